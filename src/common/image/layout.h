@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The heap image: the memory file that capture writes and the host reads. This header is the one
+// contract between the two sides; docs/image-format.md says the same in words. All numbers are in
+// the byte order and word size of the traced process, which the header names.
+//
+// Invariants
+//  - The file is sparse and has a fixed size; a page that was never written reads as zero, and zero
+//    means "nothing" in every structure here.
+//  - Arrays (modules, nodes, sites, threads, strings) only grow. An element is complete before the
+//    `used` of its area counts it (release store, acquire load by the reader).
+//  - Whoever reads treats all of it as hostile: check every index, offset and count.
+//
+// Areas follow one another in the file in the order of enum seep_area_kind; the header gives their
+// offsets, so readers must not compute them.
+#ifndef SEEP_IMAGE_LAYOUT_H
+#define SEEP_IMAGE_LAYOUT_H
+
+#include <stdint.h>
+
+#define SEEP_IMAGE_MAGIC UINT64_C(0x0a474d4950454553) // "SEEPIMG\n", little-endian
+#define SEEP_IMAGE_VERSION 1u
+
+// Units: bytes. Pool pages are this big whatever the page size of the machine is.
+#define SEEP_POOL_PAGE 4096u
+
+enum seep_area_kind {
+    SEEP_AREA_STRINGS, // `used` bytes of NUL-terminated strings; offset 0 is the empty string
+    SEEP_AREA_MODULES, // `used` elements of struct seep_image_module; id 0 is "no module" (JIT code)
+    SEEP_AREA_NODES,   // `used` elements of struct seep_image_node; id 0 is the root of the tree
+    SEEP_AREA_SITES,   // `used` elements of struct seep_image_site; id 0 is never used
+    SEEP_AREA_THREADS, // `used` elements of struct seep_image_thread
+    SEEP_AREA_ODD,     // `used` elements of struct seep_image_odd; a hash table, holes are zero
+    SEEP_AREA_DIR,     // the directory of the heap map, see below
+    SEEP_AREA_POOL,    // pages: leaves of the heap map, counter chunks
+    SEEP_AREA_NR
+};
+
+struct seep_image_area {
+    uint64_t off;  // from the start of the file, in bytes
+    uint64_t size; // in bytes: the most it may ever hold
+    uint64_t used; // see enum seep_area_kind; for the pool: pages handed out
+};
+
+// Why an event, a block or a stack was lost. Names for reports: seep_lost_name().
+enum seep_lost {
+    SEEP_LOST_REENTERED,    // a signal handler allocated or freed while a hook of its thread was at work
+    SEEP_LOST_NO_SITE,      // allocation counted under "(stack not recorded)": tree full or its lock not to be had
+    SEEP_LOST_NO_LEAF,      // live block not kept: heap map could not grow
+    SEEP_LOST_ODD_FULL,     // live block not kept: odd table full
+    SEEP_LOST_NO_THREAD,    // event not counted: no slot for its thread
+    SEEP_LOST_NO_COUNTERS,  // event not counted: no page for its counters
+    SEEP_LOST_FREE_UNSEEN,  // block taken over although its free was never seen (counted as freed)
+    SEEP_LOST_FORK,         // child could not make an image of its own: it is not traced
+    SEEP_LOST_NO_MODULE,    // frame without a module because the module table is full
+    SEEP_LOST_PASSIVE,      // events passed through after seep went passive (lower bound)
+    SEEP_LOST_NR = 16
+};
+
+// Why a stack is not complete up to the start of its thread.
+enum seep_cut {
+    SEEP_CUT_NO_CFI,   // code without call-frame information, and the frame pointer led nowhere
+    SEEP_CUT_BAD_READ, // the next frame's slot is not readable memory
+    SEEP_CUT_BAD_CFI,  // call-frame information that cannot be interpreted
+    SEEP_CUT_LOOP,     // the stack pointer did not move outward
+    SEEP_CUT_DEPTH,    // deeper than the depth limit (the innermost frames are kept)
+    SEEP_CUT_NR = 8
+};
+
+// Through which function a block came to life. Names: seep_via_name().
+enum seep_via {
+    SEEP_VIA_NONE,
+    SEEP_VIA_MALLOC,
+    SEEP_VIA_CALLOC,
+    SEEP_VIA_REALLOC,
+    SEEP_VIA_REALLOCARRAY,
+    SEEP_VIA_POSIX_MEMALIGN,
+    SEEP_VIA_ALIGNED_ALLOC,
+    SEEP_VIA_MEMALIGN,
+    SEEP_VIA_VALLOC,
+    SEEP_VIA_PVALLOC,
+    SEEP_VIA_NEW,
+    SEEP_VIA_NEW_ARRAY,
+    SEEP_VIA_INHERITED, // reserved: blocks of a fork parent whose stack is not known
+    SEEP_VIA_NR = 16
+};
+
+// Through which function a block was given back. Names: seep_release_name().
+enum seep_release {
+    SEEP_RELEASE_FREE,
+    SEEP_RELEASE_REALLOC,
+    SEEP_RELEASE_DELETE,
+    SEEP_RELEASE_DELETE_ARRAY,
+    SEEP_RELEASE_IMPLICIT, // its free was never seen, its address was handed out again
+    SEEP_RELEASE_NR = 8
+};
+
+enum seep_image_state {
+    SEEP_STATE_SETUP = 0,
+    SEEP_STATE_LIVE = 1,    // counting
+    SEEP_STATE_PASSIVE = 2, // gave up; `passive_reason` says why
+    SEEP_STATE_EXITED = 3,  // the process left through exit() or _exit()
+};
+
+enum seep_passive_reason {
+    SEEP_PASSIVE_NONE,
+    SEEP_PASSIVE_NO_MEMORY_FILE,
+    SEEP_PASSIVE_NO_MAP,
+    SEEP_PASSIVE_DISABLED,
+    SEEP_PASSIVE_FORK,
+    SEEP_PASSIVE_NR
+};
+
+// Facts about the process that change what the numbers mean (bits of header.flags).
+#define SEEP_FLAG_PREEMPTED (1u << 0)  // the program or an earlier library has its own malloc: it is called instead of ours
+#define SEEP_FLAG_FORKED (1u << 1)     // image began as a copy of the fork parent's
+#define SEEP_FLAG_STANDALONE (1u << 2) // no tool took the image over at start
+
+#define SEEP_IMAGE_SIZE_CLASSES 64
+
+// File offset 0. The rest of its SEEP_POOL_PAGE is zero.
+struct seep_image_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t header_size; // sizeof(struct seep_image_header) of the writer
+    uint8_t byte_order;   // 1 little, 2 big
+    uint8_t word_bytes;   // 4 or 8
+    uint16_t elf_machine; // EM_* of <elf.h>
+    uint32_t flags;       // SEEP_FLAG_*
+    uint64_t file_size;   // in bytes
+    struct seep_image_area areas[SEEP_AREA_NR];
+
+    uint32_t pid; // as the process itself sees it (its own pid namespace)
+    uint32_t ppid;
+    uint32_t forked_from; // pid whose image this one began as, or 0
+    uint32_t state;       // enum seep_image_state
+    uint32_t passive_reason;
+    int32_t exit_code; // valid when state is SEEP_STATE_EXITED
+    uint64_t start_realtime_ns; // CLOCK_REALTIME when the image was made
+    uint64_t start_ns;          // CLOCK_MONOTONIC at the same moment
+    uint64_t end_ns;            // CLOCK_MONOTONIC at exit, or 0
+
+    uint64_t exe_off;     // in the strings area
+    uint64_t args_off;    // in the strings area: nr_args strings, one after the other
+    uint32_t nr_args;     // those that are kept
+    uint32_t nr_args_all; // those there were
+    uint64_t preempted_by_off; // in the strings area: module whose malloc is called instead of ours
+
+    // The heap map, see below.
+    uint32_t granule_shift; // 4 or 5: log2 of address bytes per entry
+    uint32_t leaf_shift;    // log2 of address bytes per leaf
+    uint32_t dir_bits;      // the directory has 2 << dir_bits entries
+
+    uint32_t depth_limit; // frames kept per stack
+    uint64_t sample_bytes; // 0: every allocation is recorded
+
+    // Atomic, relaxed: written by any thread.
+    uint64_t live_bytes_flushed; // sum of what threads flushed of their net bytes
+    uint64_t peak_bytes_flushed; // highest value of the above
+    uint64_t peak_slack_bytes;   // most by which one thread's unflushed part may differ
+    uint64_t lost[SEEP_LOST_NR];
+    uint64_t cut[SEEP_CUT_NR];     // sites whose stack is cut, by reason
+    uint64_t boot_bytes;           // given out by the boot allocator
+    uint64_t nr_thread_starts;     // threads that ever had a slot
+};
+
+// Owner: the whole struct is written once, except unloaded_ns.
+struct seep_image_module {
+    uint64_t path_off;    // in the strings area
+    uint64_t bias_rt;     // run-time address minus ELF virtual address
+    uint64_t start_rt;    // mapped range
+    uint64_t end_rt;
+    uint64_t first_seen_ns; // CLOCK_MONOTONIC
+    uint64_t unloaded_ns;   // CLOCK_MONOTONIC, 0 while mapped
+    uint32_t build_id_bytes;
+    uint8_t build_id[44]; // longer ones are cut
+};
+
+// A frame in 64 bits: module in the high 16, then one bit "exact", then 47 bits of offset.
+// offset is the ELF virtual address (run-time address minus bias) of the return address; where
+// "exact" is set (a frame that a signal interrupted) of the instruction itself. Look a return
+// address up at offset-1. With module 0 the offset is the run-time address.
+#define SEEP_FRAME_OFFSET_BITS 47
+#define SEEP_FRAME_OFFSET(f) ((f) & ((UINT64_C(1) << 47) - 1))
+#define SEEP_FRAME_EXACT(f) ((unsigned)((f) >> 47) & 1u)
+#define SEEP_FRAME_MODULE(f) ((uint32_t)((f) >> 48))
+#define SEEP_FRAME_MAKE(module, exact, offset) \
+    ((uint64_t)(module) << 48 | (uint64_t)((exact) ? 1 : 0) << 47 | ((offset) & ((UINT64_C(1) << 47) - 1)))
+
+// The stack tree. Node 0 is the root and has no frame. A path that begins at a child of the root
+// whose frame is SEEP_FRAME_CUT(reason) is a stack that is not complete; the reason is enum seep_cut.
+struct seep_image_node {
+    uint64_t frame;
+    uint32_t parent; // always smaller than the node's own id
+    uint32_t site;   // first site of this stack, or 0; the others follow through site.next
+};
+#define SEEP_FRAME_CUT(reason) (UINT64_C(0xffff) << 48 | (uint64_t)(reason))
+#define SEEP_FRAME_IS_CUT(f) (SEEP_FRAME_MODULE(f) == 0xffff)
+
+// Site 1 always exists and means "(stack not recorded)": node 0.
+struct seep_image_site {
+    uint32_t node;
+    uint32_t via;  // enum seep_via
+    uint32_t next; // next site of the same node, or 0
+    uint32_t reserved;
+};
+#define SEEP_SITE_UNKNOWN 1u
+
+// What one thread slot counted for one site. One cache line; only the slot's thread writes.
+// The sum over all slots is the truth; a single slot may have more frees than allocations.
+struct seep_image_counters {
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t temporary;  // blocks freed by the thread's very next heap operation
+    uint64_t peak_bytes; // highest (allocated - freed) seen by this slot; never below 0
+    uint64_t size_min_inverted; // ~smallest requested size, so that zero means "none yet"
+    uint64_t size_max;
+};
+
+#define SEEP_CHUNK_SITES_SHIFT 10u // sites per counter chunk
+#define SEEP_CHUNK_SITES (1u << SEEP_CHUNK_SITES_SHIFT)
+#define SEEP_MAX_SITES (1u << 24)
+#define SEEP_CHUNKS_PER_THREAD (SEEP_MAX_SITES / SEEP_CHUNK_SITES)
+
+// A thread slot. Slots are reused when their thread has ended: `nr_owners` says by how many.
+struct seep_image_thread {
+    uint32_t tid;       // of the latest owner, 0: the slot is being set up
+    uint32_t nr_owners;
+    char name[16];      // of the latest owner, as last looked at
+    uint64_t start_ns;  // of the latest owner, CLOCK_MONOTONIC
+    uint64_t chunk_dir_page; // pool page where its table of SEEP_CHUNKS_PER_THREAD uint32_t pool
+                             // pages begins: chunk i has the counters of sites [i << 10, (i+1) << 10)
+    int64_t net_bytes;  // allocated minus freed by this slot
+    int64_t flushed_bytes;
+    int64_t peak_bytes; // highest net_bytes: exact while there is only one slot
+    uint64_t unknown_frees; // frees of blocks that were never seen
+    uint64_t releases[SEEP_RELEASE_NR];
+    uint64_t failed;    // allocations that returned NULL
+    uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES]; // allocations by bit length of the size: [0] is size 0, [n] 2^(n-1) <= size < 2^n, last: all above
+};
+
+// The heap map: block address to (site, size). For a block at address a, 8-byte aligned, with
+// a >> leaf_shift < 1 << dir_bits and size < 1 << SEEP_ENTRY_SIZE_BITS:
+//   plane = (a >> 3) & 1
+//   leaf  = dir[(a >> leaf_shift) << 1 | plane], a pool page number as uint32_t; 0: no leaf
+//   entry = ((uint64_t *)pool_page(leaf))[(a & (leaf size - 1)) >> granule_shift]
+// where granule_shift is 5 the entry's "sub" bit is bit 4 of a. (glibc's blocks are at least 32
+// bytes apart, so one entry per 32 bytes is enough; other allocators get one per 16, and the second
+// plane takes the blocks of 8 bytes that jemalloc, mimalloc and tcmalloc place at odd multiples of 8.)
+// Entry 0: no live block. All other blocks are in the odd table.
+#define SEEP_ENTRY_SIZE_BITS 37
+#define SEEP_ENTRY_SUB_BIT 37
+#define SEEP_ENTRY_SITE_SHIFT 38
+#define SEEP_ENTRY_MAKE(site, sub, size) \
+    ((uint64_t)(site) << SEEP_ENTRY_SITE_SHIFT | (uint64_t)(sub) << SEEP_ENTRY_SUB_BIT | (size))
+#define SEEP_ENTRY_SITE(e) ((uint32_t)((e) >> SEEP_ENTRY_SITE_SHIFT))
+#define SEEP_ENTRY_SUB(e) ((e) >> SEEP_ENTRY_SUB_BIT & 1)
+#define SEEP_ENTRY_SIZE(e) ((e) & ((UINT64_C(1) << SEEP_ENTRY_SIZE_BITS) - 1))
+
+// Blocks that the heap map cannot hold. address 0: hole.
+struct seep_image_odd {
+    uint64_t address;
+    uint64_t size;
+    uint64_t site;
+};
+#define SEEP_ODD_SLOTS 65536u
+
+_Static_assert(sizeof(struct seep_image_area) == 24, "wire size");
+_Static_assert(sizeof(struct seep_image_module) == 96, "wire size");
+_Static_assert(sizeof(struct seep_image_node) == 16, "wire size");
+_Static_assert(sizeof(struct seep_image_site) == 16, "wire size");
+_Static_assert(sizeof(struct seep_image_counters) == 64, "one cache line");
+_Static_assert(sizeof(struct seep_image_odd) == 24, "wire size");
+_Static_assert(sizeof(struct seep_image_header) <= SEEP_POOL_PAGE, "the header fits its page");
+_Static_assert(sizeof(struct seep_image_thread) % 8 == 0, "wire size");
+
+#endif

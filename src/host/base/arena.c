@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// An arena of growing chunks, see arena.h.
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+struct seep_arena_chunk {
+    struct seep_arena_chunk *next;
+    size_t used_bytes;
+    size_t size_bytes;
+    size_t reserved; // keeps data[] aligned to 16
+    char data[];
+};
+
+void seep_arena_deinit(struct seep_arena *arena) {
+    struct seep_arena_chunk *chunk = arena->chunks;
+    while (chunk) {
+        struct seep_arena_chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+    arena->chunks = NULL;
+}
+
+void *seep_arena_alloc(struct seep_arena *arena, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 4)
+        return NULL;
+    bytes = (bytes + 15) & ~(size_t)15;
+    struct seep_arena_chunk *chunk = arena->chunks;
+    if (!chunk || chunk->size_bytes - chunk->used_bytes < bytes) {
+        size_t next = chunk ? SEEP_MIN(chunk->size_bytes * 2, (size_t)1 << 20) : 4096;
+        size_t room = SEEP_MAX(bytes, next);
+        struct seep_arena_chunk *fresh = calloc(1, sizeof(*fresh) + room);
+        if (!fresh)
+            return NULL;
+        fresh->size_bytes = room;
+        fresh->next = chunk;
+        arena->chunks = fresh;
+        chunk = fresh;
+    }
+    void *memory = chunk->data + chunk->used_bytes;
+    chunk->used_bytes += bytes;
+    return memory;
+}
+
+char *seep_arena_strndup(struct seep_arena *arena, const char *text, size_t length) {
+    char *copy = seep_arena_alloc(arena, length + 1, 1);
+    if (copy)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+char *seep_arena_strdup(struct seep_arena *arena, const char *text) {
+    return seep_arena_strndup(arena, text, strlen(text));
+}
+
+char *seep_arena_printf(struct seep_arena *arena, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = NULL;
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0)
+        return NULL;
+    char *copy = seep_arena_strndup(arena, text, (size_t)length);
+    free(text);
+    return copy;
+}

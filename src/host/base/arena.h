@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// An arena: memory that is given back all at once. One per loaded profile. Not thread-safe.
+// Every function that returns NULL is out of memory.
+#ifndef SEEP_BASE_ARENA_H
+#define SEEP_BASE_ARENA_H
+
+#include "core/attr.h"
+
+struct seep_arena_chunk;
+struct seep_arena {
+    struct seep_arena_chunk *chunks;
+};
+
+#define SEEP_ARENA_INIT {NULL}
+void seep_arena_deinit(struct seep_arena *arena);
+
+// Zeroed, aligned to 16. `count * size` may not overflow: then NULL.
+SEEP_MUST_CHECK void *seep_arena_alloc(struct seep_arena *arena, size_t count, size_t size);
+SEEP_MUST_CHECK char *seep_arena_strdup(struct seep_arena *arena, const char *text);
+SEEP_MUST_CHECK char *seep_arena_strndup(struct seep_arena *arena, const char *text, size_t length);
+SEEP_MUST_CHECK SEEP_PRINTF(2, 3) char *
+seep_arena_printf(struct seep_arena *arena, const char *format, ...);
+
+#endif

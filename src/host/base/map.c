@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Open addressing, load at most 3/4; see map.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+// Source: the finalizer of MurmurHash3 (public domain, Austin Appleby).
+uint64_t seep_hash64(uint64_t value) {
+    value ^= value >> 33;
+    value *= UINT64_C(0xff51afd7ed558ccd);
+    value ^= value >> 33;
+    value *= UINT64_C(0xc4ceb9fe1a85ec53);
+    value ^= value >> 33;
+    return value;
+}
+
+uint64_t seep_hash_bytes(const void *bytes, size_t nr_bytes) {
+    const unsigned char *at = bytes;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < nr_bytes; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return seep_hash64(hash);
+}
+
+void seep_map_deinit(struct seep_map *map) {
+    free(map->slots);
+    *map = (struct seep_map)SEEP_MAP_INIT;
+}
+
+static struct seep_map_slot *probe(const struct seep_map *map, uint64_t key) {
+    size_t mask = map->nr_slots - 1;
+    size_t i = seep_hash64(key) & mask;
+    while (map->slots[i].used && map->slots[i].key != key)
+        i = (i + 1) & mask;
+    return &map->slots[i];
+}
+
+uint64_t *seep_map_find(const struct seep_map *map, uint64_t key) {
+    if (!map->nr_slots)
+        return NULL;
+    struct seep_map_slot *slot = probe(map, key);
+    return slot->used ? &slot->value : NULL;
+}
+
+static bool rehash(struct seep_map *map) {
+    struct seep_map larger = {.nr_slots = map->nr_slots ? map->nr_slots * 2 : 16, .nr_used = map->nr_used};
+    larger.slots = calloc(larger.nr_slots, sizeof(*larger.slots));
+    if (!larger.slots)
+        return false;
+    for (size_t i = 0; i < map->nr_slots; i++)
+        if (map->slots[i].used)
+            *probe(&larger, map->slots[i].key) = map->slots[i];
+    free(map->slots);
+    *map = larger;
+    return true;
+}
+
+uint64_t *seep_map_at(struct seep_map *map, uint64_t key, bool *ret_new) {
+    if ((map->nr_used + 1) * 4 > map->nr_slots * 3 && !rehash(map))
+        return NULL;
+    struct seep_map_slot *slot = probe(map, key);
+    if (ret_new)
+        *ret_new = !slot->used;
+    if (!slot->used) {
+        *slot = (struct seep_map_slot){.key = key, .used = true};
+        map->nr_used++;
+    }
+    return &slot->value;
+}
+
+bool seep_grow(void *array_of_any, size_t *capacity, size_t need, size_t element_bytes) {
+    if (need <= *capacity)
+        return true;
+    size_t wanted = SEEP_MAX(SEEP_MAX(need, *capacity * 2), (size_t)8);
+    size_t bytes;
+    if (__builtin_mul_overflow(wanted, element_bytes, &bytes))
+        return false;
+    void *array;
+    memcpy(&array, array_of_any, sizeof(array));
+    char *larger = realloc(array, bytes);
+    if (!larger)
+        return false;
+    memset(larger + *capacity * element_bytes, 0, (wanted - *capacity) * element_bytes);
+    memcpy(array_of_any, &larger, sizeof(larger));
+    *capacity = wanted;
+    return true;
+}

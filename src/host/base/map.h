@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Containers of the host side: a hash map from 64-bit key to 64-bit value, and growing arrays.
+#ifndef SEEP_BASE_MAP_H
+#define SEEP_BASE_MAP_H
+
+#include "core/attr.h"
+
+// Hash map with 64-bit keys and values. Any key is allowed. Not thread-safe. O(1).
+struct seep_map {
+    struct seep_map_slot *slots;
+    size_t nr_slots; // power of two or 0
+    size_t nr_used;
+};
+struct seep_map_slot {
+    uint64_t key;
+    uint64_t value;
+    bool used;
+};
+
+#define SEEP_MAP_INIT {NULL, 0, 0}
+void seep_map_deinit(struct seep_map *map);
+
+// The value of `key`, or NULL. Valid until the next insertion.
+uint64_t *seep_map_find(const struct seep_map *map, uint64_t key);
+
+// The value of `key`, which is 0 where the key is new (then *ret_new is true; may be NULL).
+// NULL: out of memory.
+SEEP_MUST_CHECK uint64_t *seep_map_at(struct seep_map *map, uint64_t key, bool *ret_new);
+
+uint64_t seep_hash64(uint64_t value);
+uint64_t seep_hash_bytes(const void *bytes, size_t nr_bytes); // FNV-1a, then seep_hash64
+
+// Makes room for `need` elements of `element_bytes` in the malloc'ed array *array of capacity
+// *capacity. New elements are zero. false: out of memory, nothing changed.
+SEEP_MUST_CHECK bool seep_grow(void *array_of_any, size_t *capacity, size_t need, size_t element_bytes);
+
+#endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The profile: what the host makes of one process, whatever it came from (a live image, a saved
+// trace, later BPF maps or a foreign trace). Every view reads only this.
+//
+// Owner: a profile owns everything it points to, in its arena; it is read-only once made, except
+// for what its docstring says. Ids are indices into its arrays and have been checked.
+#ifndef SEEP_MODEL_PROFILE_H
+#define SEEP_MODEL_PROFILE_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "image/layout.h"
+
+struct seep_module {
+    const char *path; // as the loader named it; "" never occurs; "[vdso]" for the vdso
+    uint64_t bias_rt; // run-time address minus ELF virtual address
+    uint64_t start_rt;
+    uint64_t end_rt;
+    int64_t first_seen_ns;  // since the start of the process's image
+    int64_t unloaded_ns;    // same, or -1: still mapped at the end
+    uint32_t build_id_bytes;
+    uint8_t build_id[44];
+};
+
+// Stack tree. Node 0 is the root: no frame. parent < own id, so a loop towards 0 ends.
+enum seep_node_kind {
+    SEEP_NODE_FRAME, // (module, offset)
+    SEEP_NODE_CUT,   // child of the root: the frames beyond are not known, `offset` is enum seep_cut
+};
+struct seep_node {
+    uint32_t parent;
+    uint32_t module; // index in modules; 0 is "no module" (JIT code): offset is a run-time address
+    uint64_t offset; // ELF virtual address of the return address
+    bool exact;      // offset is the instruction itself: do not subtract 1 to look it up
+    uint8_t kind;    // enum seep_node_kind
+};
+
+struct seep_counters {
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t temporary;
+    uint64_t peak_bytes; // exact when peak_exact of the profile, else a lower bound
+    uint64_t size_min;   // of requested sizes; size_min > size_max: no allocation
+    uint64_t size_max;
+};
+
+struct seep_site {
+    uint32_t node;
+    uint32_t via; // enum seep_via
+    struct seep_counters counters; // summed over threads
+    uint64_t live_blocks;          // allocations - frees, never below 0
+    uint64_t live_bytes;
+};
+
+struct seep_block {
+    uint64_t address;
+    uint64_t size;
+    uint32_t site;
+    uint32_t thread; // index in threads, or UINT32_MAX: not kept
+    int64_t age_ns;  // at the moment of the snapshot, or -1: not kept
+};
+
+struct seep_thread {
+    uint32_t tid;       // of the latest owner of the slot
+    uint32_t nr_owners; // threads that used the slot, one after the other
+    char name[17];
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+};
+
+// What one thread counted for one site. Sorted by (site, thread).
+struct seep_thread_site {
+    uint32_t site;
+    uint32_t thread;
+    struct seep_counters counters;
+};
+
+enum seep_exit_kind { SEEP_EXIT_UNKNOWN, SEEP_EXIT_RUNNING, SEEP_EXIT_CODE, SEEP_EXIT_SIGNAL };
+
+struct seep_process {
+    uint32_t pid;
+    uint32_t ppid;
+    uint32_t forked_from;
+    const char *exe;
+    const char *const *args;
+    uint32_t nr_args;
+    uint32_t nr_args_all;      // more than nr_args: the rest was not kept
+    int64_t start_realtime_ns; // CLOCK_REALTIME
+    int64_t duration_ns;       // to the end, or to the snapshot
+    enum seep_exit_kind exit_kind;
+    int exit_value;            // code or signal number
+    bool is_main;              // the program the user named, not one of its descendants
+};
+
+struct seep_health {
+    uint64_t events;              // allocations + frees counted
+    uint64_t lost[SEEP_LOST_NR];  // by enum seep_lost
+    uint64_t cut[SEEP_CUT_NR];    // sites with a cut stack, by enum seep_cut
+    uint64_t stacks_cut;          // sum of cut
+    uint32_t state;               // enum seep_image_state
+    uint32_t passive_reason;      // enum seep_passive_reason
+    uint32_t flags;               // SEEP_FLAG_*
+    const char *preempted_by;     // module whose malloc is called instead of ours, or NULL
+    const char **notes;           // other things a reader must know, one sentence each
+    size_t nr_notes;
+    uint32_t depth_limit;
+    uint64_t sample_bytes;
+};
+
+struct seep_totals {
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    uint64_t peak_bytes;
+    bool peak_exact;
+    uint64_t peak_error_bytes; // when not exact: the true peak is within this of peak_bytes
+    uint64_t temporary;
+    uint64_t failed;        // allocations that returned NULL
+    uint64_t unknown_frees; // frees of blocks that were never seen
+    uint64_t by_function[SEEP_VIA_NR];
+    uint64_t releases[SEEP_RELEASE_NR];
+    uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES]; // see struct seep_image_thread
+};
+
+struct seep_profile {
+    struct seep_arena arena;
+    struct seep_process process;
+    struct seep_health health;
+    struct seep_totals totals;
+    struct seep_module *modules; // [0] is "no module"
+    uint32_t nr_modules;
+    struct seep_node *nodes; // [0] is the root
+    uint32_t nr_nodes;
+    struct seep_site *sites; // [0] is never used
+    uint32_t nr_sites;
+    struct seep_block *blocks; // sorted by address
+    size_t nr_blocks;
+    struct seep_thread *threads;
+    uint32_t nr_threads;
+    struct seep_thread_site *thread_sites;
+    size_t nr_thread_sites;
+};
+
+// A run: the profiles of one or more processes, the main one first, then in order of start.
+struct seep_session {
+    struct seep_profile **profiles; // malloc'ed, as are the profiles
+    size_t nr_profiles;
+};
+
+SEEP_MUST_CHECK struct seep_error *seep_profile_create(struct seep_profile **ret_profile);
+void seep_profile_destroy(struct seep_profile *profile); // takes NULL
+
+SEEP_MUST_CHECK struct seep_error *seep_session_create(struct seep_session **ret_session);
+// Owner: the session takes the profile, also when it fails (then the profile is destroyed).
+SEEP_MUST_CHECK struct seep_error *seep_session_add(struct seep_session *session, struct seep_profile *profile);
+void seep_session_destroy(struct seep_session *session); // takes NULL
+
+// Fills the derived figures: live_* of sites, totals except those only capture knows (peak, failed,
+// unknown_frees, releases, size_class), events, stacks_cut, and checks no invariant. Call it once
+// after filling sites, thread_sites and threads.
+void seep_profile_derive(struct seep_profile *profile);
+
+// Lower-case names as they appear in reports and JSON, e.g. "malloc", "operator new[]",
+// "no_leaf"; "unknown" for a value outside the enum.
+const char *seep_via_name(uint32_t via);
+const char *seep_release_name(uint32_t release);
+const char *seep_lost_name(uint32_t lost);
+const char *seep_cut_name(uint32_t cut);
+// One sentence for the health line: what it means and what to do.
+const char *seep_lost_meaning(uint32_t lost);
+const char *seep_cut_meaning(uint32_t cut);
+const char *seep_passive_meaning(uint32_t passive_reason);
+
+#endif
