@@ -13,7 +13,7 @@
 #define SEEP_NOINLINE __attribute__((noinline))
 #define SEEP_COLD __attribute__((noinline, cold))
 #define SEEP_MUST_CHECK __attribute__((warn_unused_result))
-#define SEEP_PRINTF(format, args) __attribute__((format(printf, format, args)))
+#define SEEP_PRINTF(text_at, args_at) __attribute__((format(printf, text_at, args_at)))
 #define SEEP_EXPORT __attribute__((visibility("default")))
 
 #define SEEP_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
