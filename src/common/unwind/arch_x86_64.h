@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// x86-64: register numbers, the frame of a signal, where a hook's caller is.
+// Source: System V ABI AMD64 1.0, figure 3.36 (DWARF numbers); Linux uapi asm/sigcontext.h,
+// asm/ucontext.h (struct ucontext: sp at the frame's return address slot when the handler returns).
+#ifndef SEEP_UNWIND_ARCH_X86_64_H
+#define SEEP_UNWIND_ARCH_X86_64_H
+
+#define SEEP_ARCH_DWARF_BP 6
+#define SEEP_ARCH_DWARF_SP 7
+#define SEEP_ARCH_DWARF_PC 16
+#define SEEP_ARCH_NR_DWARF 17
+#define SEEP_ARCH_WORD 8
+
+// From sp at __restore_rt (sp points to the ucontext): uc_mcontext begins at 40; the general
+// registers follow in the order r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
+#define SEEP_ARCH_SIGNAL_BP_OFFSET (40 + 10 * 8)
+#define SEEP_ARCH_SIGNAL_SP_OFFSET (40 + 15 * 8)
+#define SEEP_ARCH_SIGNAL_PC_OFFSET (40 + 16 * 8)
+
+#endif

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A rule: one row of call-frame information packed into 64 bits, enough to leave a frame when only
+// pc, sp and the frame pointer (bp) are known. What does not fit is SEEP_RULE_SLOW: the row must be
+// interpreted with all registers (step.h).
+//
+// Bits, low to high: kind 4, bp_saved 1, reserved 3, cfa_offset 32 (signed bytes), bp_offset 24
+// (signed bytes from the CFA to the slot where the caller's bp was saved).
+#ifndef SEEP_UNWIND_RULE_H
+#define SEEP_UNWIND_RULE_H
+
+#include "core/attr.h"
+#include "unwind/cfi.h"
+
+enum seep_rule_kind {
+    SEEP_RULE_UNKNOWN = 0, // not looked up yet: never packed
+    SEEP_RULE_SP,          // CFA = sp + cfa_offset; return address at CFA - word
+    SEEP_RULE_BP,          // CFA = bp + cfa_offset; return address at CFA - word
+    SEEP_RULE_BP_DEREF,    // CFA = *(bp + cfa_offset) (a realigned stack); return address at CFA - word
+    SEEP_RULE_SIGNAL,      // signal frame of the kernel: pc, sp, bp at fixed offsets from sp (arch header)
+    SEEP_RULE_END,         // return address undefined: the start of the thread
+    SEEP_RULE_SLOW,        // there is CFI, but it does not fit here
+    SEEP_RULE_NO_CFI,      // no CFI covers the pc: try the frame pointer
+    SEEP_RULE_BAD,         // there is CFI, but it cannot be interpreted
+};
+
+struct seep_rule {
+    uint64_t bits;
+};
+
+SEEP_INLINE enum seep_rule_kind seep_rule_kind(struct seep_rule rule) {
+    return (enum seep_rule_kind)(rule.bits & 15);
+}
+SEEP_INLINE bool seep_rule_bp_saved(struct seep_rule rule) {
+    return rule.bits >> 4 & 1;
+}
+SEEP_INLINE int64_t seep_rule_cfa_offset(struct seep_rule rule) {
+    return (int32_t)(rule.bits >> 8);
+}
+SEEP_INLINE int64_t seep_rule_bp_offset(struct seep_rule rule) {
+    return (int64_t)rule.bits >> 40;
+}
+SEEP_INLINE struct seep_rule seep_rule_make(enum seep_rule_kind kind, int64_t cfa_offset, bool bp_saved,
+                                            int64_t bp_offset) {
+    return (struct seep_rule){(uint64_t)kind | (uint64_t)bp_saved << 4 |
+                              (uint64_t)(uint32_t)cfa_offset << 8 | (uint64_t)bp_offset << 40};
+}
+
+// Packs a row that seep_cfi_row_at() found. Never fails: what does not fit is SEEP_RULE_SLOW.
+struct seep_rule seep_rule_pack(const struct seep_cfi_row *row);
+
+// The rule for the code at `pc` (already minus 1 for a return address): finds the row, packs it.
+struct seep_rule seep_rule_at(const struct seep_cfi_object *object, uint64_t pc);
+
+#endif
