@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Making and ending profiles and sessions, the figures that follow from others, and the words for
+// the enums of the image, see profile.h.
+//
+// Invariant: element 0 of modules, nodes and sites exists from the start, so that index 0 is valid
+// in every profile.
+#include <stdlib.h>
+
+#include "model/profile.h"
+
+struct seep_error *seep_profile_create(struct seep_profile **ret_profile) {
+    struct seep_profile *profile = calloc(1, sizeof(*profile));
+    if (!profile)
+        return seep_error_no_memory();
+    profile->modules = seep_arena_alloc(&profile->arena, 1, sizeof(*profile->modules));
+    profile->nodes = seep_arena_alloc(&profile->arena, 1, sizeof(*profile->nodes));
+    profile->sites = seep_arena_alloc(&profile->arena, 1, sizeof(*profile->sites));
+    if (!profile->modules || !profile->nodes || !profile->sites) {
+        seep_profile_destroy(profile);
+        return seep_error_no_memory();
+    }
+    profile->modules[0].path = "(no module)";
+    profile->modules[0].unloaded_ns = -1;
+    profile->sites[0].counters.size_min = UINT64_MAX;
+    profile->nr_modules = 1;
+    profile->nr_nodes = 1;
+    profile->nr_sites = 1;
+    profile->process.exe = "";
+    *ret_profile = profile;
+    return NULL;
+}
+
+void seep_profile_destroy(struct seep_profile *profile) {
+    if (!profile)
+        return;
+    seep_arena_deinit(&profile->arena);
+    free(profile);
+}
+
+struct seep_error *seep_session_create(struct seep_session **ret_session) {
+    struct seep_session *session = calloc(1, sizeof(*session));
+    if (!session)
+        return seep_error_no_memory();
+    *ret_session = session;
+    return NULL;
+}
+
+struct seep_error *seep_session_add(struct seep_session *session, struct seep_profile *profile) {
+    // The capacity is not kept: it is the power of two at or above nr, so room runs out only there.
+    size_t nr = session->nr_profiles;
+    if ((nr & (nr - 1)) == 0) {
+        size_t need = nr ? nr * 2 : 1;
+        struct seep_profile **larger =
+            need > SIZE_MAX / sizeof(*larger) ? NULL : realloc(session->profiles, need * sizeof(*larger));
+        if (!larger) {
+            seep_profile_destroy(profile);
+            return seep_error_no_memory();
+        }
+        session->profiles = larger;
+    }
+    session->profiles[session->nr_profiles++] = profile;
+    return NULL;
+}
+
+void seep_session_destroy(struct seep_session *session) {
+    if (!session)
+        return;
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        seep_profile_destroy(session->profiles[i]);
+    free(session->profiles);
+    free(session);
+}
+
+// Figures come from outside and may be absurd: a sum stops at the largest number instead of
+// starting again at 0.
+static void add(uint64_t *sum, uint64_t value) {
+    if (__builtin_add_overflow(*sum, value, sum))
+        *sum = UINT64_MAX;
+}
+
+static uint64_t above(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+void seep_profile_derive(struct seep_profile *profile) {
+    struct seep_totals *totals = &profile->totals;
+    totals->allocations = totals->allocated_bytes = 0;
+    totals->frees = totals->freed_bytes = 0;
+    totals->live_blocks = totals->live_bytes = 0;
+    totals->temporary = 0;
+    for (size_t i = 0; i < SEEP_VIA_NR; i++)
+        totals->by_function[i] = 0;
+
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_site *site = &profile->sites[i];
+        const struct seep_counters *counters = &site->counters;
+        site->live_blocks = above(counters->allocations, counters->frees);
+        site->live_bytes = above(counters->allocated_bytes, counters->freed_bytes);
+        add(&totals->allocations, counters->allocations);
+        add(&totals->allocated_bytes, counters->allocated_bytes);
+        add(&totals->frees, counters->frees);
+        add(&totals->freed_bytes, counters->freed_bytes);
+        add(&totals->temporary, counters->temporary);
+        // Summed over sites, so that the parts add up to the whole even where a live snapshot saw
+        // more frees than allocations at a site.
+        add(&totals->live_blocks, site->live_blocks);
+        add(&totals->live_bytes, site->live_bytes);
+        add(&totals->by_function[site->via < SEEP_VIA_NR ? site->via : SEEP_VIA_NONE], counters->allocations);
+    }
+
+    struct seep_health *health = &profile->health;
+    health->events = 0;
+    add(&health->events, totals->allocations);
+    add(&health->events, totals->frees);
+    health->stacks_cut = 0;
+    for (size_t i = 0; i < SEEP_CUT_NR; i++)
+        add(&health->stacks_cut, health->cut[i]);
+}
+
+static const char *const via_names[SEEP_VIA_NR] = {
+    [SEEP_VIA_MALLOC] = "malloc",
+    [SEEP_VIA_CALLOC] = "calloc",
+    [SEEP_VIA_REALLOC] = "realloc",
+    [SEEP_VIA_REALLOCARRAY] = "reallocarray",
+    [SEEP_VIA_POSIX_MEMALIGN] = "posix_memalign",
+    [SEEP_VIA_ALIGNED_ALLOC] = "aligned_alloc",
+    [SEEP_VIA_MEMALIGN] = "memalign",
+    [SEEP_VIA_VALLOC] = "valloc",
+    [SEEP_VIA_PVALLOC] = "pvalloc",
+    [SEEP_VIA_NEW] = "operator new",
+    [SEEP_VIA_NEW_ARRAY] = "operator new[]",
+    [SEEP_VIA_INHERITED] = "inherited",
+};
+
+static const char *const release_names[SEEP_RELEASE_NR] = {
+    [SEEP_RELEASE_FREE] = "free",
+    [SEEP_RELEASE_REALLOC] = "realloc",
+    [SEEP_RELEASE_DELETE] = "operator delete",
+    [SEEP_RELEASE_DELETE_ARRAY] = "operator delete[]",
+    [SEEP_RELEASE_IMPLICIT] = "implicit",
+};
+
+static const char *const lost_names[SEEP_LOST_NR] = {
+    [SEEP_LOST_REENTERED] = "reentered",
+    [SEEP_LOST_NO_SITE] = "no_site",
+    [SEEP_LOST_NO_LEAF] = "no_leaf",
+    [SEEP_LOST_ODD_FULL] = "odd_full",
+    [SEEP_LOST_NO_THREAD] = "no_thread",
+    [SEEP_LOST_NO_COUNTERS] = "no_counters",
+    [SEEP_LOST_FREE_UNSEEN] = "free_unseen",
+    [SEEP_LOST_FORK] = "fork",
+    [SEEP_LOST_NO_MODULE] = "no_module",
+    [SEEP_LOST_PASSIVE] = "passive",
+};
+
+static const char *const lost_meanings[SEEP_LOST_NR] = {
+    [SEEP_LOST_REENTERED] =
+        "a signal handler allocated or freed while seep was at work in its thread: totals are too low by this "
+        "many; do not allocate in signal handlers",
+    [SEEP_LOST_NO_SITE] =
+        "allocations counted under \"(stack not recorded)\" because the stack tree was full or busy: trace a "
+        "shorter run or set a smaller --depth",
+    [SEEP_LOST_NO_LEAF] =
+        "live blocks that could not be kept because the heap map could not grow: the blocks listed are not all "
+        "there are; give the system more shared memory",
+    [SEEP_LOST_ODD_FULL] =
+        "live blocks at unusual addresses that could not be kept: the blocks listed are not all there are; the "
+        "counters are right",
+    [SEEP_LOST_NO_THREAD] =
+        "events of threads for which there was no slot: totals are too low by this many; run with fewer threads "
+        "at a time",
+    [SEEP_LOST_NO_COUNTERS] =
+        "events for which there was no room to count them: totals are too low by this many; give the system "
+        "more shared memory",
+    [SEEP_LOST_FREE_UNSEEN] =
+        "blocks whose free was never seen before their address was handed out again: counted as freed; a library "
+        "may free past seep",
+    [SEEP_LOST_FORK] =
+        "forked children that are not traced because they could not make an image of their own: raise the limit "
+        "of open files or of memory",
+    [SEEP_LOST_NO_MODULE] =
+        "frames shown as bare addresses because the module table was full: load fewer libraries, or trace a "
+        "shorter run",
+    [SEEP_LOST_PASSIVE] =
+        "events that passed by uncounted after seep gave up, at least this many: see the reason it gave up",
+};
+
+static const char *const cut_names[SEEP_CUT_NR] = {
+    [SEEP_CUT_NO_CFI] = "no_cfi",
+    [SEEP_CUT_BAD_READ] = "bad_read",
+    [SEEP_CUT_BAD_CFI] = "bad_cfi",
+    [SEEP_CUT_LOOP] = "loop",
+    [SEEP_CUT_DEPTH] = "depth",
+};
+
+static const char *const cut_meanings[SEEP_CUT_NR] = {
+    [SEEP_CUT_NO_CFI] =
+        "code without call-frame information, as JIT compilers and hand-written assembly make: build it with "
+        "-fasynchronous-unwind-tables or -fno-omit-frame-pointer",
+    [SEEP_CUT_BAD_READ] =
+        "the next frame was not in readable memory: the stack may be damaged, or of a kind of coroutine that "
+        "seep does not know",
+    [SEEP_CUT_BAD_CFI] =
+        "call-frame information that cannot be interpreted: the module may be damaged or made by an unusual tool; "
+        "build it again",
+    [SEEP_CUT_LOOP] =
+        "the stack pointer did not move outward: the call-frame information is wrong or the stack is damaged; "
+        "build the module again",
+    [SEEP_CUT_DEPTH] = "the stack was deeper than the limit and its outermost frames are missing: set a larger "
+                       "--depth",
+};
+
+static const char *const passive_meanings[SEEP_PASSIVE_NR] = {
+    [SEEP_PASSIVE_NONE] = "seep did not give up: nothing to do",
+    [SEEP_PASSIVE_NO_MEMORY_FILE] =
+        "the memory file could not be made, so nothing was traced: allow memfd_create in the sandbox",
+    [SEEP_PASSIVE_NO_MAP] =
+        "the memory file could not be mapped, so nothing was traced: raise the limit of address space (ulimit -v)",
+    [SEEP_PASSIVE_DISABLED] = "tracing was switched off: unset SEEP_DISABLE",
+    [SEEP_PASSIVE_FORK] =
+        "this forked child could not make an image of its own: raise the limit of open files or of memory",
+};
+
+static const char *word(const char *const *words, uint32_t nr_words, uint32_t value, const char *otherwise) {
+    return value < nr_words && words[value] ? words[value] : otherwise;
+}
+
+const char *seep_via_name(uint32_t via) {
+    return word(via_names, SEEP_VIA_NR, via, "unknown");
+}
+
+const char *seep_release_name(uint32_t release) {
+    return word(release_names, SEEP_RELEASE_NR, release, "unknown");
+}
+
+const char *seep_lost_name(uint32_t lost) {
+    return word(lost_names, SEEP_LOST_NR, lost, "unknown");
+}
+
+const char *seep_cut_name(uint32_t cut) {
+    return word(cut_names, SEEP_CUT_NR, cut, "unknown");
+}
+
+static const char newer[] = "a reason that this seep does not know: update seep";
+
+const char *seep_lost_meaning(uint32_t lost) {
+    return word(lost_meanings, SEEP_LOST_NR, lost, newer);
+}
+
+const char *seep_cut_meaning(uint32_t cut) {
+    return word(cut_meanings, SEEP_CUT_NR, cut, newer);
+}
+
+const char *seep_passive_meaning(uint32_t passive_reason) {
+    return word(passive_meanings, SEEP_PASSIVE_NR, passive_reason, newer);
+}
