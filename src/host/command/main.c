@@ -1,4 +1,67 @@
 // SPDX-License-Identifier: BSD-2-Clause
-int main(void) {
-    return 2;
+//
+// The tool: finds the command, has its options parsed, runs it, prints its error. Standard output is
+// checked at the end: a report that could not be written is an error, not a success. SIGPIPE keeps
+// its usual meaning, so that `seep report x | head` ends quietly; where it is ignored the broken
+// pipe is reported like any other failed write.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "command/command.h"
+
+static int run_command(const struct seep_command *command, int argc, char **argv) {
+    struct seep_arguments arguments;
+    struct seep_error *error = seep_arguments_parse(command, argc, argv, &arguments);
+    if (error)
+        return seep_command_fail(error);
+    int status = 0;
+    if (arguments.help)
+        seep_help_command(command);
+    else
+        error = command->run(&arguments, &status);
+    seep_arguments_deinit(&arguments);
+    return error ? seep_command_fail(error) : status;
+}
+
+// The status, or 1 with a message where standard output did not take all that was written.
+static int close_output(int status) {
+    errno = 0;
+    bool failed = ferror(stdout) != 0;
+    failed |= fflush(stdout) != 0;
+    int why = errno;
+    if (!failed)
+        return status;
+    int failure = seep_command_fail(why ? seep_error_system(why, "cannot write to standard output")
+                                        : seep_error_create(SEEP_E_IO, "cannot write to standard output"));
+    return status ? status : failure;
+}
+
+static int dispatch(int argc, char **argv) {
+    if (argc < 2)
+        return seep_command_fail(
+            seep_error_hint(seep_error_create(SEEP_E_USAGE, "no command given"), "see 'seep help'"));
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        printf("seep %s\n", SEEP_VERSION);
+        return 0;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        seep_help_commands();
+        return 0;
+    }
+    if (name[0] == '-')
+        return seep_command_fail(
+            seep_error_hint(seep_error_create(SEEP_E_USAGE, "unknown option '%s' before the command", name),
+                            "the command comes first: 'seep COMMAND [options]'; see 'seep help'"));
+    const struct seep_command *command = seep_command_find(name);
+    if (!command)
+        return seep_command_fail(seep_command_unknown(name));
+    return run_command(command, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv) {
+    return close_output(dispatch(argc, argv));
 }

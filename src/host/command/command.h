@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The commands. To add one: cmd_<name>.c with one `const struct seep_command seep_command_<name>`,
+// its declaration below, a line in table.c, a line in meson.build. That gives dispatch, help,
+// --help, completion and the nearest-name hint.
+//
+// main.c parses the options, answers --help, prints the error that `run` returns (one line on
+// stderr; exit status 2 for SEEP_E_USAGE, else 1) and checks that standard output was written.
+#ifndef SEEP_COMMAND_COMMAND_H
+#define SEEP_COMMAND_COMMAND_H
+
+#include "command/options.h"
+
+struct seep_example {
+    const char *line; // "seep report app.seep --top 3"; NULL ends a table
+    const char *what; // one line
+};
+
+#define SEEP_OPERANDS_ANY INT32_MAX
+
+struct seep_command {
+    const char *name;
+    const char *summary; // one line, no full stop: the list of `seep help`
+    const char *usage;   // what follows "seep <name> ": "[options] FILE|PID"
+    const char *about;   // what --help says beyond that: lines, each ending with \n; may be NULL
+    const struct seep_option_group *const
+        *groups;                         // ends with NULL; may be NULL; at most SEEP_OPTION_GROUPS_MAX
+    const struct seep_example *examples; // at least one
+    const char *operand;                 // name of the first operand, for messages
+    int min_operands;
+    int max_operands;
+    bool stop_at_operand; // the first operand ends the options: `seep run prog --its-own`
+    // *ret_status is 0 on entry: the exit status when there is no error.
+    struct seep_error *(*run)(const struct seep_arguments *arguments, int *ret_status);
+};
+
+extern const struct seep_command seep_command_help;
+
+// The table: in the order of `seep help`, ends with NULL.
+extern const struct seep_command *const seep_commands[];
+
+const struct seep_command *seep_command_find(const char *name); // NULL: no such command
+// SEEP_E_USAGE with the nearest name.
+SEEP_MUST_CHECK struct seep_error *seep_command_unknown(const char *name);
+
+// "seep: <message> (<hint>)" in one line on stderr; takes the error. Returns the exit status.
+int seep_command_fail(struct seep_error *error);
+
+// Help texts, on standard output.
+void seep_help_commands(void);
+void seep_help_command(const struct seep_command *command);
+
+#endif

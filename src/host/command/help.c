@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Help, all of it from the tables: the list of commands, the page of one command, and
+// `seep help --dump`, the tables as JSON for completions, manual pages and the lint test.
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "command/command.h"
+
+struct help_options {
+    bool dump;
+};
+
+static const struct seep_option_group help_group = {
+    .title = "Options",
+    .options =
+        (const struct seep_option[]){
+            {"dump", 0, SEEP_OPTION_FLAG, offsetof(struct help_options, dump),
+             .help = "print all commands and options as JSON", .hidden = true},
+            {NULL},
+        },
+    .values_bytes = sizeof(struct help_options),
+};
+
+void seep_help_commands(void) {
+    puts("seep finds where the memory of a Linux program goes.\n");
+    puts("usage: seep COMMAND [options] ...\n");
+    puts("Commands:");
+    for (const struct seep_command *const *at = seep_commands; *at; at++)
+        printf("  %-9s %s\n", (*at)->name, (*at)->summary);
+    puts("\n'seep help COMMAND' or 'seep COMMAND --help' tells more, with examples.");
+    puts("'seep --version' prints the version.");
+}
+
+static void print_option(const struct seep_option *option) {
+    if (option->hidden)
+        return;
+    char left[80];
+    const char *value = seep_option_value_name(option);
+    int used = option->letter ? snprintf(left, sizeof(left), "  -%c, ", option->letter)
+                              : snprintf(left, sizeof(left), "      ");
+    snprintf(left + used, sizeof(left) - (size_t)used, "--%s%s%s", option->name, value ? " " : "",
+             value ? value : "");
+    // A long left side gets a line of its own, so that the right sides stay in one column.
+    if (strlen(left) > 26)
+        printf("%s\n%-28s%s", left, "", option->help);
+    else
+        printf("%-28s%s", left, option->help);
+    if (option->choices) {
+        printf(":");
+        for (size_t i = 0; option->choices[i]; i++)
+            printf("%s %s", i ? "," : "", option->choices[i]);
+    }
+    putchar('\n');
+}
+
+void seep_help_command(const struct seep_command *command) {
+    printf("seep %s: %s\n\nusage: seep %s %s\n", command->name, command->summary, command->name,
+           command->usage);
+    if (command->about)
+        printf("\n%s", command->about);
+    for (size_t g = 0; command->groups && command->groups[g]; g++) {
+        if (command->groups[g]->options[0].hidden)
+            continue;
+        printf("\n%s:\n", command->groups[g]->title);
+        for (const struct seep_option *o = command->groups[g]->options; o->name; o++)
+            print_option(o);
+    }
+    puts("\nExamples:");
+    for (const struct seep_example *example = command->examples; example->line; example++)
+        printf("  %s\n      %s\n", example->line, example->what);
+}
+
+// ---- --dump ----
+
+static json_t *dump_option(const struct seep_option *option) {
+    char letter[2] = {option->letter, 0};
+    const char *value = seep_option_value_name(option);
+    json_t *choices = NULL;
+    if (option->choices) {
+        choices = json_array();
+        for (size_t i = 0; option->choices[i]; i++)
+            json_array_append_new(choices, json_string(option->choices[i]));
+    }
+    return json_pack("{s:s, s:s*, s:s, s:s*, s:s, s:o*}", "name", option->name, "letter",
+                     option->letter ? letter : NULL, "kind", seep_option_kind_name(option->kind), "value",
+                     value, "help", option->help, "choices", choices);
+}
+
+static json_t *dump_command(const struct seep_command *command) {
+    json_t *groups = json_array();
+    for (size_t g = 0; command->groups && command->groups[g]; g++) {
+        json_t *options = json_array();
+        for (const struct seep_option *o = command->groups[g]->options; o->name; o++)
+            if (!o->hidden)
+                json_array_append_new(options, dump_option(o));
+        json_array_append_new(
+            groups, json_pack("{s:s, s:o}", "title", command->groups[g]->title, "options", options));
+    }
+    json_t *examples = json_array();
+    for (const struct seep_example *example = command->examples; example->line; example++)
+        json_array_append_new(examples,
+                              json_pack("{s:s, s:s}", "line", example->line, "what", example->what));
+    return json_pack("{s:s, s:s, s:s, s:s*, s:o, s:o}", "name", command->name, "summary", command->summary,
+                     "usage", command->usage, "about", command->about, "groups", groups, "examples",
+                     examples);
+}
+
+static struct seep_error *dump_all(void) {
+    json_t *commands = json_array();
+    for (const struct seep_command *const *at = seep_commands; *at; at++)
+        json_array_append_new(commands, dump_command(*at));
+    json_t *root = json_pack("{s:s, s:o}", "version", SEEP_VERSION, "commands", commands);
+    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    json_decref(root);
+    if (!text)
+        return seep_error_no_memory();
+    puts(text);
+    free(text);
+    return NULL;
+}
+
+static struct seep_error *run_help(const struct seep_arguments *arguments, int *ret_status) {
+    const struct help_options *options = seep_arguments_values(arguments, &help_group);
+    if (options->dump)
+        return dump_all();
+    if (arguments->nr_operands == 0) {
+        seep_help_commands();
+        return NULL;
+    }
+    const struct seep_command *command = seep_command_find(arguments->operands[0]);
+    if (!command)
+        return seep_command_unknown(arguments->operands[0]);
+    seep_help_command(command);
+    return NULL;
+}
+
+const struct seep_command seep_command_help = {
+    .name = "help",
+    .summary = "what the commands do",
+    .usage = "[COMMAND]",
+    .groups = (const struct seep_option_group *const[]){&help_group, NULL},
+    .examples =
+        (const struct seep_example[]){
+            {"seep help", "list the commands"},
+            {"seep help report", "the options of 'seep report'"},
+            {NULL},
+        },
+    .operand = "COMMAND",
+    .max_operands = 1,
+    .run = run_help,
+};
