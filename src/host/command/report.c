@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What all reporting commands share, see report.h.
+#include "command/report.h"
+#include "ui/report.h"
+
+#define AT(field) offsetof(struct seep_view_options, field)
+
+static const struct seep_option report_options[] = {
+    {"top", 'T', SEEP_OPTION_NUMBER, AT(top), .max = UINT32_MAX,
+     .help = "show the N biggest; 0: all (default 10; all with --json and --csv)"},
+    {"sort", 's', SEEP_OPTION_CHOICE, AT(sort), .value = "KEY", .choices = seep_view_sort_names,
+     .help = "what is biggest (default live, or allocations when nothing is live)"},
+    {"by", 'b', SEEP_OPTION_CHOICE, AT(by), .value = "WHAT", .choices = seep_view_by_names,
+     .help = "one row per WHAT (default site)"},
+    {"blocks", 'a', SEEP_OPTION_FLAG, AT(blocks), .help = "list each live block with address, size and age"},
+    {"older", 0, SEEP_OPTION_DURATION, AT(older_ns), .help = "only live blocks at least this old"},
+    {"min-size", 'z', SEEP_OPTION_SIZE, AT(min_size), .help = "only live blocks of at least this size"},
+    {"max-size", 'Z', SEEP_OPTION_SIZE, AT(max_size), .help = "only live blocks of at most this size"},
+    {"function", 0, SEEP_OPTION_REGEX, AT(function), .help = "only stacks with a function that matches"},
+    {"file", 0, SEEP_OPTION_REGEX, AT(file), .help = "only stacks with a source file that matches"},
+    {"module", 0, SEEP_OPTION_REGEX, AT(module), .help = "only stacks through a module (program, library) that matches"},
+    {"thread", 0, SEEP_OPTION_REGEX, AT(thread), .help = "only what threads did whose name or tid matches"},
+    {"full-paths", 0, SEEP_OPTION_FLAG, AT(full_paths), .help = "whole paths of files and modules"},
+    {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
+    {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "the report as JSON"},
+    {"csv", 0, SEEP_OPTION_FLAG, AT(csv), .help = "the rows as CSV"},
+    {NULL},
+};
+
+const struct seep_option_group seep_report_group = {
+    .title = "Report options",
+    .options = report_options,
+    .values_bytes = sizeof(struct seep_view_options),
+    .defaults = &seep_view_options_default,
+};
+
+struct seep_error *seep_report_check(const struct seep_view_options *options) {
+    if (options->json && options->csv)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--json and --csv exclude one another"),
+                               "take one of them");
+    if (options->min_size > options->max_size)
+        return seep_error_create(SEEP_E_USAGE, "--min-size %llu is more than --max-size %llu",
+                                 (unsigned long long)options->min_size, (unsigned long long)options->max_size);
+    if (options->blocks && options->by != SEEP_BY_SITE)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--blocks lists the blocks of sites, not by %s",
+                                                 seep_view_by_name(options->by)),
+                               "leave --by out");
+    return NULL;
+}
+
+struct seep_error *seep_report_session(FILE *out, const struct seep_session *session,
+                                       const struct seep_view_options *options, const char *source) {
+    struct seep_symbols_options how = {.no_demangle = options->no_demangle};
+    struct seep_symbols *symbols = NULL;
+    struct seep_error *error = seep_symbols_create(&how, &symbols);
+    if (error)
+        return error;
+    error = seep_report_write(out, session, symbols, options, source);
+    seep_symbols_destroy(symbols);
+    return error;
+}

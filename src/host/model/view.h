@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A view: what one report shows of a session. Filtered, grouped, sorted, cut to the top, with the
+// names of what is shown. The same stack in several processes or at several load addresses is one
+// row: stacks are compared by (module path and build-id, offset).
+//
+// Invariant: before the cut to the top, and without filters, the rows add up to the totals in every
+// figure that all rows know.
+//
+// Filters
+//  --function, --file, --module  sites with any frame (inlined ones too) that matches
+//  --thread                      what threads whose name or tid matches did; live is then net (below)
+//  --min-size, --max-size, --older  live blocks of that size and age; needs the blocks
+// A figure that a filter leaves unknown is missing from `known`, never guessed.
+#ifndef SEEP_MODEL_VIEW_H
+#define SEEP_MODEL_VIEW_H
+
+#include <regex.h>
+
+#include "model/profile.h"
+#include "symbol/symbols.h"
+
+enum seep_view_sort {
+    SEEP_SORT_LIVE,
+    SEEP_SORT_LEAKED, // the same as live until a scan can tell
+    SEEP_SORT_ALLOCATIONS,
+    SEEP_SORT_BYTES, // allocated over the whole time
+    SEEP_SORT_PEAK,
+    SEEP_SORT_TEMPORARY,
+    SEEP_SORT_SIZE, // mean size of a block: live ones where there are any, else of all allocations
+    SEEP_SORT_AGE,  // of the oldest live block; needs the ages
+    SEEP_SORT_NR
+};
+// By live bytes, or by allocations where nothing is live.
+#define SEEP_SORT_AUTO (-1)
+
+// Everything but SITE attributes a site to one frame: the innermost one that is not in the C or C++
+// runtime (libc, loader, libstdc++, allocator libraries, functions of namespace std), or the
+// innermost of all where there is no other.
+enum seep_view_by {
+    SEEP_BY_SITE, // a stack and the allocation function it called
+    SEEP_BY_FUNCTION,
+    SEEP_BY_FILE,
+    SEEP_BY_LINE,
+    SEEP_BY_MODULE,
+    SEEP_BY_THREAD,
+    SEEP_BY_SIZE, // power-of-two classes of requested sizes
+    SEEP_BY_PROCESS,
+    SEEP_BY_NR
+};
+
+#define SEEP_TOP_DEFAULT UINT64_MAX // not given: 10 in text, all in JSON and CSV
+
+struct seep_view_options {
+    uint64_t top; // 0: all
+    int sort;     // enum seep_view_sort or SEEP_SORT_AUTO
+    int by;       // enum seep_view_by
+    bool blocks;  // keep the live blocks of shown rows
+    uint64_t min_size;
+    uint64_t max_size;
+    int64_t older_ns; // -1: any age
+    regex_t *function; // NULL: any; borrowed, as are the others
+    regex_t *file;
+    regex_t *module;
+    regex_t *thread;
+    bool full_paths;
+    bool no_demangle;
+    bool json;
+    bool csv;
+};
+
+extern const struct seep_view_options seep_view_options_default;
+
+// Figures of a row that are known.
+#define SEEP_KNOWN_LIVE        (1u << 0)
+#define SEEP_KNOWN_ALLOCATIONS (1u << 1)
+#define SEEP_KNOWN_BYTES       (1u << 2)
+#define SEEP_KNOWN_FREES       (1u << 3)
+#define SEEP_KNOWN_TEMPORARY   (1u << 4)
+#define SEEP_KNOWN_PEAK        (1u << 5) // exact; else peak_bytes is the sum of peaks: at most
+#define SEEP_KNOWN_SIZES       (1u << 6)
+#define SEEP_KNOWN_ALL         0x7fu
+
+struct seep_view_frame {
+    const char *function;   // NULL: not known
+    const char *file;       // NULL: not known; as it is to be shown
+    unsigned line;          // 0: not known
+    const char *module;     // as it is to be shown; "[jit]" for code without a file
+    uint64_t offset;        // ELF virtual address of the return address; run-time address in "[jit]"
+    uint64_t function_offset;
+    bool inlined;
+    // A cycle ends here: the last `fold_frames` frames, this one included, occur `fold_times` times in
+    // a row. The copies follow, marked `folded`.
+    uint32_t fold_frames;
+    uint32_t fold_times;
+    bool folded;
+};
+
+struct seep_view_block {
+    uint64_t address;
+    uint64_t size;
+    int64_t age_ns; // -1: not known
+    uint32_t tid;   // 0: not known
+    uint32_t process;
+};
+
+struct seep_view_share { // what one process has in a row
+    uint32_t process;    // index in the session
+    int64_t live_bytes;
+    int64_t live_blocks;
+};
+
+struct seep_view_row {
+    const char *key; // NULL with SEEP_BY_SITE
+    uint32_t known;  // SEEP_KNOWN_*
+    int64_t live_blocks; // below 0 only where live is net
+    int64_t live_bytes;
+    struct seep_counters counters;
+    uint64_t nr_sites;
+    int64_t oldest_ns; // -1: not known
+    uint32_t via;      // enum seep_via, with SEEP_BY_SITE
+    // With SEEP_BY_SITE, innermost frame first.
+    struct seep_view_frame *frames;
+    uint32_t nr_frames;
+    int cut; // enum seep_cut, or -1: complete
+    // With options.blocks: by address. nr_blocks may be less than live_blocks (losses).
+    struct seep_view_block *blocks;
+    size_t nr_blocks;
+    struct seep_view_share *shares; // one per process that has it, in session order
+    uint32_t nr_shares;
+};
+
+struct seep_view_trouble {
+    const char *module; // as it is to be shown
+    const char *why;    // NULL: not known
+};
+
+struct seep_view {
+    const struct seep_session *session; // borrowed
+    struct seep_view_options options;   // borrowed regexes; sort and top as they were resolved
+    size_t first_process;               // the profiles looked at
+    size_t nr_processes;
+    bool live_is_net; // live = allocated minus freed by the same threads; frees by others are not in it
+    bool filtered;    // a filter other than top was given
+    struct seep_arena arena;
+    struct seep_view_row *rows; // sorted, the top ones only
+    size_t nr_rows;
+    size_t nr_rows_all;
+    struct seep_view_row all;    // the sum of all rows, also those that are not shown
+    struct seep_totals totals;   // of the looked-at profiles, without filters
+    struct seep_view_trouble *without_symbols; // modules of which only the offset could be shown
+    size_t nr_without_symbols;
+};
+
+// `process` is an index in the session, or SIZE_MAX for all. `symbols` is used for what is shown and
+// for what a filter or --by needs. SEEP_E_UNSUPPORTED where the session does not keep what an option
+// needs. The session and the symbols must outlive the view.
+SEEP_MUST_CHECK struct seep_error *seep_view_create(const struct seep_session *session, size_t process,
+                                                    struct seep_symbols *symbols,
+                                                    const struct seep_view_options *options,
+                                                    struct seep_view **ret_view);
+void seep_view_destroy(struct seep_view *view); // takes NULL
+
+const char *seep_view_sort_name(int sort);
+const char *seep_view_by_name(int by);
+// The same, as tables that end with NULL, for option parsing.
+extern const char *const seep_view_sort_names[];
+extern const char *const seep_view_by_names[];
+
+#endif

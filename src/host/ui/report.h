@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The reports: text for people, JSON and CSV for programs. They print what a view or session says
+// and decide nothing themselves.
+#ifndef SEEP_UI_REPORT_H
+#define SEEP_UI_REPORT_H
+
+#include <stdio.h>
+
+#include "model/view.h"
+
+// Writes a report of the session in the form that the options ask for. `source` is how the user
+// names the data ("app.seep", a pid), for the last line; NULL: there is nothing to name.
+// A failed write is an error, except on standard output, which main checks.
+SEEP_MUST_CHECK struct seep_error *seep_report_write(FILE *out, const struct seep_session *session,
+                                                     struct seep_symbols *symbols,
+                                                     const struct seep_view_options *options, const char *source);
+
+// The forms, each for one view; JSON makes views of its own, one per process.
+SEEP_MUST_CHECK struct seep_error *seep_report_text(FILE *out, const struct seep_view *view, const char *source);
+SEEP_MUST_CHECK struct seep_error *seep_report_csv(FILE *out, const struct seep_view *view);
+SEEP_MUST_CHECK struct seep_error *seep_report_json(FILE *out, const struct seep_session *session,
+                                                    struct seep_symbols *symbols,
+                                                    const struct seep_view_options *options);
+
+#endif
