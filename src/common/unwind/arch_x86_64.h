@@ -10,7 +10,7 @@
 #define SEEP_ARCH_DWARF_SP 7
 #define SEEP_ARCH_DWARF_PC 16
 #define SEEP_ARCH_NR_DWARF 17
-#define SEEP_ARCH_WORD 8
+#define SEEP_ARCH_WORD     8
 
 // From sp at __restore_rt (sp points to the ucontext): uc_mcontext begins at 40; the general
 // registers follow in the order r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.

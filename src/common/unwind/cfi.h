@@ -26,12 +26,12 @@ enum {
 };
 
 enum seep_cfi_kind {
-    SEEP_CFI_SAME = 0,     // register keeps its value (also: never mentioned)
-    SEEP_CFI_UNDEFINED,    // cannot be known; for the return address: the outermost frame
-    SEEP_CFI_OFFSET,       // saved at CFA + offset
-    SEEP_CFI_VAL_OFFSET,   // its value is CFA + offset
-    SEEP_CFI_REGISTER,     // saved in register `reg`
-    SEEP_CFI_EXPRESSION,   // saved at the address the expression gives (CFA pushed first)
+    SEEP_CFI_SAME = 0,       // register keeps its value (also: never mentioned)
+    SEEP_CFI_UNDEFINED,      // cannot be known; for the return address: the outermost frame
+    SEEP_CFI_OFFSET,         // saved at CFA + offset
+    SEEP_CFI_VAL_OFFSET,     // its value is CFA + offset
+    SEEP_CFI_REGISTER,       // saved in register `reg`
+    SEEP_CFI_EXPRESSION,     // saved at the address the expression gives (CFA pushed first)
     SEEP_CFI_VAL_EXPRESSION, // its value is what the expression gives (CFA pushed first)
 };
 
@@ -48,10 +48,11 @@ struct seep_cfi_rule {
 struct seep_cfi_row {
     uint64_t start; // addresses this row covers: [start, end)
     uint64_t end;
-    struct seep_cfi_rule cfa; // kind REGISTER: value of `reg` plus `offset`; or VAL_EXPRESSION (nothing pushed first)
+    struct seep_cfi_rule
+        cfa; // kind REGISTER: value of `reg` plus `offset`; or VAL_EXPRESSION (nothing pushed first)
     struct seep_cfi_rule regs[SEEP_CFI_NR_REGS];
-    uint8_t return_reg; // DWARF number of the return address column
-    bool signal_frame;  // augmentation 'S': the caller's pc is exact
+    uint8_t return_reg;  // DWARF number of the return address column
+    bool signal_frame;   // augmentation 'S': the caller's pc is exact
     uint64_t args_bytes; // DW_CFA_GNU_args_size
 };
 

@@ -5,7 +5,8 @@
 // interpreted with all registers (step.h).
 //
 // Bits, low to high: kind 4, bp_saved 1, reserved 3, cfa_offset 32 (signed bytes), bp_offset 24
-// (signed bytes from the CFA to the slot where the caller's bp was saved).
+// (signed bytes from the CFA to the slot where the caller's bp was saved; in SEEP_RULE_BP_DEREF from
+// bp itself: gcc says for a realigned stack that bp was saved where it points).
 #ifndef SEEP_UNWIND_RULE_H
 #define SEEP_UNWIND_RULE_H
 
@@ -42,8 +43,8 @@ SEEP_INLINE int64_t seep_rule_bp_offset(struct seep_rule rule) {
 }
 SEEP_INLINE struct seep_rule seep_rule_make(enum seep_rule_kind kind, int64_t cfa_offset, bool bp_saved,
                                             int64_t bp_offset) {
-    return (struct seep_rule){(uint64_t)kind | (uint64_t)bp_saved << 4 |
-                              (uint64_t)(uint32_t)cfa_offset << 8 | (uint64_t)bp_offset << 40};
+    return (struct seep_rule){(uint64_t)kind | (uint64_t)bp_saved << 4 | (uint64_t)(uint32_t)cfa_offset << 8 |
+                              (uint64_t)bp_offset << 40};
 }
 
 // Packs a row that seep_cfi_row_at() found. Never fails: what does not fit is SEEP_RULE_SLOW.

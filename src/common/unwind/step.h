@@ -26,13 +26,15 @@ enum seep_step {
     SEEP_STEP_BAD_CFI = -2,  // expression with an operation that is not known, stack over- or underflow
 };
 
-// On SEEP_STEP_OK `regs` is the caller's frame; else it is untouched.
+// On SEEP_STEP_OK `regs` is the caller's frame; else it is untouched. Only the CFA and the return
+// address must be found: another register whose slot is not readable is not known in the caller.
+// A return address of 0 is the outermost frame.
 SEEP_MUST_CHECK enum seep_step seep_step(const struct seep_cfi_row *row, struct seep_regs *regs,
                                          seep_read_word *read, void *context);
 
 // Evaluates a DWARF expression (bounded in steps and stack). `push_cfa`: start with *cfa on the stack.
-SEEP_MUST_CHECK enum seep_step
-seep_expression(const uint8_t *expression, uint32_t nr_bytes, const struct seep_regs *regs,
-                bool push_cfa, uint64_t cfa, seep_read_word *read, void *context, uint64_t *ret_value);
+SEEP_MUST_CHECK enum seep_step seep_expression(const uint8_t *expression, uint32_t nr_bytes,
+                                               const struct seep_regs *regs, bool push_cfa, uint64_t cfa,
+                                               seep_read_word *read, void *context, uint64_t *ret_value);
 
 #endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Selects the header of the CPU that this is compiled for. A CPU without one still has the CFI
+// interpreter; rules are then never packed, and a caller's stack pointer is not followed.
+#ifndef SEEP_UNWIND_ARCH_H
+#define SEEP_UNWIND_ARCH_H
+
+#if defined(__x86_64__)
+#include "unwind/arch_x86_64.h"
+#elif defined(__aarch64__)
+#include "unwind/arch_aarch64.h"
+#else
+#define SEEP_ARCH_WORD __SIZEOF_POINTER__
+#endif
+
+#endif
