@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The front desk. The building is meson's; see meson.build. `make help` lists what there is.
+PREFIX ?= /usr/local
+PYTHON ?= /usr/bin/python3
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+ORDER ?= fixed
+SEED ?=
+WERROR ?= true
+FUZZ_SECONDS ?= 60
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test bench install format lint fuzz clean deps
+
+help:
+	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
+	@echo "make test     install what is missing, build twice, run all tests (ORDER=random SEED=n JOBS=n)"
+	@echo "make build    build/seep and build/libseep.so, ready to use from there"
+	@echo "make install  install under PREFIX=$(PREFIX), in DESTDIR"
+	@echo "make bench    what tracing costs, measured side by side"
+	@echo "make lint     format, clang-tidy and the rules of the house"
+	@echo "make format   lay the C code out with clang-format"
+	@echo "make fuzz     fuzz each parser for FUZZ_SECONDS=$(FUZZ_SECONDS)"
+	@echo "make deps     install what is missing, for all of the above (Debian; elsewhere it says what)"
+	@echo "make clean    remove all build directories"
+
+# Installs nothing and asks nothing when all is there.
+deps:
+	@tools/install-deps.sh build demo test traced lint bench
+
+run:
+	@tools/install-deps.sh build demo
+	@$(MAKE) --no-print-directory build
+	@tools/demo.sh build
+
+build: build/build.ninja
+	@ninja -C build $(if $(VERBOSE),-v)
+
+build/build.ninja:
+	@meson setup build --prefix=$(PREFIX)
+
+test:
+	@tools/install-deps.sh build test traced lint
+	@$(PYTHON) tools/run-tests.py --jobs $(JOBS) --order $(ORDER) $(if $(SEED),--seed $(SEED)) \
+		--werror $(WERROR)
+
+install: build/build.ninja
+	@meson configure build --prefix=$(PREFIX)
+	@meson install -C build $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+lint:
+	@tools/install-deps.sh build test lint
+	@$(MAKE) --no-print-directory build
+	@tools/lint.sh build
+
+format:
+	@git ls-files -z 'src/*.[ch]' 'tests/*.[ch]' '*.cpp' 'bench/*.[ch]' | xargs -0 -r clang-format -i
+
+fuzz:
+	@tools/fuzz.sh $(FUZZ_SECONDS)
+
+bench:
+	@tools/install-deps.sh build bench
+	@$(MAKE) --no-print-directory build
+	@bench/run.sh build
+
+clean:
+	rm -rf build build-test build-sanitized build-fuzz

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the black-box tests share: where seep is, how to run a program, how to skip with a reason.
+
+SEEP_BUILD names the build directory (default: build). With SEEP_TEST_SEED the tests run in an order
+shuffled by that seed, the same in every worker.
+"""
+import os
+import random
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.abspath(os.environ.get("SEEP_BUILD") or os.path.join(ROOT, "build"))
+DEFAULT_TIMEOUT_S = 120
+
+
+def pytest_collection_modifyitems(items):
+    seed = os.environ.get("SEEP_TEST_SEED")
+    if seed:
+        random.Random(int(seed)).shuffle(items)
+
+
+def _need(path):
+    if not os.path.exists(path):
+        pytest.fail("%s is not built: run 'make build', or set SEEP_BUILD" % path, pytrace=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The top of the source tree."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def build():
+    """The build directory."""
+    return BUILD
+
+
+@pytest.fixture(scope="session")
+def seep():
+    """Path of the tool."""
+    return _need(os.path.join(BUILD, "seep"))
+
+
+@pytest.fixture(scope="session")
+def libseep():
+    """Path of the library that is preloaded."""
+    return _need(os.path.join(BUILD, "libseep.so"))
+
+
+@pytest.fixture(scope="session")
+def program():
+    """program(name): path of a test program that meson built from tests/programs."""
+    return lambda name: _need(os.path.join(BUILD, "tests", "programs", name))
+
+
+@pytest.fixture
+def run(tmp_path):
+    """run(*command, env={}, input=None, timeout=...): a CompletedProcess with text stdout and stderr.
+
+    Runs in tmp_path, without a terminal, in a session of its own. One that takes longer than `timeout`
+    seconds is killed with everything it started, and the test fails. `env` is added to a clean
+    environment; a value of None takes a variable out.
+    """
+
+    def run_command(*command, env=None, input=None, timeout=DEFAULT_TIMEOUT_S, cwd=None, binary=False):
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("SEEP_") and name != "LD_PRELOAD"}
+        environment["MALLOC_PERTURB_"] = "0"
+        for name, value in (env or {}).items():
+            if value is None:
+                environment.pop(name, None)
+            else:
+                environment[name] = str(value)
+        command = [str(word) for word in command]
+        process = subprocess.Popen(command, env=environment, cwd=str(cwd or tmp_path), start_new_session=True,
+                                   stdin=subprocess.PIPE if input is not None else subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if isinstance(input, str):
+            input = input.encode()
+        try:
+            out, err = process.communicate(input, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            pytest.fail("took over %g s: %s\nstdout: %s\nstderr: %s"
+                        % (timeout, " ".join(command), out[-2000:], err[-2000:]), pytrace=False)
+        if not binary:
+            out, err = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+    return run_command
+
+
+@pytest.fixture
+def require():
+    """require(name): path of a program, or the test is skipped and says why."""
+
+    def require_program(name):
+        # Wrapper scripts stand in for system programs on some machines: prefer the real ones.
+        for folder in ("/usr/bin", "/usr/sbin", "/bin", "/sbin"):
+            if os.access(os.path.join(folder, name), os.X_OK):
+                return os.path.join(folder, name)
+        path = shutil.which(name)
+        if not path:
+            pytest.skip("%s is not installed (tools/install-deps.sh traced)" % name)
+        return path
+
+    return require_program

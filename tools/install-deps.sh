@@ -1,0 +1,173 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Installs what seep needs, by purpose: install-deps.sh [--list] PURPOSE...
+#
+#   build   to build seep           (nothing works without these)
+#   demo    the program that make run traces
+#   test    to run the tests        (nothing is tested without these)
+#   traced  programs and allocators that the tests trace (a test says so and skips without its program)
+#   lint    formatters and checkers (make test does without those it does not find)
+#   bench   tools to compare with   (make bench does without those it does not find)
+#
+# Asks dpkg first: when all is there it needs no network, no root and no time. Installs only, and
+# never removes or upgrades. Services that come with a package are not started, nor enabled if they
+# were not there before. Exit status: 0 all there, 1 a package of `build` or `test` is missing.
+set -eu
+
+packages_of() {
+    case $1 in
+    build) echo gcc g++ make meson ninja-build pkg-config libc6-dev libdw-dev libelf-dev libdebuginfod-dev \
+        libzstd-dev libjansson-dev libiberty-dev binutils ;;
+    demo) echo sqlite3 ;;
+    test) echo git python3 python3-pytest python3-pytest-xdist libcmocka-dev zstd procps ;;
+    traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libjemalloc2 libjemalloc-dev \
+        libmimalloc2.0 libmimalloc-dev libgoogle-perftools-dev libtcmalloc-minimal4 libunwind-dev libc6-dbg \
+        musl-tools ;;
+    lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck ;;
+    bench) echo heaptrack valgrind libgoogle-perftools-dev ;;
+    *)
+        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, bench)" >&2
+        exit 2
+        ;;
+    esac
+}
+
+other_distributions() {
+    cat >&2 <<'END'
+The same by the names of other distributions (build and test):
+  Fedora, RHEL  gcc gcc-c++ make meson ninja-build pkgconf elfutils-devel elfutils-debuginfod-client-devel
+                libzstd-devel jansson-devel binutils-devel libcmocka-devel python3-pytest python3-pytest-xdist
+                git zstd clang clang-tools-extra compiler-rt
+  Arch          base-devel meson ninja libelf debuginfod zstd jansson binutils cmocka python-pytest
+                python-pytest-xdist git clang compiler-rt
+  Alpine        build-base meson elfutils-dev zstd-dev jansson-dev binutils-dev cmocka-dev py3-pytest
+                py3-pytest-xdist git clang compiler-rt
+  openSUSE      gcc gcc-c++ make meson ninja pkgconf libdw-devel libelf-devel libdebuginfod-devel libzstd-devel
+                libjansson-devel binutils-devel libcmocka-devel python3-pytest python3-pytest-xdist git zstd clang
+END
+}
+
+list_only=no
+if [ "${1:-}" = --list ]; then
+    list_only=yes
+    shift
+fi
+[ $# -gt 0 ] || set -- build test traced lint
+purposes=$*
+
+wanted=
+required=
+for purpose in $purposes; do
+    names=$(packages_of "$purpose")
+    wanted="$wanted $names"
+    case $purpose in build | test) required="$required $names" ;; esac
+done
+
+if [ $list_only = yes ]; then
+    for name in $wanted; do echo "$name"; done | sort -u
+    exit 0
+fi
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    # Another distribution: what counts is whether it builds, so only the essentials are looked at.
+    trouble=
+    for program in cc meson ninja pkg-config; do
+        command -v $program >/dev/null 2>&1 || trouble="$trouble $program"
+    done
+    if [ -z "$trouble" ]; then
+        pkg-config --exists libdw libelf libdebuginfod libzstd jansson && exit 0
+        trouble=" libraries of the list below"
+    fi
+    echo "install-deps.sh: this is no Debian, please install by hand. Missing:$trouble" >&2
+    other_distributions
+    exit 1
+fi
+
+missing_of() {
+    for name in "$@"; do
+        case $(dpkg-query -W -f='${Status}' "$name" 2>/dev/null) in
+        "install ok installed") ;;
+        *) echo "$name" ;;
+        esac
+    done | sort -u | tr '\n' ' '
+}
+
+# Something that does the job of a package but is not that package (a tool built by hand) is left to
+# the build to find; here only packages count.
+# shellcheck disable=SC2086
+missing=$(missing_of $wanted)
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+    if sudo -n true 2>/dev/null; then
+        as_root="sudo -n"
+    else
+        # shellcheck disable=SC2086
+        missing_required=$(missing_of $required)
+        if [ -z "$missing_required" ]; then
+            echo "install-deps.sh: not installed, going on without: $missing" >&2
+            exit 0
+        fi
+        echo "install-deps.sh: not root, and sudo asks for a password. Please run:" >&2
+        echo "    sudo apt-get install --no-install-recommends $missing" >&2
+        exit 1
+    fi
+fi
+
+# A fresh machine has no package lists; an old one may have lists that name what is gone.
+run_apt() {
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-remove --no-install-recommends \
+        -o Dpkg::Use-Pty=0 "$@" </dev/null
+}
+
+policy=/usr/sbin/policy-rc.d
+made_policy=no
+if [ ! -e $policy ]; then
+    # Keeps the package scripts from starting services while we install.
+    printf '#!/bin/sh\nexit 101\n' | $as_root tee $policy >/dev/null
+    $as_root chmod 755 $policy
+    made_policy=yes
+fi
+trap '[ $made_policy = no ] || $as_root rm -f $policy' EXIT
+trap 'exit 130' INT TERM HUP
+
+echo "install-deps.sh: installing $missing"
+run_apt update || echo "install-deps.sh: apt-get update failed, trying with the lists at hand" >&2
+
+available=
+for name in $missing; do
+    if apt-cache policy "$name" 2>/dev/null | grep -q 'Candidate: [^(]'; then
+        available="$available $name"
+    else
+        echo "install-deps.sh: this system has no package '$name', going on without it" >&2
+    fi
+done
+if [ -n "$available" ]; then
+    # shellcheck disable=SC2086
+    if ! run_apt install $available; then
+        echo "install-deps.sh: not all at once, trying one by one" >&2
+        for name in $available; do
+            run_apt install "$name" || echo "install-deps.sh: cannot install '$name'" >&2
+        done
+    fi
+fi
+
+# Only services that came with what was installed just now.
+for service in redis-server nginx; do
+    case " $available " in *" $service"*)
+        if command -v systemctl >/dev/null 2>&1 && [ -d /run/systemd/system ]; then
+            $as_root systemctl --quiet disable --now $service 2>/dev/null ||
+                echo "install-deps.sh: could not disable the service $service" >&2
+        fi
+        ;;
+    esac
+done
+
+# shellcheck disable=SC2086
+missing_required=$(missing_of $required)
+if [ -n "$missing_required" ]; then
+    echo "install-deps.sh: still missing: $missing_required" >&2
+    exit 1
+fi

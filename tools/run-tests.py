@@ -1,0 +1,295 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Builds seep, runs all tests, and counts them one by one.
+
+What runs: the meson tests (unit, oracle, golden, fuzz replay) and the pytest suites (cli, live, golden,
+lint) on the ordinary build, then the same meson tests and the pytest suites of SANITIZED on a build with
+clang, AddressSanitizer and UBSan. Both builds treat warnings as errors.
+
+A cmocka program counts as its tests; one that dies counts as a failure whatever it printed before. The
+last line is always 'N passed, N failed, N skipped'. Exit status 0 only when something passed and
+nothing failed.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PYTEST_SUITES = ["lint", "cli", "golden", "live"]
+SANITIZED = ["cli", "golden"]
+
+Result = collections.namedtuple("Result", "suite name status detail")  # status: passed, failed, skipped
+
+results = []
+started = time.monotonic()
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def record(suite, name, status, detail=""):
+    results.append(Result(suite, name, status, detail.strip()))
+
+
+def clean_environment():
+    environment = dict(os.environ)
+    # meson and others set it to a random value; seep's tests trace malloc and want it quiet.
+    environment["MALLOC_PERTURB_"] = "0"
+    environment["LC_ALL"] = "C.UTF-8"
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    # make's own: a make that a test starts must not wait for our job tokens.
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "NO_COLOR", "DEBUGINFOD_URLS", "LD_PRELOAD"):
+        environment.pop(name, None)
+    for name in [name for name in environment if name.startswith("SEEP_")]:
+        environment.pop(name)
+    return environment
+
+
+def run(command, timeout, **options):
+    """(exit status, output). A process that takes too long is killed with all it started: (None, output)."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, start_new_session=True, **options)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+        return process.returncode, output.decode("utf-8", "replace")
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        return None, output.decode("utf-8", "replace")
+
+
+# ---- building ----
+
+
+def build(name, directory, meson_options, environment, jobs):
+    """Configures if need be and builds. A build that fails is a failed test."""
+    begin = time.monotonic()
+    setup = ["meson", "setup", directory] + meson_options
+    if os.path.exists(os.path.join(directory, "build.ninja")):
+        setup = ["meson", "configure", directory] + [o for o in meson_options if o.startswith("-D")]
+    status, output = run(setup, 300, cwd=ROOT, env=environment)
+    if status == 0:
+        status, output = run(["ninja", "-C", directory, "-j", str(jobs)], 1200, cwd=ROOT, env=environment)
+    if status != 0:
+        record("build", name, "failed", output)
+        return False
+    record("build", name, "passed")
+    say("build %s: done in %.0f s" % (name, time.monotonic() - begin))
+    return True
+
+
+# ---- meson tests ----
+
+
+def count_cmocka(suite, program, status, output):
+    """Records each test of one cmocka program; False when the output is not cmocka's."""
+    if not re.search(r"^\[=+\] Running \d+ test", output, re.M):
+        return False
+    announced = sum(int(n) for n in re.findall(r"^\[=+\] Running (\d+) test", output, re.M))
+    seen = failed = 0
+    running, lines = None, []
+    for line in output.splitlines():
+        match = re.match(r"\[ +(RUN|OK|FAILED|SKIPPED|ERROR) +\] (\S+)", line)
+        if match and match.group(1) == "RUN":
+            if running:
+                record(suite, program + "." + running, "failed", "died here\n" + "\n".join(lines))
+                seen, failed = seen + 1, failed + 1
+            running, lines = match.group(2), []
+        elif match and running and match.group(2) == running:
+            kind = {"OK": "passed", "SKIPPED": "skipped"}.get(match.group(1), "failed")
+            record(suite, program + "." + running, kind, "\n".join(lines) if kind != "passed" else "")
+            seen, failed = seen + 1, failed + (kind == "failed")
+            running = None
+        elif running:
+            lines.append(line)
+    if running:
+        record(suite, program + "." + running, "failed", "died here\n" + "\n".join(lines))
+        seen, failed = seen + 1, failed + 1
+    if seen < announced:
+        record(suite, program, "failed", "%d of %d tests ran\n%s" % (seen, announced, output))
+    elif status != 0 and not failed:
+        record(suite, program, "failed", "%s although no test failed\n%s" % (describe(status), output))
+    return True
+
+
+def describe(status):
+    if status is None:
+        return "took too long, killed"
+    if status < 0:
+        return "killed by " + signal.Signals(-status).name
+    return "exit status %d" % status
+
+
+def run_meson_test(prefix, test, environment, slowness):
+    suite = prefix + (test["suite"][0].split(":")[-1] if test["suite"] else "meson")
+    environment = dict(environment, **test["env"])
+    status, output = run(test["cmd"], (test["timeout"] or 30) * slowness, env=environment,
+                         cwd=test["workdir"] or ROOT)
+    if status is not None and count_cmocka(suite, test["name"], status, output):
+        return
+    if test["protocol"] != "exitcode":
+        record(suite, test["name"], "failed", "protocol %s is not known here" % test["protocol"])
+    elif status == 0:
+        record(suite, test["name"], "passed")
+    elif status == 77:
+        record(suite, test["name"], "skipped", output)
+    else:
+        record(suite, test["name"], "failed", describe(status) + "\n" + output)
+
+
+def run_meson_tests(prefix, directory, environment, options, slowness):
+    status, output = run(["meson", "introspect", "--tests", directory], 60, cwd=ROOT, env=environment)
+    if status != 0:
+        record("build", prefix + "tests of " + directory, "failed", output)
+        return
+    tests = json.loads(output)
+    if options.order == "random":
+        random.Random(options.seed).shuffle(tests)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        running = [pool.submit(run_meson_test, prefix, test, environment, slowness) for test in tests]
+        for future in running:
+            future.result()
+
+
+# ---- pytest ----
+
+
+def run_pytest(prefix, directory, suites, environment, options):
+    folders = [os.path.join("tests", suite) for suite in suites
+               if any(f.startswith("test_") and f.endswith(".py")
+                      for f in os.listdir(os.path.join(ROOT, "tests", suite)))]
+    if not folders:
+        return
+    report = os.path.join(directory, "pytest.xml")
+    if os.path.exists(report):
+        os.remove(report)
+    environment = dict(environment, SEEP_BUILD=os.path.join(ROOT, directory))
+    if options.order == "random":
+        environment["SEEP_TEST_SEED"] = str(options.seed)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=" + report]
+    if options.jobs > 1 and has_module("xdist"):
+        command += ["-n", str(options.jobs)]
+    status, output = run(command + folders, 1500, cwd=ROOT, env=environment)
+    count = 0
+    if os.path.exists(report):
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            count_pytest_case(prefix, case)
+            count += 1
+    # 0: all passed, 1: some failed; anything else, or no report, is trouble of its own.
+    if status not in (0, 1) or count == 0:
+        record(prefix + "pytest", " ".join(folders), "failed", describe(status) + "\n" + output[-20000:])
+
+
+def count_pytest_case(prefix, case):
+    parts = case.get("classname", "").split(".")
+    suite = prefix + (parts[1] if len(parts) > 1 and parts[0] == "tests" else "pytest")
+    name = "%s::%s" % (parts[-1], case.get("name"))
+    for tag, status in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
+        child = case.find(tag)
+        if child is not None:
+            detail = child.get("message") or ""
+            if status == "failed":
+                detail = (child.text or "") + "".join("\n" + (o.text or "") for o in case.findall("system-out")
+                                                      + case.findall("system-err"))
+            record(suite, name, status, detail)
+            return
+    record(suite, name, "passed")
+
+
+def has_module(name):
+    status, _ = run([sys.executable, "-c", "import " + name], 60)
+    return status == 0
+
+
+# ---- the whole ----
+
+
+def print_results():
+    by_suite = collections.OrderedDict()
+    for result in results:
+        by_suite.setdefault(result.suite, collections.Counter())[result.status] += 1
+    say("")
+    for suite, counts in by_suite.items():
+        say("%-24s %4d passed, %d failed, %d skipped"
+            % (suite, counts["passed"], counts["failed"], counts["skipped"]))
+    for result in results:
+        if result.status == "skipped":
+            say("SKIPPED %s %s: %s" % (result.suite, result.name,
+                                       " ".join(result.detail.split()) or "NO REASON GIVEN"))
+    for result in results:
+        if result.status == "failed":
+            say("\nFAILED %s %s" % (result.suite, result.name))
+            say("    " + result.detail[-8000:].replace("\n", "\n    "))
+    counts = collections.Counter(result.status for result in results)
+    say("\n%.0f seconds" % (time.monotonic() - started))
+    return "%d passed, %d failed, %d skipped" % (counts["passed"], counts["failed"], counts["skipped"])
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Build seep and run its tests.")
+    parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 2))
+    parser.add_argument("--order", choices=["fixed", "random"], default="fixed")
+    parser.add_argument("--seed", type=int, help="of the random order; default: one that is printed")
+    parser.add_argument("--werror", choices=["true", "false"], default="true")
+    parser.add_argument("--build", default="build-test", help="build directory (default build-test)")
+    parser.add_argument("--sanitized-build", default="build-sanitized")
+    parser.add_argument("--no-sanitizers", action="store_true", help="leave the second build out")
+    options = parser.parse_args()
+    if options.jobs < 1:
+        parser.error("--jobs must be at least 1")
+    if options.seed is None:
+        options.seed = random.SystemRandom().randrange(1 << 31)
+    return options
+
+
+def main():
+    options = parse_arguments()
+    environment = clean_environment()
+    if options.order == "random":
+        say("random order, seed %d (again: make test ORDER=random SEED=%d)" % (options.seed, options.seed))
+
+    werror = "-Dwerror=" + options.werror
+    if build("gcc", options.build, [werror], environment, options.jobs):
+        run_meson_tests("", options.build, environment, options, 2)
+        run_pytest("", options.build, PYTEST_SUITES, environment, options)
+
+    if options.no_sanitizers:
+        record("build", "clang with sanitizers", "skipped", "left out by --no-sanitizers")
+    elif not shutil.which("clang"):
+        record("build", "clang with sanitizers", "skipped", "there is no clang here")
+    else:
+        environment["ASAN_OPTIONS"] = "detect_leaks=1:strict_string_checks=1:abort_on_error=0"
+        environment["UBSAN_OPTIONS"] = "print_stacktrace=1:halt_on_error=1"
+        clang = dict(environment, CC="clang", CXX="clang++")
+        # b_lundef: the sanitizers' symbols come from the executable.
+        flags = [werror, "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=1"]
+        if build("clang with sanitizers", options.sanitized_build, flags, clang, options.jobs):
+            run_meson_tests("sanitized ", options.sanitized_build, environment, options, 6)
+            run_pytest("sanitized ", options.sanitized_build, SANITIZED, environment, options)
+
+    line = print_results()
+    counts = collections.Counter(result.status for result in results)
+    # Builds alone are no tests.
+    tested = sum(1 for r in results if r.status == "passed" and r.suite != "build")
+    if not tested:
+        say("no test passed: that cannot be right")
+    with open(os.path.join(ROOT, options.build, "summary.txt") if os.path.isdir(
+            os.path.join(ROOT, options.build)) else os.devnull, "w", encoding="utf-8") as file:
+        file.write(line + "\n")
+    say(line)
+    return 0 if tested and not counts["failed"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
