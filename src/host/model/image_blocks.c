@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The live blocks: a walk over the data of the directory, of the leaves it names and of the odd
+// table. Twice: once to count, once to fill, so that memory is asked for by what is there.
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/image_reader.h"
+
+struct walk {
+    struct seep_image_reader *reader;
+    struct seep_block *blocks; // NULL: only count
+    size_t nr_blocks;
+    size_t capacity;
+    uint64_t nr_damaged;
+    bool sorted;
+};
+
+static void add_block(struct walk *walk, uint64_t address, uint64_t size, uint64_t site) {
+    if (site == 0 || site >= walk->reader->profile->nr_sites) {
+        walk->nr_damaged++;
+        return;
+    }
+    if (walk->blocks && walk->nr_blocks < walk->capacity) {
+        if (walk->nr_blocks && walk->blocks[walk->nr_blocks - 1].address >= address)
+            walk->sorted = false;
+        walk->blocks[walk->nr_blocks] = (struct seep_block){
+            .address = address, .size = size, .site = (uint32_t)site, .thread = UINT32_MAX, .age_ns = -1};
+    }
+    walk->nr_blocks++;
+}
+
+static bool find_leaves(struct seep_image_reader *reader, struct seep_pool_claims *leaves) {
+    const struct seep_image_header *header = &reader->copy->header;
+    uint64_t off = header->areas[SEEP_AREA_DIR].off;
+    uint64_t end = off + (UINT64_C(2) << header->dir_bits) * sizeof(uint32_t);
+    const unsigned char *bytes;
+    size_t nr;
+    for (uint64_t at = off; (nr = seep_image_next(reader->copy, &at, end, &bytes)); at += nr) {
+        for (size_t i = (4 - (at - off) % 4) % 4; i + 4 <= nr; i += 4) {
+            uint32_t page;
+            memcpy(&page, bytes + i, sizeof(page));
+            uint64_t index = (at - off + i) / 4;
+            if (page && !seep_pool_claim_add(leaves, page, (uint32_t)index, 0))
+                return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t leaf_bytes(const struct seep_image_header *header) {
+    return (UINT64_C(1) << (header->leaf_shift - header->granule_shift)) * sizeof(uint64_t);
+}
+
+static void walk_leaf(struct walk *walk, const struct seep_pool_claim *leaf) {
+    const struct seep_image_copy *copy = walk->reader->copy;
+    const struct seep_image_header *header = &copy->header;
+    uint64_t off = seep_image_pool_off(copy, leaf->page);
+    uint64_t base = (uint64_t)(leaf->owner >> 1) << header->leaf_shift | (leaf->owner & 1) << 3;
+    const unsigned char *bytes;
+    size_t nr;
+    for (uint64_t at = off; (nr = seep_image_next(copy, &at, off + leaf_bytes(header), &bytes)); at += nr) {
+        for (size_t i = (8 - (at - off) % 8) % 8; i + 8 <= nr; i += 8) {
+            uint64_t entry;
+            memcpy(&entry, bytes + i, sizeof(entry));
+            if (!entry)
+                continue;
+            uint64_t address = base + ((at - off + i) / 8 << header->granule_shift);
+            if (header->granule_shift == 5)
+                address |= SEEP_ENTRY_SUB(entry) << 4;
+            add_block(walk, address, SEEP_ENTRY_SIZE(entry), SEEP_ENTRY_SITE(entry));
+        }
+    }
+}
+
+static void walk_odd(struct walk *walk) {
+    const struct seep_image_copy *copy = walk->reader->copy;
+    const struct seep_image_area *area = &copy->header.areas[SEEP_AREA_ODD];
+    uint64_t slots = SEEP_MIN(area->size / sizeof(struct seep_image_odd), (uint64_t)SEEP_ODD_SLOTS);
+    uint64_t end = area->off + slots * sizeof(struct seep_image_odd);
+    const unsigned char *bytes;
+    size_t nr;
+    // A slot may lie across two extents: walk from the slot that each extent begins in.
+    uint64_t next = 0;
+    for (uint64_t at = area->off; (nr = seep_image_next(copy, &at, end, &bytes)); at += nr) {
+        uint64_t first = (at - area->off) / sizeof(struct seep_image_odd);
+        uint64_t last = (at + nr - 1 - area->off) / sizeof(struct seep_image_odd);
+        for (next = SEEP_MAX(next, first); next <= last; next++) {
+            struct seep_image_odd odd;
+            seep_image_read(copy, area->off + next * sizeof(odd), &odd, sizeof(odd));
+            if (odd.address)
+                add_block(walk, odd.address, odd.size, odd.site);
+        }
+    }
+}
+
+static int compare_leaves(const void *left, const void *right) {
+    const struct seep_pool_claim *a = left;
+    const struct seep_pool_claim *b = right;
+    return (a->owner > b->owner) - (a->owner < b->owner);
+}
+
+static int compare_blocks(const void *left, const void *right) {
+    const struct seep_block *a = left;
+    const struct seep_block *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static void walk_all(struct walk *walk, const struct seep_pool_claims *leaves) {
+    walk->sorted = true;
+    for (size_t i = 0; i < leaves->nr_items; i++)
+        walk_leaf(walk, &leaves->items[i]);
+    walk_odd(walk);
+}
+
+// An address is one block, whatever the image says.
+static size_t drop_twins(struct seep_block *blocks, size_t nr) {
+    size_t kept = 0;
+    for (size_t i = 0; i < nr; i++)
+        if (!kept || blocks[kept - 1].address != blocks[i].address)
+            blocks[kept++] = blocks[i];
+    return kept;
+}
+
+static struct seep_error *fill_blocks(struct seep_image_reader *reader,
+                                      const struct seep_pool_claims *leaves) {
+    struct walk walk = {.reader = reader};
+    walk_all(&walk, leaves);
+    reader->nr_damaged += walk.nr_damaged;
+    struct seep_profile *profile = reader->profile;
+    profile->blocks = seep_arena_alloc(&profile->arena, walk.nr_blocks, sizeof(*profile->blocks));
+    if (!profile->blocks)
+        return seep_error_no_memory();
+    struct walk fill = {.reader = reader, .blocks = profile->blocks, .capacity = walk.nr_blocks};
+    walk_all(&fill, leaves);
+    if (!fill.sorted)
+        qsort(profile->blocks, fill.nr_blocks, sizeof(*profile->blocks), compare_blocks);
+    profile->nr_blocks = fill.sorted ? fill.nr_blocks : drop_twins(profile->blocks, fill.nr_blocks);
+    return NULL;
+}
+
+struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader) {
+    struct seep_pool_claims leaves = {NULL, 0, 0};
+    if (!find_leaves(reader, &leaves)) {
+        free(leaves.items);
+        return seep_error_no_memory();
+    }
+    seep_pool_claims_settle(reader, &leaves, leaf_bytes(&reader->copy->header) / SEEP_POOL_PAGE);
+    if (leaves.nr_items)
+        qsort(leaves.items, leaves.nr_items, sizeof(*leaves.items), compare_leaves);
+    struct seep_error *err = fill_blocks(reader, &leaves);
+    free(leaves.items);
+    return err;
+}

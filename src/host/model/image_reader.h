@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the files that read an image into a profile share; private to profile_image.c,
+// image_counters.c and image_blocks.c.
+#ifndef SEEP_MODEL_IMAGE_READER_H
+#define SEEP_MODEL_IMAGE_READER_H
+
+#include "capture/image_copy.h"
+#include "model/profile.h"
+
+struct seep_image_reader {
+    const struct seep_image_copy *copy;
+    struct seep_profile *profile;
+    uint64_t nr_damaged; // references that lead nowhere
+    uint64_t nr_missing; // elements counted, but not there
+};
+
+// A run of pool pages that something refers to.
+struct seep_pool_claim {
+    uint64_t page;
+    uint32_t owner; // directory index of a leaf; thread of a chunk or chunk directory
+    uint32_t index; // of a chunk: which
+};
+
+struct seep_pool_claims {
+    struct seep_pool_claim *items;
+    size_t nr_items;
+    size_t capacity;
+};
+
+// false: out of memory.
+SEEP_MUST_CHECK bool seep_pool_claim_add(struct seep_pool_claims *claims, uint64_t page, uint32_t owner,
+                                         uint32_t index);
+// Sorts by page and drops claims that overlap one before them or lie outside the pool: so that the
+// work is bounded by the data, whatever the image says. Counts them in nr_damaged.
+void seep_pool_claims_settle(struct seep_image_reader *reader, struct seep_pool_claims *claims,
+                             uint64_t nr_pages);
+
+// Sums the counters of all threads into sites, threads and thread_sites.
+SEEP_MUST_CHECK struct seep_error *seep_image_read_counters(struct seep_image_reader *reader);
+
+// The live blocks of the heap map and of the odd table, by address.
+SEEP_MUST_CHECK struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader);
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// From an image to a profile. Ids stay those of the image. A reference that leads nowhere (the
+// program may have overwritten its image) is left out and counted in a note: what is left is shown.
+#ifndef SEEP_MODEL_PROFILE_IMAGE_H
+#define SEEP_MODEL_PROFILE_IMAGE_H
+
+#include "capture/image_copy.h"
+#include "model/profile.h"
+
+// The exit is what the image says: a code, running, or unknown; the caller knows better. is_main is
+// left false. O(data of the image).
+SEEP_MUST_CHECK struct seep_error *seep_profile_from_image(const struct seep_image_copy *copy,
+                                                           struct seep_profile **ret_profile);
+
+// A session of the one profile of a raw dump; `name` is for messages.
+SEEP_MUST_CHECK struct seep_error *seep_session_from_raw(const void *bytes, size_t nr_bytes, const char *name,
+                                                         struct seep_session **ret_session);
+
+// Adds a sentence to health.notes.
+SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_profile_note(struct seep_profile *profile,
+                                                                       const char *format, ...);
+
+#endif
