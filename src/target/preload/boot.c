@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The boot allocator, see boot.h. In front of each block stands its size.
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "preload/boot.h"
+
+_Alignas(4096) unsigned char seep_boot_memory[SEEP_BOOT_BYTES];
+static _Atomic size_t boot_used;
+
+void *seep_boot_aligned(size_t alignment, size_t size) {
+    alignment = SEEP_MAX(alignment, (size_t)16);
+    size_t used = atomic_load_explicit(&boot_used, memory_order_relaxed);
+    for (;;) {
+        if (alignment > SEEP_BOOT_BYTES || size > SEEP_BOOT_BYTES)
+            break;
+        size_t at = (used + 16 + alignment - 1) & ~(alignment - 1);
+        size_t end = at + ((size + 15) & ~(size_t)15);
+        if (end > SEEP_BOOT_BYTES)
+            break;
+        if (atomic_compare_exchange_weak_explicit(&boot_used, &used, end, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+            __builtin_memcpy(seep_boot_memory + at - sizeof(size), &size, sizeof(size));
+            return seep_boot_memory + at;
+        }
+    }
+    errno = ENOMEM;
+    return NULL;
+}
+
+size_t seep_boot_usable(const void *block) {
+    size_t size;
+    __builtin_memcpy(&size, (const unsigned char *)block - sizeof(size), sizeof(size));
+    return size;
+}
+
+void *seep_boot_malloc(size_t size) {
+    return seep_boot_aligned(16, size);
+}
+
+void *seep_boot_calloc(size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return seep_boot_aligned(16, bytes);
+}
+
+int seep_boot_posix_memalign(void **ret, size_t alignment, size_t size) {
+    if (alignment % sizeof(void *) || (alignment & (alignment - 1)) || alignment == 0)
+        return EINVAL;
+    int kept = errno;
+    void *block = seep_boot_aligned(alignment, size);
+    errno = kept;
+    if (!block)
+        return ENOMEM;
+    *ret = block;
+    return 0;
+}
+
+void *seep_boot_valloc(size_t size) {
+    return seep_boot_aligned(4096, size);
+}
+
+void seep_boot_free(void *block) {
+    (void)block;
+}
+
+// Moves to whatever seep_g.real.malloc is now, which may be the real one.
+void *seep_boot_realloc(void *block, size_t size) {
+    void *fresh = seep_g.real.malloc(size);
+    if (fresh && block)
+        __builtin_memcpy(fresh, block, SEEP_MIN(size, seep_boot_usable(block)));
+    return fresh;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The boot allocator: serves the few requests that come while the real functions are being looked
+// up (dlsym may allocate). Bounded, aligned, overflow-checked; blocks are never reused.
+#ifndef SEEP_PRELOAD_BOOT_H
+#define SEEP_PRELOAD_BOOT_H
+
+#include "preload/preload.h"
+
+#define SEEP_BOOT_BYTES (256u << 10)
+extern unsigned char seep_boot_memory[SEEP_BOOT_BYTES] __attribute__((visibility("hidden")));
+
+SEEP_INLINE bool seep_boot_has(const void *block) {
+    return (uintptr_t)block - (uintptr_t)seep_boot_memory < SEEP_BOOT_BYTES;
+}
+
+void *seep_boot_aligned(size_t alignment, size_t size); // zeroed; NULL with ENOMEM when full
+void *seep_boot_realloc(void *block, size_t size);      // block may be the boot allocator's or NULL
+size_t seep_boot_usable(const void *block);
+
+// What seep_real starts with.
+void *seep_boot_malloc(size_t size);
+void *seep_boot_calloc(size_t count, size_t size);
+int seep_boot_posix_memalign(void **ret, size_t alignment, size_t size);
+void *seep_boot_valloc(size_t size);
+void seep_boot_free(void *block);
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The raw dump of the image (image/raw.h): how the library leaves a trace when it is alone. System
+// calls only: it also runs in a signal handler. Written under a temporary name, then renamed; when
+// anything fails (a full disk, no right), nothing is left and the program does not notice.
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "image/raw.h"
+#include "preload/preload.h"
+
+enum { NAME_BYTES = 4096 };
+
+struct dump {
+    int fd;
+    uint64_t written_bytes;
+    uint64_t limit_bytes; // RLIMIT_FSIZE: beyond it the kernel would send SIGXFSZ
+    uint64_t data_bytes;
+};
+
+static bool put(struct dump *dump, const void *bytes, uint64_t nr_bytes) {
+    if (dump->written_bytes + nr_bytes > dump->limit_bytes)
+        return false;
+    const unsigned char *at = bytes;
+    while (nr_bytes) {
+        long written = sys3(SYS_write, dump->fd, at, nr_bytes);
+        if (written == -4 /* EINTR */)
+            continue;
+        if (written <= 0)
+            return false;
+        at += written;
+        nr_bytes -= (uint64_t)written;
+        dump->written_bytes += (uint64_t)written;
+    }
+    return true;
+}
+
+static bool is_zero(const unsigned char *page) {
+    const uint64_t *word = (const uint64_t *)page;
+    for (size_t i = 0; i < SEEP_POOL_PAGE / sizeof(*word); i++)
+        if (word[i])
+            return false;
+    return true;
+}
+
+static bool put_run(struct dump *dump, uint64_t off, uint64_t nr_bytes) {
+    struct seep_raw_record record = {.image_offset = off, .nr_bytes = nr_bytes};
+    if (!nr_bytes)
+        return true;
+    dump->data_bytes += nr_bytes;
+    return put(dump, &record, sizeof(record)) && put(dump, seep_g.base + off, nr_bytes);
+}
+
+// The pages of [off, off + size) that have data. Pages that the file does not have are not touched.
+static bool put_range(struct dump *dump, uint64_t off, uint64_t size) {
+    unsigned char present[512];
+    uint64_t run = off;
+    uint64_t at = off;
+    while (at < off + size) {
+        uint64_t nr_pages = SEEP_MIN((off + size - at) / SEEP_POOL_PAGE, sizeof(present));
+        if (nr_pages == 0)
+            break;
+        if (sys3(SYS_mincore, seep_g.base + at, nr_pages * SEEP_POOL_PAGE, present) != 0)
+            return false;
+        for (uint64_t i = 0; i < nr_pages; i++, at += SEEP_POOL_PAGE) {
+            if ((present[i] & 1) && !is_zero(seep_g.base + at))
+                continue;
+            if (!put_run(dump, run, at - run))
+                return false;
+            run = at + SEEP_POOL_PAGE;
+        }
+    }
+    return put_run(dump, run, at - run);
+}
+
+static bool put_image(struct dump *dump) {
+    struct seep_raw_header header = {.magic = SEEP_RAW_MAGIC, .version = SEEP_RAW_VERSION};
+    if (!put(dump, &header, sizeof(header)) || !put_range(dump, 0, SEEP_POOL_PAGE))
+        return false;
+    for (int i = 0; i < SEEP_AREA_NR; i++)
+        if (!put_range(dump, seep_g.header->areas[i].off, seep_g.opened[i]))
+            return false;
+    struct seep_raw_record end = {.image_offset = SEEP_RAW_END, .nr_bytes = dump->data_bytes};
+    return put(dump, &end, sizeof(end));
+}
+
+struct name {
+    char text[NAME_BYTES];
+    size_t length;
+};
+
+static void name_add(struct name *name, const char *text, size_t length) {
+    for (size_t i = 0; i < length && name->length < NAME_BYTES - 8; i++)
+        name->text[name->length++] = text[i];
+    name->text[name->length] = 0;
+}
+
+static void name_add_number(struct name *name, uint32_t number) {
+    char digits[10];
+    size_t nr = 0;
+    do
+        digits[nr++] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    while (nr)
+        name_add(name, &digits[--nr], 1);
+}
+
+// The file name of the program, without its directory.
+static const char *program_name(void) {
+    const char *strings = (const char *)seep_g.base + seep_g.header->areas[SEEP_AREA_STRINGS].off;
+    const char *exe = strings + seep_g.header->exe_off;
+    const char *name = exe;
+    for (; *exe; exe++)
+        if (*exe == '/')
+            name = exe + 1;
+    return name;
+}
+
+static void expand(struct name *name, const char *pattern) {
+    for (; *pattern; pattern++) {
+        if (pattern[0] == '%' && pattern[1] == 'e')
+            name_add(name, program_name(), __builtin_strlen(program_name())), pattern++;
+        else if (pattern[0] == '%' && pattern[1] == 'p')
+            name_add_number(name, seep_g.header->pid), pattern++;
+        else
+            name_add(name, pattern, 1);
+    }
+}
+
+static uint64_t file_limit(void) {
+    struct rlimit limit;
+    if (sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return limit.rlim_cur;
+}
+
+void seep_dump(void) {
+    static _Atomic uint32_t at_work;
+    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
+        atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 || atomic_exchange(&at_work, 1))
+        return;
+    const char *pattern = seep_g.config.out && *seep_g.config.out ? seep_g.config.out : "seep.%e.%p.seep";
+    static struct name final; // too large for a signal stack; at_work guards it
+    static struct name temporary;
+    final.length = temporary.length = 0;
+    expand(&final, pattern);
+    name_add(&temporary, final.text, final.length);
+    name_add(&temporary, ".", 1);
+    name_add_number(&temporary, seep_g.header->pid);
+    struct dump dump = {
+        .fd = sys_open(temporary.text, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600),
+        .limit_bytes = file_limit(),
+    };
+    if (dump.fd >= 0) {
+        bool whole = put_image(&dump);
+        sys_close(dump.fd);
+        if (whole)
+            whole = sys6(SYS_renameat2, AT_FDCWD, (long)temporary.text, AT_FDCWD, (long)final.text, 0, 0) == 0;
+        if (!whole)
+            sys3(SYS_unlinkat, AT_FDCWD, temporary.text, 0);
+    }
+    atomic_store(&at_work, 0);
+}
+
+// The process is leaving in an orderly way. With a tool there is nothing to do but to say so.
+void seep_at_exit(void) {
+    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
+        atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
+        return;
+    seep_g.header->end_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    seep_g.header->state = SEEP_STATE_EXITED;
+    if (!seep_g.handed_over && !(seep_g.config.socket && *seep_g.config.socket))
+        seep_dump();
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A child of fork, or of any clone without CLONE_VM, gets an image of its own at its first heap
+// operation: until then it costs nothing, and it never writes to its parent's. It is recognised by
+// memory that the kernel wipes in children, so no atfork handler is needed, and raw clones are seen.
+#include "preload/preload.h"
+
+enum { WIPED = 0, OWN = 1, SETTING_UP = 2 };
+
+static void forget_parent(void) {
+    // Locks may have been held by threads that do not exist here.
+    struct seep_lock *locks[] = {&seep_g.image_lock, &seep_g.tree_lock, &seep_g.rules_lock,
+                                 &seep_g.threads_lock, &seep_g.odd_lock};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(locks); i++)
+        seep_lock_release(locks[i]);
+}
+
+static bool set_up(void) {
+    forget_parent();
+    if (seep_g.config.ignore_children || !seep_image_create_as_copy()) {
+        if (!seep_g.config.ignore_children)
+            seep_lost(SEEP_LOST_FORK); // counted in the parent's image: one atomic add, nothing else
+        atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
+        return false;
+    }
+    for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used; i++)
+        seep_g.threads[i].tid = 0; // the parent's threads: none of them is here
+    seep_meet_tool();
+    return true;
+}
+
+bool seep_fork_child(void) {
+    uint32_t wiped = WIPED;
+    if (atomic_compare_exchange_strong_explicit(seep_g.alive, &wiped, SETTING_UP, memory_order_acquire,
+                                                memory_order_acquire)) {
+        bool own = set_up();
+        atomic_store_explicit(seep_g.alive, own ? OWN : SETTING_UP, memory_order_release);
+        return own;
+    }
+    // Another thread of the child is at it: wait a little, else let this one event pass.
+    for (int i = 0; i < 1000 && wiped != OWN; i++) {
+        if (atomic_load_explicit(&seep_g.entry, memory_order_relaxed) == SEEP_ENTRY_PASSIVE)
+            return false;
+        sys3(SYS_sched_yield, 0, 0, 0);
+        wiped = atomic_load_explicit(seep_g.alive, memory_order_acquire);
+    }
+    return wiped == OWN;
+}

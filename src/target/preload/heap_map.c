@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The rare halves of the heap map: new leaves, and the table of blocks that it cannot hold.
+#include "preload/heap_map.h"
+
+uint64_t *seep_map_new_leaf(uint64_t address) {
+    if (address & 7 || address >> 47)
+        return NULL;
+    uint32_t *slot = &seep_g.dir[(address >> SEEP_LEAF_SHIFT) << 1 | (address >> 3 & 1)];
+    uint32_t page = seep_pool_pages((sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift);
+    if (!page)
+        return NULL;
+    // Another thread may have been first: then our pages stay unused, and untouched.
+    uint32_t none = 0;
+    __atomic_compare_exchange_n(slot, &none, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return map_entry(address);
+}
+
+static uint32_t odd_hash(uint64_t address) {
+    return (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 48) & (SEEP_ODD_SLOTS - 1);
+}
+
+bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size) {
+    if (!seep_lock_take(&seep_g.odd_lock))
+        return false;
+    bool done = false;
+    for (uint32_t i = 0; i < SEEP_ODD_SLOTS && !done; i++) {
+        struct seep_image_odd *at = &seep_g.odd[(odd_hash(address) + i) & (SEEP_ODD_SLOTS - 1)];
+        if (at->address != 0 && at->address != address)
+            continue;
+        at->size = size;
+        at->site = site;
+        __atomic_store_n(&at->address, address, __ATOMIC_RELEASE);
+        // `used` counts all slots from the first odd block on: the table is a hash table with holes.
+        __atomic_store_n(&seep_g.header->areas[SEEP_AREA_ODD].used, SEEP_ODD_SLOTS, __ATOMIC_RELEASE);
+        done = true;
+    }
+    seep_lock_release(&seep_g.odd_lock);
+    return done;
+}
+
+// Removing from an open-addressed table: what follows moves up, so that no probe ends too early.
+static void close_gap(uint32_t gap) {
+    for (uint32_t i = (gap + 1) & (SEEP_ODD_SLOTS - 1); seep_g.odd[i].address; i = (i + 1) & (SEEP_ODD_SLOTS - 1)) {
+        uint32_t home = odd_hash(seep_g.odd[i].address);
+        if (((i - home) & (SEEP_ODD_SLOTS - 1)) >= ((i - gap) & (SEEP_ODD_SLOTS - 1))) {
+            seep_g.odd[gap] = seep_g.odd[i];
+            gap = i;
+        }
+    }
+    seep_g.odd[gap] = (struct seep_image_odd){0, 0, 0};
+}
+
+uint64_t seep_map_take_odd(uint64_t address, uint64_t *ret_size) {
+    if (!seep_lock_take(&seep_g.odd_lock))
+        return 0;
+    uint64_t site = 0;
+    for (uint32_t i = 0; i < SEEP_ODD_SLOTS; i++) {
+        uint32_t index = (odd_hash(address) + i) & (SEEP_ODD_SLOTS - 1);
+        const struct seep_image_odd *at = &seep_g.odd[index];
+        if (!at->address)
+            break;
+        if (at->address == address) {
+            site = at->site;
+            *ret_size = at->size;
+            close_gap(index);
+            break;
+        }
+    }
+    seep_lock_release(&seep_g.odd_lock);
+    return site;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The malloc family. Each hook: enter, call the real function, record, leave. The real function is
+// called outside the guard, so that what it calls in turn is recorded in its own right.
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "preload/boot.h"
+#include "preload/hooks.h"
+
+// Records what an allocation function returned. errno is the real function's.
+SEEP_INLINE void allocated(void *block, uint64_t size, enum seep_via via, struct seep_caller caller) {
+    struct seep_thread *thread = thread_enter();
+    if (SEEP_UNLIKELY(!thread))
+        return;
+    if (SEEP_LIKELY(block != NULL))
+        record_allocation(thread, block, size, via, caller);
+    else
+        thread->slot->failed++;
+    thread_leave(thread);
+}
+
+SEEP_EXPORT void *malloc(size_t size) {
+    void *block = seep_g.real.malloc(size);
+    allocated(block, size, SEEP_VIA_MALLOC, SEEP_HOOK_CALLER());
+    return block;
+}
+
+SEEP_EXPORT void free(void *block) {
+    if (SEEP_UNLIKELY(!block))
+        return;
+    release(block, SEEP_RELEASE_FREE);
+    if (SEEP_LIKELY(!seep_boot_has(block)))
+        seep_g.real.free(block);
+}
+
+SEEP_EXPORT void *calloc(size_t count, size_t size) {
+    void *block = seep_g.real.calloc(count, size);
+    allocated(block, (uint64_t)count * size, SEEP_VIA_CALLOC, SEEP_HOOK_CALLER());
+    return block;
+}
+
+// What a realloc takes out of the map and may have to put back.
+struct intent {
+    uint32_t site;
+    bool temporary;
+    uint64_t size;
+};
+
+SEEP_INLINE struct intent begin_realloc(const void *block) {
+    struct intent intent = {.site = 0};
+    struct seep_thread *thread = thread_enter();
+    if (SEEP_UNLIKELY(!thread)) {
+        seep_record_free_unentered(block);
+        return intent;
+    }
+    intent.site = map_take((uint64_t)block, &intent.size);
+    intent.temporary = thread->last_block == (uint64_t)block;
+    thread_leave(thread);
+    return intent;
+}
+
+// The real function has moved or resized the block (`fresh`), given it back (`gone`), or failed.
+SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, bool gone, uint64_t size,
+                             enum seep_via via, struct seep_caller caller) {
+    struct seep_thread *thread = thread_enter();
+    if (SEEP_UNLIKELY(!thread))
+        return;
+    if (SEEP_UNLIKELY(!fresh && !gone)) {
+        thread->slot->failed++;
+        if (intent.site)
+            seep_record_put_slow(thread, (uint64_t)block, intent.site, intent.size);
+        thread_leave(thread);
+        return;
+    }
+    thread->last_block = 0;
+    if (SEEP_LIKELY(intent.site != 0))
+        count_free(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
+    else
+        seep_record_unknown_free(thread);
+    if (SEEP_LIKELY(fresh != NULL))
+        record_allocation(thread, fresh, size, via, caller);
+    thread_leave(thread);
+}
+
+SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, struct seep_caller caller) {
+    if (!block) {
+        void *fresh = seep_g.real.realloc(NULL, size);
+        allocated(fresh, size, via, caller);
+        return fresh;
+    }
+    if (SEEP_UNLIKELY(seep_boot_has(block)))
+        return seep_boot_realloc(block, size);
+    struct intent intent = begin_realloc(block);
+    void *fresh = seep_g.real.realloc(block, size);
+    // realloc(p, 0) that returns NULL has given the block back (C17 7.22.3.5, glibc, musl before 1.2.3).
+    end_realloc(block, intent, fresh, !fresh && size == 0, size, via, caller);
+    return fresh;
+}
+
+SEEP_EXPORT void *realloc(void *block, size_t size) {
+    return reallocate(block, size, SEEP_VIA_REALLOC, SEEP_HOOK_CALLER());
+}
+
+SEEP_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
+    size_t bytes;
+    if (SEEP_UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
+        errno = ENOMEM;
+        allocated(NULL, 0, SEEP_VIA_REALLOCARRAY, SEEP_HOOK_CALLER());
+        return NULL;
+    }
+    return reallocate(block, bytes, SEEP_VIA_REALLOCARRAY, SEEP_HOOK_CALLER());
+}
+
+SEEP_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size) {
+    int result = seep_g.real.posix_memalign(ret_block, alignment, size);
+    allocated(result == 0 ? *ret_block : NULL, size, SEEP_VIA_POSIX_MEMALIGN, SEEP_HOOK_CALLER());
+    return result;
+}
+
+SEEP_EXPORT void *aligned_alloc(size_t alignment, size_t size) {
+    void *block = seep_g.real.aligned_alloc(alignment, size);
+    allocated(block, size, SEEP_VIA_ALIGNED_ALLOC, SEEP_HOOK_CALLER());
+    return block;
+}
+
+SEEP_EXPORT void *memalign(size_t alignment, size_t size) {
+    void *block = seep_g.real.memalign(alignment, size);
+    allocated(block, size, SEEP_VIA_MEMALIGN, SEEP_HOOK_CALLER());
+    return block;
+}
+
+SEEP_EXPORT void *valloc(size_t size) {
+    void *block = seep_g.real.valloc(size);
+    allocated(block, size, SEEP_VIA_VALLOC, SEEP_HOOK_CALLER());
+    return block;
+}
+
+SEEP_EXPORT void *pvalloc(size_t size) {
+    void *block = seep_g.real.pvalloc(size);
+    allocated(block, size, SEEP_VIA_PVALLOC, SEEP_HOOK_CALLER());
+    return block;
+}
+
+SEEP_EXPORT size_t malloc_usable_size(void *block) {
+    if (SEEP_UNLIKELY(!block || seep_boot_has(block)))
+        return block ? seep_boot_usable(block) : 0;
+    return seep_g.real.usable_size ? seep_g.real.usable_size(block) : 0;
+}
+
+// Gone from glibc 2.26's headers, still called by old programs.
+SEEP_EXPORT void cfree(void *block);
+SEEP_EXPORT void cfree(void *block) {
+    free(block);
+}
+
+// C23. Real ones that exist check more, but glibc 2.36 and musl have none: free is what they mean.
+SEEP_EXPORT void free_sized(void *block, size_t size);
+SEEP_EXPORT void free_sized(void *block, size_t size) {
+    (void)size;
+    free(block);
+}
+
+SEEP_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size);
+SEEP_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size) {
+    (void)alignment;
+    (void)size;
+    free(block);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The life of the process, as far as the image needs to know: unloading, leaving.
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "preload/hooks.h"
+
+SEEP_EXPORT int dlclose(void *handle) {
+    seep_start(); // if nothing has been allocated yet, there is no real dlclose yet
+    int result = seep_g.real.dlclose(handle);
+    if (result == 0 && atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY &&
+        atomic_load_explicit(seep_g.alive, memory_order_acquire) == 1)
+        seep_modules_check();
+    return result;
+}
+
+// The real one does not return; the system call stands in should it be missing.
+static _Noreturn void leave_with(void (*function)(int), int status) {
+    seep_at_exit();
+    if (function)
+        function(status);
+    for (;;)
+        sys3(SYS_exit_group, status, 0, 0);
+}
+
+SEEP_EXPORT _Noreturn void _exit(int status) {
+    leave_with(seep_g.real.exit_now, status);
+}
+
+SEEP_EXPORT _Noreturn void _Exit(int status) {
+    leave_with(seep_g.real.exit_now, status);
+}
+
+// at_quick_exit handlers run in the real function and may allocate: the trace ends before them.
+SEEP_EXPORT _Noreturn void quick_exit(int status) {
+    leave_with(seep_g.real.quick_exit, status);
+}
+
+SEEP_EXPORT _Noreturn void abort(void) {
+    seep_at_exit();
+    if (seep_g.real.abort)
+        seep_g.real.abort();
+    for (;;)
+        sys3(SYS_exit_group, 134, 0, 0);
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Makes the memory file and maps it: one window of address space, reserved without access, whose
+// areas are opened from their start as they fill. So nothing but opened pages can ever be touched,
+// mlockall() by the program locks only those, and fork replaces the window in one piece.
+#include <elf.h>
+#include <sys/resource.h>
+
+#include "preload/preload.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+// Least address space for the pool that still makes sense.
+#define POOL_LEAST (256 * MIB)
+
+#define ADDRESS_BITS 47 // of user space; addresses beyond go to the odd table
+
+enum { LEAF_SHIFT = 26 };
+
+static const uint64_t area_sizes[SEEP_AREA_NR] = {
+    [SEEP_AREA_STRINGS] = 16 * MIB,
+    [SEEP_AREA_MODULES] = UINT64_C(65536) * sizeof(struct seep_image_module),
+    [SEEP_AREA_NODES] = (UINT64_C(1) << 25) * sizeof(struct seep_image_node),
+    [SEEP_AREA_SITES] = SEEP_MAX_SITES * (uint64_t)sizeof(struct seep_image_site),
+    [SEEP_AREA_THREADS] = UINT64_C(65536) * sizeof(struct seep_image_thread),
+    [SEEP_AREA_ODD] = SEEP_ODD_SLOTS * (uint64_t)sizeof(struct seep_image_odd),
+    [SEEP_AREA_DIR] = (UINT64_C(2) << (ADDRESS_BITS - LEAF_SHIFT)) * sizeof(uint32_t),
+    [SEEP_AREA_POOL] = 256 * GIB,
+};
+
+// Opened in these steps, in bytes: small enough not to matter to mlockall, large enough to be rare.
+static const uint64_t area_steps[SEEP_AREA_NR] = {
+    [SEEP_AREA_STRINGS] = 64 << 10, [SEEP_AREA_MODULES] = 64 << 10, [SEEP_AREA_NODES] = MIB,
+    [SEEP_AREA_SITES] = 256 << 10,  [SEEP_AREA_THREADS] = 64 << 10, [SEEP_AREA_ODD] = MIB * 2,
+    [SEEP_AREA_DIR] = 16 * MIB,     [SEEP_AREA_POOL] = MIB,
+};
+
+static uint64_t round_up(uint64_t value, uint64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+static uint64_t layout(struct seep_image_area areas[SEEP_AREA_NR], uint64_t pool_bytes) {
+    uint64_t off = SEEP_POOL_PAGE;
+    for (int i = 0; i < SEEP_AREA_NR; i++) {
+        areas[i].off = off;
+        areas[i].size = round_up(i == SEEP_AREA_POOL ? pool_bytes : area_sizes[i], 64 << 10);
+        areas[i].used = 0;
+        off += areas[i].size;
+    }
+    return round_up(off, 64 << 10);
+}
+
+// A sparse memory file of `bytes`, or -1. A low RLIMIT_FSIZE would make ftruncate raise SIGXFSZ, so
+// the soft limit is lifted for that one call where the hard limit allows it.
+static int memory_file(uint64_t bytes) {
+    long fd = sys3(SYS_memfd_create, "seep-image", 1 /* MFD_CLOEXEC */, 0);
+    if (sys_failed(fd))
+        return -1;
+    struct rlimit before;
+    bool limited = sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&before, 0, 0) == 0 && before.rlim_cur < bytes;
+    bool possible = true;
+    if (limited) {
+        struct rlimit lifted = {before.rlim_max, before.rlim_max};
+        possible = before.rlim_max >= bytes &&
+                   sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&lifted, 0, 0, 0) == 0;
+    }
+    possible = possible && sys3(SYS_ftruncate, fd, bytes, 0) == 0;
+    if (limited)
+        sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&before, 0, 0, 0);
+    if (!possible) {
+        sys_close((int)fd);
+        return -1;
+    }
+    return (int)fd;
+}
+
+bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
+    if (bytes <= seep_g.opened[area])
+        return true;
+    const struct seep_image_area *at = &seep_g.header->areas[area];
+    if (bytes > at->size)
+        return false;
+    uint64_t wanted = SEEP_MIN(round_up(bytes, area_steps[area]), at->size);
+    uint64_t from = seep_g.opened[area];
+    if (!sys_mprotect(seep_g.base + at->off + from, wanted - from, PROT_READ | PROT_WRITE))
+        return false;
+    seep_g.opened[area] = wanted;
+    return true;
+}
+
+uint32_t seep_pool_pages(uint64_t bytes) {
+    if (!seep_lock_take(&seep_g.image_lock))
+        return 0;
+    struct seep_image_area *pool = &seep_g.header->areas[SEEP_AREA_POOL];
+    uint64_t nr_pages = round_up(bytes, SEEP_POOL_PAGE) / SEEP_POOL_PAGE;
+    uint64_t first = pool->used ? pool->used : 1; // page 0 stays unused: 0 means none
+    uint32_t page = 0;
+    if (seep_area_open(SEEP_AREA_POOL, (first + nr_pages) * SEEP_POOL_PAGE)) {
+        __atomic_store_n(&pool->used, first + nr_pages, __ATOMIC_RELEASE);
+        page = (uint32_t)first;
+    }
+    seep_lock_release(&seep_g.image_lock);
+    return page;
+}
+
+uint64_t seep_string(const char *text, size_t length) {
+    if (!seep_lock_take(&seep_g.image_lock))
+        return 0;
+    struct seep_image_area *strings = &seep_g.header->areas[SEEP_AREA_STRINGS];
+    uint64_t off = strings->used;
+    if (length < 4096 * 4 && seep_area_open(SEEP_AREA_STRINGS, off + length + 1)) {
+        __builtin_memcpy(seep_g.base + strings->off + off, text, length);
+        __atomic_store_n(&strings->used, off + length + 1, __ATOMIC_RELEASE);
+    } else {
+        off = 0;
+    }
+    seep_lock_release(&seep_g.image_lock);
+    return off;
+}
+
+static void set_pointers(void) {
+    struct seep_image_header *header = seep_g.header;
+    unsigned char *base = seep_g.base;
+    seep_g.pool = base + header->areas[SEEP_AREA_POOL].off;
+    seep_g.dir = (uint32_t *)(base + header->areas[SEEP_AREA_DIR].off);
+    seep_g.nodes = (struct seep_image_node *)(base + header->areas[SEEP_AREA_NODES].off);
+    seep_g.sites = (struct seep_image_site *)(base + header->areas[SEEP_AREA_SITES].off);
+    seep_g.threads = (struct seep_image_thread *)(base + header->areas[SEEP_AREA_THREADS].off);
+    seep_g.odd = (struct seep_image_odd *)(base + header->areas[SEEP_AREA_ODD].off);
+}
+
+static bool open_at_start(void) {
+    return seep_area_open(SEEP_AREA_STRINGS, 1) && seep_area_open(SEEP_AREA_MODULES, 1) &&
+           seep_area_open(SEEP_AREA_NODES, 1) && seep_area_open(SEEP_AREA_SITES, 1) &&
+           seep_area_open(SEEP_AREA_THREADS, 1) && seep_area_open(SEEP_AREA_DIR, 1) &&
+           seep_area_open(SEEP_AREA_ODD, 1) && seep_area_open(SEEP_AREA_POOL, 1);
+}
+
+static void fill_header(struct seep_image_header *header, uint64_t file_size) {
+    header->version = SEEP_IMAGE_VERSION;
+    header->header_size = sizeof(*header);
+    header->byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2;
+    header->word_bytes = sizeof(void *);
+#if defined(__x86_64__)
+    header->elf_machine = EM_X86_64;
+#elif defined(__aarch64__)
+    header->elf_machine = EM_AARCH64;
+#endif
+    header->file_size = file_size;
+    header->leaf_shift = LEAF_SHIFT;
+    header->dir_bits = ADDRESS_BITS - LEAF_SHIFT;
+    header->granule_shift = seep_g.granule_shift;
+    header->depth_limit = seep_g.depth;
+    header->peak_slack_bytes = 64 << 10;
+}
+
+static void fill_identity(struct seep_image_header *header) {
+    header->pid = sys_getpid();
+    header->ppid = (uint32_t)sys3(SYS_getppid, 0, 0, 0);
+    header->start_realtime_ns = sys_clock_ns(CLOCK_REALTIME);
+    header->start_ns = sys_clock_ns(CLOCK_MONOTONIC);
+}
+
+bool seep_image_create(void) {
+    struct seep_image_area areas[SEEP_AREA_NR];
+    for (uint64_t pool = area_sizes[SEEP_AREA_POOL]; pool >= POOL_LEAST; pool /= 4) {
+        uint64_t bytes = layout(areas, pool);
+        int fd = memory_file(bytes);
+        if (fd < 0)
+            continue;
+        void *base = sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        if (base && sys_mprotect(base, SEEP_POOL_PAGE, PROT_READ | PROT_WRITE)) {
+            sys3(SYS_madvise, base, bytes, MADV_DONTDUMP);
+            seep_g.fd = fd;
+            seep_g.base = base;
+            seep_g.window_bytes = bytes;
+            seep_g.header = base;
+            for (int i = 0; i < SEEP_AREA_NR; i++)
+                seep_g.header->areas[i] = areas[i];
+            fill_header(seep_g.header, bytes);
+            fill_identity(seep_g.header);
+            set_pointers();
+            if (!open_at_start())
+                return false;
+            areas[SEEP_AREA_STRINGS].used = 1;
+            seep_g.header->areas[SEEP_AREA_STRINGS].used = 1; // the empty string
+            seep_g.header->areas[SEEP_AREA_MODULES].used = 1; // "no module"
+            seep_g.header->areas[SEEP_AREA_NODES].used = 1;   // the root
+            seep_g.sites[SEEP_SITE_UNKNOWN] = (struct seep_image_site){.node = 0, .via = SEEP_VIA_NONE};
+            seep_g.nodes[0].site = SEEP_SITE_UNKNOWN;
+            seep_g.header->areas[SEEP_AREA_SITES].used = 2;
+            seep_g.header->state = SEEP_STATE_LIVE;
+            __atomic_store_n(&seep_g.header->magic, SEEP_IMAGE_MAGIC, __ATOMIC_RELEASE);
+            return true;
+        }
+        if (base)
+            sys_munmap(base, bytes);
+        sys_close(fd);
+    }
+    return false;
+}
+
+// Copies what has data in [off, off + size) of the parent's image. mincore() tells which pages of
+// the file exist, so that holes stay holes.
+static bool copy_present(unsigned char *to, const unsigned char *from, uint64_t off, uint64_t size) {
+    unsigned char present[1024];
+    for (uint64_t at = off; at < off + size; at += sizeof(present) * SEEP_POOL_PAGE) {
+        uint64_t bytes = SEEP_MIN(off + size - at, sizeof(present) * SEEP_POOL_PAGE);
+        if (sys3(SYS_mincore, from + at, bytes, present) != 0)
+            return false;
+        for (uint64_t page = 0; page < bytes / SEEP_POOL_PAGE; page++)
+            if (present[page] & 1)
+                __builtin_memcpy(to + at + page * SEEP_POOL_PAGE, from + at + page * SEEP_POOL_PAGE,
+                                 SEEP_POOL_PAGE);
+    }
+    return true;
+}
+
+// The parent goes on changing its image while we copy. What it frees or allocates between the fork
+// and our first heap operation may be missing or too much in ours; docs/architecture.md says so.
+bool seep_image_create_as_copy(void) {
+    uint64_t bytes = seep_g.window_bytes;
+    int fd = memory_file(bytes);
+    if (fd < 0)
+        return false;
+    unsigned char *fresh = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    bool copied = fresh && copy_present(fresh, seep_g.base, 0, SEEP_POOL_PAGE);
+    for (int i = 0; copied && i < SEEP_AREA_NR; i++)
+        copied = copy_present(fresh, seep_g.base, seep_g.header->areas[i].off, seep_g.opened[i]);
+    if (copied) {
+        struct seep_image_header *header = (struct seep_image_header *)fresh;
+        header->forked_from = header->pid;
+        header->flags = (header->flags | SEEP_FLAG_FORKED) & ~SEEP_FLAG_STANDALONE;
+        fill_identity(header);
+        header->end_ns = 0;
+        header->state = SEEP_STATE_LIVE;
+        long moved = sys6(SYS_mremap, (long)fresh, (long)bytes, (long)bytes,
+                          1 | 2 /* MREMAP_MAYMOVE | MREMAP_FIXED */, (long)seep_g.base, 0);
+        copied = !sys_failed(moved);
+    }
+    if (!copied) {
+        if (fresh)
+            sys_munmap(fresh, bytes);
+        sys_close(fd);
+        return false;
+    }
+    // Close again what the parent had not opened.
+    for (int i = 0; i < SEEP_AREA_NR; i++) {
+        const struct seep_image_area *area = &seep_g.header->areas[i];
+        if (area->size > seep_g.opened[i])
+            sys_mprotect(seep_g.base + area->off + seep_g.opened[i], area->size - seep_g.opened[i], PROT_NONE);
+    }
+    sys3(SYS_madvise, seep_g.base, bytes, MADV_DONTDUMP);
+    seep_g.fd = fd;
+    return true;
+}

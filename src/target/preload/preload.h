@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What the files of libseep.so share: the process-wide state and the state of a thread.
+//
+// The law: this code lives in other people's processes. It never crashes, hangs, prints, allocates
+// through the hooks, or changes errno. On trouble it counts the loss by reason and passes through.
+//
+// Fork: everything here is private memory, copied on write, except the image (shared with the tool
+// and with the parent!). `seep_g.alive` and all struct seep_thread are in MADV_WIPEONFORK memory:
+// in a child they read as zero, so the check that every hook makes anyway (guard == READY) fails
+// and leads to fork.c before anything of the parent's image is written.
+#ifndef SEEP_PRELOAD_PRELOAD_H
+#define SEEP_PRELOAD_PRELOAD_H
+
+#include <stdatomic.h>
+
+#include "core/attr.h"
+#include "image/layout.h"
+#include "preload/sys.h"
+#include "unwind/rule.h"
+
+// ---- locks: for cold paths only; bounded, so that nothing ever hangs -------------------------------
+
+struct seep_lock {
+    _Atomic uint32_t owner; // tid, 0: free
+};
+
+// false: not to be had (its owner was killed, or is the code that a signal handler interrupted).
+SEEP_MUST_CHECK bool seep_lock_take(struct seep_lock *lock);
+void seep_lock_release(struct seep_lock *lock);
+
+// ---- the stack memo -------------------------------------------------------------------------------
+
+// A frame of the last unwound stack. pc has bit 63 set where it is exact (see SEEP_PC_EXACT).
+struct seep_memo_frame {
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t bp;       // means something only where need_bp
+    uint32_t node;     // in the stack tree, of the path from the root to this frame
+    uint32_t slot_end; // slots [0, slot_end) were read to leave this frame and all frames outside it
+    uint64_t need_bp;  // leaving this frame or one outside it depends on bp
+};
+
+// A word of the stack that was read, and what it held.
+struct seep_memo_slot {
+    const uint64_t *address;
+    uint64_t value;
+};
+
+// A frame met while walking, innermost first.
+struct seep_walk_frame {
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t bp;
+    struct seep_rule rule;
+    uint64_t frame;              // SEEP_FRAME_MAKE
+    struct seep_rule_entry *entry; // NULL: not in the table (JIT code)
+    const uint64_t *slots[3];    // read to leave the frame: return address, then what the kind needs
+    uint64_t values[3];
+};
+
+#define SEEP_PC_EXACT (UINT64_C(1) << 63)
+#define SEEP_MAX_DEPTH 16384u
+
+// ---- a thread -------------------------------------------------------------------------------------
+
+enum { SEEP_GUARD_WIPED = 0, SEEP_GUARD_READY = 1, SEEP_GUARD_BUSY = 2 };
+
+// In its own MADV_WIPEONFORK mapping, followed by the memo arrays. Only its thread writes.
+struct seep_thread {
+    // Read on every operation.
+    uint32_t guard;
+    uint32_t memo_depth;  // frames in the memo, 0: none
+    uint64_t last_block;  // the block this thread allocated as its latest heap operation, or 0
+    struct seep_image_thread *slot;
+    const uint32_t *chunk_dir;
+    struct seep_memo_frame *frames; // [0] is the outermost
+    struct seep_memo_slot *slots;
+    uint32_t modules_epoch;
+    uint32_t top_site; // site of the memo's whole stack for `top_via`, 0: not known
+    uint32_t top_via;
+    uint32_t slot_index;
+
+    // Only while walking.
+    struct seep_walk_frame *walk;
+    uint64_t stack_lo; // memory known to be readable: [lo, hi)
+    uint64_t stack_hi;
+    uint32_t child_misses;
+    uint32_t tid;
+    bool nested_release; // in a real delete: the free it calls is the same event
+};
+
+extern __thread struct seep_thread *seep_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+// ---- the process ----------------------------------------------------------------------------------
+
+struct seep_real {
+    void *(*malloc)(size_t);
+    void (*free)(void *);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*usable_size)(void *);
+    int (*dlclose)(void *);
+    void (*exit_now)(int);
+    void (*quick_exit)(int);
+    void (*abort)(void);
+};
+
+enum { SEEP_ENTRY_FRESH, SEEP_ENTRY_STARTING, SEEP_ENTRY_READY, SEEP_ENTRY_PASSIVE };
+
+struct seep_rule_entry {
+    _Atomic uint64_t key; // pc with SEEP_PC_EXACT, 0: free, 1: dead
+    uint64_t rule;        // struct seep_rule
+    uint64_t frame;
+    _Atomic uint64_t child; // parent << 32 | node of one earlier look-up of this frame in the tree
+};
+
+struct seep_rule_table {
+    uint32_t shift; // 64 - log2(size)
+    uint32_t nr_used;
+    uint64_t mask;
+    struct seep_rule_entry entries[];
+};
+
+struct seep_node_table {
+    uint32_t shift;
+    uint32_t nr_used;
+    uint64_t mask;
+    _Atomic uint64_t entries[]; // high half of the hash << 32 | node, 0: free
+};
+
+struct seep_config {
+    const char *out;
+    const char *socket;
+    uint32_t depth;
+    int dump_signal;
+    bool disabled;
+    bool ignore_children;
+};
+
+struct seep_global {
+    // Read on hot paths; written at start and by fork.c only.
+    struct seep_real real;
+    unsigned char *base; // of the image window
+    unsigned char *pool;
+    uint32_t *dir;
+    struct seep_image_node *nodes;
+    struct seep_image_site *sites;
+    uint32_t granule_shift;
+    uint32_t depth;
+    _Atomic(struct seep_rule_table *) rules;
+    _Atomic(struct seep_node_table *) node_index;
+    _Atomic uint32_t modules_epoch; // grows when code may have gone away: memos end
+    _Atomic uint32_t entry;         // SEEP_ENTRY_*
+
+    // Cold.
+    struct seep_image_header *header;
+    struct seep_image_thread *threads;
+    struct seep_image_odd *odd;
+    _Atomic uint32_t *alive; // in MADV_WIPEONFORK memory: 1 while the image is this process's own
+    uint64_t opened[SEEP_AREA_NR]; // bytes of each area that are accessible
+    uint64_t window_bytes;
+    struct seep_thread **thread_of_slot;
+    uint32_t thread_cursor;
+    int fd; // of the memory file, until the tool has it; -1
+    struct seep_lock image_lock;   // areas, pool
+    struct seep_lock tree_lock;    // nodes, sites, node_index
+    struct seep_lock rules_lock;   // rules, modules
+    struct seep_lock threads_lock; // thread slots
+    struct seep_lock odd_lock;
+    struct seep_lock fork_lock;
+    bool new_is_malloc;    // operator new is libstdc++'s or libc++'s: malloc and nothing else
+    bool delete_is_free;
+    bool handed_over;      // a tool has the image
+    struct seep_config config;
+};
+
+extern struct seep_global seep_g __attribute__((visibility("hidden")));
+
+SEEP_INLINE void seep_lost(enum seep_lost reason) {
+    if (seep_g.header)
+        __atomic_fetch_add(&seep_g.header->lost[reason], 1, __ATOMIC_RELAXED);
+}
+
+// start.c: resolves the real functions and makes the image, once. true: hooks may record.
+bool seep_start(void);
+void seep_config_read(struct seep_config *ret_config);
+
+// image.c
+bool seep_image_create(void);                     // false: header->... cannot be had; go passive
+bool seep_image_create_as_copy(void);             // fork.c: a new image in place of the parent's
+bool seep_area_open(enum seep_area_kind area, uint64_t bytes); // [0, bytes) accessible; image_lock held
+uint32_t seep_pool_pages(uint64_t bytes);         // first page of fresh zeroed pool memory, 0: none
+uint64_t seep_string(const char *text, size_t length); // offset in the strings area, 0: no room
+
+// thread.c: the thread, ready to be entered, or NULL: pass through (the loss is counted).
+struct seep_thread *seep_thread_slow(void);
+bool seep_counters_chunk(struct seep_thread *thread, uint32_t site);
+
+// fork.c
+bool seep_fork_child(void); // true: this process has an image of its own now
+
+// meet.c
+void seep_meet_tool(void);
+
+// dump.c
+void seep_dump(void);
+void seep_at_exit(void);
+
+// module.c: what covers `pc`. false: no module (JIT code).
+struct seep_module_at {
+    struct seep_cfi_object object;
+    uint32_t module; // id in the image, 0: table full
+    uint64_t bias_rt;
+};
+bool seep_module_find(uint64_t pc, struct seep_module_at *ret_at); // rules_lock held
+void seep_modules_check(void);                                     // after a dlclose
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The rare halves of recording, see record.h.
+#include "preload/record.h"
+
+// The entry cannot be written straight away: no leaf yet, a size or address that the map does not
+// hold, or an entry that still has a block whose free we never saw.
+void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size) {
+    uint64_t *at = map_entry(address);
+    if (!at)
+        at = seep_map_new_leaf(address);
+    if (at && *at != 0) {
+        uint64_t old = *at;
+        *at = 0;
+        seep_lost(SEEP_LOST_FREE_UNSEEN);
+        count_free(thread, SEEP_ENTRY_SITE(old), SEEP_ENTRY_SIZE(old), SEEP_RELEASE_IMPLICIT, false);
+    }
+    if (at && size >> SEEP_ENTRY_SIZE_BITS == 0) {
+        *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
+        return;
+    }
+    if (seep_map_put_odd(address, site, size))
+        return;
+    seep_lost(at || address & 7 || address >> 47 ? SEEP_LOST_ODD_FULL : SEEP_LOST_NO_LEAF);
+}
+
+void seep_record_unknown_free(struct seep_thread *thread) {
+    if (!thread->nested_release)
+        thread->slot->unknown_frees++;
+}
+
+// Threads tell the process about their net bytes now and then: the peak is known to within
+// SEEP_NET_SLACK a thread without a line that all threads write.
+void seep_record_flush_net(struct seep_thread *thread) {
+    struct seep_image_thread *slot = thread->slot;
+    struct seep_image_header *header = seep_g.header;
+    int64_t delta = slot->net_bytes - slot->flushed_bytes;
+    slot->flushed_bytes = slot->net_bytes;
+    int64_t live = (int64_t)__atomic_add_fetch(&header->live_bytes_flushed, (uint64_t)delta, __ATOMIC_RELAXED);
+    int64_t peak = (int64_t)__atomic_load_n(&header->peak_bytes_flushed, __ATOMIC_RELAXED);
+    while (live > peak &&
+           !__atomic_compare_exchange_n((int64_t *)&header->peak_bytes_flushed, &peak, live, true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+// Even when the event cannot be counted, the block must not stay in the map as live.
+void seep_record_free_unentered(const void *block) {
+    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
+        atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
+        return;
+    uint64_t *at = map_entry((uint64_t)block);
+    if (at && SEEP_ENTRY_SUB(*at) == map_sub((uint64_t)block))
+        *at = 0;
+}

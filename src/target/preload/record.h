@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What a hook does: enter the thread's state, record, leave. Hot path: the fast halves are inline in
+// the hooks. One allocation costs one guard, the memo check, one map entry and one counter line; one
+// free costs one guard, one map entry and one counter line. No locks, no atomic read-modify-writes.
+//
+// Order: a free is recorded before the real free, an allocation after the real allocation, so that a
+// block handed out again to another thread is never seen twice.
+#ifndef SEEP_PRELOAD_RECORD_H
+#define SEEP_PRELOAD_RECORD_H
+
+#include "preload/heap_map.h"
+#include "preload/stack.h"
+
+// Cold halves, record.c.
+void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size);
+void seep_record_unknown_free(struct seep_thread *thread);
+void seep_record_flush_net(struct seep_thread *thread);
+void seep_record_free_unentered(const void *block); // in a signal handler inside a hook, or passive
+
+// The thread, marked busy, or NULL: pass through and record nothing.
+SEEP_INLINE struct seep_thread *thread_enter(void) {
+    struct seep_thread *thread = seep_self;
+    if (SEEP_UNLIKELY(!thread || thread->guard != SEEP_GUARD_READY)) {
+        thread = seep_thread_slow();
+        if (!thread)
+            return NULL;
+    }
+    thread->guard = SEEP_GUARD_BUSY;
+    atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts us must see it
+    return thread;
+}
+
+SEEP_INLINE void thread_leave(struct seep_thread *thread) {
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->guard = SEEP_GUARD_READY;
+}
+
+// NULL: no memory for them (counted).
+SEEP_INLINE struct seep_image_counters *counters_of(struct seep_thread *thread, uint32_t site) {
+    uint32_t page = thread->chunk_dir[site >> SEEP_CHUNK_SITES_SHIFT];
+    if (SEEP_UNLIKELY(!page)) {
+        if (!seep_counters_chunk(thread, site))
+            return NULL;
+        page = thread->chunk_dir[site >> SEEP_CHUNK_SITES_SHIFT];
+    }
+    struct seep_image_counters *chunk =
+        (struct seep_image_counters *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE);
+    return &chunk[site & (SEEP_CHUNK_SITES - 1)];
+}
+
+SEEP_INLINE uint32_t size_class_of(uint64_t size) {
+    return size ? SEEP_MIN(64u - (uint32_t)__builtin_clzll(size), SEEP_IMAGE_SIZE_CLASSES - 1u) : 0;
+}
+
+#define SEEP_NET_SLACK (64 << 10) // header.peak_slack_bytes
+
+SEEP_INLINE void count_net(struct seep_thread *thread, int64_t delta) {
+    struct seep_image_thread *slot = thread->slot;
+    int64_t net = slot->net_bytes + delta;
+    slot->net_bytes = net;
+    if (net > slot->peak_bytes)
+        slot->peak_bytes = net;
+    if (SEEP_UNLIKELY((uint64_t)(net - slot->flushed_bytes + SEEP_NET_SLACK) > 2 * SEEP_NET_SLACK))
+        seep_record_flush_net(thread);
+}
+
+SEEP_INLINE void count_allocation(struct seep_thread *thread, uint32_t site, uint64_t size) {
+    struct seep_image_counters *counters = counters_of(thread, site);
+    if (SEEP_UNLIKELY(!counters))
+        return;
+    counters->allocations++;
+    uint64_t bytes = counters->allocated_bytes + size;
+    counters->allocated_bytes = bytes;
+    int64_t live = (int64_t)(bytes - counters->freed_bytes);
+    if (live > (int64_t)counters->peak_bytes)
+        counters->peak_bytes = (uint64_t)live;
+    if (~size > counters->size_min_inverted)
+        counters->size_min_inverted = ~size;
+    if (size > counters->size_max)
+        counters->size_max = size;
+    thread->slot->size_class[size_class_of(size)]++;
+    count_net(thread, (int64_t)size);
+}
+
+SEEP_INLINE void count_free(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
+                            bool temporary) {
+    struct seep_image_counters *counters = counters_of(thread, site);
+    if (SEEP_UNLIKELY(!counters))
+        return;
+    counters->frees++;
+    counters->freed_bytes += size;
+    counters->temporary += temporary;
+    thread->slot->releases[via]++;
+    count_net(thread, -(int64_t)size);
+}
+
+// A block that the real allocator has just handed out.
+SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                                   struct seep_caller caller) {
+    uint64_t address = (uint64_t)block;
+    uint32_t site = stack_site(thread, via, caller);
+    uint64_t *at = map_entry(address);
+    if (SEEP_LIKELY(at != NULL && *at == 0 && size >> SEEP_ENTRY_SIZE_BITS == 0))
+        *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
+    else
+        seep_record_put_slow(thread, address, site, size);
+    thread->last_block = address;
+    count_allocation(thread, site, size);
+}
+
+// A block that is about to be given back. false: not a block we know.
+SEEP_INLINE bool record_free(struct seep_thread *thread, const void *block, enum seep_release via) {
+    uint64_t address = (uint64_t)block;
+    uint64_t size;
+    uint32_t site = map_take(address, &size);
+    bool temporary = thread->last_block == address;
+    thread->last_block = 0;
+    if (SEEP_UNLIKELY(!site)) {
+        seep_record_unknown_free(thread);
+        return false;
+    }
+    count_free(thread, site, size, via, temporary);
+    return true;
+}
+
+#endif

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Walks the stack from a hook's caller outward until it meets a frame of the memo that still holds,
+// then grows memo and tree inward again. See stack.h for why the memo is exact.
+//
+// A stack whose unwinding did not rest on rules alone (frame pointers without CFI, rows that need all
+// registers, a cut) is used once and not kept: only what rules read may be trusted later.
+#include "preload/stack.h"
+#include "preload/tree.h"
+#include "unwind/arch.h"
+#include "unwind/step.h"
+
+#ifdef SEEP_ORACLE
+// Test builds: compares every stack with a plain unwinder (tests/oracle).
+void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut);
+#endif
+
+enum {
+    PAGE = 4096,
+    NEAR = 16 * PAGE,      // so far the readable range is extended page by page
+    MAX_FRAME = 1 << 28,   // no frame is larger: a frame pointer that says so is none
+    CUT_NONE = -1,
+};
+
+// How leaving a frame ended.
+enum leave { LEFT, LEFT_UNPROVEN, OUTERMOST, NEEDS_ALL_REGISTERS, CUT };
+
+struct walk {
+    struct seep_thread *thread;
+    uint32_t nr;    // frames walked
+    int cut;        // enum seep_cut, or CUT_NONE
+    bool unproven;  // rests on more than rules
+    uint64_t pc;    // the state we are in
+    uint64_t sp;
+    uint64_t bp;
+};
+
+// ---- reading the stack ----------------------------------------------------------------------------
+
+// Whether [from, to) can be read, both page-aligned.
+static bool pages_readable(uint64_t from, uint64_t to) {
+    for (uint64_t page = from; page < to; page += PAGE)
+        if (!sys_readable(page))
+            return false;
+    return true;
+}
+
+static SEEP_NOINLINE bool readable_slow(struct seep_thread *thread, uint64_t address) {
+    uint64_t page = address & ~(uint64_t)(PAGE - 1);
+    if (page >= thread->stack_hi && page - thread->stack_hi <= NEAR && thread->stack_hi) {
+        if (!pages_readable(thread->stack_hi, page + PAGE))
+            return false;
+        thread->stack_hi = page + PAGE;
+        return true;
+    }
+    if (page < thread->stack_lo && thread->stack_lo - page <= NEAR) {
+        if (!pages_readable(page, thread->stack_lo))
+            return false;
+        thread->stack_lo = page;
+        return true;
+    }
+    if (!sys_readable(page))
+        return false;
+    thread->stack_lo = page;
+    thread->stack_hi = page + PAGE;
+    return true;
+}
+
+// Reads an aligned word of the stack. Known pages cost a compare, others a system call, once.
+SEEP_INLINE bool read_word(struct seep_thread *thread, uint64_t address, uint64_t *ret_word) {
+    if (SEEP_UNLIKELY(address & (SEEP_ARCH_WORD - 1)))
+        return false;
+    if (SEEP_UNLIKELY(address - thread->stack_lo >= thread->stack_hi - thread->stack_lo) &&
+        !readable_slow(thread, address))
+        return false;
+    *ret_word = *(const uint64_t *)address;
+    return true;
+}
+
+// ---- leaving a frame ------------------------------------------------------------------------------
+
+SEEP_INLINE bool read_slot(struct walk *walk, struct seep_walk_frame *frame, int which, uint64_t address) {
+    frame->slots[which] = (const uint64_t *)address;
+    return read_word(walk->thread, address, &frame->values[which]);
+}
+
+static enum leave cut(struct walk *walk, enum seep_cut reason) {
+    walk->cut = (int)reason;
+    return CUT;
+}
+
+// No CFI (JIT code, hand-written assembly): the frame pointer, if it can be one. It is read with a
+// fresh check each time: where a wrong one leads may have been unmapped since.
+static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame) {
+    uint64_t bp = frame->bp;
+    if (bp & 7 || bp < frame->sp || bp - frame->sp > MAX_FRAME || !sys_readable(bp) || !sys_readable(bp + 8))
+        return cut(walk, SEEP_CUT_NO_CFI);
+    const uint64_t *record = (const uint64_t *)bp;
+    if (record[1] == 0)
+        return OUTERMOST;
+    walk->pc = record[1];
+    walk->bp = record[0];
+    walk->sp = bp + 16;
+    return LEFT_UNPROVEN;
+}
+
+#ifdef SEEP_ARCH_SIGNAL_PC_OFFSET
+static enum leave leave_signal_frame(struct walk *walk, struct seep_walk_frame *frame) {
+    if (!read_slot(walk, frame, 0, frame->sp + SEEP_ARCH_SIGNAL_PC_OFFSET) ||
+        !read_slot(walk, frame, 1, frame->sp + SEEP_ARCH_SIGNAL_BP_OFFSET) ||
+        !read_slot(walk, frame, 2, frame->sp + SEEP_ARCH_SIGNAL_SP_OFFSET))
+        return cut(walk, SEEP_CUT_BAD_READ);
+    walk->pc = frame->values[0] | SEEP_PC_EXACT;
+    walk->bp = frame->values[1];
+    walk->sp = frame->values[2];
+    return LEFT;
+}
+#endif
+
+// From `frame` to its caller's state in `walk`. Remembers in frame->slots what it read.
+SEEP_INLINE enum leave leave_frame(struct walk *walk, struct seep_walk_frame *frame) {
+    uint64_t cfa;
+    uint64_t bp_base;
+    switch (seep_rule_kind(frame->rule)) {
+    case SEEP_RULE_SP:
+        bp_base = cfa = frame->sp + (uint64_t)seep_rule_cfa_offset(frame->rule);
+        break;
+    case SEEP_RULE_BP:
+        bp_base = cfa = frame->bp + (uint64_t)seep_rule_cfa_offset(frame->rule);
+        break;
+    case SEEP_RULE_BP_DEREF:
+        if (!read_slot(walk, frame, 2, frame->bp + (uint64_t)seep_rule_cfa_offset(frame->rule)))
+            return cut(walk, SEEP_CUT_BAD_READ);
+        cfa = frame->values[2];
+        bp_base = frame->bp;
+        break;
+    case SEEP_RULE_SIGNAL:
+#ifdef SEEP_ARCH_SIGNAL_PC_OFFSET
+        return leave_signal_frame(walk, frame);
+#else
+        return NEEDS_ALL_REGISTERS;
+#endif
+    case SEEP_RULE_END:
+        return OUTERMOST;
+    case SEEP_RULE_SLOW:
+        return NEEDS_ALL_REGISTERS;
+    case SEEP_RULE_NO_CFI:
+        return leave_by_frame_pointer(walk, frame);
+    default:
+        return cut(walk, SEEP_CUT_BAD_CFI);
+    }
+    if (SEEP_UNLIKELY(cfa <= frame->sp))
+        return cut(walk, SEEP_CUT_LOOP);
+    if (SEEP_UNLIKELY(!read_slot(walk, frame, 0, cfa - SEEP_ARCH_WORD)))
+        return cut(walk, SEEP_CUT_BAD_READ);
+    walk->bp = frame->bp;
+    if (seep_rule_bp_saved(frame->rule)) {
+        if (!read_slot(walk, frame, 1, bp_base + (uint64_t)seep_rule_bp_offset(frame->rule)))
+            return cut(walk, SEEP_CUT_BAD_READ);
+        walk->bp = frame->values[1];
+    }
+    walk->pc = frame->values[0];
+    walk->sp = cfa;
+    // Some code ends its stack with a return address of zero instead of an undefined one.
+    return walk->pc == 0 ? OUTERMOST : LEFT;
+}
+
+// ---- the slow walk: all registers -----------------------------------------------------------------
+
+static bool read_for_step(void *context, uint64_t address, uint64_t *ret_word) {
+    return read_word(context, address, ret_word);
+}
+
+#if defined(__x86_64__)
+static SEEP_NOINLINE void own_registers(struct seep_regs *ret_regs) {
+    *ret_regs = (struct seep_regs){.known = 0};
+    uint64_t *value = ret_regs->value;
+    // DWARF numbers: 3 rbx, 6 rbp, 7 rsp, 12..15 r12..r15.
+    __asm__ volatile("movq %%rbx, 24(%1)\n\t"
+                     "movq %%rbp, 48(%1)\n\t"
+                     "movq %%rsp, 56(%1)\n\t"
+                     "movq %%r12, 96(%1)\n\t"
+                     "movq %%r13, 104(%1)\n\t"
+                     "movq %%r14, 112(%1)\n\t"
+                     "movq %%r15, 120(%1)\n\t"
+                     "leaq 0(%%rip), %0"
+                     : "=&r"(ret_regs->pc)
+                     : "r"(value)
+                     : "memory");
+    ret_regs->pc_exact = true;
+    ret_regs->known = 1u << 3 | 1u << 6 | 1u << 7 | 0xfu << 12;
+}
+#endif
+
+static int row_of(const struct seep_regs *regs, struct seep_cfi_row *ret_row) {
+    struct seep_module_at at;
+    if (!seep_lock_take(&seep_g.rules_lock))
+        return SEEP_CFI_BAD;
+    uint64_t pc = regs->pc_exact ? regs->pc : regs->pc - 1;
+    bool found = seep_module_find(pc, &at);
+    seep_lock_release(&seep_g.rules_lock);
+    return found && at.object.eh_frame_hdr ? seep_cfi_row_at(&at.object, pc, ret_row) : SEEP_CFI_NONE;
+}
+
+// One exact step with all registers, or by the frame pointer. Sets walk->cut where it ends in nothing.
+static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
+#ifdef SEEP_ARCH_DWARF_BP
+    struct seep_cfi_row row;
+    int found = row_of(regs, &row);
+    if (found == SEEP_CFI_BAD)
+        return cut(walk, SEEP_CUT_BAD_CFI);
+    if (found == SEEP_CFI_OK) {
+        uint64_t sp = regs->value[SEEP_ARCH_DWARF_SP];
+        switch (seep_step(&row, regs, read_for_step, walk->thread)) {
+        case SEEP_STEP_OK:
+            if (regs->pc == 0)
+                return OUTERMOST;
+            return row.signal_frame || regs->value[SEEP_ARCH_DWARF_SP] > sp ? LEFT : cut(walk, SEEP_CUT_LOOP);
+        case SEEP_STEP_END:
+            return OUTERMOST;
+        case SEEP_STEP_BAD_READ:
+            return cut(walk, SEEP_CUT_BAD_READ);
+        default:
+            return cut(walk, SEEP_CUT_BAD_CFI);
+        }
+    }
+    struct seep_walk_frame frame = {.sp = regs->value[SEEP_ARCH_DWARF_SP], .bp = regs->value[SEEP_ARCH_DWARF_BP]};
+    enum leave left = leave_by_frame_pointer(walk, &frame);
+    if (left == LEFT_UNPROVEN) {
+        *regs = (struct seep_regs){.pc = walk->pc, .known = 1u << SEEP_ARCH_DWARF_BP | 1u << SEEP_ARCH_DWARF_SP};
+        regs->value[SEEP_ARCH_DWARF_BP] = walk->bp;
+        regs->value[SEEP_ARCH_DWARF_SP] = walk->sp;
+    }
+    return left;
+#else
+    (void)regs;
+    return cut(walk, SEEP_CUT_BAD_CFI);
+#endif
+}
+
+// The whole stack again, from our own frame, with all registers.
+static SEEP_NOINLINE void walk_with_all_registers(struct walk *walk, struct seep_caller caller) {
+    walk->nr = 0;
+    walk->unproven = true;
+#if defined(__x86_64__)
+    struct seep_regs regs;
+    own_registers(&regs);
+    bool ours = true;
+    while (walk->nr < SEEP_MAX_DEPTH) {
+        if (ours && !regs.pc_exact && regs.pc == caller.pc && regs.value[SEEP_ARCH_DWARF_SP] == caller.sp)
+            ours = false;
+        if (!ours) {
+            struct seep_walk_frame *frame = &walk->thread->walk[walk->nr];
+            frame->pc = regs.pc | (regs.pc_exact ? SEEP_PC_EXACT : 0);
+            frame->sp = regs.value[SEEP_ARCH_DWARF_SP];
+            frame->bp = regs.value[SEEP_ARCH_DWARF_BP];
+            if (!rule_known(frame) && !seep_rule_learn(frame)) {
+                walk->cut = SEEP_CUT_BAD_CFI;
+                return;
+            }
+            walk->nr++;
+        }
+        enum leave left = step_all(walk, &regs);
+        if (left != LEFT && left != LEFT_UNPROVEN)
+            return;
+    }
+    walk->cut = SEEP_CUT_DEPTH;
+#else
+    (void)caller;
+    walk->cut = SEEP_CUT_BAD_CFI;
+#endif
+}
+
+// ---- the walk -------------------------------------------------------------------------------------
+
+// How many frames of the memo, from the outermost, are the rest of the stack; -1: none, walk on.
+// `*candidate` is the next memo frame that may be reached, one past it; it only moves outward.
+SEEP_INLINE int64_t meets_memo(struct walk *walk, uint32_t *candidate) {
+    struct seep_thread *thread = walk->thread;
+    while (*candidate > 0 && thread->frames[*candidate - 1].sp < walk->sp)
+        --*candidate;
+    if (*candidate == 0)
+        return -1;
+    const struct seep_memo_frame *frame = &thread->frames[*candidate - 1];
+    if (!memo_state_is(frame, walk->pc, walk->sp, walk->bp))
+        return -1;
+    uint32_t changed = slots_changed(thread->slots, frame->slot_end);
+    if (!changed)
+        return *candidate;
+    // The frame that read the changed slot, and all inside it, cannot be met again.
+    while (*candidate > 0 && (*candidate >= 2 ? thread->frames[*candidate - 2].slot_end : 0) >= changed)
+        --*candidate;
+    --*candidate;
+    return -1;
+}
+
+// Fills thread->walk with the frames that are not in the memo. Returns how many memo frames remain.
+static uint32_t walk_outward(struct walk *walk, struct seep_caller caller) {
+    struct seep_thread *thread = walk->thread;
+    uint32_t candidate = thread->memo_depth;
+    while (walk->nr < SEEP_MAX_DEPTH) {
+        int64_t kept = meets_memo(walk, &candidate);
+        if (kept >= 0)
+            return (uint32_t)kept;
+        struct seep_walk_frame *frame = &thread->walk[walk->nr++];
+        frame->pc = walk->pc;
+        frame->sp = walk->sp;
+        frame->bp = walk->bp;
+        if (SEEP_UNLIKELY(!rule_known(frame)) && !seep_rule_learn(frame)) {
+            walk->nr--;
+            walk->cut = SEEP_CUT_BAD_CFI;
+            return 0;
+        }
+        switch (leave_frame(walk, frame)) {
+        case LEFT:
+            break;
+        case LEFT_UNPROVEN:
+            walk->unproven = true;
+            break;
+        case NEEDS_ALL_REGISTERS:
+            walk_with_all_registers(walk, caller);
+            return 0;
+        default:
+            return 0;
+        }
+    }
+    walk->cut = SEEP_CUT_DEPTH;
+    return 0;
+}
+
+// ---- memo and tree --------------------------------------------------------------------------------
+
+// Whether leaving the frame depends on bp: by itself, or by passing it on.
+static bool needs_bp(struct seep_rule rule, bool outside_needs) {
+    switch (seep_rule_kind(rule)) {
+    case SEEP_RULE_BP:
+    case SEEP_RULE_BP_DEREF:
+        return true;
+    case SEEP_RULE_SIGNAL:
+        return false;
+    default:
+        return outside_needs && !seep_rule_bp_saved(rule);
+    }
+}
+
+// Adds the slots that leaving `walked` read and that the rest of the stack depends on.
+static uint32_t keep_slots(struct seep_memo_slot *slots, uint32_t nr, const struct seep_walk_frame *walked,
+                           bool outside_needs) {
+    enum seep_rule_kind kind = seep_rule_kind(walked->rule);
+    bool keep[3] = {kind == SEEP_RULE_SP || kind == SEEP_RULE_BP || kind == SEEP_RULE_BP_DEREF ||
+                        kind == SEEP_RULE_SIGNAL,
+                    outside_needs && (seep_rule_bp_saved(walked->rule) || kind == SEEP_RULE_SIGNAL),
+                    kind == SEEP_RULE_BP_DEREF || kind == SEEP_RULE_SIGNAL};
+    // The check runs from the end: the word that says where the others are comes last.
+    for (int i = 0; i < 3; i++)
+        if (keep[i])
+            slots[nr++] = (struct seep_memo_slot){walked->slots[i], walked->values[i]};
+    return nr;
+}
+
+// Grows the memo by the walked frames, inward. `kept` frames of it remain.
+static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
+    struct seep_thread *thread = walk->thread;
+    uint32_t depth = kept;
+    uint32_t nr_slots = kept ? thread->frames[kept - 1].slot_end : 0;
+    bool need_bp = kept && thread->frames[kept - 1].need_bp;
+    bool whole = seep_g.depth >= SEEP_MAX_DEPTH;
+    uint32_t node = kept ? thread->frames[kept - 1].node : 0;
+    bool rooted = kept > 0;
+    if (!kept && walk->cut != CUT_NONE) {
+        node = seep_tree_child(thread, 0, SEEP_FRAME_CUT(walk->cut), NULL);
+        rooted = node != 0;
+    } else {
+        rooted = true;
+    }
+    for (uint32_t i = walk->nr; i > 0; i--) {
+        const struct seep_walk_frame *walked = &thread->walk[i - 1];
+        bool outside_needs = need_bp;
+        need_bp = needs_bp(walked->rule, outside_needs);
+        if (!walk->unproven)
+            nr_slots = keep_slots(thread->slots, nr_slots, walked, outside_needs);
+        if (whole && rooted) {
+            node = seep_tree_child(thread, node, walked->frame, walked->entry);
+            rooted = node != 0;
+        }
+        thread->frames[depth++] = (struct seep_memo_frame){
+            .pc = walked->pc,
+            .sp = walked->sp,
+            .bp = walked->bp,
+            .node = rooted ? node : 0,
+            .slot_end = nr_slots,
+            .need_bp = need_bp,
+        };
+    }
+    return depth;
+}
+
+// With a limit, a stack's node is that of its innermost frames alone, under the mark of the cut.
+static uint32_t limited_node(struct seep_thread *thread, uint32_t depth) {
+    uint32_t first = depth > seep_g.depth ? depth - seep_g.depth : 0;
+    uint32_t node = first ? seep_tree_child(thread, 0, SEEP_FRAME_CUT(SEEP_CUT_DEPTH), NULL) : 0;
+    if (first && !node)
+        return 0;
+    for (uint32_t i = first; i < depth; i++) {
+        struct seep_walk_frame probe = {.pc = thread->frames[i].pc};
+        if (!rule_known(&probe) && !seep_rule_learn(&probe))
+            return 0;
+        node = seep_tree_child(thread, node, probe.frame, probe.entry);
+        if (!node)
+            return 0;
+    }
+    return node;
+}
+
+#ifdef SEEP_ORACLE
+static void check_with_oracle(const struct seep_thread *thread, uint32_t depth, int cut_reason) {
+    uint64_t *pcs = (uint64_t *)thread->walk; // the walk is over, and the stack may be a small one
+    for (uint32_t i = 0; i < depth; i++)
+        pcs[i] = thread->frames[depth - 1 - i].pc & ~SEEP_PC_EXACT;
+    seep_oracle_check(pcs, depth, cut_reason);
+}
+#endif
+
+uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
+    uint32_t epoch = atomic_load_explicit(&seep_g.modules_epoch, memory_order_acquire);
+    if (thread->modules_epoch != epoch) {
+        thread->modules_epoch = epoch;
+        thread->memo_depth = 0;
+    }
+    struct walk walk = {.thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
+    uint32_t kept = walk_outward(&walk, caller);
+    if (kept + walk.nr > SEEP_MAX_DEPTH) { // too deep for the memo: keep the innermost, as a full walk would
+        thread->memo_depth = 0;
+        walk = (struct walk){.thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
+        kept = walk_outward(&walk, caller);
+    }
+    uint32_t depth = grow_memo(&walk, kept);
+    uint32_t node = seep_g.depth < SEEP_MAX_DEPTH ? limited_node(thread, depth)
+                    : depth                       ? thread->frames[depth - 1].node
+                                                  : 0;
+    thread->memo_depth = walk.cut == CUT_NONE && !walk.unproven ? depth : 0;
+    thread->top_via = via;
+    thread->top_site = seep_tree_site(node, via);
+#ifdef SEEP_ORACLE
+    check_with_oracle(thread, depth, walk.cut);
+#endif
+    return thread->top_site;
+}

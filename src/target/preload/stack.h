@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Stacks: from the frame of a hook to a site. The fast path is the validated memo: each thread keeps
+// its last unwound stack with the stack words ("slots") that were read to unwind it. Unwinding is a
+// pure function of (pc, sp, bp where needed) and of the slots it reads; so if the innermost state is
+// the recorded one and every slot still holds the recorded value, the stack is the recorded one.
+//
+// Safety: slots are checked from the innermost outward and the check stops at the first difference.
+// As long as all slots so far agree, the state reached is the program's true state, so the next
+// slot is memory that the program itself will return through: it is mapped.
+//
+// Cost of a hit: per slot two loads and a compare, all independent of one another.
+// Proof: tests/oracle compares every sample with a plain unwinder.
+#ifndef SEEP_PRELOAD_STACK_H
+#define SEEP_PRELOAD_STACK_H
+
+#include "preload/preload.h"
+
+// Where a hook was called from; made by SEEP_HOOK_CALLER in the hook itself.
+struct seep_caller {
+    uint64_t pc; // return address
+    uint64_t sp; // after the return
+    uint64_t bp; // the caller's
+};
+
+// x86-64 with a frame pointer in the hook: [fp] is the caller's bp, [fp + 8] the return address.
+#define SEEP_HOOK_CALLER()                                                                                   \
+    ({                                                                                                       \
+        const uint64_t *fp_ = __builtin_frame_address(0);                                                    \
+        (struct seep_caller){.pc = fp_[1], .sp = (uint64_t)(fp_ + 2), .bp = fp_[0]};                         \
+    })
+
+// The slow half: walks, grows the memo and the tree. Never 0: SEEP_SITE_UNKNOWN when all else fails.
+uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, struct seep_caller caller);
+
+// 0 when slots [0, nr) hold what they held, else 1 + the index of the innermost that does not.
+SEEP_INLINE uint32_t slots_changed(const struct seep_memo_slot *slots, uint32_t nr) {
+    for (uint32_t i = nr; i > 0; i--)
+        if (SEEP_UNLIKELY(__atomic_load_n(slots[i - 1].address, __ATOMIC_RELAXED) != slots[i - 1].value))
+            return i;
+    return 0;
+}
+
+SEEP_INLINE bool memo_state_is(const struct seep_memo_frame *frame, uint64_t pc, uint64_t sp, uint64_t bp) {
+    return frame->sp == sp && frame->pc == pc && (!frame->need_bp || frame->bp == bp);
+}
+
+// The site of the stack that called the hook, through `via`.
+SEEP_INLINE uint32_t stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
+    uint32_t depth = thread->memo_depth;
+    if (SEEP_LIKELY(depth != 0)) {
+        const struct seep_memo_frame *top = &thread->frames[depth - 1];
+        if (SEEP_LIKELY(memo_state_is(top, caller.pc, caller.sp, caller.bp) && thread->top_via == via &&
+                        thread->modules_epoch ==
+                            atomic_load_explicit(&seep_g.modules_epoch, memory_order_relaxed) &&
+                        !slots_changed(thread->slots, top->slot_end)))
+            return thread->top_site;
+    }
+    return seep_stack_walk(thread, via, caller);
+}
+
+#endif

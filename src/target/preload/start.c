@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Start: finds the functions we stand in front of, reads SEEP_* once, makes the image, meets the
+// tool. Runs at the first heap operation of the process or from the constructor, whichever is
+// first; the only places where libc functions are called that may take locks or allocate (dlsym).
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "preload/boot.h"
+#include "preload/preload.h"
+
+struct seep_global seep_g = {
+    .real =
+        {
+            .malloc = seep_boot_malloc,
+            .free = seep_boot_free,
+            .calloc = seep_boot_calloc,
+            .realloc = seep_boot_realloc,
+            .posix_memalign = seep_boot_posix_memalign,
+            .aligned_alloc = seep_boot_aligned,
+            .memalign = seep_boot_aligned,
+            .valloc = seep_boot_valloc,
+            .pvalloc = seep_boot_valloc,
+            .exit_now = NULL,
+        },
+    .fd = -1,
+};
+
+static void *next(const char *name) {
+    return dlsym(RTLD_NEXT, name);
+}
+
+// The module that defines `function`; NULL: none.
+static const char *module_name_of(const void *function) {
+    Dl_info info;
+    return function && dladdr(function, &info) ? info.dli_fname : NULL;
+}
+
+static bool name_contains(const char *path, const char *word) {
+    if (!path)
+        return false;
+    for (; *path; path++) {
+        size_t i = 0;
+        while (word[i] && path[i] == word[i])
+            i++;
+        if (!word[i])
+            return true;
+    }
+    return false;
+}
+
+static void resolve(void) {
+    struct seep_real *real = &seep_g.real;
+    // malloc last: while any of these look-ups allocates, malloc must still be the boot allocator's,
+    // and free must cope with both.
+    struct seep_real found = *real;
+#define FIND(member, name)                                                                                   \
+    do {                                                                                                     \
+        void *function = next(name);                                                                         \
+        if (function)                                                                                        \
+            __builtin_memcpy(&found.member, &function, sizeof(function));                                    \
+    } while (0)
+    FIND(malloc, "malloc");
+    FIND(free, "free");
+    FIND(calloc, "calloc");
+    FIND(realloc, "realloc");
+    FIND(posix_memalign, "posix_memalign");
+    FIND(aligned_alloc, "aligned_alloc");
+    FIND(memalign, "memalign");
+    FIND(valloc, "valloc");
+    FIND(pvalloc, "pvalloc");
+    FIND(usable_size, "malloc_usable_size");
+    FIND(dlclose, "dlclose");
+    FIND(exit_now, "_exit");
+    FIND(quick_exit, "quick_exit");
+    FIND(abort, "abort");
+#undef FIND
+    void *real_malloc;
+    __builtin_memcpy(&real_malloc, &found.malloc, sizeof(real_malloc));
+    const char *allocator = module_name_of(real_malloc);
+    // glibc's blocks are at least 32 bytes apart (MINSIZE on 64-bit); of others we know 8.
+    seep_g.granule_shift = name_contains(allocator, "/libc.so.6") || name_contains(allocator, "/libc-2.") ? 5 : 4;
+    void *operator_new = next("_Znwm");
+    void *operator_delete = next("_ZdlPv");
+    const char *of_new = module_name_of(operator_new);
+    const char *of_delete = module_name_of(operator_delete);
+    seep_g.new_is_malloc = !operator_new || name_contains(of_new, "libstdc++") || name_contains(of_new, "libc++");
+    seep_g.delete_is_free =
+        !operator_delete || name_contains(of_delete, "libstdc++") || name_contains(of_delete, "libc++");
+    // What failed above must not be what the program's first dlerror() says.
+    dlerror();
+    *real = found;
+}
+
+static uint32_t number(const char *name, uint32_t fallback, uint32_t least, uint32_t most, bool *ret_bad) {
+    const char *text = getenv(name);
+    if (!text || !*text)
+        return fallback;
+    uint64_t value = 0;
+    for (const char *at = text; *at; at++) {
+        if (*at < '0' || *at > '9' || value > most) {
+            *ret_bad = true;
+            return fallback;
+        }
+        value = value * 10 + (uint64_t)(*at - '0');
+    }
+    if (value < least || value > most) {
+        *ret_bad = true;
+        return fallback;
+    }
+    return (uint32_t)value;
+}
+
+static bool is_text(const char *value, const char *text) {
+    size_t i = 0;
+    while (value[i] && value[i] == text[i])
+        i++;
+    return value[i] == text[i];
+}
+
+// The one thing this library ever prints: a setting that the user made and that means nothing.
+static void complain(const char *name, const char *expected) {
+    const char *parts[] = {"libseep: ", name, ": ", expected, "; using the default\n"};
+    char line[256];
+    size_t length = 0;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(parts); i++)
+        for (const char *at = parts[i]; *at && length < sizeof(line); at++)
+            line[length++] = *at;
+    sys3(SYS_write, 2, line, length);
+}
+
+void seep_config_read(struct seep_config *ret_config) {
+    struct seep_config config = {.out = getenv("SEEP_OUT"), .socket = getenv("SEEP_SOCKET")};
+    bool bad = false;
+    config.depth = number("SEEP_DEPTH", SEEP_MAX_DEPTH, 1, SEEP_MAX_DEPTH, &bad);
+    if (bad)
+        complain("SEEP_DEPTH", "a number of frames from 1 to 16384 is wanted");
+    bad = false;
+    config.dump_signal = (int)number("SEEP_SIGNAL", 0, 1, 64, &bad);
+    if (bad)
+        complain("SEEP_SIGNAL", "a signal number from 1 to 64 is wanted");
+    const char *children = getenv("SEEP_CHILDREN");
+    if (children && *children) {
+        config.ignore_children = is_text(children, "ignore");
+        if (!config.ignore_children && !is_text(children, "follow"))
+            complain("SEEP_CHILDREN", "follow or ignore is wanted");
+    }
+    const char *mode = getenv("SEEP_MODE");
+    if (mode && *mode && !is_text(mode, "live"))
+        complain("SEEP_MODE", "this build has only the mode live");
+    const char *disable = getenv("SEEP_DISABLE");
+    config.disabled = disable && *disable && !is_text(disable, "0");
+    *ret_config = config;
+}
+
+// exe and arguments, as the kernel has them. Strings too long for one read are cut.
+static void describe_process(void) {
+    struct seep_image_header *header = seep_g.header;
+    char text[16384];
+    long length = sys6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)text, sizeof(text) - 1, 0, 0);
+    if (length > 0)
+        header->exe_off = seep_string(text, (size_t)length);
+    int fd = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    length = sys3(SYS_read, fd, text, sizeof(text) - 1);
+    bool more = length == (long)sizeof(text) - 1;
+    sys_close(fd);
+    if (length <= 0)
+        return;
+    text[length] = 0;
+    uint32_t nr_args = 0;
+    for (long at = 0; at < length; at++) {
+        if (text[at] == 0 || at == length - 1)
+            nr_args++;
+    }
+    header->args_off = seep_string(text, (size_t)length);
+    header->nr_args = header->args_off ? nr_args : 0;
+    header->nr_args_all = nr_args + (more ? 1 : 0);
+}
+
+static void note_preemption(void) {
+    void *first = dlsym(RTLD_DEFAULT, "malloc");
+    void *own = __extension__(void *) malloc;
+    if (!first || first == own)
+        return;
+    seep_g.header->flags |= SEEP_FLAG_PREEMPTED;
+    const char *name = module_name_of(first);
+    if (name)
+        seep_g.header->preempted_by_off = seep_string(name, __builtin_strlen(name));
+}
+
+static void handle_dump_signal(int signal) {
+    (void)signal;
+    seep_dump();
+}
+
+static void listen_for_signal(void) {
+    struct sigaction action = {.sa_handler = handle_dump_signal, .sa_flags = SA_RESTART};
+    sigaction(seep_g.config.dump_signal, &action, NULL);
+}
+
+static bool make_alive_page(void) {
+    seep_g.alive = sys_private(4096);
+    if (!seep_g.alive || sys3(SYS_madvise, seep_g.alive, 4096, 18 /* MADV_WIPEONFORK */) != 0)
+        return false;
+    size_t bytes = 65536 * sizeof(struct seep_thread *);
+    seep_g.thread_of_slot = sys_private(bytes);
+    return seep_g.thread_of_slot != NULL;
+}
+
+static bool start_once(void) {
+    resolve();
+    seep_config_read(&seep_g.config);
+    if (seep_g.config.disabled)
+        return false;
+    seep_g.depth = seep_g.config.depth;
+    if (!make_alive_page() || !seep_image_create())
+        return false;
+    describe_process();
+    note_preemption();
+    seep_meet_tool();
+    if (seep_g.config.dump_signal)
+        listen_for_signal();
+    atomic_store_explicit(seep_g.alive, 1, memory_order_release);
+    return true;
+}
+
+bool seep_start(void) {
+    uint32_t fresh = SEEP_ENTRY_FRESH;
+    if (!atomic_compare_exchange_strong_explicit(&seep_g.entry, &fresh, SEEP_ENTRY_STARTING, memory_order_acquire,
+                                                 memory_order_acquire))
+        return fresh == SEEP_ENTRY_READY;
+    int kept = errno;
+    bool started = start_once();
+    atomic_store_explicit(&seep_g.entry, started ? SEEP_ENTRY_READY : SEEP_ENTRY_PASSIVE, memory_order_release);
+    errno = kept;
+    return started;
+}
+
+__attribute__((constructor)) static void on_load(void) {
+    seep_start();
+}
+
+__attribute__((destructor)) static void on_exit_of_process(void) {
+    seep_at_exit();
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// System calls without libc: they never touch errno, never allocate, are never interposed (by us or
+// by anyone else), and are no cancellation points. A result of -4095..-1 is a negated errno.
+#ifndef SEEP_PRELOAD_SYS_H
+#define SEEP_PRELOAD_SYS_H
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "core/attr.h"
+
+#if defined(__x86_64__)
+
+SEEP_INLINE long sys6(long nr, long a, long b, long c, long d, long e, long f) {
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+#elif defined(__aarch64__)
+
+SEEP_INLINE long sys6(long nr, long a, long b, long c, long d, long e, long f) {
+    register long x8 __asm__("x8") = nr;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+
+#else
+#error "write the system call stub of this CPU here"
+#endif
+
+#define sys3(nr, a, b, c) sys6(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+
+SEEP_INLINE bool sys_failed(long result) {
+    return (unsigned long)result > -4096UL;
+}
+
+// NULL on failure.
+SEEP_INLINE void *sys_mmap(void *address, size_t size_bytes, int protection, int flags, int fd, uint64_t off) {
+    long result = sys6(SYS_mmap, (long)address, (long)size_bytes, protection, flags, fd, (long)off);
+    return sys_failed(result) ? NULL : (void *)result;
+}
+
+// Zeroed private memory, or NULL.
+SEEP_INLINE void *sys_private(size_t size_bytes) {
+    return sys_mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+SEEP_INLINE void sys_munmap(void *address, size_t size_bytes) {
+    sys3(SYS_munmap, address, size_bytes, 0);
+}
+
+SEEP_INLINE bool sys_mprotect(void *address, size_t size_bytes, int protection) {
+    return sys3(SYS_mprotect, address, size_bytes, protection) == 0;
+}
+
+SEEP_INLINE int sys_open(const char *path, int flags, int mode) {
+    return (int)sys6(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
+}
+
+SEEP_INLINE void sys_close(int fd) {
+    sys3(SYS_close, fd, 0, 0);
+}
+
+SEEP_INLINE uint32_t sys_gettid(void) {
+    return (uint32_t)sys3(SYS_gettid, 0, 0, 0);
+}
+
+SEEP_INLINE uint32_t sys_getpid(void) {
+    return (uint32_t)sys3(SYS_getpid, 0, 0, 0);
+}
+
+SEEP_INLINE uint64_t sys_clock_ns(int clock) {
+    struct timespec now = {0, 0};
+    sys3(SYS_clock_gettime, clock, &now, 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// Whether the 8 bytes at `address` can be read. Asks the kernel for nothing but to copy them: an
+// invalid "how" makes rt_sigprocmask fail after the copy, without effect.
+SEEP_INLINE bool sys_readable(uint64_t address) {
+    return sys6(SYS_rt_sigprocmask, ~0L, (long)address, 0, 8, 0, 0) != -14 /* EFAULT */;
+}
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The stack tree, its index, the sites and the rules table; see tree.h.
+#include "preload/tree.h"
+
+enum { FIRST_SIZE_SHIFT = 10 };
+
+// ---- rules ----------------------------------------------------------------------------------------
+
+static struct seep_rule_table *new_rule_table(unsigned size_shift) {
+    uint64_t size = UINT64_C(1) << size_shift;
+    struct seep_rule_table *table = sys_private(sizeof(*table) + size * sizeof(table->entries[0]));
+    if (table) {
+        table->shift = 64 - size_shift;
+        table->mask = size - 1;
+    }
+    return table;
+}
+
+static struct seep_rule_entry *free_rule_entry(struct seep_rule_table *table, uint64_t key) {
+    uint64_t i = rule_hash(key) >> table->shift;
+    while (atomic_load_explicit(&table->entries[i].key, memory_order_relaxed))
+        i = (i + 1) & table->mask;
+    return &table->entries[i];
+}
+
+// A table with room for one more. The old one stays for those who are reading it. rules_lock held.
+static struct seep_rule_table *roomy_rule_table(void) {
+    struct seep_rule_table *table = atomic_load_explicit(&seep_g.rules, memory_order_relaxed);
+    if (table && table->nr_used * 2 < table->mask)
+        return table;
+    struct seep_rule_table *larger = new_rule_table(table ? 64 - table->shift + 1 : FIRST_SIZE_SHIFT);
+    if (!larger)
+        return table && table->nr_used < table->mask - 1 ? table : NULL;
+    for (uint64_t i = 0; table && i <= table->mask; i++) {
+        const struct seep_rule_entry *old = &table->entries[i];
+        uint64_t key = atomic_load_explicit(&old->key, memory_order_relaxed);
+        if (key <= 1) // free, or dead since a dlclose
+            continue;
+        struct seep_rule_entry *entry = free_rule_entry(larger, key);
+        entry->rule = old->rule;
+        entry->frame = old->frame;
+        atomic_store_explicit(&entry->child, atomic_load_explicit(&old->child, memory_order_relaxed),
+                              memory_order_relaxed);
+        atomic_store_explicit(&entry->key, key, memory_order_relaxed);
+        larger->nr_used++;
+    }
+    atomic_store_explicit(&seep_g.rules, larger, memory_order_release);
+    return larger;
+}
+
+bool seep_rule_learn(struct seep_walk_frame *walk) {
+    if (!seep_lock_take(&seep_g.rules_lock))
+        return false;
+    uint64_t pc = walk->pc & ~SEEP_PC_EXACT;
+    bool exact = walk->pc & SEEP_PC_EXACT;
+    struct seep_module_at at;
+    walk->entry = NULL;
+    if (!seep_module_find(exact ? pc : pc - 1, &at)) {
+        // JIT code comes and goes: its rule (there is none) is not kept.
+        walk->rule = seep_rule_make(SEEP_RULE_NO_CFI, 0, false, 0);
+        walk->frame = SEEP_FRAME_MAKE(0, exact, pc);
+        seep_lock_release(&seep_g.rules_lock);
+        return true;
+    }
+    walk->rule = at.object.eh_frame_hdr ? seep_rule_at(&at.object, exact ? pc : pc - 1)
+                                        : seep_rule_make(SEEP_RULE_NO_CFI, 0, false, 0);
+    walk->frame = SEEP_FRAME_MAKE(at.module, exact, pc - at.bias_rt);
+    struct seep_rule_table *table = rule_known(walk) ? NULL : roomy_rule_table();
+    if (table) {
+        struct seep_rule_entry *entry = free_rule_entry(table, walk->pc);
+        entry->rule = walk->rule.bits;
+        entry->frame = walk->frame;
+        atomic_store_explicit(&entry->key, walk->pc, memory_order_release);
+        table->nr_used++;
+        walk->entry = entry;
+    }
+    seep_lock_release(&seep_g.rules_lock);
+    return true;
+}
+
+// ---- nodes ----------------------------------------------------------------------------------------
+
+static uint64_t node_hash(uint32_t parent, uint64_t frame) {
+    uint64_t hash = (frame ^ (uint64_t)parent << 20) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= hash >> 29;
+    return hash * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+static uint32_t find_node(const struct seep_node_table *table, uint64_t hash, uint32_t parent, uint64_t frame) {
+    if (!table)
+        return 0;
+    for (uint64_t i = hash >> table->shift;; i = (i + 1) & table->mask) {
+        // acquire: the node was written before it was listed
+        uint64_t entry = atomic_load_explicit(&table->entries[i], memory_order_acquire);
+        if (!entry)
+            return 0;
+        // The high bits choose the slot, so the middle ones make the better tag.
+        if ((uint32_t)(entry >> 32) != (uint32_t)(hash >> 8))
+            continue;
+        const struct seep_image_node *node = &seep_g.nodes[(uint32_t)entry];
+        if (node->parent == parent && node->frame == frame)
+            return (uint32_t)entry;
+    }
+}
+
+static void list_node(struct seep_node_table *table, uint64_t hash, uint32_t node) {
+    uint64_t i = hash >> table->shift;
+    while (atomic_load_explicit(&table->entries[i], memory_order_relaxed))
+        i = (i + 1) & table->mask;
+    atomic_store_explicit(&table->entries[i], (uint64_t)(uint32_t)(hash >> 8) << 32 | node, memory_order_release);
+    table->nr_used++;
+}
+
+// tree_lock held. The old table stays for those who are reading it.
+static struct seep_node_table *roomy_node_table(void) {
+    struct seep_node_table *table = atomic_load_explicit(&seep_g.node_index, memory_order_relaxed);
+    if (table && table->nr_used * 2 < table->mask)
+        return table;
+    unsigned size_shift = table ? 64 - table->shift + 1 : FIRST_SIZE_SHIFT;
+    struct seep_node_table *larger =
+        sys_private(sizeof(*larger) + (sizeof(larger->entries[0]) << size_shift));
+    if (!larger)
+        return table && table->nr_used < table->mask - 1 ? table : NULL;
+    larger->shift = 64 - size_shift;
+    larger->mask = (UINT64_C(1) << size_shift) - 1;
+    for (uint64_t i = 0; table && i <= table->mask; i++) {
+        uint32_t node = (uint32_t)atomic_load_explicit(&table->entries[i], memory_order_relaxed);
+        if (node)
+            list_node(larger, node_hash(seep_g.nodes[node].parent, seep_g.nodes[node].frame), node);
+    }
+    atomic_store_explicit(&seep_g.node_index, larger, memory_order_release);
+    return larger;
+}
+
+// One more element in an area that is an array: its index, or 0. tree_lock held.
+static uint32_t append(enum seep_area_kind kind, uint64_t element_bytes) {
+    struct seep_image_area *area = &seep_g.header->areas[kind];
+    uint64_t index = area->used;
+    if ((index + 1) * element_bytes > seep_g.opened[kind]) {
+        if (!seep_lock_take(&seep_g.image_lock))
+            return 0;
+        bool opened = seep_area_open(kind, (index + 1) * element_bytes);
+        seep_lock_release(&seep_g.image_lock);
+        if (!opened)
+            return 0;
+    }
+    return (uint32_t)index;
+}
+
+static uint32_t add_node(uint64_t hash, uint32_t parent, uint64_t frame) {
+    if (!seep_lock_take(&seep_g.tree_lock))
+        return 0;
+    uint32_t node =
+        find_node(atomic_load_explicit(&seep_g.node_index, memory_order_relaxed), hash, parent, frame);
+    struct seep_node_table *table = node ? NULL : roomy_node_table();
+    if (table)
+        node = append(SEEP_AREA_NODES, sizeof(struct seep_image_node));
+    if (table && node) {
+        seep_g.nodes[node] = (struct seep_image_node){.frame = frame, .parent = parent};
+        __atomic_store_n(&seep_g.header->areas[SEEP_AREA_NODES].used, node + 1, __ATOMIC_RELEASE);
+        list_node(table, hash, node);
+    }
+    seep_lock_release(&seep_g.tree_lock);
+    return node;
+}
+
+uint32_t seep_tree_child(struct seep_thread *thread, uint32_t parent, uint64_t frame, struct seep_rule_entry *entry) {
+    uint64_t cached = entry ? atomic_load_explicit(&entry->child, memory_order_relaxed) : 0;
+    if (SEEP_LIKELY(cached >> 32 == parent && (uint32_t)cached))
+        return (uint32_t)cached;
+    uint64_t hash = node_hash(parent, frame);
+    uint32_t node =
+        find_node(atomic_load_explicit(&seep_g.node_index, memory_order_acquire), hash, parent, frame);
+    if (!node)
+        node = add_node(hash, parent, frame);
+    // Not at every miss: two threads that take turns must not pull the line to and fro.
+    if (entry && node && (!cached || (++thread->child_misses & 15) == 0))
+        atomic_store_explicit(&entry->child, (uint64_t)parent << 32 | node, memory_order_relaxed);
+    return node;
+}
+
+// ---- sites ----------------------------------------------------------------------------------------
+
+static uint32_t find_site(uint32_t node, enum seep_via via) {
+    uint32_t site = __atomic_load_n(&seep_g.nodes[node].site, __ATOMIC_ACQUIRE);
+    while (site && seep_g.sites[site].via != (uint32_t)via)
+        site = __atomic_load_n(&seep_g.sites[site].next, __ATOMIC_ACQUIRE);
+    return site;
+}
+
+static void count_cut(uint32_t node) {
+    while (node && seep_g.nodes[node].parent)
+        node = seep_g.nodes[node].parent;
+    uint64_t frame = seep_g.nodes[node].frame;
+    if (node && SEEP_FRAME_IS_CUT(frame))
+        seep_g.header->cut[SEEP_FRAME_OFFSET(frame) % SEEP_CUT_NR]++;
+}
+
+static uint32_t add_site(uint32_t node, enum seep_via via) {
+    if (!seep_lock_take(&seep_g.tree_lock))
+        return 0;
+    uint32_t site = find_site(node, via);
+    bool fresh = !site && seep_g.header->areas[SEEP_AREA_SITES].used < SEEP_MAX_SITES;
+    if (fresh)
+        site = append(SEEP_AREA_SITES, sizeof(struct seep_image_site));
+    if (fresh && site) {
+        seep_g.sites[site] = (struct seep_image_site){.node = node, .via = via, .next = seep_g.nodes[node].site};
+        __atomic_store_n(&seep_g.header->areas[SEEP_AREA_SITES].used, site + 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&seep_g.nodes[node].site, site, __ATOMIC_RELEASE);
+        count_cut(node);
+    }
+    seep_lock_release(&seep_g.tree_lock);
+    return site;
+}
+
+uint32_t seep_tree_site(uint32_t node, enum seep_via via) {
+    uint32_t site = node ? find_site(node, via) : 0;
+    if (!site && node)
+        site = add_site(node, via);
+    if (!site) {
+        seep_lost(SEEP_LOST_NO_SITE);
+        return SEEP_SITE_UNKNOWN;
+    }
+    return site;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The stack tree and the sites on it, and the table of rules: look-ups without locks, growth under
+// tree_lock and rules_lock.
+#ifndef SEEP_PRELOAD_TREE_H
+#define SEEP_PRELOAD_TREE_H
+
+#include "preload/preload.h"
+
+// The child of `parent` for `frame`, made if need be. `entry` (may be NULL) remembers one answer.
+// 0: no room.
+uint32_t seep_tree_child(struct seep_thread *thread, uint32_t parent, uint64_t frame, struct seep_rule_entry *entry);
+
+// The site of `node` and `via`, made if need be. SEEP_SITE_UNKNOWN: no room (counted).
+uint32_t seep_tree_site(uint32_t node, enum seep_via via);
+
+// Fills rule, frame and entry of walk->pc. false: the rules lock is not to be had.
+bool seep_rule_learn(struct seep_walk_frame *walk);
+
+SEEP_INLINE uint64_t rule_hash(uint64_t key) {
+    return key * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+// Same as seep_rule_learn for what is known already; false: ask that.
+SEEP_INLINE bool rule_known(struct seep_walk_frame *walk) {
+    // acquire: a grown table's contents; pairs with the release that published it
+    struct seep_rule_table *table = atomic_load_explicit(&seep_g.rules, memory_order_acquire);
+    if (SEEP_UNLIKELY(!table))
+        return false;
+    for (uint64_t i = rule_hash(walk->pc) >> table->shift;; i = (i + 1) & table->mask) {
+        struct seep_rule_entry *entry = &table->entries[i];
+        // acquire: rule and frame were written before the key
+        uint64_t key = atomic_load_explicit(&entry->key, memory_order_acquire);
+        if (SEEP_LIKELY(key == walk->pc)) {
+            walk->rule = (struct seep_rule){entry->rule};
+            walk->frame = entry->frame;
+            walk->entry = entry;
+            return true;
+        }
+        if (!key)
+            return false;
+    }
+}
+
+#endif
