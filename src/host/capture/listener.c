@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The socket for images, see listener.h.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "capture/listener.h"
+#include "image/hello.h"
+
+#define BACKLOG 4096 // the kernel cuts it to net.core.somaxconn
+#define FDS_MAX 4
+
+// A folder of our own under the first of the usual places where the socket's name fits.
+static struct seep_error *make_folder(struct seep_listener *listener) {
+    const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
+    int trouble = ENOENT;
+    const char *place = "/tmp";
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(places); i++) {
+        if (!places[i] || places[i][0] != '/')
+            continue;
+        place = places[i];
+        int length = snprintf(listener->folder, sizeof(listener->folder), "%s/seep-XXXXXX", places[i]);
+        if (length < 0 || (size_t)length + sizeof("/socket") > sizeof(listener->path)) {
+            trouble = ENAMETOOLONG;
+            continue;
+        }
+        if (mkdtemp(listener->folder)) {
+            memcpy(listener->path, listener->folder, (size_t)length);
+            memcpy(listener->path + length, "/socket", sizeof("/socket"));
+            return NULL;
+        }
+        trouble = errno;
+    }
+    listener->folder[0] = 0;
+    return seep_error_hint(seep_error_system(trouble, "cannot make a folder for the socket in %s", place),
+                           "set TMPDIR to a folder that can be written");
+}
+
+static struct seep_error *open_socket(struct seep_listener *listener) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, listener->path, sizeof(address.sun_path));
+    listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener->fd < 0)
+        return seep_error_system(errno, "cannot make a socket");
+    if (bind(listener->fd, (struct sockaddr *)&address, sizeof(address)) || listen(listener->fd, BACKLOG))
+        return seep_error_system(errno, "cannot listen at %s", listener->path);
+    return NULL;
+}
+
+struct seep_error *seep_listener_init(struct seep_listener *ret_listener) {
+    struct seep_listener listener = {.fd = -1};
+    struct seep_error *err = make_folder(&listener);
+    if (!err)
+        err = open_socket(&listener);
+    if (err) {
+        seep_listener_deinit(&listener);
+        return err;
+    }
+    *ret_listener = listener;
+    return NULL;
+}
+
+void seep_listener_deinit(struct seep_listener *listener) {
+    for (size_t i = 0; i < listener->nr_peers; i++)
+        close(listener->peers[i]);
+    free(listener->peers);
+    if (listener->fd >= 0)
+        close(listener->fd);
+    if (listener->folder[0]) {
+        unlink(listener->path);
+        rmdir(listener->folder);
+    }
+    *listener = (struct seep_listener){.fd = -1};
+}
+
+// The descriptor that came with a message; others are closed. -1: none.
+static int attached_file(struct msghdr *message) {
+    int found = -1;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t nr = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < nr; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(part) + i * sizeof(fd), sizeof(fd));
+            if (found < 0)
+                found = fd;
+            else
+                close(fd);
+        }
+    }
+    return found;
+}
+
+static bool peer_allowed(int peer, pid_t *ret_pid) {
+    struct ucred who;
+    socklen_t size = sizeof(who);
+    if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &size))
+        return false;
+    *ret_pid = who.pid;
+    return who.uid == geteuid() || who.uid == 0;
+}
+
+enum outcome { OUTCOME_WAIT, OUTCOME_GONE, OUTCOME_REFUSED, OUTCOME_MESSAGE };
+
+static enum outcome receive(int peer, struct seep_listener_message *ret_message) {
+    struct seep_hello hello;
+    struct iovec part = {&hello, sizeof(hello)};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
+    } control;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    ssize_t got = recvmsg(peer, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0)
+        return errno == EAGAIN || errno == EINTR ? OUTCOME_WAIT : OUTCOME_GONE;
+    int fd = attached_file(&message);
+    if (got == 0 && fd < 0)
+        return OUTCOME_GONE;
+    struct stat status;
+    pid_t pid = 0;
+    bool good = got == (ssize_t)sizeof(hello) && !(message.msg_flags & MSG_TRUNC) && fd >= 0 &&
+                hello.magic == SEEP_IMAGE_MAGIC && hello.version == SEEP_HELLO_VERSION &&
+                peer_allowed(peer, &pid) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (!good) {
+        if (fd >= 0)
+            close(fd);
+        return OUTCOME_REFUSED;
+    }
+    *ret_message = (struct seep_listener_message){.fd = fd, .pid = pid, .own_pid = hello.pid};
+    return OUTCOME_MESSAGE;
+}
+
+static struct seep_error *accept_all(struct seep_listener *listener) {
+    listener->out_of_descriptors = false;
+    for (;;) {
+        if (!seep_grow(&listener->peers, &listener->capacity, listener->nr_peers + 1,
+                       sizeof(*listener->peers)))
+            return seep_error_no_memory();
+        int peer = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (peer >= 0) {
+            listener->peers[listener->nr_peers++] = peer;
+            continue;
+        }
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        listener->out_of_descriptors = errno == EMFILE || errno == ENFILE;
+        return NULL;
+    }
+}
+
+struct seep_error *seep_listener_read(struct seep_listener *listener,
+                                      struct seep_error *(*take)(void *data,
+                                                                 const struct seep_listener_message *message),
+                                      void *data) {
+    struct seep_error *err = accept_all(listener);
+    size_t kept = 0;
+    for (size_t i = 0; i < listener->nr_peers; i++) {
+        struct seep_listener_message message;
+        int peer = listener->peers[i];
+        enum outcome outcome = err ? OUTCOME_WAIT : receive(peer, &message);
+        if (outcome == OUTCOME_WAIT) {
+            listener->peers[kept++] = peer;
+            continue;
+        }
+        listener->nr_refused += outcome == OUTCOME_REFUSED;
+        close(peer);
+        if (outcome == OUTCOME_MESSAGE)
+            err = take(data, &message);
+    }
+    listener->nr_peers = kept;
+    return err;
+}
+
+void seep_listener_polls(const struct seep_listener *listener, struct pollfd *ret_polls) {
+    // Out of descriptors the queue would wake us without end.
+    ret_polls[0] = (struct pollfd){.fd = listener->out_of_descriptors ? -1 : listener->fd, .events = POLLIN};
+    for (size_t i = 0; i < listener->nr_peers; i++)
+        ret_polls[i + 1] = (struct pollfd){.fd = listener->peers[i], .events = POLLIN};
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The socket at which traced processes hand over their images (image/hello.h). It lives in a private
+// folder, takes what is sent and answers nothing; it never waits for a peer.
+#ifndef SEEP_CAPTURE_LISTENER_H
+#define SEEP_CAPTURE_LISTENER_H
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct seep_listener_message {
+    int fd;           // of the memory file; the taker owns it
+    pid_t pid;        // as this side sees the sender (SO_PEERCRED)
+    uint32_t own_pid; // as the sender sees itself
+};
+
+struct seep_listener {
+    char folder[108];
+    char path[108];
+    int fd;
+    int *peers; // connections that have not sent their hello yet
+    size_t nr_peers;
+    size_t capacity;
+    uint64_t nr_refused; // hellos that were not as they must be, or from another user
+    bool out_of_descriptors;
+};
+
+SEEP_MUST_CHECK struct seep_error *seep_listener_init(struct seep_listener *ret_listener);
+void seep_listener_deinit(struct seep_listener *listener); // removes socket and folder
+
+// Accepts and reads all there is. `take` owns message->fd.
+SEEP_MUST_CHECK struct seep_error *seep_listener_read(
+    struct seep_listener *listener,
+    struct seep_error *(*take)(void *data, const struct seep_listener_message *message), void *data);
+
+// Fills ret_polls[0..nr_peers] with what is to be polled; it has room for nr_peers + 1.
+void seep_listener_polls(const struct seep_listener *listener, struct pollfd *ret_polls);
+
+#endif

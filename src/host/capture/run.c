@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Starts the program and watches over it: one poll loop over a signalfd (the program's end, signals
+// to forward), the listener, and peers that have yet to speak. See run.h.
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "base/map.h"
+#include "capture/environment.h"
+#include "capture/listener.h"
+#include "capture/program.h"
+#include "capture/run.h"
+#include "image/layout.h"
+
+// With more images of ended processes than this, they are made into profiles while the program runs.
+#define IMAGES_HELD 64u
+// How long peers that connected have to say hello when the program has ended.
+#define LAST_WORDS_MS 200
+
+// SIGINT and SIGQUIT come from the terminal to the program as well: it decides. The others are for
+// us to hand on.
+static const int watched[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD};
+
+struct signals {
+    struct sigaction before[SEEP_ARRAY_SIZE(watched)];
+    sigset_t mask_before;
+    int fd;
+};
+
+struct supervisor {
+    struct seep_run *run;
+    struct seep_listener listener;
+    struct signals signals;
+    seep_run_early early;
+    void *data;
+    struct seep_map last_of_pid; // pid to index of its latest image + 1
+    size_t nr_held;
+    size_t sweep_at; // number of held images at which to look for ended ones
+    bool ended;
+    struct pollfd *polls;
+    size_t polls_capacity;
+};
+
+void seep_run_destroy(struct seep_run *run) {
+    if (!run)
+        return;
+    for (size_t i = 0; i < run->nr_images; i++)
+        if (run->images[i].fd >= 0)
+            close(run->images[i].fd);
+    free(run->images);
+    free(run->path);
+    free(run->why_untraced);
+    free(run);
+}
+
+static int64_t clock_ns(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+bool seep_run_image_ended(const struct seep_run_image *image) {
+    if (image->pid > 0 && kill(image->pid, 0) && errno == ESRCH)
+        return true;
+    uint32_t state;
+    return image->fd >= 0 &&
+           pread(image->fd, &state, sizeof(state), offsetof(struct seep_image_header, state)) ==
+               (ssize_t)sizeof(state) &&
+           state == SEEP_STATE_EXITED;
+}
+
+// ---- signals --------------------------------------------------------------------------------------
+
+static struct seep_error *signals_init(struct signals *ret_signals) {
+    sigset_t mask;
+    sigemptyset(&mask);
+    for (size_t i = 2; i < SEEP_ARRAY_SIZE(watched); i++)
+        sigaddset(&mask, watched[i]);
+    int fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        return seep_error_system(errno, "cannot watch for signals");
+    ret_signals->fd = fd;
+    sigprocmask(SIG_BLOCK, &mask, &ret_signals->mask_before);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(watched); i++) {
+        struct sigaction action = {.sa_handler = i < 2 ? SIG_IGN : SIG_DFL};
+        sigaction(watched[i], &action, &ret_signals->before[i]);
+    }
+    return NULL;
+}
+
+// Async-signal-safe: the child uses it between fork and exec.
+static void signals_restore(const struct signals *signals) {
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(watched); i++)
+        sigaction(watched[i], &signals->before[i], NULL);
+    sigprocmask(SIG_SETMASK, &signals->mask_before, NULL);
+}
+
+// ---- starting -------------------------------------------------------------------------------------
+
+// Never returns. The pipe closes by itself when exec succeeds.
+static void child_exec(const struct signals *signals, const char *path, char *const *argv,
+                       char *const *environment, int report_fd) {
+    signals_restore(signals);
+    execve(path, argv, environment);
+    int trouble = errno;
+    ssize_t wrote;
+    do
+        wrote = write(report_fd, &trouble, sizeof(trouble));
+    while (wrote < 0 && errno == EINTR);
+    _exit(SEEP_EXIT_NOT_EXECUTABLE);
+}
+
+// *ret_trouble: errno of a failed exec, or 0.
+static struct seep_error *start(struct supervisor *supervisor, const char *path, char *const *argv,
+                                char *const *environment, int *ret_trouble) {
+    int report[2];
+    if (pipe2(report, O_CLOEXEC))
+        return seep_error_system(errno, "cannot make a pipe");
+    supervisor->run->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+    pid_t pid = fork();
+    if (pid == 0)
+        child_exec(&supervisor->signals, path, argv, environment, report[1]);
+    int trouble = errno;
+    close(report[1]);
+    if (pid < 0) {
+        close(report[0]);
+        return seep_error_system(trouble, "cannot start a process");
+    }
+    ssize_t got;
+    do
+        got = read(report[0], &trouble, sizeof(trouble));
+    while (got < 0 && errno == EINTR);
+    close(report[0]);
+    *ret_trouble = got == (ssize_t)sizeof(trouble) ? trouble : 0;
+    supervisor->run->main_pid = pid;
+    if (*ret_trouble)
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    return NULL;
+}
+
+// Every image is a descriptor. The program was started before this: its limit is not touched.
+static void raise_own_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+// ---- images ---------------------------------------------------------------------------------------
+
+static struct seep_error *take_image(void *data, const struct seep_listener_message *message) {
+    struct supervisor *supervisor = data;
+    struct seep_run *run = supervisor->run;
+    uint64_t *last = seep_map_at(&supervisor->last_of_pid, (uint64_t)message->pid, NULL);
+    if (!last || !seep_grow(&run->images, &run->capacity, run->nr_images + 1, sizeof(*run->images))) {
+        close(message->fd);
+        return seep_error_no_memory();
+    }
+    if (*last)
+        run->images[*last - 1].replaced = true;
+    run->images[run->nr_images] = (struct seep_run_image){
+        .fd = message->fd, .pid = message->pid, .own_pid = message->own_pid, .order = run->nr_images};
+    *last = ++run->nr_images;
+    supervisor->nr_held++;
+    return NULL;
+}
+
+// Hands over images of ended processes. Whatever is still running stays.
+static struct seep_error *sweep(struct supervisor *supervisor) {
+    struct seep_run *run = supervisor->run;
+    struct seep_error *err = NULL;
+    for (size_t i = 0; i < run->nr_images && !err; i++) {
+        struct seep_run_image *image = &run->images[i];
+        if (image->fd < 0 || image->pid == run->main_pid)
+            continue;
+        if (!image->replaced && !seep_run_image_ended(image))
+            continue;
+        err = supervisor->early(supervisor->data, image);
+        close(image->fd);
+        image->fd = -1;
+        supervisor->nr_held--;
+    }
+    supervisor->sweep_at = SEEP_MAX((size_t)IMAGES_HELD, supervisor->nr_held * 2);
+    return err;
+}
+
+static struct seep_error *read_listener(struct supervisor *supervisor) {
+    struct seep_error *err = seep_listener_read(&supervisor->listener, take_image, supervisor);
+    bool ran_out = supervisor->listener.out_of_descriptors;
+    if (!err && supervisor->early && (supervisor->nr_held > supervisor->sweep_at || ran_out))
+        err = sweep(supervisor);
+    if (!err && ran_out) {
+        err = seep_listener_read(&supervisor->listener, take_image, supervisor);
+        supervisor->run->descriptors_ran_out |= supervisor->listener.out_of_descriptors;
+    }
+    return err;
+}
+
+// ---- watching -------------------------------------------------------------------------------------
+
+static void read_signals(struct supervisor *supervisor) {
+    struct signalfd_siginfo info;
+    while (read(supervisor->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGCHLD) {
+            int status;
+            pid_t pid = waitpid(supervisor->run->main_pid, &status, WNOHANG);
+            if (pid == supervisor->run->main_pid) {
+                supervisor->run->wait_status = status;
+                supervisor->ended = true;
+            }
+        } else if (!supervisor->ended) {
+            kill(supervisor->run->main_pid, (int)info.ssi_signo);
+        }
+    }
+}
+
+static struct seep_error *poll_once(struct supervisor *supervisor, int timeout_ms, int *ret_nr) {
+    size_t nr = supervisor->listener.nr_peers + 2;
+    if (!seep_grow(&supervisor->polls, &supervisor->polls_capacity, nr, sizeof(*supervisor->polls)))
+        return seep_error_no_memory();
+    supervisor->polls[0] = (struct pollfd){.fd = supervisor->signals.fd, .events = POLLIN};
+    seep_listener_polls(&supervisor->listener, supervisor->polls + 1);
+    if (supervisor->listener.out_of_descriptors && (timeout_ms < 0 || timeout_ms > 20))
+        timeout_ms = 20; // then ask again
+    int ready = poll(supervisor->polls, nr, timeout_ms);
+    if (ready < 0 && errno != EINTR)
+        return seep_error_system(errno, "cannot wait for the program");
+    *ret_nr = ready;
+    return NULL;
+}
+
+// An error here must not end the watch: the program is still running and its exit status is owed.
+// The first one is kept and returned when it has ended.
+static struct seep_error *watch(struct supervisor *supervisor) {
+    struct seep_error *first = NULL;
+    while (!supervisor->ended) {
+        int ready;
+        struct seep_error *err = poll_once(supervisor, -1, &ready);
+        if (err) {
+            seep_error_destroy(first);
+            return err;
+        }
+        read_signals(supervisor);
+        err = first ? NULL : read_listener(supervisor);
+        if (err) {
+            first = err;
+            seep_listener_deinit(&supervisor->listener); // who knocks from now on goes on alone
+        }
+    }
+    return first;
+}
+
+// Hellos that were under way when the program ended.
+static struct seep_error *last_words(struct supervisor *supervisor) {
+    int64_t end = clock_ns(CLOCK_MONOTONIC) + LAST_WORDS_MS * INT64_C(1000000);
+    struct seep_error *err = read_listener(supervisor);
+    while (!err && supervisor->listener.nr_peers) {
+        int64_t left = (end - clock_ns(CLOCK_MONOTONIC)) / 1000000;
+        int ready;
+        if (left <= 0)
+            break;
+        err = poll_once(supervisor, (int)left, &ready);
+        if (!err)
+            err = read_listener(supervisor);
+    }
+    return err;
+}
+
+static void mark_main(struct seep_run *run) {
+    for (size_t i = run->nr_images; i-- > 0;) {
+        if (run->images[i].pid == run->main_pid) {
+            run->images[i].is_main = true;
+            return;
+        }
+    }
+}
+
+// Between the start of the program and its end; *ret_status is set where it cannot be run.
+static struct seep_error *supervise(struct supervisor *supervisor, const struct seep_run_options *options,
+                                    const struct seep_program *program, char *const *environment,
+                                    int *ret_status) {
+    int trouble = 0;
+    int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+    struct seep_error *err = start(supervisor, program->path, options->argv, environment, &trouble);
+    if (err)
+        return err;
+    if (trouble)
+        return seep_program_exec_error(program, trouble, ret_status);
+    raise_own_limit();
+    err = watch(supervisor);
+    supervisor->run->duration_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
+    if (!err)
+        err = last_words(supervisor);
+    supervisor->run->nr_refused = supervisor->listener.nr_refused;
+    mark_main(supervisor->run);
+    return err;
+}
+
+static struct seep_error *run_prepared(struct seep_run *run, const struct seep_run_options *options,
+                                       const struct seep_program *program, const char *library,
+                                       seep_run_early early, void *data, int *ret_status) {
+    struct supervisor supervisor = {.run = run, .early = early, .data = data, .sweep_at = IMAGES_HELD};
+    struct seep_error *err = signals_init(&supervisor.signals);
+    if (err)
+        return err;
+    err = seep_listener_init(&supervisor.listener);
+    if (!err) {
+        struct seep_environment environment;
+        err = seep_environment_init(options, program->cannot_preload ? NULL : library,
+                                    supervisor.listener.path, &environment);
+        if (!err) {
+            err = supervise(&supervisor, options, program, environment.items, ret_status);
+            seep_environment_deinit(&environment);
+        }
+        seep_listener_deinit(&supervisor.listener);
+    }
+    signals_restore(&supervisor.signals);
+    close(supervisor.signals.fd);
+    seep_map_deinit(&supervisor.last_of_pid);
+    free(supervisor.polls);
+    return err;
+}
+
+struct seep_error *seep_run_program(const struct seep_run_options *options, seep_run_early early, void *data,
+                                    struct seep_run **ret_run, int *ret_status) {
+    struct seep_program program = {NULL};
+    char *library = NULL;
+    struct seep_run *run = calloc(1, sizeof(*run));
+    if (!run)
+        return seep_error_no_memory();
+    struct seep_error *err = seep_program_find(options->argv[0], &program, ret_status);
+    if (!err) {
+        *ret_status = 1;
+        err = seep_library_find(&library);
+    }
+    if (!err)
+        err = seep_program_inspect(&program, library);
+    if (!err)
+        err = run_prepared(run, options, &program, library, early, data, ret_status);
+    free(library);
+    run->path = program.path;
+    run->why_untraced = program.why_untraced;
+    program.path = program.why_untraced = NULL;
+    seep_program_deinit(&program);
+    if (err) {
+        seep_run_destroy(run);
+        return err;
+    }
+    *ret_run = run;
+    return NULL;
+}
