@@ -117,52 +117,51 @@ static enum leave leave_signal_frame(struct walk *walk, struct seep_walk_frame *
 }
 #endif
 
-// From `frame` to its caller's state in `walk`. Remembers in frame->slots what it read.
-SEEP_INLINE enum leave leave_frame(struct walk *walk, struct seep_walk_frame *frame) {
-    uint64_t cfa;
-    uint64_t bp_base;
+// The kinds that are not a plain offset from sp or bp.
+static SEEP_NOINLINE enum leave leave_special_frame(struct walk *walk, struct seep_walk_frame *frame) {
     switch (seep_rule_kind(frame->rule)) {
-    case SEEP_RULE_SP:
-        bp_base = cfa = frame->sp + (uint64_t)seep_rule_cfa_offset(frame->rule);
-        break;
-    case SEEP_RULE_BP:
-        bp_base = cfa = frame->bp + (uint64_t)seep_rule_cfa_offset(frame->rule);
-        break;
-    case SEEP_RULE_BP_DEREF:
-        if (!read_slot(walk, frame, 2, frame->bp + (uint64_t)seep_rule_cfa_offset(frame->rule)))
-            return cut(walk, SEEP_CUT_BAD_READ);
-        cfa = frame->values[2];
-        bp_base = frame->bp;
-        break;
-    case SEEP_RULE_SIGNAL:
 #ifdef SEEP_ARCH_SIGNAL_PC_OFFSET
+    case SEEP_RULE_SIGNAL:
         return leave_signal_frame(walk, frame);
-#else
-        return NEEDS_ALL_REGISTERS;
 #endif
     case SEEP_RULE_END:
         return OUTERMOST;
-    case SEEP_RULE_SLOW:
-        return NEEDS_ALL_REGISTERS;
     case SEEP_RULE_NO_CFI:
         return leave_by_frame_pointer(walk, frame);
-    default:
+    case SEEP_RULE_BAD:
         return cut(walk, SEEP_CUT_BAD_CFI);
+    default:
+        return NEEDS_ALL_REGISTERS;
+    }
+}
+
+// From `frame` to its caller's state in `walk`. Remembers in frame->slots what it read.
+SEEP_INLINE enum leave leave_frame(struct walk *walk, struct seep_walk_frame *frame) {
+    enum seep_rule_kind kind = seep_rule_kind(frame->rule);
+    uint64_t base = kind == SEEP_RULE_SP ? frame->sp : frame->bp;
+    uint64_t cfa = base + (uint64_t)seep_rule_cfa_offset(frame->rule);
+    uint64_t bp_base = cfa;
+    if (SEEP_UNLIKELY(kind > SEEP_RULE_BP)) {
+        if (kind != SEEP_RULE_BP_DEREF)
+            return leave_special_frame(walk, frame);
+        if (!read_slot(walk, frame, 2, cfa))
+            return cut(walk, SEEP_CUT_BAD_READ);
+        cfa = frame->values[2];
+        bp_base = frame->bp;
     }
     if (SEEP_UNLIKELY(cfa <= frame->sp))
         return cut(walk, SEEP_CUT_LOOP);
     if (SEEP_UNLIKELY(!read_slot(walk, frame, 0, cfa - SEEP_ARCH_WORD)))
         return cut(walk, SEEP_CUT_BAD_READ);
-    walk->bp = frame->bp;
     if (seep_rule_bp_saved(frame->rule)) {
-        if (!read_slot(walk, frame, 1, bp_base + (uint64_t)seep_rule_bp_offset(frame->rule)))
+        if (SEEP_UNLIKELY(!read_slot(walk, frame, 1, bp_base + (uint64_t)seep_rule_bp_offset(frame->rule))))
             return cut(walk, SEEP_CUT_BAD_READ);
         walk->bp = frame->values[1];
     }
     walk->pc = frame->values[0];
     walk->sp = cfa;
     // Some code ends its stack with a return address of zero instead of an undefined one.
-    return walk->pc == 0 ? OUTERMOST : LEFT;
+    return SEEP_UNLIKELY(walk->pc == 0) ? OUTERMOST : LEFT;
 }
 
 // ---- the slow walk: all registers -----------------------------------------------------------------
@@ -311,9 +310,10 @@ static uint32_t walk_outward(struct walk *walk, struct seep_caller caller) {
             walk->cut = SEEP_CUT_BAD_CFI;
             return 0;
         }
-        switch (leave_frame(walk, frame)) {
-        case LEFT:
-            break;
+        enum leave left = leave_frame(walk, frame);
+        if (SEEP_LIKELY(left == LEFT))
+            continue;
+        switch (left) {
         case LEFT_UNPROVEN:
             walk->unproven = true;
             break;
@@ -347,14 +347,14 @@ static bool needs_bp(struct seep_rule rule, bool outside_needs) {
 static uint32_t keep_slots(struct seep_memo_slot *slots, uint32_t nr, const struct seep_walk_frame *walked,
                            bool outside_needs) {
     enum seep_rule_kind kind = seep_rule_kind(walked->rule);
-    bool keep[3] = {kind == SEEP_RULE_SP || kind == SEEP_RULE_BP || kind == SEEP_RULE_BP_DEREF ||
-                        kind == SEEP_RULE_SIGNAL,
-                    outside_needs && (seep_rule_bp_saved(walked->rule) || kind == SEEP_RULE_SIGNAL),
-                    kind == SEEP_RULE_BP_DEREF || kind == SEEP_RULE_SIGNAL};
+    if (SEEP_UNLIKELY(kind > SEEP_RULE_BP_DEREF && kind != SEEP_RULE_SIGNAL))
+        return nr;
+    slots[nr++] = (struct seep_memo_slot){walked->slots[0], walked->values[0]};
+    if (outside_needs && (seep_rule_bp_saved(walked->rule) || kind == SEEP_RULE_SIGNAL))
+        slots[nr++] = (struct seep_memo_slot){walked->slots[1], walked->values[1]};
     // The check runs from the end: the word that says where the others are comes last.
-    for (int i = 0; i < 3; i++)
-        if (keep[i])
-            slots[nr++] = (struct seep_memo_slot){walked->slots[i], walked->values[i]};
+    if (SEEP_UNLIKELY(kind > SEEP_RULE_BP))
+        slots[nr++] = (struct seep_memo_slot){walked->slots[2], walked->values[2]};
     return nr;
 }
 
