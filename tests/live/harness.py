@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the live tests share: where the built things are, running a program under seep, reading the report.
+
+Every helper takes its working directory from the test (pytest's tmp_path), so tests may run in parallel.
+"""
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT = 120  # of any child: a hang ends a test, it is no measurement
+
+
+def build_dir():
+    return Path(os.environ.get('SEEP_BUILD') or ROOT / 'build').resolve()
+
+
+BUILD = build_dir()
+SEEP = BUILD / 'seep'
+LIBSEEP = BUILD / 'libseep.so'
+WITNESS = BUILD / 'tests/live/libcountshim.so'
+PROGRAMS = BUILD / 'tests/programs'
+
+
+def need(*names):
+    """Skips the test, with the reason, when a program it is about is not installed."""
+    for name in names:
+        if not shutil.which(name):
+            pytest.skip(f'{name} is not installed')
+
+
+def library(*names):
+    """The path of the first of these shared libraries that is installed; skips the test when there is none."""
+    for name in names:
+        for folder in ('/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib64', '/usr/lib'):
+            path = Path(folder) / name
+            if path.exists():
+                return path
+    pytest.skip(f'{names[0]} is not installed')
+
+
+def environment(**more):
+    """A small environment, the same for traced and untraced runs."""
+    env = {'PATH': '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', 'LC_ALL': 'C.UTF-8', 'HOME': '/nonexistent',
+           'MALLOC_PERTURB_': '0', 'TERM': 'dumb', 'TZ': 'UTC'}
+    env.update({k: str(v) for k, v in more.items()})
+    return env
+
+
+class Done:
+    """A finished command."""
+
+    def __init__(self, args, code, out, err):
+        self.args, self.code, self.out, self.err = args, code, out, err
+
+    def __repr__(self):
+        return f'<{self.args}: {self.code}\nstdout: {self.out[-2000:]!r}\nstderr: {self.err[-2000:]!r}>'
+
+
+def run(args, *, env=None, cwd=None, input=None, timeout=TIMEOUT):
+    args = [str(a) for a in args]
+    done = subprocess.run(args, env=env or environment(), cwd=cwd, input=input, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, stdin=None if input is not None else subprocess.DEVNULL,
+                          timeout=timeout)
+    return Done(args, done.returncode, done.stdout, done.stderr)
+
+
+def exit_status(code):
+    """The shell's number for what subprocess returns: 128+N for signal N."""
+    return code if code >= 0 else 128 - code
+
+
+def report(trace, *options):
+    """The processes of a trace, each as in the JSON report, all sites."""
+    done = run([SEEP, 'report', '--json', '--top', '1000000', *options, trace])
+    assert done.code == 0, done
+    whole = json.loads(done.out)
+    assert whole['seep']['schema'] == 1
+    processes = whole['processes'] if 'processes' in whole else [whole]
+    for process in processes:
+        check_sums(process)
+    return processes
+
+
+class Traced(Done):
+    def report(self, *options):
+        return report(self.trace, *options)
+
+
+def traced(args, tmp_path, *, options=(), env=None, cwd=None, input=None, timeout=TIMEOUT, name='run'):
+    """Runs a program under `seep run -q`; the trace goes to tmp_path/<name>.seep."""
+    trace = Path(tmp_path) / f'{name}.seep'
+    done = run([SEEP, 'run', '-q', '-o', trace, *options, '--', *args], env=env, cwd=cwd, input=input, timeout=timeout)
+    result = Traced(done.args, done.code, done.out, done.err)
+    result.trace = trace
+    return result
+
+
+def add_up(process, key):
+    return sum(site[key] for site in process['sites'])
+
+
+def check_sums(process):
+    """What must hold for every report: sites, functions and totals tell the same story."""
+    totals = process['totals']
+    who = f"{process['process']['exe']} {process['process']['args']}"
+    for key in ('allocations', 'allocated_bytes', 'live_blocks', 'live_bytes'):
+        assert add_up(process, key) == totals[key], f'{who}: sites and totals differ in {key}'
+    assert sum(totals['by_function'].values()) == totals['allocations'], who
+    assert totals['live_blocks'] == totals['allocations'] - totals['frees'], who
+    assert totals['live_bytes'] == totals['allocated_bytes'] - totals['freed_bytes'], who
+    assert totals['peak_bytes'] >= totals['live_bytes'], who
+    for site in process['sites']:
+        assert site['live_blocks'] == site['allocations'] - site['frees'], (who, site)
+        assert site['size_min'] <= site['size_max'] or site['allocations'] == 0, (who, site)
+
+
+def no_losses(process):
+    assert not any(process['health']['lost'].values()), process['health']
+
+
+# ---- the witness (count_shim.c) --------------------------------------------------------------------
+
+WITNESS_FIGURES = struct.Struct('=4Q5Q')
+WITNESS_NAMES = ('allocations', 'bytes', 'frees', 'failed', 'malloc', 'calloc', 'realloc', 'reallocarray', 'memalign')
+
+
+def read_witness(folder):
+    """What the witness saw, one dictionary per process image, in order of (pid, number)."""
+    seen = []
+    for path in sorted(Path(folder).glob('witness.*'), key=lambda p: [int(n) for n in p.name.split('.')[1:]]):
+        page = path.read_bytes()
+        magic, pid = struct.unpack_from('=2Q', page)
+        assert magic == 0x315353454e544957, path
+        now = dict(zip(WITNESS_NAMES, WITNESS_FIGURES.unpack_from(page, 16)))
+        inherited = dict(zip(WITNESS_NAMES, WITNESS_FIGURES.unpack_from(page, 16 + WITNESS_FIGURES.size)))
+        exe = page[16 + 2 * WITNESS_FIGURES.size:].split(b'\0')[0].decode()
+        seen.append({'pid': pid, 'exe': exe, 'now': now, 'own': now['allocations'] - inherited['allocations']
+                     + now['frees'] - inherited['frees']})
+    return seen
+
+
+def with_witness(folder, env=None):
+    """The environment in which a traced program has the witness behind libseep.so."""
+    env = dict(env or environment())
+    env['COUNT_SHIM_OUT'] = str(Path(folder) / 'witness')
+    env['LD_PRELOAD'] = str(WITNESS)
+    return env
+
+
+def check_witness(processes, folder):
+    """Each traced process has exactly the figures that the witness has for it."""
+    seen = [w for w in read_witness(folder) if Path(w['exe']).name != SEEP.name]
+    assert seen, 'the witness saw no process'
+    compared = 0
+    for witness in seen:
+        same = [p for p in processes if p['process']['pid'] == witness['pid'] and p['process']['exe'] == witness['exe']]
+        if not same and witness['own'] == 0:
+            continue  # a fork child without a heap operation has no image
+        assert same, f'no report for {witness}'
+        # A process that becomes the same program once more has two images: each must find its own.
+        wanted = {k: witness['now'][k] for k in ('allocations', 'bytes', 'frees', 'calloc', 'realloc', 'reallocarray')}
+        got = [{'allocations': p['totals']['allocations'], 'bytes': p['totals']['allocated_bytes'],
+                'frees': p['totals']['frees'] + (p['totals'].get('unknown_frees') or 0),
+                **{k: p['totals']['by_function'].get(k, 0) for k in ('calloc', 'realloc', 'reallocarray')}}
+               for p in same]
+        assert wanted in got, f"{witness['exe']} ({witness['pid']}): the witness saw {wanted}, seep {got}"
+        compared += 1
+    assert compared, 'no process was compared'
+    return compared
+
+
+# ---- EXPECT blocks -----------------------------------------------------------------------------------
+
+def expectation(source):
+    """The JSON after `// EXPECT:` in a program's source, and the lines marked `// LINE: name`."""
+    lines = Path(source).read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.strip() == '// EXPECT:')
+    block = []
+    for line in lines[start + 1:]:
+        if not line.startswith('//'):
+            break
+        block.append(line[2:])
+    marks = {line.split('// LINE:')[1].strip(): i + 1 for i, line in enumerate(lines) if '// LINE:' in line}
+    return json.loads('\n'.join(block)), marks
+
+
+def own_frames(site, own):
+    return [frame for frame in site['stack'] if any(Path(frame['module'] or '').name.startswith(o) for o in own)]
+
+
+def plain_name(function):
+    """Without arguments, namespaces and clone suffixes: `Holder::Holder(unsigned long)` is `Holder`."""
+    name = (function or '?').split('(')[0].split('.')[0]
+    return name.split('::')[-1].split(' ')[-1]
+
+
+SITE_FIGURES = ('allocations', 'allocated_bytes', 'frees', 'live_blocks', 'live_bytes', 'temporary')
+
+
+def matches(site, wanted, own):
+    frames = own_frames(site, own)
+    if not frames:
+        return False
+    names = [plain_name(f['function']) for f in frames]
+    if wanted['in'] not in names if wanted.get('reaching') else wanted['in'] != names[0]:
+        return False
+    if 'path' in wanted and names[:len(wanted['path'])] != wanted['path']:
+        return False
+    if 'size' in wanted and not site['size_min'] == wanted['size'] == site['size_max']:
+        return False
+    return 'via' not in wanted or site['via'] == wanted['via']
+
+
+def check_expectation(process, expected, own, marks):
+    """Every expected site is there with its figures, and the program has no others."""
+    used = set()
+    for wanted in expected['sites']:
+        hits = [i for i, site in enumerate(process['sites']) if matches(site, wanted, own)]
+        used.update(hits)
+        hits = [process['sites'][i] for i in hits]
+        if not hits and wanted.get('optional'):
+            continue
+        assert hits, f'no site for {wanted} among {list_sites(process, own)}'
+        for key in SITE_FIGURES:
+            if key in wanted:
+                got = sum(site[key] for site in hits)
+                assert got == wanted[key], f"{wanted['in']}: {key} is {got}, not {wanted[key]}"
+        if 'size_min' in wanted:
+            assert min(site['size_min'] for site in hits) == wanted['size_min'], wanted['in']
+        if 'size_max' in wanted:
+            assert max(site['size_max'] for site in hits) == wanted['size_max'], wanted['in']
+        if 'nr_sites' in wanted:
+            assert len(hits) == wanted['nr_sites'], f"{wanted['in']}: {len(hits)} sites"
+        if 'reaches' in wanted:
+            for site in hits:
+                names = [plain_name(f['function']) for f in own_frames(site, own)]
+                assert wanted['reaches'] in names and names[-1] in ('main', '_start'), names
+        if 'line' in wanted:
+            assert {own_frames(site, own)[0]['line'] for site in hits} == {marks[wanted['line']]}, wanted['in']
+    if not expected.get('others'):
+        rest = [site for i, site in enumerate(process['sites']) if i not in used and own_frames(site, own)]
+        rest = [site for site in rest if plain_name(own_frames(site, own)[0]['function']) != '_start']
+        assert not rest, f'sites that are not expected: {list_sites({"sites": rest}, own)}'
+
+
+def list_sites(process, own):
+    return [([plain_name(f['function']) for f in own_frames(s, own)][:4], s['via'], s['allocations'], s['frees'])
+            for s in process['sites'] if own_frames(s, own)]
+
+
+def ended(exit_field):
+    """{'code': 3} or {'signal': 9} as the shell's number."""
+    return exit_field['code'] if 'code' in exit_field else 128 + exit_field['signal']
+
+
+def wait_until(condition, what, timeout=TIMEOUT):
+    """Waits for something that must come; the time is only the point at which a hang is a failure."""
+    import time
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, f'waited in vain for {what}'
+        time.sleep(0.01)
+
+
+def kill(process):
+    """Ends a child of the test, if it still runs."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every stack that capture records, of every test program and of short runs of real ones, is what libgcc's
+unwinder sees at the same moment: no difference, and nothing cut where there is call-frame information."""
+import json
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+from harness import (BUILD, PROGRAMS, ROOT, ended, environment, exit_status, expectation, kill, need, run,  # noqa: E402
+                     wait_until)
+
+ORACLE = BUILD / 'tests/oracle/libseep-oracle.so'
+NAMES = ('magic', 'samples', 'frames', 'max_depth', 'different', 'cut', 'partial', 'unwinder_failed', 'text_used')
+MAGIC = 0x31454c4341524f53
+
+
+def read_oracle(path):
+    page = path.read_bytes()
+    found = dict(zip(NAMES, struct.unpack_from(f'={len(NAMES)}Q', page)))
+    assert found['magic'] == MAGIC, f'{path} is not of the oracle: {found}'
+    found['text'] = page[4096:4096 + min(found['text_used'], len(page) - 4096)].decode(errors='replace')
+    return found
+
+
+def under_oracle(tmp_path, env=None):
+    return {**(env or environment()), 'LD_PRELOAD': str(ORACLE), 'SEEP_OUT': str(tmp_path / 'out.%p.seep'),
+            'SEEP_ORACLE_OUT': str(tmp_path / 'oracle')}
+
+
+def check(tmp_path, *, at_least, may_cut=False, partial=False):
+    found = read_oracle(tmp_path / 'oracle')
+    figures = json.dumps({k: found[k] for k in NAMES if k not in ('magic', 'text_used')})
+    print(figures)
+    assert found['different'] == 0, figures + '\n' + found['text']
+    assert found['unwinder_failed'] == 0, figures
+    assert found['samples'] >= at_least, figures
+    if not may_cut:
+        assert found['cut'] == 0, figures
+    if not partial:
+        assert found['partial'] == 0, figures
+    return found
+
+
+def compare(args, tmp_path, *, at_least, env=None, cwd=None, input=None, code=0, **more):
+    done = run(args, env=under_oracle(tmp_path, env), cwd=cwd or tmp_path, input=input)
+    assert exit_status(done.code) == code, done
+    return check(tmp_path, at_least=at_least, **more)
+
+
+def programs():
+    for source in sorted((ROOT / 'tests/programs').glob('*.c*')):
+        if '// EXPECT:' not in source.read_text():
+            continue
+        expected, _ = expectation(source)
+        one = expected.get('runs', [{}])[0]
+        for program in sorted(PROGRAMS.glob(f'*@{source.stem}')):
+            yield pytest.param(program, one.get('args', []), ended(one.get('exit', {'code': 0})), id=program.name)
+
+
+@pytest.mark.parametrize('program, args, code', programs())
+def test_program(program, args, code, tmp_path):
+    found = compare([program, *args], tmp_path, at_least=1, code=code)
+    if program.name.endswith('@recursion'):
+        assert found['max_depth'] > 5000
+
+
+def test_sqlite3(tmp_path):
+    need('sqlite3')
+    pick = random.Random(1)
+    script = ['create table t(id integer primary key, a text, b real);', 'create index i on t(a);', 'begin;']
+    script += [f"insert into t values({i}, 'text {pick.randrange(500)}', {pick.random()});" for i in range(1500)]
+    script += ['commit;', 'select a, sum(b) from t group by a order by 2 limit 5;', 'delete from t where id % 3 = 0;',
+               'with recursive c(n) as (select 1 union all select n + 1 from c where n < 3000) '
+               'select group_concat(n) from c;', 'vacuum;']
+    compare(['sqlite3', ':memory:'], tmp_path, input='\n'.join(script).encode(), at_least=20_000)
+
+
+def test_jq(tmp_path):
+    need('jq')
+    text = json.dumps([{'id': i, 'tags': [f't{i * k % 50}' for k in range(6)], 'y': {'z': 'w' * (i % 40)}}
+                       for i in range(700)])
+    compare(['jq', '[.[] | select(.id % 2 == 0) | {n: (.tags | unique | length), y}] | group_by(.n) | tojson | test("z")'],
+            tmp_path, input=text.encode(), at_least=20_000)
+
+
+def test_python3(tmp_path):
+    script = r'''
+import json, re, threading
+class A:
+    def __init__(self, n): self.n = [n] * 3
+    def __lt__(self, other): return self.n < other.n
+def deep(n): return [deep(n - 1)] if n else []
+def gen(n):
+    if n:
+        yield n
+        yield from gen(n - 1)
+def work():
+    json.loads(json.dumps([{"a": deep(20), "b": i} for i in range(60)]))
+    sorted(A(i * 7 % 50) for i in range(200))
+    re.sub(r"(\w+) (\w+)", lambda m: m.group(2) + m.group(1), "hello world " * 200)
+    list(gen(60))
+    try: [][1]
+    except IndexError as e: str(e)
+ts = [threading.Thread(target=work) for _ in range(3)]
+[t.start() for t in ts]; work(); [t.join() for t in ts]
+'''
+    compare(['/usr/bin/python3', '-I', '-c', script], tmp_path, at_least=50_000,
+            env=environment(PYTHONMALLOC='malloc', PYTHONDONTWRITEBYTECODE=1))
+
+
+def compiler(language):
+    path = run(['gcc', f'-print-prog-name={language}']).out.decode().strip()
+    if not os.path.isabs(path):
+        pytest.skip(f'{language} is not installed')
+    return path
+
+
+def test_cc1(tmp_path):
+    source = ['#include <stdio.h>']
+    source += [f'static int f{i}(int a, int b) {{ int s = {i}; for (int k = 0; k < a; k++) s += b * k ^ {i * 77}; '
+               f'switch (s) {{ case {i}: return a; case 7: s--; }} return s{f" + f{i - 1}(b, a)" if i else ""}; }}'
+               for i in range(30)]
+    source += ['int main(int c, char **v) { return f29(c, 3); }']
+    (tmp_path / 'in.c').write_text('\n'.join(source))
+    compare([compiler('cc1'), '-quiet', '-O2', '-g', 'in.c', '-o', 'out.s'], tmp_path, at_least=10_000)
+
+
+def test_cc1plus(tmp_path):
+    (tmp_path / 'in.cpp').write_text(
+        'template <int N> struct F { static constexpr long v = F<N - 1>::v + F<N - 2>::v; long a[N + 1]; };\n'
+        'template <> struct F<0> { static constexpr long v = 0; };\n'
+        'template <> struct F<1> { static constexpr long v = 1; };\n'
+        'template <class... T> auto sum(T... t) { return (t + ...); }\n'
+        'struct B { virtual ~B() {} virtual int f() { return 1; } }; struct D : B { int f() override { return 2; } };\n'
+        'int main() { B *b = new D; auto g = [=](auto x) { return x + b->f(); };\n'
+        '  return int(F<60>::v + sum(1, 2L, 3.0, g(4), g(5.0f))); }\n')
+    compare([compiler('cc1plus'), '-quiet', '-O2', '-std=c++17', 'in.cpp', '-o', 'out.s'], tmp_path, at_least=10_000)
+
+
+def test_z3(tmp_path):
+    need('z3')
+    lines = [f'(declare-const x{i} Int)' for i in range(12)]
+    lines += [f'(assert (< (+ x{i} (* 3 x{(i + 1) % 12})) {100 + i * 7}))' for i in range(12)]
+    lines += [f'(assert (> (- (* 2 x{i}) x{(i + 5) % 12}) {-50 - i}))' for i in range(12)]
+    lines += ['(assert (= 17 (mod (+ x1 x2 x3) 23)))', '(check-sat)', '(get-model)']
+    compare(['z3', '-in'], tmp_path, input='\n'.join(lines).encode(), at_least=10_000)
+
+
+def test_perl(tmp_path):
+    need('perl')
+    script = 'sub d { my $n = shift; return $n ? [d($n - 1)] : [] } my %h; for (1..3000) { push @{$h{$_ % 70}}, ' \
+             '"v $_" x ($_ % 5); } d(50); my @s = sort { $a->[0] cmp $b->[0] } map { [$_ % 97, d(3)] } 1..500; ' \
+             'my $t = join ",", keys %h; $t =~ s/(\\d)(\\d)/$2$1/g; eval { die { a => 1 } }; print length($t), "\\n";'
+    compare(['perl', '-e', script], tmp_path, at_least=10_000)
+
+
+def test_git(tmp_path):
+    need('git')
+    env = environment(GIT_CONFIG_GLOBAL='/dev/null', GIT_CONFIG_NOSYSTEM=1)
+    stream = []
+    for i in range(40):
+        data = ''.join(f'line {(i * j) % 97}\n' for j in range(60))
+        stream.append(f'commit refs/heads/main\ncommitter a <a@b> {1577836800 + i} +0000\ndata 1\nc\n'
+                      f'M 100644 inline dir{i % 7}/file{i % 11}\ndata {len(data)}\n{data}\n')
+    assert run(['git', 'init', '-q', '-b', 'main', 'repo'], env=env, cwd=tmp_path).code == 0
+    repo = tmp_path / 'repo'
+    compare(['git', '-C', repo, 'fast-import', '--quiet'], tmp_path, env=env, input=''.join(stream).encode(), at_least=500)
+    compare(['git', '-C', repo, 'log', '--stat', '-p'], tmp_path, env=env, at_least=2_000)
+    compare(['git', '-C', repo, 'gc', '-q'], tmp_path, env=env, at_least=3_000)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+def answers(port):
+    with socket.socket() as s:
+        return s.connect_ex(('127.0.0.1', port)) == 0
+
+
+def test_redis(tmp_path):
+    need('redis-server', 'redis-benchmark')
+    port = free_port()
+    server = subprocess.Popen(['redis-server', '--port', str(port), '--bind', '127.0.0.1', '--dir', str(tmp_path),
+                               '--save', ''], env=under_oracle(tmp_path), stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: answers(port), 'redis-server')
+        run(['redis-benchmark', '-p', port, '-q', '-n', '1500', '-c', '5', '-t', 'set,lpush,sadd,hset,zadd,lrange_100'])
+        script = "for i = 1, 300 do redis.call('set', 'k' .. i, cjson.encode({i, {i}})) end return 1"
+        assert run(['redis-cli', '-p', port, 'eval', script, '0']).code == 0
+        run(['redis-cli', '-p', port, 'shutdown', 'nosave'])
+        assert server.wait(timeout=60) == 0
+    finally:
+        kill(server)
+    check(tmp_path, at_least=10_000)
