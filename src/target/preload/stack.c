@@ -89,10 +89,20 @@ static enum leave cut(struct walk *walk, enum seep_cut reason) {
     return CUT;
 }
 
+// The stack pointer with which the kernel started the program (ld.so, since glibc 2.1).
+extern void *__libc_stack_end __attribute__((weak));
+
+// The loader's entry point has no CFI; it is what calls the constructors, on the kernel's own stack.
+static bool is_entry_point(uint64_t sp) {
+    return &__libc_stack_end && (uint64_t)__libc_stack_end - sp < 64;
+}
+
 // No CFI (JIT code, hand-written assembly): the frame pointer, if it can be one. It is read with a
 // fresh check each time: where a wrong one leads may have been unmapped since.
 static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame) {
     uint64_t bp = frame->bp;
+    if (is_entry_point(frame->sp))
+        return OUTERMOST;
     if (bp & 7 || bp < frame->sp || bp - frame->sp > MAX_FRAME || !sys_readable(bp) || !sys_readable(bp + 8))
         return cut(walk, SEEP_CUT_NO_CFI);
     const uint64_t *record = (const uint64_t *)bp;
