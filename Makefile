@@ -34,7 +34,7 @@ run:
 	@tools/demo.sh build
 
 build: build/build.ninja
-	@ninja -C build $(if $(VERBOSE),-v)
+	@ninja -C build $(if $(VERBOSE),-v) seep libseep.so
 
 build/build.ninja:
 	@meson setup build --prefix=$(PREFIX)
@@ -46,7 +46,8 @@ test:
 
 install: build/build.ninja
 	@meson configure build --prefix=$(PREFIX)
-	@meson install -C build $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+	@ninja -C build seep libseep.so
+	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
 lint:
 	@tools/install-deps.sh build test lint

@@ -27,6 +27,7 @@ import xml.etree.ElementTree as ElementTree
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTEST_SUITES = ["lint", "cli", "golden", "live"]
 SANITIZED = ["cli", "golden"]
+FULL_FAILURES = 25  # of these all output is shown, of the others the end
 
 Result = collections.namedtuple("Result", "suite name status detail")  # status: passed, failed, skipped
 
@@ -188,7 +189,7 @@ def run_pytest(prefix, directory, suites, environment, options):
             count += 1
     # 0: all passed, 1: some failed; anything else, or no report, is trouble of its own.
     if status not in (0, 1) or count == 0:
-        record(prefix + "pytest", " ".join(folders), "failed", describe(status) + "\n" + output[-20000:])
+        record(prefix + "pytest", " ".join(folders), "failed", describe(status) + "\n" + output[-8000:])
 
 
 def count_pytest_case(prefix, case):
@@ -227,10 +228,13 @@ def print_results():
         if result.status == "skipped":
             say("SKIPPED %s %s: %s" % (result.suite, result.name,
                                        " ".join(result.detail.split()) or "NO REASON GIVEN"))
-    for result in results:
-        if result.status == "failed":
-            say("\nFAILED %s %s" % (result.suite, result.name))
+    failures = [result for result in results if result.status == "failed"]
+    for i, result in enumerate(failures):
+        say("\nFAILED %s %s" % (result.suite, result.name))
+        if i < FULL_FAILURES:
             say("    " + result.detail[-8000:].replace("\n", "\n    "))
+        else:
+            say("    %s" % " ".join(result.detail[-300:].split()))
     counts = collections.Counter(result.status for result in results)
     say("\n%.0f seconds" % (time.monotonic() - started))
     return "%d passed, %d failed, %d skipped" % (counts["passed"], counts["failed"], counts["skipped"])
