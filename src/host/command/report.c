@@ -18,7 +18,8 @@ static const struct seep_option report_options[] = {
     {"max-size", 'Z', SEEP_OPTION_SIZE, AT(max_size), .help = "only live blocks of at most this size"},
     {"function", 0, SEEP_OPTION_REGEX, AT(function), .help = "only stacks with a function that matches"},
     {"file", 0, SEEP_OPTION_REGEX, AT(file), .help = "only stacks with a source file that matches"},
-    {"module", 0, SEEP_OPTION_REGEX, AT(module), .help = "only stacks through a module (program, library) that matches"},
+    {"module", 0, SEEP_OPTION_REGEX, AT(module),
+     .help = "only stacks through a module (program, library) that matches"},
     {"thread", 0, SEEP_OPTION_REGEX, AT(thread), .help = "only what threads did whose name or tid matches"},
     {"full-paths", 0, SEEP_OPTION_FLAG, AT(full_paths), .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
@@ -40,9 +41,11 @@ struct seep_error *seep_report_check(const struct seep_view_options *options) {
                                "take one of them");
     if (options->min_size > options->max_size)
         return seep_error_create(SEEP_E_USAGE, "--min-size %llu is more than --max-size %llu",
-                                 (unsigned long long)options->min_size, (unsigned long long)options->max_size);
+                                 (unsigned long long)options->min_size,
+                                 (unsigned long long)options->max_size);
     if (options->blocks && options->by != SEEP_BY_SITE)
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--blocks lists the blocks of sites, not by %s",
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE,
+                                                 "--blocks lists the blocks of sites, not by %s",
                                                  seep_view_by_name(options->by)),
                                "leave --by out");
     return NULL;

@@ -22,6 +22,7 @@ SEEP_MUST_CHECK struct seep_error *seep_report_check(const struct seep_view_opti
 
 // Makes symbols, writes the report. `source` as in ui/report.h.
 SEEP_MUST_CHECK struct seep_error *seep_report_session(FILE *out, const struct seep_session *session,
-                                                       const struct seep_view_options *options, const char *source);
+                                                       const struct seep_view_options *options,
+                                                       const char *source);
 
 #endif

@@ -58,7 +58,7 @@ struct seep_view_options {
     bool blocks;  // keep the live blocks of shown rows
     uint64_t min_size;
     uint64_t max_size;
-    int64_t older_ns; // -1: any age
+    int64_t older_ns;  // -1: any age
     regex_t *function; // NULL: any; borrowed, as are the others
     regex_t *file;
     regex_t *module;
@@ -77,16 +77,16 @@ extern const struct seep_view_options seep_view_options_default;
 #define SEEP_KNOWN_BYTES       (1u << 2)
 #define SEEP_KNOWN_FREES       (1u << 3)
 #define SEEP_KNOWN_TEMPORARY   (1u << 4)
-#define SEEP_KNOWN_PEAK        (1u << 5) // exact; else peak_bytes is the sum of peaks: at most
+#define SEEP_KNOWN_PEAK        (1u << 5) // of one site only: peaks of several do not add up
 #define SEEP_KNOWN_SIZES       (1u << 6)
 #define SEEP_KNOWN_ALL         0x7fu
 
 struct seep_view_frame {
-    const char *function;   // NULL: not known
-    const char *file;       // NULL: not known; as it is to be shown
-    unsigned line;          // 0: not known
-    const char *module;     // as it is to be shown; "[jit]" for code without a file
-    uint64_t offset;        // ELF virtual address of the return address; run-time address in "[jit]"
+    const char *function; // NULL: not known
+    const char *file;     // NULL: not known; as it is to be shown
+    unsigned line;        // 0: not known
+    const char *module;   // as it is to be shown; "[jit]" for code without a file
+    uint64_t offset;      // ELF virtual address of the return address; run-time address in "[jit]"
     uint64_t function_offset;
     bool inlined;
     // A cycle ends here: the last `fold_frames` frames, this one included, occur `fold_times` times in
@@ -111,18 +111,17 @@ struct seep_view_share { // what one process has in a row
 };
 
 struct seep_view_row {
-    const char *key; // NULL with SEEP_BY_SITE
-    uint32_t known;  // SEEP_KNOWN_*
+    const char *key;     // NULL with SEEP_BY_SITE
+    uint32_t known;      // SEEP_KNOWN_*
     int64_t live_blocks; // below 0 only where live is net
     int64_t live_bytes;
     struct seep_counters counters;
+    bool peak_exact; // with SEEP_KNOWN_PEAK; else peak_bytes is a lower bound
     uint64_t nr_sites;
     int64_t oldest_ns; // -1: not known
     uint32_t via;      // enum seep_via, with SEEP_BY_SITE
-    // With SEEP_BY_SITE, innermost frame first.
-    struct seep_view_frame *frames;
-    uint32_t nr_frames;
-    int cut; // enum seep_cut, or -1: complete
+    uint32_t node;     // with SEEP_BY_SITE: for seep_view_frames; else 0
+    int cut;           // enum seep_cut, or -1: complete
     // With options.blocks: by address. nr_blocks may be less than live_blocks (losses).
     struct seep_view_block *blocks;
     size_t nr_blocks;
@@ -143,11 +142,14 @@ struct seep_view {
     bool live_is_net; // live = allocated minus freed by the same threads; frees by others are not in it
     bool filtered;    // a filter other than top was given
     struct seep_arena arena;
+    struct seep_stacks *stacks;
+    struct seep_view_frame *scratch; // of seep_view_frames
+    size_t scratch_capacity;
     struct seep_view_row *rows; // sorted, the top ones only
     size_t nr_rows;
     size_t nr_rows_all;
-    struct seep_view_row all;    // the sum of all rows, also those that are not shown
-    struct seep_totals totals;   // of the looked-at profiles, without filters
+    struct seep_view_row all;                  // the sum of all rows, also those that are not shown
+    struct seep_totals totals;                 // of the looked-at profiles, without filters
     struct seep_view_trouble *without_symbols; // modules of which only the offset could be shown
     size_t nr_without_symbols;
 };
@@ -160,6 +162,13 @@ SEEP_MUST_CHECK struct seep_error *seep_view_create(const struct seep_session *s
                                                     const struct seep_view_options *options,
                                                     struct seep_view **ret_view);
 void seep_view_destroy(struct seep_view *view); // takes NULL
+
+// The stack of a SEEP_BY_SITE row, innermost frame first, inlined frames included. At most
+// SEEP_VIEW_DEPTH return addresses; *ret_more are the frames beyond. Valid until the next call.
+#define SEEP_VIEW_DEPTH 4096u
+SEEP_MUST_CHECK struct seep_error *seep_view_frames(struct seep_view *view, const struct seep_view_row *row,
+                                                    const struct seep_view_frame **ret_frames, size_t *ret_nr,
+                                                    uint32_t *ret_more);
 
 const char *seep_view_sort_name(int sort);
 const char *seep_view_by_name(int by);

@@ -14,11 +14,12 @@
 // A failed write is an error, except on standard output, which main checks.
 SEEP_MUST_CHECK struct seep_error *seep_report_write(FILE *out, const struct seep_session *session,
                                                      struct seep_symbols *symbols,
-                                                     const struct seep_view_options *options, const char *source);
+                                                     const struct seep_view_options *options,
+                                                     const char *source);
 
 // The forms, each for one view; JSON makes views of its own, one per process.
-SEEP_MUST_CHECK struct seep_error *seep_report_text(FILE *out, const struct seep_view *view, const char *source);
-SEEP_MUST_CHECK struct seep_error *seep_report_csv(FILE *out, const struct seep_view *view);
+SEEP_MUST_CHECK struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const char *source);
+SEEP_MUST_CHECK struct seep_error *seep_report_csv(FILE *out, struct seep_view *view);
 SEEP_MUST_CHECK struct seep_error *seep_report_json(FILE *out, const struct seep_session *session,
                                                     struct seep_symbols *symbols,
                                                     const struct seep_view_options *options);

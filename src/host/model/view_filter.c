@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Filters of a view, and the figures that are left of each site under them. A figure that a filter
+// makes unknowable loses its `known` bit; it is never estimated.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/view_build.h"
+
+enum { MATCH_FUNCTION = 1, MATCH_FILE = 2, MATCH_MODULE = 4 };
+
+void seep_view_figures_init(struct seep_view_figures *figures) {
+    *figures = (struct seep_view_figures){.known = SEEP_KNOWN_ALL, .oldest_ns = -1};
+    figures->counters.size_min = UINT64_MAX;
+}
+
+static void add(uint64_t *sum, uint64_t value) {
+    if (__builtin_add_overflow(*sum, value, sum))
+        *sum = UINT64_MAX; // figures from outside may be absurd
+}
+
+void seep_counters_merge(struct seep_counters *into, const struct seep_counters *from) {
+    add(&into->allocations, from->allocations);
+    add(&into->allocated_bytes, from->allocated_bytes);
+    add(&into->frees, from->frees);
+    add(&into->freed_bytes, from->freed_bytes);
+    add(&into->temporary, from->temporary);
+    add(&into->peak_bytes, from->peak_bytes);
+    if (from->allocations) {
+        into->size_min = SEEP_MIN(into->size_min, from->size_min);
+        into->size_max = SEEP_MAX(into->size_max, from->size_max);
+    }
+}
+
+static int64_t signed_of(uint64_t value) {
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static int64_t net(uint64_t plus, uint64_t minus) {
+    return plus >= minus ? signed_of(plus - minus) : -signed_of(minus - plus);
+}
+
+// ---- frames ----
+
+static bool matches(const regex_t *regex, const char *text) {
+    return text && regexec(regex, text, 0, NULL, 0) == 0;
+}
+
+static struct seep_error *match_frame(struct seep_view_build *build, uint32_t frame, uint8_t *ret_bits) {
+    const struct seep_view_options *options = &build->view->options;
+    struct seep_stacks *stacks = build->stacks;
+    uint8_t bits = 0;
+    if (options->module && matches(options->module, stacks->modules[stacks->frames[frame].module].path))
+        bits |= MATCH_MODULE;
+    if (options->function || options->file) {
+        const struct seep_symbol *symbol;
+        struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+        if (error)
+            return error;
+        for (unsigned i = 0; i < symbol->nr_frames; i++) {
+            if (options->function && matches(options->function, symbol->frames[i].function))
+                bits |= MATCH_FUNCTION;
+            if (options->file && matches(options->file, symbol->frames[i].file))
+                bits |= MATCH_FILE;
+        }
+    }
+    *ret_bits = bits;
+    return NULL;
+}
+
+// What each stack matches: its parent's bits and its own frame's.
+static struct seep_error *match_nodes(struct seep_view_build *build) {
+    const struct seep_stacks *stacks = build->stacks;
+    uint8_t *node_bits = calloc(stacks->nr_nodes, 1);
+    uint8_t *frame_bits = calloc(SEEP_MAX(stacks->nr_frames, (size_t)1), 1);
+    struct seep_error *error = node_bits && frame_bits ? NULL : seep_error_no_memory();
+    for (uint32_t i = 0; !error && i < stacks->nr_frames; i++)
+        error = match_frame(build, i, &frame_bits[i]);
+    for (uint32_t i = 1; !error && i < stacks->nr_nodes; i++) {
+        const struct seep_stack_node *node = &stacks->nodes[i];
+        node_bits[i] = node_bits[node->parent] | (node->frame == SEEP_NO_FRAME ? 0 : frame_bits[node->frame]);
+    }
+    free(frame_bits);
+    if (error) {
+        free(node_bits);
+        return error;
+    }
+    build->node_match = node_bits;
+    return NULL;
+}
+
+// ---- blocks and threads ----
+
+bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_view_part *part,
+                        const struct seep_block *block) {
+    const struct seep_view_options *options = &build->view->options;
+    if (block->site >= part->profile->nr_sites || !part->site_ok[block->site])
+        return false;
+    if (block->size < options->min_size || block->size > options->max_size)
+        return false;
+    if (options->older_ns >= 0 && block->age_ns < options->older_ns)
+        return false;
+    if (options->thread)
+        return block->thread < part->profile->nr_threads && part->thread_ok[block->thread];
+    return true;
+}
+
+static bool thread_matches(const regex_t *regex, const struct seep_thread *thread) {
+    char tid[16];
+    snprintf(tid, sizeof(tid), "%" PRIu32, thread->tid);
+    return matches(regex, thread->name) || matches(regex, tid);
+}
+
+// ---- figures ----
+
+static void figures_of_sites(const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_view_figures *figures = &part->figures[i];
+        figures->counters = profile->sites[i].counters;
+        figures->live_blocks = signed_of(profile->sites[i].live_blocks);
+        figures->live_bytes = signed_of(profile->sites[i].live_bytes);
+        figures->peak_exact = profile->totals.peak_exact;
+    }
+}
+
+// Only what threads that pass did; live is then their net.
+static void figures_of_threads(const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    for (size_t i = 0; i < profile->nr_thread_sites; i++) {
+        const struct seep_thread_site *ts = &profile->thread_sites[i];
+        if (ts->site >= profile->nr_sites || ts->thread >= profile->nr_threads ||
+            !part->thread_ok[ts->thread])
+            continue;
+        seep_counters_merge(&part->figures[ts->site].counters, &ts->counters);
+    }
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_view_figures *figures = &part->figures[i];
+        const struct seep_counters *c = &figures->counters;
+        figures->live_blocks = net(c->allocations, c->frees);
+        figures->live_bytes = net(c->allocated_bytes, c->freed_bytes);
+        figures->known &= ~SEEP_KNOWN_PEAK;
+    }
+}
+
+// Live from the blocks. The other figures stay known only where the size filter takes all or nothing
+// of the site, which its smallest and largest size tell; an age filter leaves none.
+static void figures_of_blocks(const struct seep_view_build *build, const struct seep_view_part *part) {
+    const struct seep_view_options *options = &build->view->options;
+    const struct seep_profile *profile = part->profile;
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_view_figures *figures = &part->figures[i];
+        const struct seep_counters *c = &figures->counters;
+        figures->live_blocks = figures->live_bytes = 0;
+        bool whole = options->older_ns < 0 && c->allocations && c->size_min >= options->min_size &&
+                     c->size_max <= options->max_size;
+        if (build->filter_blocks && !whole)
+            figures->known = SEEP_KNOWN_LIVE;
+    }
+    for (size_t i = 0; i < profile->nr_blocks; i++) {
+        const struct seep_block *block = &profile->blocks[i];
+        if (!seep_view_block_ok(build, part, block))
+            continue;
+        struct seep_view_figures *figures = &part->figures[block->site];
+        figures->live_blocks++;
+        if (__builtin_add_overflow(figures->live_bytes, signed_of(block->size), &figures->live_bytes))
+            figures->live_bytes = INT64_MAX;
+    }
+}
+
+static void find_oldest(const struct seep_view_build *build, const struct seep_view_part *part) {
+    for (size_t i = 0; i < part->profile->nr_blocks; i++) {
+        const struct seep_block *block = &part->profile->blocks[i];
+        if (!seep_view_block_ok(build, part, block))
+            continue;
+        struct seep_view_figures *figures = &part->figures[block->site];
+        figures->oldest_ns = SEEP_MAX(figures->oldest_ns, block->age_ns);
+    }
+}
+
+static struct seep_error *make_part(struct seep_view_build *build, struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    const struct seep_view_options *options = &build->view->options;
+    size_t nr_sites = SEEP_MAX(profile->nr_sites, 1u);
+    part->site_ok = calloc(nr_sites, sizeof(*part->site_ok));
+    part->thread_ok = calloc(SEEP_MAX(profile->nr_threads, 1u), sizeof(*part->thread_ok));
+    part->figures = calloc(nr_sites, sizeof(*part->figures));
+    part->site_row = calloc(nr_sites, sizeof(*part->site_row));
+    if (!part->site_ok || !part->thread_ok || !part->figures || !part->site_row)
+        return seep_error_no_memory();
+    uint8_t wanted = (options->function ? MATCH_FUNCTION : 0) | (options->file ? MATCH_FILE : 0) |
+                     (options->module ? MATCH_MODULE : 0);
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        seep_view_figures_init(&part->figures[i]);
+        part->site_ok[i] = !build->filter_frames ||
+                           (build->node_match[part->nodes[profile->sites[i].node]] & wanted) == wanted;
+    }
+    for (uint32_t i = 0; i < profile->nr_threads; i++)
+        part->thread_ok[i] = !options->thread || thread_matches(options->thread, &profile->threads[i]);
+    if (options->thread)
+        figures_of_threads(part);
+    else
+        figures_of_sites(part);
+    if (build->filter_blocks || (options->thread && build->blocks_of_thread))
+        figures_of_blocks(build, part);
+    find_oldest(build, part);
+    return NULL;
+}
+
+static bool all_blocks_name_threads(const struct seep_view_build *build) {
+    for (size_t p = 0; p < build->nr_parts; p++) {
+        const struct seep_profile *profile = build->parts[p].profile;
+        if (profile->nr_blocks < profile->totals.live_blocks)
+            return false;
+        for (size_t i = 0; i < profile->nr_blocks; i++)
+            if (profile->blocks[i].thread >= profile->nr_threads)
+                return false;
+    }
+    return true;
+}
+
+static struct seep_error *check_blocks_kept(const struct seep_view_build *build, const char *option,
+                                            bool ages) {
+    uint64_t live = 0, nr_blocks = 0, aged = 0;
+    for (size_t p = 0; p < build->nr_parts; p++) {
+        const struct seep_profile *profile = build->parts[p].profile;
+        add(&live, profile->totals.live_blocks);
+        nr_blocks += profile->nr_blocks;
+        for (size_t i = 0; ages && i < profile->nr_blocks; i++)
+            aged += profile->blocks[i].age_ns >= 0;
+    }
+    if (live && !nr_blocks)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED,
+                              "%s needs the live blocks one by one, which are not kept here", option),
+            "their number and bytes per site are known: leave %s out", option);
+    if (ages && nr_blocks && !aged)
+        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                                 "%s needs the ages of blocks, which are not kept here",
+                                                 option),
+                               "no birth times were recorded: leave %s out", option);
+    return NULL;
+}
+
+static struct seep_error *check_needs(const struct seep_view_build *build) {
+    const struct seep_view_options *options = &build->view->options;
+    struct seep_error *error = NULL;
+    if (options->older_ns >= 0)
+        error = check_blocks_kept(build, "--older", true);
+    if (!error && options->sort == SEEP_SORT_AGE)
+        error = check_blocks_kept(build, "--sort age", true);
+    if (!error && options->min_size > 0)
+        error = check_blocks_kept(build, "--min-size", false);
+    if (!error && options->max_size < UINT64_MAX)
+        error = check_blocks_kept(build, "--max-size", false);
+    if (!error && options->blocks)
+        error = check_blocks_kept(build, "--blocks", false);
+    if (!error && options->by == SEEP_BY_SIZE)
+        error = check_blocks_kept(build, "--by size", false);
+    return error;
+}
+
+struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
+    struct seep_view *view = build->view;
+    const struct seep_view_options *options = &view->options;
+    build->filter_frames = options->function || options->file || options->module;
+    build->filter_blocks = options->min_size > 0 || options->max_size < UINT64_MAX || options->older_ns >= 0;
+    struct seep_error *error = check_needs(build);
+    for (size_t p = 0; !error && p < build->nr_parts; p++)
+        error = seep_stacks_add(build->stacks, build->parts[p].profile, &build->parts[p].nodes);
+    if (!error && build->filter_frames)
+        error = match_nodes(build);
+    bool of_threads = options->thread || options->by == SEEP_BY_THREAD;
+    build->blocks_of_thread = of_threads && all_blocks_name_threads(build);
+    if (of_threads && !build->blocks_of_thread && build->filter_blocks)
+        return error
+                   ? error
+                   : seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                                       "the threads of live blocks are not kept here"),
+                                     "use --thread and --by thread without --min-size, --max-size, --older");
+    view->live_is_net = of_threads && !build->blocks_of_thread;
+    view->filtered = build->filter_frames || build->filter_blocks || options->thread;
+    for (size_t p = 0; !error && p < build->nr_parts; p++)
+        error = make_part(build, &build->parts[p]);
+    return error;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Which report, and whether it could be written; see report.h.
+#include <errno.h>
+
+#include "ui/report.h"
+
+static struct seep_error *write_view(FILE *out, const struct seep_session *session,
+                                     struct seep_symbols *symbols, const struct seep_view_options *options,
+                                     const char *source) {
+    struct seep_view *view = NULL;
+    struct seep_error *error = seep_view_create(session, SIZE_MAX, symbols, options, &view);
+    if (!error)
+        error = options->csv ? seep_report_csv(out, view) : seep_report_text(out, view, source);
+    seep_view_destroy(view);
+    return error;
+}
+
+struct seep_error *seep_report_write(FILE *out, const struct seep_session *session,
+                                     struct seep_symbols *symbols, const struct seep_view_options *options,
+                                     const char *source) {
+    if (session->nr_profiles == 0)
+        return seep_error_create(SEEP_E_NOT_FOUND, "%s: there is no process in it",
+                                 source ? source : "the session");
+    struct seep_error *error = options->json ? seep_report_json(out, session, symbols, options)
+                                             : write_view(out, session, symbols, options, source);
+    if (error || out == stdout)
+        return error;
+    errno = 0;
+    if (fflush(out) != 0 || ferror(out))
+        return errno ? seep_error_system(errno, "cannot write the report")
+                     : seep_error_create(SEEP_E_IO, "cannot write the report");
+    return NULL;
+}

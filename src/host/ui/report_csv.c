@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The rows of a view as CSV (Source: RFC 4180, with \n for line ends): a header, then one line per
+// row, or per live block with --blocks. A figure that is not known is empty. Control characters in
+// names are escaped as in the text report, so a line of the file is always one row.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/format.h"
+#include "ui/report.h"
+
+static struct seep_error *put_field(FILE *out, const char *text) {
+    char *safe = seep_escape(text ? text : "");
+    if (!safe)
+        return seep_error_no_memory();
+    if (strpbrk(safe, "\",\n")) {
+        fputc('"', out);
+        for (const char *at = safe; *at; at++) {
+            if (*at == '"')
+                fputc('"', out);
+            fputc(*at, out);
+        }
+        fputc('"', out);
+    } else {
+        fputs(safe, out);
+    }
+    free(safe);
+    return NULL;
+}
+
+static void put_count(FILE *out, const struct seep_view_row *row, uint32_t bits, uint64_t value) {
+    if ((row->known & bits) == bits)
+        fprintf(out, "%" PRIu64, value);
+    fputc(',', out);
+}
+
+static void put_figures(FILE *out, const struct seep_view_row *row) {
+    const struct seep_counters *c = &row->counters;
+    uint32_t sizes = c->allocations && c->size_min <= c->size_max ? SEEP_KNOWN_SIZES : UINT32_MAX;
+    if (row->known & SEEP_KNOWN_LIVE)
+        fprintf(out, "%" PRId64 ",%" PRId64 ",", row->live_bytes, row->live_blocks);
+    else
+        fputs(",,", out);
+    put_count(out, row, SEEP_KNOWN_ALLOCATIONS, c->allocations);
+    put_count(out, row, SEEP_KNOWN_BYTES, c->allocated_bytes);
+    put_count(out, row, SEEP_KNOWN_FREES, c->frees);
+    put_count(out, row, SEEP_KNOWN_FREES, c->freed_bytes);
+    put_count(out, row, SEEP_KNOWN_TEMPORARY, c->temporary);
+    put_count(out, row, SEEP_KNOWN_PEAK, c->peak_bytes);
+    put_count(out, row, sizes, c->size_min);
+    put_count(out, row, sizes, c->size_max);
+}
+
+// function,file,line,module of the innermost frame.
+static struct seep_error *put_place(FILE *out, const struct seep_view_frame *frames, size_t nr) {
+    struct seep_error *error = put_field(out, nr ? frames[0].function : NULL);
+    fputc(',', out);
+    if (!error)
+        error = put_field(out, nr ? frames[0].file : NULL);
+    fputc(',', out);
+    if (nr && frames[0].line)
+        fprintf(out, "%u", frames[0].line);
+    fputc(',', out);
+    return error ? error : put_field(out, nr ? frames[0].module : NULL);
+}
+
+// The stack in one field, innermost first: "f (a.c:1) < main (a.c:9) < ...".
+static struct seep_error *put_stack(FILE *out, const struct seep_view_frame *frames, size_t nr,
+                                    uint32_t more) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *field = open_memstream(&text, &size);
+    if (!field)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < nr; i++) {
+        const struct seep_view_frame *f = &frames[i];
+        fputs(i ? " < " : "", field);
+        if (f->function)
+            fputs(f->function, field);
+        else
+            fprintf(field, "%s+0x%" PRIx64, f->module, f->offset);
+        if (f->file)
+            fprintf(field, " (%s:%u)", f->file, f->line);
+    }
+    if (more)
+        fprintf(field, " < ... %" PRIu32 " more", more);
+    struct seep_error *error = fclose(field) == 0 ? put_field(out, text) : seep_error_no_memory();
+    free(text);
+    return error;
+}
+
+static struct seep_error *put_site(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+    const struct seep_view_frame *frames = NULL;
+    size_t nr = 0;
+    uint32_t more = 0;
+    struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
+    if (error)
+        return error;
+    put_figures(out, row);
+    fprintf(out, "%s,%s,%" PRIu32 ",", seep_via_name(row->via),
+            row->cut >= 0 ? seep_cut_name((uint32_t)row->cut) : "", row->nr_shares);
+    error = put_place(out, frames, nr);
+    fputc(',', out);
+    if (!error)
+        error = put_stack(out, frames, nr, more);
+    fputc('\n', out);
+    return error;
+}
+
+static struct seep_error *put_blocks(FILE *out, struct seep_view *view, size_t index) {
+    const struct seep_view_row *row = &view->rows[index];
+    const struct seep_view_frame *frames = NULL;
+    size_t nr = 0;
+    uint32_t more = 0;
+    struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
+    for (size_t i = 0; !error && i < row->nr_blocks; i++) {
+        const struct seep_view_block *block = &row->blocks[i];
+        fprintf(out, "%zu,0x%" PRIx64 ",%" PRIu64 ",", index + 1, block->address, block->size);
+        if (block->age_ns >= 0)
+            fprintf(out, "%.9f", (double)block->age_ns / 1e9);
+        fputc(',', out);
+        if (block->tid)
+            fprintf(out, "%" PRIu32, block->tid);
+        fprintf(out, ",%" PRIu32 ",%s,", view->session->profiles[block->process]->process.pid,
+                seep_via_name(row->via));
+        error = put_place(out, frames, nr);
+        fputc('\n', out);
+    }
+    return error;
+}
+
+struct seep_error *seep_report_csv(FILE *out, struct seep_view *view) {
+    static const char figures[] =
+        "live_bytes,live_blocks,allocations,allocated_bytes,frees,freed_bytes,temporary,"
+        "peak_bytes,size_min,size_max";
+    bool sites = view->options.by == SEEP_BY_SITE;
+    if (view->options.blocks && sites)
+        fputs("site,address,size,age_s,thread,pid,via,function,file,line,module\n", out);
+    else if (sites)
+        fprintf(out, "%s,via,cut,processes,function,file,line,module,stack\n", figures);
+    else
+        fprintf(out, "%s,processes,%s\n", figures, seep_view_by_name(view->options.by));
+    for (size_t i = 0; i < view->nr_rows; i++) {
+        struct seep_error *error;
+        if (view->options.blocks && sites) {
+            error = put_blocks(out, view, i);
+        } else if (sites) {
+            error = put_site(out, view, &view->rows[i]);
+        } else {
+            put_figures(out, &view->rows[i]);
+            fprintf(out, "%" PRIu32 ",", view->rows[i].nr_shares);
+            error = put_field(out, view->rows[i].key);
+            fputc('\n', out);
+        }
+        if (error)
+            return error;
+    }
+    return NULL;
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The JSON report, schema 1 (docs/report.schema.json). Keys come in a fixed order. A figure that is
+// not known is null. Sites are written one by one, a line each, so that a report of a hundred
+// thousand sites does not have to be in memory. Bytes that are not UTF-8 become U+FFFD.
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "ui/format.h"
+#include "ui/report.h"
+
+#define FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER)
+
+static json_t *integer(uint64_t value) {
+    return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static json_t *known(const struct seep_view_row *row, uint32_t bits, uint64_t value) {
+    return (row->known & bits) == bits ? integer(value) : json_null();
+}
+
+// Valid UTF-8 of any text; NULL gives null.
+static json_t *string(const char *text) {
+    if (!text)
+        return json_null();
+    json_t *whole = json_string(text);
+    if (whole)
+        return whole;
+    char *fixed = malloc(strlen(text) * 3 + 1); // a byte becomes at most the three of U+FFFD
+    if (!fixed)
+        return NULL;
+    size_t nr = 0;
+    while (*text) {
+        uint32_t code;
+        unsigned length = seep_utf8_next(text, &code);
+        if (length) {
+            memcpy(fixed + nr, text, length);
+            nr += length;
+        } else {
+            memcpy(fixed + nr, "\xef\xbf\xbd", 3);
+            nr += 3;
+        }
+        text += SEEP_MAX(length, 1u);
+    }
+    json_t *result = json_stringn(fixed, nr);
+    free(fixed);
+    return result;
+}
+
+// Writes and takes `value`, which may be NULL for out of memory.
+static struct seep_error *dump(FILE *out, json_t *value) {
+    if (!value)
+        return seep_error_no_memory();
+    char *text = json_dumps(value, FLAGS | JSON_ENCODE_ANY);
+    json_decref(value);
+    if (!text)
+        return seep_error_no_memory();
+    fputs(text, out);
+    free(text);
+    return NULL;
+}
+
+// json_object_set_new, but remembers failures in *object: NULL from then on.
+static void set(json_t **object, const char *key, json_t *value) {
+    if (!*object) {
+        json_decref(value);
+    } else if (!value || json_object_set_new(*object, key, value) != 0) {
+        json_decref(*object);
+        *object = NULL;
+    }
+}
+
+static void append(json_t **array, json_t *value) {
+    if (!*array) {
+        json_decref(value);
+    } else if (!value || json_array_append_new(*array, value) != 0) {
+        json_decref(*array);
+        *array = NULL;
+    }
+}
+
+// ---- process, health, totals ----
+
+static json_t *process_json(const struct seep_process *process) {
+    json_t *object = json_object();
+    set(&object, "pid", integer(process->pid));
+    set(&object, "parent", integer(process->ppid));
+    set(&object, "exe", string(process->exe));
+    json_t *args = json_array();
+    for (uint32_t i = 0; i < process->nr_args; i++)
+        append(&args, string(process->args[i]));
+    set(&object, "args", args);
+    set(&object, "args_left_out",
+        integer(process->nr_args_all > process->nr_args ? process->nr_args_all - process->nr_args : 0));
+    set(&object, "start",
+        process->start_realtime_ns > 0 ? json_string(seep_format_time(process->start_realtime_ns).text)
+                                       : json_null());
+    set(&object, "duration_s",
+        process->duration_ns >= 0 ? json_real((double)process->duration_ns / 1e9) : json_null());
+    json_t *exit = json_null();
+    if (process->exit_kind == SEEP_EXIT_CODE || process->exit_kind == SEEP_EXIT_SIGNAL) {
+        exit = json_object();
+        set(&exit, process->exit_kind == SEEP_EXIT_CODE ? "code" : "signal",
+            json_integer(process->exit_value));
+    }
+    set(&object, "exit", exit);
+    return object;
+}
+
+static json_t *notes_json(const struct seep_profile *profile) {
+    const struct seep_health *health = &profile->health;
+    json_t *notes = json_array();
+    if (health->state == SEEP_STATE_PASSIVE)
+        append(&notes, string(seep_passive_meaning(health->passive_reason)));
+    if (health->flags & SEEP_FLAG_PREEMPTED) {
+        char note[512];
+        snprintf(note, sizeof(note), "allocations through the malloc of %.400s are not covered",
+                 health->preempted_by ? health->preempted_by : "the program itself");
+        append(&notes, string(note));
+    }
+    if (health->flags & SEEP_FLAG_FORKED)
+        append(&notes, json_string("began with the live blocks of its fork parent"));
+    for (size_t i = 0; i < health->nr_notes; i++)
+        append(&notes, string(health->notes[i]));
+    return notes;
+}
+
+static json_t *health_json(const struct seep_profile *profile, const struct seep_view *view) {
+    const struct seep_health *health = &profile->health;
+    json_t *object = json_object();
+    set(&object, "events", integer(health->events));
+    json_t *lost = json_object();
+    for (uint32_t i = 0; i < SEEP_LOST_NR; i++)
+        if (health->lost[i])
+            set(&lost, seep_lost_name(i), integer(health->lost[i]));
+    set(&object, "lost", lost);
+    set(&object, "stacks_cut", integer(health->stacks_cut));
+    json_t *cut = json_object();
+    for (uint32_t i = 0; i < SEEP_CUT_NR; i++)
+        if (health->cut[i])
+            set(&cut, seep_cut_name(i), integer(health->cut[i]));
+    set(&object, "cut", cut);
+    json_t *modules = json_array();
+    for (size_t i = 0; i < view->nr_without_symbols; i++)
+        append(&modules, string(view->without_symbols[i].module));
+    set(&object, "modules_without_symbols", modules);
+    set(&object, "notes", notes_json(profile));
+    set(&object, "sample_bytes", health->sample_bytes ? integer(health->sample_bytes) : json_null());
+    return object;
+}
+
+static json_t *totals_json(const struct seep_totals *totals) {
+    json_t *object = json_object();
+    set(&object, "allocations", integer(totals->allocations));
+    set(&object, "allocated_bytes", integer(totals->allocated_bytes));
+    set(&object, "frees", integer(totals->frees));
+    set(&object, "freed_bytes", integer(totals->freed_bytes));
+    set(&object, "live_blocks", integer(totals->live_blocks));
+    set(&object, "live_bytes", integer(totals->live_bytes));
+    set(&object, "peak_bytes", integer(totals->peak_bytes));
+    set(&object, "peak_exact", json_boolean(totals->peak_exact));
+    set(&object, "peak_error_bytes", integer(totals->peak_exact ? 0 : totals->peak_error_bytes));
+    set(&object, "temporary", integer(totals->temporary));
+    set(&object, "failed", integer(totals->failed));
+    set(&object, "unknown_frees", integer(totals->unknown_frees));
+    json_t *by_function = json_object();
+    for (uint32_t i = 0; i < SEEP_VIA_NR; i++)
+        if (totals->by_function[i])
+            set(&by_function, seep_via_name(i), integer(totals->by_function[i]));
+    set(&object, "by_function", by_function);
+    json_t *releases = json_object();
+    for (uint32_t i = 0; i < SEEP_RELEASE_NR; i++)
+        if (totals->releases[i])
+            set(&releases, seep_release_name(i), integer(totals->releases[i]));
+    set(&object, "by_release", releases);
+    return object;
+}
+
+// ---- rows ----
+
+static json_t *figures_json(const struct seep_view *view, const struct seep_view_row *row) {
+    const struct seep_counters *c = &row->counters;
+    bool live = row->known & SEEP_KNOWN_LIVE && !view->live_is_net;
+    bool sizes = row->known & SEEP_KNOWN_SIZES && c->allocations && c->size_min <= c->size_max;
+    json_t *object = json_object();
+    set(&object, "live_blocks", live ? json_integer(row->live_blocks) : json_null());
+    set(&object, "live_bytes", live ? json_integer(row->live_bytes) : json_null());
+    set(&object, "allocations", known(row, SEEP_KNOWN_ALLOCATIONS, c->allocations));
+    set(&object, "allocated_bytes", known(row, SEEP_KNOWN_BYTES, c->allocated_bytes));
+    set(&object, "frees", known(row, SEEP_KNOWN_FREES, c->frees));
+    set(&object, "freed_bytes", known(row, SEEP_KNOWN_FREES, c->freed_bytes));
+    set(&object, "temporary", known(row, SEEP_KNOWN_TEMPORARY, c->temporary));
+    set(&object, "peak_bytes", known(row, SEEP_KNOWN_PEAK, c->peak_bytes));
+    set(&object, "size_min", sizes ? integer(c->size_min) : json_null());
+    set(&object, "size_max", sizes ? integer(c->size_max) : json_null());
+    if (view->live_is_net) {
+        set(&object, "net_blocks", json_integer(row->live_blocks));
+        set(&object, "net_bytes", json_integer(row->live_bytes));
+    }
+    return object;
+}
+
+static json_t *frame_json(const struct seep_view_frame *frame) {
+    json_t *object = json_object();
+    set(&object, "function", string(frame->function));
+    set(&object, "file", string(frame->file));
+    set(&object, "line", frame->line ? json_integer(frame->line) : json_null());
+    set(&object, "module", string(frame->module));
+    set(&object, "offset", integer(frame->offset));
+    set(&object, "inlined", json_boolean(frame->inlined));
+    return object;
+}
+
+static json_t *blocks_json(const struct seep_view_row *row) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < row->nr_blocks; i++) {
+        const struct seep_view_block *block = &row->blocks[i];
+        char address[24];
+        snprintf(address, sizeof(address), "0x%" PRIx64, block->address);
+        json_t *object = json_object();
+        set(&object, "address", json_string(address));
+        set(&object, "size", integer(block->size));
+        set(&object, "age_s", block->age_ns >= 0 ? json_real((double)block->age_ns / 1e9) : json_null());
+        set(&object, "thread", block->tid ? integer(block->tid) : json_null());
+        append(&array, object);
+    }
+    return array;
+}
+
+static struct seep_error *put_site(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+    const struct seep_view_frame *frames = NULL;
+    size_t nr = 0;
+    uint32_t more = 0;
+    struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
+    if (error)
+        return error;
+    json_t *object = figures_json(view, row);
+    set(&object, "via", json_string(seep_via_name(row->via)));
+    set(&object, "kind", json_null());
+    set(&object, "held_by", json_null());
+    set(&object, "cut", row->cut >= 0 ? json_string(seep_cut_name((uint32_t)row->cut)) : json_null());
+    json_t *stack = json_array();
+    for (size_t i = 0; i < nr; i++)
+        append(&stack, frame_json(&frames[i]));
+    set(&object, "stack", stack);
+    if (more)
+        set(&object, "frames_left_out", integer(more));
+    if (view->options.blocks)
+        set(&object, "blocks", blocks_json(row));
+    return dump(out, object);
+}
+
+static struct seep_error *put_group(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+    json_t *object = json_object();
+    set(&object, "key", string(row->key));
+    json_t *figures = figures_json(view, row);
+    if (!object || !figures || json_object_update(object, figures) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(figures);
+    return dump(out, object);
+}
+
+static struct seep_error *put_rows(FILE *out, struct seep_view *view) {
+    for (size_t i = 0; i < view->nr_rows; i++) {
+        fputs(i ? ",\n  " : "\n  ", out);
+        struct seep_error *error = view->options.by == SEEP_BY_SITE ? put_site(out, view, &view->rows[i])
+                                                                    : put_group(out, view, &view->rows[i]);
+        if (error)
+            return error;
+    }
+    fputs("\n ]", out);
+    return NULL;
+}
+
+// ---- the whole ----
+
+static struct seep_error *put_key(FILE *out, const char *key, json_t *value) {
+    fprintf(out, " \"%s\": ", key);
+    struct seep_error *error = dump(out, value);
+    fputs(",\n", out);
+    return error;
+}
+
+// All keys of one process, without the braces.
+static struct seep_error *put_process(FILE *out, const struct seep_session *session, size_t index,
+                                      struct seep_symbols *symbols, const struct seep_view_options *options) {
+    const struct seep_profile *profile = session->profiles[index];
+    struct seep_view_options by_site = *options;
+    by_site.by = SEEP_BY_SITE;
+    struct seep_view *sites = NULL, *groups = NULL;
+    struct seep_error *error = seep_view_create(session, index, symbols, &by_site, &sites);
+    if (!error && options->by != SEEP_BY_SITE)
+        error = seep_view_create(session, index, symbols, options, &groups);
+    if (!error)
+        error = put_key(out, "process", process_json(&profile->process));
+    if (!error)
+        error = put_key(out, "health", health_json(profile, sites));
+    if (!error)
+        error = put_key(out, "totals", totals_json(&profile->totals));
+    if (!error)
+        error = put_key(out, "leaks", json_null());
+    if (!error && groups) {
+        fprintf(out, " \"by\": \"%s\",\n \"groups_left_out\": %zu,\n \"groups\": [",
+                seep_view_by_name(options->by), groups->nr_rows_all - groups->nr_rows);
+        error = put_rows(out, groups);
+        fputs(",\n", out);
+    }
+    if (!error) {
+        fprintf(out, " \"sites_left_out\": %zu,\n \"sites\": [", sites->nr_rows_all - sites->nr_rows);
+        error = put_rows(out, sites);
+    }
+    seep_view_destroy(groups);
+    seep_view_destroy(sites);
+    return error;
+}
+
+struct seep_error *seep_report_json(FILE *out, const struct seep_session *session,
+                                    struct seep_symbols *symbols, const struct seep_view_options *options) {
+    bool several = session->nr_profiles > 1;
+    // What options need is checked before the first byte, so that an error leaves no half of a report.
+    struct seep_view_options check = *options;
+    check.top = 1;
+    struct seep_view *all = NULL;
+    struct seep_error *error = seep_view_create(session, SIZE_MAX, symbols, &check, &all);
+    seep_view_destroy(all);
+    if (error)
+        return error;
+    fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": 1},\n", SEEP_VERSION);
+    if (several)
+        fputs("\"processes\": [\n", out);
+    for (size_t i = 0; !error && i < session->nr_profiles; i++) {
+        fputs(several ? (i ? ",\n{" : "{") : "", out);
+        error = put_process(out, session, i, symbols, options);
+        fputs(several ? "}" : "", out);
+    }
+    fputs(several ? "]}\n" : "}\n", out);
+    return error;
+}

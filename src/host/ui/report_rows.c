@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The rows of the text report: sites with their stacks, or one line per function, file, thread, ...
+// Columns are as wide as their widest cell, so that digits stand under digits. Figures that are not
+// known are "-".
+#include <inttypes.h>
+#include <string.h>
+
+#include "ui/report_text.h"
+
+static const char *plural(uint64_t nr) {
+    return nr == 1 ? "" : "s";
+}
+
+static int width_of(const char *text, int width) {
+    return SEEP_MAX((int)strlen(text), width);
+}
+
+static const char *order_words(int sort) {
+    static const char *const words[SEEP_SORT_NR] = {
+        [SEEP_SORT_LIVE] = "most live bytes first",
+        [SEEP_SORT_LEAKED] = "most live bytes first (which of them are lost is not known without a scan)",
+        [SEEP_SORT_ALLOCATIONS] = "most allocations first",
+        [SEEP_SORT_BYTES] = "most bytes allocated first",
+        [SEEP_SORT_PEAK] = "highest peak first",
+        [SEEP_SORT_TEMPORARY] = "most temporary allocations first",
+        [SEEP_SORT_SIZE] = "biggest blocks first",
+        [SEEP_SORT_AGE] = "oldest first",
+    };
+    return sort >= 0 && sort < SEEP_SORT_NR ? words[sort] : "";
+}
+
+static void put_heading(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+    const char *by = seep_view_by_name(view->options.by);
+    const char *one = strcmp(by, "process") == 0 ? "processe" : by; // "processes"
+    const char *what = view->nr_rows_all == 1 ? by : one;
+    fputc('\n', out);
+    if (view->nr_rows_all == 0) {
+        fputs(view->filtered ? "Nothing matches the filters.\n" : "No allocation was seen.\n", out);
+        return;
+    }
+    if (view->totals.live_blocks == 0 && !view->filtered)
+        fprintf(out, "Nothing is live: every block was freed.%s\n",
+                view->options.sort == SEEP_SORT_ALLOCATIONS ? " The busiest places:" : "");
+    fputs(seep_style_bold(style), out);
+    if (view->nr_rows < view->nr_rows_all)
+        fprintf(out, "%s of %s %s%s", seep_format_count(view->nr_rows).text,
+                seep_format_count(view->nr_rows_all).text, what, plural(view->nr_rows_all));
+    else
+        fprintf(out, "%s %s%s", seep_format_count(view->nr_rows_all).text, what, plural(view->nr_rows_all));
+    fprintf(out, "%s%s, %s\n", view->filtered ? " that match" : "", seep_style_off(style),
+            order_words(view->options.sort));
+    if (view->live_is_net)
+        fputs("  Live is allocated minus freed by the same thread: below zero, it freed what others "
+              "allocated.\n",
+              out);
+}
+
+// ---- figures as text ----
+
+static struct seep_number count_or_dash(const struct seep_view_row *row, uint32_t bit, uint64_t value) {
+    return row->known & bit ? seep_format_count(value) : (struct seep_number){"-"};
+}
+
+static struct seep_number live_share(const struct seep_view *view, const struct seep_view_row *row) {
+    if (view->live_is_net || row->live_bytes < 0 || view->all.live_bytes <= 0)
+        return (struct seep_number){"-"};
+    return seep_format_share((uint64_t)row->live_bytes, (uint64_t)view->all.live_bytes);
+}
+
+// ---- one site ----
+
+static void put_frame_name(FILE *out, const struct seep_view_frame *frame) {
+    if (!frame->function && strcmp(frame->module, "[jit]") == 0) {
+        fprintf(out, "0x%" PRIx64, frame->offset);
+    } else if (!frame->function) {
+        seep_put_escaped(out, frame->module);
+        fprintf(out, "+0x%" PRIx64, frame->offset);
+    } else {
+        seep_put_escaped(out, frame->function);
+        if (!frame->file && frame->function_offset)
+            fprintf(out, "+0x%" PRIx64, frame->function_offset);
+    }
+}
+
+static void put_frame(FILE *out, const struct seep_view_frame *frame, const struct seep_style *style) {
+    fputs("      ", out);
+    put_frame_name(out, frame);
+    fputs(seep_style_dim(style), out);
+    if (frame->file) {
+        fputs(" (", out);
+        seep_put_escaped(out, frame->file);
+        if (frame->line)
+            fprintf(out, ":%u", frame->line);
+        fputc(')', out);
+    }
+    if (strcmp(frame->module, "[jit]") == 0) {
+        fputs(" [jit]", out);
+    } else {
+        fputs(" [", out);
+        seep_put_escaped(out, frame->module);
+        fputc(']', out);
+    }
+    fputs(seep_style_off(style), out);
+    if (frame->inlined)
+        fputs(" (inlined)", out);
+    if (frame->fold_times > 1 && frame->fold_frames == 1)
+        fprintf(out, " (×%s)", seep_format_count(frame->fold_times).text);
+    fputc('\n', out);
+    if (frame->fold_times > 1 && frame->fold_frames > 1)
+        fprintf(out, "      (×%s: the %s frames above)\n", seep_format_count(frame->fold_times).text,
+                seep_format_count(frame->fold_frames).text);
+}
+
+static struct seep_error *put_stack(FILE *out, struct seep_view *view, const struct seep_view_row *row,
+                                    const struct seep_style *style) {
+    const struct seep_view_frame *frames = NULL;
+    size_t nr = 0;
+    uint32_t more = 0;
+    struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
+    if (error)
+        return error;
+    for (size_t i = 0; i < nr; i++)
+        if (!frames[i].folded)
+            put_frame(out, &frames[i], style);
+    if (more)
+        fprintf(out, "      ... %s more frames\n", seep_format_count(more).text);
+    if (row->cut >= 0)
+        fprintf(out, "      (cut here: %s)\n", seep_cut_name((uint32_t)row->cut));
+    else if (nr == 0)
+        fputs("      (stack not recorded)\n", out);
+    return NULL;
+}
+
+static void put_sizes(FILE *out, const struct seep_view_row *row) {
+    const struct seep_counters *c = &row->counters;
+    if (!(row->known & SEEP_KNOWN_SIZES) || !c->allocations || c->size_min > c->size_max)
+        return;
+    if (c->size_min == c->size_max) {
+        fprintf(out, ", each %s bytes", seep_format_count(c->size_min).text);
+        return;
+    }
+    fprintf(out, ", sizes %s min, %s mean, %s max", seep_format_count(c->size_min).text,
+            seep_format_count(c->allocated_bytes / c->allocations).text, seep_format_count(c->size_max).text);
+}
+
+static void put_history(FILE *out, const struct seep_view_row *row) {
+    const struct seep_counters *c = &row->counters;
+    fprintf(out, "    %s", seep_via_name(row->via));
+    if (!(row->known & SEEP_KNOWN_ALLOCATIONS)) {
+        fputs(": the filter on blocks leaves only what is live known\n", out);
+        return;
+    }
+    fprintf(out, ": %s allocation%s of %s byte%s", seep_format_count(c->allocations).text,
+            plural(c->allocations), seep_format_count(c->allocated_bytes).text, plural(c->allocated_bytes));
+    put_sizes(out, row);
+    fprintf(out, "; %s freed", seep_format_count(c->frees).text);
+    if (c->temporary)
+        fprintf(out, ", %s at once", seep_format_count(c->temporary).text);
+    if (row->known & SEEP_KNOWN_PEAK && c->peak_bytes)
+        fprintf(out, "; peak %s%s", row->peak_exact ? "" : "at least ",
+                seep_format_count(c->peak_bytes).text);
+    fputc('\n', out);
+}
+
+static void put_shares(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
+    if (view->nr_processes < 2)
+        return;
+    fprintf(out, "    in %s process%s:", seep_format_count(row->nr_shares).text,
+            row->nr_shares == 1 ? "" : "es");
+    uint32_t shown = SEEP_MIN(row->nr_shares, 6u);
+    for (uint32_t i = 0; i < shown; i++)
+        fprintf(out, "%s pid %" PRIu32 " has %s", i ? "," : "",
+                view->session->profiles[row->shares[i].process]->process.pid,
+                seep_format_signed(row->shares[i].live_bytes).text);
+    if (shown < row->nr_shares)
+        fprintf(out, ", and %s more", seep_format_count(row->nr_shares - shown).text);
+    fputc('\n', out);
+}
+
+static void put_blocks(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
+    if (!view->options.blocks)
+        return;
+    for (size_t i = 0; i < row->nr_blocks; i++) {
+        const struct seep_view_block *block = &row->blocks[i];
+        fprintf(out, "      block 0x%012" PRIx64 "  %15s bytes", block->address,
+                seep_format_count(block->size).text);
+        if (block->age_ns >= 0)
+            fprintf(out, "  age %s", seep_format_duration(block->age_ns).text);
+        if (block->tid)
+            fprintf(out, "  thread %" PRIu32, block->tid);
+        if (view->nr_processes > 1)
+            fprintf(out, "  pid %" PRIu32, view->session->profiles[block->process]->process.pid);
+        fputc('\n', out);
+    }
+    if (row->live_blocks > 0 && row->nr_blocks < (uint64_t)row->live_blocks)
+        fprintf(out, "      (%s more blocks are live but were not kept one by one)\n",
+                seep_format_count((uint64_t)row->live_blocks - row->nr_blocks).text);
+}
+
+struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    put_heading(out, view, style);
+    int rank_width = 0, bytes_width = 0, blocks_width = 0;
+    char rank[32];
+    for (size_t i = 0; i < view->nr_rows; i++) {
+        snprintf(rank, sizeof(rank), "#%zu", i + 1);
+        rank_width = width_of(rank, rank_width);
+        bytes_width = width_of(seep_format_signed(view->rows[i].live_bytes).text, bytes_width);
+        blocks_width = width_of(seep_format_signed(view->rows[i].live_blocks).text, blocks_width);
+    }
+    for (size_t i = 0; i < view->nr_rows; i++) {
+        const struct seep_view_row *row = &view->rows[i];
+        snprintf(rank, sizeof(rank), "#%zu", i + 1);
+        fprintf(out, "\n%s%-*s  %*s byte%s live in %*s block%s", seep_style_bold(style), rank_width, rank,
+                bytes_width, seep_format_signed(row->live_bytes).text, row->live_bytes == 1 ? " " : "s",
+                blocks_width, seep_format_signed(row->live_blocks).text, row->live_blocks == 1 ? " " : "s");
+        if (view->all.live_bytes > 0 && !view->live_is_net)
+            fprintf(out, "  %6s of live", live_share(view, row).text);
+        if (row->oldest_ns >= 0)
+            fprintf(out, "  oldest %s", seep_format_duration(row->oldest_ns).text);
+        fprintf(out, "%s\n", seep_style_off(style));
+        put_history(out, row);
+        put_shares(out, view, row);
+        struct seep_error *error = put_stack(out, view, row, style);
+        if (error)
+            return error;
+        put_blocks(out, view, row);
+    }
+    return NULL;
+}
+
+// ---- one line per row ----
+
+#define NR_COLUMNS 6
+
+static void make_cells(const struct seep_view *view, const struct seep_view_row *row,
+                       struct seep_number ret_cells[NR_COLUMNS]) {
+    const struct seep_counters *c = &row->counters;
+    ret_cells[0] =
+        row->known & SEEP_KNOWN_LIVE ? seep_format_signed(row->live_bytes) : (struct seep_number){"-"};
+    ret_cells[1] =
+        row->known & SEEP_KNOWN_LIVE ? seep_format_signed(row->live_blocks) : (struct seep_number){"-"};
+    ret_cells[2] = live_share(view, row);
+    ret_cells[3] = count_or_dash(row, SEEP_KNOWN_ALLOCATIONS, c->allocations);
+    ret_cells[4] = count_or_dash(row, SEEP_KNOWN_BYTES, c->allocated_bytes);
+    ret_cells[5] = count_or_dash(row, SEEP_KNOWN_TEMPORARY, c->temporary);
+}
+
+static void put_cells(FILE *out, const struct seep_number cells[NR_COLUMNS], const int widths[NR_COLUMNS],
+                      const char *name) {
+    for (size_t i = 0; i < NR_COLUMNS; i++)
+        fprintf(out, "%s%*s", i ? "  " : "", widths[i], cells[i].text);
+    fputs("  ", out);
+    seep_put_escaped(out, name);
+    fputc('\n', out);
+}
+
+struct seep_error *seep_text_table(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    put_heading(out, view, style);
+    if (!view->nr_rows)
+        return NULL;
+    struct seep_number cells[NR_COLUMNS] = {{"live bytes"},  {"blocks"},          {"share"},
+                                            {"allocations"}, {"allocated bytes"}, {"temporary"}};
+    if (view->live_is_net)
+        cells[0] = (struct seep_number){"net bytes"};
+    struct seep_number heading[NR_COLUMNS];
+    memcpy(heading, cells, sizeof(heading));
+    int widths[NR_COLUMNS] = {0};
+    for (size_t i = 0; i < NR_COLUMNS; i++)
+        widths[i] = width_of(cells[i].text, 0);
+    for (size_t r = 0; r < view->nr_rows; r++) {
+        make_cells(view, &view->rows[r], cells);
+        for (size_t i = 0; i < NR_COLUMNS; i++)
+            widths[i] = width_of(cells[i].text, widths[i]);
+    }
+    make_cells(view, &view->all, cells);
+    for (size_t i = 0; i < NR_COLUMNS; i++)
+        widths[i] = width_of(cells[i].text, widths[i]);
+    fputs(seep_style_dim(style), out);
+    put_cells(out, heading, widths, seep_view_by_name(view->options.by));
+    fputs(seep_style_off(style), out);
+    for (size_t r = 0; r < view->nr_rows; r++) {
+        make_cells(view, &view->rows[r], cells);
+        put_cells(out, cells, widths, view->rows[r].key);
+    }
+    if (view->nr_rows > 1 || view->nr_rows < view->nr_rows_all) {
+        make_cells(view, &view->all, cells);
+        put_cells(out, cells, widths,
+                  view->nr_rows < view->nr_rows_all ? "(all, also those not shown)" : "(all)");
+    }
+    return NULL;
+}

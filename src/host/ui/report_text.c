@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The text report: health, totals, processes, rows, and what to do next, in the order in which a
+// reader needs them: first whether to trust the numbers at all. Nothing is cut short without a
+// word; foreign text is escaped.
+#include <inttypes.h>
+#include <string.h>
+
+#include "ui/format.h"
+#include "ui/report.h"
+#include "ui/report_text.h"
+
+static const char *plural(uint64_t nr) {
+    return nr == 1 ? "" : "s";
+}
+
+const struct seep_profile *seep_text_profile(const struct seep_view *view, size_t index) {
+    return view->session->profiles[view->first_process + index];
+}
+
+// ---- health ----
+
+struct health_sum {
+    uint64_t events;
+    uint64_t lost;
+    uint64_t lost_by[SEEP_LOST_NR];
+    uint64_t cut;
+    uint64_t cut_by[SEEP_CUT_NR];
+    size_t nr_passive;
+    size_t nr_preempted;
+};
+
+static struct health_sum sum_health(const struct seep_view *view) {
+    struct health_sum sum = {0};
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_health *health = &seep_text_profile(view, p)->health;
+        sum.events += health->events;
+        for (size_t i = 0; i < SEEP_LOST_NR; i++) {
+            sum.lost_by[i] += health->lost[i];
+            sum.lost += health->lost[i];
+        }
+        for (size_t i = 0; i < SEEP_CUT_NR; i++) {
+            sum.cut_by[i] += health->cut[i];
+            sum.cut += health->cut[i];
+        }
+        sum.nr_passive += health->state == SEEP_STATE_PASSIVE;
+        sum.nr_preempted += (health->flags & SEEP_FLAG_PREEMPTED) != 0;
+    }
+    return sum;
+}
+
+static void put_who(FILE *out, const struct seep_view *view, const struct seep_profile *profile) {
+    if (view->nr_processes > 1)
+        fprintf(out, "pid %" PRIu32 ": ", profile->process.pid);
+}
+
+static void put_process_health(FILE *out, const struct seep_view *view, const struct seep_profile *profile) {
+    const struct seep_health *health = &profile->health;
+    if (health->state == SEEP_STATE_PASSIVE) {
+        fputs("  gave up: ", out);
+        put_who(out, view, profile);
+        fprintf(out, "%s\n", seep_passive_meaning(health->passive_reason));
+    }
+    if (health->flags & SEEP_FLAG_PREEMPTED) {
+        fputs("  not covered: ", out);
+        put_who(out, view, profile);
+        fputs("allocations through the malloc of ", out);
+        seep_put_escaped(out, health->preempted_by ? health->preempted_by : "the program itself");
+        fputs(", which is called instead of seep's\n", out);
+    }
+    if (health->sample_bytes) {
+        fputs("  sampled: ", out);
+        put_who(out, view, profile);
+        fprintf(out, "about one allocation in %s is recorded\n",
+                seep_format_bytes(health->sample_bytes).text);
+    }
+    for (size_t i = 0; i < health->nr_notes; i++) {
+        fputs("  note: ", out);
+        put_who(out, view, profile);
+        seep_put_escaped(out, health->notes[i]);
+        fputc('\n', out);
+    }
+}
+
+static void put_health(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+    struct health_sum sum = sum_health(view);
+    bool trouble = sum.lost || sum.nr_passive || sum.nr_preempted;
+    const char *verdict = trouble ? "INCOMPLETE" : sum.cut ? "counts complete" : "complete";
+    fprintf(out, "%shealth: %s%s — %s event%s, ", trouble ? seep_style_warn(style) : seep_style_bold(style),
+            verdict, seep_style_off(style), seep_format_count(sum.events).text, plural(sum.events));
+    if (sum.lost)
+        fprintf(out, "%s lost, ", seep_format_count(sum.lost).text);
+    else
+        fputs("nothing lost, ", out);
+    if (sum.cut)
+        fprintf(out, "%s stack%s cut\n", seep_format_count(sum.cut).text, plural(sum.cut));
+    else
+        fputs("all stacks complete\n", out);
+    for (uint32_t i = 0; i < SEEP_LOST_NR; i++)
+        if (sum.lost_by[i])
+            fprintf(out, "  lost %s (%s): %s\n", seep_format_count(sum.lost_by[i]).text, seep_lost_name(i),
+                    seep_lost_meaning(i));
+    for (uint32_t i = 0; i < SEEP_CUT_NR; i++)
+        if (sum.cut_by[i])
+            fprintf(out, "  cut %s (%s): %s\n", seep_format_count(sum.cut_by[i]).text, seep_cut_name(i),
+                    seep_cut_meaning(i));
+    for (size_t p = 0; p < view->nr_processes; p++)
+        put_process_health(out, view, seep_text_profile(view, p));
+    for (size_t i = 0; i < view->nr_without_symbols; i++) {
+        const struct seep_view_trouble *trouble_of = &view->without_symbols[i];
+        fputs("  no symbols: ", out);
+        seep_put_escaped(out, trouble_of->module);
+        fprintf(out, "%s%s%s\n", trouble_of->why ? " (" : "", trouble_of->why ? trouble_of->why : "",
+                trouble_of->why ? ")" : "");
+    }
+}
+
+// ---- processes ----
+
+static void put_exit(FILE *out, const struct seep_process *process) {
+    switch (process->exit_kind) {
+    case SEEP_EXIT_CODE:
+        fprintf(out, "exit %d", process->exit_value);
+        break;
+    case SEEP_EXIT_SIGNAL: {
+        const char *name = sigabbrev_np(process->exit_value);
+        if (name)
+            fprintf(out, "SIG%s", name);
+        else
+            fprintf(out, "signal %d", process->exit_value);
+        break;
+    }
+    case SEEP_EXIT_RUNNING:
+        fputs("running", out);
+        break;
+    default:
+        fputs("end not known", out);
+    }
+}
+
+static void put_command_line(FILE *out, const struct seep_process *process) {
+    if (process->nr_args == 0)
+        seep_put_escaped(out, process->exe && *process->exe ? process->exe : "(program not known)");
+    for (uint32_t i = 0; i < process->nr_args; i++) {
+        if (i)
+            fputc(' ', out);
+        seep_put_escaped(out, process->args[i]);
+    }
+    if (process->nr_args_all > process->nr_args)
+        fprintf(out, " (and %s more)", seep_format_count(process->nr_args_all - process->nr_args).text);
+}
+
+static void put_process(FILE *out, const struct seep_process *process) {
+    fputs("program: ", out);
+    put_command_line(out, process);
+    fprintf(out, "\n         pid %" PRIu32 ", ran %s, ", process->pid,
+            seep_format_duration(process->duration_ns).text);
+    put_exit(out, process);
+    fputc('\n', out);
+}
+
+static void put_processes(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+    fprintf(out, "\n%s%zu processes%s\n", seep_style_bold(style), view->nr_processes, seep_style_off(style));
+    fprintf(out, "%8s %8s %16s %12s %16s %12s  %-14s %s\n", "pid", "parent", "live bytes", "live blocks",
+            "peak bytes", "allocations", "end", "program");
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        const struct seep_totals *totals = &profile->totals;
+        char end[32] = "";
+        FILE *cell = fmemopen(end, sizeof(end), "w");
+        if (cell) {
+            put_exit(cell, &profile->process);
+            fclose(cell);
+        }
+        char peak[48];
+        snprintf(peak, sizeof(peak), "%s%s", totals->peak_exact ? "" : "~",
+                 seep_format_count(totals->peak_bytes).text);
+        fprintf(out, "%8" PRIu32 " %8" PRIu32 " %16s %12s %16s %12s  %-14s ", profile->process.pid,
+                profile->process.ppid, seep_format_count(totals->live_bytes).text,
+                seep_format_count(totals->live_blocks).text, peak,
+                seep_format_count(totals->allocations).text, end);
+        put_command_line(out, &profile->process);
+        if (profile->process.forked_from)
+            fprintf(out, " (forked from %" PRIu32 ")", profile->process.forked_from);
+        fputc('\n', out);
+    }
+}
+
+static bool any_forked(const struct seep_view *view) {
+    for (size_t p = 0; p < view->nr_processes; p++)
+        if (seep_text_profile(view, p)->health.flags & SEEP_FLAG_FORKED)
+            return true;
+    return false;
+}
+
+// ---- totals ----
+
+static void put_total(FILE *out, const char *what, const char *count, const char *bytes, const char *remark) {
+    fprintf(out, "  %-12s %15s %19s", what, count, bytes);
+    if (*remark)
+        fprintf(out, "   %s", remark);
+    fputc('\n', out);
+}
+
+static void put_peak(FILE *out, const struct seep_totals *totals) {
+    char remark[96];
+    struct seep_number human = seep_format_bytes(totals->peak_bytes);
+    if (totals->peak_exact)
+        snprintf(remark, sizeof(remark), "%s", human.text);
+    else
+        snprintf(remark, sizeof(remark), "%s, within %s", human.text,
+                 seep_format_bytes(totals->peak_error_bytes).text);
+    put_total(out, "peak", "", seep_format_count(totals->peak_bytes).text, remark);
+}
+
+static void put_totals(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+    const struct seep_totals *t = &view->totals;
+    fprintf(out, "\n%s%-14s %15s %19s%s\n", seep_style_bold(style),
+            view->nr_processes > 1 ? "all processes" : "totals", "count", "bytes", seep_style_off(style));
+    put_total(out, "allocations", seep_format_count(t->allocations).text,
+              seep_format_count(t->allocated_bytes).text, seep_format_bytes(t->allocated_bytes).text);
+    put_total(out, "frees", seep_format_count(t->frees).text, seep_format_count(t->freed_bytes).text,
+              seep_format_bytes(t->freed_bytes).text);
+    put_total(out, "still live", seep_format_count(t->live_blocks).text,
+              seep_format_count(t->live_bytes).text, seep_format_bytes(t->live_bytes).text);
+    if (view->nr_processes == 1)
+        put_peak(out, t);
+    char remark[96];
+    snprintf(remark, sizeof(remark), "%s of allocations, freed at once",
+             seep_format_share(t->temporary, t->allocations).text);
+    put_total(out, "temporary", seep_format_count(t->temporary).text, "", t->allocations ? remark : "");
+    if (t->failed)
+        put_total(out, "failed", seep_format_count(t->failed).text, "", "allocations that returned NULL");
+    if (t->unknown_frees)
+        put_total(out, "unknown", seep_format_count(t->unknown_frees).text, "",
+                  "frees of blocks from before the trace");
+    if (any_forked(view) && view->nr_processes > 1)
+        fputs("  A forked process begins with its parent's live blocks: they count in both.\n", out);
+}
+
+// ---- what next ----
+
+// One word of a shell command: quoted where it needs to be.
+static void put_shell_word(FILE *out, const char *text) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:+=@%";
+    if (*text && *text != '-' && text[strspn(text, plain)] == 0) {
+        fputs(text, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *text; text++) {
+        char one[2] = {*text, 0};
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else if ((unsigned char)*text >= 0x80)
+            fputc(*text, out);
+        else
+            seep_put_escaped(out, one);
+    }
+    fputc('\'', out);
+}
+
+static void put_command(FILE *out, const struct seep_view *view, const char *source, const char *options) {
+    if (source) {
+        fputs("seep report ", out);
+        put_shell_word(out, source);
+    } else {
+        fputs("the same with", out);
+    }
+    if (view->options.by != SEEP_BY_SITE && !strstr(options, "--by"))
+        fprintf(out, " --by %s", seep_view_by_name(view->options.by));
+    fprintf(out, " %s", options);
+}
+
+static void put_next(FILE *out, const struct seep_view *view, const char *source,
+                     const struct seep_style *style) {
+    const char *by = seep_view_by_name(view->options.by);
+    const char *options;
+    char what[96];
+    if (view->nr_rows < view->nr_rows_all) {
+        options = view->options.sort == SEEP_SORT_ALLOCATIONS ? "--sort allocations --top 0"
+                  : view->options.sort == SEEP_SORT_TEMPORARY ? "--sort temporary --top 0"
+                  : view->options.sort == SEEP_SORT_PEAK      ? "--sort peak --top 0"
+                                                              : "--top 0";
+        snprintf(what, sizeof(what), "all %s %ss", seep_format_count(view->nr_rows_all).text, by);
+    } else if (view->options.by != SEEP_BY_SITE) {
+        options = "--by site";
+        snprintf(what, sizeof(what), "the stacks behind these rows");
+    } else if (view->all.live_blocks <= 0 && view->totals.temporary &&
+               view->options.sort != SEEP_SORT_TEMPORARY) {
+        options = "--sort temporary";
+        snprintf(what, sizeof(what), "who allocates only to free at once");
+    } else if (view->all.live_blocks > 0 && !view->options.blocks && seep_text_profile(view, 0)->nr_blocks) {
+        options = "--blocks";
+        snprintf(what, sizeof(what), "each live block with its address and size");
+    } else {
+        options = "--by function";
+        snprintf(what, sizeof(what), "the same, one row per function");
+    }
+    fprintf(out, "\n%snext:%s ", seep_style_bold(style), seep_style_off(style));
+    put_command(out, view, source, options);
+    fprintf(out, "   (%s)\n", what);
+}
+
+struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const char *source) {
+    struct seep_style style = seep_style_of(out);
+    put_health(out, view, &style);
+    if (view->nr_processes == 1)
+        put_process(out, &seep_text_profile(view, 0)->process);
+    put_totals(out, view, &style);
+    if (view->nr_processes > 1)
+        put_processes(out, view, &style);
+    struct seep_error *error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)
+                                                                : seep_text_table(out, view, &style);
+    if (error)
+        return error;
+    if (view->nr_rows)
+        put_next(out, view, source, &style);
+    return NULL;
+}

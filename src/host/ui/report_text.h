@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Parts of the text report that are files of their own. Only for report_text*.c.
+#ifndef SEEP_UI_REPORT_TEXT_H
+#define SEEP_UI_REPORT_TEXT_H
+
+#include "model/view.h"
+#include "ui/format.h"
+
+// The heading and the rows, as stacks or as a table.
+SEEP_MUST_CHECK struct seep_error *seep_text_sites(FILE *out, struct seep_view *view,
+                                                   const struct seep_style *style);
+SEEP_MUST_CHECK struct seep_error *seep_text_table(FILE *out, struct seep_view *view,
+                                                   const struct seep_style *style);
+
+// The index-th process that the view looks at.
+const struct seep_profile *seep_text_profile(const struct seep_view *view, size_t index);
+
+#endif
