@@ -139,7 +139,7 @@ void seep_dump(void) {
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
         atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 || atomic_exchange(&at_work, 1))
         return;
-    const char *pattern = seep_g.config.out && *seep_g.config.out ? seep_g.config.out : "seep.%e.%p.seep";
+    const char *pattern = *seep_g.config.out ? seep_g.config.out : "seep.%e.%p.seep";
     static struct name final; // too large for a signal stack; at_work guards it
     static struct name temporary;
     final.length = temporary.length = 0;
@@ -169,6 +169,6 @@ void seep_at_exit(void) {
         return;
     seep_g.header->end_ns = sys_clock_ns(CLOCK_MONOTONIC);
     seep_g.header->state = SEEP_STATE_EXITED;
-    if (!seep_g.handed_over && !(seep_g.config.socket && *seep_g.config.socket))
+    if (!seep_g.handed_over && !*seep_g.config.socket)
         seep_dump();
 }

@@ -38,11 +38,10 @@ static bool send_hello(int fd) {
 static bool hand_over(void) {
     const char *path = seep_g.config.socket;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!path || !*path)
+    if (!*path)
         return false;
     size_t length = __builtin_strlen(path);
-    if (length >= sizeof(address.sun_path))
-        return false;
+    _Static_assert(sizeof(seep_g.config.socket) <= sizeof(address.sun_path), "any setting fits");
     __builtin_memcpy(address.sun_path, path, length);
     long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (sys_failed(fd))

@@ -135,8 +135,9 @@ struct seep_node_table {
 };
 
 struct seep_config {
-    const char *out;
-    const char *socket;
+    // Copies: programs that set their title (redis, postgres) write over their first environment.
+    char out[1024];   // "" where not given
+    char socket[108]; // sun_path's size
     uint32_t depth;
     int dump_signal;
     bool disabled;

@@ -429,6 +429,10 @@ static void check_with_oracle(const struct seep_thread *thread, uint32_t depth, 
         pcs[i] = thread->frames[depth - 1 - i].pc & ~SEEP_PC_EXACT;
     seep_oracle_check(pcs, depth, cut_reason);
 }
+
+void seep_stack_show_memo(const struct seep_thread *thread) {
+    check_with_oracle(thread, thread->memo_depth, CUT_NONE);
+}
 #endif
 
 uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {

@@ -45,6 +45,13 @@ SEEP_INLINE bool memo_state_is(const struct seep_memo_frame *frame, uint64_t pc,
     return frame->sp == sp && frame->pc == pc && (!frame->need_bp || frame->bp == bp);
 }
 
+#ifdef SEEP_ORACLE
+// Test builds: shows the memo's stack to tests/oracle, as the slow half does with what it walked.
+void seep_stack_show_memo(const struct seep_thread *thread);
+#else
+#define seep_stack_show_memo(thread) ((void)0)
+#endif
+
 // The site of the stack that called the hook, through `via`.
 SEEP_INLINE uint32_t stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
     uint32_t depth = thread->memo_depth;
@@ -53,8 +60,10 @@ SEEP_INLINE uint32_t stack_site(struct seep_thread *thread, enum seep_via via, s
         if (SEEP_LIKELY(memo_state_is(top, caller.pc, caller.sp, caller.bp) && thread->top_via == via &&
                         thread->modules_epoch ==
                             atomic_load_explicit(&seep_g.modules_epoch, memory_order_relaxed) &&
-                        !slots_changed(thread->slots, top->slot_end)))
+                        !slots_changed(thread->slots, top->slot_end))) {
+            seep_stack_show_memo(thread);
             return thread->top_site;
+        }
     }
     return seep_stack_walk(thread, via, caller);
 }

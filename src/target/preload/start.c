@@ -133,9 +133,22 @@ static void complain(const char *name, const char *expected) {
     sys3(SYS_write, 2, line, length);
 }
 
+static bool copy_setting(const char *name, char *ret_text, size_t room) {
+    const char *text = getenv(name);
+    size_t length = text ? __builtin_strlen(text) : 0;
+    if (length >= room)
+        return false;
+    __builtin_memcpy(ret_text, text ? text : "", length + 1);
+    return true;
+}
+
 void seep_config_read(struct seep_config *ret_config) {
-    struct seep_config config = {.out = getenv("SEEP_OUT"), .socket = getenv("SEEP_SOCKET")};
+    struct seep_config config = {.depth = SEEP_MAX_DEPTH};
     bool bad = false;
+    if (!copy_setting("SEEP_OUT", config.out, sizeof(config.out)))
+        complain("SEEP_OUT", "a file name of less than 1024 bytes is wanted");
+    if (!copy_setting("SEEP_SOCKET", config.socket, sizeof(config.socket)))
+        complain("SEEP_SOCKET", "a path of less than 108 bytes is wanted");
     config.depth = number("SEEP_DEPTH", SEEP_MAX_DEPTH, 1, SEEP_MAX_DEPTH, &bad);
     if (bad)
         complain("SEEP_DEPTH", "a number of frames from 1 to 16384 is wanted");
