@@ -84,7 +84,7 @@ def test_jq(tmp_path):
 def test_python3(tmp_path):
     need('/usr/bin/python3')
     (tmp_path / 'script.py').write_text(PYTHON_SCRIPT)
-    compare(['/usr/bin/python3', '-I', tmp_path / 'script.py'], tmp_path, at_least=100_000,
+    compare(['/usr/bin/python3', '-S', tmp_path / 'script.py'], tmp_path, at_least=100_000,
             env=environment(PYTHONMALLOC='malloc', PYTHONDONTWRITEBYTECODE=1))
 
 
@@ -173,7 +173,7 @@ def test_64_threads(tmp_path):
 def test_blocks_add_up(tmp_path):
     """The list of live blocks is as long and as heavy as the totals say, and no block is in it twice."""
     need('/usr/bin/python3')
-    done = traced(['/usr/bin/python3', '-I', '-c', 'import os, json, re; x = [str(i) for i in range(30000)]; os._exit(0)'],
+    done = traced(['/usr/bin/python3', '-S', '-c', 'import os, json, re; x = [str(i) for i in range(30000)]; os._exit(0)'],
                   tmp_path, env=environment(PYTHONMALLOC='malloc', PYTHONDONTWRITEBYTECODE=1))
     assert done.code == 0, done
     process = done.report('--blocks')[0]

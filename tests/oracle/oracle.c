@@ -3,7 +3,7 @@
 // The oracle: in libseep-oracle.so every recorded stack is compared, frame by frame, with what libgcc's
 // unwinder makes of the same stack at the same moment. It counts in a page that is a shared mapping
 // of the file $SEEP_ORACLE_OUT, which all processes of a run add to, so no exit can lose anything;
-// the first stacks that differ follow as text. test_oracle.py reads it.
+// the first stacks that differ or are cut follow as text. test_oracle.py reads it.
 //
 // libgcc's unwinder here takes no lock (it uses _dl_find_object) and walks through signal frames and
 // makecontext. It ends at code without CFI, where seep may go on by frame pointer: then only the
@@ -125,9 +125,9 @@ static _Unwind_Reason_Code list_frame(struct _Unwind_Context *context, void *arg
     return _URC_NO_REASON;
 }
 
-static void note_difference(const struct comparison *c, int cut) {
-    note("process %d: %u frames, cut %d, differs at %u (libgcc had walked %u%s)\n", (int)getpid(), c->nr, cut, c->at,
-         c->walked, c->begun ? "" : ", never met the first frame");
+static void note_stacks(const struct comparison *c, int cut) {
+    note("process %d: %u frames, cut %d, %s at %u (libgcc had walked %u%s)\n", (int)getpid(), c->nr, cut,
+         c->differs ? "differs" : "stands", c->at, c->walked, c->begun ? "" : ", never met the first frame");
     for (unsigned i = 0; i < c->nr && i < 64; i++)
         note_pc("seep  ", i, c->pcs[i]);
     struct listing listing = {0};
@@ -159,8 +159,7 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut) {
     atomic_fetch_add(&f->samples, 1);
     atomic_fetch_add(&f->frames, nr);
     raise_to(&f->max_depth, nr);
-    if (cut >= 0)
-        atomic_fetch_add(&f->cut, 1);
+    bool note_cut = cut >= 0 && atomic_fetch_add(&f->cut, 1) < 2;
     _Unwind_Reason_Code code = _Unwind_Backtrace(compare_frame, &c);
     if (code != _URC_END_OF_STACK && !c.differs)
         atomic_fetch_add(&f->unwinder_failed, 1);
@@ -169,8 +168,8 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut) {
         atomic_fetch_add(&f->partial, 1);
         whole = true;
     }
-    if (!whole && atomic_fetch_add(&f->different, 1) < FULL_NOTES)
-        note_difference(&c, cut);
+    if ((!whole && atomic_fetch_add(&f->different, 1) < FULL_NOTES) || note_cut)
+        note_stacks(&c, cut);
 }
 
 // Maps the file in the place of the counters and walks once, so that what libgcc sets up at its
