@@ -10,7 +10,7 @@ WERROR ?= true
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench install format lint fuzz clean deps
+.PHONY: help run build test bench install format lint fuzz clean deps completions
 
 help:
 	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
@@ -67,3 +67,7 @@ bench:
 
 clean:
 	rm -rf build build-test build-sanitized build-fuzz
+
+# After a command or an option was added.
+completions: build
+	@$(PYTHON) tools/completions.py build/seep

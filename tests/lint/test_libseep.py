@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What libseep.so may be, as it goes into other people's processes: libc only, small, and with
+nothing visible but its hooks. The two .allow files next to this one are the lists; a line more there
+is a decision, not a formality."""
+import os
+import re
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MAX_STRIPPED_BYTES = 128 * 1024
+
+
+def allowed(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        lines = [line.split("#")[0].strip() for line in file]
+    names = [line for line in lines if line]
+    assert names == sorted(names), name + " is not sorted"
+    return set(names)
+
+
+def symbols(run, require, libseep, *options):
+    done = run(require("nm"), "-D", *options, libseep)
+    assert done.returncode == 0, done.stderr
+    names = {line.split()[-1].split("@")[0] for line in done.stdout.splitlines()}
+    assert names
+    return names
+
+
+def test_it_calls_only_what_is_allowed(run, require, libseep):
+    extra = symbols(run, require, libseep, "--undefined-only") - allowed("libseep-undefined.allow")
+    assert not extra, "new symbols from outside: %s" % ", ".join(sorted(extra))
+
+
+def test_it_never_calls_what_locks_or_allocates(run, require, libseep):
+    calls = symbols(run, require, libseep, "--undefined-only")
+    never = {"__tls_get_addr", "dl_iterate_phdr", "printf", "fprintf", "fopen", "pthread_mutex_lock",
+             "pthread_create", "_Unwind_Backtrace", "backtrace", "malloc", "calloc", "realloc", "free"}
+    assert not calls & never
+
+
+def test_exactly_the_hooks_are_visible(run, require, libseep):
+    visible = symbols(run, require, libseep, "--defined-only")
+    expected = allowed("libseep-exports.allow")
+    assert visible - expected == set(), "visible without need: %s" % ", ".join(sorted(visible - expected))
+    assert expected - visible == set(), "hooks that are gone: %s" % ", ".join(sorted(expected - visible))
+
+
+def test_it_needs_libc_and_nothing_else(run, require, libseep):
+    done = run(require("readelf"), "-dW", libseep)
+    assert done.returncode == 0, done.stderr
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", done.stdout))
+    assert needed and all(re.match(r"libc\.so|libc\.musl|ld-linux|ld-musl", name) for name in needed), needed
+    assert "TEXTREL" not in done.stdout
+    # Its TLS is reached without a call: the loader must refuse it late rather than allocate for it.
+    assert "STATIC_TLS" in done.stdout
+
+
+def test_its_thread_local_storage_is_one_pointer(run, require, libseep):
+    done = run(require("readelf"), "-lW", libseep)
+    assert done.returncode == 0, done.stderr
+    sizes = [int(line.split()[5], 16) for line in done.stdout.splitlines() if line.split()[:1] == ["TLS"]]
+    assert sizes and sizes[0] <= 8, sizes
+
+
+def test_its_stack_is_not_executable(run, require, libseep):
+    done = run(require("readelf"), "-lW", libseep)
+    flags = [line for line in done.stdout.splitlines() if "GNU_STACK" in line]
+    assert flags and "E" not in flags[0].split()[6], flags
+
+
+def test_it_is_small(run, require, libseep, tmp_path):
+    stripped = tmp_path / "libseep.so"
+    done = run(require("strip"), "-o", stripped, libseep)
+    assert done.returncode == 0, done.stderr
+    size = stripped.stat().st_size
+    assert size <= MAX_STRIPPED_BYTES, "%d bytes stripped, the budget is %d" % (size, MAX_STRIPPED_BYTES)

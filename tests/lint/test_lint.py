@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The law of the house, where a compiler does not hold it: who may include whom, names, sizes, licences.
+
+Works on the files that git knows or would add, so that a half-written file is looked at too.
+"""
+import collections
+import os
+import re
+import subprocess
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MAX_LINES = 1000
+
+COMMON = {"core", "image", "unwind"}
+# Room -> rooms of its own tier that it may include, besides itself and common.
+HOST = {
+    "base": set(),
+    "symbol": {"base"},
+    "trace": {"base"},
+    "capture": {"base"},
+    "model": {"base", "symbol", "trace", "capture"},
+}
+for view in ("scan", "export", "ui", "replay", "remote"):
+    HOST[view] = {"base", "symbol", "trace", "capture", "model"}
+HOST["command"] = set(HOST) - {"command"}
+TARGET = {"preload": set(), "bpf": set(), "agent": set()}
+TIERS = {"common": {room: COMMON for room in COMMON}, "host": HOST, "target": TARGET}
+
+
+def tree():
+    """Every file of the project, by its path from the top."""
+    command = ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    found = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if found.returncode == 0:
+        paths = [path for path in found.stdout.decode().split("\0") if path]
+    else:  # an unpacked archive
+        paths = []
+        for folder, folders, files in os.walk(ROOT):
+            folders[:] = [f for f in folders if f not in (".git", "__pycache__") and not f.startswith("build")]
+            paths += [os.path.relpath(os.path.join(folder, name), ROOT) for name in files]
+    paths = sorted(set(path for path in paths if os.path.isfile(os.path.join(ROOT, path))))
+    assert len(paths) > 50, "found %d files: this does not look like the tree of seep" % len(paths)
+    return paths
+
+
+def text_of(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def is_c(path):
+    return path.endswith((".c", ".h", ".cpp"))
+
+
+def is_source(path):
+    name = os.path.basename(path)
+    return (is_c(path) or path.endswith((".py", ".sh", ".bash", ".fish")) or path == ".ci/run"
+            or re.fullmatch(r"seep[a-z-]*\.[1-9]", name) is not None
+            or name in ("meson.build", "meson_options.txt", "Makefile", "_seep"))
+
+
+def room_of(path):
+    """(tier, room) of a file under src/, or None."""
+    parts = path.split("/")
+    return (parts[1], parts[2]) if len(parts) >= 4 and parts[0] == "src" else None
+
+
+def includes_of(path):
+    for number, line in enumerate(text_of(path).splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if match:
+            yield number, match.group(1), match.group(2)
+
+
+def none(troubles):
+    assert not troubles, "\n" + "\n".join(troubles)
+
+
+# ---- the include law ----
+
+
+def test_every_folder_of_src_is_a_known_room():
+    none(["%s is in no room that this test knows" % path for path in tree()
+          if is_c(path) and path.startswith("src/")
+          and (room_of(path) is None or room_of(path)[1] not in TIERS.get(room_of(path)[0], {}))])
+
+
+def exists_or_is_generated(tier, name):
+    if os.path.exists(os.path.join(ROOT, "src", tier, name)):
+        return True
+    meson = os.path.join("src", tier, os.path.dirname(name), "meson.build")
+    return os.path.exists(os.path.join(ROOT, meson)) and "'%s'" % os.path.basename(name) in text_of(meson)
+
+
+def test_includes_follow_the_law():
+    troubles = []
+    rooms = {room: tier for tier in TIERS for room in TIERS[tier]}
+    for path in tree():
+        if not is_c(path) or room_of(path) is None:
+            continue
+        tier, room = room_of(path)
+        allowed = COMMON | {room} | TIERS[tier].get(room, set())
+        for number, quote, name in includes_of(path):
+            where = "%s:%d" % (path, number)
+            first = name.split("/")[0]
+            if quote == '"' and "/" not in name:
+                troubles.append('%s: "%s" does not name its room' % (where, name))
+            elif quote == '"' and first not in rooms:
+                troubles.append('%s: "%s" is in no room' % (where, name))
+            elif quote == '"' and first not in allowed:
+                troubles.append("%s: %s/%s may not include %s" % (where, tier, room, name))
+            elif quote == '"' and not exists_or_is_generated(rooms[first], name):
+                troubles.append('%s: "%s" does not exist' % (where, name))
+            elif quote == "<" and first in rooms and "/" in name:
+                troubles.append("%s: <%s> is ours and wants quotes" % (where, name))
+    none(troubles)
+
+
+# What common and target may use of the system: no stdio, no allocation, no third party.
+COMMON_HEADERS = {"stdbool.h", "stddef.h", "stdint.h", "limits.h", "string.h", "elf.h", "endian.h"}
+# (dump.c wants <stdio.h> for rename; that nothing of stdio is called is held by test_libseep.py.)
+FORBIDDEN_IN_TARGET = re.compile(r"<(dwarf\.h|elfutils/.*|libelf\.h|zstd\.h|jansson\.h|gelf\.h)>")
+
+
+def test_common_is_freestanding_and_target_needs_libc_only():
+    troubles = []
+    for path in tree():
+        if not is_c(path) or room_of(path) is None:
+            continue
+        for number, quote, name in includes_of(path):
+            if room_of(path)[0] == "common" and quote == "<" and name not in COMMON_HEADERS:
+                troubles.append("%s:%d: common may not include <%s>" % (path, number, name))
+            if room_of(path)[0] == "target" and FORBIDDEN_IN_TARGET.fullmatch("<%s>" % name):
+                troubles.append("%s:%d: target may not include <%s>" % (path, number, name))
+    none(troubles)
+
+
+def test_only_command_and_ui_print_or_exit():
+    troubles = []
+    # A child between fork and exec may _exit; that is not leaving the tool.
+    pattern = re.compile(r"(?<![\w.>])(printf|puts|putchar|fprintf\s*\(\s*std(?:out|err)\b|perror|exit|abort)\s*\(?")
+    for path in tree():
+        if not is_c(path) or room_of(path) is None or room_of(path)[0] != "host":
+            continue
+        if room_of(path)[1] in ("command", "ui"):
+            continue
+        for number, line in enumerate(strip_comments(text_of(path)).splitlines(), 1):
+            match = pattern.search(line)
+            if match and "(" in match.group(0):
+                troubles.append("%s:%d: %s" % (path, number, line.strip()))
+    none(troubles)
+
+
+def strip_comments(text):
+    """C without comments and without the insides of strings; line numbers stay."""
+    def blank(match):
+        found = match.group(0)
+        if found.startswith('"'):
+            return '""'
+        return re.sub(r"[^\n]", " ", found)
+    return re.sub(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', blank, text, flags=re.S)
+
+
+# ---- files ----
+
+
+def test_every_source_names_its_licence():
+    troubles = []
+    for path in tree():
+        if is_source(path):
+            head = text_of(path).splitlines()[:2]
+            if not any("SPDX-License-Identifier: BSD-2-Clause" in line for line in head):
+                troubles.append("%s: no SPDX line" % path)
+            elif is_c(path) and head[0] != "// SPDX-License-Identifier: BSD-2-Clause":
+                troubles.append("%s: the SPDX line is not the first" % path)
+    none(troubles)
+
+
+def test_every_c_file_says_what_it_is():
+    troubles = []
+    for path in tree():
+        if is_c(path) and path.startswith("src/"):
+            lines = text_of(path).splitlines()
+            said = [line for line in lines[1:40] if line.startswith("//") and len(line) > 10]
+            # main.c may be small, but not silent.
+            if not said or lines.index(said[0]) > 3:
+                troubles.append("%s: does not open with a paragraph on what it is" % path)
+    none(troubles)
+
+
+def test_no_file_is_too_long():
+    none(["%s has %d lines" % (path, text_of(path).count("\n")) for path in tree()
+          if is_source(path) and text_of(path).count("\n") > MAX_LINES])
+
+
+def test_file_names_are_unique_and_in_snake_case():
+    places = collections.defaultdict(list)
+    troubles = []
+    for path in tree():
+        name = os.path.basename(path)
+        if not path.startswith(("src/", "tests/", "bench/")) or not (is_c(path) or path.endswith(".py")):
+            continue
+        places[name].append(path)
+        if not re.fullmatch(r"[a-z0-9_]+(\.[a-z0-9]+)+", name):
+            troubles.append("%s is not snake_case" % path)
+    troubles += ["one name, several files: " + ", ".join(paths) for paths in places.values() if len(paths) > 1]
+    none(troubles)
+
+
+def test_headers_have_the_guard_of_their_place():
+    troubles = []
+    for path in tree():
+        if path.endswith(".h") and path.startswith("src/"):
+            room, name = path.split("/")[2], os.path.basename(path)
+            guard = "SEEP_%s_%s" % (room.upper(), re.sub(r"\W", "_", name).upper())
+            if "#ifndef %s\n#define %s\n" % (guard, guard) not in text_of(path):
+                troubles.append("%s: include guard is not %s" % (path, guard))
+    none(troubles)
+
+
+def test_no_machine_paths_and_no_registry_hosts():
+    # In pieces, so that this file does not find itself.
+    hosts = ["pypi" + ".org", "pythonhosted" + ".org", "npmjs" + ".org", "deb.debian" + ".org",
+             "crates" + ".io", "proxy.golang" + ".org", "archive.ubuntu" + ".com", "artifactory"]
+    patterns = [re.escape("/work" + "/main"), re.escape("/work" + "/shared"), re.escape("/roo" + "t/"), r"pyenv/",
+                r"/home/(?!user\b|me\b|runner\b|you\b)[a-z]+/"] + [r"(?<![\w])" + re.escape(host) for host in hosts]
+    pattern = re.compile("|".join(patterns))
+    troubles = []
+    for path in tree():
+        if path == "tests/lint/test_lint.py":
+            continue
+        with open(os.path.join(ROOT, path), "rb") as file:
+            bytes_of_file = file.read()
+        if b"\0" in bytes_of_file:
+            # Binary (a trace, a corpus): only the paths of this machine.
+            if ("/work" + "/main").encode() in bytes_of_file:
+                troubles.append("%s: holds the path of a build machine" % path)
+            continue
+        for number, line in enumerate(bytes_of_file.decode("utf-8", "replace").splitlines(), 1):
+            match = pattern.search(line)
+            if match:
+                troubles.append("%s:%d: %s" % (path, number, match.group(0)))
+    none(troubles)
+
+
+def test_shell_scripts_parse():
+    troubles = []
+    for path in tree():
+        if path.endswith(".sh") or path == ".ci/run":
+            done = subprocess.run(["sh", "-n", os.path.join(ROOT, path)], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
+            if done.returncode:
+                troubles.append("%s: %s" % (path, done.stdout.decode()))
+            if not os.access(os.path.join(ROOT, path), os.X_OK):
+                troubles.append("%s is not executable" % path)
+    none(troubles)
+
+
+# ---- documents ----
+
+
+def anchors_of(text):
+    """The anchors that the headings of a Markdown page give."""
+    anchors = set()
+    for heading in re.findall(r"^#+ +(.+?) *#*$", text, re.M):
+        plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
+        anchors.add(plain.replace(" ", "-"))
+    return anchors
+
+
+def links_of(text):
+    """(line number, target) of each Markdown link outside code."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        if fenced or line.startswith("    "):
+            continue
+        for target in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
+            yield number, target
+
+
+def test_links_between_documents_resolve():
+    troubles = []
+    for path in tree():
+        if not path.endswith(".md"):
+            continue
+        for number, target in links_of(text_of(path)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            place = os.path.normpath(os.path.join(os.path.dirname(path), file)) if file else path
+            if not os.path.exists(os.path.join(ROOT, place)):
+                troubles.append("%s:%d: %s does not exist" % (path, number, target))
+            elif anchor and place.endswith(".md") and anchor not in anchors_of(text_of(place)):
+                troubles.append("%s:%d: %s has no heading %s" % (path, number, place, anchor))
+    none(troubles)
+
+
+def test_files_named_in_documents_exist():
+    """`src/...`, `docs/...`, `tests/...` and `tools/...` in backquotes are promises."""
+    troubles = []
+    for path in tree():
+        if path.endswith(".md"):
+            for name in re.findall(r"`((?:src|docs|tests|tools|bench)/[\w./-]+)`", text_of(path)):
+                if not os.path.exists(os.path.join(ROOT, name)):
+                    troubles.append("%s: %s does not exist" % (path, name))
+    none(troubles)
+
+
+@pytest.mark.parametrize("page", sorted(path for path in tree() if re.search(r"docs/man/.*\.[1-9]$", path)))
+def test_man_page_is_well_formed(page, require, run):
+    done = run(require("man"), "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", os.path.join(ROOT, page),
+               env={"MANROFFSEQ": ""})
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    sections = re.findall(r"^\.S[Hh] \"?([A-Z ]+)", text_of(page), re.M)
+    for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS", "SEE ALSO"):
+        assert section in sections, "%s has no section %s" % (page, section)
