@@ -29,7 +29,7 @@ SEEP_INLINE uint64_t *map_entry(uint64_t address) {
 
 // Which of the blocks that one granule can hold. With granules of 16 bytes there is only one.
 SEEP_INLINE uint64_t map_sub(uint64_t address) {
-    return seep_g.granule_shift == 5 ? address >> 4 & 1 : 0;
+    return address >> 4 & seep_g.sub_mask;
 }
 
 // Takes the block out of the map: its site (0: the map has no such block) and size.

@@ -79,6 +79,8 @@ struct seep_thread {
     uint32_t modules_epoch;
     uint32_t top_site; // site of the memo's whole stack for `top_via`, 0: not known
     uint32_t top_via;
+    uint32_t top_counters_site; // 0: none
+    struct seep_image_counters *top_counters;
     uint32_t slot_index;
 
     // Only while walking.
@@ -153,6 +155,7 @@ struct seep_global {
     struct seep_image_node *nodes;
     struct seep_image_site *sites;
     uint32_t granule_shift;
+    uint32_t sub_mask; // 1 with granules of 32 bytes, else 0
     uint32_t depth;
     _Atomic(struct seep_rule_table *) rules;
     _Atomic(struct seep_node_table *) node_index;

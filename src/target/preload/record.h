@@ -49,8 +49,9 @@ SEEP_INLINE struct seep_image_counters *counters_of(struct seep_thread *thread, 
     return &chunk[site & (SEEP_CHUNK_SITES - 1)];
 }
 
+// The bit length of the size: of 2 * size + 1 it is one more, also for size 0. No block has 2^63 bytes.
 SEEP_INLINE uint32_t size_class_of(uint64_t size) {
-    return size ? SEEP_MIN(64u - (uint32_t)__builtin_clzll(size), SEEP_IMAGE_SIZE_CLASSES - 1u) : 0;
+    return 63u - (uint32_t)__builtin_clzll(size << 1 | 1);
 }
 
 #define SEEP_NET_SLACK (64 << 10) // header.peak_slack_bytes
@@ -65,10 +66,16 @@ SEEP_INLINE void count_net(struct seep_thread *thread, int64_t delta) {
         seep_record_flush_net(thread);
 }
 
+// The site is the memo's whole stack's, so its counters are most often those of last time.
 SEEP_INLINE void count_allocation(struct seep_thread *thread, uint32_t site, uint64_t size) {
-    struct seep_image_counters *counters = counters_of(thread, site);
-    if (SEEP_UNLIKELY(!counters))
-        return;
+    struct seep_image_counters *counters = thread->top_counters;
+    if (SEEP_UNLIKELY(thread->top_counters_site != site)) {
+        counters = counters_of(thread, site);
+        if (SEEP_UNLIKELY(!counters))
+            return;
+        thread->top_counters = counters;
+        thread->top_counters_site = site;
+    }
     counters->allocations++;
     uint64_t bytes = counters->allocated_bytes + size;
     counters->allocated_bytes = bytes;

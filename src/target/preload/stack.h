@@ -33,11 +33,28 @@ struct seep_caller {
 // The slow half: walks, grows the memo and the tree. Never 0: SEEP_SITE_UNKNOWN when all else fails.
 uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, struct seep_caller caller);
 
+SEEP_INLINE bool slot_holds(const struct seep_memo_slot *slot) {
+    return SEEP_LIKELY(__atomic_load_n(slot->address, __ATOMIC_RELAXED) == slot->value);
+}
+
 // 0 when slots [0, nr) hold what they held, else 1 + the index of the innermost that does not.
+// By hand unrolled: four instructions a slot, and the loop's own shared by four.
 SEEP_INLINE uint32_t slots_changed(const struct seep_memo_slot *slots, uint32_t nr) {
-    for (uint32_t i = nr; i > 0; i--)
-        if (SEEP_UNLIKELY(__atomic_load_n(slots[i - 1].address, __ATOMIC_RELAXED) != slots[i - 1].value))
-            return i;
+    const struct seep_memo_slot *at = slots + nr;
+    while (SEEP_LIKELY(at - slots >= 4)) {
+        if (!slot_holds(at - 1))
+            return (uint32_t)(at - slots);
+        if (!slot_holds(at - 2))
+            return (uint32_t)(at - slots) - 1;
+        if (!slot_holds(at - 3))
+            return (uint32_t)(at - slots) - 2;
+        if (!slot_holds(at - 4))
+            return (uint32_t)(at - slots) - 3;
+        at -= 4;
+    }
+    for (; at != slots; at--)
+        if (!slot_holds(at - 1))
+            return (uint32_t)(at - slots);
     return 0;
 }
 

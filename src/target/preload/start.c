@@ -84,6 +84,7 @@ static void resolve(void) {
     const char *allocator = module_name_of(real_malloc);
     // glibc's blocks are at least 32 bytes apart (MINSIZE on 64-bit); of others we know 8.
     seep_g.granule_shift = name_contains(allocator, "/libc.so.6") || name_contains(allocator, "/libc-2.") ? 5 : 4;
+    seep_g.sub_mask = seep_g.granule_shift == 5;
     void *operator_new = next("_Znwm");
     void *operator_delete = next("_ZdlPv");
     const char *of_new = module_name_of(operator_new);
