@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Call-frame information from bytes made here: every operation, pointer encoding and augmentation, the
-// packing of rows, and damage (cut, overwritten, lying). The objects are copied to the end
-// of an allocation of exactly their size, so that a build with AddressSanitizer sees any read beyond.
+// packing of rows, and damage (cut, overwritten, lying). The objects are copied to the end of an allocation
+// of exactly their size, so that a build with AddressSanitizer sees any read beyond.
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -689,6 +689,20 @@ static void test_lies(void **state) {
     assert_int_equal(row_at(&image.object, CODE, &row), SEEP_CFI_NONE);
 }
 
+// Counts whose size in bytes wraps around to something small.
+static void test_wide_counts(void **state) {
+    static const uint64_t counts[] = {0x2000000000000001, 0x2000000000000000, 0x8000000000000001, UINT64_MAX};
+    struct spec spec = usual;
+    spec.count = 0x04;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(counts); i++) {
+        struct image image;
+        struct seep_cfi_row row;
+        build(&spec, &image);
+        put_at(&image.bytes, image.count_at, counts[i], 8);
+        assert_int_equal(row_at(&image.object, CODE, &row), SEEP_CFI_BAD);
+    }
+}
+
 static void test_lying_object(void **state) {
     struct image image;
     struct seep_cfi_row row;
@@ -793,6 +807,9 @@ static const struct rule_case rule_cases[] = {
     {"more than breg and deref", OPS(0x0f, 5, 0x76, 0x78, 0x31, 0x22, 0x06), false, SEEP_RULE_SLOW, 0, false,
      0},
     {"offset without an end", OPS(0x0f, 3, 0x76, 0xf8, 0x06), false, SEEP_RULE_SLOW, 0, false, 0},
+    {"offset of ten bytes",
+     OPS(0x0f, 12, 0x76, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0x06), false,
+     SEEP_RULE_SLOW, 0, false, 0},
     {"PLT", OPS(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22), false, SEEP_RULE_SLOW,
      0, false, 0},
     {"signal", OPS(SIGNAL_OPS(0xa0, 0xa8, 0xf8)), true, SEEP_RULE_SIGNAL, 0, false, 0},
@@ -839,6 +856,7 @@ int main(void) {
         cmocka_unit_test(test_cut_everywhere),
         cmocka_unit_test(test_every_byte_overwritten),
         cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_wide_counts),
         cmocka_unit_test(test_lying_object),
         cmocka_unit_test(test_rule_bits),
         cmocka_unit_test(test_no_rules),

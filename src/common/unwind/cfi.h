@@ -4,7 +4,8 @@
 // locks, signal-safe. The input may be damaged or lie: every read is bounds-checked, every loop ends.
 //
 // Source: DWARF 5 section 6.4; LSB 5.0 Core, "Exception Frames" (.eh_frame, .eh_frame_hdr).
-// Proof: tests/unit/test_cfi.c, tests/fuzz/fuzz_cfi.c, tests/oracle.
+// Proof: tests/unit/test_cfi.c, test_cfi_libdw.c (elfutils), test_unwind_live.c (libgcc);
+// tests/fuzz/fuzz_cfi.c.
 #ifndef SEEP_UNWIND_CFI_H
 #define SEEP_UNWIND_CFI_H
 
