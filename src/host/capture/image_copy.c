@@ -259,7 +259,8 @@ static int compare_extents(const void *left, const void *right) {
 }
 
 struct seep_error *seep_image_copy_finish(struct seep_image_copy *copy, const char *name) {
-    qsort(copy->extents, copy->nr_extents, sizeof(*copy->extents), compare_extents);
+    if (copy->nr_extents)
+        qsort(copy->extents, copy->nr_extents, sizeof(*copy->extents), compare_extents);
     for (size_t i = 1; i < copy->nr_extents; i++)
         if (copy->extents[i].off < copy->extents[i - 1].off + copy->extents[i - 1].nr_bytes)
             return seep_error_create(SEEP_E_FORMAT, "%s: two pieces of the image at offset %llu", name,

@@ -167,8 +167,10 @@ static struct seep_error *take_image(void *data, const struct seep_listener_mess
         close(message->fd);
         return seep_error_no_memory();
     }
-    if (*last)
+    if (*last) {
         run->images[*last - 1].replaced = true;
+        run->images[*last - 1].replaced_ns = clock_ns(CLOCK_MONOTONIC);
+    }
     run->images[run->nr_images] = (struct seep_run_image){
         .fd = message->fd, .pid = message->pid, .own_pid = message->own_pid, .order = run->nr_images};
     *last = ++run->nr_images;

@@ -24,12 +24,13 @@ struct seep_run_options {
 
 // One image: a process from its start, exec or fork on.
 struct seep_run_image {
-    int fd;           // owned by the run; -1: taken early
-    pid_t pid;        // as we see it
-    uint32_t own_pid; // as it sees itself
-    size_t order;     // of arrival
-    bool replaced;    // the same process handed over a later image: it went on with exec
-    bool is_main;     // the last image of the program itself
+    int fd;              // owned by the run; -1: taken early
+    pid_t pid;           // as we see it
+    uint32_t own_pid;    // as it sees itself
+    size_t order;        // of arrival
+    bool replaced;       // the same process handed over a later image: it went on with exec
+    int64_t replaced_ns; // CLOCK_MONOTONIC, when it did
+    bool is_main;        // the last image of the program itself
 };
 
 struct seep_run {

@@ -38,6 +38,8 @@ static struct seep_error *read_image(const struct seep_run_image *image, struct 
     struct seep_error *err = seep_image_copy_from_fd(image->fd, name, &copy);
     if (err)
         return err;
+    if (image->replaced)
+        copy->taken_ns = (uint64_t)image->replaced_ns; // nothing changed since
     err = seep_profile_from_image(copy, ret_profile);
     seep_image_copy_destroy(copy);
     return err;

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Images made by hand: true ones give exactly what was put in, lying ones an exact message or a
+// counted note, never a crash.
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "image_builder.h"
+#include "model/profile_image.h"
+
+static void assert_ok(struct seep_error *err) {
+    if (err)
+        fail_msg("%s", err->message);
+}
+
+static void assert_error(struct seep_error *err, enum seep_error_code code, const char *part) {
+    assert_non_null(err);
+    if (err->code != code || !strstr(err->message, part))
+        fail_msg("code %d, \"%s\" where code %d, \"%s\" was expected", err->code, err->message, code, part);
+    assert_null(strchr(err->message, '\n'));
+    seep_error_destroy(err);
+}
+
+static struct seep_profile *profile_of(const struct image_builder *image) {
+    int fd = image_to_memfd(image);
+    struct seep_image_copy *copy = NULL;
+    struct seep_profile *profile = NULL;
+    assert_ok(seep_image_copy_from_fd(fd, "test", &copy));
+    assert_ok(seep_profile_from_image(copy, &profile));
+    seep_image_copy_destroy(copy);
+    close(fd);
+    return profile;
+}
+
+static bool has_note(const struct seep_profile *profile, const char *part) {
+    for (size_t i = 0; i < profile->health.nr_notes; i++)
+        if (strstr(profile->health.notes[i], part))
+            return true;
+    return false;
+}
+
+static void check_process(const struct seep_profile *profile) {
+    const struct seep_process *process = &profile->process;
+    assert_int_equal(process->pid, getpid());
+    assert_int_equal(process->ppid, 1);
+    assert_string_equal(process->exe, "/bin/program");
+    assert_int_equal(process->nr_args, 3);
+    assert_int_equal(process->nr_args_all, 5);
+    assert_string_equal(process->args[0], "program");
+    assert_string_equal(process->args[1], "");
+    assert_string_equal(process->args[2], "--last");
+    assert_int_equal(process->start_realtime_ns, INT64_C(1700000000000000000));
+    assert_int_equal(process->duration_ns, 4000);
+    assert_int_equal(process->exit_kind, SEEP_EXIT_CODE);
+    assert_int_equal(process->exit_value, 7);
+}
+
+static void check_stacks(const struct seep_profile *profile) {
+    assert_int_equal(profile->nr_modules, 3);
+    assert_string_equal(profile->modules[1].path, "/bin/program");
+    assert_int_equal(profile->modules[1].build_id_bytes, 4);
+    assert_int_equal(profile->modules[1].unloaded_ns, -1);
+    assert_int_equal(profile->modules[2].first_seen_ns, 1000);
+    assert_int_equal(profile->modules[2].unloaded_ns, 2000);
+    assert_int_equal(profile->nr_nodes, 5);
+    assert_int_equal(profile->nodes[2].parent, 1);
+    assert_int_equal(profile->nodes[2].module, 1);
+    assert_int_equal(profile->nodes[2].offset, 0x2020);
+    assert_true(profile->nodes[2].exact);
+    assert_false(profile->nodes[1].exact);
+    assert_int_equal(profile->nodes[3].kind, SEEP_NODE_CUT);
+    assert_int_equal(profile->nodes[3].offset, SEEP_CUT_LOOP);
+    assert_int_equal(profile->nr_sites, 4);
+    assert_int_equal(profile->sites[2].via, SEEP_VIA_MALLOC);
+    assert_int_equal(profile->sites[3].node, 4);
+}
+
+static void check_figures(const struct seep_profile *profile) {
+    assert_int_equal(profile->sites[2].counters.allocations, 2);
+    assert_int_equal(profile->sites[2].counters.size_min, 48);
+    assert_int_equal(profile->sites[2].counters.size_max, 100);
+    assert_int_equal(profile->sites[2].counters.temporary, 1);
+    assert_int_equal(profile->sites[2].live_blocks, 1);
+    assert_int_equal(profile->sites[2].live_bytes, 48);
+    assert_int_equal(profile->sites[3].live_bytes, 116);
+    assert_true(profile->sites[1].counters.size_min > profile->sites[1].counters.size_max);
+    const struct seep_totals *totals = &profile->totals;
+    assert_int_equal(totals->allocations, 4);
+    assert_int_equal(totals->frees, 1);
+    assert_int_equal(totals->live_bytes, 164);
+    assert_int_equal(totals->peak_bytes, 264);
+    assert_true(totals->peak_exact);
+    assert_int_equal(totals->failed, 1);
+    assert_int_equal(totals->unknown_frees, 3);
+    assert_int_equal(totals->releases[SEEP_RELEASE_FREE], 1);
+    assert_int_equal(totals->size_class[6], 3);
+    assert_int_equal(totals->by_function[SEEP_VIA_CALLOC], 2);
+    assert_int_equal(profile->health.events, 5);
+    assert_int_equal(profile->health.lost[SEEP_LOST_REENTERED], 2);
+    assert_int_equal(profile->nr_threads, 1);
+    assert_string_equal(profile->threads[0].name, "sixteen letters!");
+    assert_int_equal(profile->threads[0].allocations, 4);
+    assert_int_equal(profile->nr_thread_sites, 2);
+    assert_int_equal(profile->thread_sites[0].site, 2);
+    assert_int_equal(profile->thread_sites[1].counters.allocated_bytes, 116);
+}
+
+static void check_blocks(const struct seep_profile *profile) {
+    assert_int_equal(profile->nr_blocks, 3);
+    assert_int_equal(profile->blocks[0].address, 0x10000);
+    assert_int_equal(profile->blocks[0].size, 48);
+    assert_int_equal(profile->blocks[0].site, 2);
+    assert_int_equal(profile->blocks[0].thread, UINT32_MAX);
+    assert_int_equal(profile->blocks[0].age_ns, -1);
+    assert_int_equal(profile->blocks[1].address, 0x10030);
+    assert_int_equal(profile->blocks[1].size, 16);
+    assert_int_equal(profile->blocks[2].address, 0x7fff00000001);
+    assert_int_equal(profile->blocks[2].site, 3);
+}
+
+static void check_all(const struct seep_profile *profile) {
+    check_process(profile);
+    check_stacks(profile);
+    check_figures(profile);
+    check_blocks(profile);
+    assert_int_equal(profile->health.nr_notes, 0);
+}
+
+static void test_file(void **state) {
+    struct image_builder *image = image_build();
+    struct seep_profile *profile = profile_of(image);
+    check_all(profile);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+static void test_raw(void **state) {
+    struct image_builder *image = image_build();
+    size_t nr_bytes;
+    unsigned char *bytes = image_to_raw(image, &nr_bytes);
+    struct seep_session *session = NULL;
+    assert_ok(seep_session_from_raw(bytes, nr_bytes, "dump", &session));
+    assert_int_equal(session->nr_profiles, 1);
+    assert_true(session->profiles[0]->process.is_main);
+    check_all(session->profiles[0]);
+    seep_session_destroy(session);
+    free(bytes);
+    free(image);
+}
+
+static void test_two_threads(void **state) {
+    struct image_builder *image = image_build();
+    image_add_thread(image);
+    struct seep_profile *profile = profile_of(image);
+    assert_int_equal(profile->nr_threads, 2);
+    assert_int_equal(profile->nr_thread_sites, 3);
+    assert_int_equal(profile->thread_sites[0].site, 2);
+    assert_int_equal(profile->thread_sites[0].thread, 0);
+    assert_int_equal(profile->thread_sites[1].thread, 1);
+    assert_int_equal(profile->sites[2].counters.allocations, 3);
+    assert_int_equal(profile->sites[2].counters.size_min, 10);
+    assert_int_equal(profile->sites[2].live_bytes, 10);
+    assert_false(profile->totals.peak_exact);
+    assert_int_equal(profile->totals.peak_bytes, 300);
+    assert_int_equal(profile->totals.peak_error_bytes, 2 * 65536);
+    assert_int_equal(profile->nr_blocks, 3);
+    assert_int_equal(profile->blocks[0].address, 0x10030);
+    assert_int_equal(profile->blocks[1].address, 0x10048);
+    assert_int_equal(profile->blocks[1].size, 10);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+static void test_running(void **state) {
+    struct image_builder *image = image_build();
+    image->header->state = SEEP_STATE_LIVE;
+    image->header->end_ns = 0;
+    image->counters[2].frees = 9; // seen before the allocations that they free
+    struct seep_profile *profile = profile_of(image);
+    assert_int_equal(profile->process.exit_kind, SEEP_EXIT_RUNNING);
+    assert_true(profile->process.duration_ns > 0);
+    assert_int_equal(profile->sites[2].live_blocks, 0);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+// ---- lies in the header: refused, with the exact reason --------------------------------------------
+
+struct lie {
+    void (*tell)(struct image_builder *image);
+    enum seep_error_code code;
+    const char *message;
+};
+
+#define LIE(name, statement)                                                                                 \
+    static void name(struct image_builder *image) {                                                          \
+        struct seep_image_header *header = image->header;                                                    \
+        struct seep_image_area *areas = header->areas;                                                       \
+        (void)areas;                                                                                         \
+        statement;                                                                                           \
+    }
+LIE(lie_empty, header->magic = 0)
+LIE(lie_magic, header->magic = 42)
+LIE(lie_other_end, header->magic = __builtin_bswap64(SEEP_IMAGE_MAGIC))
+LIE(lie_version, header->version = 9)
+LIE(lie_header_small, header->header_size = 8)
+LIE(lie_header_big, header->header_size = 5000)
+LIE(lie_order, header->byte_order ^= 3)
+LIE(lie_word, header->word_bytes = 5)
+LIE(lie_area_in_header, areas[SEEP_AREA_STRINGS].off = 8)
+LIE(lie_area_unaligned, areas[SEEP_AREA_NODES].off += 1)
+LIE(lie_area_end, areas[SEEP_AREA_POOL].size += SEEP_POOL_PAGE)
+LIE(lie_area_wraps, areas[SEEP_AREA_POOL].size = UINT64_MAX - 100)
+LIE(lie_used, areas[SEEP_AREA_SITES].used = SEEP_POOL_PAGE)
+LIE(lie_used_huge, areas[SEEP_AREA_THREADS].used = UINT64_MAX)
+LIE(lie_pool_used, areas[SEEP_AREA_POOL].used = POOL_PAGES + 1)
+LIE(lie_overlap, areas[SEEP_AREA_SITES].off = areas[SEEP_AREA_NODES].off)
+LIE(lie_granule, header->granule_shift = 6)
+LIE(lie_leaf, header->leaf_shift = 60)
+LIE(lie_leaf_small, header->leaf_shift = 6)
+LIE(lie_dir, header->dir_bits = 20)
+LIE(lie_dir_huge, header->dir_bits = UINT32_MAX)
+
+static const struct lie lies[] = {
+    {lie_empty, SEEP_E_FORMAT, "test: the image is still empty"},
+    {lie_magic, SEEP_E_FORMAT, "test: not a heap image (it begins with 0x000000000000002a)"},
+    {lie_other_end, SEEP_E_UNSUPPORTED, "test: image of a process of the other byte order"},
+    {lie_version, SEEP_E_VERSION, "test: image version 9; this seep reads version 1"},
+    {lie_header_small, SEEP_E_FORMAT, "test: header of 8 bytes"},
+    {lie_header_big, SEEP_E_FORMAT, "test: header of 5000 bytes"},
+    {lie_order, SEEP_E_FORMAT, "test: says byte order"},
+    {lie_word, SEEP_E_FORMAT, "test: word size 5 is neither 4 nor 8"},
+    {lie_area_in_header, SEEP_E_FORMAT, "test: area \"strings\" at offset 8 lies in the header"},
+    {lie_area_unaligned, SEEP_E_FORMAT,
+     "test: area \"nodes\" at offset 12289 lies in the header or is not aligned"},
+    {lie_area_end, SEEP_E_FORMAT, "test: area \"pool\" ends beyond the file"},
+    {lie_area_wraps, SEEP_E_FORMAT, "test: area \"pool\" ends beyond the file"},
+    {lie_used, SEEP_E_FORMAT, "test: area \"sites\" counts 4096 elements, but has room for 256"},
+    {lie_used_huge, SEEP_E_FORMAT, "test: area \"threads\" counts 18446744073709551615 elements"},
+    {lie_pool_used, SEEP_E_FORMAT, "test: area \"pool\" counts"},
+    {lie_overlap, SEEP_E_FORMAT, "test: areas \"nodes\" and \"sites\" overlap"},
+    {lie_granule, SEEP_E_FORMAT, "test: heap map of 2^6 bytes an entry"},
+    {lie_leaf, SEEP_E_FORMAT, "test: heap map of 2^60 bytes a leaf"},
+    {lie_leaf_small, SEEP_E_FORMAT, "test: heap map of 2^6 bytes a leaf"},
+    {lie_dir, SEEP_E_FORMAT, "test: directory of 4096 bytes is too small for 2^20 leaves"},
+    {lie_dir_huge, SEEP_E_FORMAT, "test: heap map with 2^4294967295 leaves"},
+};
+
+static void test_lies(void **state) {
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(lies); i++) {
+        struct image_builder *image = image_build();
+        lies[i].tell(image);
+        int fd = image_to_memfd(image);
+        struct seep_image_copy *copy = NULL;
+        assert_error(seep_image_copy_from_fd(fd, "test", &copy), lies[i].code, lies[i].message);
+        assert_null(copy);
+        size_t nr_bytes;
+        unsigned char *bytes = image_to_raw(image, &nr_bytes);
+        assert_error(seep_image_copy_from_raw(bytes, nr_bytes, "test", &copy), lies[i].code, lies[i].message);
+        free(bytes);
+        close(fd);
+        free(image);
+    }
+}
+
+// ---- lies further in: left out and said ------------------------------------------------------------
+
+#define NOTE_NOWHERE "references of the image lead nowhere"
+#define NOTE_MISSING "elements that the image counts are not in it"
+
+static void expect_note(struct image_builder *image, const char *note) {
+    struct seep_profile *profile = profile_of(image);
+    assert_true(has_note(profile, note));
+    for (uint32_t i = 1; i < profile->nr_nodes; i++) {
+        assert_true(profile->nodes[i].parent < i);
+        assert_true(profile->nodes[i].module < profile->nr_modules);
+    }
+    for (uint32_t i = 0; i < profile->nr_sites; i++) {
+        assert_true(profile->sites[i].node < profile->nr_nodes);
+        assert_true(profile->sites[i].via < SEEP_VIA_NR);
+    }
+    for (size_t i = 0; i < profile->nr_blocks; i++)
+        assert_true(profile->blocks[i].site > 0 && profile->blocks[i].site < profile->nr_sites);
+    for (size_t i = 0; i < profile->nr_thread_sites; i++) {
+        assert_true(profile->thread_sites[i].site < profile->nr_sites);
+        assert_true(profile->thread_sites[i].thread < profile->nr_threads);
+    }
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+LIE(bend_parent_forward, image->nodes[1].parent = 4)
+LIE(bend_parent_self, image->nodes[2].parent = 2)
+LIE(bend_module, image->nodes[2].frame = SEEP_FRAME_MAKE(77, 0, 1))
+LIE(bend_cut_inside, image->nodes[2].frame = SEEP_FRAME_CUT(1))
+LIE(bend_site_node, image->sites[2].node = 1000)
+LIE(bend_site_via, image->sites[2].via = SEEP_VIA_NR)
+LIE(bend_exe, header->exe_off = UINT64_MAX)
+LIE(bend_path, image->modules[1].path_off = 4000)
+LIE(bend_args, header->args_off = UINT64_MAX)
+LIE(bend_nr_args, header->nr_args = UINT32_MAX)
+LIE(bend_leaf_page, image->dir[8] = POOL_PAGES)
+LIE(bend_leaf_far, image->dir[8] = UINT32_MAX)
+LIE(bend_leaf_twice, image->dir[9] = POOL_LEAF)
+LIE(bend_entry_site, image->leaf[0] = SEEP_ENTRY_MAKE(4, 0, 8))
+LIE(bend_entry_site_0, image->leaf[0] = SEEP_ENTRY_MAKE(0, 0, 8))
+LIE(bend_odd_site, image->odd[5].site = UINT64_C(1) << 32 | 2)
+LIE(bend_chunk_dir, image->threads[0].chunk_dir_page = UINT64_MAX)
+LIE(bend_chunk, image->chunk_dir[0] = POOL_PAGES - 1)
+LIE(bend_chunk_twice, image->chunk_dir[1] = POOL_CHUNK)
+LIE(bend_chunk_sites, (image->chunk_dir[0] = 0, image->chunk_dir[9] = POOL_CHUNK))
+LIE(bend_site_0, image->counters[0].allocations = 1)
+
+static void test_bent_references(void **state) {
+    static void (*const bends[])(struct image_builder *) = {
+        bend_parent_forward, bend_parent_self, bend_module,     bend_cut_inside,  bend_site_node,
+        bend_site_via,       bend_exe,         bend_path,       bend_args,        bend_nr_args,
+        bend_leaf_page,      bend_leaf_far,    bend_leaf_twice, bend_entry_site,  bend_entry_site_0,
+        bend_odd_site,       bend_chunk_dir,   bend_chunk,      bend_chunk_twice, bend_chunk_sites,
+        bend_site_0,
+    };
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(bends); i++) {
+        struct image_builder *image = image_build();
+        bends[i](image);
+        expect_note(image, NOTE_NOWHERE);
+    }
+}
+
+// Counts that the file has room for but no data: must not be believed.
+static void test_counts_without_data(void **state) {
+    struct image_builder *image = image_build();
+    image->is_data[PAGE_NODES] = 0;
+    expect_note(image, NOTE_MISSING);
+    image = image_build();
+    image->header->areas[SEEP_AREA_THREADS].used = 8;
+    expect_note(image, NOTE_MISSING);
+}
+
+static void test_cyclic_site_chain(void **state) {
+    struct image_builder *image = image_build();
+    image->sites[2].next = 3;
+    image->sites[3].next = 2;
+    struct seep_profile *profile = profile_of(image);
+    check_figures(profile);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+static void test_same_address_twice(void **state) {
+    struct image_builder *image = image_build();
+    image->odd[9] = (struct seep_image_odd){.address = 0x10000, .size = 1, .site = 2};
+    struct seep_profile *profile = profile_of(image);
+    assert_int_equal(profile->nr_blocks, 3);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+// ---- dumps ---------------------------------------------------------------------------------------
+
+static void test_cut_dump(void **state) {
+    struct image_builder *image = image_build();
+    size_t nr_bytes;
+    unsigned char *bytes = image_to_raw(image, &nr_bytes);
+    size_t nr_read = 0;
+    for (size_t cut = 0; cut < nr_bytes; cut += cut < 64 ? 1 : 251) {
+        // In memory of its own size, so that a sanitizer sees every read beyond.
+        unsigned char *part = malloc(cut + 1);
+        memcpy(part, bytes, cut);
+        struct seep_session *session = NULL;
+        struct seep_error *err = seep_session_from_raw(part, cut, "dump", &session);
+        if (!err) {
+            assert_true(has_note(session->profiles[0], "the dump was cut at"));
+            nr_read++;
+        }
+        seep_error_destroy(err);
+        seep_session_destroy(session);
+        free(part);
+    }
+    assert_true(nr_read > 0);
+    free(bytes);
+    free(image);
+}
+
+static void expect_raw(const unsigned char *bytes, size_t nr_bytes, enum seep_error_code code,
+                       const char *message) {
+    struct seep_session *session = NULL;
+    assert_error(seep_session_from_raw(bytes, nr_bytes, "dump", &session), code, message);
+    assert_null(session);
+}
+
+static void test_bad_dumps(void **state) {
+    struct image_builder *image = image_build();
+    size_t nr_bytes;
+    unsigned char *bytes = image_to_raw(image, &nr_bytes);
+    expect_raw(bytes, 3, SEEP_E_FORMAT, "dump: not a raw dump (only 3 bytes)");
+    struct seep_raw_record end = {SEEP_RAW_END, 4096};
+    memcpy(bytes + nr_bytes - sizeof(end), &end, sizeof(end));
+    expect_raw(bytes, nr_bytes, SEEP_E_FORMAT, "dump: its end counts 4096 bytes of data, but it has 45056");
+    struct seep_raw_record again = {0, 4096};
+    memcpy(bytes + nr_bytes - sizeof(again), &again, sizeof(again));
+    // The data of this one is missing, so it cannot overlap yet; with data it does.
+    unsigned char *longer = calloc(1, nr_bytes + 4096);
+    memcpy(longer, bytes, nr_bytes);
+    expect_raw(longer, nr_bytes + 4096, SEEP_E_FORMAT, "dump: two pieces of the image at offset 0");
+    free(longer);
+    struct seep_raw_record odd = {1, 4096};
+    memcpy(bytes + 16, &odd, sizeof(odd));
+    expect_raw(bytes, nr_bytes, SEEP_E_FORMAT, "dump: record at offset 16 is not whole pages of an image");
+    bytes[8] = 2;
+    expect_raw(bytes, nr_bytes, SEEP_E_VERSION, "dump: raw dump of version 2; this seep reads version 1");
+    bytes[0] = 0;
+    expect_raw(bytes, nr_bytes, SEEP_E_FORMAT, "dump: not a raw dump");
+    free(bytes);
+    free(image);
+}
+
+// ---- files and processes ---------------------------------------------------------------------------
+
+static void test_bad_files(void **state) {
+    struct seep_image_copy *copy = NULL;
+    int fd = memfd_create("empty", MFD_CLOEXEC);
+    assert_error(seep_image_copy_from_fd(fd, "empty", &copy), SEEP_E_FORMAT,
+                 "empty: not a heap image (only 0 bytes)");
+    close(fd);
+    fd = open("/", O_RDONLY | O_CLOEXEC);
+    assert_error(seep_image_copy_from_fd(fd, "/", &copy), SEEP_E_FORMAT, "/: not a heap image (not a file)");
+    close(fd);
+    assert_null(copy);
+}
+
+static void test_truncated_file(void **state) {
+    struct image_builder *image = image_build();
+    int fd = image_to_memfd(image);
+    assert_int_equal(ftruncate(fd, PAGE_POOL * SEEP_POOL_PAGE), 0);
+    struct seep_image_copy *copy = NULL;
+    struct seep_profile *profile = NULL;
+    assert_ok(seep_image_copy_from_fd(fd, "test", &copy));
+    assert_ok(seep_profile_from_image(copy, &profile));
+    assert_true(has_note(profile, "shorter than it was made"));
+    assert_int_equal(profile->totals.allocations, 0);
+    seep_profile_destroy(profile);
+    seep_image_copy_destroy(copy);
+    close(fd);
+    free(image);
+}
+
+static void test_reading_across_extents(void **state) {
+    struct image_builder *image = image_build();
+    image->is_data[PAGE_THREADS + 1] = 0;
+    memset(image->pages[PAGE_STRINGS] + 4000, 7, 96);
+    size_t nr_bytes;
+    unsigned char *bytes = image_to_raw(image, &nr_bytes); // each page is an extent of its own
+    struct seep_image_copy *copy = NULL;
+    assert_ok(seep_image_copy_from_raw(bytes, nr_bytes, "dump", &copy));
+    unsigned char got[200];
+    memset(got, 9, sizeof(got));
+    seep_image_read(copy, PAGE_STRINGS * SEEP_POOL_PAGE + 4090, got, 12);
+    assert_memory_equal(got, "\7\7\7\7\7\7\0\0\0\0\0\0", 12);
+    assert_int_equal(got[12], 9);
+    seep_image_read(copy, UINT64_MAX - 10, got, 200);
+    assert_int_equal(got[0], 0);
+    assert_int_equal(seep_image_dense(copy, PAGE_NODES * SEEP_POOL_PAGE + 100, 1 << 20),
+                     3 * SEEP_POOL_PAGE - 100);
+    assert_null(seep_image_bytes(copy, PAGE_STRINGS * SEEP_POOL_PAGE + 4090, 12));
+    assert_int_equal(seep_image_bytes(copy, (PAGE_THREADS + 1) * SEEP_POOL_PAGE, 4096)[4095], 0);
+    assert_int_equal(seep_image_bytes(copy, PAGE_STRINGS * SEEP_POOL_PAGE + 4000, 96)[95], 7);
+    seep_image_copy_destroy(copy);
+    free(bytes);
+    free(image);
+}
+
+// Blocks of a file, to see that looking does not fill holes.
+static blkcnt_t blocks_of(int fd) {
+    struct stat status;
+    assert_int_equal(fstat(fd, &status), 0);
+    return status.st_blocks;
+}
+
+static void check_pid(unsigned flags) {
+    struct image_builder *image = image_build();
+    int fd = image_to_memfd(image);
+    unsigned char *window =
+        mmap(NULL, (size_t)NR_PAGES * SEEP_POOL_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(window != MAP_FAILED);
+    // As the library does it: data is in the page table, some of the rest may not be accessed.
+    for (unsigned i = 0; i < NR_PAGES; i++)
+        if (image->is_data[i])
+            ((volatile unsigned char *)window)[(size_t)i * SEEP_POOL_PAGE] += 0;
+    assert_int_equal(mprotect(window + (size_t)(PAGE_POOL + POOL_CHUNK_DIR_2) * SEEP_POOL_PAGE,
+                              (size_t)16 * SEEP_POOL_PAGE, PROT_NONE),
+                     0);
+    blkcnt_t before = blocks_of(fd);
+    struct seep_image_copy *copy = NULL;
+    struct seep_profile *profile = NULL;
+    assert_ok(seep_image_copy_from_pid(getpid(), flags, &copy));
+    assert_int_equal(blocks_of(fd), before);
+    assert_ok(seep_profile_from_image(copy, &profile));
+    check_all(profile);
+    seep_profile_destroy(profile);
+    seep_image_copy_destroy(copy);
+    // A child that has not used its heap yet still maps our image.
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    copy = NULL;
+    assert_error(seep_image_copy_from_pid(child, flags, &copy), SEEP_E_NOT_FOUND,
+                 "has no image of its own yet");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_error(seep_image_copy_from_pid(child, flags, &copy), SEEP_E_NOT_FOUND, "no process");
+    munmap(window, (size_t)NR_PAGES * SEEP_POOL_PAGE);
+    close(fd);
+    assert_error(seep_image_copy_from_pid(getpid(), flags, &copy), SEEP_E_NOT_FOUND, "is not traced by seep");
+    free(image);
+}
+
+static void test_pid(void **state) {
+    check_pid(0);
+}
+
+static void test_pid_memory(void **state) {
+    check_pid(SEEP_IMAGE_PID_ONLY_MEM);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_running),
+        cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_bent_references),
+        cmocka_unit_test(test_counts_without_data),
+        cmocka_unit_test(test_cyclic_site_chain),
+        cmocka_unit_test(test_same_address_twice),
+        cmocka_unit_test(test_cut_dump),
+        cmocka_unit_test(test_bad_dumps),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_truncated_file),
+        cmocka_unit_test(test_reading_across_extents),
+        cmocka_unit_test(test_pid),
+        cmocka_unit_test(test_pid_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
