@@ -154,7 +154,7 @@ APART static void null() {
     ::operator delete(p, nothrow);
 }
 
-int main() {
+int main(int argc, char **) {
     plain();
     array();
     nothrow_plain();
@@ -165,7 +165,8 @@ int main() {
     aligned_array();
     aligned_nothrow();
     broken_constructor();
-    too_much();
+    if (argc == 1) // some allocators end the program here
+        too_much();
     nothing();
     null();
     return 0;
