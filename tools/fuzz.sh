@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Fuzzes each parser for a while: fuzz.sh SECONDS [TARGET...]. What libFuzzer finds worth keeping goes
+# to build-fuzz/corpus/<target>; a crash is left in build-fuzz/ and is the exit status.
+set -eu
+seconds=$1
+shift
+cd "$(dirname "$0")/.."
+if ! command -v clang >/dev/null 2>&1; then
+    echo "fuzz.sh: clang is not installed (tools/install-deps.sh lint)" >&2
+    exit 1
+fi
+[ -e build-fuzz/build.ninja ] || CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=true
+ninja -C build-fuzz
+found=0
+bad=0
+for program in build-fuzz/tests/fuzz/fuzz_*; do
+    [ -f "$program" ] && [ -x "$program" ] || continue
+    target=${program##*/fuzz_}
+    if [ $# -gt 0 ]; then
+        case " $* " in *" $target "*) ;; *) continue ;; esac
+    fi
+    found=$((found + 1))
+    mkdir -p "build-fuzz/corpus/$target"
+    echo "== $target, $seconds s"
+    "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+        -artifact_prefix="build-fuzz/crash-$target-" "build-fuzz/corpus/$target" "tests/fuzz/corpus/$target" || bad=1
+done
+if [ $found = 0 ]; then
+    echo "fuzz.sh: no such target" >&2
+    exit 2
+fi
+exit $bad
