@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One ELF file, see symbol_file.h.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+#include <gelf.h>
+#include <lzma.h>
+
+#include "symbol/symbol_file.h"
+
+#define COPY_FILE_BYTES     ((uint64_t)32 << 20)  // larger files are mapped
+#define COPY_ALL_BYTES      ((uint64_t)256 << 20) // once this much was copied, all files are mapped
+#define MINI_BYTES          ((size_t)64 << 20)    // .gnu_debugdata that unpacks to more is not used
+#define UNPACK_MEMORY_BYTES ((uint64_t)128 << 20)
+
+// Bytes to map for a file: at least a page of zeros behind it.
+static size_t room_for(size_t file_bytes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (file_bytes + 2 * page - 1) / page * page;
+}
+
+static void *map_zeros(size_t nr_bytes) {
+    void *memory =
+        mmap(NULL, nr_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+// Reads until the end of the file, as far as it is there. false: errno says why not.
+static bool read_all(int fd, char *to, size_t nr_bytes) {
+    size_t done = 0;
+    while (done < nr_bytes) {
+        ssize_t got = pread(fd, to + done, nr_bytes - done, (off_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return false;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return true;
+}
+
+static struct seep_error *wrap(void *image, size_t image_bytes, size_t file_bytes,
+                               struct seep_symbol_file **ret_file) {
+    struct seep_symbol_file *file = calloc(1, sizeof(*file));
+    if (!file) {
+        munmap(image, image_bytes);
+        return seep_error_no_memory();
+    }
+    *file = (struct seep_symbol_file){.image = image, .image_bytes = image_bytes, .file_bytes = file_bytes};
+    elf_version(EV_CURRENT);
+    file->elf = elf_memory(image, file_bytes);
+    GElf_Ehdr header;
+    bool usable = file->elf && elf_kind(file->elf) == ELF_K_ELF && gelf_getehdr(file->elf, &header) &&
+                  (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+    if (!usable) {
+        seep_symbol_file_close(file);
+        file = NULL;
+    }
+    *ret_file = file;
+    return NULL;
+}
+
+static char *directory_of(int fd) {
+    char link[64], path[4096];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof(path) - 1);
+    if (length <= 0 || path[0] != '/')
+        return NULL;
+    path[length] = '\0';
+    *strrchr(path, '/') = '\0';
+    return strdup(path);
+}
+
+struct seep_error *seep_symbol_file_open(int fd, uint64_t *copied_bytes, struct seep_symbol_file **ret_file,
+                                         const char **ret_trouble) {
+    struct stat status;
+    if (fstat(fd, &status) < 0 || status.st_size <= 0 || (uint64_t)status.st_size > SIZE_MAX / 4) {
+        *ret_file = NULL;
+        *ret_trouble = "file is empty or not to be read";
+        return NULL;
+    }
+    size_t file_bytes = (size_t)status.st_size, image_bytes = room_for(file_bytes);
+    void *image = map_zeros(image_bytes);
+    if (!image)
+        return seep_error_no_memory();
+    bool copy = file_bytes <= COPY_FILE_BYTES && *copied_bytes + file_bytes <= COPY_ALL_BYTES;
+    bool got =
+        copy ? read_all(fd, image, file_bytes)
+             : mmap(image, file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED;
+    if (!got) {
+        munmap(image, image_bytes);
+        *ret_file = NULL;
+        *ret_trouble = "file cannot be read";
+        return NULL;
+    }
+    struct seep_symbol_file *file;
+    struct seep_error *error = wrap(image, image_bytes, file_bytes, &file);
+    if (error)
+        return error;
+    if (file) {
+        file->directory = directory_of(fd);
+        *copied_bytes += copy ? file_bytes : 0;
+    } else {
+        *ret_trouble = "not an ELF program or library";
+    }
+    *ret_file = file;
+    return NULL;
+}
+
+void seep_symbol_file_close(struct seep_symbol_file *file) {
+    if (!file)
+        return;
+    elf_end(file->elf);
+    munmap(file->image, file->image_bytes);
+    free(file->directory);
+    free(file);
+}
+
+struct seep_build_id seep_symbol_file_build_id(const struct seep_symbol_file *file) {
+    const void *bytes;
+    ssize_t nr_bytes = dwelf_elf_gnu_build_id(file->elf, &bytes);
+    return nr_bytes > 0 ? (struct seep_build_id){bytes, (size_t)nr_bytes} : (struct seep_build_id){NULL, 0};
+}
+
+uint32_t seep_symbol_file_crc(const struct seep_symbol_file *file) {
+    return lzma_crc32(file->image, file->file_bytes, 0); // the same CRC-32
+}
+
+// A section that has contents; NULL: none. `name` or `type` may be left out (NULL, SHT_NULL).
+static Elf_Scn *find_section(const struct seep_symbol_file *file, const char *name, GElf_Word type) {
+    size_t names_index;
+    if (elf_getshdrstrndx(file->elf, &names_index) < 0)
+        return NULL;
+    for (Elf_Scn *section = elf_nextscn(file->elf, NULL); section;
+         section = elf_nextscn(file->elf, section)) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS || !header.sh_size)
+            continue;
+        if (type != SHT_NULL && header.sh_type != type)
+            continue;
+        const char *its_name = name ? elf_strptr(file->elf, names_index, header.sh_name) : NULL;
+        if (!name || (its_name && !strcmp(its_name, name)))
+            return section;
+    }
+    return NULL;
+}
+
+bool seep_symbol_file_has_debug_info(const struct seep_symbol_file *file) {
+    return find_section(file, ".debug_info", SHT_NULL) || find_section(file, ".zdebug_info", SHT_NULL);
+}
+
+bool seep_symbol_file_has_symbols(const struct seep_symbol_file *file) {
+    return find_section(file, NULL, SHT_SYMTAB) != NULL;
+}
+
+// Doubles the memory that is unpacked into, with a page of zeros behind it at all times.
+static bool make_room(void **image, size_t *image_bytes) {
+    void *larger = mremap(*image, *image_bytes, *image_bytes * 2, MREMAP_MAYMOVE);
+    if (larger == MAP_FAILED)
+        return false;
+    *image = larger;
+    *image_bytes *= 2;
+    return true;
+}
+
+// Source: the .xz file format; section .gnu_debugdata: GDB manual, "MiniDebugInfo".
+static bool unpack(const Elf_Data *packed, void **image, size_t *image_bytes, size_t *ret_bytes) {
+    lzma_stream stream = LZMA_STREAM_INIT;
+    if (lzma_stream_decoder(&stream, UNPACK_MEMORY_BYTES, 0) != LZMA_OK)
+        return false;
+    size_t used = 0, page = (size_t)sysconf(_SC_PAGESIZE);
+    stream.next_in = packed->d_buf;
+    stream.avail_in = packed->d_size;
+    lzma_ret result = LZMA_OK;
+    while (result == LZMA_OK) {
+        if (used == *image_bytes - page && (used > MINI_BYTES || !make_room(image, image_bytes)))
+            break;
+        stream.next_out = (uint8_t *)*image + used;
+        stream.avail_out = *image_bytes - page - used;
+        result = lzma_code(&stream, LZMA_FINISH);
+        used = *image_bytes - page - stream.avail_out;
+    }
+    lzma_end(&stream);
+    *ret_bytes = used;
+    return result == LZMA_STREAM_END;
+}
+
+struct seep_error *seep_symbol_file_open_mini(const struct seep_symbol_file *file,
+                                              struct seep_symbol_file **ret_mini) {
+    Elf_Scn *section = find_section(file, ".gnu_debugdata", SHT_NULL);
+    const Elf_Data *packed = section ? elf_rawdata(section, NULL) : NULL;
+    if (!packed || !packed->d_buf) {
+        *ret_mini = NULL;
+        return NULL;
+    }
+    size_t image_bytes = room_for((size_t)256 << 10), file_bytes;
+    void *image = map_zeros(image_bytes);
+    if (!image)
+        return seep_error_no_memory();
+    if (!unpack(packed, &image, &image_bytes, &file_bytes)) {
+        munmap(image, image_bytes);
+        *ret_mini = NULL;
+        return NULL;
+    }
+    return wrap(image, image_bytes, file_bytes, ret_mini);
+}

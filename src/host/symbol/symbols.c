@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The table of modules and the results that are kept, see symbols.h. A module's files are opened at
+// its first frame.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "symbol/debug_info.h"
+#include "symbol/demangle.h"
+#include "symbol/module_file.h"
+#include "symbol/names.h"
+#include "symbol/symbol_table.h"
+#include "symbol/symbols.h"
+
+struct module {
+    const char *path;
+    struct seep_build_id id;
+    bool opened;
+    enum seep_symbols_quality quality;
+    const char *trouble; // static text
+    struct seep_module_files files;
+    struct seep_debug_info *debug_info;
+    struct seep_symbol_table table;
+    struct seep_map results[2]; // by `exact`: offset to const struct seep_symbol *
+};
+
+struct seep_symbols {
+    struct seep_names names; // its arena also has the modules and the results
+    struct seep_file_search search;
+    struct seep_map ids; // kept text of path and build-id, as an address, to index in modules
+    struct module **modules;
+    size_t nr_modules;
+    size_t modules_capacity;
+    struct seep_place place; // of the frame being looked up: too large for the stack
+};
+
+struct seep_error *seep_symbols_create(const struct seep_symbols_options *options,
+                                       struct seep_symbols **ret_symbols) {
+    struct seep_symbols *symbols = calloc(1, sizeof(*symbols));
+    if (!symbols)
+        return seep_error_no_memory();
+    const struct seep_symbols_options defaults = {NULL};
+    if (!options)
+        options = &defaults;
+    struct seep_error *error = seep_file_search_init(&symbols->search, options->sysroot, options->debug_dir);
+    if (error) {
+        free(symbols);
+        return error;
+    }
+    symbols->names.no_demangle = options->no_demangle;
+    seep_debug_server_init(&symbols->search.server, options->no_debuginfod, options->debuginfod_timeout_s);
+    *ret_symbols = symbols;
+    return NULL;
+}
+
+void seep_symbols_destroy(struct seep_symbols *symbols) {
+    if (!symbols)
+        return;
+    for (size_t i = 0; i < symbols->nr_modules; i++) {
+        struct module *module = symbols->modules[i];
+        seep_debug_info_destroy(module->debug_info);
+        seep_symbol_table_deinit(&module->table);
+        seep_module_files_close(&module->files);
+        seep_map_deinit(&module->results[0]);
+        seep_map_deinit(&module->results[1]);
+    }
+    free(symbols->modules);
+    seep_map_deinit(&symbols->ids);
+    seep_file_search_deinit(&symbols->search);
+    seep_names_deinit(&symbols->names);
+    free(symbols);
+}
+
+// One text for each pair of path and build-id, at one address for equal pairs.
+static struct seep_error *key_of(struct seep_symbols *symbols, const char *path, struct seep_build_id id,
+                                 const char **ret_key) {
+    size_t path_bytes = strlen(path);
+    char *text = malloc(2 * id.nr_bytes + path_bytes + 2);
+    if (!text)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < id.nr_bytes; i++) {
+        text[2 * i] = "0123456789abcdef"[id.bytes[i] >> 4];
+        text[2 * i + 1] = "0123456789abcdef"[id.bytes[i] & 15];
+    }
+    text[2 * id.nr_bytes] = ' ';
+    memcpy(text + 2 * id.nr_bytes + 1, path, path_bytes + 1);
+    struct seep_error *error = seep_names_keep(&symbols->names, text, ret_key);
+    free(text);
+    return error;
+}
+
+struct seep_error *seep_symbols_module(struct seep_symbols *symbols, const char *path,
+                                       const uint8_t *build_id, size_t build_id_bytes, unsigned *ret_module) {
+    struct seep_build_id id = {build_id, build_id ? build_id_bytes : 0};
+    if (id.nr_bytes > 256)
+        return seep_error_create(SEEP_E_FORMAT, "%s: a build-id of %zu bytes", path, id.nr_bytes);
+    const char *key;
+    struct seep_error *error = key_of(symbols, path, id, &key);
+    if (error)
+        return error;
+    const uint64_t *known = seep_map_find(&symbols->ids, (uintptr_t)key);
+    if (known) {
+        *ret_module = (unsigned)*known;
+        return NULL;
+    }
+    struct module *module = seep_arena_alloc(&symbols->names.arena, 1, sizeof(*module));
+    uint8_t *id_copy = seep_arena_alloc(&symbols->names.arena, 1, id.nr_bytes + 1);
+    if (!module || !id_copy ||
+        !seep_grow(&symbols->modules, &symbols->modules_capacity, symbols->nr_modules + 1, sizeof(module)))
+        return seep_error_no_memory();
+    if (id.nr_bytes)
+        memcpy(id_copy, id.bytes, id.nr_bytes);
+    *module = (struct module){.path = strchr(key, ' ') + 1, .id = {id_copy, id.nr_bytes}};
+    uint64_t *slot = seep_map_at(&symbols->ids, (uintptr_t)key, NULL);
+    if (!slot)
+        return seep_error_no_memory();
+    *slot = symbols->nr_modules;
+    *ret_module = (unsigned)symbols->nr_modules;
+    symbols->modules[symbols->nr_modules++] = module;
+    return NULL;
+}
+
+// All the tables that add something: the full one, else what is exported and what .gnu_debugdata has.
+static struct seep_error *load_table(struct module *module) {
+    const struct seep_module_files *files = &module->files;
+    struct seep_symbol_table *table = &module->table;
+    struct seep_error *error = NULL;
+    if (files->debug)
+        error = seep_symbol_table_add(table, files->debug, SHT_SYMTAB);
+    bool full = table->sized.nr > 0;
+    if (!error && !full && files->main)
+        error = seep_symbol_table_add(table, files->main, SHT_SYMTAB);
+    full = table->sized.nr > 0;
+    if (!error && !full && files->mini)
+        error = seep_symbol_table_add(table, files->mini, SHT_SYMTAB);
+    bool whole = full || table->sized.nr > 0;
+    if (!error && !full && files->main)
+        error = seep_symbol_table_add(table, files->main, SHT_DYNSYM);
+    seep_symbol_table_seal(table);
+    if (whole)
+        module->quality = SEEP_SYMBOLS_TABLE;
+    else if (table->sized.nr || table->unsized.nr)
+        module->quality = SEEP_SYMBOLS_DYNAMIC;
+    return error;
+}
+
+static struct seep_error *open_debug_info(struct seep_symbols *symbols, struct module *module) {
+    struct seep_symbol_file *file = module->files.debug;
+    if (!file || !seep_symbol_file_has_debug_info(file))
+        file = module->files.main;
+    if (!file || !seep_symbol_file_has_debug_info(file))
+        return NULL;
+    struct seep_error *error =
+        seep_debug_info_create(file, &symbols->search, &symbols->names, &module->debug_info);
+    if (!error && module->debug_info)
+        module->quality = SEEP_SYMBOLS_DEBUG;
+    return error;
+}
+
+static struct seep_error *open_module(struct seep_symbols *symbols, struct module *module) {
+    if (module->opened)
+        return NULL;
+    module->opened = true;
+    struct seep_error *error =
+        seep_module_files_find(&symbols->search, module->path, module->id, &module->files);
+    if (!error)
+        error = load_table(module);
+    if (!error)
+        error = open_debug_info(symbols, module);
+    if (!error && module->quality == SEEP_SYMBOLS_NONE)
+        module->trouble = module->files.main ? "file has no symbols" : module->files.trouble;
+    return error;
+}
+
+// Fills the last frame from the symbol table where that knows more than the debug information.
+static struct seep_error *add_table_name(struct seep_symbols *symbols, const struct module *module,
+                                         uint64_t address, struct seep_place *place) {
+    uint64_t start;
+    const char *name = seep_symbol_table_find(&module->table, address, &start);
+    if (!place->nr_frames) {
+        place->frames[0] = (struct seep_symbol_frame){NULL};
+        place->nr_frames = 1;
+    }
+    struct seep_symbol_frame *last = &place->frames[place->nr_frames - 1];
+    // A C++ function may have only its bare name in the debug information.
+    bool better = place->has_function && place->is_plain && name && start == place->function_start &&
+                  seep_is_mangled(name);
+    if (!name || (place->has_function && last->function && !better))
+        return NULL;
+    if (!place->has_function)
+        place->function_start = start;
+    place->has_function = true;
+    return seep_names_function(&symbols->names, name, NULL, &last->function);
+}
+
+static struct seep_error *look_up(struct seep_symbols *symbols, struct module *module, uint64_t offset,
+                                  bool exact, const struct seep_symbol **ret_symbol) {
+    struct seep_place *place = &symbols->place;
+    place->nr_frames = 0;
+    place->has_function = false;
+    uint64_t address = exact || !offset ? offset : offset - 1;
+    struct seep_error *error = NULL;
+    if (module->debug_info)
+        error = seep_debug_info_find(module->debug_info, address, place);
+    if (!error)
+        error = add_table_name(symbols, module, address, place);
+    if (error)
+        return error;
+    if (place->has_function)
+        place->frames[place->nr_frames - 1].function_offset = offset - place->function_start;
+    struct seep_arena *arena = &symbols->names.arena;
+    struct seep_symbol *symbol = seep_arena_alloc(arena, 1, sizeof(*symbol));
+    struct seep_symbol_frame *frames = seep_arena_alloc(arena, place->nr_frames, sizeof(*frames));
+    if (!symbol || !frames)
+        return seep_error_no_memory();
+    memcpy(frames, place->frames, place->nr_frames * sizeof(*frames));
+    *symbol = (struct seep_symbol){.frames = frames, .nr_frames = place->nr_frames};
+    *ret_symbol = symbol;
+    return NULL;
+}
+
+struct seep_error *seep_symbols_resolve(struct seep_symbols *symbols, unsigned module_id, uint64_t offset,
+                                        bool exact, const struct seep_symbol **ret_symbol) {
+    if (module_id >= symbols->nr_modules)
+        return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to look symbols up in", module_id);
+    struct module *module = symbols->modules[module_id];
+    struct seep_error *error = open_module(symbols, module);
+    if (error)
+        return error;
+    const uint64_t *known = seep_map_find(&module->results[exact], offset);
+    if (known) {
+        *ret_symbol = (const struct seep_symbol *)(uintptr_t)*known;
+        return NULL;
+    }
+    const struct seep_symbol *symbol = NULL;
+    error = look_up(symbols, module, offset, exact, &symbol);
+    if (error)
+        return error;
+    uint64_t *slot = seep_map_at(&module->results[exact], offset, NULL);
+    if (!slot)
+        return seep_error_no_memory();
+    *slot = (uintptr_t)symbol;
+    *ret_symbol = symbol;
+    return NULL;
+}
+
+enum seep_symbols_quality seep_symbols_quality(const struct seep_symbols *symbols, unsigned module_id) {
+    return module_id < symbols->nr_modules ? symbols->modules[module_id]->quality : SEEP_SYMBOLS_NONE;
+}
+
+const char *seep_symbols_trouble(const struct seep_symbols *symbols, unsigned module_id) {
+    return module_id < symbols->nr_modules ? symbols->modules[module_id]->trouble : NULL;
+}
