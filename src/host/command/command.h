@@ -35,6 +35,8 @@ struct seep_command {
 };
 
 extern const struct seep_command seep_command_help;
+extern const struct seep_command seep_command_info;
+extern const struct seep_command seep_command_report;
 
 // The table: in the order of `seep help`, ends with NULL.
 extern const struct seep_command *const seep_commands[];

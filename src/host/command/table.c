@@ -7,6 +7,7 @@
 #include "command/command.h"
 
 const struct seep_command *const seep_commands[] = {
+    &seep_command_info,
     &seep_command_help,
     NULL,
 };

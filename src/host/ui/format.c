@@ -66,7 +66,9 @@ struct seep_number seep_format_share(uint64_t part, uint64_t whole) {
 struct seep_number seep_format_duration(int64_t ns) {
     struct seep_number number;
     double s = (double)ns / 1e9;
-    if (s < 1e-3)
+    if (ns <= 0)
+        snprintf(number.text, sizeof(number.text), "0 s");
+    else if (s < 1e-3)
         snprintf(number.text, sizeof(number.text), "%.0f us", s * 1e6);
     else if (s < 1)
         snprintf(number.text, sizeof(number.text), "%.0f ms", s * 1e3);

@@ -48,8 +48,11 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
                 seep_format_count(view->nr_rows_all).text, what, plural(view->nr_rows_all));
     else
         fprintf(out, "%s %s%s", seep_format_count(view->nr_rows_all).text, what, plural(view->nr_rows_all));
-    fprintf(out, "%s%s, %s\n", view->filtered ? " that match" : "", seep_style_off(style),
-            order_words(view->options.sort));
+    fprintf(out, "%s%s, %s\n",
+            !view->filtered          ? ""
+            : view->nr_rows_all == 1 ? " that matches"
+                                     : " that match",
+            seep_style_off(style), order_words(view->options.sort));
     if (view->live_is_net)
         fputs("  Live is allocated minus freed by the same thread: below zero, it freed what others "
               "allocated.\n",
@@ -137,10 +140,10 @@ static void put_sizes(FILE *out, const struct seep_view_row *row) {
     if (!(row->known & SEEP_KNOWN_SIZES) || !c->allocations || c->size_min > c->size_max)
         return;
     if (c->size_min == c->size_max) {
-        fprintf(out, ", each %s bytes", seep_format_count(c->size_min).text);
+        fprintf(out, "; each %s byte%s", seep_format_count(c->size_min).text, plural(c->size_min));
         return;
     }
-    fprintf(out, ", sizes %s min, %s mean, %s max", seep_format_count(c->size_min).text,
+    fprintf(out, "; sizes %s min, %s mean, %s max", seep_format_count(c->size_min).text,
             seep_format_count(c->allocated_bytes / c->allocations).text, seep_format_count(c->size_max).text);
 }
 
@@ -151,15 +154,15 @@ static void put_history(FILE *out, const struct seep_view_row *row) {
         fputs(": the filter on blocks leaves only what is live known\n", out);
         return;
     }
-    fprintf(out, ": %s allocation%s of %s byte%s", seep_format_count(c->allocations).text,
+    fprintf(out, ": %s allocation%s, %s byte%s", seep_format_count(c->allocations).text,
             plural(c->allocations), seep_format_count(c->allocated_bytes).text, plural(c->allocated_bytes));
     put_sizes(out, row);
-    fprintf(out, "; %s freed", seep_format_count(c->frees).text);
+    fprintf(out, "; %s freed", c->frees ? seep_format_count(c->frees).text : "none");
     if (c->temporary)
-        fprintf(out, ", %s at once", seep_format_count(c->temporary).text);
+        fprintf(out, ", %s of them at once", seep_format_count(c->temporary).text);
     if (row->known & SEEP_KNOWN_PEAK && c->peak_bytes)
-        fprintf(out, "; peak %s%s", row->peak_exact ? "" : "at least ",
-                seep_format_count(c->peak_bytes).text);
+        fprintf(out, "; peak %s%s byte%s", row->peak_exact ? "" : "at least ",
+                seep_format_count(c->peak_bytes).text, plural(c->peak_bytes));
     fputc('\n', out);
 }
 
@@ -198,17 +201,28 @@ static void put_blocks(FILE *out, const struct seep_view *view, const struct see
                 seep_format_count((uint64_t)row->live_blocks - row->nr_blocks).text);
 }
 
+// In an order by live bytes, sites that hold nothing come last and only get in the way.
+static size_t nr_sites_to_show(const struct seep_view *view) {
+    bool by_live = view->options.sort == SEEP_SORT_LIVE || view->options.sort == SEEP_SORT_LEAKED;
+    size_t nr = view->nr_rows;
+    while (by_live && !view->live_is_net && view->all.live_blocks > 0 && nr &&
+           view->rows[nr - 1].live_blocks <= 0)
+        nr--;
+    return nr;
+}
+
 struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const struct seep_style *style) {
     put_heading(out, view, style);
+    size_t nr_shown = nr_sites_to_show(view);
     int rank_width = 0, bytes_width = 0, blocks_width = 0;
     char rank[32];
-    for (size_t i = 0; i < view->nr_rows; i++) {
+    for (size_t i = 0; i < nr_shown; i++) {
         snprintf(rank, sizeof(rank), "#%zu", i + 1);
         rank_width = width_of(rank, rank_width);
         bytes_width = width_of(seep_format_signed(view->rows[i].live_bytes).text, bytes_width);
         blocks_width = width_of(seep_format_signed(view->rows[i].live_blocks).text, blocks_width);
     }
-    for (size_t i = 0; i < view->nr_rows; i++) {
+    for (size_t i = 0; i < nr_shown; i++) {
         const struct seep_view_row *row = &view->rows[i];
         snprintf(rank, sizeof(rank), "#%zu", i + 1);
         fprintf(out, "\n%s%-*s  %*s byte%s live in %*s block%s", seep_style_bold(style), rank_width, rank,
@@ -226,6 +240,10 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
             return error;
         put_blocks(out, view, row);
     }
+    if (nr_shown < view->nr_rows)
+        fprintf(out, "\n%s more site%s hold%s nothing now: --sort allocations shows %s\n",
+                seep_format_count(view->nr_rows - nr_shown).text, plural(view->nr_rows - nr_shown),
+                view->nr_rows - nr_shown == 1 ? "s" : "", view->nr_rows - nr_shown == 1 ? "it" : "them");
     return NULL;
 }
 

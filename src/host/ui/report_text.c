@@ -196,10 +196,10 @@ static bool any_forked(const struct seep_view *view) {
 // ---- totals ----
 
 static void put_total(FILE *out, const char *what, const char *count, const char *bytes, const char *remark) {
-    fprintf(out, "  %-12s %15s %19s", what, count, bytes);
     if (*remark)
-        fprintf(out, "   %s", remark);
-    fputc('\n', out);
+        fprintf(out, "  %-12s %15s %19s   %s\n", what, count, bytes, remark);
+    else
+        fprintf(out, "  %-12s %15s\n", what, count);
 }
 
 static void put_peak(FILE *out, const struct seep_totals *totals) {

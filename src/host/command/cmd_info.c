@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// `seep info`: what this build, machine and kernel can do, and why not. It looks and tries, it never
+// guesses: what could not be found out is "not known".
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/version.h"
+#include "capture/program.h"
+#include "command/command.h"
+#include "ui/format.h"
+
+struct info_options {
+    bool json;
+};
+
+static const struct seep_option_group info_group = {
+    .title = "Options",
+    .options =
+        (const struct seep_option[]){
+            {"json", 0, SEEP_OPTION_FLAG, offsetof(struct info_options, json), .help = "the same as JSON"},
+            {NULL},
+        },
+    .values_bytes = sizeof(struct info_options),
+};
+
+enum verdict { FACT, GOOD, BAD };
+
+struct item {
+    const char *section;
+    const char *name;
+    char *value; // malloc'ed
+    enum verdict verdict;
+    char *what_to_do; // malloc'ed; NULL: nothing
+};
+
+#define MAX_ITEMS 32
+struct info {
+    struct item items[MAX_ITEMS];
+    size_t nr_items;
+    bool out_of_memory;
+};
+
+static SEEP_PRINTF(5, 6) struct item *add(struct info *info, const char *section, const char *name,
+                                          enum verdict verdict, const char *format, ...) {
+    static struct item spare; // for the item that does not fit; the whole is then an error
+    va_list args;
+    va_start(args, format);
+    char *value = NULL;
+    if (info->nr_items == MAX_ITEMS || vasprintf(&value, format, args) < 0) {
+        info->out_of_memory = true;
+        va_end(args);
+        return &spare;
+    }
+    va_end(args);
+    struct item *item = &info->items[info->nr_items++];
+    *item = (struct item){section, name, value, verdict, NULL};
+    return item;
+}
+
+static void advise(struct info *info, struct item *item, const char *text) {
+    free(item->what_to_do);
+    item->what_to_do = strdup(text);
+    info->out_of_memory |= !item->what_to_do;
+}
+
+// The first number in a small file of /proc or /sys; false: it is not there.
+static bool read_number(const char *path, long long *ret_value) {
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool read = fscanf(file, "%lld", ret_value) == 1;
+    fclose(file);
+    return read;
+}
+
+static bool meminfo(const char *key, unsigned long long *ret_kib) {
+    FILE *file = fopen("/proc/meminfo", "re");
+    if (!file)
+        return false;
+    char line[128];
+    bool found = false;
+    size_t nr = strlen(key);
+    while (!found && fgets(line, sizeof(line), file))
+        found = strncmp(line, key, nr) == 0 && line[nr] == ':' && sscanf(line + nr + 1, "%llu", ret_kib) == 1;
+    fclose(file);
+    return found;
+}
+
+// ---- build ----
+
+// Commands of the plan that are not in the table. What is not here is no command at all.
+static const char *const planned[] = {"run",   "attach",  "kernel", "snap",   "report", "diff",    "scan",
+                                      "mark",  "top",     "html",   "export", "import", "check",   "replay",
+                                      "serve", "connect", "whois",  "sql",    "plot",   "service", "info"};
+
+static char *list_commands(bool present) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    const char *gap = "";
+    if (present) {
+        for (size_t i = 0; seep_commands[i]; i++, gap = " ")
+            fprintf(out, "%s%s", gap, seep_commands[i]->name);
+    } else {
+        for (size_t i = 0; i < SEEP_ARRAY_SIZE(planned); i++) {
+            if (seep_command_find(planned[i]))
+                continue;
+            fprintf(out, "%s%s", gap, planned[i]);
+            gap = " ";
+        }
+    }
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static void add_commands(struct info *info, const char *name, bool present) {
+    char *list = list_commands(present);
+    if (!list)
+        info->out_of_memory = true;
+    else if (*list)
+        add(info, "build", name, FACT, "%s", list);
+    free(list);
+}
+
+static void add_build(struct info *info) {
+    add(info, "build", "version", FACT, "%s", SEEP_VERSION);
+    add(info, "build", "compiler", FACT, "%s", __VERSION__);
+    add_commands(info, "commands", true);
+    add_commands(info, "not in this version", false);
+    char *library = NULL;
+    struct seep_error *error = seep_library_find(&library);
+    if (error) {
+        struct item *item = add(info, "build", "libseep.so", BAD, "%s", error->message);
+        if (error->hint)
+            advise(info, item, error->hint);
+        seep_error_destroy(error);
+    } else {
+        add(info, "build", "libseep.so", GOOD, "%s", library);
+    }
+    free(library);
+}
+
+// ---- machine ----
+
+static void add_machine(struct info *info) {
+    struct utsname name;
+    if (uname(&name) == 0)
+        add(info, "machine", "kernel", FACT, "%s %s, %s", name.sysname, name.release, name.machine);
+    add(info, "machine", "C library", FACT, "glibc %s", gnu_get_libc_version());
+    add(info, "machine", "processors", FACT, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+    unsigned long long available_kib, swap_kib;
+    if (meminfo("MemAvailable", &available_kib))
+        add(info, "machine", "memory available", FACT, "%s", seep_format_bytes(available_kib * 1024).text);
+    if (meminfo("SwapFree", &swap_kib))
+        add(info, "machine", "swap free", FACT, "%s", seep_format_bytes(swap_kib * 1024).text);
+}
+
+// ---- what can be done ----
+
+static void add_memory_file(struct info *info) {
+    int fd = memfd_create("seep-info", MFD_CLOEXEC);
+    if (fd < 0) {
+        struct item *item = add(info, "tracing", "memory files", BAD, "memfd_create: %s", strerror(errno));
+        advise(info, item, "a sandbox forbids it: allow memfd_create");
+        return;
+    }
+    // As big as an image, and sparse: this is what a small limit of file or address space forbids.
+    const off_t big = (off_t)1 << 40;
+    if (ftruncate(fd, big) != 0) {
+        struct item *item = add(info, "tracing", "memory files", BAD, "no file of %s: %s",
+                                seep_format_bytes((uint64_t)big).text, strerror(errno));
+        advise(info, item, "raise the limit of file size: ulimit -f unlimited");
+    } else {
+        add(info, "tracing", "memory files", GOOD, "work, sparse ones up to %s at least",
+            seep_format_bytes((uint64_t)big).text);
+    }
+    close(fd);
+}
+
+static void add_limit(struct info *info, int resource, const char *name, bool bytes, const char *advice) {
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0)
+        return;
+    if (limit.rlim_cur == RLIM_INFINITY)
+        add(info, "tracing", name, GOOD, "no limit");
+    else if (bytes)
+        advise(info, add(info, "tracing", name, BAD, "%s", seep_format_bytes(limit.rlim_cur).text), advice);
+    else
+        add(info, "tracing", name, FACT, "%s", seep_format_count(limit.rlim_cur).text);
+}
+
+static void add_tmpfs(struct info *info, const char *path) {
+    struct statvfs space;
+    if (statvfs(path, &space) != 0) {
+        add(info, "tracing", path, FACT, "%s", strerror(errno));
+        return;
+    }
+    add(info, "tracing", path, FACT, "%s free of %s",
+        seep_format_bytes((uint64_t)space.f_bavail * space.f_frsize).text,
+        seep_format_bytes((uint64_t)space.f_blocks * space.f_frsize).text);
+}
+
+static void add_ptrace(struct info *info) {
+    long long scope;
+    if (!read_number("/proc/sys/kernel/yama/ptrace_scope", &scope)) {
+        add(info, "tracing", "ptrace scope", GOOD,
+            "no Yama: processes of the same user may look at each other");
+        return;
+    }
+    static const char *const meanings[] = {"processes of the same user may look at each other",
+                                           "only children, or with CAP_SYS_PTRACE",
+                                           "only with CAP_SYS_PTRACE", "nobody may"};
+    const char *meaning = scope >= 0 && scope < 4 ? meanings[scope] : "not known";
+    bool free_for_all = scope == 0 || (scope < 3 && geteuid() == 0);
+    struct item *item =
+        add(info, "tracing", "ptrace scope", free_for_all ? GOOD : BAD, "%lld: %s", scope, meaning);
+    if (!free_for_all && scope < 3)
+        advise(info, item,
+               "'seep run' needs no right; to look at a running PID be root, or: sysctl "
+               "kernel.yama.ptrace_scope=0");
+}
+
+static void add_symbols(struct info *info) {
+    const char *urls = getenv("DEBUGINFOD_URLS");
+    if (urls && *urls)
+        add(info, "symbols", "DEBUGINFOD_URLS", GOOD, "%s", urls);
+    else
+        advise(info, add(info, "symbols", "DEBUGINFOD_URLS", FACT, "not set"),
+               "set it, and debug information of the system's libraries is fetched when it is needed");
+    add(info, "symbols", "/usr/lib/debug", FACT, "%s",
+        access("/usr/lib/debug/.build-id", R_OK) == 0 ? "has debug files by build-id"
+                                                      : "has no debug files by build-id");
+}
+
+static void add_all(struct info *info) {
+    add_build(info);
+    add_machine(info);
+    add_memory_file(info);
+    add_limit(info, RLIMIT_AS, "address space", true,
+              "an image needs much address space: ulimit -v unlimited");
+    add_limit(info, RLIMIT_FSIZE, "file size", true, "an image is a big sparse file: ulimit -f unlimited");
+    add_limit(info, RLIMIT_NOFILE, "open files", false, NULL);
+    add_tmpfs(info, "/dev/shm");
+    add_tmpfs(info, "/tmp");
+    add_ptrace(info);
+    add_symbols(info);
+}
+
+// ---- showing ----
+
+static void print_text(const struct info *info) {
+    struct seep_style style = seep_style_of(stdout);
+    const char *section = "";
+    for (size_t i = 0; i < info->nr_items; i++) {
+        const struct item *item = &info->items[i];
+        if (strcmp(section, item->section) != 0)
+            printf("%s%s%s%s\n", i ? "\n" : "", seep_style_bold(&style), item->section,
+                   seep_style_off(&style));
+        section = item->section;
+        printf("  %-20s %s", item->name, item->verdict == BAD ? seep_style_warn(&style) : "");
+        fputs(item->verdict == BAD ? "NO: " : "", stdout);
+        seep_put_escaped(stdout, item->value);
+        puts(seep_style_off(&style));
+        if (item->what_to_do) {
+            printf("  %-20s ", "");
+            seep_put_escaped(stdout, item->what_to_do);
+            putchar('\n');
+        }
+    }
+}
+
+static struct seep_error *print_json(const struct info *info) {
+    static const char *const verdicts[] = {"fact", "good", "bad"};
+    json_t *root = json_pack("{s:{s:s, s:i}}", "seep", "version", SEEP_VERSION, "schema", 1);
+    bool failed = !root;
+    for (size_t i = 0; !failed && i < info->nr_items; i++) {
+        const struct item *item = &info->items[i];
+        json_t *section = json_object_get(root, item->section);
+        if (!section) {
+            section = json_object();
+            failed = json_object_set_new(root, item->section, section) != 0;
+        }
+        // Paths may hold any byte; JSON may not.
+        char *value = seep_escape(item->value);
+        char *what_to_do = item->what_to_do ? seep_escape(item->what_to_do) : NULL;
+        failed = failed || !value ||
+                 json_object_set_new(section, item->name,
+                                     json_pack("{s:s, s:s, s:s?}", "value", value, "verdict",
+                                               verdicts[item->verdict], "what_to_do", what_to_do)) != 0;
+        free(value);
+        free(what_to_do);
+    }
+    char *text = failed ? NULL : json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+    json_decref(root);
+    if (!text)
+        return seep_error_no_memory();
+    puts(text);
+    free(text);
+    return NULL;
+}
+
+static struct seep_error *run_info(const struct seep_arguments *arguments, int *ret_status) {
+    const struct info_options *options = seep_arguments_values(arguments, &info_group);
+    struct info info = {.nr_items = 0};
+    add_all(&info);
+    struct seep_error *error = NULL;
+    if (info.out_of_memory)
+        error = seep_error_no_memory();
+    else if (options->json)
+        error = print_json(&info);
+    else
+        print_text(&info);
+    for (size_t i = 0; i < info.nr_items; i++) {
+        free(info.items[i].value);
+        free(info.items[i].what_to_do);
+    }
+    return error;
+}
+
+const struct seep_command seep_command_info = {
+    .name = "info",
+    .summary = "what this build, machine and kernel can do, and why not",
+    .usage = "[--json]",
+    .groups = (const struct seep_option_group *const[]){&info_group, NULL},
+    .examples =
+        (const struct seep_example[]){
+            {"seep info", "look here first when something does not work"},
+            {"seep info --json", "the same for programs"},
+            {NULL},
+        },
+    .run = run_info,
+};
