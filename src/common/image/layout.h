@@ -208,6 +208,9 @@ struct seep_image_site {
 
 // What one thread slot counted for one site. One cache line; only the slot's thread writes.
 // The sum over all slots is the truth; a single slot may have more frees than allocations.
+// Where header.sample_bytes is not 0 these are estimates (image/sample.h): bytes are weighted,
+// allocations, frees and temporary are weighted and in units of 1/1024, and peak_bytes is the number
+// of recorded allocations instead.
 struct seep_image_counters {
     uint64_t allocations;
     uint64_t allocated_bytes;
@@ -238,6 +241,13 @@ struct seep_image_thread {
     uint64_t unknown_frees; // frees of blocks that were never seen
     uint64_t releases[SEEP_RELEASE_NR];
     uint64_t failed;    // allocations that returned NULL
+    // Only where header.sample_bytes is not 0: what was not recorded, and what was, unweighted.
+    uint64_t skipped_allocations;
+    uint64_t skipped_bytes;
+    uint64_t skipped_frees; // blocks that were not recorded
+    uint64_t sampled_allocations;
+    uint64_t sampled_bytes;
+    uint64_t sampled_frees;
     uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES]; // allocations by bit length of the size: [0] is size 0, [n] 2^(n-1) <= size < 2^n, last: all above
 };
 
@@ -249,7 +259,8 @@ struct seep_image_thread {
 // where granule_shift is 5 the entry's "sub" bit is bit 4 of a. (glibc's blocks are at least 32
 // bytes apart, so one entry per 32 bytes is enough; other allocators get one per 16, and the second
 // plane takes the blocks of 8 bytes that jemalloc, mimalloc and tcmalloc place at odd multiples of 8.)
-// Entry 0: no live block. All other blocks are in the odd table.
+// Entry 0: no live block. All other blocks are in the odd table, and so are all recorded blocks where
+// header.sample_bytes is not 0.
 #define SEEP_ENTRY_SIZE_BITS 37
 #define SEEP_ENTRY_SUB_BIT 37
 #define SEEP_ENTRY_SITE_SHIFT 38

@@ -7,6 +7,8 @@
 
 // Records that `block` is about to be given back. free() keeps errno (POSIX 2024): we never touch it.
 SEEP_INLINE void release(const void *block, enum seep_release via) {
+    if (SEEP_UNLIKELY(sample_skips_free(block)))
+        return;
     struct seep_thread *thread = thread_enter();
     if (SEEP_UNLIKELY(!thread)) {
         seep_record_free_unentered(block);

@@ -59,22 +59,25 @@ static real_new_fn *real_new(enum real_new form) {
     return function;
 }
 
-// Records what the real operator new returned, unless a malloc hook that it called has done so.
+// The C++ library's new and malloc differ in nothing that is recorded but the name.
 SEEP_INLINE void record_new(void *block, size_t size, enum seep_via via, struct seep_caller caller) {
+    if (SEEP_UNLIKELY(sample_skips(block, size)))
+        return;
     struct seep_thread *thread = thread_enter();
     if (SEEP_UNLIKELY(!thread))
         return;
-    if (!block)
-        thread->slot->failed++;
-    else if (thread->last_block != (uint64_t)block)
-        record_allocation(thread, block, size, via, caller);
+    record_allocation(thread, block, size, via, caller);
     thread_leave(thread);
 }
 
 static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const void *second, const void *third,
                                          enum seep_via via, struct seep_caller caller) {
     void *block = real_new(form)(size, second, third);
-    record_new(block, size, via, caller);
+    struct seep_thread *thread = seep_self;
+    if (!block && thread && thread->guard == SEEP_GUARD_READY)
+        thread->slot->failed++;
+    else if (block && (!thread || thread->last_block != (uint64_t)block)) // else a malloc hook has done it
+        record_new(block, size, via, caller);
     return block;
 }
 
@@ -83,11 +86,7 @@ SEEP_INLINE void *new_plain(enum real_new form, size_t size, const void *second,
     if (SEEP_LIKELY(seep_g.new_is_malloc)) {
         void *block = seep_g.real.malloc(size ? size : 1);
         if (SEEP_LIKELY(block != NULL)) {
-            struct seep_thread *thread = thread_enter();
-            if (SEEP_LIKELY(thread != NULL)) {
-                record_allocation(thread, block, size, via, caller);
-                thread_leave(thread);
-            }
+            record_new(block, size, via, caller);
             return block;
         }
     }
@@ -103,11 +102,7 @@ SEEP_INLINE void *new_aligned(enum real_new form, size_t size, size_t alignment,
         size_t rounded = ((size ? size : 1) + unit - 1) & ~(unit - 1);
         void *block = seep_g.real.aligned_alloc(unit, rounded);
         if (SEEP_LIKELY(block != NULL)) {
-            struct seep_thread *thread = thread_enter();
-            if (SEEP_LIKELY(thread != NULL)) {
-                record_allocation(thread, block, size, via, caller);
-                thread_leave(thread);
-            }
+            record_new(block, size, via, caller);
             return block;
         }
     }

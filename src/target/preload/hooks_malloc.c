@@ -11,6 +11,8 @@
 
 // Records what an allocation function returned. errno is the real function's.
 SEEP_INLINE void allocated(void *block, uint64_t size, enum seep_via via, struct seep_caller caller) {
+    if (SEEP_UNLIKELY(sample_skips(block, size)))
+        return;
     struct seep_thread *thread = thread_enter();
     if (SEEP_UNLIKELY(!thread))
         return;
@@ -55,7 +57,7 @@ SEEP_INLINE struct intent begin_realloc(const void *block) {
         seep_record_free_unentered(block);
         return intent;
     }
-    intent.site = map_take((uint64_t)block, &intent.size);
+    intent.site = take_block(thread, block, &intent.size);
     intent.temporary = thread->last_block == (uint64_t)block;
     thread_leave(thread);
     return intent;
@@ -69,17 +71,21 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
         return;
     if (SEEP_UNLIKELY(!fresh && !gone)) {
         thread->slot->failed++;
-        if (intent.site)
+        if (intent.site && thread->filter)
+            seep_sample_put_back(block, intent.site, intent.size);
+        else if (intent.site)
             seep_record_put_slow(thread, (uint64_t)block, intent.site, intent.size);
         thread_leave(thread);
         return;
     }
     thread->last_block = 0;
-    if (SEEP_LIKELY(intent.site != 0))
-        count_free(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
-    else
+    if (SEEP_UNLIKELY(!intent.site))
         seep_record_unknown_free(thread);
-    if (SEEP_LIKELY(fresh != NULL))
+    else if (SEEP_UNLIKELY(thread->filter != NULL))
+        seep_sample_count_free(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
+    else
+        count_free(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
+    if (SEEP_LIKELY(fresh != NULL) && !sample_skips(fresh, size))
         record_allocation(thread, fresh, size, via, caller);
     thread_leave(thread);
 }

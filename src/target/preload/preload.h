@@ -83,6 +83,11 @@ struct seep_thread {
     struct seep_image_counters *top_counters;
     uint32_t slot_index;
 
+    // Only where sampling: bytes to the next point (else 0), the filter of recorded blocks (else NULL).
+    int64_t sample_left;
+    const _Atomic uint8_t *filter;
+    uint64_t random;
+
     // Only while walking.
     struct seep_walk_frame *walk;
     uint64_t stack_lo; // memory known to be readable: [lo, hi)
@@ -142,6 +147,7 @@ struct seep_config {
     char socket[108]; // sun_path's size
     uint32_t depth;
     int dump_signal;
+    uint64_t sample_bytes;
     bool disabled;
     bool ignore_children;
 };
@@ -157,6 +163,8 @@ struct seep_global {
     uint32_t granule_shift;
     uint32_t sub_mask; // 1 with granules of 32 bytes, else 0
     uint32_t depth;
+    uint64_t sample_bytes; // 0: every allocation is recorded
+    _Atomic uint8_t *filter;
     _Atomic(struct seep_rule_table *) rules;
     _Atomic(struct seep_node_table *) node_index;
     _Atomic uint32_t modules_epoch; // grows when code may have gone away: memos end

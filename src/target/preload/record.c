@@ -24,7 +24,11 @@ void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t
 }
 
 void seep_record_unknown_free(struct seep_thread *thread) {
-    if (!thread->nested_release)
+    if (thread->nested_release)
+        return;
+    if (thread->filter)
+        thread->slot->skipped_frees++;
+    else
         thread->slot->unknown_frees++;
 }
 

@@ -10,6 +10,7 @@
 #define SEEP_PRELOAD_RECORD_H
 
 #include "preload/heap_map.h"
+#include "preload/sample.h"
 #include "preload/stack.h"
 
 // Cold halves, record.c.
@@ -106,6 +107,10 @@ SEEP_INLINE void count_free(struct seep_thread *thread, uint32_t site, uint64_t 
 SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                                    struct seep_caller caller) {
     uint64_t address = (uint64_t)block;
+    if (SEEP_UNLIKELY(thread->filter != NULL)) {
+        seep_sample_record(thread, block, size, via, caller);
+        return;
+    }
     uint32_t site = stack_site(thread, via, caller);
     uint64_t *at = map_entry(address);
     if (SEEP_LIKELY(at != NULL && *at == 0 && size >> SEEP_ENTRY_SIZE_BITS == 0))
@@ -116,18 +121,26 @@ SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block
     count_allocation(thread, site, size);
 }
 
+SEEP_INLINE uint32_t take_block(struct seep_thread *thread, const void *block, uint64_t *ret_size) {
+    return SEEP_UNLIKELY(thread->filter != NULL) ? seep_sample_take(block, ret_size)
+                                                 : map_take((uint64_t)block, ret_size);
+}
+
 // A block that is about to be given back. false: not a block we know.
 SEEP_INLINE bool record_free(struct seep_thread *thread, const void *block, enum seep_release via) {
     uint64_t address = (uint64_t)block;
     uint64_t size;
-    uint32_t site = map_take(address, &size);
+    uint32_t site = take_block(thread, block, &size);
     bool temporary = thread->last_block == address;
     thread->last_block = 0;
     if (SEEP_UNLIKELY(!site)) {
         seep_record_unknown_free(thread);
         return false;
     }
-    count_free(thread, site, size, via, temporary);
+    if (SEEP_UNLIKELY(thread->filter != NULL))
+        seep_sample_count_free(thread, site, size, via, temporary);
+    else
+        count_free(thread, site, size, via, temporary);
     return true;
 }
 

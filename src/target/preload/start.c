@@ -12,6 +12,7 @@
 
 #include "preload/boot.h"
 #include "preload/preload.h"
+#include "preload/sample.h"
 
 struct seep_global seep_g = {
     .real =
@@ -157,6 +158,10 @@ void seep_config_read(struct seep_config *ret_config) {
     config.dump_signal = (int)number("SEEP_SIGNAL", 0, 1, 64, &bad);
     if (bad)
         complain("SEEP_SIGNAL", "a signal number from 1 to 64 is wanted");
+    bad = false;
+    config.sample_bytes = number("SEEP_SAMPLE", 0, 0, UINT32_MAX, &bad);
+    if (bad)
+        complain("SEEP_SAMPLE", "a number of bytes below 4 GiB is wanted, 0 records all");
     const char *children = getenv("SEEP_CHILDREN");
     if (children && *children) {
         config.ignore_children = is_text(children, "ignore");
@@ -233,6 +238,9 @@ static bool start_once(void) {
     if (seep_g.config.disabled)
         return false;
     seep_g.depth = seep_g.config.depth;
+    seep_g.sample_bytes = seep_g.config.sample_bytes;
+    if (seep_g.sample_bytes && !seep_sample_prepare())
+        return false;
     if (!make_alive_page() || !seep_image_create())
         return false;
     describe_process();

@@ -6,7 +6,7 @@
 // at thread exit, where so many tracers crash.
 #include <sys/prctl.h>
 
-#include "preload/preload.h"
+#include "preload/sample.h"
 
 __thread struct seep_thread *seep_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -106,6 +106,8 @@ static struct seep_thread *take_slot(void) {
     slot->start_ns = sys_clock_ns(CLOCK_MONOTONIC);
     slot->tid = tid;
     read_name(slot);
+    if (seep_g.sample_bytes)
+        seep_sample_begin(thread);
     __atomic_fetch_add(&seep_g.header->nr_thread_starts, 1, __ATOMIC_RELAXED);
     return thread;
 }

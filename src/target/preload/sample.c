@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Sampling: the rare halves, see sample.h.
+#include "preload/sample.h"
+
+#include "image/sample.h"
+#include "preload/heap_map.h"
+#include "preload/record.h"
+
+bool seep_sample_prepare(void) {
+    seep_g.filter = sys_private(UINT64_C(1) << SEEP_FILTER_SHIFT);
+    return seep_g.filter != NULL;
+}
+
+// Source: xorshift64*, Vigna, "An experimental exploration of Marsaglia's xorshift generators" (2016).
+static uint64_t next_random(struct seep_thread *thread) {
+    uint64_t x = thread->random;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    thread->random = x;
+    return x * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static void next_point(struct seep_thread *thread) {
+    thread->sample_left = seep_sample_distance(next_random(thread), seep_g.sample_bytes);
+}
+
+void seep_sample_begin(struct seep_thread *thread) {
+    thread->random = (sys_clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)thread->tid << 40) | 1;
+    for (int i = 0; i < 8; i++) // the first numbers after a seed of few bits are not random
+        next_random(thread);
+    thread->filter = seep_g.filter;
+    next_point(thread);
+}
+
+static void note_in_filter(const void *block, bool recorded) {
+    _Atomic uint8_t *at = &seep_g.filter[filter_index(block)];
+    uint8_t count = atomic_load_explicit(at, memory_order_relaxed);
+    // A counter that has been full stays full: then its blocks are always looked up.
+    while (count != UINT8_MAX && (recorded || count != 0) &&
+           !atomic_compare_exchange_weak_explicit(at, &count, (uint8_t)(recorded ? count + 1 : count - 1),
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+void seep_sample_put_back(const void *block, uint32_t site, uint64_t size) {
+    if (!seep_map_put_odd((uint64_t)block, site, size)) {
+        seep_lost(SEEP_LOST_ODD_FULL);
+        return;
+    }
+    note_in_filter(block, true);
+}
+
+void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                        struct seep_caller caller) {
+    next_point(thread);
+    uint64_t old_size;
+    uint32_t old_site = seep_sample_take(block, &old_size);
+    if (old_site) { // its free was never seen
+        seep_lost(SEEP_LOST_FREE_UNSEEN);
+        seep_sample_count_free(thread, old_site, old_size, SEEP_RELEASE_IMPLICIT, false);
+    }
+    uint32_t site = stack_site(thread, via, caller);
+    seep_sample_put_back(block, site, size);
+    thread->last_block = (uint64_t)block;
+    thread->slot->sampled_allocations++;
+    thread->slot->sampled_bytes += size;
+    struct seep_image_counters *counters = counters_of(thread, site);
+    if (!counters)
+        return;
+    uint64_t weight = seep_sample_weight(size, seep_g.sample_bytes);
+    uint64_t bytes = seep_sample_bytes_for(size, weight);
+    counters->allocations += weight;
+    counters->allocated_bytes += bytes;
+    counters->peak_bytes++; // in this mode: the number of samples
+    counters->size_min_inverted = SEEP_MAX(counters->size_min_inverted, ~size);
+    counters->size_max = SEEP_MAX(counters->size_max, size);
+    thread->slot->size_class[size_class_of(size)] += weight;
+    count_net(thread, (int64_t)bytes);
+}
+
+uint32_t seep_sample_take(const void *block, uint64_t *ret_size) {
+    uint32_t site = (uint32_t)seep_map_take_odd((uint64_t)block, ret_size);
+    if (site)
+        note_in_filter(block, false);
+    return site;
+}
+
+void seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
+                            bool temporary) {
+    thread->slot->sampled_frees++;
+    thread->slot->releases[via]++;
+    struct seep_image_counters *counters = counters_of(thread, site);
+    if (!counters)
+        return;
+    uint64_t weight = seep_sample_weight(size, seep_g.sample_bytes);
+    uint64_t bytes = seep_sample_bytes_for(size, weight);
+    counters->frees += weight;
+    counters->freed_bytes += bytes;
+    if (temporary)
+        counters->temporary += weight;
+    count_net(thread, -(int64_t)bytes);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Sampling (image/sample.h): most allocations only count down to the next point. What is recorded
+// goes to the odd table instead of the heap map, so that memory stays small too; a filter of 64 KiB,
+// one counter per hash of an address, lets all other frees pass with one load.
+//
+// Cost of what is not recorded: an allocation three adds, a free one hash, one load, one add.
+#ifndef SEEP_PRELOAD_SAMPLE_H
+#define SEEP_PRELOAD_SAMPLE_H
+
+#include "preload/stack.h"
+
+#define SEEP_FILTER_SHIFT 16
+
+bool seep_sample_prepare(void);                     // at start: the filter
+void seep_sample_begin(struct seep_thread *thread); // a thread's first point
+
+// Records an allocation that a point fell into. The thread is entered.
+void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                        struct seep_caller caller);
+// Takes a block out that may have been recorded: its site or 0. The thread is entered.
+uint32_t seep_sample_take(const void *block, uint64_t *ret_size);
+void seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
+                            bool temporary);
+// Puts back what seep_sample_take took.
+void seep_sample_put_back(const void *block, uint32_t site, uint64_t size);
+
+SEEP_INLINE uint32_t filter_index(const void *block) {
+    return (uint32_t)(((uint64_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEP_FILTER_SHIFT));
+}
+
+// Whether no point falls into an allocation of `size`; then it is counted as skipped.
+// Without sampling sample_left is 0: one load, one branch.
+SEEP_INLINE bool sample_skips(const void *block, uint64_t size) {
+    struct seep_thread *thread = seep_self;
+    if (SEEP_LIKELY(!thread || thread->sample_left <= 0 || !block))
+        return false;
+    thread->last_block = 0;
+    thread->sample_left -= (int64_t)size;
+    if (SEEP_UNLIKELY(thread->sample_left <= 0))
+        return false;
+    thread->slot->skipped_allocations++;
+    thread->slot->skipped_bytes += size;
+    return true;
+}
+
+// Whether `block` is certainly not recorded; then its free is counted as skipped.
+SEEP_INLINE bool sample_skips_free(const void *block) {
+    struct seep_thread *thread = seep_self;
+    if (SEEP_LIKELY(!thread || !thread->filter ||
+                    atomic_load_explicit(&thread->filter[filter_index(block)], memory_order_relaxed)))
+        return false;
+    thread->last_block = 0;
+    thread->slot->skipped_frees++;
+    return true;
+}
+
+#endif
