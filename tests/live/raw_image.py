@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A second reader of the heap image and of its raw dump, written from layout.h and raw.h alone. It knows no symbols:
+sums, the heap map, and losses. test_raw_image.py holds it against the tool and the witness."""
+import struct
+
+PAGE = 4096
+STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL = range(8)
+HEADER = struct.Struct('=QIIBBHIQ' + '24Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ')
+THREAD = struct.Struct('=II16sQQqqqQ8QQ64Q')
+VIAS = ['none', 'malloc', 'calloc', 'realloc', 'reallocarray', 'posix_memalign', 'aligned_alloc', 'memalign', 'valloc',
+        'pvalloc', 'operator new', 'operator new[]', 'inherited']
+
+
+class Image:
+    """The pages of a raw dump that are there; all others read as zero."""
+
+    def __init__(self, path):
+        data = path.read_bytes()
+        magic, version, reserved = struct.unpack_from('=QII', data)
+        assert (magic, version, reserved) == (0x0a57415250454553, 1, 0), path
+        self.pages, at, total = {}, 16, 0
+        while True:
+            offset, size = struct.unpack_from('=QQ', data, at)
+            at += 16
+            if offset == (1 << 64) - 1:
+                assert size == total and at == len(data), 'the end record is wrong'
+                break
+            assert offset % PAGE == 0 and size % PAGE == 0 and at + size <= len(data)
+            for i in range(0, size, PAGE):
+                assert offset + i not in self.pages, 'records overlap'
+                self.pages[offset + i] = data[at + i:at + i + PAGE]
+            at += size
+            total += size
+        self.read_header()
+
+    def read(self, offset, size):
+        """Bytes of the image; pages that are not there are zero."""
+        first, last = offset // PAGE * PAGE, (offset + size + PAGE - 1) // PAGE * PAGE
+        text = b''.join(self.pages.get(at, bytes(PAGE)) for at in range(first, last, PAGE))
+        return text[offset - first:offset - first + size]
+
+    def read_header(self):
+        h = HEADER.unpack(self.read(0, HEADER.size))
+        assert h[0] == 0x0a474d4950454553 and h[1] == 1
+        self.areas = [h[8 + 3 * i:11 + 3 * i] for i in range(8)]  # (offset, size, used)
+        self.pid, _, _, self.state, _, self.exit_code = h[32:38]
+        self.granule_shift, self.leaf_shift, self.dir_bits = h[46:49]
+        self.lost = h[54:70]
+
+    def element(self, area, size, index):
+        return self.read(self.areas[area][0] + index * size, size)
+
+    def pool(self, page, size):
+        assert page != 0
+        return self.read(self.areas[POOL][0] + page * PAGE, size)
+
+    def site_vias(self):
+        return [struct.unpack('=4I', self.element(SITES, 16, i))[1] for i in range(self.areas[SITES][2])]
+
+    def totals(self):
+        """Sums over threads and sites, and by function."""
+        sums = dict.fromkeys(('allocations', 'allocated_bytes', 'frees', 'freed_bytes'), 0)
+        by, unknown = {}, 0
+        vias = self.site_vias()
+        for t in range(self.areas[THREADS][2]):
+            thread = THREAD.unpack(self.element(THREADS, THREAD.size, t))
+            unknown += thread[8]
+            if not thread[4]:
+                continue
+            chunks = struct.unpack('=16384I', self.pool(thread[4], 65536))
+            for c, page in enumerate(chunks):
+                if not page:
+                    continue
+                for k, counters in enumerate(struct.iter_unpack('=8Q', self.pool(page, 65536))):
+                    if not any(counters):
+                        continue
+                    via = VIAS[vias[c * 1024 + k]]
+                    by[via] = by.get(via, 0) + counters[0]
+                    for name, value in zip(sums, counters):
+                        sums[name] += value
+        return {**sums, 'by_function': {k: v for k, v in by.items() if v}, 'unknown_frees': unknown}
+
+    def blocks(self):
+        """All live blocks as (address, size)."""
+        offset, size, _ = self.areas[DIRECTORY]
+        leaf_entries = 1 << (self.leaf_shift - self.granule_shift)
+        found = []
+        for at in sorted(p for p in self.pages if offset <= p < offset + size):
+            for i, leaf in enumerate(struct.unpack('=1024I', self.pages[at])):
+                if leaf:
+                    slot = (at - offset) // 4 + i
+                    found += self.leaf_blocks(slot, leaf, leaf_entries)
+        odd = self.areas[ODD]
+        for at in sorted(p for p in self.pages if odd[0] <= p < odd[0] + odd[1]):
+            usable = (PAGE // 8) * 8
+            assert usable == PAGE
+        for i in range(odd[1] // 24):
+            start = odd[0] + i * 24
+            if start // PAGE * PAGE in self.pages or (start + 23) // PAGE * PAGE in self.pages:
+                address, length, _ = struct.unpack('=3Q', self.read(start, 24))
+                if address:
+                    found.append((address, length))
+        return sorted(found)
+
+    def leaf_blocks(self, slot, leaf, leaf_entries):
+        base, plane = (slot >> 1) << self.leaf_shift, slot & 1
+        start = self.areas[POOL][0] + leaf * PAGE
+        for at in range(start, start + leaf_entries * 8, PAGE):
+            page = self.pages.get(at)
+            if not page:
+                continue
+            for k, (entry,) in enumerate(struct.iter_unpack('=Q', page)):
+                if entry:
+                    index = (at - start) // 8 + k
+                    sub = entry >> 37 & 1 if self.granule_shift == 5 else 0
+                    yield (base + (index << self.granule_shift) + sub * 16 + plane * 8, entry & (1 << 37) - 1)

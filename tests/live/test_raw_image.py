@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The raw dump that the library alone leaves: a second reader, the witness and the tool agree on it."""
+import struct
+
+import pytest
+from harness import LIBSEEP, PROGRAMS, WITNESS, environment, need, read_witness, report, run
+from raw_image import Image
+
+COMMANDS = {
+    'plain': [PROGRAMS / 'gcc-O2@plain'], 'family': [PROGRAMS / 'gcc-O2@family'],
+    'threads': [PROGRAMS / 'gcc-O2@threads'], 'many_threads': [PROGRAMS / 'gcc-O2@many_threads'],
+    'storm': [PROGRAMS / 'gcc-O2@storm'], 'failures': [PROGRAMS / 'gcc-O2@failures'],
+    'operators': [PROGRAMS / 'gcc-O2@operators'], 'containers': [PROGRAMS / 'gcc-O2@containers'],
+    'sqlite3': ['sqlite3', ':memory:', 'create table t(a); with recursive c(n) as (select 1 union all select n + 1 '
+                'from c where n < 5000) insert into t select hex(n) from c; select sum(length(a)) from t;'],
+    'perl': ['perl', '-e', 'my @x = map { "v" x $_ } 1..2000; print scalar @x'],
+    'python3': ['/usr/bin/python3', '-S', '-c', 'import json; x = json.loads(json.dumps([{"a": i} for i in range(5000)]))'],
+}
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_three_say_the_same(name, tmp_path):
+    need(COMMANDS[name][0])
+    env = environment(LD_PRELOAD=f'{LIBSEEP}:{WITNESS}', SEEP_OUT=tmp_path / 'x.%p.seep', PYTHONMALLOC='malloc',
+                      COUNT_SHIM_OUT=tmp_path / 'witness')
+    done = run(COMMANDS[name], env=env)
+    assert done.code == 0, done
+    trace, = tmp_path.glob('x.*.seep')
+    image = Image(trace)
+    totals = image.totals()
+    witness, = read_witness(tmp_path)
+    saw = witness['now']
+    assert totals['allocations'] == saw['allocations']
+    assert totals['allocated_bytes'] == saw['bytes']
+    assert totals['frees'] + totals['unknown_frees'] == saw['frees']
+    assert not any(image.lost), image.lost
+    assert image.state == 3 and image.exit_code == 0
+
+    blocks = image.blocks()
+    assert len(blocks) == totals['allocations'] - totals['frees']
+    assert sum(size for _, size in blocks) == totals['allocated_bytes'] - totals['freed_bytes']
+    assert all(a + size <= b for (a, size), (b, _) in zip(blocks, blocks[1:])), 'blocks overlap'
+
+    told = report(trace)[0]['totals']
+    for key in ('allocations', 'allocated_bytes', 'frees', 'freed_bytes'):
+        assert told[key] == totals[key], key
+    assert {k: v for k, v in told['by_function'].items() if v} == totals['by_function']
+
+
+def test_the_reader_sees_damage(tmp_path):
+    """A reader that believes everything proves nothing: it must notice a dump that was cut or changed."""
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'x.seep')
+    assert run([PROGRAMS / 'gcc-O2@plain'], env=env).code == 0
+    whole = (tmp_path / 'x.seep').read_bytes()
+    for broken in (whole[:-16], whole[:len(whole) // 2], b'X' + whole[1:], whole[:-8] + struct.pack('=Q', 1)):
+        (tmp_path / 'broken').write_bytes(broken)
+        with pytest.raises((AssertionError, struct.error)):
+            Image(tmp_path / 'broken')
