@@ -64,19 +64,20 @@ struct seep_walk_frame {
 
 // ---- a thread -------------------------------------------------------------------------------------
 
-enum { SEEP_GUARD_WIPED = 0, SEEP_GUARD_READY = 1, SEEP_GUARD_BUSY = 2 };
+// The guard of a thread. Any other value: a hook is at work, and this is the address of its frame.
+enum { SEEP_GUARD_WIPED = 0, SEEP_GUARD_READY = 1 };
 
-// In its own MADV_WIPEONFORK mapping, followed by the memo arrays. Only its thread writes.
+// In its own MADV_WIPEONFORK mapping. Only its thread writes.
 struct seep_thread {
     // Read on every operation.
-    uint32_t guard;
-    uint32_t memo_depth;  // frames in the memo, 0: none
+    uint64_t guard;
+    uint32_t memo_depth;    // frames in the memo, 0: none
+    uint32_t modules_epoch;
     uint64_t last_block;  // the block this thread allocated as its latest heap operation, or 0
     struct seep_image_thread *slot;
     const uint32_t *chunk_dir;
     struct seep_memo_frame *frames; // [0] is the outermost
     struct seep_memo_slot *slots;
-    uint32_t modules_epoch;
     uint32_t top_site; // site of the memo's whole stack for `top_via`, 0: not known
     uint32_t top_via;
     uint32_t top_counters_site; // 0: none
@@ -90,6 +91,7 @@ struct seep_thread {
 
     // Only while walking.
     struct seep_walk_frame *walk;
+    uint32_t capacity; // of frames and walk in frames, of slots in three times that
     uint64_t stack_lo; // memory known to be readable: [lo, hi)
     uint64_t stack_hi;
     uint32_t child_misses;
@@ -213,6 +215,7 @@ uint64_t seep_string(const char *text, size_t length); // offset in the strings 
 // thread.c: the thread, ready to be entered, or NULL: pass through (the loss is counted).
 struct seep_thread *seep_thread_slow(void);
 bool seep_counters_chunk(struct seep_thread *thread, uint32_t site);
+bool seep_thread_deeper(struct seep_thread *thread); // memo and walk for deeper stacks; false: at the limit
 
 // fork.c
 bool seep_fork_child(void); // true: this process has an image of its own now

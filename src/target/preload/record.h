@@ -27,7 +27,7 @@ SEEP_INLINE struct seep_thread *thread_enter(void) {
         if (!thread)
             return NULL;
     }
-    thread->guard = SEEP_GUARD_BUSY;
+    thread->guard = (uint64_t)__builtin_frame_address(0);
     atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts us must see it
     return thread;
 }

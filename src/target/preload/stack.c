@@ -255,7 +255,7 @@ static SEEP_NOINLINE void walk_with_all_registers(struct walk *walk, struct seep
     struct seep_regs regs;
     own_registers(&regs);
     bool ours = true;
-    while (walk->nr < SEEP_MAX_DEPTH) {
+    while (walk->nr < walk->thread->capacity || seep_thread_deeper(walk->thread)) {
         if (ours && !regs.pc_exact && regs.pc == caller.pc && regs.value[SEEP_ARCH_DWARF_SP] == caller.sp)
             ours = false;
         if (!ours) {
@@ -307,7 +307,7 @@ SEEP_INLINE int64_t meets_memo(struct walk *walk, uint32_t *candidate) {
 static uint32_t walk_outward(struct walk *walk, struct seep_caller caller) {
     struct seep_thread *thread = walk->thread;
     uint32_t candidate = thread->memo_depth;
-    while (walk->nr < SEEP_MAX_DEPTH) {
+    while (walk->nr < thread->capacity || seep_thread_deeper(thread)) {
         int64_t kept = meets_memo(walk, &candidate);
         if (kept >= 0)
             return (uint32_t)kept;
@@ -443,7 +443,9 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, struct s
     }
     struct walk walk = {.thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
     uint32_t kept = walk_outward(&walk, caller);
-    if (kept + walk.nr > SEEP_MAX_DEPTH) { // too deep for the memo: keep the innermost, as a full walk would
+    while (kept + walk.nr > thread->capacity && seep_thread_deeper(thread)) {
+    }
+    if (kept + walk.nr > thread->capacity) { // too deep for the memo: keep the innermost, as a full walk would
         thread->memo_depth = 0;
         walk = (struct walk){.thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
         kept = walk_outward(&walk, caller);

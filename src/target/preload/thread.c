@@ -4,6 +4,7 @@
 // a slot at its first heap operation, and the slot of a thread that the kernel no longer knows is
 // taken over by a new one, counters and all (the sum over slots stays the truth). So nothing runs
 // at thread exit, where so many tracers crash.
+#include <signal.h>
 #include <sys/prctl.h>
 
 #include "preload/sample.h"
@@ -15,33 +16,61 @@ enum {
     LOOK_FOR_DEAD = 64, // slots looked at before a new one is opened
 };
 
-// Bytes of a thread's private mapping: the thread, its memo, its walk. Only what is used is touched.
-#define FRAMES_BYTES (SEEP_MAX_DEPTH * sizeof(struct seep_memo_frame))
-#define SLOTS_BYTES (SEEP_MAX_DEPTH * 3 * sizeof(struct seep_memo_slot))
-#define WALK_BYTES (SEEP_MAX_DEPTH * sizeof(struct seep_walk_frame))
-#define THREAD_BYTES ((sizeof(struct seep_thread) + 63) / 64 * 64)
+enum { FIRST_CAPACITY = 256 };
 
+// Bytes of the arrays of a thread: frames, slots, walk.
+static size_t array_bytes(uint32_t capacity) {
+    return capacity * (sizeof(struct seep_memo_frame) + 3 * sizeof(struct seep_memo_slot) +
+                       sizeof(struct seep_walk_frame));
+}
+
+static void set_arrays(struct seep_thread *thread, unsigned char *at, uint32_t capacity) {
+    thread->frames = (struct seep_memo_frame *)at;
+    thread->slots = (struct seep_memo_slot *)(thread->frames + capacity);
+    thread->walk = (struct seep_walk_frame *)(thread->slots + 3 * (size_t)capacity);
+    thread->capacity = capacity;
+}
+
+// Stacks are rarely deep, and address space may be short: the arrays grow when they must.
+bool seep_thread_deeper(struct seep_thread *thread) {
+    uint32_t old = thread->capacity;
+    if (old >= SEEP_MAX_DEPTH)
+        return false;
+    unsigned char *at = sys_private(array_bytes(old * 4));
+    if (!at)
+        return false;
+    struct seep_thread before = *thread;
+    set_arrays(thread, at, old * 4);
+    __builtin_memcpy(thread->frames, before.frames, old * sizeof(*before.frames));
+    __builtin_memcpy(thread->slots, before.slots, 3 * (size_t)old * sizeof(*before.slots));
+    __builtin_memcpy(thread->walk, before.walk, old * sizeof(*before.walk));
+    sys_munmap(before.frames, array_bytes(old));
+    return true;
+}
+
+// The arrays are kept with the slot; after a fork the wiped thread has none, and gets new ones.
 static struct seep_thread *private_memory(uint32_t slot_index) {
     struct seep_thread *thread = seep_g.thread_of_slot[slot_index];
     if (!thread) {
-        size_t bytes = THREAD_BYTES + FRAMES_BYTES + SLOTS_BYTES + WALK_BYTES;
-        thread = sys_private(bytes);
+        thread = sys_private(sizeof(*thread));
         if (!thread)
             return NULL;
-        if (sys3(SYS_madvise, thread, bytes, 18 /* MADV_WIPEONFORK */) != 0) {
-            sys_munmap(thread, bytes);
+        if (sys3(SYS_madvise, thread, sizeof(*thread), 18 /* MADV_WIPEONFORK */) != 0) {
+            sys_munmap(thread, sizeof(*thread));
             return NULL;
         }
         seep_g.thread_of_slot[slot_index] = thread;
     }
-    unsigned char *at = (unsigned char *)thread + THREAD_BYTES;
-    *thread = (struct seep_thread){
-        .frames = (struct seep_memo_frame *)at,
-        .slots = (struct seep_memo_slot *)(at + FRAMES_BYTES),
-        .walk = (struct seep_walk_frame *)(at + FRAMES_BYTES + SLOTS_BYTES),
-        .slot_index = slot_index,
-        .tid = sys_gettid(),
-    };
+    unsigned char *arrays = (unsigned char *)thread->frames;
+    uint32_t capacity = thread->capacity;
+    if (!arrays) {
+        capacity = FIRST_CAPACITY;
+        arrays = sys_private(array_bytes(capacity));
+        if (!arrays)
+            return NULL;
+    }
+    *thread = (struct seep_thread){.slot_index = slot_index, .tid = sys_gettid()};
+    set_arrays(thread, arrays, capacity);
     return thread;
 }
 
@@ -112,13 +141,38 @@ static struct seep_thread *take_slot(void) {
     return thread;
 }
 
+// Whether the hook that set the guard will never come back: a signal handler that interrupted it has
+// left by longjmp. Then we are further out on the stack than its frame was; a handler that is still
+// at work would be further in, or on the alternate stack.
+static bool abandoned(const struct seep_thread *thread) {
+    stack_t alternate = {.ss_flags = SS_ONSTACK};
+    sys3(SYS_sigaltstack, 0, &alternate, 0);
+    return !(alternate.ss_flags & SS_ONSTACK) && (uint64_t)__builtin_frame_address(0) > thread->guard;
+}
+
+// What the abandoned hook was writing is forgotten, what it held is given back.
+static void recover(struct seep_thread *thread) {
+    struct seep_lock *locks[] = {&seep_g.image_lock, &seep_g.tree_lock, &seep_g.rules_lock,
+                                 &seep_g.threads_lock, &seep_g.odd_lock};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(locks); i++)
+        if (atomic_load_explicit(&locks[i]->owner, memory_order_relaxed) == thread->tid)
+            seep_lock_release(locks[i]);
+    thread->memo_depth = 0;
+    thread->top_counters_site = 0;
+    thread->guard = SEEP_GUARD_READY;
+}
+
 // Whatever keeps the hot path from going on ends here: first call of all, first call of a thread,
 // a child of fork, a signal handler inside a hook, a process that is passive.
 struct seep_thread *seep_thread_slow(void) {
     struct seep_thread *thread = seep_self;
-    if (thread && thread->guard == SEEP_GUARD_BUSY) {
-        seep_lost(SEEP_LOST_REENTERED);
-        return NULL;
+    if (thread && thread->guard > SEEP_GUARD_READY) {
+        if (!abandoned(thread)) {
+            seep_lost(SEEP_LOST_REENTERED);
+            return NULL;
+        }
+        recover(thread);
+        return thread;
     }
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY && !seep_start())
         return NULL;
