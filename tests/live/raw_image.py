@@ -6,7 +6,7 @@ import struct
 PAGE = 4096
 STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL = range(8)
 HEADER = struct.Struct('=QIIBBHIQ' + '24Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ')
-THREAD = struct.Struct('=II16sQQqqqQ8QQ64Q')
+THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64Q')
 VIAS = ['none', 'malloc', 'calloc', 'realloc', 'reallocarray', 'posix_memalign', 'aligned_alloc', 'memalign', 'valloc',
         'pvalloc', 'operator new', 'operator new[]', 'inherited']
 
