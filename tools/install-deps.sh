@@ -18,7 +18,7 @@ set -eu
 packages_of() {
     case $1 in
     build) echo gcc g++ make meson ninja-build pkg-config libc6-dev libdw-dev libelf-dev libdebuginfod-dev \
-        libzstd-dev libjansson-dev libiberty-dev binutils ;;
+        libzstd-dev libjansson-dev libiberty-dev liblzma-dev binutils ;;
     demo) echo sqlite3 ;;
     test) echo git python3 python3-pytest python3-pytest-xdist libcmocka-dev zstd procps ;;
     traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libjemalloc2 libjemalloc-dev \
@@ -37,14 +37,14 @@ other_distributions() {
     cat >&2 <<'END'
 The same by the names of other distributions (build and test):
   Fedora, RHEL  gcc gcc-c++ make meson ninja-build pkgconf elfutils-devel elfutils-debuginfod-client-devel
-                libzstd-devel jansson-devel binutils-devel libcmocka-devel python3-pytest python3-pytest-xdist
+                libzstd-devel jansson-devel binutils-devel xz-devel libcmocka-devel python3-pytest python3-pytest-xdist
                 git zstd clang clang-tools-extra compiler-rt
-  Arch          base-devel meson ninja libelf debuginfod zstd jansson binutils cmocka python-pytest
+  Arch          base-devel meson ninja libelf debuginfod zstd xz jansson binutils cmocka python-pytest
                 python-pytest-xdist git clang compiler-rt
-  Alpine        build-base meson elfutils-dev zstd-dev jansson-dev binutils-dev cmocka-dev py3-pytest
+  Alpine        build-base meson elfutils-dev zstd-dev xz-dev jansson-dev binutils-dev cmocka-dev py3-pytest
                 py3-pytest-xdist git clang compiler-rt
   openSUSE      gcc gcc-c++ make meson ninja pkgconf libdw-devel libelf-devel libdebuginfod-devel libzstd-devel
-                libjansson-devel binutils-devel libcmocka-devel python3-pytest python3-pytest-xdist git zstd clang
+                libjansson-devel binutils-devel xz-devel libcmocka-devel python3-pytest python3-pytest-xdist git zstd clang
 END
 }
 

@@ -202,7 +202,8 @@ def test_file_names_are_unique_and_in_snake_case():
         name = os.path.basename(path)
         if not path.startswith(("src/", "tests/", "bench/")) or not (is_c(path) or path.endswith(".py")):
             continue
-        places[name].append(path)
+        if path.startswith("src/"):
+            places[name].append(path)
         if not re.fullmatch(r"[a-z0-9_]+(\.[a-z0-9]+)+", name):
             troubles.append("%s is not snake_case" % path)
     troubles += ["one name, several files: " + ", ".join(paths) for paths in places.values() if len(paths) > 1]
@@ -308,6 +309,24 @@ def test_files_named_in_documents_exist():
                 if not os.path.exists(os.path.join(ROOT, name)):
                     troubles.append("%s: %s does not exist" % (path, name))
     none(troubles)
+
+
+def test_the_image_document_has_the_offsets_of_the_header(require, run, tmp_path):
+    """docs/image-format.md against layout.h: each row `| offset | type | field |` of its tables."""
+    text = text_of("docs/image-format.md")
+    header, _, thread = text.partition("### Thread slot")
+    checks = []
+    for struct, part in (("seep_image_header", header.partition("## Areas")[0]), ("seep_image_thread", thread)):
+        rows = re.findall(r"^\| (\d+) \| [^|]+ \| (\w+) \|", part, re.M)
+        assert len(rows) > 15, struct
+        checks += ['_Static_assert(offsetof(struct %s, %s) == %s, "%s");' % (struct, field, offset, field)
+                   for offset, field in rows]
+    size = re.search(r"The next slot follows at (\d+)\.", text).group(1)
+    checks.append('_Static_assert(sizeof(struct seep_image_thread) == %s, "slot");' % size)
+    source = tmp_path / "offsets.c"
+    source.write_text('#include <stddef.h>\n#include "image/layout.h"\n' + "\n".join(checks) + "\n")
+    done = run(require("gcc"), "-std=gnu11", "-fsyntax-only", "-I", os.path.join(ROOT, "src", "common"), source)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", sorted(path for path in tree() if re.search(r"docs/man/.*\.[1-9]$", path)))
