@@ -45,7 +45,7 @@ test:
 		--werror $(WERROR)
 
 install: build/build.ninja
-	@meson configure build --prefix=$(PREFIX)
+	@meson configure build --prefix=$(PREFIX) >/dev/null
 	@ninja -C build seep libseep.so
 	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 

@@ -24,7 +24,7 @@ packages_of() {
     traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libjemalloc2 libjemalloc-dev \
         libmimalloc2.0 libmimalloc-dev libgoogle-perftools-dev libtcmalloc-minimal4 libunwind-dev libc6-dbg \
         musl-tools ;;
-    lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck ;;
+    lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
     bench) echo heaptrack valgrind libgoogle-perftools-dev ;;
     *)
         echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, bench)" >&2
