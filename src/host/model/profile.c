@@ -142,43 +142,38 @@ static const char *const release_names[SEEP_RELEASE_NR] = {
 };
 
 static const char *const lost_names[SEEP_LOST_NR] = {
-    [SEEP_LOST_REENTERED] = "reentered",
-    [SEEP_LOST_NO_SITE] = "no_site",
-    [SEEP_LOST_NO_LEAF] = "no_leaf",
-    [SEEP_LOST_ODD_FULL] = "odd_full",
-    [SEEP_LOST_NO_THREAD] = "no_thread",
-    [SEEP_LOST_NO_COUNTERS] = "no_counters",
-    [SEEP_LOST_FREE_UNSEEN] = "free_unseen",
-    [SEEP_LOST_FORK] = "fork",
-    [SEEP_LOST_NO_MODULE] = "no_module",
-    [SEEP_LOST_PASSIVE] = "passive",
+    [SEEP_LOST_REENTERED] = "reentered",     [SEEP_LOST_NO_SITE] = "no_site",
+    [SEEP_LOST_NO_LEAF] = "no_leaf",         [SEEP_LOST_ODD_FULL] = "odd_full",
+    [SEEP_LOST_NO_THREAD] = "no_thread",     [SEEP_LOST_NO_COUNTERS] = "no_counters",
+    [SEEP_LOST_FREE_UNSEEN] = "free_unseen", [SEEP_LOST_FORK] = "fork",
+    [SEEP_LOST_NO_MODULE] = "no_module",     [SEEP_LOST_PASSIVE] = "passive",
 };
 
 static const char *const lost_meanings[SEEP_LOST_NR] = {
-    [SEEP_LOST_REENTERED] =
-        "a signal handler allocated or freed while seep was at work in its thread: totals are too low by this "
-        "many; do not allocate in signal handlers",
+    [SEEP_LOST_REENTERED] = "a signal handler allocated or freed while seep was at work in its thread: "
+                            "totals are too low by this "
+                            "many; do not allocate in signal handlers",
     [SEEP_LOST_NO_SITE] =
         "allocations counted under \"(stack not recorded)\" because the stack tree was full or busy: trace a "
         "shorter run or set a smaller --depth",
-    [SEEP_LOST_NO_LEAF] =
-        "live blocks that could not be kept because the heap map could not grow: the blocks listed are not all "
-        "there are; give the system more shared memory",
-    [SEEP_LOST_ODD_FULL] =
-        "live blocks at unusual addresses that could not be kept: the blocks listed are not all there are; the "
-        "counters are right",
-    [SEEP_LOST_NO_THREAD] =
-        "events of threads for which there was no slot: totals are too low by this many; run with fewer threads "
-        "at a time",
+    [SEEP_LOST_NO_LEAF] = "live blocks that could not be kept because the heap map could not grow: the "
+                          "blocks listed are not all "
+                          "there are; give the system more shared memory",
+    [SEEP_LOST_ODD_FULL] = "live blocks at unusual addresses that could not be kept: the blocks listed are "
+                           "not all there are; the "
+                           "counters are right",
+    [SEEP_LOST_NO_THREAD] = "events of threads for which there was no slot: totals are too low by this many; "
+                            "run with fewer threads "
+                            "at a time",
     [SEEP_LOST_NO_COUNTERS] =
         "events for which there was no room to count them: totals are too low by this many; give the system "
         "more shared memory",
-    [SEEP_LOST_FREE_UNSEEN] =
-        "blocks whose free was never seen before their address was handed out again: counted as freed; a library "
-        "may free past seep",
-    [SEEP_LOST_FORK] =
-        "forked children that are not traced because they could not make an image of their own: raise the limit "
-        "of open files or of memory",
+    [SEEP_LOST_FREE_UNSEEN] = "blocks whose free was never seen before their address was handed out again: "
+                              "counted as freed; a library "
+                              "may free past seep",
+    [SEEP_LOST_FORK] = "forked children that are not traced because they could not make an image of their "
+                       "own: raise the limit "
+                       "of open files or of memory",
     [SEEP_LOST_NO_MODULE] =
         "frames shown as bare addresses because the module table was full: load fewer libraries, or trace a "
         "shorter run",
@@ -187,11 +182,8 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {
-    [SEEP_CUT_NO_CFI] = "no_cfi",
-    [SEEP_CUT_BAD_READ] = "bad_read",
-    [SEEP_CUT_BAD_CFI] = "bad_cfi",
-    [SEEP_CUT_LOOP] = "loop",
-    [SEEP_CUT_DEPTH] = "depth",
+    [SEEP_CUT_NO_CFI] = "no_cfi", [SEEP_CUT_BAD_READ] = "bad_read", [SEEP_CUT_BAD_CFI] = "bad_cfi",
+    [SEEP_CUT_LOOP] = "loop",     [SEEP_CUT_DEPTH] = "depth",
 };
 
 static const char *const cut_meanings[SEEP_CUT_NR] = {
@@ -201,22 +193,23 @@ static const char *const cut_meanings[SEEP_CUT_NR] = {
     [SEEP_CUT_BAD_READ] =
         "the next frame was not in readable memory: the stack may be damaged, or of a kind of coroutine that "
         "seep does not know",
-    [SEEP_CUT_BAD_CFI] =
-        "call-frame information that cannot be interpreted: the module may be damaged or made by an unusual tool; "
-        "build it again",
-    [SEEP_CUT_LOOP] =
-        "the stack pointer did not move outward: the call-frame information is wrong or the stack is damaged; "
-        "build the module again",
-    [SEEP_CUT_DEPTH] = "the stack was deeper than the limit and its outermost frames are missing: set a larger "
-                       "--depth",
+    [SEEP_CUT_BAD_CFI] = "call-frame information that cannot be interpreted: the module may be damaged or "
+                         "made by an unusual tool; "
+                         "build it again",
+    [SEEP_CUT_LOOP] = "the stack pointer did not move outward: the call-frame information is wrong or the "
+                      "stack is damaged; "
+                      "build the module again",
+    [SEEP_CUT_DEPTH] =
+        "the stack was deeper than the limit and its outermost frames are missing: set a larger "
+        "--depth",
 };
 
 static const char *const passive_meanings[SEEP_PASSIVE_NR] = {
     [SEEP_PASSIVE_NONE] = "seep did not give up: nothing to do",
     [SEEP_PASSIVE_NO_MEMORY_FILE] =
         "the memory file could not be made, so nothing was traced: allow memfd_create in the sandbox",
-    [SEEP_PASSIVE_NO_MAP] =
-        "the memory file could not be mapped, so nothing was traced: raise the limit of address space (ulimit -v)",
+    [SEEP_PASSIVE_NO_MAP] = "the memory file could not be mapped, so nothing was traced: raise the limit of "
+                            "address space (ulimit -v)",
     [SEEP_PASSIVE_DISABLED] = "tracing was switched off: unset SEEP_DISABLE",
     [SEEP_PASSIVE_FORK] =
         "this forked child could not make an image of its own: raise the limit of open files or of memory",

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The container of a saved trace: a header, sections with type, version and checksums, and an end
+// section with the length of the whole. It knows nothing of profiles; what the sections hold is in
+// model/session_save.c and session_load.c. The document is docs/trace-format.md.
+#ifndef SEEP_TRACE_TRACE_H
+#define SEEP_TRACE_TRACE_H
+
+#include "base/error.h"
+#include "trace/records.h"
+
+// CRC-32 as of zlib, gzip and PNG (reflected 0xEDB88320); `crc` is 0 at first, then the last result.
+uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes);
+
+// "NODES"; "section" for a type that is not known.
+const char *seep_trace_type_name(uint32_t type);
+
+// ---- Writing. A regular file is written under a temporary name beside it, mode 0600, and takes
+// its name at commit: until then, and on any failure, what stood there before is untouched. "-" and
+// anything that is not a regular file (pipe, device) is written in place.
+struct seep_trace_writer;
+
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create(const char *path,
+                                                            struct seep_trace_writer **ret_writer);
+// Nothing over SEEP_TRACE_RAW_MAX.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, uint32_t type,
+                                                             uint16_t version, const void *raw,
+                                                             size_t raw_bytes);
+// Writes the end section, makes the file last (fsync) and gives it its name. Nothing but destroy
+// may follow, whether it failed or not.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer);
+void seep_trace_writer_destroy(struct seep_trace_writer *writer); // takes NULL; without commit: no file
+
+// ---- Reading, from memory.
+struct seep_trace_reader {
+    const unsigned char *bytes; // borrowed
+    size_t size_bytes;
+    size_t at;
+    const char *name; // borrowed: for messages
+    uint16_t minor;
+    uint64_t nr_sections; // seen so far
+    bool ended;           // the end section was seen and agrees with the file
+    bool cut;             // the file stops before its end section
+    uint64_t cut_at;      // where the whole sections end
+};
+
+struct seep_trace_section {
+    uint32_t type;
+    uint16_t version;
+    uint16_t flags;
+    uint64_t stored_bytes;
+    uint64_t raw_bytes;
+    uint32_t crc;
+    size_t off; // of its header, in the file
+    const unsigned char *stored;
+};
+
+// Reads the file header. What is no trace at all gives SEEP_E_FORMAT with a hint.
+SEEP_MUST_CHECK struct seep_error *seep_trace_reader_init(const void *bytes, size_t size_bytes,
+                                                          const char *name, struct seep_trace_reader *ret);
+
+// *ret_more is false after the end section and where the file is cut: see `ended` and `cut`.
+SEEP_MUST_CHECK struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,
+                                                          struct seep_trace_section *ret_section,
+                                                          bool *ret_more);
+
+// Checks and decompresses; *ret_raw is malloc'ed, section->raw_bytes long. Never allocates more than
+// SEEP_TRACE_RATIO_MAX times the stored bytes, nor more than SEEP_TRACE_RAW_MAX.
+SEEP_MUST_CHECK struct seep_error *seep_trace_section_unpack(const struct seep_trace_reader *reader,
+                                                             const struct seep_trace_section *section,
+                                                             unsigned char **ret_raw);
+
+// SEEP_E_FORMAT: "<name>: section NODES at offset 123: <text>", and the hint for damaged files.
+SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_trace_section_error(
+    const struct seep_trace_reader *reader, const struct seep_trace_section *section, const char *format,
+    ...);
+
+// Reads all of a file, or of stdin for "-", as malloc'ed bytes. Stops early, having read the first
+// page, where those bytes are neither of a trace nor of a raw dump.
+SEEP_MUST_CHECK struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
+                                                    size_t *ret_size);
+
+#endif

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Writes a trace: header, sections, end section, see trace.h. Goes forward only, so that a pipe will
+// do. A regular file appears under its name only when it is complete and on the disk.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "trace/trace.h"
+
+// 3 is zstd's default: on block tables higher levels cost three times the time for some 5 per cent.
+#define ZSTD_LEVEL 3
+// A zstd frame that readers skip: u32 magic, u32 length of what follows. Source: RFC 8878, 3.1.2.
+#define SKIPPABLE_MAGIC        UINT32_C(0x184d2a50)
+#define SKIPPABLE_HEADER_BYTES 8u
+
+struct seep_trace_writer {
+    int fd;
+    bool owns_fd;
+    char *name;      // for messages
+    char *path;      // the name it takes at commit; NULL: written in place
+    char *temp_path; // exists on disk as long as this is set
+    ZSTD_CCtx *zstd;
+    unsigned char *packed; // scratch
+    size_t packed_capacity;
+    uint64_t written_bytes;
+    uint64_t nr_sections;
+};
+
+static struct seep_error *write_error(const struct seep_trace_writer *writer, int sys_errno) {
+    struct seep_error *error = seep_error_system(sys_errno, "%s: cannot write the trace", writer->name);
+    switch (sys_errno) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        return seep_error_hint(error, "make room there, or write to another place with -o");
+    case EPIPE:
+        return seep_error_hint(error, "the program that reads the pipe has ended: see why");
+    default:
+        return seep_error_hint(error, "write to another place with -o");
+    }
+}
+
+static struct seep_error *write_all(struct seep_trace_writer *writer, const void *bytes, size_t nr_bytes) {
+    const unsigned char *at = bytes;
+    while (nr_bytes) {
+        ssize_t done = write(writer->fd, at, SEEP_MIN(nr_bytes, (size_t)1 << 30));
+        if (done < 0) {
+            if (errno == EINTR)
+                continue;
+            return write_error(writer, errno);
+        }
+        at += done;
+        nr_bytes -= (size_t)done;
+        writer->written_bytes += (uint64_t)done;
+    }
+    return NULL;
+}
+
+static struct seep_error *write_header(struct seep_trace_writer *writer) {
+    unsigned char header[SEEP_TRACE_HEADER_BYTES] = {0};
+    memcpy(header, SEEP_TRACE_MAGIC, SEEP_TRACE_MAGIC_BYTES);
+    seep_store16(header + 8, SEEP_TRACE_MAJOR);
+    seep_store16(header + 10, SEEP_TRACE_MINOR);
+    seep_store32(header + 12, SEEP_TRACE_HEADER_BYTES);
+    seep_store32(header + 28, seep_trace_crc32(0, header, 28));
+    return write_all(writer, header, sizeof(header));
+}
+
+// The temporary stands beside the file, as rename cannot leave its file system.
+static struct seep_error *open_temporary(struct seep_trace_writer *writer) {
+    const char *slash = strrchr(writer->path, '/');
+    int dir_length = slash ? (int)(slash - writer->path + 1) : 0;
+    if (asprintf(&writer->temp_path, "%.*s.seep-XXXXXX", dir_length, writer->path) < 0) {
+        writer->temp_path = NULL;
+        return seep_error_no_memory();
+    }
+    writer->fd = mkostemp(writer->temp_path, O_CLOEXEC); // mode 0600: a trace tells much of its process
+    if (writer->fd < 0) {
+        int sys_errno = errno;
+        free(writer->temp_path);
+        writer->temp_path = NULL;
+        return seep_error_hint(
+            seep_error_system(sys_errno, "%s: cannot make the trace in its directory", writer->name),
+            "write to another place with -o");
+    }
+    writer->owns_fd = true;
+    return NULL;
+}
+
+// Decides between a file that is replaced at commit and something that is written in place.
+static struct seep_error *open_target(struct seep_trace_writer *writer, const char *path) {
+    if (strcmp(path, "-") == 0) {
+        writer->fd = STDOUT_FILENO;
+        return NULL;
+    }
+    struct stat here;
+    struct stat there;
+    bool is_link = lstat(path, &here) == 0 && S_ISLNK(here.st_mode);
+    bool exists = stat(path, &there) == 0;
+    if (exists && S_ISDIR(there.st_mode))
+        return seep_error_hint(seep_error_create(SEEP_E_IO, "%s: is a directory", path),
+                               "name a file in it with -o");
+    if (exists && !S_ISREG(there.st_mode)) {
+        writer->fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (writer->fd < 0)
+            return seep_error_system(errno, "%s: cannot open it for writing", path);
+        writer->owns_fd = true;
+        return NULL;
+    }
+    // A link stays what it is and its file is replaced: otherwise -o /dev/stdout as root would
+    // replace that link for the whole machine.
+    writer->path = is_link ? realpath(path, NULL) : strdup(path);
+    if (!writer->path && is_link)
+        return seep_error_hint(seep_error_system(errno, "%s: a symbolic link that leads nowhere", path),
+                               "remove the link, or write to another place with -o");
+    if (!writer->path)
+        return seep_error_no_memory();
+    return open_temporary(writer);
+}
+
+struct seep_error *seep_trace_writer_create(const char *path, struct seep_trace_writer **ret_writer) {
+    struct seep_trace_writer *writer = calloc(1, sizeof(*writer));
+    if (!writer)
+        return seep_error_no_memory();
+    writer->fd = -1;
+    writer->name = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
+    writer->zstd = ZSTD_createCCtx();
+    struct seep_error *error = writer->name && writer->zstd ? NULL : seep_error_no_memory();
+    if (!error)
+        error = open_target(writer, path);
+    if (!error)
+        error = write_header(writer);
+    if (error) {
+        seep_trace_writer_destroy(writer);
+        return error;
+    }
+    *ret_writer = writer;
+    return NULL;
+}
+
+void seep_trace_writer_destroy(struct seep_trace_writer *writer) {
+    if (!writer)
+        return;
+    if (writer->owns_fd && writer->fd >= 0)
+        close(writer->fd);
+    if (writer->temp_path)
+        unlink(writer->temp_path);
+    ZSTD_freeCCtx(writer->zstd);
+    free(writer->packed);
+    free(writer->temp_path);
+    free(writer->path);
+    free(writer->name);
+    free(writer);
+}
+
+// Readers refuse more than SEEP_TRACE_RATIO_MAX raw bytes for a stored one, as that is how they
+// bound their memory; what compresses better is filled up with a frame that zstd skips.
+static size_t pad(unsigned char *packed, size_t packed_bytes, size_t raw_bytes) {
+    size_t least = (raw_bytes + SEEP_TRACE_RATIO_MAX - 1) / SEEP_TRACE_RATIO_MAX;
+    if (packed_bytes >= least)
+        return packed_bytes;
+    size_t fill = least - packed_bytes;
+    fill = fill > SKIPPABLE_HEADER_BYTES ? fill - SKIPPABLE_HEADER_BYTES : 0;
+    seep_store32(packed + packed_bytes, SKIPPABLE_MAGIC);
+    seep_store32(packed + packed_bytes + 4, (uint32_t)fill);
+    memset(packed + packed_bytes + SKIPPABLE_HEADER_BYTES, 0, fill);
+    return packed_bytes + SKIPPABLE_HEADER_BYTES + fill;
+}
+
+static struct seep_error *compress(struct seep_trace_writer *writer, const void *raw, size_t raw_bytes,
+                                   size_t *ret_bytes) {
+    size_t need =
+        ZSTD_compressBound(raw_bytes) + raw_bytes / SEEP_TRACE_RATIO_MAX + 2 * SKIPPABLE_HEADER_BYTES;
+    if (writer->packed_capacity < need) {
+        free(writer->packed);
+        writer->packed = malloc(need);
+        writer->packed_capacity = writer->packed ? need : 0;
+        if (!writer->packed)
+            return seep_error_no_memory();
+    }
+    size_t bytes = ZSTD_compressCCtx(writer->zstd, writer->packed, need, raw, raw_bytes, ZSTD_LEVEL);
+    if (ZSTD_isError(bytes))
+        return seep_error_create(SEEP_E_IO, "%s: cannot compress: %s", writer->name,
+                                 ZSTD_getErrorName(bytes));
+    *ret_bytes = pad(writer->packed, bytes, raw_bytes);
+    return NULL;
+}
+
+static struct seep_error *write_section(struct seep_trace_writer *writer, uint32_t type, uint16_t version,
+                                        uint16_t flags, const void *stored, size_t stored_bytes,
+                                        size_t raw_bytes) {
+    unsigned char header[SEEP_TRACE_SECTION_BYTES];
+    seep_store32(header, type);
+    seep_store16(header + 4, version);
+    seep_store16(header + 6, flags);
+    seep_store64(header + 8, stored_bytes);
+    seep_store64(header + 16, raw_bytes);
+    seep_store32(header + 24, seep_trace_crc32(0, header, 24));
+    seep_store32(header + 28, seep_trace_crc32(0, stored, stored_bytes));
+    struct seep_error *error = write_all(writer, header, sizeof(header));
+    if (!error)
+        error = write_all(writer, stored, stored_bytes);
+    if (!error)
+        writer->nr_sections++;
+    return error;
+}
+
+struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, uint32_t type,
+                                             uint16_t version, const void *raw, size_t raw_bytes) {
+    if (raw_bytes > SEEP_TRACE_RAW_MAX)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "%s: section %s of %zu bytes is too large to be saved",
+                                 writer->name, seep_trace_type_name(type), raw_bytes);
+    size_t packed_bytes = 0;
+    struct seep_error *error = compress(writer, raw, raw_bytes, &packed_bytes);
+    if (error)
+        return error;
+    if (packed_bytes < raw_bytes)
+        return write_section(writer, type, version, SEEP_TRACE_FLAG_ZSTD, writer->packed, packed_bytes,
+                             raw_bytes);
+    return write_section(writer, type, version, 0, raw, raw_bytes, raw_bytes);
+}
+
+// The directory is synced too, or the new name might not survive a power cut. Some file systems
+// cannot do that; the trace is complete all the same, so this is no failure.
+static void sync_directory(const char *path) {
+    char dir[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path + 1) : 2;
+    snprintf(dir, sizeof(dir), "%.*s", length, slash ? path : "./");
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+static struct seep_error *close_target(struct seep_trace_writer *writer) {
+    if (!writer->owns_fd)
+        return NULL;
+    if (writer->temp_path && fsync(writer->fd) != 0)
+        return write_error(writer, errno);
+    int failed = close(writer->fd); // EINTR too: on Linux the descriptor is gone either way
+    writer->fd = -1;
+    return failed && errno != EINTR ? write_error(writer, errno) : NULL;
+}
+
+struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer) {
+    unsigned char end[SEEP_TRACE_END_BYTES];
+    seep_store64(end, writer->nr_sections + 1);
+    seep_store64(end + 8, writer->written_bytes + SEEP_TRACE_SECTION_BYTES + sizeof(end));
+    struct seep_error *error = write_section(writer, SEEP_TRACE_END, 1, 0, end, sizeof(end), sizeof(end));
+    if (!error)
+        error = close_target(writer);
+    if (error || !writer->temp_path)
+        return error;
+    if (rename(writer->temp_path, writer->path) != 0)
+        return write_error(writer, errno);
+    free(writer->temp_path);
+    writer->temp_path = NULL;
+    sync_directory(writer->path);
+    return NULL;
+}

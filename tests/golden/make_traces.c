@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The C side of test_trace.py: makes sessions that are always the same, saves them, and writes a
+// loaded trace as JSON, every field of it. In that JSON a number above 2^63-1 is a string of its
+// digits (jansson has no such integers), and text is latin-1, as paths may be any bytes.
+//
+//   make_traces list             names of the sessions, one a line
+//   make_traces make NAME FILE   saves the session
+//   make_traces dump FILE        loads and writes JSON; on failure the message and the hint, status 1
+//   make_traces same NAME FILE   status 0 when the loaded trace is the session, compared field by field in C
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/session_file.h"
+
+// ---- Making.
+
+// Source: splitmix64 (public domain, Sebastiano Vigna).
+static uint64_t random_state;
+static uint64_t next_random(void) {
+    uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static void fail(struct seep_error *error) {
+    fprintf(stdout, "%s\n%s\n", error->message, error->hint ? error->hint : "");
+    seep_error_destroy(error);
+    exit(1);
+}
+
+static void *room(struct seep_profile *profile, size_t nr, size_t bytes) {
+    void *memory = seep_arena_alloc(&profile->arena, nr ? nr : 1, bytes);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+static struct seep_profile *make_profile(struct seep_session *session, uint32_t nr_modules, uint32_t nr_nodes,
+                                         uint32_t nr_sites, uint32_t nr_threads) {
+    struct seep_profile *profile;
+    struct seep_error *error = seep_profile_create(&profile);
+    if (!error)
+        error = seep_session_add(session, profile);
+    if (error)
+        fail(error);
+    struct seep_module none = profile->modules[0];
+    struct seep_site no_site = profile->sites[0];
+    profile->modules = room(profile, profile->nr_modules = nr_modules, sizeof(*profile->modules));
+    profile->nodes = room(profile, profile->nr_nodes = nr_nodes, sizeof(*profile->nodes));
+    profile->sites = room(profile, profile->nr_sites = nr_sites, sizeof(*profile->sites));
+    profile->threads = room(profile, profile->nr_threads = nr_threads, sizeof(*profile->threads));
+    profile->modules[0] = none;
+    profile->sites[0] = no_site;
+    return profile;
+}
+
+static struct seep_block *make_blocks(struct seep_profile *profile, size_t nr_blocks) {
+    profile->blocks = room(profile, profile->nr_blocks = nr_blocks, sizeof(*profile->blocks));
+    for (size_t i = 0; i < nr_blocks; i++)
+        profile->blocks[i] = (struct seep_block){.site = 1, .thread = UINT32_MAX, .age_ns = -1};
+    return profile->blocks;
+}
+
+static void make_args(struct seep_profile *profile, uint32_t nr, const char *const *args) {
+    const char **copy = room(profile, nr, sizeof(*copy));
+    for (uint32_t i = 0; i < nr; i++)
+        copy[i] = args[i];
+    profile->process.args = copy;
+    profile->process.nr_args = nr;
+    profile->process.nr_args_all = nr;
+}
+
+static void make_empty(struct seep_session *session) {
+    make_profile(session, 1, 1, 1, 0);
+}
+
+// One leak of 64 bytes under main: the file that docs/trace-format.md shows byte by byte.
+static void make_tiny(struct seep_session *session) {
+    struct seep_profile *profile = make_profile(session, 2, 2, 2, 1);
+    profile->process = (struct seep_process){.pid = 42,
+                                             .ppid = 41,
+                                             .exe = "/bin/leak",
+                                             .is_main = true,
+                                             .start_realtime_ns = 1000,
+                                             .duration_ns = 500,
+                                             .exit_kind = SEEP_EXIT_CODE};
+    make_args(profile, 1, (const char *const[]){"leak"});
+    profile->modules[1] = (struct seep_module){.path = "/bin/leak",
+                                               .bias_rt = 0x400000,
+                                               .start_rt = 0x401000,
+                                               .end_rt = 0x402000,
+                                               .unloaded_ns = -1,
+                                               .build_id_bytes = 2,
+                                               .build_id = {0xab, 0xcd}};
+    profile->nodes[1] = (struct seep_node){.module = 1, .offset = 0x1136};
+    profile->sites[1] = (struct seep_site){
+        .node = 1,
+        .via = SEEP_VIA_MALLOC,
+        .counters = {
+            .allocations = 1, .allocated_bytes = 64, .peak_bytes = 64, .size_min = 64, .size_max = 64}};
+    profile->threads[0] = (struct seep_thread){
+        .tid = 42, .nr_owners = 1, .name = "leak", .allocations = 1, .allocated_bytes = 64};
+    make_blocks(profile, 1)[0] =
+        (struct seep_block){.address = 0x5000, .size = 64, .site = 1, .thread = UINT32_MAX, .age_ns = -1};
+    profile->totals.peak_bytes = 64;
+    profile->totals.peak_exact = true;
+    profile->totals.size_class[7] = 1;
+    profile->totals.releases[SEEP_RELEASE_FREE] = 0;
+    profile->health.state = SEEP_STATE_EXITED;
+    profile->health.depth_limit = 1024;
+}
+
+static void fill_counters(struct seep_counters *counters, uint64_t mask) {
+    *counters = (struct seep_counters){.allocations = next_random() & mask,
+                                       .allocated_bytes = next_random() & mask,
+                                       .frees = next_random() & mask,
+                                       .freed_bytes = next_random() & mask,
+                                       .temporary = next_random() & mask,
+                                       .peak_bytes = next_random() & mask,
+                                       .size_min = next_random() & mask,
+                                       .size_max = next_random() & mask};
+}
+
+static void fill_tables(struct seep_profile *profile, uint64_t mask) {
+    for (uint32_t i = 1; i < profile->nr_modules; i++) {
+        char *path = seep_arena_printf(&profile->arena, "/usr/lib/libm%u.so.%u", i, i % 7);
+        profile->modules[i] = (struct seep_module){.path = path,
+                                                   .bias_rt = next_random() >> 17,
+                                                   .first_seen_ns = (int64_t)(next_random() >> 24),
+                                                   .unloaded_ns = i % 3 ? -1 : (int64_t)i * 1000};
+        profile->modules[i].start_rt = profile->modules[i].bias_rt + 0x1000;
+        profile->modules[i].end_rt = profile->modules[i].start_rt + i * 4096;
+        profile->modules[i].build_id_bytes = i % 45;
+        for (uint32_t k = 0; k < i % 45; k++)
+            profile->modules[i].build_id[k] = (uint8_t)next_random();
+    }
+    for (uint32_t i = 1; i < profile->nr_nodes; i++)
+        profile->nodes[i] = (struct seep_node){.parent = (uint32_t)(next_random() % i),
+                                               .module = (uint32_t)(next_random() % profile->nr_modules),
+                                               .offset = next_random() & mask >> 17,
+                                               .exact = i % 11 == 0};
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        profile->sites[i].node = (uint32_t)(next_random() % profile->nr_nodes);
+        profile->sites[i].via = (uint32_t)(next_random() % SEEP_VIA_NR);
+        fill_counters(&profile->sites[i].counters, mask);
+    }
+    for (uint32_t i = 0; i < profile->nr_threads; i++) {
+        struct seep_thread *thread = &profile->threads[i];
+        *thread = (struct seep_thread){.tid = 1000 + i,
+                                       .nr_owners = i,
+                                       .allocations = next_random() & mask,
+                                       .allocated_bytes = next_random() & mask,
+                                       .frees = next_random() & mask,
+                                       .freed_bytes = next_random() & mask};
+        snprintf(thread->name, sizeof(thread->name), "worker-%u", i % 1000);
+    }
+}
+
+static void fill_thread_sites(struct seep_profile *profile, uint64_t mask) {
+    size_t nr = (size_t)(profile->nr_sites - 1) * profile->nr_threads;
+    profile->thread_sites = room(profile, nr, sizeof(*profile->thread_sites));
+    for (uint32_t site = 1; site < profile->nr_sites; site++)
+        for (uint32_t thread = 0; thread < profile->nr_threads; thread++) {
+            if (next_random() % 3 == 0)
+                continue;
+            struct seep_thread_site *row = &profile->thread_sites[profile->nr_thread_sites++];
+            row->site = site;
+            row->thread = thread;
+            fill_counters(&row->counters, mask);
+        }
+}
+
+static void fill_blocks(struct seep_profile *profile, size_t nr, bool with_threads, bool with_ages) {
+    struct seep_block *blocks = make_blocks(profile, nr);
+    uint64_t address = UINT64_C(0x7f0000000010);
+    for (size_t i = 0; i < nr; i++) {
+        address += 32 + (next_random() % 8) * 16;
+        blocks[i].address = address;
+        blocks[i].size = next_random() % 5000;
+        blocks[i].site = (uint32_t)(1 + next_random() % (profile->nr_sites - 1));
+        if (with_threads && i % 5)
+            blocks[i].thread = (uint32_t)(next_random() % profile->nr_threads);
+        if (with_ages && i % 4)
+            blocks[i].age_ns = (int64_t)(next_random() >> 20);
+    }
+}
+
+static void fill_lists(struct seep_profile *profile) {
+    for (size_t i = 0; i < SEEP_LOST_NR; i++)
+        profile->health.lost[i] = next_random() >> (i * 4);
+    for (size_t i = 0; i < SEEP_CUT_NR; i++)
+        profile->health.cut[i] = i * 10;
+    for (size_t i = 0; i < SEEP_RELEASE_NR; i++)
+        profile->totals.releases[i] = next_random() >> (i * 8);
+    for (size_t i = 0; i < SEEP_IMAGE_SIZE_CLASSES; i++)
+        profile->totals.size_class[i] = next_random() >> i;
+}
+
+static void make_modules(struct seep_session *session) {
+    struct seep_profile *profile = make_profile(session, 3000, 4000, 10, 2);
+    profile->process.exe = "/opt/caf\xe9/p\x01rog\n"; // any bytes but 0 may stand in a path
+    fill_tables(profile, UINT64_MAX >> 20);
+    profile->modules[1].path = "[vdso]";
+    profile->modules[2].path = "/tmp/\xff\xfe/lib \"odd\" \\.so";
+    profile->modules[3].path = "";
+    fill_blocks(profile, 100, false, true);
+}
+
+static void make_cut(struct seep_session *session) {
+    struct seep_profile *profile = make_profile(session, 3, 40, 20, 3);
+    fill_tables(profile, UINT64_MAX >> 30);
+    for (uint32_t i = 1; i <= SEEP_CUT_NR; i++)
+        profile->nodes[i] = (struct seep_node){.kind = SEEP_NODE_CUT, .offset = i - 1};
+    fill_thread_sites(profile, 0xffff);
+    fill_blocks(profile, 50, true, false);
+    fill_lists(profile);
+    profile->health.state = SEEP_STATE_PASSIVE;
+    profile->health.passive_reason = SEEP_PASSIVE_NO_MAP;
+    profile->health.flags = SEEP_FLAG_PREEMPTED | SEEP_FLAG_FORKED;
+    profile->health.preempted_by = "/usr/lib/libjemalloc.so.2";
+    profile->health.depth_limit = 64;
+    profile->health.sample_bytes = 524288;
+    profile->health.notes = room(profile, 2, sizeof(*profile->health.notes));
+    profile->health.notes[0] = "first note";
+    profile->health.notes[1] = "";
+    profile->health.nr_notes = 2;
+    profile->process.exit_kind = SEEP_EXIT_SIGNAL;
+    profile->process.exit_value = 9;
+}
+
+static void make_huge(struct seep_session *session) {
+    struct seep_profile *profile = make_profile(session, 3, 10, 10, 2);
+    fill_tables(profile, UINT64_MAX);
+    fill_thread_sites(profile, UINT64_MAX);
+    fill_lists(profile);
+    profile->process = (struct seep_process){.pid = UINT32_MAX,
+                                             .ppid = UINT32_MAX,
+                                             .forked_from = UINT32_MAX,
+                                             .exe = NULL,
+                                             .nr_args_all = UINT32_MAX,
+                                             .start_realtime_ns = INT64_MIN,
+                                             .duration_ns = INT64_MAX,
+                                             .exit_kind = SEEP_EXIT_RUNNING,
+                                             .exit_value = INT32_MIN};
+    make_args(profile, 3, (const char *const[]){"", "a b", "\xc3\xa9"});
+    profile->process.nr_args_all = UINT32_MAX;
+    memset(&profile->sites[1].counters, 0xff, sizeof(profile->sites[1].counters));
+    profile->sites[2].via = UINT32_MAX;
+    profile->modules[1].end_rt = 0;
+    profile->modules[1].start_rt = UINT64_MAX;
+    profile->nodes[9].offset = UINT64_MAX;
+    profile->totals.peak_bytes = UINT64_MAX;
+    profile->totals.peak_error_bytes = UINT64_MAX;
+    profile->totals.failed = UINT64_MAX;
+    profile->totals.unknown_frees = UINT64_MAX;
+    profile->health.sample_bytes = UINT64_MAX;
+    profile->health.depth_limit = UINT32_MAX;
+    static const uint64_t addresses[] = {0,
+                                         1,
+                                         UINT64_C(0x7fffffffffff),
+                                         UINT64_C(0x800000000000),
+                                         UINT64_C(0x800000000000),
+                                         UINT64_C(0xffff800000000000),
+                                         UINT64_MAX};
+    struct seep_block *blocks = make_blocks(profile, SEEP_ARRAY_SIZE(addresses));
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(addresses); i++)
+        blocks[i] = (struct seep_block){.address = addresses[i],
+                                        .size = UINT64_MAX - i,
+                                        .site = (uint32_t)i,
+                                        .thread = i % 2 ? UINT32_MAX : 1,
+                                        .age_ns = i % 2 ? INT64_MAX : -1};
+}
+
+static void make_family(struct seep_session *session) {
+    for (uint32_t i = 0; i < 5; i++) {
+        struct seep_profile *profile = make_profile(session, 2 + i, 20, 8, 1 + i);
+        fill_tables(profile, UINT64_MAX >> 30);
+        fill_thread_sites(profile, 0xffffff);
+        fill_blocks(profile, i * 10, i & 1, i & 2);
+        profile->process.pid = 100 + i;
+        profile->process.ppid = i ? 100 : 1;
+        profile->process.forked_from = i ? 100 : 0;
+        profile->process.is_main = !i;
+        profile->process.exe = "/usr/bin/family";
+    }
+}
+
+// More than one section of sites, thread_sites and blocks.
+static void make_large(struct seep_session *session) {
+    struct seep_profile *profile = make_profile(session, 20, 60000, 60000, 2);
+    fill_tables(profile, UINT64_MAX >> 1);
+    fill_thread_sites(profile, UINT64_MAX >> 1);
+    fill_blocks(profile, 300000, true, true);
+}
+
+// Compresses so well that the writer must fill up.
+static void make_even(struct seep_session *session) {
+    struct seep_profile *profile = make_profile(session, 1, 1, 2, 0);
+    struct seep_block *blocks = make_blocks(profile, 100000);
+    for (size_t i = 0; i < 100000; i++) {
+        blocks[i].address = UINT64_C(0x800000000000) + i * 32;
+        blocks[i].size = 24;
+    }
+}
+
+static const struct recipe {
+    const char *name;
+    void (*make)(struct seep_session *session);
+} recipes[] = {
+    {"empty", make_empty}, {"tiny", make_tiny},     {"modules", make_modules}, {"cut", make_cut},
+    {"huge", make_huge},   {"family", make_family}, {"large", make_large},     {"even", make_even},
+};
+
+static struct seep_session *make(const char *name) {
+    struct seep_session *session;
+    struct seep_error *error = seep_session_create(&session);
+    if (error)
+        fail(error);
+    random_state = 1;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(recipes); i++)
+        if (strcmp(recipes[i].name, name) == 0)
+            recipes[i].make(session);
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        seep_profile_derive(session->profiles[i]);
+    return session;
+}
+
+// ---- Writing as JSON.
+
+static json_t *number(uint64_t value) {
+    char digits[24];
+    snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
+    return value > INT64_MAX ? json_string(digits) : json_integer((json_int_t)value);
+}
+
+static json_t *text(const char *bytes) {
+    if (!bytes)
+        return json_null();
+    size_t length = strlen(bytes);
+    char *utf8 = malloc(2 * length + 1);
+    size_t used = 0;
+    if (!utf8)
+        abort();
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        if (byte >= 0x80)
+            utf8[used++] = (char)(0xc0 | byte >> 6);
+        utf8[used++] = (char)(byte < 0x80 ? byte : 0x80 | (byte & 0x3f));
+    }
+    json_t *json = json_stringn(utf8, used);
+    free(utf8);
+    return json;
+}
+
+static json_t *numbers(const uint64_t *values, size_t nr) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < nr; i++)
+        json_array_append_new(array, number(values[i]));
+    return array;
+}
+
+static json_t *texts(const char *const *values, size_t nr) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < nr; i++)
+        json_array_append_new(array, text(values[i]));
+    return array;
+}
+
+static void set(json_t *object, const char *key, json_t *value) {
+    json_object_set_new(object, key, value);
+}
+
+static json_t *process_json(const struct seep_process *process) {
+    json_t *json = json_object();
+    set(json, "pid", number(process->pid));
+    set(json, "ppid", number(process->ppid));
+    set(json, "forked_from", number(process->forked_from));
+    set(json, "is_main", json_boolean(process->is_main));
+    set(json, "exe", text(process->exe));
+    set(json, "args", texts(process->args, process->nr_args));
+    set(json, "nr_args_all", number(process->nr_args_all));
+    set(json, "start_realtime_ns", json_integer(process->start_realtime_ns));
+    set(json, "duration_ns", json_integer(process->duration_ns));
+    set(json, "exit_kind", number(process->exit_kind));
+    set(json, "exit_value", json_integer(process->exit_value));
+    return json;
+}
+
+static json_t *health_json(const struct seep_health *health) {
+    json_t *json = json_object();
+    set(json, "events", number(health->events));
+    set(json, "lost", numbers(health->lost, SEEP_LOST_NR));
+    set(json, "cut", numbers(health->cut, SEEP_CUT_NR));
+    set(json, "stacks_cut", number(health->stacks_cut));
+    set(json, "state", number(health->state));
+    set(json, "passive_reason", number(health->passive_reason));
+    set(json, "flags", number(health->flags));
+    set(json, "preempted_by", text(health->preempted_by));
+    set(json, "depth_limit", number(health->depth_limit));
+    set(json, "sample_bytes", number(health->sample_bytes));
+    set(json, "notes", texts(health->notes, health->nr_notes));
+    return json;
+}
+
+static json_t *totals_json(const struct seep_totals *totals) {
+    json_t *json = json_object();
+    set(json, "allocations", number(totals->allocations));
+    set(json, "allocated_bytes", number(totals->allocated_bytes));
+    set(json, "frees", number(totals->frees));
+    set(json, "freed_bytes", number(totals->freed_bytes));
+    set(json, "live_blocks", number(totals->live_blocks));
+    set(json, "live_bytes", number(totals->live_bytes));
+    set(json, "peak_bytes", number(totals->peak_bytes));
+    set(json, "peak_exact", json_boolean(totals->peak_exact));
+    set(json, "peak_error_bytes", number(totals->peak_error_bytes));
+    set(json, "temporary", number(totals->temporary));
+    set(json, "failed", number(totals->failed));
+    set(json, "unknown_frees", number(totals->unknown_frees));
+    set(json, "by_function", numbers(totals->by_function, SEEP_VIA_NR));
+    set(json, "releases", numbers(totals->releases, SEEP_RELEASE_NR));
+    set(json, "size_class", numbers(totals->size_class, SEEP_IMAGE_SIZE_CLASSES));
+    return json;
+}
+
+static json_t *module_json(const struct seep_module *module) {
+    json_t *json = json_object();
+    char hex[2 * sizeof(module->build_id) + 1] = "";
+    for (uint32_t i = 0; i < module->build_id_bytes; i++)
+        snprintf(hex + 2 * i, 3, "%02x", module->build_id[i]);
+    set(json, "path", text(module->path));
+    set(json, "bias_rt", number(module->bias_rt));
+    set(json, "start_rt", number(module->start_rt));
+    set(json, "end_rt", number(module->end_rt));
+    set(json, "first_seen_ns", json_integer(module->first_seen_ns));
+    set(json, "unloaded_ns", json_integer(module->unloaded_ns));
+    set(json, "build_id", json_string(hex));
+    return json;
+}
+
+static json_t *counters_json(const struct seep_counters *counters) {
+    const uint64_t values[] = {counters->allocations, counters->allocated_bytes, counters->frees,
+                               counters->freed_bytes, counters->temporary,       counters->peak_bytes,
+                               counters->size_min,    counters->size_max};
+    return numbers(values, SEEP_ARRAY_SIZE(values));
+}
+
+static json_t *site_json(const struct seep_site *site) {
+    json_t *json = json_object();
+    set(json, "node", number(site->node));
+    set(json, "via", number(site->via));
+    set(json, "counters", counters_json(&site->counters));
+    set(json, "live_blocks", number(site->live_blocks));
+    set(json, "live_bytes", number(site->live_bytes));
+    return json;
+}
+
+static json_t *thread_json(const struct seep_thread *thread) {
+    json_t *json = json_object();
+    set(json, "tid", number(thread->tid));
+    set(json, "nr_owners", number(thread->nr_owners));
+    set(json, "name", text(thread->name));
+    set(json, "allocations", number(thread->allocations));
+    set(json, "allocated_bytes", number(thread->allocated_bytes));
+    set(json, "frees", number(thread->frees));
+    set(json, "freed_bytes", number(thread->freed_bytes));
+    return json;
+}
+
+static json_t *profile_json(const struct seep_profile *profile) {
+    json_t *json = json_object();
+    set(json, "process", process_json(&profile->process));
+    set(json, "health", health_json(&profile->health));
+    set(json, "totals", totals_json(&profile->totals));
+    json_t *modules = json_array(), *nodes = json_array(), *sites = json_array(), *threads = json_array(),
+           *thread_sites = json_array(), *blocks = json_array();
+    for (uint32_t i = 0; i < profile->nr_modules; i++)
+        json_array_append_new(modules, module_json(&profile->modules[i]));
+    for (uint32_t i = 0; i < profile->nr_nodes; i++) {
+        const struct seep_node *node = &profile->nodes[i];
+        const uint64_t row[] = {node->parent, node->module, node->offset, node->exact, node->kind};
+        json_array_append_new(nodes, numbers(row, 5));
+    }
+    for (uint32_t i = 0; i < profile->nr_sites; i++)
+        json_array_append_new(sites, site_json(&profile->sites[i]));
+    for (uint32_t i = 0; i < profile->nr_threads; i++)
+        json_array_append_new(threads, thread_json(&profile->threads[i]));
+    for (size_t i = 0; i < profile->nr_thread_sites; i++) {
+        const struct seep_thread_site *row = &profile->thread_sites[i];
+        json_t *pair = json_array();
+        json_array_append_new(pair, number(row->site));
+        json_array_append_new(pair, number(row->thread));
+        json_array_append_new(pair, counters_json(&row->counters));
+        json_array_append_new(thread_sites, pair);
+    }
+    for (size_t i = 0; i < profile->nr_blocks; i++) {
+        const struct seep_block *block = &profile->blocks[i];
+        const uint64_t row[] = {block->address, block->size, block->site, block->thread};
+        json_t *array = numbers(row, 4);
+        json_array_append_new(array, json_integer(block->age_ns));
+        json_array_append_new(blocks, array);
+    }
+    set(json, "modules", modules);
+    set(json, "nodes", nodes);
+    set(json, "sites", sites);
+    set(json, "threads", threads);
+    set(json, "thread_sites", thread_sites);
+    set(json, "blocks", blocks);
+    return json;
+}
+
+static json_t *session_json(const struct seep_session *session) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        json_array_append_new(array, profile_json(session->profiles[i]));
+    return array;
+}
+
+// ---- Commands.
+
+static struct seep_session *load(const char *path) {
+    struct seep_session *session;
+    struct seep_error *error = seep_session_load(path, &session);
+    if (error)
+        fail(error);
+    return session;
+}
+
+static int dump(const char *path) {
+    struct seep_session *session = load(path);
+    json_t *json = session_json(session);
+    int status = json_dumpf(json, stdout, JSON_COMPACT) == 0 ? 0 : 1;
+    json_decref(json);
+    seep_session_destroy(session);
+    return status;
+}
+
+static int same(const char *name, const char *path) {
+    struct seep_session *made = make(name);
+    struct seep_session *loaded = load(path);
+    json_t *a = session_json(made);
+    json_t *b = session_json(loaded);
+    bool equal = json_equal(a, b);
+    json_decref(a);
+    json_decref(b);
+    seep_session_destroy(made);
+    seep_session_destroy(loaded);
+    return equal ? 0 : 1;
+}
+
+static int save(const char *name, const char *path) {
+    struct seep_session *session = make(name);
+    struct seep_error *error = seep_session_save(session, path);
+    if (error)
+        fail(error);
+    seep_session_destroy(session);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "list") == 0) {
+        for (size_t i = 0; i < SEEP_ARRAY_SIZE(recipes); i++)
+            puts(recipes[i].name);
+        return 0;
+    }
+    if (argc == 4 && strcmp(argv[1], "make") == 0)
+        return save(argv[2], argv[3]);
+    if (argc == 4 && strcmp(argv[1], "same") == 0)
+        return same(argv[2], argv[3]);
+    if (argc == 3 && strcmp(argv[1], "dump") == 0)
+        return dump(argv[2]);
+    fputs("usage: make_traces list | make NAME FILE | same NAME FILE | dump FILE\n", stderr);
+    return 2;
+}
