@@ -34,11 +34,20 @@ size_t seep_boot_usable(const void *block) {
     return size;
 }
 
+// The first call of all starts the library and is then served by the real function; only what comes
+// while that is at work is served here.
+static bool real_is_known(void) {
+    seep_start();
+    return seep_g.real.malloc != seep_boot_malloc;
+}
+
 void *seep_boot_malloc(size_t size) {
-    return seep_boot_aligned(16, size);
+    return real_is_known() ? seep_g.real.malloc(size) : seep_boot_aligned(16, size);
 }
 
 void *seep_boot_calloc(size_t count, size_t size) {
+    if (real_is_known())
+        return seep_g.real.calloc(count, size);
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) {
         errno = ENOMEM;
@@ -47,7 +56,17 @@ void *seep_boot_calloc(size_t count, size_t size) {
     return seep_boot_aligned(16, bytes);
 }
 
+void *seep_boot_memalign(size_t alignment, size_t size) {
+    return real_is_known() ? seep_g.real.memalign(alignment, size) : seep_boot_aligned(alignment, size);
+}
+
+void *seep_boot_aligned_alloc(size_t alignment, size_t size) {
+    return real_is_known() ? seep_g.real.aligned_alloc(alignment, size) : seep_boot_aligned(alignment, size);
+}
+
 int seep_boot_posix_memalign(void **ret, size_t alignment, size_t size) {
+    if (real_is_known())
+        return seep_g.real.posix_memalign(ret, alignment, size);
     if (alignment % sizeof(void *) || (alignment & (alignment - 1)) || alignment == 0)
         return EINVAL;
     int kept = errno;
@@ -60,17 +79,28 @@ int seep_boot_posix_memalign(void **ret, size_t alignment, size_t size) {
 }
 
 void *seep_boot_valloc(size_t size) {
-    return seep_boot_aligned(4096, size);
+    return real_is_known() ? seep_g.real.valloc(size) : seep_boot_aligned(4096, size);
+}
+
+void *seep_boot_pvalloc(size_t size) {
+    return real_is_known() ? seep_g.real.pvalloc(size) : seep_boot_aligned(4096, size);
+}
+
+void *seep_boot_realloc(void *block, size_t size) {
+    if (!block || !seep_boot_has(block))
+        return real_is_known() ? seep_g.real.realloc(block, size) : block ? NULL : seep_boot_aligned(16, size);
+    return seep_boot_move(block, size);
 }
 
 void seep_boot_free(void *block) {
-    (void)block;
+    if (!seep_boot_has(block) && real_is_known())
+        seep_g.real.free(block);
 }
 
 // Moves to whatever seep_g.real.malloc is now, which may be the real one.
-void *seep_boot_realloc(void *block, size_t size) {
+void *seep_boot_move(void *block, size_t size) {
     void *fresh = seep_g.real.malloc(size);
-    if (fresh && block)
+    if (fresh)
         __builtin_memcpy(fresh, block, SEEP_MIN(size, seep_boot_usable(block)));
     return fresh;
 }

@@ -15,14 +15,18 @@ SEEP_INLINE bool seep_boot_has(const void *block) {
 }
 
 void *seep_boot_aligned(size_t alignment, size_t size); // zeroed; NULL with ENOMEM when full
-void *seep_boot_realloc(void *block, size_t size);      // block may be the boot allocator's or NULL
+void *seep_boot_move(void *block, size_t size);         // a boot block becomes a real one
 size_t seep_boot_usable(const void *block);
 
-// What seep_real starts with.
+// What seep_g.real starts with.
 void *seep_boot_malloc(size_t size);
 void *seep_boot_calloc(size_t count, size_t size);
+void *seep_boot_realloc(void *block, size_t size);
+void *seep_boot_memalign(size_t alignment, size_t size);
+void *seep_boot_aligned_alloc(size_t alignment, size_t size);
 int seep_boot_posix_memalign(void **ret, size_t alignment, size_t size);
 void *seep_boot_valloc(size_t size);
+void *seep_boot_pvalloc(size_t size);
 void seep_boot_free(void *block);
 
 #endif

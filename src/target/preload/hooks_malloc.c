@@ -97,7 +97,7 @@ SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, struct
         return fresh;
     }
     if (SEEP_UNLIKELY(seep_boot_has(block)))
-        return seep_boot_realloc(block, size);
+        return seep_boot_move(block, size);
     struct intent intent = begin_realloc(block);
     void *fresh = seep_g.real.realloc(block, size);
     // realloc(p, 0) that returns NULL has given the block back (C17 7.22.3.5, glibc, musl before 1.2.3).

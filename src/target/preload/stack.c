@@ -201,6 +201,8 @@ static SEEP_NOINLINE void own_registers(struct seep_regs *ret_regs) {
 }
 #endif
 
+enum { STACK_STARTS = 1 }; // beside SEEP_CFI_OK, _NONE and _BAD
+
 static int row_of(const struct seep_regs *regs, struct seep_cfi_row *ret_row) {
     struct seep_module_at at;
     if (!seep_lock_take(&seep_g.rules_lock))
@@ -208,7 +210,11 @@ static int row_of(const struct seep_regs *regs, struct seep_cfi_row *ret_row) {
     uint64_t pc = regs->pc_exact ? regs->pc : regs->pc - 1;
     bool found = seep_module_find(pc, &at);
     seep_lock_release(&seep_g.rules_lock);
-    return found && at.object.eh_frame_hdr ? seep_cfi_row_at(&at.object, pc, ret_row) : SEEP_CFI_NONE;
+    if (!found || !at.object.eh_frame_hdr)
+        return SEEP_CFI_NONE;
+    int result = seep_cfi_row_at(&at.object, pc, ret_row);
+    return result == SEEP_CFI_NONE && !regs->pc_exact && seep_starts_function(&at.object, regs->pc) ? STACK_STARTS
+                                                                                                    : result;
 }
 
 // One exact step with all registers, or by the frame pointer. Sets walk->cut where it ends in nothing.
@@ -218,6 +224,8 @@ static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
     int found = row_of(regs, &row);
     if (found == SEEP_CFI_BAD)
         return cut(walk, SEEP_CUT_BAD_CFI);
+    if (found == STACK_STARTS)
+        return OUTERMOST;
     if (found == SEEP_CFI_OK) {
         uint64_t sp = regs->value[SEEP_ARCH_DWARF_SP];
         switch (seep_step(&row, regs, read_for_step, walk->thread)) {

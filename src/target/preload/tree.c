@@ -48,6 +48,13 @@ static struct seep_rule_table *roomy_rule_table(void) {
     return larger;
 }
 
+// A return address that no call made: the first instruction of a function, put on a fresh stack as
+// what its first function returns to (glibc's makecontext does that). Nothing lies outside it.
+bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc) {
+    struct seep_cfi_row row;
+    return object->eh_frame_hdr && seep_cfi_row_at(object, pc, &row) == SEEP_CFI_OK && row.start == pc;
+}
+
 bool seep_rule_learn(struct seep_walk_frame *walk) {
     if (!seep_lock_take(&seep_g.rules_lock))
         return false;
@@ -64,6 +71,8 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
     }
     walk->rule = at.object.eh_frame_hdr ? seep_rule_at(&at.object, exact ? pc : pc - 1)
                                         : seep_rule_make(SEEP_RULE_NO_CFI, 0, false, 0);
+    if (!exact && seep_rule_kind(walk->rule) == SEEP_RULE_NO_CFI && seep_starts_function(&at.object, pc))
+        walk->rule = seep_rule_make(SEEP_RULE_END, 0, false, 0);
     walk->frame = SEEP_FRAME_MAKE(at.module, exact, pc - at.bias_rt);
     struct seep_rule_table *table = rule_known(walk) ? NULL : roomy_rule_table();
     if (table) {

@@ -17,6 +17,9 @@ uint32_t seep_tree_site(uint32_t node, enum seep_via via);
 // Fills rule, frame and entry of walk->pc. false: the rules lock is not to be had.
 bool seep_rule_learn(struct seep_walk_frame *walk);
 
+// Whether `pc`, whose own byte before has no CFI, is where a function begins: the start of a stack.
+bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc);
+
 SEEP_INLINE uint64_t rule_hash(uint64_t key) {
     return key * UINT64_C(0x9e3779b97f4a7c15);
 }
