@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The socket for images, see listener.h.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static struct seep_error *open_socket(struct seep_listener *listener) {
 }
 
 struct seep_error *seep_listener_init(struct seep_listener *ret_listener) {
-    struct seep_listener listener = {.fd = -1};
+    struct seep_listener listener = {.fd = -1, .spare = -1};
     struct seep_error *err = make_folder(&listener);
     if (!err)
         err = open_socket(&listener);
@@ -72,11 +73,13 @@ void seep_listener_deinit(struct seep_listener *listener) {
     free(listener->peers);
     if (listener->fd >= 0)
         close(listener->fd);
+    if (listener->spare >= 0)
+        close(listener->spare);
     if (listener->folder[0]) {
         unlink(listener->path);
         rmdir(listener->folder);
     }
-    *listener = (struct seep_listener){.fd = -1};
+    *listener = (struct seep_listener){.fd = -1, .spare = -1};
 }
 
 // The descriptor that came with a message; others are closed. -1: none.
@@ -109,7 +112,8 @@ static bool peer_allowed(int peer, pid_t *ret_pid) {
 
 enum outcome { OUTCOME_WAIT, OUTCOME_GONE, OUTCOME_REFUSED, OUTCOME_MESSAGE };
 
-static enum outcome receive(int peer, struct seep_listener_message *ret_message) {
+static enum outcome receive(struct seep_listener *listener, int peer,
+                            struct seep_listener_message *ret_message) {
     struct seep_hello hello;
     struct iovec part = {&hello, sizeof(hello)};
     union {
@@ -122,6 +126,7 @@ static enum outcome receive(int peer, struct seep_listener_message *ret_message)
     if (got < 0)
         return errno == EAGAIN || errno == EINTR ? OUTCOME_WAIT : OUTCOME_GONE;
     int fd = attached_file(&message);
+    listener->lost_a_file |= fd < 0 && (message.msg_flags & MSG_CTRUNC);
     if (got == 0 && fd < 0)
         return OUTCOME_GONE;
     struct stat status;
@@ -138,9 +143,23 @@ static enum outcome receive(int peer, struct seep_listener_message *ret_message)
     return OUTCOME_MESSAGE;
 }
 
+// When all descriptors are in use the kernel drops the file of a message that is received: so one is
+// kept back, and nobody is let in without it.
+static bool keep_spare(struct seep_listener *listener) {
+    if (listener->spare < 0)
+        listener->spare = fcntl(listener->fd, F_DUPFD_CLOEXEC, 0);
+    return listener->spare >= 0;
+}
+
+static void drop_spare(struct seep_listener *listener) {
+    if (listener->spare >= 0)
+        close(listener->spare);
+    listener->spare = -1;
+}
+
 static struct seep_error *accept_all(struct seep_listener *listener) {
-    listener->out_of_descriptors = false;
-    for (;;) {
+    listener->out_of_descriptors = !keep_spare(listener);
+    while (!listener->out_of_descriptors) {
         if (!seep_grow(&listener->peers, &listener->capacity, listener->nr_peers + 1,
                        sizeof(*listener->peers)))
             return seep_error_no_memory();
@@ -152,8 +171,9 @@ static struct seep_error *accept_all(struct seep_listener *listener) {
         if (errno == EINTR || errno == ECONNABORTED)
             continue;
         listener->out_of_descriptors = errno == EMFILE || errno == ENFILE;
-        return NULL;
+        break;
     }
+    return NULL;
 }
 
 struct seep_error *seep_listener_read(struct seep_listener *listener,
@@ -165,13 +185,14 @@ struct seep_error *seep_listener_read(struct seep_listener *listener,
     for (size_t i = 0; i < listener->nr_peers; i++) {
         struct seep_listener_message message;
         int peer = listener->peers[i];
-        enum outcome outcome = err ? OUTCOME_WAIT : receive(peer, &message);
-        if (outcome == OUTCOME_WAIT) {
+        drop_spare(listener);
+        enum outcome outcome = err ? OUTCOME_WAIT : receive(listener, peer, &message);
+        if (outcome == OUTCOME_WAIT)
             listener->peers[kept++] = peer;
-            continue;
-        }
+        else
+            close(peer);
+        keep_spare(listener); // where it fails nobody is let in next time
         listener->nr_refused += outcome == OUTCOME_REFUSED;
-        close(peer);
         if (outcome == OUTCOME_MESSAGE)
             err = take(data, &message);
     }

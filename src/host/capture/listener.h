@@ -24,7 +24,9 @@ struct seep_listener {
     size_t nr_peers;
     size_t capacity;
     uint64_t nr_refused; // hellos that were not as they must be, or from another user
+    int spare;           // a descriptor kept so that a message's file always finds room, or -1
     bool out_of_descriptors;
+    bool lost_a_file; // a message came whose file found no room all the same
 };
 
 SEEP_MUST_CHECK struct seep_error *seep_listener_init(struct seep_listener *ret_listener);

@@ -255,6 +255,9 @@ struct seep_error *seep_program_inspect(struct seep_program *program, const char
 struct seep_error *seep_program_exec_error(const struct seep_program *program, int sys_errno,
                                            int *ret_status) {
     *ret_status = SEEP_EXIT_NOT_EXECUTABLE;
+    if (sys_errno == ENOEXEC && program->cannot_preload)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "cannot run '%s': it is made for another processor",
+                                 program->path);
     if (sys_errno == ENOEXEC)
         return seep_error_hint(
             seep_error_create(SEEP_E_FORMAT, "cannot run '%s': not a program", program->path),
@@ -291,7 +294,7 @@ static struct seep_error *check_library(const char *path, char **ret_path) {
 struct seep_error *seep_library_find(char **ret_path) {
     // Installed side by side, in the build tree, under lib/ of the prefix.
     static const char *const places[] = {
-        "libseep.so",      "../target/preload/libseep.so", "../lib/seep/libseep.so", "../lib/libseep.so",
+        "libseep.so",       "../target/preload/libseep.so", "../lib/seep/libseep.so", "../lib/libseep.so",
         SEEP_LIBRARY_PLACE,
     };
     const char *named = getenv("SEEP_LIBRARY");

@@ -46,6 +46,7 @@ struct supervisor {
     size_t nr_held;
     size_t sweep_at; // number of held images at which to look for ended ones
     bool ended;
+    bool ignore_children;
     struct pollfd *polls;
     size_t polls_capacity;
 };
@@ -162,6 +163,11 @@ static void raise_own_limit(void) {
 static struct seep_error *take_image(void *data, const struct seep_listener_message *message) {
     struct supervisor *supervisor = data;
     struct seep_run *run = supervisor->run;
+    // The library asks no one to be quiet after exec: what is not wanted is let go here.
+    if (supervisor->ignore_children && message->pid != run->main_pid) {
+        close(message->fd);
+        return NULL;
+    }
     uint64_t *last = seep_map_at(&supervisor->last_of_pid, (uint64_t)message->pid, NULL);
     if (!last || !seep_grow(&run->images, &run->capacity, run->nr_images + 1, sizeof(*run->images))) {
         close(message->fd);
@@ -305,6 +311,7 @@ static struct seep_error *supervise(struct supervisor *supervisor, const struct 
     if (!err)
         err = last_words(supervisor);
     supervisor->run->nr_refused = supervisor->listener.nr_refused;
+    supervisor->run->descriptors_ran_out |= supervisor->listener.lost_a_file;
     mark_main(supervisor->run);
     return err;
 }
@@ -312,7 +319,11 @@ static struct seep_error *supervise(struct supervisor *supervisor, const struct 
 static struct seep_error *run_prepared(struct seep_run *run, const struct seep_run_options *options,
                                        const struct seep_program *program, const char *library,
                                        seep_run_early early, void *data, int *ret_status) {
-    struct supervisor supervisor = {.run = run, .early = early, .data = data, .sweep_at = IMAGES_HELD};
+    struct supervisor supervisor = {.run = run,
+                                    .early = early,
+                                    .data = data,
+                                    .sweep_at = IMAGES_HELD,
+                                    .ignore_children = options->ignore_children};
     struct seep_error *err = signals_init(&supervisor.signals);
     if (err)
         return err;

@@ -34,6 +34,8 @@ struct seep_command {
     struct seep_error *(*run)(const struct seep_arguments *arguments, int *ret_status);
 };
 
+extern const struct seep_command seep_command_run;
+extern const struct seep_command seep_command_snap;
 extern const struct seep_command seep_command_help;
 extern const struct seep_command seep_command_info;
 extern const struct seep_command seep_command_report;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "image/sample.h"
 #include "model/image_reader.h"
 
 #define CHUNK_DIR_BYTES ((uint64_t)SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t))
@@ -101,6 +102,11 @@ struct thread_sites {
     size_t capacity;
 };
 
+// A sum of weights as a number of blocks.
+static uint64_t weighed(uint64_t sum) {
+    return (sum >> SEEP_WEIGHT_SHIFT) + (sum >> (SEEP_WEIGHT_SHIFT - 1) & 1);
+}
+
 static bool add_one(struct seep_image_reader *reader, const struct seep_pool_claim *chunk, uint32_t in_chunk,
                     const struct seep_image_counters *from, struct thread_sites *all) {
     static const struct seep_image_counters none;
@@ -112,13 +118,14 @@ static bool add_one(struct seep_image_reader *reader, const struct seep_pool_cla
         reader->nr_damaged++;
         return true;
     }
+    bool sampled = reader->copy->header.sample_bytes != 0;
     struct seep_counters counters = {
-        .allocations = from->allocations,
+        .allocations = sampled ? weighed(from->allocations) : from->allocations,
         .allocated_bytes = from->allocated_bytes,
-        .frees = from->frees,
+        .frees = sampled ? weighed(from->frees) : from->frees,
         .freed_bytes = from->freed_bytes,
-        .temporary = from->temporary,
-        .peak_bytes = from->peak_bytes,
+        .temporary = sampled ? weighed(from->temporary) : from->temporary,
+        .peak_bytes = sampled ? 0 : from->peak_bytes, // then it is the number of samples
         .size_min = from->size_min_inverted ? ~from->size_min_inverted : UINT64_MAX,
         .size_max = from->size_max,
     };

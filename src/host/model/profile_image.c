@@ -286,7 +286,7 @@ static void set_peak(struct seep_image_reader *reader) {
     struct seep_totals *totals = &reader->profile->totals;
     const struct seep_image_header *header = &reader->copy->header;
     uint32_t nr = reader->profile->nr_threads;
-    totals->peak_exact = nr <= 1;
+    totals->peak_exact = nr <= 1 && !header->sample_bytes;
     if (nr > 1) {
         totals->peak_bytes = header->peak_bytes_flushed;
         if (__builtin_mul_overflow(header->peak_slack_bytes, (uint64_t)nr, &totals->peak_error_bytes))

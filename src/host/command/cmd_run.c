@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// `seep run PROG ARGS`: traces a program from its start, saves the trace and reports when it ends.
+// Whatever goes wrong with trace or report, the exit status stays the program's.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command/command.h"
+#include "command/report.h"
+#include "command/trace_name.h"
+#include "model/run_session.h"
+#include "model/session_file.h"
+
+struct run_values {
+    const char *output;
+    const char *report;
+    bool quiet;
+    uint64_t error_exitcode;
+    uint64_t depth;
+    uint64_t sample_bytes;
+    int children;
+};
+
+static const char *const children_choices[] = {"follow", "ignore", NULL};
+
+#define AT(field) offsetof(struct run_values, field)
+
+static const struct seep_option run_options[] = {
+    {"output", 'o', SEEP_OPTION_STRING, AT(output), .value = "FILE",
+     .help = "save the trace in FILE (default seep.%e.%p.seep: %e program, %p pid; -: standard output)"},
+    {"report", 0, SEEP_OPTION_STRING, AT(report), .value = "FILE",
+     .help = "write the report to FILE (default: standard error; -: standard output)"},
+    {"quiet", 'q', SEEP_OPTION_FLAG, AT(quiet), .help = "no report"},
+    {"error-exitcode", 0, SEEP_OPTION_NUMBER, AT(error_exitcode), .min = 1, .max = 255,
+     .help = "exit with N when blocks remain at the end"},
+    {"depth", 0, SEEP_OPTION_NUMBER, AT(depth), .min = 1, .max = 16384,
+     .help = "keep the N innermost frames of a stack (default: all, up to 16384)"},
+    {"sample", 0, SEEP_OPTION_SIZE, AT(sample_bytes),
+     .help = "record about one allocation in SIZE bytes (unbiased) instead of all"},
+    {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
+     .help = "follow or ignore the processes that the program starts (default follow)"},
+    {NULL},
+};
+
+static const struct seep_option_group run_group = {
+    .title = "Options", .options = run_options, .values_bytes = sizeof(struct run_values)};
+
+static struct seep_error *open_report(const struct run_values *values, FILE **ret_out) {
+    *ret_out = stderr;
+    if (!values->report || values->quiet)
+        return NULL;
+    if (strcmp(values->report, "-") == 0) {
+        *ret_out = stdout;
+        return NULL;
+    }
+    FILE *out = fopen(values->report, "we");
+    if (!out)
+        return seep_error_hint(seep_error_system(errno, "%s: cannot write the report", values->report),
+                               "the program was not started; name another file with --report");
+    *ret_out = out;
+    return NULL;
+}
+
+// stdout is checked by main, and what stderr does not take nobody can be told.
+static struct seep_error *close_report(FILE *out, const char *name) {
+    if (out == stdout || out == stderr)
+        return NULL;
+    bool failed = ferror(out) != 0;
+    errno = 0;
+    failed |= fclose(out) != 0;
+    return failed ? seep_error_system(errno ? errno : EIO, "%s: cannot write the report", name) : NULL;
+}
+
+// *ret_name: the file it was saved in, malloc'ed; NULL for standard output.
+static struct seep_error *save(const struct seep_session *session, const char *pattern, const char *program,
+                               char **ret_name) {
+    char *name = NULL;
+    if (pattern && strcmp(pattern, "-") == 0)
+        return seep_session_save(session, "-");
+    struct seep_error *err = seep_trace_name(pattern ? pattern : SEEP_TRACE_NAME_DEFAULT, program,
+                                             session->profiles[0]->process.pid, &name);
+    if (!err)
+        err = seep_session_save(session, name);
+    if (err) {
+        free(name);
+        return err;
+    }
+    *ret_name = name;
+    return NULL;
+}
+
+// Until a scan can tell which of them are leaks, what remains is what counts. Processes that went on
+// with exec or were killed had no chance to free anything.
+static bool blocks_remain(const struct seep_session *session) {
+    for (size_t i = 0; i < session->nr_profiles; i++) {
+        const struct seep_profile *profile = session->profiles[i];
+        if (profile->process.exit_kind == SEEP_EXIT_CODE && profile->totals.live_blocks)
+            return true;
+    }
+    return false;
+}
+
+// false: the report could not be written, which has been said.
+static bool finish(const struct seep_session *session, const struct run_values *values,
+                   const struct seep_view_options *view, const char *program, FILE *out) {
+    char *saved = NULL;
+    struct seep_error *err = save(session, values->output, program, &saved);
+    if (err)
+        seep_command_fail(err);
+    err = values->quiet ? NULL : seep_report_session(out, session, view, saved);
+    free(saved);
+    if (!err)
+        return true;
+    seep_command_fail(values->report ? seep_error_prefix(err, "%s", values->report) : err);
+    return false;
+}
+
+static struct seep_error *run_run(const struct seep_arguments *arguments, int *ret_status) {
+    const struct run_values *values = seep_arguments_values(arguments, &run_group);
+    const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
+    struct seep_run_options options = {.argv = arguments->operands,
+                                       .depth = values->depth,
+                                       .sample_bytes = values->sample_bytes,
+                                       .ignore_children = values->children == 1};
+    FILE *out;
+    struct seep_error *err = seep_report_check(view);
+    if (!err)
+        err = open_report(values, &out);
+    if (err)
+        return err;
+    struct seep_session *session = NULL;
+    int status = 1;
+    bool reported = true;
+    err = seep_session_run(&options, &session, &status);
+    if (err) {
+        seep_command_fail(err);
+    } else {
+        reported = finish(session, values, view, arguments->operands[0], out);
+        bool killed = session->profiles[0]->process.exit_kind == SEEP_EXIT_SIGNAL;
+        if (values->error_exitcode && !killed && blocks_remain(session))
+            status = (int)values->error_exitcode;
+    }
+    seep_session_destroy(session);
+    err = close_report(out, values->report);
+    if (err && reported)
+        seep_command_fail(err);
+    else
+        seep_error_destroy(err);
+    *ret_status = status;
+    return NULL;
+}
+
+const struct seep_command seep_command_run = {
+    .name = "run",
+    .summary = "trace a program from its start, report when it ends",
+    .usage = "[options] [--] PROG [ARG...]",
+    .about =
+        "The program's input, output and exit status are its own; the report goes to standard error when it\n"
+        "has ended, the trace to a file. Exits with 126 or 127 when the program cannot be run.\n",
+    .groups = (const struct seep_option_group *const[]){&run_group, &seep_report_group, NULL},
+    .examples =
+        (const struct seep_example[]){
+            {"seep run ./app input.txt", "what app allocated, and what it did not give back"},
+            {"seep run -q -o app.seep -- ./app --its-own-option",
+             "only save the trace, for 'seep report app.seep'"},
+            {"seep run --report report.json --json ./app", "the report as JSON, into a file"},
+            {"seep run --error-exitcode 9 ./test", "in a script: fail when blocks remain"},
+            {NULL},
+        },
+    .operand = "PROG",
+    .min_operands = 1,
+    .max_operands = SEEP_OPERANDS_ANY,
+    .stop_at_operand = true,
+    .run = run_run,
+};

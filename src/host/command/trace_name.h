@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The file a command saves its trace in: the pattern of -o, or the usual name.
+#ifndef SEEP_COMMAND_TRACE_NAME_H
+#define SEEP_COMMAND_TRACE_NAME_H
+
+#include "model/profile.h"
+
+#define SEEP_TRACE_NAME_DEFAULT "seep.%e.%p.seep"
+
+// %e is the name of the program without its folder, %p its pid, %% a per cent sign; all else stands
+// for itself. `program` is a path or a name. *ret_name is malloc'ed.
+SEEP_MUST_CHECK struct seep_error *seep_trace_name(const char *pattern, const char *program, uint32_t pid,
+                                                   char **ret_name);
+
+#endif

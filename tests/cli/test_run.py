@@ -1,0 +1,676 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep run and seep snap: exit statuses, signals, what the program sees of us, what happens when things fail."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+PYTHON = "/usr/bin/python3"
+SH = "/bin/sh"
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def traced(run, seep, libseep, tmp_path):
+    """traced(*command, options=[...]): seep run -q with the trace in tmp_path; .processes() reads it."""
+
+    def run_traced(*command, options=(), **kwargs):
+        trace = tmp_path / "trace.seep"
+        done = run(seep, "run", "-q", "-o", trace, *options, "--", *command, **kwargs)
+        done.trace = trace
+        done.processes = lambda: processes_of(run, seep, trace)
+        return done
+
+    return run_traced
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that other users may enter, unlike tmp_path."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="seep-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def processes_of(run, seep, source):
+    done = run(seep, "report", source, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    return report.get("processes", [report])
+
+
+def one_line(text, *parts):
+    assert text.count("\n") == 1 and text.endswith("\n"), text
+    for part in parts:
+        assert part in text, text
+
+
+class Background:
+    """A command in a process group of its own, for tests that send signals."""
+
+    def __init__(self, *command, cwd, env=None):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEP_")}
+        environment.update(env or {}, MALLOC_PERTURB_="0")
+        self.process = subprocess.Popen([str(word) for word in command], cwd=cwd, env=environment,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        start_new_session=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.communicate()
+
+    def end(self):
+        out, err = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, out.decode(), err.decode()
+
+
+def wait_for(path):
+    """The text of a file, once it is there and ends with a newline."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if path.exists() and path.read_text().endswith("\n"):
+            return path.read_text()
+        time.sleep(0.01)
+    pytest.fail("%s did not come" % path)
+
+
+# ---- exit status ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("status", [0, 1, 2, 3, 126, 127, 255])
+def test_exit_status_is_the_programs(traced, status):
+    done = traced(SH, "-c", "exit %d" % status)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
+    assert done.processes()[0]["process"]["exit"] == {"code": status}
+
+
+@pytest.mark.parametrize("name", ["TERM", "KILL", "SEGV", "ABRT", "PIPE", "HUP"])
+def test_killed_by_a_signal(traced, name):
+    number = getattr(signal, "SIG" + name)
+    done = traced(SH, "-c", "kill -%s $$" % name)
+    assert done.returncode == 128 + number
+    assert done.processes()[0]["process"]["exit"] == {"signal": number}
+
+
+def test_not_found(traced):
+    done = traced("no-such-program-anywhere")
+    assert done.returncode == 127
+    one_line(done.stderr, "cannot run 'no-such-program-anywhere': not found in PATH")
+    assert not done.trace.exists()
+
+
+def test_path_not_found(traced, tmp_path):
+    done = traced(tmp_path / "nothing")
+    assert done.returncode == 127
+    one_line(done.stderr, "nothing': No such file or directory")
+
+
+def test_empty_name(traced):
+    done = traced("")
+    assert done.returncode == 127
+    one_line(done.stderr, "the name is empty")
+
+
+def test_not_executable(traced, tmp_path):
+    file = tmp_path / "data"
+    file.write_text("#!/bin/sh\nexit 0\n")
+    file.chmod(0o644)
+    done = traced(file)
+    assert done.returncode == 126
+    one_line(done.stderr, "data': Permission denied", "chmod +x")
+
+
+def test_not_executable_in_path(traced, tmp_path):
+    file = tmp_path / "seep-test-data"
+    file.write_text("#!/bin/sh\nexit 0\n")
+    done = traced("seep-test-data", env={"PATH": "%s:%s" % (tmp_path, os.environ["PATH"])})
+    assert done.returncode == 126
+    one_line(done.stderr, "'seep-test-data': Permission denied")
+
+
+def test_folder(traced, tmp_path):
+    done = traced(tmp_path)
+    assert done.returncode == 126
+    one_line(done.stderr, "Is a directory")
+
+
+def test_text_without_interpreter_line(traced, tmp_path):
+    file = tmp_path / "script"
+    file.write_text("echo this must not run\n")
+    file.chmod(0o755)
+    done = traced(file)
+    assert (done.returncode, done.stdout) == (126, "")
+    one_line(done.stderr, "script': not a program", "#!/bin/sh")
+
+
+def test_interpreter_that_does_not_exist(traced, tmp_path):
+    file = tmp_path / "script"
+    file.write_text("#!/no/such/interpreter -x\n")
+    file.chmod(0o755)
+    done = traced(file)
+    assert done.returncode == 126
+    one_line(done.stderr, "its interpreter '/no/such/interpreter' does not exist")
+
+
+def test_program_for_another_processor(traced, tmp_path):
+    file = tmp_path / "foreign"
+    content = bytearray(open("/bin/true", "rb").read())
+    content[18:20] = struct.pack("=H", 22)  # EM_S390
+    file.write_bytes(content)
+    file.chmod(0o755)
+    done = traced(file)
+    assert done.returncode == 126
+    one_line(done.stderr, "made for another processor")
+
+
+def test_empty_path_element_is_this_folder(traced, tmp_path):
+    file = tmp_path / "here"
+    file.write_text("#!/bin/sh\nexit 4\n")
+    file.chmod(0o755)
+    assert traced("here", env={"PATH": ":/bin:/usr/bin"}).returncode == 4
+
+
+def test_wrong_use(run, seep):
+    done = run(seep, "run")
+    assert done.returncode == 2
+    one_line(done.stderr)
+    done = run(seep, "run", "--no-such-option", "true")
+    assert done.returncode == 2
+    one_line(done.stderr, "--no-such-option")
+    assert run(seep, "run", "--children", "eat", "true").returncode == 2
+
+
+def test_options_of_the_program_are_its_own(traced):
+    done = traced("/bin/echo", "-q", "--json", "--", "-o")
+    assert done.stdout == "-q --json -- -o\n"
+    assert done.processes()[0]["process"]["args"] == ["/bin/echo", "-q", "--json", "--", "-o"]
+
+
+# ---- what the program sees ----------------------------------------------------------------------
+
+SELF = """
+import os, resource, signal
+print(sorted(os.listdir('/proc/self/fd'), key=int)[:-1])
+print([line for line in open('/proc/self/status') if line.startswith(('SigBlk', 'SigIgn'))])
+print(resource.getrlimit(resource.RLIMIT_NOFILE))
+print(os.getpgrp() == os.getppid() or 'own group', os.getcwd())
+print(sorted(name for name in os.environ if name.startswith('SEEP_')))
+"""
+
+
+def test_program_runs_as_without_seep(run, traced):
+    plain = run(PYTHON, "-c", SELF).stdout.splitlines()
+    done = traced(PYTHON, "-c", SELF)
+    assert done.stderr == ""
+    seen = done.stdout.splitlines()
+    assert seen[:3] == plain[:3]
+    assert seen[4] == "['SEEP_SOCKET']"
+
+
+def test_preload_of_the_user_stays(traced, libseep):
+    done = traced(SH, "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": "libc.so.6", "ASAN_OPTIONS": "verify_asan_link_order=0"})
+    assert done.stdout == "%s:libc.so.6\n" % os.path.realpath(libseep)
+
+
+def test_standard_streams_pass_through(traced):
+    done = traced("/bin/cat", input="a\nb")
+    assert (done.returncode, done.stdout) == (0, "a\nb")
+    done = traced(SH, "-c", "echo out; echo err >&2")
+    assert (done.stdout, done.stderr) == ("out\n", "err\n")
+
+
+def test_ignored_signals_stay_ignored(traced):
+    done = traced(SH, "-c", "trap '' INT HUP; exec %s -c '%s'" % (
+        PYTHON, "import signal; print(int(signal.getsignal(signal.SIGINT)), int(signal.getsignal(signal.SIGHUP)))"))
+    assert done.stdout == "1 1\n"
+
+
+# ---- the report and the trace --------------------------------------------------------------------
+
+def test_report_goes_to_stderr_and_trace_to_the_folder(run, seep, libseep, tmp_path):
+    done = run(seep, "run", SH, "-c", "echo out")
+    assert (done.returncode, done.stdout) == (0, "out\n")
+    assert "allocations" in done.stderr
+    traces = [name for name in os.listdir(tmp_path) if name.endswith(".seep")]
+    assert len(traces) == 1
+    assert traces[0].startswith("seep.sh.") and traces[0][len("seep.sh."):-len(".seep")].isdigit()
+
+
+def test_name_of_the_trace(run, seep, libseep, tmp_path):
+    assert run(seep, "run", "-q", "-o", "a-%e-%%-%p-%x", "/bin/true").returncode == 0
+    names = os.listdir(tmp_path)
+    assert len(names) == 1
+    start, middle, end = names[0].partition("a-true-%-")
+    assert start == "" and middle and end.endswith("-%x") and end[:-3].isdigit()
+
+
+def test_trace_on_standard_output(run, seep, libseep, tmp_path):
+    done = run(seep, "run", "-q", "-o", "-", "/bin/true", binary=True)
+    assert done.returncode == 0
+    (tmp_path / "x.seep").write_bytes(done.stdout)
+    assert processes_of(run, seep, tmp_path / "x.seep")[0]["process"]["exe"].endswith("/true")
+
+
+@pytest.mark.parametrize("place", ["/no/such/folder/x.seep", "/dev/full", "/proc/x.seep"])
+def test_trace_that_cannot_be_written(run, seep, libseep, place):
+    done = run(seep, "run", "-o", place, SH, "-c", "exit 3")
+    assert done.returncode == 3
+    lines = [line for line in done.stderr.splitlines() if line.startswith("seep: ")]
+    assert len(lines) == 1 and place in lines[0], done.stderr
+    assert "allocations" in done.stderr
+    done = run(seep, "run", "-q", "-o", place, SH, "-c", "exit 3")
+    assert done.returncode == 3
+    one_line(done.stderr, place)
+
+
+def test_report_into_a_file(run, seep, libseep, tmp_path):
+    done = run(seep, "run", "--report", "r.json", "--json", "-o", "x.seep", "/bin/true")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["process"]["exit"] == {"code": 0}
+    assert report["totals"]["allocations"] == processes_of(run, seep, tmp_path / "x.seep")[0]["totals"]["allocations"]
+
+
+def test_report_on_standard_output(run, seep, libseep):
+    done = run(seep, "run", "--report", "-", "--json", "/bin/true")
+    assert json.loads(done.stdout)["process"]["exit"] == {"code": 0}
+    assert done.stderr == ""
+
+
+def test_report_that_cannot_be_written(run, seep, libseep, tmp_path):
+    done = run(seep, "run", "--report", "/no/such/folder/r", SH, "-c", "echo started")
+    assert (done.returncode, done.stdout) == (1, "")
+    one_line(done.stderr, "/no/such/folder/r: cannot write the report", "not started")
+    done = run(seep, "run", "--report", "/dev/full", SH, "-c", "exit 3")
+    assert done.returncode == 3
+    one_line(done.stderr, "/dev/full: cannot write the report: No space left on device")
+
+
+def test_error_exitcode(traced, program):
+    # dash keeps blocks at its end
+    assert traced(SH, "-c", "exit 0", options=["--error-exitcode", "9"]).returncode == 9
+    assert traced(SH, "-c", "kill -KILL $$", options=["--error-exitcode", "9"]).returncode == 137
+    assert traced("no-such-program", options=["--error-exitcode", "9"]).returncode == 127
+
+
+def test_sample(traced):
+    code = "keep = [bytes(1000) for i in range(20000)]"
+    done = traced(PYTHON, "-c", code, options=["--sample", "16K"], env={"PYTHONMALLOC": "malloc"})
+    process = done.processes()[0]
+    assert process["health"]["sample_bytes"] == 16384
+    assert not process["totals"]["peak_exact"]
+    # An estimate: 20 MB in blocks of 1 kB are some 1,300 samples; a factor of 1,024 would show.
+    assert 10e6 < process["totals"]["allocated_bytes"] < 60e6
+    assert 10e3 < process["totals"]["allocations"] < 300e3
+
+
+def test_depth(traced):
+    done = traced(PYTHON, "-c", "print(1)", options=["--depth", "3"])
+    assert done.returncode == 0
+    process = done.processes()[0]
+    assert process["sites"] and all(len([f for f in site["stack"] if not f["inlined"]]) <= 4
+                                    for site in process["sites"])
+
+
+# ---- the library ---------------------------------------------------------------------------------
+
+def test_library_that_is_missing(run, seep):
+    done = run(seep, "run", SH, "-c", "echo started", env={"SEEP_LIBRARY": "/no/such/libseep.so"})
+    assert (done.returncode, done.stdout) == (1, "")
+    one_line(done.stderr, "/no/such/libseep.so", "SEEP_LIBRARY")
+
+
+def test_tool_alone_in_a_folder(run, seep, tmp_path):
+    shutil.copy(seep, tmp_path / "seep")
+    done = run(tmp_path / "seep", "run", "/bin/true")
+    assert done.returncode == 1
+    one_line(done.stderr, "libseep.so is neither beside", "SEEP_LIBRARY")
+
+
+def test_library_with_a_colon_in_its_path(run, seep, libseep, tmp_path):
+    (tmp_path / "a:b").mkdir()
+    shutil.copy(libseep, tmp_path / "a:b" / "libseep.so")
+    done = run(seep, "run", "/bin/true", env={"SEEP_LIBRARY": tmp_path / "a:b" / "libseep.so"})
+    assert done.returncode == 1
+    one_line(done.stderr, "has a space or a colon")
+
+
+def test_installed_under_lib_seep(run, seep, libseep, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib" / "seep").mkdir(parents=True)
+    shutil.copy(seep, tmp_path / "bin" / "seep")
+    shutil.copy(libseep, tmp_path / "lib" / "seep" / "libseep.so")
+    assert run(tmp_path / "bin" / "seep", "run", "-q", "-o", "x.seep", "/bin/true").returncode == 0
+    done = run(tmp_path / "bin" / "seep", "run", "-q", "-o", "x.seep", SH, "-c", "echo $LD_PRELOAD")
+    assert done.stdout == "%s\n" % (tmp_path / "lib" / "seep" / "libseep.so")
+
+
+# ---- programs that cannot be traced: never an empty report without a reason -------------------------
+
+def compile_c(tmp_path, name, *flags):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    source = tmp_path / (name + ".c")
+    source.write_text("#include <stdlib.h>\nint main(void) { return malloc(10) ? 5 : 6; }\n")
+    done = subprocess.run([compiler, "-O0", "-o", str(tmp_path / name), str(source), *flags],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        pytest.skip("cannot link %s: %s" % (" ".join(flags), done.stdout.decode().splitlines()[-1]))
+    return tmp_path / name
+
+
+def notes_of(process):
+    return " / ".join(process["health"]["notes"])
+
+
+@pytest.mark.parametrize("flags", [["-static"], ["-static-pie", "-fPIE"]])
+def test_static_program(traced, tmp_path, flags):
+    done = traced(compile_c(tmp_path, "still", *flags))
+    assert (done.returncode, done.stderr) == (5, "")
+    process, = done.processes()
+    assert process["health"]["events"] == 0
+    assert process["process"]["exit"] == {"code": 5}
+    assert process["process"]["exe"] == str(tmp_path / "still")
+    assert "still is a static binary" in notes_of(process)
+
+
+def test_static_program_says_so_in_the_text(run, seep, libseep, tmp_path):
+    done = run(seep, "run", compile_c(tmp_path, "still", "-static"))
+    assert done.returncode == 5
+    assert "static binary" in done.stderr
+
+
+def test_set_user_id_program(traced, open_folder):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make a program of another user")
+    if os.statvfs(open_folder).f_flag & os.ST_NOSUID:
+        pytest.skip("%s is mounted nosuid" % open_folder)
+    program = compile_c(open_folder, "raised")
+    os.chown(program, 65534, 65534)
+    os.chmod(program, 0o4755)
+    done = traced(program)
+    process, = done.processes()
+    assert process["health"]["events"] == 0
+    assert "is set-user-ID" in notes_of(process)
+
+
+def test_program_that_went_on_untraced(traced, tmp_path):
+    static = compile_c(tmp_path, "still", "-static")
+    done = traced(SH, "-c", "exec " + str(static))
+    assert done.returncode == 5
+    process = done.processes()[0]
+    assert process["process"]["exit"] == {"code": 5}
+    assert "could not be traced" in notes_of(process)
+
+
+def test_script_is_traced_through_its_interpreter(traced, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\nexit 4\n")
+    script.chmod(0o755)
+    done = traced(script)
+    assert done.returncode == 4
+    assert done.processes()[0]["health"]["events"] > 0
+
+
+# ---- children ------------------------------------------------------------------------------------
+
+def test_children_are_followed(traced):
+    done = traced(SH, "-c", "/bin/ls / >/dev/null; /bin/ls / > /dev/null; exit 3")
+    assert done.returncode == 3
+    processes = done.processes()
+    assert processes[0]["process"]["exe"].endswith("sh")
+    assert len([p for p in processes if p["process"]["exe"].endswith("/ls")]) == 2
+
+
+def test_children_are_ignored(traced):
+    done = traced(SH, "-c", "/bin/ls / >/dev/null; exit 3", options=["--children", "ignore"])
+    assert done.returncode == 3
+    assert not [p for p in done.processes() if p["process"]["exe"].endswith("/ls")]
+
+
+def test_exec_is_the_last_image(traced):
+    done = traced(SH, "-c", "exec /bin/ls /")
+    processes = done.processes()
+    assert processes[0]["process"]["exe"].endswith("/ls")
+    assert processes[0]["process"]["exit"] == {"code": 0}
+    before, = [p for p in processes[1:] if "exec" in notes_of(p)]
+    assert before["process"]["pid"] == processes[0]["process"]["pid"]
+    assert before["process"]["exit"] is None
+
+
+def test_many_children(traced):
+    # More than are held at once: the ended ones are read while the program runs.
+    script = "i=0; while [ $i -lt 150 ]; do /bin/ls / >/dev/null; i=$((i+1)); done"
+    done = traced(SH, "-c", script)
+    assert (done.returncode, done.stderr) == (0, "")
+    processes = done.processes()
+    assert len([p for p in processes if p["process"]["exe"].endswith("/ls")]) == 150
+    assert all(p["process"]["exit"] == {"code": 0} for p in processes if p["process"]["exe"].endswith("/ls"))
+
+
+def test_few_descriptors(run, seep, libseep, tmp_path):
+    script = "i=0; while [ $i -lt 150 ]; do /bin/ls / >/dev/null; i=$((i+1)); done"
+    done = run(SH, "-c", 'ulimit -n 40; exec "$@"', "sh", seep, "run", "-q", "-o", "x.seep", SH, "-c", script)
+    assert (done.returncode, done.stderr) == (0, "")
+    processes = processes_of(run, seep, tmp_path / "x.seep")
+    assert len([p for p in processes if p["process"]["exe"].endswith("/ls")]) == 150
+
+
+def test_child_that_is_still_running(traced, tmp_path):
+    code = "import time; open('pid', 'w').write('\\n'); time.sleep(%d)" % PATIENCE_S
+    script = "%s -c \"%s\" >/dev/null 2>&1 & echo $!; while [ ! -s pid ]; do sleep 0.05; done" % (PYTHON, code)
+    done = traced(SH, "-c", script)
+    child = int(done.stdout)
+    try:
+        assert done.returncode == 0
+        running, = [p for p in done.processes() if p["process"]["pid"] == child and "still running" in notes_of(p)]
+        assert running["process"]["exit"] is None
+        os.kill(child, 0)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+# ---- signals -------------------------------------------------------------------------------------
+
+WAITS = "trap 'exit 5' INT; trap 'exit 6' TERM; trap 'exit 7' HUP; trap 'exit 8' QUIT; echo $$ >pid; " \
+        "while :; do sleep 0.05; done"
+
+
+@pytest.mark.parametrize("name,status", [("INT", 5), ("QUIT", 8)])
+def test_signals_of_the_terminal_are_the_programs(seep, libseep, tmp_path, run, name, status):
+    with Background(seep, "run", "-q", "-o", "x.seep", SH, "-c", WAITS, cwd=tmp_path) as tool:
+        wait_for(tmp_path / "pid")
+        os.killpg(tool.process.pid, getattr(signal, "SIG" + name))
+        assert tool.end()[:2] == (status, "")  # the shell may tell of the sleep that it lost
+    assert processes_of(run, seep, tmp_path / "x.seep")[0]["process"]["exit"] == {"code": status}
+
+
+def test_ctrl_c_that_the_program_does_not_catch(seep, libseep, tmp_path, run):
+    script = "echo $$ >pid; exec sleep %d" % PATIENCE_S
+    with Background(seep, "run", "-q", "-o", "x.seep", SH, "-c", script, cwd=tmp_path) as tool:
+        wait_for(tmp_path / "pid")
+        os.killpg(tool.process.pid, signal.SIGINT)
+        assert tool.end() == (130, "", "")
+    assert processes_of(run, seep, tmp_path / "x.seep")[0]["process"]["exit"] == {"signal": 2}
+
+
+@pytest.mark.parametrize("name,status", [("TERM", 6), ("HUP", 7)])
+def test_signals_to_the_tool_are_handed_on(seep, libseep, tmp_path, name, status):
+    place = tmp_path / "t"
+    place.mkdir()
+    with Background(seep, "run", "-q", "-o", "x.seep", SH, "-c", WAITS, cwd=tmp_path,
+                    env={"TMPDIR": str(place), "XDG_RUNTIME_DIR": ""}) as tool:
+        wait_for(tmp_path / "pid")
+        assert os.listdir(place)
+        tool.process.send_signal(getattr(signal, "SIG" + name))
+        assert tool.end() == (status, "", "")
+    assert os.listdir(place) == []
+
+
+def test_tool_is_killed(seep, libseep, tmp_path):
+    script = "echo $$ >pid; while [ ! -e go ]; do sleep 0.05; done; /bin/ls / >/dev/null; echo end $? >end"
+    with Background(seep, "run", "-q", "-o", "x.seep", SH, "-c", script, cwd=tmp_path) as tool:
+        wait_for(tmp_path / "pid")
+        tool.process.kill()
+        tool.process.wait()
+        (tmp_path / "go").touch()
+        assert wait_for(tmp_path / "end") == "end 0\n"
+
+
+def test_nothing_is_left_behind(run, seep, libseep, tmp_path):
+    place = tmp_path / "t"
+    place.mkdir()
+    env = {"TMPDIR": place, "XDG_RUNTIME_DIR": None}
+    for command in ["/bin/true"], [SH, "-c", "kill -9 $$"], ["/etc/passwd"], ["nothing"], [str(tmp_path)]:
+        run(seep, "run", "-q", "-o", "/dev/null", *command, env=env)
+        assert os.listdir(place) == []
+
+
+def test_long_names_of_folders(run, seep, libseep, tmp_path):
+    place = tmp_path / ("x" * 120)
+    place.mkdir()
+    done = run(seep, "run", "-q", "-o", "x.seep", "/bin/ls", "/", env={"TMPDIR": place, "XDG_RUNTIME_DIR": place})
+    assert done.returncode == 0
+    assert processes_of(run, seep, tmp_path / "x.seep")[0]["health"]["events"] > 0
+
+
+# ---- hostile peers -------------------------------------------------------------------------------
+
+JUNK = r"""
+import array, os, socket, struct
+def hello(data, fds=()):
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    peer.connect(os.environ['SEEP_SOCKET'])
+    if data is not None:
+        peer.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))] if fds else [])
+    return peer
+good = struct.pack('=QIIQ', 0x0a474d4950454553, 1, os.getpid() + 100000, 1 << 20)
+memory = os.memfd_create('x')
+hello(None).close()                       # says nothing
+keep = hello(None)                        # says nothing, stays
+hello(b'').close()
+hello(b'short', [memory]).close()
+hello(good).close()                       # no descriptor
+hello(good, [os.open('/', os.O_RDONLY)]).close()
+hello(good[:8] + struct.pack('=I', 9) + good[12:], [memory]).close()
+hello(b'x' * 100, [memory, memory, memory]).close()
+os.write(memory, b'not an image' * 1000)
+if os.fork() == 0:
+    hello(good, [memory]).close()         # a child with an image that is none
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_junk_at_the_socket(traced):
+    done = traced(PYTHON, "-c", JUNK)
+    assert (done.returncode, done.stderr) == (0, "")
+    notes = notes_of(done.processes()[0])
+    assert "messages at the socket were refused" in notes
+    assert "images could not be read" in notes
+
+
+# ---- seep snap -----------------------------------------------------------------------------------
+
+SLEEPER = "import time, sys; keep = [bytes(1000) for i in range(1000)]; open('ready', 'w').write('\\n'); time.sleep(%d)" \
+          % PATIENCE_S
+
+
+@pytest.fixture
+def sleeper(seep, libseep, tmp_path):
+    """A traced process that sleeps: its pid."""
+    script = "echo $$ >pid; exec %s -S -c \"%s\"" % (PYTHON, SLEEPER)
+    with Background(seep, "run", "-q", "-o", "end.seep", SH, "-c", script, cwd=tmp_path) as tool:
+        pid = int(wait_for(tmp_path / "pid"))
+        wait_for(tmp_path / "ready")
+        tool.pid = pid
+        yield tool
+
+
+def test_snap(run, seep, tmp_path, sleeper):
+    done = run(seep, "snap", sleeper.pid)
+    assert (done.returncode, done.stderr) == (0, "")
+    name = done.stdout.strip()
+    assert name.startswith("seep.python3") and name.endswith(".%d.seep" % sleeper.pid)
+    process, = processes_of(run, seep, tmp_path / name)
+    assert process["process"]["pid"] == sleeper.pid
+    assert process["process"]["exit"] is None
+    assert process["totals"]["live_bytes"] > 1000 * 1000
+    assert run(seep, "snap", sleeper.pid, "-o", "b.seep").stdout == "b.seep\n"
+    os.kill(sleeper.pid, signal.SIGTERM)
+    assert sleeper.end()[0] == 128 + signal.SIGTERM
+    process = processes_of(run, seep, tmp_path / "end.seep")[0]
+    assert process["process"]["exit"] == {"signal": int(signal.SIGTERM)}
+
+
+def test_snap_on_standard_output(run, seep, tmp_path, sleeper):
+    done = run(seep, "snap", sleeper.pid, "-o", "-", binary=True)
+    assert done.returncode == 0
+    (tmp_path / "x.seep").write_bytes(done.stdout)
+    assert processes_of(run, seep, tmp_path / "x.seep")[0]["process"]["pid"] == sleeper.pid
+
+
+def test_report_of_a_pid(run, seep, sleeper):
+    process, = processes_of(run, seep, sleeper.pid)
+    assert process["totals"]["live_bytes"] > 1000 * 1000
+
+
+def test_snap_by_another_user(seep, sleeper, require, run, open_folder):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become another user")
+    copy = open_folder / "seep"
+    shutil.copy(seep, copy)
+    done = run(require("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", copy, "snap", sleeper.pid,
+               cwd=open_folder)
+    assert done.returncode == 1
+    one_line(done.stderr, "process %d cannot be looked at: Permission denied" % sleeper.pid, "another user")
+
+
+def test_snap_of_what_is_not_traced(run, seep):
+    done = run(seep, "snap", os.getpid())
+    assert done.returncode == 1
+    one_line(done.stderr, "process %d" % os.getpid(), "is not traced by seep", "seep run")
+
+
+@pytest.mark.parametrize("pid", ["999999999", "0", "99999999999999999999"])
+def test_snap_of_no_process(run, seep, pid):
+    done = run(seep, "snap", pid)
+    assert done.returncode == 1
+    one_line(done.stderr, "no process " + pid)
+
+
+def test_snap_of_a_name(run, seep):
+    done = run(seep, "snap", "firefox")
+    assert done.returncode == 2
+    one_line(done.stderr, "firefox")
+
+
+def test_snap_of_a_process_that_has_ended(run, seep):
+    child = subprocess.Popen(["/bin/true"])  # a zombie until it is waited for
+    end = time.monotonic() + PATIENCE_S
+    while "Z" not in open("/proc/%d/stat" % child.pid).read().split(")")[1] and time.monotonic() < end:
+        time.sleep(0.01)
+    done = run(seep, "snap", child.pid)
+    child.wait()
+    assert done.returncode == 1
+    one_line(done.stderr, "has ended")
+
+
+def test_snap_that_cannot_be_written(run, seep, sleeper):
+    done = run(seep, "snap", sleeper.pid, "-o", "/no/such/folder/x")
+    assert done.returncode == 1
+    one_line(done.stderr, "/no/such/folder/x")
