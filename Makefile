@@ -10,14 +10,15 @@ WERROR ?= true
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench install format lint fuzz clean deps completions
+.PHONY: help run build test bench bench-instructions install format lint fuzz clean deps completions
 
 help:
 	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
 	@echo "make test     install what is missing, build twice, run all tests (ORDER=random SEED=n JOBS=n)"
 	@echo "make build    build/seep and build/libseep.so, ready to use from there"
 	@echo "make install  install under PREFIX=$(PREFIX), in DESTDIR"
-	@echo "make bench    what tracing costs, measured side by side"
+	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start RUNS=n QUICK=1)"
+	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
 	@echo "make lint     format, clang-tidy and the rules of the house"
 	@echo "make format   lay the C code out with clang-format"
 	@echo "make fuzz     fuzz each parser for FUZZ_SECONDS=$(FUZZ_SECONDS)"
@@ -60,10 +61,18 @@ format:
 fuzz:
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
+# ONLY=micro,threads,real,memory,start a part; RUNS=n repetitions; QUICK=1 without peers.
 bench:
+	@tools/install-deps.sh build traced lint bench
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) bench/run.py --build build $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS)) \
+		$(if $(QUICK),--quick)
+
+# UPDATE=1 makes what is counted now the committed state.
+bench-instructions:
 	@tools/install-deps.sh build bench
 	@$(MAKE) --no-print-directory build
-	@bench/run.sh build
+	@$(PYTHON) bench/instructions.py --build build $(if $(UPDATE),--update)
 
 clean:
 	rm -rf build build-test build-sanitized build-fuzz

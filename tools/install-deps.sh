@@ -23,9 +23,9 @@ packages_of() {
     test) echo git python3 python3-pytest python3-pytest-xdist libcmocka-dev zstd procps ;;
     traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libjemalloc2 libjemalloc-dev \
         libmimalloc2.0 libmimalloc-dev libgoogle-perftools-dev libtcmalloc-minimal4 libunwind-dev libc6-dbg \
-        musl-tools ;;
+        musl-tools valgrind ;;
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
-    bench) echo heaptrack valgrind libgoogle-perftools-dev ;;
+    bench) echo heaptrack valgrind libgoogle-perftools-dev libunwind-dev python3-matplotlib wrk ;;
     *)
         echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, bench)" >&2
         exit 2
