@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The structures that threads of a traced program share (heap map, stack tree, rules, slots, odd
+// table), driven from many threads under ThreadSanitizer: the library's own code, without the hooks,
+// on blocks that this test makes up. What the program owes is here too: a block handed from one
+// thread to another is handed over with synchronisation.
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "preload/record.h"
+
+enum { THREADS = 8, ROUNDS = 12, BLOCKS = 600, SHORT_THREADS = 200 };
+
+// One block is granule-sized, so that every address is its own. Nothing is stored there.
+#define BLOCK_ADDRESS(thread, i) (UINT64_C(0x500000000000) + (uint64_t)(thread) * (UINT64_C(1) << 27) + (uint64_t)(i) * 64)
+
+struct handed {
+    pthread_mutex_t lock;
+    uint64_t blocks[THREADS * BLOCKS];
+    size_t nr;
+};
+
+static struct handed handed = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void allocate(uint64_t address, uint64_t size, enum seep_via via) {
+    struct seep_thread *thread = thread_enter();
+    assert_non_null(thread);
+    record_allocation(thread, (const void *)address, size, via, SEEP_HOOK_CALLER());
+    thread_leave(thread);
+}
+
+static bool release(uint64_t address) {
+    struct seep_thread *thread = thread_enter();
+    assert_non_null(thread);
+    bool known = record_free(thread, (const void *)address, SEEP_RELEASE_FREE);
+    thread_leave(thread);
+    return known;
+}
+
+// Different depths make different stacks, so that all threads grow the tree at the same time.
+static __attribute__((noinline)) void allocate_at_depth(int depth, uint64_t address, uint64_t size) {
+    if (depth == 0)
+        allocate(address, size, SEEP_VIA_MALLOC);
+    else
+        allocate_at_depth(depth - 1, address, size);
+    __asm__ volatile("" ::: "memory");
+}
+
+static void *work(void *argument) {
+    uint64_t self = (uint64_t)(uintptr_t)argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < BLOCKS; i++)
+            allocate_at_depth((i * 7 + (int)self + round) % 40, BLOCK_ADDRESS(self, i), 16 + (uint64_t)i);
+        pthread_mutex_lock(&handed.lock);
+        for (int i = 0; i < BLOCKS; i += 2)
+            handed.blocks[handed.nr++] = BLOCK_ADDRESS(self, i);
+        pthread_mutex_unlock(&handed.lock);
+        for (int i = 1; i < BLOCKS; i += 2)
+            assert_true(release(BLOCK_ADDRESS(self, i)));
+        // Wait until somebody has freed ours, freeing what others left meanwhile.
+        for (;;) {
+            pthread_mutex_lock(&handed.lock);
+            uint64_t address = handed.nr ? handed.blocks[--handed.nr] : 0;
+            if (address)
+                assert_true(release(address));
+            pthread_mutex_unlock(&handed.lock);
+            if (!address)
+                break;
+        }
+    }
+    return NULL;
+}
+
+static void *work_shortly(void *argument) {
+    uint64_t address = BLOCK_ADDRESS(THREADS, (uintptr_t)argument);
+    allocate(address, 64, SEEP_VIA_CALLOC);
+    assert_true(release(address));
+    // Beyond what an entry holds: the odd table.
+    allocate(address, UINT64_C(1) << 40, SEEP_VIA_MALLOC);
+    assert_true(release(address));
+    return NULL;
+}
+
+static struct seep_image_counters sum_of_all(void) {
+    struct seep_image_counters sum = {0};
+    uint64_t nr_sites = seep_g.header->areas[SEEP_AREA_SITES].used;
+    for (uint64_t slot = 0; slot < seep_g.header->areas[SEEP_AREA_THREADS].used; slot++) {
+        const uint32_t *dir =
+            (const uint32_t *)(seep_g.pool + seep_g.threads[slot].chunk_dir_page * SEEP_POOL_PAGE);
+        for (uint64_t site = 1; site < nr_sites; site++) {
+            uint32_t page = dir[site >> SEEP_CHUNK_SITES_SHIFT];
+            if (!page)
+                continue;
+            const struct seep_image_counters *counters =
+                (const struct seep_image_counters *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE) +
+                (site & (SEEP_CHUNK_SITES - 1));
+            sum.allocations += counters->allocations;
+            sum.allocated_bytes += counters->allocated_bytes;
+            sum.frees += counters->frees;
+            sum.freed_bytes += counters->freed_bytes;
+        }
+    }
+    return sum;
+}
+
+static void test_all_at_once(void **state) {
+    (void)state;
+    assert_true(seep_start());
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, (void *)i), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    // A thread may leave while others have just handed blocks over: those are ours to free.
+    while (handed.nr)
+        assert_true(release(handed.blocks[--handed.nr]));
+    struct seep_image_counters sum = sum_of_all();
+    assert_int_equal(sum.allocations, THREADS * ROUNDS * BLOCKS);
+    assert_int_equal(sum.frees, sum.allocations);
+    assert_int_equal(sum.freed_bytes, sum.allocated_bytes);
+    for (int i = 0; i < SEEP_LOST_NR; i++)
+        assert_int_equal(seep_g.header->lost[i], 0);
+}
+
+static void test_slots_are_reused(void **state) {
+    (void)state;
+    for (uintptr_t i = 0; i < SHORT_THREADS; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, work_shortly, (void *)i), 0);
+        pthread_join(thread, NULL);
+    }
+    assert_true(seep_g.header->areas[SEEP_AREA_THREADS].used <= THREADS + 2);
+    struct seep_image_counters sum = sum_of_all();
+    assert_int_equal(sum.frees, sum.allocations);
+    assert_int_equal(sum.freed_bytes, sum.allocated_bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_at_once),
+        cmocka_unit_test(test_slots_are_reused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
