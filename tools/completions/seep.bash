@@ -13,10 +13,141 @@ _seep() {
     local command=${COMP_WORDS[1]} options='' valued='' i
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'help --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run snap report info help --help --version' -- "$word")
         return
     fi
     case $command in
+    run)
+        options='--output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --full-paths --no-demangle --json --csv --help'
+        valued=' --output --report --error-exitcode --depth --sample --children --top --sort --by --older --min-size --max-size --function --file --module --thread -o -T -s -b -z -Z '
+        case $before in
+        --output | -o)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --report)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --error-exitcode)
+            :
+            return
+            ;;
+        --depth)
+            :
+            return
+            ;;
+        --sample)
+            :
+            return
+            ;;
+        --children)
+            mapfile -t COMPREPLY < <(compgen -W 'follow ignore' -- "$word")
+            return
+            ;;
+        --top | -T)
+            :
+            return
+            ;;
+        --sort | -s)
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size age' -- "$word")
+            return
+            ;;
+        --by | -b)
+            mapfile -t COMPREPLY < <(compgen -W 'site function file line module thread size process' -- "$word")
+            return
+            ;;
+        --older)
+            :
+            return
+            ;;
+        --min-size | -z)
+            :
+            return
+            ;;
+        --max-size | -Z)
+            :
+            return
+            ;;
+        --function)
+            :
+            return
+            ;;
+        --file)
+            :
+            return
+            ;;
+        --module)
+            :
+            return
+            ;;
+        --thread)
+            :
+            return
+            ;;
+        esac
+        ;;
+    snap)
+        options='--output --help'
+        valued=' --output -o '
+        case $before in
+        --output | -o)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        esac
+        ;;
+    report)
+        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --full-paths --no-demangle --json --csv --help'
+        valued=' --top --sort --by --older --min-size --max-size --function --file --module --thread -T -s -b -z -Z '
+        case $before in
+        --top | -T)
+            :
+            return
+            ;;
+        --sort | -s)
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size age' -- "$word")
+            return
+            ;;
+        --by | -b)
+            mapfile -t COMPREPLY < <(compgen -W 'site function file line module thread size process' -- "$word")
+            return
+            ;;
+        --older)
+            :
+            return
+            ;;
+        --min-size | -z)
+            :
+            return
+            ;;
+        --max-size | -Z)
+            :
+            return
+            ;;
+        --function)
+            :
+            return
+            ;;
+        --file)
+            :
+            return
+            ;;
+        --module)
+            :
+            return
+            ;;
+        --thread)
+            :
+            return
+            ;;
+        esac
+        ;;
+    info)
+        options='--json --help'
+        case $before in
+        esac
+        ;;
     help)
         options='--help'
         case $before in
@@ -25,12 +156,29 @@ _seep() {
     *) return ;;
     esac
     case $command in
+    run)
+        # After the program all words are the program's own.
+        for ((i = 2; i < COMP_CWORD; i++)); do
+            case ${COMP_WORDS[i]} in
+            --) i=$((i + 1)) && break ;;
+            -*) case $valued in *" ${COMP_WORDS[i]} "*) i=$((i + 1)) ;; esac ;;
+            *) break ;;
+            esac
+        done
+        if [ "$i" -lt "$COMP_CWORD" ]; then
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+        fi
+        ;;
     esac
     case $word in
     -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;
     *)
         case $command in
-        help) mapfile -t COMPREPLY < <(compgen -W 'help' -- "$word") ;;
+        run) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
+        snap) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
+        report) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
+        help) mapfile -t COMPREPLY < <(compgen -W 'run snap report info help' -- "$word") ;;
         esac
         ;;
     esac
