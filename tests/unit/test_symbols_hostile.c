@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Damaged files: programs that were cut short or have bytes changed must give an answer, whatever
+// it is, and nothing on stderr. The damage is the same in every run.
+// Arguments: the directory of the programs.
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/reference.h"
+
+#define ROUNDS 150
+
+static const char *programs;
+static uint64_t random_state;
+
+// Source: xorshift64, George Marsaglia, "Xorshift RNGs" (2003).
+static uint64_t next_random(void) {
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+static unsigned char *read_program(const char *name, size_t *ret_bytes) {
+    char *path = test_format("%s/%s", programs, name);
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        print_message("left out: %s was not made\n", name);
+        free(path);
+        return NULL;
+    }
+    struct stat status;
+    assert_int_equal(fstat(fileno(file), &status), 0);
+    *ret_bytes = (size_t)status.st_size;
+    unsigned char *bytes = malloc(*ret_bytes);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *ret_bytes, file), *ret_bytes);
+    fclose(file);
+    free(path);
+    return bytes;
+}
+
+static char place[] = "/tmp/seep-test-XXXXXX";
+
+static void look_at(const unsigned char *bytes, size_t nr_bytes) {
+    FILE *file = fopen(place, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, nr_bytes, file), nr_bytes);
+    assert_int_equal(fclose(file), 0);
+
+    struct seep_symbols_options options = {.no_debuginfod = true};
+    struct seep_symbols *symbols;
+    check_no_error(seep_symbols_create(&options, &symbols));
+    unsigned module;
+    check_no_error(seep_symbols_module(symbols, place, NULL, 0, &module));
+    for (uint64_t address = 0x1000; address < 0x2400; address += 23) {
+        const struct seep_symbol *symbol;
+        check_no_error(seep_symbols_resolve(symbols, module, address, true, &symbol));
+        assert_true(symbol->nr_frames >= 1);
+        assert_false(symbol->frames[symbol->nr_frames - 1].inlined);
+        // Every text must end.
+        for (unsigned i = 0; i < symbol->nr_frames; i++)
+            assert_true(!symbol->frames[i].function || strlen(symbol->frames[i].function) <= 16384);
+    }
+    if (seep_symbols_quality(symbols, module) == SEEP_SYMBOLS_NONE)
+        assert_non_null(seep_symbols_trouble(symbols, module));
+    seep_symbols_destroy(symbols);
+}
+
+static const char *const victims[] = {"c_dwarf5",     "c_dwarf4", "c_packed", "c_split",
+                                      "clang_dwarf4", "s_mini",   "c_lib.so"};
+
+static void test_cut(void **state) {
+    for (size_t v = 0; v < SEEP_ARRAY_SIZE(victims); v++) {
+        size_t nr_bytes;
+        unsigned char *bytes = read_program(victims[v], &nr_bytes);
+        for (size_t i = 0; bytes && i < 40; i++)
+            look_at(bytes, nr_bytes * i / 40);
+        // Cut, with the section headers moved to where they still are: the contents are gone.
+        for (size_t i = 0; bytes && i < 10; i++)
+            look_at(bytes, nr_bytes - 1 - i * 77);
+        free(bytes);
+    }
+}
+
+static void test_changed(void **state) {
+    for (size_t v = 0; v < SEEP_ARRAY_SIZE(victims); v++) {
+        size_t nr_bytes;
+        unsigned char *bytes = read_program(victims[v], &nr_bytes);
+        unsigned char *damaged = bytes ? malloc(nr_bytes) : NULL;
+        random_state = 0x5eeb + v;
+        for (size_t round = 0; bytes && round < ROUNDS; round++) {
+            assert_non_null(damaged);
+            memcpy(damaged, bytes, nr_bytes);
+            // What is not code or data is in the second half: most changes go there.
+            size_t from = round % 4 ? nr_bytes / 3 : 0, nr_changes = 1 + next_random() % 60;
+            for (size_t i = 0; i < nr_changes; i++) {
+                static const unsigned char extremes[] = {0, 1, 0x7f, 0x80, 0xff, 0xfe, 4, 0x10};
+                unsigned char *at = &damaged[from + next_random() % (nr_bytes - from)];
+                *at = next_random() % 2 ? extremes[next_random() % 8] : (unsigned char)next_random();
+            }
+            look_at(damaged, nr_bytes);
+        }
+        free(damaged);
+        free(bytes);
+    }
+}
+
+// A run of one value over a stretch: whole tables gone or absurd.
+static void test_blanked(void **state) {
+    for (size_t v = 0; v < SEEP_ARRAY_SIZE(victims); v++) {
+        size_t nr_bytes;
+        unsigned char *bytes = read_program(victims[v], &nr_bytes);
+        unsigned char *damaged = bytes ? malloc(nr_bytes) : NULL;
+        for (size_t i = 0; bytes && i < 40; i++) {
+            assert_non_null(damaged);
+            memcpy(damaged, bytes, nr_bytes);
+            size_t length = nr_bytes / 60, from = (nr_bytes - length) * i / 40;
+            memset(damaged + SEEP_MAX(from, (size_t)64), i % 2 ? 0xff : 0, length);
+            look_at(damaged, nr_bytes);
+        }
+        free(damaged);
+        free(bytes);
+    }
+}
+
+// Every byte of the file header and of the section headers that come last in the file.
+static void test_headers(void **state) {
+    size_t nr_bytes;
+    unsigned char *bytes = read_program("c_dwarf5", &nr_bytes);
+    assert_non_null(bytes);
+    for (size_t i = 16; i < 64; i++) {
+        unsigned char kept = bytes[i];
+        bytes[i] = 0xff;
+        look_at(bytes, nr_bytes);
+        bytes[i] = kept;
+    }
+    for (size_t i = 1; i <= 64 * 12; i += 3) {
+        unsigned char kept = bytes[nr_bytes - i];
+        bytes[nr_bytes - i] = i % 2 ? 0xff : 0x01;
+        look_at(bytes, nr_bytes);
+        bytes[nr_bytes - i] = kept;
+    }
+    free(bytes);
+}
+
+// Runs a test with stderr in a file, which must stay empty.
+static int quiet_setup(void **state) {
+    FILE *catch = tmpfile();
+    assert_non_null(catch);
+    int kept = dup(STDERR_FILENO);
+    assert_true(kept >= 0);
+    assert_true(dup2(fileno(catch), STDERR_FILENO) >= 0);
+    int *fds = malloc(2 * sizeof(*fds));
+    assert_non_null(fds);
+    fds[0] = kept;
+    fds[1] = dup(fileno(catch));
+    fclose(catch);
+    *state = fds;
+    return 0;
+}
+
+static int quiet_teardown(void **state) {
+    int *fds = *state;
+    struct stat status;
+    int failed = fstat(fds[1], &status);
+    dup2(fds[0], STDERR_FILENO);
+    char text[512];
+    ssize_t length = pread(fds[1], text, sizeof(text) - 1, 0);
+    if (length > 0) {
+        text[length] = '\0';
+        fprintf(stderr, "stderr was written to: %s\n", text);
+        failed = -1;
+    }
+    close(fds[0]);
+    close(fds[1]);
+    free(fds);
+    return failed;
+}
+
+static void test_quiet(void **state) {
+    size_t nr_bytes;
+    unsigned char *bytes = read_program("c_dwarf5", &nr_bytes);
+    assert_non_null(bytes);
+    random_state = 7;
+    for (size_t i = 0; i < 50; i++) {
+        bytes[next_random() % nr_bytes] ^= 0x55;
+        look_at(bytes, nr_bytes);
+        look_at(bytes, nr_bytes / (i + 1));
+    }
+    free(bytes);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s DIRECTORY_OF_PROGRAMS\n", argv[0]);
+        return 2;
+    }
+    programs = argv[1];
+    int fd = mkstemp(place);
+    if (fd < 0) {
+        perror(place);
+        return 1;
+    }
+    close(fd);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_blanked),
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test_setup_teardown(test_quiet, quiet_setup, quiet_teardown),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(place);
+    return failed;
+}
