@@ -8,8 +8,7 @@
 //     {"in": "alignment", "live_blocks": 0},
 //     {"in": "errno_kept", "live_blocks": 0},
 //     {"in": "contents", "live_blocks": 0},
-//     {"in": "usable", "live_blocks": 0},
-//     {"in": "main", "live_blocks": 0, "optional": true}
+//     {"in": "usable", "live_blocks": 0}
 //   ]
 // }
 #include "program.h"

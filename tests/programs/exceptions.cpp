@@ -4,14 +4,12 @@
 // block; exceptions nested in others.
 // EXPECT:
 // {
+//   "others": true,
 //   "sites": [
 //     {"in": "Holder", "via": "operator new[]", "allocations": 8000, "frees": 8000, "live_blocks": 0},
 //     {"in": "catcher", "via": "malloc", "size": 19, "allocations": 400, "live_blocks": 400, "live_bytes": 7600},
-//     {"in": "thrower", "live_blocks": 0},
-//     {"in": "climb", "live_blocks": 0, "optional": true},
-//     {"in": "nested", "live_blocks": 0},
-//     {"in": "in_thread", "live_blocks": 0, "optional": true},
-//     {"in": "main", "live_blocks": 0, "optional": true}
+//     {"in": "thrower", "reaching": true, "by_library": true, "live_blocks": 0},
+//     {"in": "nested", "reaching": true, "by_library": true, "live_blocks": 0}
 //   ]
 // }
 #include "program.h"

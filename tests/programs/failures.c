@@ -31,10 +31,10 @@ APART static void fail_all(char *p) {
     FAILS(malloc(huge));
     FAILS(calloc(half, 3));
     FAILS(calloc(hide(1), huge));
-    FAILS(realloc(NULL, huge));
+    FAILS(realloc(null_pointer(), huge));
     FAILS(realloc(p, huge));
     FAILS(reallocarray(p, half, 3));
-    FAILS(reallocarray(NULL, half, 3));
+    FAILS(reallocarray(null_pointer(), half, 3));
     FAILS(aligned_alloc(64, huge));
     FAILS(memalign(64, huge));
     FAILS(valloc(huge));

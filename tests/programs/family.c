@@ -37,13 +37,13 @@ APART static void by_calloc(void) {
 }
 
 APART static void by_realloc(void) {
-    free(keep(realloc(NULL, hide(13))));
-    keep(realloc(NULL, hide(13)));
+    free(keep(realloc(null_pointer(), hide(13))));
+    keep(realloc(null_pointer(), hide(13)));
 }
 
 APART static void by_reallocarray(void) {
-    free(keep(reallocarray(NULL, 7, 10)));
-    keep(reallocarray(NULL, 7, 10));
+    free(keep(reallocarray(null_pointer(), 7, 10)));
+    keep(reallocarray(null_pointer(), 7, 10));
 }
 
 APART static void by_posix_memalign(void) {

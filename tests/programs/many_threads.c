@@ -6,8 +6,7 @@
 //   "sites": [
 //     {"in": "worker", "via": "malloc", "allocations": 64000, "frees": 63360, "live_blocks": 640,
 //      "live_bytes": 12800},
-//     {"in": "swapper", "via": "calloc", "allocations": 64000, "frees": 64000, "live_blocks": 0},
-//     {"in": "main", "live_blocks": 0, "optional": true}
+//     {"in": "swapper", "via": "calloc", "allocations": 64000, "frees": 64000, "live_blocks": 0}
 //   ]
 // }
 #include "program.h"

@@ -9,8 +9,7 @@
 //     {"in": "plugin_a_work", "via": "malloc", "allocations": 15, "frees": 0, "live_blocks": 15,
 //      "live_bytes": 1050},
 //     {"in": "plugin_b_work", "via": "malloc", "allocations": 15, "frees": 0, "live_blocks": 15,
-//      "live_bytes": 1200},
-//     {"in": "load_and_work", "live_blocks": 0, "optional": true}
+//      "live_bytes": 1200}
 //   ]
 // }
 #include "program.h"

@@ -23,6 +23,11 @@ static inline void *keep(void *p) {
     return p;
 }
 
+// NULL, but the compiler cannot know: it would make malloc of realloc.
+static inline void *null_pointer(void) {
+    return keep(NULL);
+}
+
 // A value the compiler cannot know.
 static inline size_t hide(size_t n) {
     __asm__ volatile("" : "+r"(n));

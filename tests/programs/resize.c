@@ -9,7 +9,6 @@
 //     {"in": "grow", "via": "realloc", "allocations": 10, "frees": 9, "live_blocks": 1, "live_bytes": 102400,
 //      "size_min": 200, "size_max": 102400},
 //     {"in": "shrink", "via": "realloc", "allocations": 1, "frees": 0, "live_blocks": 1, "live_bytes": 10},
-//     {"in": "drop", "allocations": 0, "optional": true},
 //     {"in": "same", "via": "realloc", "allocations": 5, "frees": 5, "live_blocks": 0, "live_bytes": 0},
 //     {"in": "big", "via": "malloc", "allocations": 1, "frees": 1, "live_blocks": 0, "live_bytes": 0},
 //     {"in": "big", "via": "realloc", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 9000000}
@@ -41,7 +40,7 @@ APART static void drop(char *p) {
 }
 
 APART static void same(void) {
-    char *p = NULL;
+    char *p = null_pointer();
     for (int i = 0; i < 5; i++)
         p = keep(realloc(p, 55));
     free(p);

@@ -8,8 +8,7 @@
 //     {"in": "short_life", "via": "malloc", "allocations": 6000, "frees": 4000, "live_blocks": 2000,
 //      "live_bytes": 48000},
 //     {"in": "last_words", "via": "malloc", "allocations": 1000, "frees": 0, "live_blocks": 1000,
-//      "live_bytes": 9000},
-//     {"in": "main", "live_blocks": 0, "optional": true}
+//      "live_bytes": 9000}
 //   ]
 // }
 #include "program.h"

@@ -37,7 +37,7 @@ APART static void no_bytes_aligned(void) {
 }
 
 APART static void from_null(void) {
-    CHECK(keep(realloc(NULL, hide(0))) != NULL);
+    CHECK(keep(realloc(null_pointer(), hide(0))) != NULL);
 }
 
 APART static void becomes_something(void) {
