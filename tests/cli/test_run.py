@@ -58,7 +58,8 @@ class Background:
 
     def __init__(self, *command, cwd, env=None):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEP_")}
-        environment.update(env or {}, MALLOC_PERTURB_="0")
+        # A tool that is killed leaves its folder behind: let that be where the test's files are.
+        environment.update({"TMPDIR": str(cwd), "XDG_RUNTIME_DIR": "", "MALLOC_PERTURB_": "0"}, **(env or {}))
         self.process = subprocess.Popen([str(word) for word in command], cwd=cwd, env=environment,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         start_new_session=True)
