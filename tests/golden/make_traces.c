@@ -289,12 +289,12 @@ static void make_family(struct seep_session *session) {
     }
 }
 
-// More than one section of sites, thread_sites and blocks.
+// More than one section of sites and of blocks.
 static void make_large(struct seep_session *session) {
-    struct seep_profile *profile = make_profile(session, 20, 60000, 60000, 2);
+    struct seep_profile *profile = make_profile(session, 20, 60000, 60000, 1);
     fill_tables(profile, UINT64_MAX >> 1);
     fill_thread_sites(profile, UINT64_MAX >> 1);
-    fill_blocks(profile, 300000, true, true);
+    fill_blocks(profile, 263000, true, true);
 }
 
 // Compresses so well that the writer must fill up.

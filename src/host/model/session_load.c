@@ -97,7 +97,7 @@ static struct seep_error *check_take(struct loader *loader, const struct seep_tr
     if (take->failed)
         return section_error(loader, section, "cut short, or a number is out of range");
     if (take->at != take->end && loader->reader.minor <= SEEP_TRACE_MINOR)
-        return seep_trace_section_error(&loader->reader, section, "%zu bytes too many", seep_take_left(take));
+        return seep_trace_section_error(&loader->reader, section, "bytes left over: %zu", seep_take_left(take));
     return NULL;
 }
 
@@ -343,7 +343,7 @@ static struct seep_error *load_rows(struct loader *loader, row_function load_row
                                                 (unsigned long long)id, wrong);
         }
         if (loader->take.at != loader->take.end)
-            return seep_trace_section_error(&loader->reader, &part->section, "%zu bytes too many",
+            return seep_trace_section_error(&loader->reader, &part->section, "bytes left over: %zu",
                                             seep_take_left(&loader->take));
     }
     return NULL;

@@ -137,6 +137,9 @@ static struct seep_error *check_end(struct seep_trace_reader *reader,
     if (section->raw_bytes < SEEP_TRACE_END_BYTES)
         return seep_trace_section_error(reader, section, "%llu bytes, and %u are needed",
                                         (unsigned long long)section->raw_bytes, SEEP_TRACE_END_BYTES);
+    if (section->raw_bytes > SEEP_TRACE_END_BYTES && reader->minor <= SEEP_TRACE_MINOR)
+        return seep_trace_section_error(reader, section, "bytes left over: %llu",
+                                        (unsigned long long)(section->raw_bytes - SEEP_TRACE_END_BYTES));
     if (nr_sections != reader->nr_sections)
         return seep_trace_section_error(reader, section, "%llu sections are promised, and there are %llu",
                                         (unsigned long long)nr_sections,
@@ -234,8 +237,7 @@ struct seep_error *seep_trace_section_unpack(const struct seep_trace_reader *rea
     }
     free(raw);
     if (ZSTD_isError(done) && ZSTD_getErrorCode(done) != ZSTD_error_dstSize_tooSmall)
-        return seep_trace_section_error(reader, section, "cannot be decompressed: %s",
-                                        ZSTD_getErrorName(done));
+        return seep_trace_section_error(reader, section, "cannot be decompressed");
     return seep_trace_section_error(reader, section, "does not have the %zu bytes that are promised",
                                     raw_bytes);
 }

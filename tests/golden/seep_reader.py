@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A second reader of *.seep files, written from docs/trace-format.md and sharing no code with seep.
+
+read(bytes) gives a dict: {"cut": offset or None, "processes": [...], "sections": [(type, offset), ...]}.
+What is wrong with a file is a BadTrace. Not made for speed.
+"""
+import ctypes
+import ctypes.util
+import struct
+import zlib
+
+MAGIC = b"SEEP\r\n\x1a\n"
+MAJOR, MINOR = 1, 0
+ZSTD, REQUIRED = 1, 2
+(END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS) = range(1, 12)
+NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 16, 8, 16, 8, 64
+U64 = (1 << 64) - 1
+NONE_U32 = (1 << 32) - 1
+
+
+class BadTrace(Exception):
+    pass
+
+
+def _libzstd():
+    library = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
+    library.ZSTD_decompress.restype = ctypes.c_size_t
+    library.ZSTD_decompress.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+    library.ZSTD_isError.restype = ctypes.c_uint
+    library.ZSTD_isError.argtypes = [ctypes.c_size_t]
+    return library
+
+
+_zstd = None
+
+
+def decompress(stored, raw_length):
+    global _zstd
+    _zstd = _zstd or _libzstd()
+    room = ctypes.create_string_buffer(max(raw_length, 1))
+    done = _zstd.ZSTD_decompress(room, raw_length, stored, len(stored))
+    if _zstd.ZSTD_isError(done) or done != raw_length:
+        raise BadTrace("zstd gives other than the promised bytes")
+    return room.raw[:raw_length]
+
+
+class Take:
+    """Reads numbers from the bytes of a section."""
+
+    def __init__(self, data, at=0, end=None):
+        self.data, self.at, self.end = data, at, len(data) if end is None else end
+
+    def left(self):
+        return self.end - self.at
+
+    def leb(self, limit=U64):
+        value = shift = 0
+        while True:
+            if self.at >= self.end or shift > 63:
+                raise BadTrace("number is cut or too long")
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        if value > limit:
+            raise BadTrace("number out of range")
+        return value
+
+    def u32(self):
+        return self.leb(NONE_U32)
+
+    def zz(self):
+        value = self.leb()
+        return (value >> 1) ^ -(value & 1)
+
+    def add(self, base):
+        """base plus a difference, modulo 2^64."""
+        return (base + self.zz()) & U64
+
+    def bool(self):
+        return bool(self.leb(1))
+
+    def bytes(self, length):
+        if length > self.left():
+            raise BadTrace("bytes are cut")
+        self.at += length
+        return self.data[self.at - length:self.at]
+
+    def text(self):
+        length = self.leb()
+        if length == 0:
+            return None
+        data = self.bytes(length - 1)
+        if 0 in data:
+            raise BadTrace("zero byte in a text")
+        return data.decode("latin-1")
+
+    def some_text(self):
+        text = self.text()
+        if text is None:
+            raise BadTrace("a text is missing")
+        return text
+
+    def list(self, places):
+        values = [0] * places
+        for i in range(self.leb()):
+            at = min(i, places - 1)
+            values[at] = min(values[at] + self.leb(), U64)
+        return values
+
+    def counters(self):
+        allocations, allocated = self.leb(), self.leb()
+        frees = (allocations - self.zz()) & U64
+        freed = (allocated - self.zz()) & U64
+        temporary, peak, largest = self.leb(), self.leb(), self.leb()
+        smallest = (largest - self.zz()) & U64
+        return [allocations, allocated, frees, freed, temporary, peak, smallest, largest]
+
+
+# ---- The file.
+
+
+def sections(data):
+    """(type, offset, raw bytes) of every section before END; then ("cut", offset) where the file is cut."""
+    if data[:4] != MAGIC[:4] or data[:8] != MAGIC[:len(data[:8])]:
+        raise BadTrace("not a trace")
+    if len(data) < 32:
+        raise BadTrace("cut in the file header")
+    major, minor, header_length, _zero, _zero2, crc = struct.unpack_from("<HHIQII", data, 8)
+    if crc != zlib.crc32(data[:28]):
+        raise BadTrace("file header: checksum")
+    if major != MAJOR:
+        raise BadTrace("major version %d" % major)
+    if not 32 <= header_length <= len(data):
+        raise BadTrace("file header: length")
+    at, count = header_length, 0
+    while True:
+        if len(data) - at < 32:
+            yield "cut", at, None
+            return
+        kind, version, flags, stored_length, raw_length, header_crc, crc = struct.unpack_from("<IHHQQII", data, at)
+        if header_crc != zlib.crc32(data[at:at + 24]):
+            raise BadTrace("section header: checksum")
+        if stored_length > len(data) - at - 32:
+            yield "cut", at, None
+            return
+        here, stored = at, data[at + 32:at + 32 + stored_length]
+        at += 32 + stored_length
+        count += 1
+        if not 1 <= kind <= BLOCKS:
+            if flags & REQUIRED:
+                raise BadTrace("required section of unknown type %d" % kind)
+            continue
+        if version != 1 or flags & ~(ZSTD | REQUIRED):
+            raise BadTrace("section %d: version or flags" % kind)
+        if crc != zlib.crc32(stored):
+            raise BadTrace("section %d: checksum" % kind)
+        if raw_length > 64 << 20:
+            raise BadTrace("section %d: too long" % kind)
+        if flags & ZSTD:
+            if raw_length > 256 * stored_length:
+                raise BadTrace("section %d: too long" % kind)
+            stored = decompress(stored, raw_length)
+        elif raw_length != stored_length:
+            raise BadTrace("section %d: raw length" % kind)
+        if kind == END:
+            if len(stored) < 16 or (len(stored) > 16 and minor <= MINOR):
+                raise BadTrace("END: length")
+            if struct.unpack_from("<QQ", stored) != (count, at) or at != len(data):
+                raise BadTrace("END: does not agree with the file")
+            return
+        yield kind, here, stored
+
+
+# ---- Sections of one record.
+
+
+def process_of(take):
+    process = {"pid": take.u32(), "ppid": take.u32(), "forked_from": take.u32(), "is_main": take.bool(),
+               "exe": take.text(), "nr_args_all": take.u32()}
+    process["args"] = [take.some_text() for _ in range(take.u32())]
+    process["start_realtime_ns"] = take.zz()
+    process["duration_ns"] = take.zz()
+    kind = take.leb()
+    process["exit_kind"] = kind if kind <= 3 else 0
+    process["exit_value"] = take.zz()
+    if not -(1 << 31) <= process["exit_value"] < 1 << 31:
+        raise BadTrace("exit value")
+    promised = {kind: take.leb() for kind in range(MODULES, BLOCKS + 1)}
+    return process, promised
+
+
+def health_of(take):
+    health = {"events": take.leb(), "lost": take.list(NR_LOST), "cut": take.list(NR_CUT),
+              "stacks_cut": take.leb(), "state": take.u32(), "passive_reason": take.u32(), "flags": take.u32(),
+              "preempted_by": take.text(), "depth_limit": take.u32(), "sample_bytes": take.leb()}
+    health["notes"] = [take.some_text() for _ in range(take.leb())]
+    return health
+
+
+def totals_of(take):
+    totals = {"allocations": take.leb(), "allocated_bytes": take.leb(), "frees": take.leb(),
+              "freed_bytes": take.leb(), "live_blocks": take.leb(), "live_bytes": take.leb(),
+              "peak_bytes": take.leb(), "peak_exact": take.bool(), "peak_error_bytes": take.leb(),
+              "temporary": take.leb(), "failed": take.leb(), "unknown_frees": take.leb()}
+    totals["by_function"] = take.list(NR_VIA)
+    totals["releases"] = take.list(NR_RELEASE)
+    totals["size_class"] = take.list(NR_SIZE_CLASS)
+    return totals
+
+
+# ---- Rows. Each takes the profile, the number that deltas are taken from, the id; gives row and next number.
+
+
+def module_row(take, _profile, previous, _id):
+    module = {"path": take.some_text(), "bias_rt": take.leb()}
+    module["start_rt"] = take.add(module["bias_rt"])
+    module["end_rt"] = take.add(module["start_rt"])
+    module["first_seen_ns"], module["unloaded_ns"] = take.zz(), take.zz()
+    module["build_id"] = take.bytes(take.leb(44)).hex()
+    return module, previous
+
+
+def node_row(take, profile, previous, node):
+    back = take.leb()
+    if back >= node:
+        raise BadTrace("node %d: parent" % node)
+    coded, offset = take.leb(), take.leb()
+    parent, module, exact, kind = node - 1 - back, coded >> 3, coded >> 2 & 1, coded & 3
+    if module >= len(profile["modules"]) or kind > 1 or (kind == 1 and parent):
+        raise BadTrace("node %d: module or kind" % node)
+    return [parent, module, offset, exact, kind], previous
+
+
+def site_row(take, profile, previous, site):
+    node = take.add(previous)
+    if node >= len(profile["nodes"]):
+        raise BadTrace("site %d: node" % site)
+    return {"node": node, "via": take.u32(), "counters": take.counters()}, node
+
+
+def thread_row(take, _profile, previous, thread):
+    row = {"tid": take.u32(), "nr_owners": take.u32(), "name": take.text() or ""}
+    if len(row["name"]) > 16:
+        raise BadTrace("thread %d: name" % thread)
+    for field in ("allocations", "allocated_bytes", "frees", "freed_bytes"):
+        row[field] = take.leb()
+    return row, previous
+
+
+def thread_site_row(take, profile, previous, index):
+    site, thread = previous + take.leb(), take.leb()
+    before = profile["thread_sites"][-1][:2] if profile["thread_sites"] else [-1, -1]
+    if site >= len(profile["sites"]) or thread >= len(profile["threads"]) or [site, thread] <= before:
+        raise BadTrace("thread count %d: ids" % index)
+    return [site, thread, take.counters()], site
+
+
+ARRAYS = {
+    MODULES: ("modules", 1, module_row),
+    NODES: ("nodes", 1, node_row),
+    SITES: ("sites", 1, site_row),
+    THREADS: ("threads", 0, thread_row),
+    THREAD_SITES: ("thread_sites", 0, thread_site_row),
+}
+
+
+def take_rows(kind, take, profile):
+    name, _first, row_of = ARRAYS[kind]
+    first, count = take.leb(), take.leb()
+    if first != len(profile[name]):
+        raise BadTrace("%s: first id" % name)
+    previous = 0
+    for index in range(first, first + count):
+        row, previous = row_of(take, profile, previous, index)
+        profile[name].append(row)
+    if take.left():
+        raise BadTrace("%s: bytes left over" % name)
+
+
+def take_blocks(take, profile):
+    first, count, shift = take.leb(), take.leb(), take.leb(63)
+    blocks = profile["blocks"]
+    if first != len(blocks):
+        raise BadTrace("blocks: first id")
+    lengths = [take.leb() for _ in range(5)]
+    if sum(lengths) != take.left():
+        raise BadTrace("blocks: columns")
+    columns = []
+    for length in lengths:
+        columns.append(Take(take.data, take.at, take.at + length))
+        take.at += length
+    addresses, sizes, sites, threads, ages = columns
+    address = age = 0
+    for _ in range(count):
+        address += addresses.leb() << shift
+        site = sites.leb()
+        thread = threads.leb() if lengths[3] else 0
+        if lengths[4]:
+            age = ages.add(age)
+        if address > U64 or site >= len(profile["sites"]) or thread > len(profile["threads"]):
+            raise BadTrace("blocks: ids")
+        signed_age = age - (1 << 64) if age >> 63 else age
+        if blocks and address < blocks[-1][0]:
+            raise BadTrace("blocks: order")
+        blocks.append([address, sizes.leb(), site, thread - 1 if thread else NONE_U32,
+                       signed_age if lengths[4] else -1])
+    if any(column.left() for column in columns):
+        raise BadTrace("blocks: bytes left over in a column")
+
+
+# ---- Processes.
+
+
+def derive(profile):
+    totals = profile["totals"]
+    for field in ("allocations", "allocated_bytes", "frees", "freed_bytes", "live_blocks", "live_bytes", "temporary"):
+        totals[field] = 0
+    totals["by_function"] = [0] * NR_VIA
+
+    def add(field, value):
+        totals[field] = min(totals[field] + value, U64)
+
+    for site in profile["sites"]:
+        allocations, allocated, frees, freed, temporary = site["counters"][:5]
+        site["live_blocks"] = max(0, allocations - frees)
+        site["live_bytes"] = max(0, allocated - freed)
+        if site is profile["sites"][0]:
+            continue
+        add("allocations", allocations)
+        add("allocated_bytes", allocated)
+        add("frees", frees)
+        add("freed_bytes", freed)
+        add("temporary", temporary)
+        add("live_blocks", site["live_blocks"])
+        add("live_bytes", site["live_bytes"])
+        via = site["via"] if site["via"] < NR_VIA else 0
+        totals["by_function"][via] = min(totals["by_function"][via] + allocations, U64)
+    health = profile["health"]
+    health["events"] = min(totals["allocations"] + totals["frees"], U64)
+    health["stacks_cut"] = min(sum(health["cut"]), U64)
+
+
+def new_profile(process, promised):
+    return {"process": process, "promised": promised, "health": None, "totals": None,
+            "modules": [{"path": "(no module)", "bias_rt": 0, "start_rt": 0, "end_rt": 0, "first_seen_ns": 0,
+                         "unloaded_ns": -1, "build_id": ""}],
+            "nodes": [[0, 0, 0, 0, 0]],
+            "sites": [{"node": 0, "via": 0, "counters": [0, 0, 0, 0, 0, 0, U64, 0]}],
+            "threads": [], "thread_sites": [], "blocks": []}
+
+
+def counts(profile):
+    return {MODULES: len(profile["modules"]) - 1, NODES: len(profile["nodes"]) - 1,
+            SITES: len(profile["sites"]) - 1, THREADS: len(profile["threads"]),
+            THREAD_SITES: len(profile["thread_sites"]), BLOCKS: len(profile["blocks"])}
+
+
+def read(data):
+    minor = struct.unpack_from("<H", data, 10)[0] if len(data) >= 12 else 0
+    profiles, seen, promised_processes, cut, last = [], [], None, None, 0
+
+    def check_end(take):
+        if take.left() and minor <= MINOR:
+            raise BadTrace("bytes left over")
+
+    for kind, offset, raw in sections(data):
+        if kind == "cut":
+            cut = offset
+            break
+        seen.append((kind, offset))
+        take = Take(raw)
+        if kind == SESSION:
+            if promised_processes is not None:
+                raise BadTrace("two SESSION sections")
+            promised_processes = take.leb()
+            check_end(take)
+        elif promised_processes is None:
+            raise BadTrace("no SESSION section")
+        elif kind == PROCESS:
+            profiles.append(new_profile(*process_of(take)))
+            check_end(take)
+        elif not profiles or (last == PROCESS) != (kind == HEALTH) or (last == HEALTH) != (kind == TOTALS) \
+                or last > kind:
+            raise BadTrace("sections out of order")
+        elif kind == HEALTH:
+            profiles[-1]["health"] = health_of(take)
+            check_end(take)
+        elif kind == TOTALS:
+            profiles[-1]["totals"] = totals_of(take)
+            check_end(take)
+        elif kind == BLOCKS:
+            take_blocks(take, profiles[-1])
+        else:
+            take_rows(kind, take, profiles[-1])
+        last = kind
+
+    kept = []
+    for profile in profiles:
+        have, want = counts(profile), profile.pop("promised")
+        if cut is None or profile is not profiles[-1]:
+            if profile["totals"] is None or have != want:
+                raise BadTrace("a process is not whole")
+        elif profile["totals"] is None or any(have[kind] != want[kind] for kind in (MODULES, NODES, SITES)):
+            continue
+        derive(profile)
+        kept.append(profile)
+    if not kept:
+        raise BadTrace("no whole process")
+    if cut is None and promised_processes != len(kept):
+        raise BadTrace("number of processes")
+    return {"cut": cut, "processes": kept, "sections": seen}
+
+
+if __name__ == "__main__":
+    import json
+    import sys
+
+    with open(sys.argv[1], "rb") as file:
+        json.dump(read(file.read()), sys.stdout, indent=1)

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The saved trace: the reader in C against the reader in Python, and the exact words for broken files."""
+import json
+import os
+import re
+import resource
+import stat
+import struct
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import seep_reader  # noqa: E402
+
+SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even")
+# Golden files that are whole: what they hold is the session of that name still.
+GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even")
+
+DAMAGED = "the file is damaged: copy it again from where it was made"
+UPDATE = "it was made by a newer seep: update seep"
+AGAIN = "nothing of the trace is left: record it again"
+MAKE = "make one with: seep run -o NAME.seep -- PROG"
+
+# Golden file -> the message after its name, and the hint.
+BROKEN = {
+    "header-cut": ("cut short in the file header, at offset 20", AGAIN),
+    "section-cut": ("cut at offset 324, before its first process is complete", AGAIN),
+    "section-header-cut": ("cut at offset 130, before its first process is complete", AGAIN),
+    "stored-huge": ("cut at offset 390, before its first process is complete", AGAIN),
+    "bad-checksum": ("section SITES at offset 362: wrong checksum", DAMAGED),
+    "bad-header-checksum": ("wrong checksum of the file header at offset 0", DAMAGED),
+    "bad-section-checksum": ("wrong checksum of a section header at offset 362", DAMAGED),
+    "wrong-magic": ("not a seep trace, but data", MAKE),
+    "text-mode": ("not a seep trace, but a trace changed by a transfer in text mode", "copy it again in binary mode"),
+    "newer-major": ("trace format 2.0, and this seep reads 1", UPDATE),
+    "major-0": ("trace format 0.0, and this seep reads 1", DAMAGED),
+    "header-length": ("wrong length of the file header at offset 12", DAMAGED),
+    "longer-record": ("section HEALTH at offset 130: bytes left over: 1", DAMAGED),
+    "longer-end": ("section END at offset 561: bytes left over: 4", DAMAGED),
+    "required-section": ("section of unknown type (12) at offset 561 is needed to read the trace, and this seep "
+                         "does not know it", UPDATE),
+    "newer-section": ("section NODES (7) at offset 390 is of a version that this seep does not know", UPDATE),
+    "newer-flag": ("section NODES (7) at offset 390 is stored in a way that this seep does not know", UPDATE),
+    "end-sections": ("section END at offset 561: 3 sections are promised, and there are 10", DAMAGED),
+    "end-length": ("section END at offset 561: ends at 5 by its own account, and at 609 by its place", DAMAGED),
+    "after-end": ("section END at offset 561: 4 bytes follow the end", DAMAGED),
+    "end-short": ("section END at offset 32: 8 bytes, and 16 are needed", DAMAGED),
+    "no-process": ("no process in the trace", "record it again"),
+    "processes-lie": ("5 processes are promised, and there are 1", DAMAGED),
+    "raw-too-short": ("section BLOCKS at offset 362: does not have the 300021 bytes that are promised", DAMAGED),
+    "raw-too-long": ("section BLOCKS at offset 362: does not have the 300023 bytes that are promised", DAMAGED),
+    "raw-differs": ("section NODES at offset 390: 6 bytes are stored, and 5 are promised", DAMAGED),
+    "bomb": ("section BLOCKS at offset 362: 300033 bytes are promised, too many for 1172 stored", DAMAGED),
+    "bomb-64m": ("section BLOCKS at offset 362: 4611686018427387904 bytes are promised, too many for 1172 stored",
+                 DAMAGED),
+    "not-zstd": ("section NODES at offset 390: cannot be decompressed", DAMAGED),
+    "node-parent": ("section NODES at offset 390: element 1: its parent is not below its own id", DAMAGED),
+    "node-parent-1": ("section NODES at offset 390: element 1: its parent is not below its own id", DAMAGED),
+    "node-module": ("section NODES at offset 390: element 1: its module does not exist", DAMAGED),
+    "node-kind": ("section NODES at offset 390: element 1: its kind does not exist", DAMAGED),
+    "site-node": ("section SITES at offset 428: element 1: its node does not exist", DAMAGED),
+    "site-via": ("section SITES at offset 428: element 1: cut short, or a number is out of range", DAMAGED),
+    "row-cut": ("section SITES at offset 428: element 1: cut short, or a number is out of range", DAMAGED),
+    "number-of-65-bits": ("section NODES at offset 390: element 1: cut short, or a number is out of range", DAMAGED),
+    "thread-name": ("section THREADS at offset 473: element 0: its name is too long", DAMAGED),
+    "thread-name-zero": ("section THREADS at offset 473: element 0: cut short, or a number is out of range", DAMAGED),
+    "module-path": ("section MODULES at offset 333: element 1: no path", DAMAGED),
+    "module-build-id": ("section MODULES at offset 333: element 1: the build-id is too long", DAMAGED),
+    "too-many": ("section NODES at offset 390: more elements than bytes for them", DAMAGED),
+    "one-too-many": ("section NODES at offset 390: more elements than the 1 promised", DAMAGED),
+    "one-too-few": ("section SITES at offset 390: element 1: its node does not exist", DAMAGED),
+    "first-id": ("section NODES at offset 390: does not continue where the one before ended", DAMAGED),
+    "left-over": ("section NODES at offset 390: bytes left over: 1", DAMAGED),
+    "process-args": ("section PROCESS at offset 65: cut short, or a number is out of range", DAMAGED),
+    "process-promises": ("section PROCESS at offset 65: promises 1152921504606846976 elements in BLOCKS, and there "
+                         "are 1", DAMAGED),
+    "health-notes": ("section HEALTH at offset 130: cut short, or a number is out of range", DAMAGED),
+    "no-session": ("section PROCESS at offset 32: stands before the SESSION section", DAMAGED),
+    "no-health": ("section TOTALS at offset 130: out of order", DAMAGED),
+    "no-totals": ("section MODULES at offset 198: out of order", DAMAGED),
+    "out-of-order": ("section SITES at offset 390: element 1: its node does not exist", DAMAGED),
+    "blocks-early": ("section THREADS at offset 516: out of order", DAMAGED),
+    "process-twice": ("section PROCESS at offset 65: its HEALTH or TOTALS section is missing", DAMAGED),
+    "session-twice": ("section SESSION at offset 65: out of order", DAMAGED),
+    "block-site": ("section BLOCKS at offset 518: element 0: its site does not exist", DAMAGED),
+    "block-thread": ("section BLOCKS at offset 518: element 0: its thread does not exist", DAMAGED),
+    "block-address": ("section BLOCKS at offset 518: element 0: its address is out of range", DAMAGED),
+    "block-shift": ("section BLOCKS at offset 518: the columns do not fit", DAMAGED),
+    "block-columns": ("section BLOCKS at offset 518: the columns do not fit", DAMAGED),
+    "block-column-left": ("section BLOCKS at offset 518: the columns do not fit", DAMAGED),
+    "block-order": ("section BLOCKS at offset 561: element 1: out of order", DAMAGED),
+}
+
+CUT = "the trace was cut at offset %d and what precedes is shown: %s"
+# Golden file that can be read although something is odd -> the notes of its processes.
+READABLE = {
+    "blocks-cut": [[CUT % (452, "0 of 1 blocks of this process")]],
+    "end-cut": [[CUT % (495, "1 of 1 processes")]],
+    "family-cut": [[CUT % (5916, "4 of 5 processes")], [], [], [CUT % (5916, "0 of 30 blocks of this process")]],
+    "family-cut-between": [[CUT % (2536, "2 of 5 processes")], []],
+    "newer-minor": [[]],
+    "unknown-section": [[]],
+    "type-0": [[]],
+    "totals-lie": [["the totals saved in the trace differ from the sum over its sites: the sum is shown"]],
+}
+
+# Bytes that are no trace -> the message after the name, and the hint.
+FOREIGN = {
+    b"": ("not a seep trace, but an empty file", MAKE),
+    b"SEE": ("not a seep trace, but text", MAKE),
+    b"hello\nworld\n": ("not a seep trace, but text", MAKE),
+    b"\x7fELF\2\1\1" + b"\0" * 9000: ("not a seep trace, but an ELF file",
+                                     "to trace a program: seep run -o NAME.seep -- PROG"),
+    b"\x28\xb5\x2f\xfd....": ("not a seep trace, but compressed with zstd", "unpack it first: zstd -d FILE"),
+    b"\x1f\x8b\x08\x00": ("not a seep trace, but compressed with gzip", "unpack it first: gunzip FILE"),
+    b"\xfd7zXZ\0": ("not a seep trace, but compressed with xz", "unpack it first: unxz FILE"),
+    b"\0\1\2\3": ("not a seep trace, but data", MAKE),
+}
+
+
+@pytest.fixture(scope="module")
+def tool(build):
+    path = os.path.join(build, "tests", "golden", "make_traces")
+    if not os.path.exists(path):
+        pytest.fail("%s is not built: run 'make build', or set SEEP_BUILD" % path, pytrace=False)
+    return path
+
+
+def golden(name):
+    return os.path.join(HERE, "v1-%s.seep" % name)
+
+
+def run(*command, **more):
+    return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=120, check=False, **more)
+
+
+def dump(tool, path):
+    done = run(tool, "dump", path)
+    assert done.returncode == 0, done.stdout
+    return json.loads(done.stdout)
+
+
+def as_in_json(value):
+    """Numbers that JSON of make_traces writes as digits, and booleans of nodes as numbers."""
+    if isinstance(value, dict):
+        return {key: as_in_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_in_json(item) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool) and value > (1 << 63) - 1:
+        return str(value)
+    return value
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return seep_reader.read(file.read())
+
+
+def assert_refused(tool, path, message, hint):
+    done = run(tool, "dump", path)
+    assert done.stdout.decode() == "%s: %s\n%s\n" % (path, message, hint)
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_both_readers_agree(tool, tmp_path, name):
+    path = tmp_path / "x.seep"
+    assert run(tool, "make", name, path).returncode == 0
+    assert run(tool, "same", name, path).returncode == 0
+    theirs = read(path)
+    assert theirs["cut"] is None
+    assert dump(tool, path) == as_in_json(theirs["processes"])
+
+
+def test_the_list_is_whole(tool):
+    assert tuple(run(tool, "list").stdout.decode().split()) == SESSIONS
+
+
+@pytest.mark.parametrize("name", GOLDEN_WHOLE)
+def test_old_traces_read_the_same(tool, name):
+    assert run(tool, "same", name, golden(name)).returncode == 0
+    assert dump(tool, golden(name)) == as_in_json(read(golden(name))["processes"])
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN))
+def test_broken_file_is_refused(tool, name):
+    message, hint = BROKEN[name]
+    assert_refused(tool, golden(name), message, hint)
+    with pytest.raises(seep_reader.BadTrace):
+        read(golden(name))
+
+
+@pytest.mark.parametrize("name", sorted(READABLE))
+def test_odd_file_is_read(tool, name):
+    ours, theirs = dump(tool, golden(name)), read(golden(name))
+    assert [process["health"]["notes"] for process in ours] == READABLE[name]
+    assert (theirs["cut"] is not None) == ("cut" in name)
+    for process in ours + theirs["processes"]:
+        process["health"]["notes"] = None
+    assert ours == as_in_json(theirs["processes"])
+
+
+def test_every_golden_file_is_in_a_table():
+    names = {name[len("v1-"):-len(".seep")] for name in os.listdir(HERE) if re.match(r"v1-.*\.seep$", name)}
+    assert names == set(GOLDEN_WHOLE) | set(BROKEN) | set(READABLE)
+
+
+@pytest.mark.parametrize("content", sorted(FOREIGN), ids=lambda content: repr(content[:5]))
+def test_foreign_file_is_named(tool, tmp_path, content):
+    path = tmp_path / "x.seep"
+    path.write_bytes(content)
+    assert_refused(tool, path, *FOREIGN[content])
+
+
+def test_directory_and_missing_file(tool, tmp_path):
+    assert_refused(tool, tmp_path, "a directory, not a trace", "name a file in it")
+    done = run(tool, "dump", tmp_path / "none.seep")
+    assert done.returncode == 1
+    assert done.stdout.decode() == "%s: cannot open: No such file or directory\n\n" % (tmp_path / "none.seep")
+
+
+def test_raw_dump_is_known(tool, tmp_path):
+    path = tmp_path / "x.seep"
+    path.write_bytes(b"SEEPRAW\n" + b"\0" * 8)
+    done = run(tool, "dump", path)
+    assert done.returncode == 1
+    assert "not a seep trace" not in done.stdout.decode()
+
+
+@pytest.mark.parametrize("name", ["tiny", "family"])
+def test_every_cut_is_seen(tool, tmp_path, name):
+    """At whatever byte a trace is cut: what both readers give is the same, and it is said."""
+    with open(golden(name), "rb") as file:
+        whole = file.read()
+    path = tmp_path / "x.seep"
+    for length in range(0, len(whole), 1 if len(whole) < 1000 else 97):
+        path.write_bytes(whole[:length])
+        done = run(tool, "dump", path)
+        try:
+            theirs = seep_reader.read(whole[:length])
+        except seep_reader.BadTrace:
+            assert done.returncode == 1, length
+            continue
+        assert done.returncode == 0, length
+        ours = json.loads(done.stdout)
+        notes = [note for process in ours for note in process["health"]["notes"]]
+        assert any(note.startswith("the trace was cut at offset %d " % theirs["cut"]) for note in notes)
+        assert len(ours) == len(theirs["processes"])
+        assert [process["blocks"] for process in ours] == as_in_json(
+            [process["blocks"] for process in theirs["processes"]])
+
+
+def test_every_flipped_byte_is_seen(tool, tmp_path):
+    """No byte of a trace can change without a message: everything is under a checksum."""
+    with open(golden("tiny"), "rb") as file:
+        whole = file.read()
+    path = tmp_path / "x.seep"
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x20]) + whole[at + 1:])
+        done = run(tool, "dump", path)
+        assert done.returncode == 1, at
+        with pytest.raises(seep_reader.BadTrace):
+            read(path)
+
+
+def test_small_memory_is_enough_for_bombs(tool):
+    """What a section promises is never allocated before the bytes justify it."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (256 << 20, 256 << 20))
+    if b"__asan_init" in run("nm", tool).stdout:
+        pytest.skip("AddressSanitizer needs more address space than this test gives")
+    for name in ("bomb", "bomb-64m", "too-many", "process-promises", "process-args", "health-notes", "stored-huge"):
+        done = run(tool, "dump", golden(name), preexec_fn=limit)
+        assert done.stdout.decode().split("\n")[0] == "%s: %s" % (golden(name), BROKEN[name][0])
+
+
+# ---- Writing.
+
+
+def test_file_is_private_and_nothing_is_left(tool, tmp_path):
+    path = tmp_path / "x.seep"
+    path.write_bytes(b"old")
+    path.chmod(0o644)
+    assert run(tool, "make", "tiny", path).returncode == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(tmp_path) == ["x.seep"]
+    assert run(tool, "same", "tiny", path).returncode == 0
+
+
+def test_pipe_and_stdin(tool, tmp_path):
+    made = run(tool, "make", "family", "-")
+    assert made.returncode == 0
+    assert run(tool, "same", "family", "-", input=made.stdout).returncode == 0
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE) as cat:
+        assert run(tool, "make", "family", fifo).returncode == 0
+        assert cat.stdout.read() == made.stdout
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+    assert run(tool, "make", "tiny", "/dev/null").returncode == 0
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_link_stays_a_link(tool, tmp_path):
+    target, link = tmp_path / "target.seep", tmp_path / "link.seep"
+    target.write_bytes(b"old")
+    link.symlink_to("target.seep")
+    assert run(tool, "make", "tiny", link).returncode == 0
+    assert link.is_symlink() and run(tool, "same", "tiny", target).returncode == 0
+    target.unlink()
+    done = run(tool, "make", "tiny", link)
+    assert done.returncode == 1
+    assert done.stdout.decode().startswith("%s: a symbolic link that leads nowhere" % link)
+    assert link.is_symlink()
+
+
+def test_full_disk_leaves_the_old_file(tool, tmp_path):
+    """A file size limit stands in for the full disk: both refuse a write in the middle."""
+    path = tmp_path / "x.seep"
+    path.write_bytes(b"old")
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+    # Python ignores SIGXFSZ; so does the tool then, and sees EFBIG.
+    done = run(tool, "make", "modules", path, preexec_fn=limit, restore_signals=False)
+    assert done.returncode == 1
+    assert done.stdout.decode() == ("%s: cannot write the trace: File too large\n"
+                                    "make room there, or write to another place with -o\n" % path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["x.seep"]
+
+
+def test_dev_full(tool):
+    done = run(tool, "make", "modules", "/dev/full")
+    assert done.returncode == 1
+    assert done.stdout.decode() == ("/dev/full: cannot write the trace: No space left on device\n"
+                                    "make room there, or write to another place with -o\n")
+
+
+def test_unwritable_places(tool, tmp_path):
+    done = run(tool, "make", "tiny", tmp_path / "none" / "x.seep")
+    assert done.returncode == 1
+    assert done.stdout.decode() == ("%s: cannot make the trace in its directory: No such file or directory\n"
+                                    "write to another place with -o\n" % (tmp_path / "none" / "x.seep"))
+    done = run(tool, "make", "tiny", tmp_path)
+    assert done.stdout.decode() == "%s: is a directory\nname a file in it with -o\n" % tmp_path
+    done = run(tool, "make", "tiny", "/proc/x.seep")
+    assert done.returncode == 1
+
+
+def test_no_process_no_file(tool, tmp_path):
+    done = run(tool, "make", "nothing", tmp_path / "x.seep")
+    assert done.returncode == 1
+    assert done.stdout.decode().startswith("%s: nothing to save: no process was traced\n" % (tmp_path / "x.seep"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_document_shows_the_tiny_file():
+    """The worked example of the document is the golden file, byte by byte, but for compressed bytes."""
+    with open(os.path.join(HERE, "..", "..", "docs", "trace-format.md"), encoding="utf-8") as file:
+        lines = re.findall(r"^    ([0-9a-f]{4})  ((?:[0-9a-f]{2} {1,2})*[0-9a-f]{2})( \.\.\.)?(?:  |$)", file.read(), re.M)
+    with open(golden("tiny"), "rb") as file:
+        whole = file.read()
+    shown, at, skipped = 0, 0, False
+    for offset, words, dots in lines:
+        data = bytes.fromhex(words)
+        here = int(offset, 16)
+        assert here == at or skipped
+        assert whole[here:here + len(data)] == data, offset
+        at, skipped = here + len(data), bool(dots)
+        shown += len(data)
+    assert at == len(whole) and shown > 450
+    assert struct.unpack_from("<Q", whole, len(whole) - 8)[0] == len(whole)
