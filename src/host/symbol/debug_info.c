@@ -19,7 +19,9 @@
 #define DEPTH_MAX            256u
 #define RANGES_PER_ENTRY_MAX 65536u
 // libdw keeps what it decoded, about 50 bytes a line: beyond this many it is made to start afresh.
-#define LINES_KEPT_MAX   ((uint64_t)6 << 20)
+#ifndef LINES_KEPT_MAX // a test sets it low
+#define LINES_KEPT_MAX ((uint64_t)6 << 20)
+#endif
 #define SPLIT_UNIT_BYTES ((uint64_t)64 << 20) // entries looked at in a .dwo file: its size is not at hand
 
 struct unit {

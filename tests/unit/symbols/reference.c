@@ -39,7 +39,8 @@ static FILE *run(char *command) {
 
 // Between functions: belongs to none, though some tools say so.
 static bool is_padding(const char *instruction) {
-    return strstr(instruction, "nop") || strstr(instruction, "xchg   %ax,%ax") || strstr(instruction, "data16");
+    return strstr(instruction, "nop") || strstr(instruction, "xchg   %ax,%ax") ||
+           strstr(instruction, "data16");
 }
 
 size_t reference_addresses(const char *file, size_t max, uint64_t **ret_addresses) {
