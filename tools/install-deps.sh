@@ -19,7 +19,7 @@ packages_of() {
     case $1 in
     build) echo gcc g++ make meson ninja-build pkg-config libc6-dev libdw-dev libelf-dev libdebuginfod-dev \
         libzstd-dev libjansson-dev libiberty-dev liblzma-dev binutils ;;
-    demo) echo sqlite3 ;;
+    demo) echo perl ;;
     test) echo git python3 python3-pytest python3-pytest-xdist libcmocka-dev zstd procps ;;
     traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libjemalloc2 libjemalloc-dev \
         libmimalloc2.0 libmimalloc-dev libgoogle-perftools-dev libtcmalloc-minimal4 libunwind-dev libc6-dbg \
