@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep report FILE|PID`: what is in a saved trace, or in a traced process while it runs.
 #include "command/command.h"
-#include "command/report.h"
+#include "command/reporting.h"
 #include "model/session_open.h"
 
 static struct seep_error *run_report(const struct seep_arguments *arguments, int *ret_status) {

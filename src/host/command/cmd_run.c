@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "command/command.h"
-#include "command/report.h"
+#include "command/reporting.h"
 #include "command/trace_name.h"
 #include "model/run_session.h"
 #include "model/session_file.h"

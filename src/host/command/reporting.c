@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What all reporting commands share, see report.h.
-#include "command/report.h"
+// What all reporting commands share, see reporting.h.
+#include "command/reporting.h"
 #include "ui/report.h"
 
 #define AT(field) offsetof(struct seep_view_options, field)

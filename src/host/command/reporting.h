@@ -6,8 +6,8 @@
 //     const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
 //     error = seep_report_check(view);                 // before the work starts
 //     error = seep_report_session(stderr, session, view, "app.seep");
-#ifndef SEEP_COMMAND_REPORT_H
-#define SEEP_COMMAND_REPORT_H
+#ifndef SEEP_COMMAND_REPORTING_H
+#define SEEP_COMMAND_REPORTING_H
 
 #include <stdio.h>
 
