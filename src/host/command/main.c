@@ -4,13 +4,13 @@
 // checked at the end: a report that could not be written is an error, not a success. SIGPIPE keeps
 // its usual meaning, so that `seep report x | head` ends quietly; where it is ignored the broken
 // pipe is reported like any other failed write.
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/version.h"
 #include "command/command.h"
+#include "ui/format.h"
 
 static int run_command(const struct seep_command *command, int argc, char **argv) {
     struct seep_arguments arguments;
@@ -28,14 +28,10 @@ static int run_command(const struct seep_command *command, int argc, char **argv
 
 // The status, or 1 with a message where standard output did not take all that was written.
 static int close_output(int status) {
-    errno = 0;
-    bool failed = ferror(stdout) != 0;
-    failed |= fflush(stdout) != 0;
-    int why = errno;
-    if (!failed)
+    struct seep_error *error = seep_stream_check(stdout, "to standard output");
+    if (!error)
         return status;
-    int failure = seep_command_fail(why ? seep_error_system(why, "cannot write to standard output")
-                                        : seep_error_create(SEEP_E_IO, "cannot write to standard output"));
+    int failure = seep_command_fail(error);
     return status ? status : failure;
 }
 

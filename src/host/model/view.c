@@ -102,6 +102,7 @@ static void sum_rows(struct seep_view_build *build) {
         if (__builtin_add_overflow(all->live_blocks, row->live_blocks, &all->live_blocks))
             all->live_blocks = INT64_MAX;
         all->known &= row->known;
+        build->view->nr_rows_live += row->live_blocks > 0;
         all->nr_sites += row->nr_sites;
         all->oldest_ns = SEEP_MAX(all->oldest_ns, row->oldest_ns);
     }

@@ -148,6 +148,7 @@ struct seep_view {
     struct seep_view_row *rows; // sorted, the top ones only
     size_t nr_rows;
     size_t nr_rows_all;
+    size_t nr_rows_live;                       // of all: those with live blocks
     struct seep_view_row all;                  // the sum of all rows, also those that are not shown
     struct seep_totals totals;                 // of the looked-at profiles, without filters
     struct seep_view_trouble *without_symbols; // modules of which only the offset could be shown

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Numbers and foreign text as people read them, see format.h.
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,24 @@ size_t seep_text_width(const char *text) {
     for (; *text; text++)
         width += ((unsigned char)*text & 0xc0) != 0x80;
     return width;
+}
+
+struct seep_error *seep_stream_check(FILE *out, const char *what) {
+    bool failed = ferror(out) != 0;
+    errno = 0;
+    failed |= fflush(out) != 0;
+    int why = errno;
+    if (!failed)
+        return NULL;
+    if (!why) {
+        // An earlier write failed and its reason is gone. What is there is broken anyway: one more
+        // byte asks the system again.
+        clearerr(out);
+        if (putc('\n', out) == EOF || fflush(out) != 0)
+            why = errno;
+    }
+    return why ? seep_error_system(why, "cannot write %s", what)
+               : seep_error_create(SEEP_E_IO, "cannot write %s", what);
 }
 
 // ---- terminal ----

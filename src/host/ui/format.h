@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "core/attr.h"
+#include "base/error.h"
 
 struct seep_number {
     char text[40];
@@ -33,6 +33,10 @@ size_t seep_text_width(const char *text);
 // The next character of UTF-8 text: its bytes, and its code point in *ret_code. 0: not UTF-8 (the
 // text ends at its NUL: do not call there).
 unsigned seep_utf8_next(const char *text, uint32_t *ret_code);
+
+// Flushes. An error where not everything that was written to `out` arrived: "cannot write <what>:
+// <why>".
+SEEP_MUST_CHECK struct seep_error *seep_stream_check(FILE *out, const char *what);
 
 // How to write on `out`.
 struct seep_style {

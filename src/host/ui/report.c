@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Which report, and whether it could be written; see report.h.
-#include <errno.h>
-
+#include "ui/format.h"
 #include "ui/report.h"
 
 static struct seep_error *write_view(FILE *out, const struct seep_session *session,
@@ -23,11 +22,5 @@ struct seep_error *seep_report_write(FILE *out, const struct seep_session *sessi
                                  source ? source : "the session");
     struct seep_error *error = options->json ? seep_report_json(out, session, symbols, options)
                                              : write_view(out, session, symbols, options, source);
-    if (error || out == stdout)
-        return error;
-    errno = 0;
-    if (fflush(out) != 0 || ferror(out))
-        return errno ? seep_error_system(errno, "cannot write the report")
-                     : seep_error_create(SEEP_E_IO, "cannot write the report");
-    return NULL;
+    return error || out == stdout ? error : seep_stream_check(out, "the report");
 }

@@ -30,10 +30,32 @@ static const char *order_words(int sort) {
     return sort >= 0 && sort < SEEP_SORT_NR ? words[sort] : "";
 }
 
-static void put_heading(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+// In an order by live bytes, rows that hold nothing come last and only get in the way. They are named
+// in one line, and shown to those who ask for all.
+struct seep_text_extent seep_text_extent(const struct seep_view *view) {
+    bool by_live = view->options.sort == SEEP_SORT_LIVE || view->options.sort == SEEP_SORT_LEAKED;
+    if (!by_live || view->live_is_net || view->nr_rows_live == 0 || view->options.top == 0)
+        return (struct seep_text_extent){view->nr_rows, view->nr_rows_all, 0};
+    return (struct seep_text_extent){SEEP_MIN(view->nr_rows, view->nr_rows_live), view->nr_rows_live,
+                                     view->nr_rows_all - view->nr_rows_live};
+}
+
+static void put_number_of_rows(FILE *out, const struct seep_view *view) {
+    struct seep_text_extent extent = seep_text_extent(view);
     const char *by = seep_view_by_name(view->options.by);
-    const char *one = strcmp(by, "process") == 0 ? "processe" : by; // "processes"
-    const char *what = view->nr_rows_all == 1 ? by : one;
+    if (extent.nr_shown < extent.nr_all)
+        fprintf(out, "%s of ", seep_format_count(extent.nr_shown).text);
+    fprintf(out, "%s %s%s", seep_format_count(extent.nr_all).text, by,
+            extent.nr_all == 1           ? ""
+            : strcmp(by, "process") == 0 ? "es"
+                                         : "s");
+    if (extent.nr_idle)
+        fputs(" with live blocks", out);
+    if (view->filtered)
+        fputs(extent.nr_all == 1 ? " that matches" : " that match", out);
+}
+
+static void put_heading(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     fputc('\n', out);
     if (view->nr_rows_all == 0) {
         fputs(view->filtered ? "Nothing matches the filters.\n" : "No allocation was seen.\n", out);
@@ -43,20 +65,19 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
         fprintf(out, "Nothing is live: every block was freed.%s\n",
                 view->options.sort == SEEP_SORT_ALLOCATIONS ? " The busiest places:" : "");
     fputs(seep_style_bold(style), out);
-    if (view->nr_rows < view->nr_rows_all)
-        fprintf(out, "%s of %s %s%s", seep_format_count(view->nr_rows).text,
-                seep_format_count(view->nr_rows_all).text, what, plural(view->nr_rows_all));
-    else
-        fprintf(out, "%s %s%s", seep_format_count(view->nr_rows_all).text, what, plural(view->nr_rows_all));
-    fprintf(out, "%s%s, %s\n",
-            !view->filtered          ? ""
-            : view->nr_rows_all == 1 ? " that matches"
-                                     : " that match",
-            seep_style_off(style), order_words(view->options.sort));
+    put_number_of_rows(out, view);
+    fprintf(out, "%s, %s\n", seep_style_off(style), order_words(view->options.sort));
     if (view->live_is_net)
         fputs("  Live is allocated minus freed by the same thread: below zero, it freed what others "
               "allocated.\n",
               out);
+}
+
+static void put_idle(FILE *out, const struct seep_view *view) {
+    uint64_t idle = seep_text_extent(view).nr_idle;
+    if (idle)
+        fprintf(out, "\n%s more hold%s nothing now: --sort allocations shows %s\n",
+                seep_format_count(idle).text, idle == 1 ? "s" : "", idle == 1 ? "it" : "them");
 }
 
 // ---- figures as text ----
@@ -201,19 +222,9 @@ static void put_blocks(FILE *out, const struct seep_view *view, const struct see
                 seep_format_count((uint64_t)row->live_blocks - row->nr_blocks).text);
 }
 
-// In an order by live bytes, sites that hold nothing come last and only get in the way.
-static size_t nr_sites_to_show(const struct seep_view *view) {
-    bool by_live = view->options.sort == SEEP_SORT_LIVE || view->options.sort == SEEP_SORT_LEAKED;
-    size_t nr = view->nr_rows;
-    while (by_live && !view->live_is_net && view->all.live_blocks > 0 && nr &&
-           view->rows[nr - 1].live_blocks <= 0)
-        nr--;
-    return nr;
-}
-
 struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const struct seep_style *style) {
     put_heading(out, view, style);
-    size_t nr_shown = nr_sites_to_show(view);
+    size_t nr_shown = seep_text_extent(view).nr_shown;
     int rank_width = 0, bytes_width = 0, blocks_width = 0;
     char rank[32];
     for (size_t i = 0; i < nr_shown; i++) {
@@ -240,10 +251,7 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
             return error;
         put_blocks(out, view, row);
     }
-    if (nr_shown < view->nr_rows)
-        fprintf(out, "\n%s more site%s hold%s nothing now: --sort allocations shows %s\n",
-                seep_format_count(view->nr_rows - nr_shown).text, plural(view->nr_rows - nr_shown),
-                view->nr_rows - nr_shown == 1 ? "s" : "", view->nr_rows - nr_shown == 1 ? "it" : "them");
+    put_idle(out, view);
     return NULL;
 }
 
@@ -277,6 +285,7 @@ struct seep_error *seep_text_table(FILE *out, struct seep_view *view, const stru
     put_heading(out, view, style);
     if (!view->nr_rows)
         return NULL;
+    struct seep_text_extent extent = seep_text_extent(view);
     struct seep_number cells[NR_COLUMNS] = {{"live bytes"},  {"blocks"},          {"share"},
                                             {"allocations"}, {"allocated bytes"}, {"temporary"}};
     if (view->live_is_net)
@@ -286,7 +295,7 @@ struct seep_error *seep_text_table(FILE *out, struct seep_view *view, const stru
     int widths[NR_COLUMNS] = {0};
     for (size_t i = 0; i < NR_COLUMNS; i++)
         widths[i] = width_of(cells[i].text, 0);
-    for (size_t r = 0; r < view->nr_rows; r++) {
+    for (size_t r = 0; r < extent.nr_shown; r++) {
         make_cells(view, &view->rows[r], cells);
         for (size_t i = 0; i < NR_COLUMNS; i++)
             widths[i] = width_of(cells[i].text, widths[i]);
@@ -297,14 +306,15 @@ struct seep_error *seep_text_table(FILE *out, struct seep_view *view, const stru
     fputs(seep_style_dim(style), out);
     put_cells(out, heading, widths, seep_view_by_name(view->options.by));
     fputs(seep_style_off(style), out);
-    for (size_t r = 0; r < view->nr_rows; r++) {
+    for (size_t r = 0; r < extent.nr_shown; r++) {
         make_cells(view, &view->rows[r], cells);
         put_cells(out, cells, widths, view->rows[r].key);
     }
-    if (view->nr_rows > 1 || view->nr_rows < view->nr_rows_all) {
+    if (extent.nr_shown > 1 || extent.nr_shown < view->nr_rows_all) {
         make_cells(view, &view->all, cells);
         put_cells(out, cells, widths,
-                  view->nr_rows < view->nr_rows_all ? "(all, also those not shown)" : "(all)");
+                  extent.nr_shown < view->nr_rows_all ? "(all, also those not shown)" : "(all)");
     }
+    put_idle(out, view);
     return NULL;
 }

@@ -277,12 +277,14 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
     const char *by = seep_view_by_name(view->options.by);
     const char *options;
     char what[96];
-    if (view->nr_rows < view->nr_rows_all) {
+    struct seep_text_extent extent = seep_text_extent(view);
+    if (extent.nr_shown < extent.nr_all) {
         options = view->options.sort == SEEP_SORT_ALLOCATIONS ? "--sort allocations --top 0"
                   : view->options.sort == SEEP_SORT_TEMPORARY ? "--sort temporary --top 0"
                   : view->options.sort == SEEP_SORT_PEAK      ? "--sort peak --top 0"
                                                               : "--top 0";
-        snprintf(what, sizeof(what), "all %s %ss", seep_format_count(view->nr_rows_all).text, by);
+        snprintf(what, sizeof(what), "all %s %s%s", seep_format_count(view->nr_rows_all).text, by,
+                 strcmp(by, "process") == 0 ? "es" : "s");
     } else if (view->options.by != SEEP_BY_SITE) {
         options = "--by site";
         snprintf(what, sizeof(what), "the stacks behind these rows");

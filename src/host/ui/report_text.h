@@ -12,6 +12,14 @@ SEEP_MUST_CHECK struct seep_error *seep_text_sites(FILE *out, struct seep_view *
 SEEP_MUST_CHECK struct seep_error *seep_text_table(FILE *out, struct seep_view *view,
                                                    const struct seep_style *style);
 
+// How many rows the report shows, of how many; nr_idle are beyond both: nothing of them is live.
+struct seep_text_extent {
+    uint64_t nr_shown;
+    uint64_t nr_all;
+    uint64_t nr_idle;
+};
+struct seep_text_extent seep_text_extent(const struct seep_view *view);
+
 // The index-th process that the view looks at.
 const struct seep_profile *seep_text_profile(const struct seep_view *view, size_t index);
 

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The command line: wrong use is exit 2 and one line that names the thing and the nearest right one."""
+import json
+import os
+import subprocess
+
+import pytest
+
+
+def call(seep, *args, **more):
+    env = dict(os.environ, LC_ALL="C.UTF-8")
+    env.pop("NO_COLOR", None)
+    return subprocess.run([seep, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                          stdin=subprocess.DEVNULL, env=env, **more)
+
+
+def refused(seep, *args, status=2):
+    done = call(seep, *args)
+    text = done.stderr.decode("utf-8")
+    assert done.returncode == status, (args, done)
+    assert done.stdout == b"", done
+    assert text.startswith("seep: ") and text.count("\n") == 1 and text.endswith("\n"), text
+    return text
+
+
+@pytest.fixture(scope="module")
+def table(seep):
+    done = call(seep, "help", "--dump")
+    assert done.returncode == 0 and done.stderr == b"", done
+    return {command["name"]: command for command in json.loads(done.stdout)["commands"]}
+
+
+@pytest.fixture(scope="module")
+def names(table):
+    return list(table)
+
+
+def options(command):
+    return [option for group in command["groups"] for option in group["options"]]
+
+
+# ---- help ----
+
+def test_version(seep, table):
+    assert call(seep, "--version").stdout.startswith(b"seep ")
+    assert call(seep, "--version").stdout == call(seep, "-V").stdout
+
+
+def test_help_lists_all_commands(seep, names):
+    text = call(seep, "help").stdout.decode()
+    assert text == call(seep, "--help").stdout.decode() == call(seep, "-h").stdout.decode()
+    for name in names:
+        assert "\n  %s " % name in text
+
+
+def test_help_of_each_command(seep, table):
+    for name, command in table.items():
+        done = call(seep, name, "--help")
+        text = done.stdout.decode()
+        assert done.returncode == 0 and done.stderr == b"", done
+        assert text == call(seep, "help", name).stdout.decode() == call(seep, name, "-h").stdout.decode()
+        assert command["summary"] in text and "usage: seep %s " % name in text and "\nExamples:\n" in text
+        for option in options(command):
+            assert "--" + option["name"] in text
+        assert all(len(line) <= 110 or line.lstrip().startswith("seep") or ":" in line for line in text.splitlines())
+
+
+def test_summaries_are_short_and_alike(table):
+    for name, command in table.items():
+        assert len(command["summary"]) <= 80, name
+        assert not command["summary"].endswith("."), name
+        for option in options(command):
+            assert option["help"] and not option["help"].endswith("."), (name, option)
+
+
+def test_letters_and_names_are_unique_within_a_command(table):
+    for name, command in table.items():
+        letters = [option["letter"] for option in options(command) if option.get("letter")]
+        longs = [option["name"] for option in options(command)]
+        assert len(letters) == len(set(letters)), (name, letters)
+        assert len(longs) == len(set(longs)), (name, longs)
+        assert "help" not in longs
+
+
+# ---- wrong use ----
+
+def test_no_command(seep):
+    assert "no command" in refused(seep)
+
+
+@pytest.mark.parametrize("wrong, right", [("hlep", "help"), ("inf", "info"), ("infoo", "info"), ("ifno", "info")])
+def test_unknown_command_names_the_nearest(seep, wrong, right):
+    text = refused(seep, wrong)
+    assert "'%s'" % wrong in text and "'%s'" % right in text
+
+
+def test_unknown_command_far_from_all(seep):
+    text = refused(seep, "xyzzyplugh")
+    assert "xyzzyplugh" in text and "did you mean" not in text
+
+
+def test_option_before_the_command(seep):
+    assert "--json" in refused(seep, "--json", "info")
+
+
+def test_unknown_options_name_the_nearest(seep, table):
+    for name, command in table.items():
+        for option in options(command):
+            wrong = option["name"][:-1] + "_" + option["name"][-1] if len(option["name"]) > 3 else option["name"] + "x"
+            text = refused(seep, name, "--" + wrong)
+            assert "'--%s'" % wrong in text and "did you mean '--" in text, text
+
+
+def test_unknown_option_of_each_command(seep, names):
+    for name in names:
+        assert "--no-such-thing-at-all" in refused(seep, name, "--no-such-thing-at-all")
+        assert "--no-such-thing-at-all" in refused(seep, name, "--no-such-thing-at-all=1")
+        assert "-%" in refused(seep, name, "-%")
+
+
+def test_long_options_are_not_shortened(seep):
+    text = refused(seep, "info", "--js")
+    assert "'--js'" in text and "'--json'" in text
+
+
+def test_values_for_flags_and_missing_values(seep, table):
+    for name, command in table.items():
+        for option in options(command):
+            long = "--" + option["name"]
+            if option["kind"] == "flag":
+                assert long in refused(seep, name, long + "=yes")
+            else:
+                assert long in refused(seep, name, long) and "value" in refused(seep, name, long)
+
+
+BAD = {
+    "number": ["", "x", "-1", "1x", "1.5", "99999999999999999999", " 1"],
+    "size": ["", "x", "K", "-1", "1Q", "1.5M", "99999999999999999999", "17179869184G", "1 K"],
+    "duration": ["", "x", "ms", "-1s", "1y", "99999999999999999999", "9999999999h"],
+    "choice": ["", "no-such-choice"],
+    "regex": ["(", "[", "a{2"],
+    "string": [""],
+}
+
+
+def test_bad_values_are_named(seep, table):
+    for name, command in table.items():
+        for option in options(command):
+            for bad in BAD.get(option["kind"], []):
+                for form in (["--%s=%s" % (option["name"], bad)], ["--" + option["name"], bad]):
+                    text = refused(seep, name, *form)
+                    assert "--" + option["name"] in text, (form, text)
+                    assert not bad or bad in text, (form, text)
+
+
+def test_choices_name_the_nearest(seep, table):
+    for name, command in table.items():
+        for option in options(command):
+            if option["kind"] != "choice":
+                continue
+            right = max(option["choices"], key=len)
+            text = refused(seep, name, "--" + option["name"], right + "e")
+            assert "'%s'" % right in text, text
+            assert all(choice in text for choice in option["choices"])
+
+
+def test_too_many_operands(seep):
+    assert "'more'" in refused(seep, "info", "more")
+    assert "'b'" in refused(seep, "help", "help", "b")
+
+
+def test_report_needs_something(seep, table):
+    if "report" not in table:
+        pytest.skip("this build has no seep report")
+    assert "FILE" in refused(seep, "report")
+    assert "/no/such/file" in refused(seep, "report", "/no/such/file", status=1)
+    assert "exclude" in refused(seep, "report", "--json", "--csv", "x")
+    assert "--min-size" in refused(seep, "report", "--min-size", "2K", "--max-size=1K", "x")
+    assert "--blocks" in refused(seep, "report", "--blocks", "--by", "function", "x")
+
+
+def test_report_takes_all_good_values(seep, table):
+    if "report" not in table:
+        pytest.skip("this build has no seep report")
+    good = ["--top", "0", "--top=5", "-T3", "-T", "3", "--min-size", "1", "--min-size=64K", "-z1k", "--max-size", "2MiB",
+            "-Z", "1G", "--older", "5", "--older=10ns", "--older", "10us", "--older", "500ms", "--older", "2m", "--older", "1h",
+            "--sort", "live", "-s", "peak", "--function", "^a(b|c)$", "--full-paths"]
+    text = refused(seep, "report", *good, "/no/such/file", status=1)  # the options pass, the file is not there
+    assert "/no/such/file" in text
+    assert "--top" in refused(seep, "report", "--", "--top", status=1)  # after -- it is a file
+
+
+def test_operands_and_options_may_mix(seep, table):
+    if "report" not in table:
+        pytest.skip("this build has no seep report")
+    assert "/no/such/file" in refused(seep, "report", "/no/such/file", "--top", "3", status=1)
+
+
+def test_messages_carry_no_control_characters(seep):
+    text = refused(seep, "a\033[31m\nb\u202e")
+    assert "\033" not in text and "\u202e" not in text
+    assert r"a\x1b[31m\nb\u{202e}" in text
+    text = refused(seep, "info", "--x\033[2J")
+    assert "\033" not in text
+
+
+def test_bytes_that_are_not_utf8(seep):
+    done = subprocess.run([os.fsencode(seep), b"\xff\xfe"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 2 and done.stderr.startswith(rb"seep: unknown command '\xff\xfe'"), done
+
+
+# ---- output ----
+
+COMMANDS_THAT_PRINT = [["help"], ["--version"], ["info"], ["info", "--json"], ["help", "--dump"], ["help", "info"]]
+
+
+@pytest.mark.parametrize("args", COMMANDS_THAT_PRINT, ids=" ".join)
+def test_full_disk(seep, args):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full here")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([seep, *args], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == b"seep: cannot write to standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("args", COMMANDS_THAT_PRINT, ids=" ".join)
+def test_closed_output(seep, args):
+    done = subprocess.run(["/bin/sh", "-c", 'exec "$@" >&-', "sh", seep, *args], stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"seep: cannot write to standard output: "), done
+
+
+@pytest.mark.parametrize("args", COMMANDS_THAT_PRINT, ids=" ".join)
+@pytest.mark.parametrize("ignored", [False, True], ids=["default", "ignored"])
+def test_closed_pipe(seep, args, ignored):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([seep, *args], stdout=writer, stderr=subprocess.PIPE, timeout=60, restore_signals=not ignored)
+    os.close(writer)
+    if ignored:  # Python itself ignores SIGPIPE; so does the child then
+        assert done.returncode == 1
+        assert done.stderr == b"seep: cannot write to standard output: Broken pipe\n"
+    else:
+        assert done.returncode == -13 and done.stderr == b"", done
+
+
+def test_info(seep):
+    text = call(seep, "info").stdout.decode()
+    assert "libseep.so" in text and "glibc" in text and "ptrace scope" in text
+    data = json.loads(call(seep, "info", "--json").stdout)
+    assert data["seep"]["schema"] == 1
+    for section in ("build", "machine", "tracing", "symbols"):
+        for name, item in data[section].items():
+            assert item["verdict"] in ("fact", "good", "bad"), name
+            assert item["value"], name
+
+
+def test_info_says_where_the_library_is_missing(seep, tmp_path):
+    env = dict(os.environ, SEEP_LIBRARY=str(tmp_path / "no.so"))
+    done = subprocess.run([seep, "info"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=60)
+    assert done.returncode == 0 and b"NO: " in done.stdout and b"no.so" in done.stdout
+
+
+def test_no_colour_without_a_terminal(seep):
+    for args in COMMANDS_THAT_PRINT:
+        assert b"\033" not in call(seep, *args).stdout
