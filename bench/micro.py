@@ -27,7 +27,7 @@ SITES = [("%s sites" % format(1 << bits, ","), "pairs", ["-s", "sites", "-d", "4
           ("heaptrack", "lsan-gcc", "lsan-clang") if bits < 20 else ("lsan-gcc", "lsan-clang"))
          for bits in (4, 8, 12, 16, 20)]
 THREADS = [
-    ("pairs, 1 thread", "pairs", ["-j", "1", "-t", "100"], ALL),
+    ("pairs, 1 thread", "pairs", ["-j", "1", "-w", "-t", "100"], ALL),
     ("pairs, 2 threads", "pairs", ["-j", "2", "-t", "100"], ALL),
     ("pairs, 64 threads (CPU time)", "pairs", ["-j", "64", "-n", "50000", "-l", "100"], FAST),
     ("short-lived threads, 1,000", "patterns", ["-p", "short", "-j", "8", "-n", "1000"], FAST),

@@ -89,8 +89,8 @@ static BENCH_NOINLINE struct number *multiply(const struct number *left, const s
 static BENCH_NOINLINE struct number *halve(const struct number *number) {
     struct number *half = make(number->nr_digits);
     for (uint32_t i = 0; i < number->nr_digits; i++)
-        half->digits[i] = number->digits[i] >> 1 |
-                          (i + 1 < number->nr_digits ? number->digits[i + 1] << 31 : 0);
+        half->digits[i] =
+            number->digits[i] >> 1 | (i + 1 < number->nr_digits ? number->digits[i + 1] << 31 : 0);
     return trim(half);
 }
 

@@ -6,8 +6,10 @@
 // "Depth" is the whole stack from the caller of malloc outward: the loop, frames between, main, and
 // libc's three start frames (of a thread: its entry and libc's two).
 //
-// A run takes -t milliseconds in slices of about 3 ms and reports the median slice; with -n it does
-// exactly n pairs, for instruction counts.
+// A run takes -t milliseconds in slices of a few and reports the median slice; with -n it does exactly
+// n pairs, for instruction counts. One thread is timed by its CPU time, so that what else the machine
+// does counts little; several threads, and with -w one, by wall time, because waiting for a lock is
+// part of the cost.
 #include <getopt.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,19 +17,26 @@
 #include "bench.h"
 
 #ifdef __cplusplus
-#define GET(size) operator new(size)
+#define GET(size)  kept(operator new(size))
 #define PUT(block) operator delete(block)
 #else
-#define GET(size) bench_check(malloc(size))
+#define GET(size)  kept(bench_check(malloc(size)))
 #define PUT(block) free(block)
 #endif
+
+// For all the compiler knows the block is used: it must not optimize a malloc and its free away.
+static inline void *kept(void *block) {
+    __asm__ volatile("" : "+r"(block)::"memory");
+    return block;
+}
 
 static struct {
     const char *shape;
     int depth, change, threads, log2_sites;
     long live, pairs;
     double budget_ns;
-} options = {"pair", 20, 1, 1, 10, 1000, 0, 60e6};
+    bool wall;
+} options = {"pair", 20, 1, 1, 10, 1000, 0, 60e6, false};
 
 enum { FRAMES_OF_MAIN = 5, FRAMES_OF_THREAD = 4, RECURSION = 64, PATH_BITS = 20 };
 
@@ -111,20 +120,25 @@ static BENCH_NOINLINE void recurse(int levels) {
 }
 
 static BENCH_NOINLINE void do_recursion(void *argument, long amount) {
-    (void)argument;
+    struct work *work = (struct work *)argument;
     for (long i = 0; i < amount; i += RECURSION)
         recurse(RECURSION);
+    work->count += (uint64_t)amount;
 }
 
 // Many distinct sites: PATH_BITS frames, of which each bit of `path` takes one of two.
 static void *fork_one(int bits, uint64_t path);
 static BENCH_NOINLINE void *fork_zero(int bits, uint64_t path) {
-    void *block = bits == 0 ? GET(32) : path & 1 ? fork_one(bits - 1, path >> 1) : fork_zero(bits - 1, path >> 1);
+    void *block = bits == 0  ? GET(32)
+                  : path & 1 ? fork_one(bits - 1, path >> 1)
+                             : fork_zero(bits - 1, path >> 1);
     __asm__ volatile("" : "+r"(block)::"memory");
     return block;
 }
 static BENCH_NOINLINE void *fork_one(int bits, uint64_t path) {
-    void *block = bits == 0 ? GET(32) : path & 1 ? fork_one(bits - 1, path >> 1) : fork_zero(bits - 1, path >> 1);
+    void *block = bits == 0  ? GET(32)
+                  : path & 1 ? fork_one(bits - 1, path >> 1)
+                             : fork_zero(bits - 1, path >> 1);
     __asm__ volatile("" : "+r"(block)::"memory");
     return block;
 }
@@ -151,9 +165,10 @@ static int by_value(const void *left, const void *right) {
 }
 
 static double timed(struct work *work, long amount) {
-    double begin = bench_wall_ns();
+    clockid_t clock = options.threads == 1 && !options.wall ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+    double begin = bench_clock(clock);
     bench_at_depth(work->levels, body, work, amount);
-    return bench_wall_ns() - begin;
+    return bench_clock(clock) - begin;
 }
 
 static void measure(struct work *work) {
@@ -206,9 +221,9 @@ static bench_body *body_of(const char *shape) {
     static const struct {
         const char *name;
         bench_body *body;
-    } shapes[] = {{"pair", do_pairs},     {"change", do_change}, {"recursion", do_recursion},
+    } shapes[] = {{"pair", do_pairs},    {"change", do_change},   {"recursion", do_recursion},
 #ifndef __cplusplus
-                  {"calloc", do_calloc},  {"realloc", do_realloc},
+                  {"calloc", do_calloc}, {"realloc", do_realloc},
 #endif
                   {"sites", do_sites}};
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
@@ -220,17 +235,37 @@ static bench_body *body_of(const char *shape) {
 
 int main(int nr_arguments, char **arguments) {
     int option;
-    while ((option = getopt(nr_arguments, arguments, "s:d:k:j:b:l:n:t:")) != -1) {
+    while ((option = getopt(nr_arguments, arguments, "s:d:k:j:b:l:n:t:w")) != -1) {
         switch (option) {
-        case 's': options.shape = optarg; break;
-        case 'd': options.depth = atoi(optarg); break;
-        case 'k': options.change = atoi(optarg); break;
-        case 'j': options.threads = atoi(optarg); break;
-        case 'b': options.log2_sites = atoi(optarg); break;
-        case 'l': options.live = atol(optarg); break;
-        case 'n': options.pairs = atol(optarg); break;
-        case 't': options.budget_ns = atof(optarg) * 1e6; break;
-        default: return 2;
+        case 's':
+            options.shape = optarg;
+            break;
+        case 'd':
+            options.depth = atoi(optarg);
+            break;
+        case 'k':
+            options.change = atoi(optarg);
+            break;
+        case 'j':
+            options.threads = atoi(optarg);
+            break;
+        case 'b':
+            options.log2_sites = atoi(optarg);
+            break;
+        case 'l':
+            options.live = atol(optarg);
+            break;
+        case 'n':
+            options.pairs = atol(optarg);
+            break;
+        case 't':
+            options.budget_ns = atof(optarg) * 1e6;
+            break;
+        case 'w':
+            options.wall = true;
+            break;
+        default:
+            return 2;
         }
     }
     body = body_of(options.shape);
@@ -239,7 +274,6 @@ int main(int nr_arguments, char **arguments) {
     pthread_t *threads = (pthread_t *)bench_check(calloc((size_t)options.threads, sizeof(*threads)));
     options.depth -= inner;
     double cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
-    double wall = bench_wall_ns();
     if (options.threads == 1) {
         works[0].levels = options.depth - FRAMES_OF_MAIN - 1; // run() is one of them
         run(&works[0]);
@@ -252,7 +286,6 @@ int main(int nr_arguments, char **arguments) {
             pthread_join(threads[i], NULL);
     }
     cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    wall = bench_wall_ns() - wall;
     double sum = 0, first = 0, count = 0;
     for (int i = 0; i < options.threads; i++) {
         sum += works[i].ns;
@@ -261,6 +294,5 @@ int main(int nr_arguments, char **arguments) {
     }
     printf("{\"ns\": %.2f, \"first_ns\": %.2f, \"cpu_ns\": %.2f, \"rss_kib\": %ld}\n", sum / options.threads,
            first / options.threads, count > 0 ? cpu / count : 0, bench_rss_kib());
-    (void)wall;
     return 0;
 }

@@ -315,8 +315,11 @@ static double run_pattern(const char *name) {
     static const struct {
         const char *name;
         double (*run)(void);
-    } patterns[] = {{"short", run_short},       {"handoff", run_handoff}, {"exchange", run_exchange},
-                    {"server", run_server},     {"stress", run_stress}};
+    } patterns[] = {{"short", run_short},
+                    {"handoff", run_handoff},
+                    {"exchange", run_exchange},
+                    {"server", run_server},
+                    {"stress", run_stress}};
     for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
         if (!strcmp(patterns[i].name, name))
             return patterns[i].run();
@@ -329,11 +332,20 @@ int main(int nr_arguments, char **arguments) {
     bool quiet = false;
     while ((option = getopt(nr_arguments, arguments, "p:j:n:q")) != -1) {
         switch (option) {
-        case 'p': options.pattern = optarg; break;
-        case 'j': options.threads = atoi(optarg); break;
-        case 'n': options.amount = atol(optarg); break;
-        case 'q': quiet = true; break;
-        default: return 2;
+        case 'p':
+            options.pattern = optarg;
+            break;
+        case 'j':
+            options.threads = atoi(optarg);
+            break;
+        case 'n':
+            options.amount = atol(optarg);
+            break;
+        case 'q':
+            quiet = true;
+            break;
+        default:
+            return 2;
         }
     }
     double wall = bench_wall_ns(), cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
