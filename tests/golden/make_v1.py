@@ -188,14 +188,27 @@ def broken_contents(tiny):
     yield "block-order", trace([s for s in plain(two) if s.kind != r.BLOCKS] + halves)
 
 
+def seeds(good):
+    """Small files without compression, so that a fuzzer's change of a byte changes a number."""
+    for name in ("empty", "tiny", "cut", "huge"):
+        yield name, trace(plain(good[name]))
+    yield "family", trace(plain(good["family"])[:19])
+    yield "packed", good["tiny"]
+    yield "unknown", trace([Section(200, b"?")] + plain(good["tiny"]), header(minor=1, extra=b"later"))
+    yield "raw", b"SEEPRAW\n\1\0\0\0\0\0\0\0"
+
+
 def main():
     tool = sys.argv[1]
     good = {name: make(tool, name) for name in GOOD}
     broken = list(broken_containers(good["tiny"], good["family"]))
     broken += broken_lengths(good["tiny"], good["even"])
     broken += broken_contents(good["tiny"])
-    for name, data in broken:
-        path = os.path.join(HERE, "v1-%s.seep" % name)
+    corpus = os.path.join(HERE, "..", "fuzz", "corpus", "trace")
+    os.makedirs(corpus, exist_ok=True)
+    files = [(os.path.join(HERE, "v1-%s.seep" % name), data) for name, data in broken]
+    files += [(os.path.join(corpus, name), data) for name, data in seeds(good)]
+    for path, data in files:
         if not os.path.exists(path):
             with open(path, "wb") as file:
                 file.write(data)

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A saved trace from any bytes. Besides not crashing: whatever comes out keeps the promises of
+// profile.h about its ids, and can be saved again. Checksums would stop nearly every input at the
+// door, so each is tried twice: as it is, and with its checksums and its end section put right.
+// tests/fuzz/corpus/trace is written by tests/golden/make_v1.py.
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/session_file.h"
+#include "trace/trace.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+// The compiler must not take the check for its own: no assert, which NDEBUG removes.
+#define MUST(condition)                                                                                      \
+    do {                                                                                                     \
+        if (!(condition))                                                                                    \
+            abort();                                                                                         \
+    } while (0)
+
+static void check(const struct seep_profile *profile) {
+    MUST(profile->nr_modules >= 1 && profile->nr_nodes >= 1 && profile->nr_sites >= 1);
+    for (uint32_t i = 0; i < profile->nr_modules; i++)
+        MUST(profile->modules[i].path &&
+             profile->modules[i].build_id_bytes <= sizeof(profile->modules[i].build_id));
+    for (uint32_t i = 1; i < profile->nr_nodes; i++) {
+        const struct seep_node *node = &profile->nodes[i];
+        MUST(node->parent < i && node->module < profile->nr_modules);
+        MUST(node->kind == SEEP_NODE_FRAME || (node->kind == SEEP_NODE_CUT && !node->parent));
+    }
+    for (uint32_t i = 0; i < profile->nr_sites; i++)
+        MUST(profile->sites[i].node < profile->nr_nodes);
+    for (uint32_t i = 0; i < profile->nr_threads; i++)
+        MUST(memchr(profile->threads[i].name, 0, sizeof(profile->threads[i].name)));
+    for (size_t i = 0; i < profile->nr_blocks; i++) {
+        const struct seep_block *at = &profile->blocks[i];
+        MUST(at->site < profile->nr_sites && (at->thread == UINT32_MAX || at->thread < profile->nr_threads));
+        MUST(i == 0 || at[-1].address <= at->address);
+    }
+    for (size_t i = 0; i < profile->nr_thread_sites; i++) {
+        const struct seep_thread_site *at = &profile->thread_sites[i];
+        MUST(at->site < profile->nr_sites && at->thread < profile->nr_threads);
+        MUST(i == 0 || at[-1].site < at->site || (at[-1].site == at->site && at[-1].thread < at->thread));
+    }
+    for (uint32_t i = 0; i < profile->process.nr_args; i++)
+        MUST(profile->process.args[i]);
+    for (size_t i = 0; i < profile->health.nr_notes; i++)
+        MUST(profile->health.notes[i]);
+}
+
+static void load(const uint8_t *data, size_t size) {
+    struct seep_session *session = NULL;
+    struct seep_error *error = seep_session_load_bytes(data, size, "input", &session);
+    if (error) {
+        MUST(!session && error->message[0] && !strchr(error->message, '\n'));
+        seep_error_destroy(error);
+        return;
+    }
+    MUST(session->nr_profiles > 0);
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        check(session->profiles[i]);
+    error = seep_session_save(session, "/dev/null");
+    MUST(!error);
+    seep_session_destroy(session);
+}
+
+// Puts right what the lengths allow to find.
+static void repair(uint8_t *data, size_t size) {
+    if (size < SEEP_TRACE_HEADER_BYTES)
+        return;
+    seep_store32(data + 28, seep_trace_crc32(0, data, 28));
+    size_t at = seep_fetch32(data + 12);
+    for (uint64_t nr = 1; at <= size && size - at >= SEEP_TRACE_SECTION_BYTES; nr++) {
+        uint8_t *header = data + at;
+        size_t left = size - at - SEEP_TRACE_SECTION_BYTES;
+        uint64_t stored_bytes = seep_fetch64(header + 8);
+        seep_store32(header + 24, seep_trace_crc32(0, header, 24));
+        if (stored_bytes > left)
+            return;
+        uint8_t *stored = header + SEEP_TRACE_SECTION_BYTES;
+        if (seep_fetch32(header) == SEEP_TRACE_END && stored_bytes == SEEP_TRACE_END_BYTES) {
+            seep_store64(stored, nr);
+            seep_store64(stored + 8, at + SEEP_TRACE_SECTION_BYTES + SEEP_TRACE_END_BYTES);
+        }
+        seep_store32(header + 28, seep_trace_crc32(0, stored, (size_t)stored_bytes));
+        at += SEEP_TRACE_SECTION_BYTES + (size_t)stored_bytes;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    load(data, size);
+    uint8_t *copy = malloc(size ? size : 1);
+    MUST(copy);
+    if (size)
+        memcpy(copy, data, size);
+    repair(copy, size);
+    load(copy, size);
+    free(copy);
+    return 0;
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The container of traces: encodings, checksum, limits, and that writing is all or nothing. What the
+// sections hold is tested from outside, by tests/golden/test_trace.py.
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "model/session_file.h"
+#include "trace/trace.h"
+
+static char folder[] = "/tmp/seep-test-trace-XXXXXX";
+static char path[sizeof(folder) + 16];
+
+static int set_up(void **state) {
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof(path), "%s/x.seep", folder);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    unlink(path);
+    return rmdir(folder);
+}
+
+static size_t nr_files(void) {
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    size_t nr = 0;
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        nr += entry->d_name[0] != '.' || entry->d_name[1] == 's';
+    closedir(dir);
+    return nr;
+}
+
+// Bit by bit, as the polynomial says.
+static uint32_t plain_crc32(const unsigned char *bytes, size_t nr_bytes) {
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < nr_bytes; i++) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0xedb88320) : 0);
+    }
+    return ~crc;
+}
+
+static void test_crc32(void **state) {
+    // Source: the check value of CRC-32/ISO-HDLC.
+    assert_int_equal(seep_trace_crc32(0, "123456789", 9), 0xcbf43926);
+    unsigned char bytes[300];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * 37 + (i >> 3));
+    for (size_t length = 0; length < sizeof(bytes); length++) {
+        uint32_t crc = plain_crc32(bytes, length);
+        assert_int_equal(seep_trace_crc32(0, bytes, length), crc);
+        size_t half = length / 3;
+        assert_int_equal(seep_trace_crc32(seep_trace_crc32(0, bytes, half), bytes + half, length - half),
+                         crc);
+    }
+}
+
+static void test_numbers_round_trip(void **state) {
+    struct seep_put put = {0};
+    for (int shift = 0; shift < 64; shift++)
+        for (uint64_t near = 0; near < 3; near++) {
+            seep_put_leb(&put, (UINT64_C(1) << shift) - 1 + near);
+            seep_put_zigzag(&put, (int64_t)((UINT64_C(1) << shift) - 1 + near));
+            seep_put_zigzag(&put, -(int64_t)((UINT64_C(1) << shift) / 2 + near));
+        }
+    seep_put_leb(&put, UINT64_MAX);
+    assert_false(put.failed);
+    struct seep_take take = {put.bytes, put.bytes + put.used, false};
+    for (int shift = 0; shift < 64; shift++)
+        for (uint64_t near = 0; near < 3; near++) {
+            assert_true(seep_take_leb(&take) == (UINT64_C(1) << shift) - 1 + near);
+            assert_true(seep_take_zigzag(&take) == (int64_t)((UINT64_C(1) << shift) - 1 + near));
+            assert_true(seep_take_zigzag(&take) == -(int64_t)((UINT64_C(1) << shift) / 2 + near));
+        }
+    assert_true(seep_take_leb(&take) == UINT64_MAX);
+    assert_false(take.failed);
+    assert_true(take.at == take.end);
+    seep_put_deinit(&put);
+}
+
+static void test_zigzag_is_small_near_0(void **state) {
+    const int64_t values[] = {0, -1, 1, -2, 2};
+    for (uint64_t i = 0; i < SEEP_ARRAY_SIZE(values); i++)
+        assert_true(seep_zigzag(values[i]) == i);
+    assert_true(seep_unzigzag(seep_zigzag(INT64_MIN)) == INT64_MIN);
+    assert_true(seep_unzigzag(seep_zigzag(INT64_MAX)) == INT64_MAX);
+}
+
+static void test_bad_numbers_fail_for_good(void **state) {
+    static const unsigned char cases[][12] = {
+        {0x80},                                                       // cut (only one byte is given)
+        {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02}, // 65 bits
+        {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00},
+    };
+    static const size_t lengths[] = {1, 10, 11};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(cases); i++) {
+        struct seep_take take = {cases[i], cases[i] + lengths[i], false};
+        assert_true(seep_take_leb(&take) == 0);
+        assert_true(take.failed);
+        assert_true(seep_take_leb(&take) == 0 && seep_take_left(&take) == 0);
+        assert_null(seep_take_bytes(&take, 0));
+    }
+    // Ten bytes with a last one of 0 or 1 are the longest there are.
+    static const unsigned char longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
+    struct seep_take take = {longest, longest + sizeof(longest), false};
+    assert_true(seep_take_leb(&take) == UINT64_MAX && !take.failed);
+}
+
+static void test_texts(void **state) {
+    struct seep_put put = {0};
+    seep_put_text(&put, NULL);
+    seep_put_text(&put, "");
+    seep_put_text(&put, "seep");
+    seep_put_leb(&put, 4);
+    seep_put_bytes(&put, "a\0b", 3);
+    struct seep_take take = {put.bytes, put.bytes + put.used, false};
+    size_t length = 9;
+    assert_null(seep_take_text(&take, &length));
+    assert_int_equal(length, 0);
+    assert_non_null(seep_take_text(&take, &length));
+    assert_int_equal(length, 0);
+    const char *text = seep_take_text(&take, &length);
+    assert_int_equal(length, 4);
+    assert_memory_equal(text, "seep", 4);
+    assert_false(take.failed);
+    assert_null(seep_take_text(&take, &length)); // a zero inside
+    assert_true(take.failed && length == 0);
+    seep_put_deinit(&put);
+}
+
+static void read_back(unsigned char **ret_bytes, size_t *ret_size) {
+    struct seep_error *error = seep_trace_slurp(path, ret_bytes, ret_size);
+    assert_null(error);
+}
+
+static void test_sections_round_trip(void **state) {
+    static const size_t sizes[] = {0, 1, 100, 70000, 5000000};
+    struct seep_trace_writer *writer;
+    unsigned char *raw = calloc(1, 5000000);
+    assert_non_null(raw);
+    for (size_t i = 0; i < 3000000; i++) // half noise, half zeros
+        raw[i] = (unsigned char)(seep_trace_crc32((uint32_t)i, "x", 1) >> 9);
+    assert_null(seep_trace_writer_create(path, &writer));
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(sizes); i++)
+        assert_null(
+            seep_trace_writer_section(writer, SEEP_TRACE_NODES, 1, raw + 5000000 - sizes[i], sizes[i]));
+    assert_null(seep_trace_writer_commit(writer));
+    seep_trace_writer_destroy(writer);
+
+    unsigned char *bytes;
+    size_t size;
+    read_back(&bytes, &size);
+    struct seep_trace_reader reader;
+    assert_null(seep_trace_reader_init(bytes, size, "x", &reader));
+    struct seep_trace_section section;
+    bool more;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(sizes); i++) {
+        unsigned char *unpacked;
+        assert_null(seep_trace_reader_next(&reader, &section, &more));
+        assert_true(more && section.type == SEEP_TRACE_NODES && section.raw_bytes == sizes[i]);
+        // The promise on which readers build their memory bound, also for what compresses very well.
+        assert_true(section.raw_bytes <= section.stored_bytes * SEEP_TRACE_RATIO_MAX);
+        assert_null(seep_trace_section_unpack(&reader, &section, &unpacked));
+        assert_memory_equal(unpacked, raw + 5000000 - sizes[i], sizes[i]);
+        free(unpacked);
+    }
+    assert_null(seep_trace_reader_next(&reader, &section, &more));
+    assert_true(!more && reader.ended && !reader.cut);
+    free(bytes);
+    free(raw);
+}
+
+static void expect(struct seep_error *error, enum seep_error_code code, const char *part) {
+    assert_non_null(error);
+    assert_int_equal(error->code, code);
+    assert_non_null(strstr(error->message, part));
+    seep_error_destroy(error);
+}
+
+static void test_too_large_a_section_is_refused(void **state) {
+    struct seep_trace_writer *writer;
+    assert_null(seep_trace_writer_create(path, &writer));
+    expect(seep_trace_writer_section(writer, SEEP_TRACE_PROCESS, 1, path, SEEP_TRACE_RAW_MAX + 1),
+           SEEP_E_UNSUPPORTED, "too large");
+    seep_trace_writer_destroy(writer);
+}
+
+static void test_without_commit_nothing_changes(void **state) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("old", file);
+    fclose(file);
+    struct seep_trace_writer *writer;
+    assert_null(seep_trace_writer_create(path, &writer));
+    assert_int_equal(nr_files(), 2);
+    assert_null(seep_trace_writer_section(writer, SEEP_TRACE_SESSION, 1, "\1", 1));
+    seep_trace_writer_destroy(writer);
+    assert_int_equal(nr_files(), 1);
+    unsigned char *bytes;
+    size_t size;
+    read_back(&bytes, &size);
+    assert_int_equal(size, 3);
+    assert_memory_equal(bytes, "old", 3);
+    free(bytes);
+}
+
+// A profile that the loader would refuse is not written, and the file that was there stays.
+static void test_a_profile_out_of_range_is_not_saved(void **state) {
+    struct seep_session *session;
+    struct seep_profile *profile;
+    assert_null(seep_session_create(&session));
+    expect(seep_session_save(session, path), SEEP_E_NOT_FOUND, "no process");
+    assert_null(seep_profile_create(&profile));
+    assert_null(seep_session_add(session, profile));
+    struct seep_block blocks[2] = {{.address = 32, .thread = UINT32_MAX},
+                                   {.address = 16, .thread = UINT32_MAX}};
+    profile->blocks = blocks;
+    profile->nr_blocks = 2;
+    expect(seep_session_save(session, path), SEEP_E_FORMAT, "block 1");
+    blocks[1].address = 48;
+    blocks[0].site = 1;
+    expect(seep_session_save(session, path), SEEP_E_FORMAT, "block 0");
+    blocks[0].site = 0;
+    blocks[0].thread = 0;
+    expect(seep_session_save(session, path), SEEP_E_FORMAT, "block 0");
+    struct seep_node nodes[2] = {{0}, {.parent = 1}};
+    profile->nr_blocks = 0;
+    profile->nodes = nodes;
+    profile->nr_nodes = 2;
+    expect(seep_session_save(session, path), SEEP_E_FORMAT, "node 1");
+    nodes[1].parent = 0;
+    profile->sites[0].node = 0;
+    assert_null(seep_session_save(session, path));
+    struct seep_session *loaded = NULL;
+    assert_null(seep_session_load(path, &loaded));
+    assert_int_equal(loaded->profiles[0]->nr_nodes, 2);
+    seep_session_destroy(loaded);
+    seep_session_destroy(session);
+}
+
+static void test_load_bytes_keeps_nothing(void **state) {
+    unsigned char *bytes;
+    size_t size;
+    struct seep_session *session;
+    struct seep_profile *profile;
+    assert_null(seep_session_create(&session));
+    assert_null(seep_profile_create(&profile));
+    assert_null(seep_session_add(session, profile));
+    profile->process.exe = "/bin/true";
+    assert_null(seep_session_save(session, path));
+    seep_session_destroy(session);
+    read_back(&bytes, &size);
+    session = NULL;
+    assert_null(seep_session_load_bytes(bytes, size, "x", &session));
+    memset(bytes, 0xff, size);
+    free(bytes);
+    assert_string_equal(session->profiles[0]->process.exe, "/bin/true");
+    seep_session_destroy(session);
+    // On failure the output is left alone.
+    session = (struct seep_session *)path;
+    expect(seep_session_load_bytes("junk", 4, "x", &session), SEEP_E_FORMAT, "x: not a seep trace");
+    assert_ptr_equal(session, path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_crc32),
+        cmocka_unit_test(test_numbers_round_trip),
+        cmocka_unit_test(test_zigzag_is_small_near_0),
+        cmocka_unit_test(test_bad_numbers_fail_for_good),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_sections_round_trip),
+        cmocka_unit_test(test_too_large_a_section_is_refused),
+        cmocka_unit_test(test_without_commit_nothing_changes),
+        cmocka_unit_test(test_a_profile_out_of_range_is_not_saved),
+        cmocka_unit_test(test_load_bytes_keeps_nothing),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
