@@ -135,7 +135,7 @@ struct seep_image_header {
     uint32_t forked_from; // pid whose image this one began as, or 0
     uint32_t state;       // enum seep_image_state
     uint32_t passive_reason;
-    int32_t exit_code; // valid when state is SEEP_STATE_EXITED
+    int32_t exit_code; // when state is SEEP_STATE_EXITED: 0..255, or INT32_MIN: not known (abort, musl)
     uint64_t start_realtime_ns; // CLOCK_REALTIME when the image was made
     uint64_t start_ns;          // CLOCK_MONOTONIC at the same moment
     uint64_t end_ns;            // CLOCK_MONOTONIC at exit, or 0

@@ -30,11 +30,13 @@ struct seep_error *seep_profile_note(struct seep_profile *profile, const char *f
 }
 
 // How many elements of an array are there. Arrays have no holes: a count that says more than there
-// is data cannot be believed, and is not what memory is asked for.
+// is data cannot be believed, and is not what memory is asked for. An element that begins in the data
+// is there: its end may be in a page that is all zero.
 static uint32_t nr_elements(struct seep_image_reader *reader, enum seep_area_kind kind) {
     const struct seep_image_area *area = &reader->copy->header.areas[kind];
     uint64_t element = seep_image_element_bytes(kind);
-    uint64_t there = seep_image_dense(reader->copy, area->off, area->used * element) / element;
+    uint64_t dense = seep_image_dense(reader->copy, area->off, area->used * element);
+    uint64_t there = dense / element + (dense % element != 0);
     if (there < area->used)
         reader->nr_missing += area->used - there;
     return (uint32_t)there;
@@ -221,10 +223,12 @@ static struct seep_error *read_process(struct seep_image_reader *reader) {
     process->forked_from = header->forked_from;
     process->start_realtime_ns = (int64_t)header->start_realtime_ns;
     process->duration_ns = duration_ns(reader->copy);
-    process->exit_kind = header->state == SEEP_STATE_EXITED ? SEEP_EXIT_CODE
-                         : reader->copy->taken_ns           ? SEEP_EXIT_RUNNING
-                                                            : SEEP_EXIT_UNKNOWN;
-    process->exit_value = header->state == SEEP_STATE_EXITED ? header->exit_code : 0;
+    bool exited = header->state == SEEP_STATE_EXITED;
+    bool code_known = exited && header->exit_code != INT32_MIN;
+    process->exit_kind = code_known                          ? SEEP_EXIT_CODE
+                         : !exited && reader->copy->taken_ns ? SEEP_EXIT_RUNNING
+                                                             : SEEP_EXIT_UNKNOWN;
+    process->exit_value = code_known ? header->exit_code : 0;
     process->exe = read_string(reader, header->exe_off, "", NULL);
     if (!process->exe)
         return seep_error_no_memory();

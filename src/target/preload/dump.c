@@ -60,7 +60,7 @@ static bool put_range(struct dump *dump, uint64_t off, uint64_t size) {
         uint64_t nr_pages = SEEP_MIN((off + size - at) / SEEP_POOL_PAGE, sizeof(present));
         if (nr_pages == 0)
             break;
-        if (sys3(SYS_mincore, seep_g.base + at, nr_pages * SEEP_POOL_PAGE, present) != 0)
+        if (!seep_pages_present(seep_g.base + at, nr_pages, present))
             return false;
         for (uint64_t i = 0; i < nr_pages; i++, at += SEEP_POOL_PAGE) {
             if ((present[i] & 1) && !is_zero(seep_g.base + at))
@@ -163,11 +163,12 @@ void seep_dump(void) {
 }
 
 // The process is leaving in an orderly way. With a tool there is nothing to do but to say so.
-void seep_at_exit(void) {
+void seep_at_exit(int status) {
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
         atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
         return;
     seep_g.header->end_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    seep_g.header->exit_code = status == SEEP_STATUS_UNKNOWN ? status : status & 0xff;
     seep_g.header->state = SEEP_STATE_EXITED;
     if (!seep_g.handed_over && !*seep_g.config.socket)
         seep_dump();

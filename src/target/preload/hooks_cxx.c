@@ -73,11 +73,16 @@ SEEP_INLINE void record_new(void *block, size_t size, enum seep_via via, struct 
 static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const void *second, const void *third,
                                          enum seep_via via, struct seep_caller caller) {
     void *block = real_new(form)(size, second, third);
-    struct seep_thread *thread = seep_self;
-    if (!block && thread && thread->guard == SEEP_GUARD_READY)
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return block;
+    if (!block)
         thread->slot->failed++;
-    else if (block && (!thread || thread->last_block != (uint64_t)block)) // else a malloc hook has done it
-        record_new(block, size, via, caller);
+    else if (thread->last_block == (uint64_t)block)
+        seep_record_again(thread, block, size, via, caller); // a malloc hook that it called was first
+    else
+        record_allocation(thread, block, size, via, caller);
+    thread_leave(thread);
     return block;
 }
 

@@ -17,7 +17,7 @@ SEEP_EXPORT int dlclose(void *handle) {
 
 // The real one does not return; the system call stands in should it be missing.
 static _Noreturn void leave_with(void (*function)(int), int status) {
-    seep_at_exit();
+    seep_at_exit(status);
     if (function)
         function(status);
     for (;;)
@@ -38,7 +38,7 @@ SEEP_EXPORT _Noreturn void quick_exit(int status) {
 }
 
 SEEP_EXPORT _Noreturn void abort(void) {
-    seep_at_exit();
+    seep_at_exit(SEEP_STATUS_UNKNOWN);
     if (seep_g.real.abort)
         seep_g.real.abort();
     for (;;)

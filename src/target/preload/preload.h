@@ -209,6 +209,7 @@ void seep_config_read(struct seep_config *ret_config);
 bool seep_image_create(void);                     // false: header->... cannot be had; go passive
 bool seep_image_create_as_copy(void);             // fork.c: a new image in place of the parent's
 bool seep_area_open(enum seep_area_kind area, uint64_t bytes); // [0, bytes) accessible; image_lock held
+bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present);
 uint32_t seep_pool_pages(uint64_t bytes);         // first page of fresh zeroed pool memory, 0: none
 uint64_t seep_string(const char *text, size_t length); // offset in the strings area, 0: no room
 
@@ -219,13 +220,15 @@ bool seep_thread_deeper(struct seep_thread *thread); // memo and walk for deeper
 
 // fork.c
 bool seep_fork_child(void); // true: this process has an image of its own now
+void seep_fork_wipe(void);  // in the child: does what the kernel should have done
 
 // meet.c
 void seep_meet_tool(void);
 
 // dump.c
 void seep_dump(void);
-void seep_at_exit(void);
+#define SEEP_STATUS_UNKNOWN INT32_MIN
+void seep_at_exit(int status);
 
 // module.c: what covers `pc`. false: no module (JIT code).
 struct seep_module_at {

@@ -20,7 +20,23 @@ void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t
     }
     if (seep_map_put_odd(address, site, size))
         return;
-    seep_lost(at || address & 7 || address >> 47 ? SEEP_LOST_ODD_FULL : SEEP_LOST_NO_LEAF);
+    seep_lost(at || address & 7 || address >> SEEP_ADDRESS_BITS ? SEEP_LOST_ODD_FULL : SEEP_LOST_NO_LEAF);
+}
+
+// An operator new that calls malloc by its name (jemalloc's aligned ones do): one allocation, not two,
+// and it is the operator's. What the nested hook counted is taken back.
+void seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                       struct seep_caller caller) {
+    uint64_t nested_size;
+    uint32_t nested = thread->filter ? 0 : map_take((uint64_t)block, &nested_size);
+    struct seep_image_counters *counters = nested ? counters_of(thread, nested) : NULL;
+    if (!counters)
+        return; // sampled: the nested record stands
+    counters->allocations--;
+    counters->allocated_bytes -= nested_size;
+    thread->slot->size_class[size_class_of(nested_size)]--;
+    count_net(thread, -(int64_t)nested_size);
+    record_allocation(thread, block, size, via, caller);
 }
 
 void seep_record_unknown_free(struct seep_thread *thread) {

@@ -10,11 +10,14 @@
 #define SEEP_PRELOAD_RECORD_H
 
 #include "preload/heap_map.h"
-#include "preload/sample.h"
+#include "preload/sampling.h"
 #include "preload/stack.h"
 
 // Cold halves, record.c.
 void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size);
+// The block that was the thread's latest allocation was in truth asked for by this function.
+void seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                       struct seep_caller caller);
 void seep_record_unknown_free(struct seep_thread *thread);
 void seep_record_flush_net(struct seep_thread *thread);
 void seep_record_free_unentered(const void *block); // in a signal handler inside a hook, or passive

@@ -6,13 +6,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "preload/boot.h"
 #include "preload/preload.h"
-#include "preload/sample.h"
+#include "preload/sampling.h"
 
 struct seep_global seep_g = {
     .real =
@@ -223,9 +224,16 @@ static void listen_for_signal(void) {
     sigaction(seep_g.config.dump_signal, &action, NULL);
 }
 
+// An advice that does not exist is refused, unless somebody stands in for the kernel and heeds none.
+static bool heeds_advice(void *page) {
+    return sys3(SYS_madvise, page, 4096, 0x5ee9) != 0;
+}
+
 static bool make_alive_page(void) {
     seep_g.alive = sys_private(4096);
     if (!seep_g.alive || sys3(SYS_madvise, seep_g.alive, 4096, 18 /* MADV_WIPEONFORK */) != 0)
+        return false;
+    if (!heeds_advice(seep_g.alive) && pthread_atfork(NULL, NULL, seep_fork_wipe) != 0)
         return false;
     size_t bytes = 65536 * sizeof(struct seep_thread *);
     seep_g.thread_of_slot = sys_private(bytes);
@@ -264,10 +272,22 @@ bool seep_start(void) {
     return started;
 }
 
-__attribute__((constructor)) static void on_load(void) {
-    seep_start();
+// glibc's; tells the exit status. Registered before all others, so it runs after all others.
+extern int on_exit(void (*function)(int, void *), void *argument) __attribute__((weak));
+
+static void at_exit_with_status(int status, void *unused) {
+    (void)unused;
+    seep_at_exit(status);
 }
 
-__attribute__((destructor)) static void on_exit_of_process(void) {
-    seep_at_exit();
+__attribute__((constructor)) static void on_load(void) {
+    seep_start();
+    if (on_exit)
+        on_exit(at_exit_with_status, NULL);
+}
+
+// Where there is no on_exit (musl) the status stays unknown to the image; the tool has it from the kernel.
+__attribute__((destructor)) static void on_unload(void) {
+    if (!on_exit)
+        seep_at_exit(SEEP_STATUS_UNKNOWN);
 }

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include "preload/sample.h"
+#include "preload/sampling.h"
 
 __thread struct seep_thread *seep_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

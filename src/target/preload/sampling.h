@@ -5,8 +5,8 @@
 // one counter per hash of an address, lets all other frees pass with one load.
 //
 // Cost of what is not recorded: an allocation three adds, a free one hash, one load, one add.
-#ifndef SEEP_PRELOAD_SAMPLE_H
-#define SEEP_PRELOAD_SAMPLE_H
+#ifndef SEEP_PRELOAD_SAMPLING_H
+#define SEEP_PRELOAD_SAMPLING_H
 
 #include "preload/stack.h"
 

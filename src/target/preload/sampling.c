@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Sampling: the rare halves, see sample.h.
-#include "preload/sample.h"
+// Sampling: the rare halves, see sampling.h.
+#include "preload/sampling.h"
 
 #include "image/sample.h"
 #include "preload/heap_map.h"
