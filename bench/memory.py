@@ -65,7 +65,7 @@ def spawn(context, commands, count):
     say("start-up, %d times: %s" % (count, ", ".join(commands)))
     words = []
     for command in commands.values():
-        words += (["--"] if words else []) + command
+        words += (["::"] if words else []) + command
     done = subprocess.run([context.plain["spawn"], str(count)] + words, env=context.environment, timeout=300,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           cwd=context.scratch, check=False)

@@ -54,7 +54,7 @@ def run_cases(context, cases, runs, timeout=60):
     results = []
     for name, program, arguments, peers in cases:
         say("%s" % name)
-        names = ["untraced", "seep"] + ([] if context.quick else list(peers))
+        names = ["untraced", "seep", "seep sampled"] + ([] if context.quick else list(peers))
         tools = [context.tools[n] for n in names if n in context.tools]
         taken = interleave(tools, runs, lambda t: run_one(context, t, program, arguments, timeout), name)
         results.append({"case": name, "command": " ".join([program] + arguments), "tools": {

@@ -36,6 +36,16 @@ class Seep(Tool):
         return command, environment, context.library
 
 
+class SeepSample(Seep):
+    name = "seep sampled"
+    text = "seep, the library alone, SEEP_SAMPLE=524288: a sample each 512 KiB allocated on average"
+
+    def wrap(self, context, command, environment):
+        command, environment, preload = super().wrap(context, command, environment)
+        environment["SEEP_SAMPLE"] = "524288"
+        return command, environment, preload
+
+
 class SeepRun(Tool):
     name = "seep run"
     text = "the whole tool: seep run -q, with reading the image and writing the trace"
@@ -119,7 +129,7 @@ class UnwStep(Tool):
 
 def find_all(context, folder):
     """{name: tool} of what this machine has; says what it lacks."""
-    tools = [Tool(), Seep()]
+    tools = [Tool(), Seep(), SeepSample()]
     if context.seep and "run" in common.output_of([context.seep, "help"]).split():
         tools.append(SeepRun())
     else:

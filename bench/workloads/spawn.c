@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Start-up time: runs commands in turn, COUNT times each, and prints for each the microseconds that
-// every run took, as JSON. Commands are separated by "--"; NAME=VALUE words before a command are set
+// every run took, as JSON. Commands are separated by "::"; NAME=VALUE words before a command are set
 // in its environment.
 //
-//   spawn COUNT [NAME=VALUE...] COMMAND [ARG...] [-- [NAME=VALUE...] COMMAND [ARG...]]...
+//   spawn COUNT [NAME=VALUE...] COMMAND [ARG...] [:: [NAME=VALUE...] COMMAND [ARG...]]...
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -29,14 +29,14 @@ static char **with_settings(char **settings, int nr) {
     return environment;
 }
 
-// The command at `word`, up to "--" or the end; returns the word after it.
+// The command at `word`, up to "::" or the end; returns the word after it.
 static char **read_command(char **word, struct command *ret_command) {
     char **settings = word;
-    while (*word && strchr(*word, '=') && strcmp(*word, "--"))
+    while (*word && strchr(*word, '=') && strcmp(*word, "::"))
         word++;
     ret_command->environment = with_settings(settings, (int)(word - settings));
     ret_command->arguments = word;
-    while (*word && strcmp(*word, "--"))
+    while (*word && strcmp(*word, "::"))
         word++;
     if (!*word)
         return word;
