@@ -136,7 +136,7 @@ def test_looks_while_threads_allocate(tmp_path):
         assert program.stdout.readline() == b'ready\n'
         pid = int(Path(f'/proc/{program.pid}/task/{program.pid}/children').read_text().split()[0])
         last = 0
-        for _ in range(5):
+        for _ in range(3):
             done = run([SEEP, 'report', '--json', '--top', '5', pid])
             assert done.code == 0, done
             done = run([SEEP, 'snap', pid, '-o', tmp_path / 'snap.seep'])

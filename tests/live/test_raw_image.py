@@ -3,7 +3,8 @@
 import struct
 
 import pytest
-from harness import LIBSEEP, PROGRAMS, WITNESS, environment, need, read_witness, report, run
+from harness import LIBSEEP, PROGRAMS, WITNESS, environment, need, read_witness, run
+from harness import totals as totals_of
 from raw_image import Image
 
 COMMANDS = {
@@ -43,7 +44,7 @@ def test_three_say_the_same(name, tmp_path):
     assert sum(size for _, size in blocks) == totals['allocated_bytes'] - totals['freed_bytes']
     assert all(a + size <= b for (a, size), (b, _) in zip(blocks, blocks[1:])), 'blocks overlap'
 
-    told = report(trace)[0]['totals']
+    told = totals_of(trace)[0]['totals']
     for key in ('allocations', 'allocated_bytes', 'frees', 'freed_bytes'):
         assert told[key] == totals[key], key
     assert {k: v for k, v in told['by_function'].items() if v} == totals['by_function']
