@@ -292,6 +292,8 @@ static struct seep_error *use_frame(struct seep_stacks *stacks, uint32_t frame) 
     const struct seep_symbol *symbol;
     struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
     stacks->modules[stacks->frames[frame].module].used = true;
+    if (!error && !symbol->frames[symbol->nr_frames - 1].function)
+        stacks->modules[stacks->frames[frame].module].nameless = true;
     for (unsigned i = 0; !error && i < symbol->nr_frames; i++) {
         uint32_t id;
         if (symbol->frames[i].file)

@@ -18,10 +18,11 @@ struct seep_stack_module {
     const char *shown; // as views show it; the path until seep_stacks_shorten
     const uint8_t *build_id;
     uint32_t build_id_bytes;
-    bool no_file; // code without a file (JIT): offsets are run-time addresses of one process
-    bool runtime; // C or C++ runtime, loader, allocator: not where one looks for a leak
-    bool asked;   // symbols_id is valid
-    bool used;    // has a frame that is shown
+    bool no_file;  // code without a file (JIT): offsets are run-time addresses of one process
+    bool runtime;  // C or C++ runtime, loader, allocator: not where one looks for a leak
+    bool asked;    // symbols_id is valid
+    bool used;     // has a frame that is shown
+    bool nameless; // a shown frame of it has no function name
     unsigned symbols_id;
 };
 

@@ -228,11 +228,15 @@ static struct seep_error *list_trouble(struct seep_view_build *build) {
         return seep_error_no_memory();
     for (size_t i = 0; i < stacks->nr_modules; i++) {
         const struct seep_stack_module *module = &stacks->modules[i];
-        if (!module->used || !module->asked ||
-            seep_symbols_quality(stacks->symbols, module->symbols_id) != SEEP_SYMBOLS_NONE)
+        if (!module->used || !module->asked || !module->nameless)
             continue;
-        view->without_symbols[view->nr_without_symbols++] = (struct seep_view_trouble){
-            module->shown, seep_symbols_trouble(stacks->symbols, module->symbols_id)};
+        enum seep_symbols_quality quality = seep_symbols_quality(stacks->symbols, module->symbols_id);
+        if (quality > SEEP_SYMBOLS_DYNAMIC)
+            continue; // it has symbols, only none for this place
+        const char *why = quality == SEEP_SYMBOLS_DYNAMIC
+                              ? "only names that it exports"
+                              : seep_symbols_trouble(stacks->symbols, module->symbols_id);
+        view->without_symbols[view->nr_without_symbols++] = (struct seep_view_trouble){module->shown, why};
     }
     return NULL;
 }

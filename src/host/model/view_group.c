@@ -337,8 +337,11 @@ struct seep_error *seep_view_build_labels(struct seep_view_build *build) {
             error = seep_texts_add(&stacks->files, build->labels[i].file, &id);
         if (error)
             return error;
-        if (build->labels[i].module != NO_MODULE)
+        if (build->labels[i].module != NO_MODULE) {
             stacks->modules[build->labels[i].module].used = true;
+            stacks->modules[build->labels[i].module].nameless |=
+                view->options.by == SEEP_BY_FUNCTION && !build->labels[i].text;
+        }
     }
     struct seep_error *error = seep_stacks_shorten(stacks, view->options.full_paths);
     for (size_t i = 0; !error && view->options.by != SEEP_BY_SITE && i < view->nr_rows; i++) {
