@@ -49,8 +49,14 @@ def library(*names):
 
 def environment(**more):
     """A small environment, the same for traced and untraced runs."""
-    env = {'PATH': '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', 'LC_ALL': 'C.UTF-8', 'HOME': '/nonexistent',
-           'MALLOC_PERTURB_': '0', 'TERM': 'dumb', 'TZ': 'UTC'}
+    env = {
+        'PATH': '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
+        'LC_ALL': 'C.UTF-8',
+        'HOME': '/nonexistent',
+        'MALLOC_PERTURB_': '0',
+        'TERM': 'dumb',
+        'TZ': 'UTC',
+    }
     env.update({k: str(v) for k, v in more.items()})
     return env
 
@@ -67,9 +73,16 @@ class Done:
 
 def run(args, *, env=None, cwd=None, input=None, timeout=TIMEOUT):
     args = [str(a) for a in args]
-    done = subprocess.run(args, env=env or environment(), cwd=cwd, input=input, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, stdin=None if input is not None else subprocess.DEVNULL,
-                          timeout=timeout)
+    done = subprocess.run(
+        args,
+        env=env or environment(),
+        cwd=cwd,
+        input=input,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=None if input is not None else subprocess.DEVNULL,
+        timeout=timeout,
+    )
     return Done(args, done.returncode, done.stdout, done.stderr)
 
 
@@ -117,7 +130,13 @@ class Traced(Done):
 def traced(args, tmp_path, *, options=(), env=None, cwd=None, input=None, timeout=TIMEOUT, name='run'):
     """Runs a program under `seep run -q`; the trace goes to tmp_path/<name>.seep."""
     trace = Path(tmp_path) / f'{name}.seep'
-    done = run([SEEP, 'run', '-q', '-o', trace, *options, '--', *args], env=env, cwd=cwd, input=input, timeout=timeout)
+    done = run(
+        [SEEP, 'run', '-q', '-o', trace, *options, '--', *args],
+        env=env,
+        cwd=cwd,
+        input=input,
+        timeout=timeout,
+    )
     result = Traced(done.args, done.code, done.out, done.err)
     result.trace = trace
     return result
@@ -154,7 +173,17 @@ def no_losses(process):
 # ---- the witness (count_shim.c) --------------------------------------------------------------------
 
 WITNESS_FIGURES = struct.Struct('=4Q5Q')
-WITNESS_NAMES = ('allocations', 'bytes', 'frees', 'failed', 'malloc', 'calloc', 'realloc', 'reallocarray', 'memalign')
+WITNESS_NAMES = (
+    'allocations',
+    'bytes',
+    'frees',
+    'failed',
+    'malloc',
+    'calloc',
+    'realloc',
+    'reallocarray',
+    'memalign',
+)
 
 
 def read_witness(folder):
@@ -163,12 +192,18 @@ def read_witness(folder):
     for path in sorted(Path(folder).glob('witness.*'), key=lambda p: [int(n) for n in p.name.split('.')[1:]]):
         page = path.read_bytes()
         magic, pid = struct.unpack_from('=2Q', page)
-        assert magic == 0x315353454e544957, path
+        assert magic == 0x315353454E544957, path
         now = dict(zip(WITNESS_NAMES, WITNESS_FIGURES.unpack_from(page, 16)))
         inherited = dict(zip(WITNESS_NAMES, WITNESS_FIGURES.unpack_from(page, 16 + WITNESS_FIGURES.size)))
-        exe = page[16 + 2 * WITNESS_FIGURES.size:].split(b'\0')[0].decode()
-        seen.append({'pid': pid, 'exe': exe, 'now': now, 'own': now['allocations'] - inherited['allocations']
-                     + now['frees'] - inherited['frees']})
+        exe = page[16 + 2 * WITNESS_FIGURES.size :].split(b'\0')[0].decode()
+        seen.append(
+            {
+                'pid': pid,
+                'exe': exe,
+                'now': now,
+                'own': now['allocations'] - inherited['allocations'] + now['frees'] - inherited['frees'],
+            }
+        )
     return seen
 
 
@@ -190,7 +225,11 @@ def check_witness(processes, folder, compare_bytes=True):
     assert seen, 'the witness saw no process'
     compared = 0
     for witness in seen:
-        same = [p for p in processes if p['process']['pid'] == witness['pid'] and p['process']['exe'] == witness['exe']]
+        same = [
+            p
+            for p in processes
+            if p['process']['pid'] == witness['pid'] and p['process']['exe'] == witness['exe']
+        ]
         if witness['own'] == 0 and witness['now']['allocations']:
             continue  # a fork child without a heap operation has no image; it may become another program
         assert same, f'no report for {witness}'
@@ -199,11 +238,16 @@ def check_witness(processes, folder, compare_bytes=True):
         wanted['realloc'] = witness['now']['realloc'] + witness['now']['reallocarray']
         if compare_bytes:
             wanted['bytes'] = witness['now']['bytes']
-        got = [{'allocations': p['totals']['allocations'],
+        got = [
+            {
+                'allocations': p['totals']['allocations'],
                 **({'bytes': p['totals']['allocated_bytes']} if compare_bytes else {}),
                 'frees': p['totals']['frees'] + (p['totals'].get('unknown_frees') or 0),
-                'calloc': by_function(p, 'calloc'), 'realloc': by_function(p, 'realloc', 'reallocarray')}
-               for p in same]
+                'calloc': by_function(p, 'calloc'),
+                'realloc': by_function(p, 'realloc', 'reallocarray'),
+            }
+            for p in same
+        ]
         assert wanted in got, f"{witness['exe']} ({witness['pid']}): the witness saw {wanted}, seep {got}"
         compared += 1
     assert compared, 'no process was compared'
@@ -212,12 +256,13 @@ def check_witness(processes, folder, compare_bytes=True):
 
 # ---- EXPECT blocks -----------------------------------------------------------------------------------
 
+
 def expectation(source):
     """The JSON after `// EXPECT:` in a program's source, and the lines marked `// LINE: name`."""
     lines = Path(source).read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.strip() == '// EXPECT:')
     block = []
-    for line in lines[start + 1:]:
+    for line in lines[start + 1 :]:
         if not line.startswith('//'):
             break
         block.append(line[2:])
@@ -226,7 +271,9 @@ def expectation(source):
 
 
 def own_frames(site, own):
-    return [frame for frame in site['stack'] if any(Path(frame['module'] or '').name.startswith(o) for o in own)]
+    return [
+        frame for frame in site['stack'] if any(Path(frame['module'] or '').name.startswith(o) for o in own)
+    ]
 
 
 def plain_name(function):
@@ -250,7 +297,7 @@ def matches(site, wanted, own):
     names = [plain_name(f['function']) for f in frames]
     if wanted['in'] not in names if wanted.get('reaching') else wanted['in'] != names[0]:
         return False
-    if 'path' in wanted and names[:len(wanted['path'])] != wanted['path']:
+    if 'path' in wanted and names[: len(wanted['path'])] != wanted['path']:
         return False
     if 'size' in wanted and not site['size_min'] == wanted['size'] == site['size_max']:
         return False
@@ -282,15 +329,20 @@ def check_expectation(process, expected, own, marks):
                 names = [plain_name(f['function']) for f in own_frames(site, own)]
                 assert wanted['reaches'] in names and names[-1] in ('main', '_start'), names
         if 'line' in wanted:
-            assert {own_frames(site, own)[0]['line'] for site in hits} == {marks[wanted['line']]}, wanted['in']
+            assert {own_frames(site, own)[0]['line'] for site in hits} == {marks[wanted['line']]}, wanted[
+                'in'
+            ]
     if not expected.get('others'):
         rest = [site for i, site in enumerate(process['sites']) if i not in used and direct(site, own)]
         assert not rest, f'sites that are not expected: {list_sites({"sites": rest}, own)}'
 
 
 def list_sites(process, own):
-    return [([plain_name(f['function']) for f in own_frames(s, own)][:4], s['via'], s['allocations'], s['frees'])
-            for s in process['sites'] if own_frames(s, own)]
+    return [
+        ([plain_name(f['function']) for f in own_frames(s, own)][:4], s['via'], s['allocations'], s['frees'])
+        for s in process['sites']
+        if own_frames(s, own)
+    ]
 
 
 def ended(exit_field):
@@ -301,6 +353,7 @@ def ended(exit_field):
 def wait_until(condition, what, timeout=TIMEOUT):
     """Waits for something that must come; the time is only the point at which a hang is a failure."""
     import time
+
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, f'waited in vain for {what}'

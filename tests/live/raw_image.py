@@ -7,8 +7,21 @@ PAGE = 4096
 STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL = range(8)
 HEADER = struct.Struct('=QIIBBHIQ' + '24Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ')
 THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64Q')
-VIAS = ['none', 'malloc', 'calloc', 'realloc', 'reallocarray', 'posix_memalign', 'aligned_alloc', 'memalign', 'valloc',
-        'pvalloc', 'operator new', 'operator new[]', 'inherited']
+VIAS = [
+    'none',
+    'malloc',
+    'calloc',
+    'realloc',
+    'reallocarray',
+    'posix_memalign',
+    'aligned_alloc',
+    'memalign',
+    'valloc',
+    'pvalloc',
+    'operator new',
+    'operator new[]',
+    'inherited',
+]
 
 
 class Image:
@@ -17,7 +30,7 @@ class Image:
     def __init__(self, path):
         data = path.read_bytes()
         magic, version, reserved = struct.unpack_from('=QII', data)
-        assert (magic, version, reserved) == (0x0a57415250454553, 1, 0), path
+        assert (magic, version, reserved) == (0x0A57415250454553, 1, 0), path
         self.pages, at, total = {}, 16, 0
         while True:
             offset, size = struct.unpack_from('=QQ', data, at)
@@ -28,7 +41,7 @@ class Image:
             assert offset % PAGE == 0 and size % PAGE == 0 and at + size <= len(data)
             for i in range(0, size, PAGE):
                 assert offset + i not in self.pages, 'records overlap'
-                self.pages[offset + i] = data[at + i:at + i + PAGE]
+                self.pages[offset + i] = data[at + i : at + i + PAGE]
             at += size
             total += size
         self.read_header()
@@ -37,12 +50,12 @@ class Image:
         """Bytes of the image; pages that are not there are zero."""
         first, last = offset // PAGE * PAGE, (offset + size + PAGE - 1) // PAGE * PAGE
         text = b''.join(self.pages.get(at, bytes(PAGE)) for at in range(first, last, PAGE))
-        return text[offset - first:offset - first + size]
+        return text[offset - first : offset - first + size]
 
     def read_header(self):
         h = HEADER.unpack(self.read(0, HEADER.size))
-        assert h[0] == 0x0a474d4950454553 and h[1] == 1
-        self.areas = [h[8 + 3 * i:11 + 3 * i] for i in range(8)]  # (offset, size, used)
+        assert h[0] == 0x0A474D4950454553 and h[1] == 1
+        self.areas = [h[8 + 3 * i : 11 + 3 * i] for i in range(8)]  # (offset, size, used)
         self.pid, _, _, self.state, _, self.exit_code = h[32:38]
         self.granule_shift, self.leaf_shift, self.dir_bits = h[46:49]
         self.lost = h[54:70]

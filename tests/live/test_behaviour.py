@@ -14,8 +14,21 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import (LIBSEEP, PROGRAMS, SEEP, environment, exit_status, kill, library, need, no_losses, report, run,
-                     traced, wait_until)
+from harness import (
+    LIBSEEP,
+    PROGRAMS,
+    SEEP,
+    environment,
+    exit_status,
+    kill,
+    library,
+    need,
+    no_losses,
+    report,
+    run,
+    traced,
+    wait_until,
+)
 
 
 class Way:
@@ -61,8 +74,11 @@ def same(way, args, *, env=None, cwd=None, input=None):
 
 
 def files_of(folder):
-    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
-            for p in sorted(Path(folder).rglob('*')) if p.is_file()}
+    return {
+        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(Path(folder).rglob('*'))
+        if p.is_file()
+    }
 
 
 # ---- ordinary programs -----------------------------------------------------------------------------
@@ -70,45 +86,76 @@ def files_of(folder):
 
 def test_sqlite3(way, tmp_path):
     need('sqlite3')
-    script = 'create table t(a, b); begin;' + ''.join(f"insert into t values({i}, 'x{i % 7}');" for i in range(2000))
+    script = 'create table t(a, b); begin;' + ''.join(
+        f"insert into t values({i}, 'x{i % 7}');" for i in range(2000)
+    )
     script += "commit; select b, count(*), sum(a) from t group by b; select * from nothing; .exit 3\n"
     same(way, ['sqlite3', '-bail', ':memory:'], input=script.encode())
     for name, runner in (('plain', run), ('under', way.run)):
         (tmp_path / name).mkdir()
-        assert runner(['sqlite3', tmp_path / name / 'x.db', 'create table t(a); insert into t values(zeroblob(90000));']).code == 0
+        assert (
+            runner(
+                [
+                    'sqlite3',
+                    tmp_path / name / 'x.db',
+                    'create table t(a); insert into t values(zeroblob(90000));',
+                ]
+            ).code
+            == 0
+        )
     assert files_of(tmp_path / 'plain') == files_of(tmp_path / 'under')
 
 
 def test_jq(way):
     need('jq')
     text = '[' + ','.join('{"a": %d, "b": "%s"}' % (i, 'x' * (i % 50)) for i in range(500)) + ']'
-    same(way, ['jq', '-S', 'map(select(.a % 3 == 0)) | group_by(.b | length) | map(length)'], input=text.encode())
+    same(
+        way,
+        ['jq', '-S', 'map(select(.a % 3 == 0)) | group_by(.b | length) | map(length)'],
+        input=text.encode(),
+    )
     same(way, ['jq', '.a | error("this way")'], input=b'{}')
 
 
 def test_python3(way):
-    script = 'import sys, subprocess, threading, json\n' \
-             't = [threading.Thread(target=lambda: json.dumps(list(range(1000)))) for _ in range(8)]\n' \
-             '[x.start() for x in t]; [x.join() for x in t]\n' \
-             'print(subprocess.run(["/bin/echo", "child"], capture_output=True).stdout)\n' \
-             'import multiprocessing as m\n' \
-             'print(m.get_context("fork").Pool(2).map(len, [[1], [2, 3], []]))\n' \
-             'print("err", file=sys.stderr); sys.exit(7)'
+    script = (
+        'import sys, subprocess, threading, json\n'
+        't = [threading.Thread(target=lambda: json.dumps(list(range(1000)))) for _ in range(8)]\n'
+        '[x.start() for x in t]; [x.join() for x in t]\n'
+        'print(subprocess.run(["/bin/echo", "child"], capture_output=True).stdout)\n'
+        'import multiprocessing as m\n'
+        'print(m.get_context("fork").Pool(2).map(len, [[1], [2, 3], []]))\n'
+        'print("err", file=sys.stderr); sys.exit(7)'
+    )
     same(way, ['/usr/bin/python3', '-S', '-c', script], env=environment(PYTHONMALLOC='malloc'))
 
 
 def test_perl(way):
     need('perl')
-    same(way, ['perl', '-e', 'my @l = map { $_ * 3 % 101 } 1..5000; print join(",", sort { $a <=> $b } @l), "\n"; '
-               'print `echo sub`; my $p = open(my $f, "-|") // die; if (!$p) { print "forked"; exit 0 } print <$f>; '
-               'warn "w\n"; exit 9'])
+    same(
+        way,
+        [
+            'perl',
+            '-e',
+            'my @l = map { $_ * 3 % 101 } 1..5000; print join(",", sort { $a <=> $b } @l), "\n"; '
+            'print `echo sub`; my $p = open(my $f, "-|") // die; if (!$p) { print "forked"; exit 0 } print <$f>; '
+            'warn "w\n"; exit 9',
+        ],
+    )
 
 
 def test_git(way, tmp_path):
     need('git')
-    env = environment(GIT_CONFIG_GLOBAL='/dev/null', GIT_CONFIG_NOSYSTEM=1, GIT_AUTHOR_DATE='2020-01-01T00:00:00Z',
-                      GIT_COMMITTER_DATE='2020-01-01T00:00:00Z', GIT_AUTHOR_NAME='a', GIT_AUTHOR_EMAIL='a@b',
-                      GIT_COMMITTER_NAME='a', GIT_COMMITTER_EMAIL='a@b')
+    env = environment(
+        GIT_CONFIG_GLOBAL='/dev/null',
+        GIT_CONFIG_NOSYSTEM=1,
+        GIT_AUTHOR_DATE='2020-01-01T00:00:00Z',
+        GIT_COMMITTER_DATE='2020-01-01T00:00:00Z',
+        GIT_AUTHOR_NAME='a',
+        GIT_AUTHOR_EMAIL='a@b',
+        GIT_COMMITTER_NAME='a',
+        GIT_COMMITTER_EMAIL='a@b',
+    )
     heads = []
     for name, runner in (('plain', run), ('under', way.run)):
         repo = tmp_path / name
@@ -127,7 +174,8 @@ def test_git(way, tmp_path):
 def test_gcc_makes_the_same_files(way, tmp_path):
     need('gcc')
     source = '#include <stdio.h>\n' + ''.join(
-        f'int f{i}(int a) {{ return a * {i} + {f"f{i - 1}(a)" if i else 1}; }}\n' for i in range(60))
+        f'int f{i}(int a) {{ return a * {i} + {f"f{i - 1}(a)" if i else 1}; }}\n' for i in range(60)
+    )
     source += 'int main(void) { printf("%d\\n", f59(3)); return 0; }\n'
     made = []
     for runner in (run, way.run):
@@ -148,7 +196,10 @@ def test_z3(way):
     need('z3')
     lines = [f'(declare-const x{i} Int)' for i in range(8)]
     lines += [f'(assert (< (+ x{i} (* 3 x{(i + 1) % 8})) {100 + i * 7}))' for i in range(8)]
-    lines += [f'(assert (> (- (* 2 x{i}) x{(i + 5) % 8}) {-50 - i}))' for i in range(8)] + ['(check-sat)', '(get-model)']
+    lines += [f'(assert (> (- (* 2 x{i}) x{(i + 5) % 8}) {-50 - i}))' for i in range(8)] + [
+        '(check-sat)',
+        '(get-model)',
+    ]
     same(way, ['z3', '-in'], input='\n'.join(lines).encode())
 
 
@@ -158,15 +209,20 @@ def test_64_threads(way):
 
 def test_shell_pipeline_and_descriptors(way):
     """The program's descriptors are its own: it sees the same ones, with the same numbers, as untraced."""
-    same(way, ['sh', '-c', 'printf "b\\na\\n" | sort | tee /dev/stderr; exec ls /proc/self/fd | sort -n; exit 4'])
+    same(
+        way,
+        ['sh', '-c', 'printf "b\\na\\n" | sort | tee /dev/stderr; exec ls /proc/self/fd | sort -n; exit 4'],
+    )
     same(way, ['sh', '-c', 'exec 5</dev/null; ls -1 /proc/self/fd | wc -l; (exit 3)'])
 
 
 def test_closes_every_descriptor(way):
     """A daemon's habit: close all descriptors, then go on allocating, and open files under low numbers."""
-    script = 'import os\nos.closerange(3, 4096)\nx = [bytearray(1000) for _ in range(1000)]\n' \
-             'fd = os.open("/dev/null", os.O_RDONLY)\nprint(fd)\nif os.fork() == 0:\n    y = [bytearray(9) for _ in range(99)]; os._exit(0)\n' \
-             'print(os.wait()[1])'
+    script = (
+        'import os\nos.closerange(3, 4096)\nx = [bytearray(1000) for _ in range(1000)]\n'
+        'fd = os.open("/dev/null", os.O_RDONLY)\nprint(fd)\nif os.fork() == 0:\n    y = [bytearray(9) for _ in range(99)]; os._exit(0)\n'
+        'print(os.wait()[1])'
+    )
     same(way, ['/usr/bin/python3', '-S', '-c', script], env=environment(PYTHONMALLOC='malloc'))
 
 
@@ -210,11 +266,18 @@ def test_nginx(way, tmp_path):
     (tmp_path / 'nginx.conf').write_text(
         f'daemon off; master_process on; worker_processes 2; pid {tmp_path}/pid; error_log {tmp_path}/error.log;\n'
         f'user root; events {{ worker_connections 64; }} http {{ access_log off; gzip on; gzip_types *; \n'
-        + ''.join(f'{k}_temp_path {tmp_path}/{k};\n' for k in ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'))
-        + f'server {{ listen 127.0.0.1:{port}; root {tmp_path}/www; }} }}\n')
+        + ''.join(
+            f'{k}_temp_path {tmp_path}/{k};\n' for k in ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi')
+        )
+        + f'server {{ listen 127.0.0.1:{port}; root {tmp_path}/www; }} }}\n'
+    )
     os.chmod(tmp_path, 0o755)
-    command, env = way.command(['nginx', '-p', tmp_path, '-e', tmp_path / 'error.log', '-c', tmp_path / 'nginx.conf'])
-    server = subprocess.Popen([str(c) for c in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    command, env = way.command(
+        ['nginx', '-p', tmp_path, '-e', tmp_path / 'error.log', '-c', tmp_path / 'nginx.conf']
+    )
+    server = subprocess.Popen(
+        [str(c) for c in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     try:
         wait_until(lambda: answers(port) or server.poll() is not None, 'nginx')
         assert server.poll() is None, server.stdout.read()
@@ -244,8 +307,12 @@ def test_redis(way, tmp_path):
         assert done.code == 0, done
         return done.out.decode().strip()
 
-    command, env = way.command(['redis-server', '--port', port, '--bind', '127.0.0.1', '--dir', data, '--save', ''])
-    server = subprocess.Popen([str(c) for c in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    command, env = way.command(
+        ['redis-server', '--port', port, '--bind', '127.0.0.1', '--dir', data, '--save', '']
+    )
+    server = subprocess.Popen(
+        [str(c) for c in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     try:
         wait_until(lambda: answers(port) or server.poll() is not None, 'redis-server')
         assert server.poll() is None, server.stdout.read()
@@ -296,10 +363,20 @@ def talk(command, env, lines):
 
 
 def test_shell_on_a_terminal(way):
-    command, env = way.command(['bash', '--norc', '--noprofile', '-i'], environment(PS1='ready> ', HISTFILE=''))
-    text, code = talk([str(c) for c in command], env,
-                      [(b'', b'ready> '), (b'echo $((6*7)) | cat\n', b'42\r\n'),
-                       (b'sleep 100\n\x03', b'^C'), (b'jobs; echo still $((1+1))\n', b'still 2\r\n'), (b'exit 5\n', b'exit')])
+    command, env = way.command(
+        ['bash', '--norc', '--noprofile', '-i'], environment(PS1='ready> ', HISTFILE='')
+    )
+    text, code = talk(
+        [str(c) for c in command],
+        env,
+        [
+            (b'', b'ready> '),
+            (b'echo $((6*7)) | cat\n', b'42\r\n'),
+            (b'sleep 100\n\x03', b'^C'),
+            (b'jobs; echo still $((1+1))\n', b'still 2\r\n'),
+            (b'exit 5\n', b'exit'),
+        ],
+    )
     assert code == 5, text
     assert way.traces()
 
@@ -307,12 +384,30 @@ def test_shell_on_a_terminal(way):
 def test_tmux(way, tmp_path):
     need('tmux')
     name = tmp_path / 'socket'
-    command, env = way.command(['tmux', '-S', name, '-f', '/dev/null', 'new-session', '-d', '-x', '80', '-y', '24',
-                                'sh', '-c', 'echo in the window; exec cat'], environment(TERM='xterm', HOME=tmp_path))
+    command, env = way.command(
+        [
+            'tmux',
+            '-S',
+            name,
+            '-f',
+            '/dev/null',
+            'new-session',
+            '-d',
+            '-x',
+            '80',
+            '-y',
+            '24',
+            'sh',
+            '-c',
+            'echo in the window; exec cat',
+        ],
+        environment(TERM='xterm', HOME=tmp_path),
+    )
     server = subprocess.Popen([str(c) for c in command], env=env)
 
     def tmux(*words):
         return run(['tmux', '-S', name, *words], env=environment(TERM='xterm', HOME=tmp_path))
+
     try:
         wait_until(lambda: b'in the window' in tmux('capture-pane', '-p').out, 'the window')
         tmux('send-keys', 'typed', 'Enter')
@@ -359,8 +454,11 @@ int main(void) {
     return 0;
 }
 '''
-ALLOCATORS = {'jemalloc': ('libjemalloc.so.2',), 'mimalloc': ('libmimalloc.so.2.0', 'libmimalloc.so.2'),
-              'tcmalloc': ('libtcmalloc.so.4', 'libtcmalloc_minimal.so.4')}
+ALLOCATORS = {
+    'jemalloc': ('libjemalloc.so.2',),
+    'mimalloc': ('libmimalloc.so.2.0', 'libmimalloc.so.2'),
+    'tcmalloc': ('libtcmalloc.so.4', 'libtcmalloc_minimal.so.4'),
+}
 
 
 def check_balanced(trace):
@@ -370,8 +468,11 @@ def check_balanced(trace):
     work = [s for s in process['sites'] if any(f['function'] == 'work' for f in s['stack'])]
     assert sum(s['allocations'] for s in work) == 80_000
     assert sum(s['live_blocks'] for s in work) == 0
-    leaks = {s['via']: (s['live_blocks'], s['live_bytes']) for s in process['sites']
-             if s['stack'] and s['stack'][0]['function'] == 'main'}
+    leaks = {
+        s['via']: (s['live_blocks'], s['live_bytes'])
+        for s in process['sites']
+        if s['stack'] and s['stack'][0]['function'] == 'main'
+    }
     assert leaks == {'malloc': (100, 800), 'calloc': (50, 1350)}
 
 
@@ -382,7 +483,10 @@ def test_other_allocators(way, tmp_path, allocator, how):
     other = library(*ALLOCATORS[allocator])
     (tmp_path / 'p.c').write_text(ALLOCATOR_PROGRAM)
     link = ['-Wl,--no-as-needed', str(other)] if how == 'linked' else []
-    done = run(['gcc', '-g', '-O1', '-D_GNU_SOURCE', '-pthread', '-fno-builtin', 'p.c', '-o', 'p', *link], cwd=tmp_path)
+    done = run(
+        ['gcc', '-g', '-O1', '-D_GNU_SOURCE', '-pthread', '-fno-builtin', 'p.c', '-o', 'p', *link],
+        cwd=tmp_path,
+    )
     assert done.code == 0, done
     env = environment(LD_PRELOAD=other) if how == 'preloaded' else environment()
     done = way.run([tmp_path / 'p'], env=env)
@@ -398,5 +502,11 @@ def test_other_allocators_in_cpp(way, tmp_path, allocator):
     assert (done.code, done.err) == (0, b''), done
     process = report(way.traces()[0])[0]
     no_losses(process)
-    sites = [s for s in process['sites'] if s['stack'] and (s['stack'][0]['function'] or '').split('(')[0] == 'aligned_array']
-    assert [(s['via'], s['live_blocks'], s['live_bytes']) for s in sites if s['live_blocks']] == [('operator new[]', 1, 130)]
+    sites = [
+        s
+        for s in process['sites']
+        if s['stack'] and (s['stack'][0]['function'] or '').split('(')[0] == 'aligned_array'
+    ]
+    assert [(s['via'], s['live_blocks'], s['live_bytes']) for s in sites if s['live_blocks']] == [
+        ('operator new[]', 1, 130)
+    ]

@@ -23,19 +23,38 @@ def compare(args, tmp_path, *, at_least, env=None, processes=1, **more):
 
 def sql_script():
     pick = random.Random(1)
-    lines = ['create table t(id integer primary key, a text, b real, c text);', 'create index i on t(a);', 'begin;']
+    lines = [
+        'create table t(id integer primary key, a text, b real, c text);',
+        'create index i on t(a);',
+        'begin;',
+    ]
     for i in range(4000):
-        lines.append(f"insert into t values({i}, 'text {pick.randrange(500)}', {pick.random()}, '{'x' * pick.randrange(90)}');")
+        lines.append(
+            f"insert into t values({i}, 'text {pick.randrange(500)}', {pick.random()}, '{'x' * pick.randrange(90)}');"
+        )
     lines += ['commit;']
     lines += [f"select count(*), group_concat(c) from t where a like 'text {i}%';" for i in range(40)]
-    lines += ['select a, sum(b) from t group by a order by 2 desc limit 5;', 'delete from t where id % 3 = 0;', 'vacuum;']
+    lines += [
+        'select a, sum(b) from t group by a order by 2 desc limit 5;',
+        'delete from t where id % 3 = 0;',
+        'vacuum;',
+    ]
     return '\n'.join(lines)
 
 
 def json_document(nr):
     pick = random.Random(2)
-    return json.dumps([{'id': i, 'name': f'item {i}', 'tags': [f't{pick.randrange(50)}' for _ in range(6)],
-                        'nested': {'x': pick.random(), 'y': [None, True, 'z' * pick.randrange(40)]}} for i in range(nr)])
+    return json.dumps(
+        [
+            {
+                'id': i,
+                'name': f'item {i}',
+                'tags': [f't{pick.randrange(50)}' for _ in range(6)],
+                'nested': {'x': pick.random(), 'y': [None, True, 'z' * pick.randrange(40)]},
+            }
+            for i in range(nr)
+        ]
+    )
 
 
 PYTHON_SCRIPT = r'''
@@ -63,8 +82,10 @@ def c_source():
     pick = random.Random(3)
     lines = []
     for i in range(150):
-        lines.append(f'static int f{i}(int a, int b) {{ int s = {i}; for (int k = 0; k < a; k++) s += b * k ^ '
-                     f'{pick.randrange(1 << 20)}; return s{f" + f{i - 1}(b, a)" if i else ""}; }}')
+        lines.append(
+            f'static int f{i}(int a, int b) {{ int s = {i}; for (int k = 0; k < a; k++) s += b * k ^ '
+            f'{pick.randrange(1 << 20)}; return s{f" + f{i - 1}(b, a)" if i else ""}; }}'
+        )
     lines.append('int main(int argc, char **argv) { return f149(argc, 3); }')
     return '\n'.join(lines)
 
@@ -77,49 +98,84 @@ def test_sqlite3(tmp_path):
 def test_jq(tmp_path):
     need('jq')
     (tmp_path / 'in.json').write_text(json_document(2000))
-    compare(['jq', '[.[] | select(.id % 2 == 0) | {name, n: (.tags | unique | length), y: .nested.y}] | group_by(.n)',
-             tmp_path / 'in.json'], tmp_path, at_least=50_000)
+    compare(
+        [
+            'jq',
+            '[.[] | select(.id % 2 == 0) | {name, n: (.tags | unique | length), y: .nested.y}] | group_by(.n)',
+            tmp_path / 'in.json',
+        ],
+        tmp_path,
+        at_least=50_000,
+    )
 
 
 def test_python3(tmp_path):
     need('/usr/bin/python3')
     (tmp_path / 'script.py').write_text(PYTHON_SCRIPT)
-    compare(['/usr/bin/python3', '-S', tmp_path / 'script.py'], tmp_path, at_least=100_000,
-            env=environment(PYTHONMALLOC='malloc', PYTHONDONTWRITEBYTECODE=1))
+    compare(
+        ['/usr/bin/python3', '-S', tmp_path / 'script.py'],
+        tmp_path,
+        at_least=100_000,
+        env=environment(PYTHONMALLOC='malloc', PYTHONDONTWRITEBYTECODE=1),
+    )
 
 
 def test_gcc_and_its_children(tmp_path):
     need('gcc')
     (tmp_path / 'in.c').write_text(c_source())
-    reported = compare(['gcc', '-O1', '-g', '-Wall', 'in.c', '-o', 'out'], tmp_path, cwd=tmp_path, at_least=20_000,
-                       processes=4)
+    reported = compare(
+        ['gcc', '-O1', '-g', '-Wall', 'in.c', '-o', 'out'],
+        tmp_path,
+        cwd=tmp_path,
+        at_least=20_000,
+        processes=4,
+    )
     names = {p['process']['exe'].split('/')[-1] for p in reported}
-    assert 'cc1' in names and any(n.startswith('x86_64-linux-gnu-gcc') or n.startswith('gcc') for n in names), names
+    assert 'cc1' in names and any(
+        n.startswith('x86_64-linux-gnu-gcc') or n.startswith('gcc') for n in names
+    ), names
 
 
 def test_perl(tmp_path):
     need('perl')
-    script = 'my %h; for my $i (1..20000) { push @{$h{$i % 700}}, "value $i" x ($i % 5); } ' \
-             'my $s = join ",", map { scalar @{$h{$_}} } sort keys %h; $s =~ s/(\\d)(\\d)/$2$1/g; print length $s;'
+    script = (
+        'my %h; for my $i (1..20000) { push @{$h{$i % 700}}, "value $i" x ($i % 5); } '
+        'my $s = join ",", map { scalar @{$h{$_}} } sort keys %h; $s =~ s/(\\d)(\\d)/$2$1/g; print length $s;'
+    )
     compare(['perl', '-e', script], tmp_path, at_least=20_000)
 
 
 def make_repository(folder):
-    env = environment(GIT_CONFIG_GLOBAL='/dev/null', GIT_CONFIG_NOSYSTEM=1, GIT_AUTHOR_DATE='2020-01-01T00:00:00Z',
-                      GIT_COMMITTER_DATE='2020-01-01T00:00:00Z', GIT_AUTHOR_NAME='a', GIT_AUTHOR_EMAIL='a@b',
-                      GIT_COMMITTER_NAME='a', GIT_COMMITTER_EMAIL='a@b')
+    env = environment(
+        GIT_CONFIG_GLOBAL='/dev/null',
+        GIT_CONFIG_NOSYSTEM=1,
+        GIT_AUTHOR_DATE='2020-01-01T00:00:00Z',
+        GIT_COMMITTER_DATE='2020-01-01T00:00:00Z',
+        GIT_AUTHOR_NAME='a',
+        GIT_AUTHOR_EMAIL='a@b',
+        GIT_COMMITTER_NAME='a',
+        GIT_COMMITTER_EMAIL='a@b',
+    )
     stream = []
     for i in range(150):
         data = ''.join(f'line {(i * j) % 97}\n' for j in range(100))
-        stream.append(f'commit refs/heads/main\ncommitter a <a@b> {1577836800 + i} +0000\ndata 3\nc{i % 10}\n'
-                      f'M 100644 inline dir{i % 7}/file{i % 31}\ndata {len(data)}\n{data}\n')
+        stream.append(
+            f'commit refs/heads/main\ncommitter a <a@b> {1577836800 + i} +0000\ndata 3\nc{i % 10}\n'
+            f'M 100644 inline dir{i % 7}/file{i % 31}\ndata {len(data)}\n{data}\n'
+        )
     assert run(['git', 'init', '-q', '-b', 'main', folder], env=env).code == 0
-    assert run(['git', '-C', folder, 'fast-import', '--quiet'], env=env, input=''.join(stream).encode()).code == 0
+    assert (
+        run(['git', '-C', folder, 'fast-import', '--quiet'], env=env, input=''.join(stream).encode()).code
+        == 0
+    )
     return env
 
 
-@pytest.mark.parametrize('command', [['log', '--stat', '-p'], ['gc', '-q'], ['blame', 'main', '--', 'dir0/file0']],
-                         ids=lambda c: c[0])
+@pytest.mark.parametrize(
+    'command',
+    [['log', '--stat', '-p'], ['gc', '-q'], ['blame', 'main', '--', 'dir0/file0']],
+    ids=lambda c: c[0],
+)
 def test_git(tmp_path, command):
     need('git')
     env = make_repository(tmp_path / 'repo')
@@ -173,7 +229,9 @@ def test_64_threads(tmp_path):
 def test_blocks_add_up(tmp_path):
     """The list of live blocks is as long and as heavy as the totals say, and no block is in it twice."""
     need('perl')
-    done = traced(['perl', '-e', 'use POSIX (); my @x = map { "v$_" x ($_ % 9) } 1..30000; POSIX::_exit(0)'], tmp_path)
+    done = traced(
+        ['perl', '-e', 'use POSIX (); my @x = map { "v$_" x ($_ % 9) } 1..30000; POSIX::_exit(0)'], tmp_path
+    )
     assert done.code == 0, done
     process = done.report('--blocks')[0]
     blocks = [b for site in process['sites'] for b in site['blocks']]

@@ -9,7 +9,19 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import (LIBSEEP, PROGRAMS, SEEP, environment, kill, need, no_losses, report, run, traced, wait_until)
+from harness import (
+    LIBSEEP,
+    PROGRAMS,
+    SEEP,
+    environment,
+    kill,
+    need,
+    no_losses,
+    report,
+    run,
+    traced,
+    wait_until,
+)
 
 STEADY = PROGRAMS / 'gcc-O2@steady'
 START = (500, 50_000)
@@ -19,8 +31,14 @@ class Steady:
     """tests/programs/steady.c, spoken to through pipes."""
 
     def __init__(self, command, env=None, **more):
-        self.process = subprocess.Popen([str(c) for c in command], env=env or environment(), stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+        self.process = subprocess.Popen(
+            [str(c) for c in command],
+            env=env or environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **more,
+        )
         line = self.process.stdout.readline()
         assert line == b'ready\n', (line, self.process.communicate())
 
@@ -73,10 +91,16 @@ def check(process, leaked):
     assert live(process, 'leak') == (leaked, 64 * leaked)
 
 
-ENDS = {'SIGKILL': (signal.SIGKILL, {'signal': 9}), 'SIGTERM': (signal.SIGTERM, {'signal': 15}),
-        'SIGSEGV from outside': (signal.SIGSEGV, {'signal': 11}), 'segv': ('segv', {'signal': 11}),
-        'abort': ('abort', {'signal': 6}), '_exit': ('_exit 41', {'code': 41}), 'exit': ('exit 42', {'code': 42}),
-        'end of input': (None, {'code': 0})}
+ENDS = {
+    'SIGKILL': (signal.SIGKILL, {'signal': 9}),
+    'SIGTERM': (signal.SIGTERM, {'signal': 15}),
+    'SIGSEGV from outside': (signal.SIGSEGV, {'signal': 11}),
+    'segv': ('segv', {'signal': 11}),
+    'abort': ('abort', {'signal': 6}),
+    '_exit': ('_exit 41', {'code': 41}),
+    'exit': ('exit 42', {'code': 42}),
+    'end of input': (None, {'code': 0}),
+}
 
 
 @pytest.mark.parametrize('how', ENDS)
@@ -94,7 +118,7 @@ def test_report_is_whole_however_it_ends(how, tmp_path):
         code, _, err = steady.finish()
     assert err == b''
     assert code == ending.get('code', 128 + ending.get('signal', 0))
-    process, = report(trace)
+    (process,) = report(trace)
     assert process['process']['exit'] == ending
     check(process, 1007)
 
@@ -108,7 +132,7 @@ def test_a_look_at_a_running_program(way, tmp_path):
         pid = steady.pid()
         for nr, leaked in enumerate((10, 30, 60)):
             steady.do(f'leak {leaked - (0, 10, 30)[nr]}')
-            now, = report(str(pid))
+            (now,) = report(str(pid))
             check(now, leaked)
             assert now['process']['pid'] == pid and now['process']['exit'] is None
             done = run([SEEP, 'snap', pid, '-o', tmp_path / f'{nr}.seep'])
@@ -118,7 +142,7 @@ def test_a_look_at_a_running_program(way, tmp_path):
         steady.say('exit 5')
         assert steady.finish() == (5, b'', b'')
     for nr, leaked in enumerate((10, 30, 60)):
-        saved, = report(tmp_path / f'{nr}.seep')
+        (saved,) = report(tmp_path / f'{nr}.seep')
         check(saved, leaked)
         assert saved['process']['exit'] is None
     check(report(tmp_path / 'end.seep')[0], 0)
@@ -127,11 +151,17 @@ def test_a_look_at_a_running_program(way, tmp_path):
 def test_looks_while_threads_allocate(tmp_path):
     """A look in the middle of the work of many threads is not torn: sums hold (harness.report checks them)."""
     need('/usr/bin/python3')
-    script = 'import threading, sys\nstop = False\ndef work():\n    while not stop:\n        [bytearray(i) for i in range(300)]\n' \
-             't = [threading.Thread(target=work) for _ in range(4)]\n[x.start() for x in t]\nprint("ready", flush=True)\n' \
-             'sys.stdin.readline()\nstop = True\n[x.join() for x in t]\n'
-    program = subprocess.Popen([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', '/usr/bin/python3', '-S', '-c', script],
-                               env=environment(PYTHONMALLOC='malloc'), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    script = (
+        'import threading, sys\nstop = False\ndef work():\n    while not stop:\n        [bytearray(i) for i in range(300)]\n'
+        't = [threading.Thread(target=work) for _ in range(4)]\n[x.start() for x in t]\nprint("ready", flush=True)\n'
+        'sys.stdin.readline()\nstop = True\n[x.join() for x in t]\n'
+    )
+    program = subprocess.Popen(
+        [SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', '/usr/bin/python3', '-S', '-c', script],
+        env=environment(PYTHONMALLOC='malloc'),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     try:
         assert program.stdout.readline() == b'ready\n'
         pid = int(Path(f'/proc/{program.pid}/task/{program.pid}/children').read_text().split()[0])
@@ -190,7 +220,7 @@ def test_the_library_alone_leaves_a_trace(how, tmp_path):
     assert (code, err) == (ending.get('code', -ending.get('signal', 0)), b'')
     trace = only_trace(tmp_path)
     assert trace.name == f'alone.{pid}.seep'
-    process, = report(trace)
+    (process,) = report(trace)
     check(process, 99)
     if 'code' in ending:
         assert process['process']['exit'] == ending
@@ -199,14 +229,18 @@ def test_the_library_alone_leaves_a_trace(how, tmp_path):
 def test_the_library_alone_writes_on_a_signal(tmp_path):
     need('perl')
     script = '$| = 1; my @held = map { "x" x 5000 } 1..300; print "ready\\n"; my $l = <STDIN>; print "got $l"; exit 3'
-    program = subprocess.Popen(['perl', '-e', script], env=alone(tmp_path, SEEP_SIGNAL=int(signal.SIGUSR2)),
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    program = subprocess.Popen(
+        ['perl', '-e', script],
+        env=alone(tmp_path, SEEP_SIGNAL=int(signal.SIGUSR2)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     try:
         assert program.stdout.readline() == b'ready\n'
         os.kill(program.pid, signal.SIGUSR2)
         wait_until(lambda: list(tmp_path.glob('alone.*.seep')), 'the trace')
         first = only_trace(tmp_path)
-        process, = report(first)
+        (process,) = report(first)
         big = [s for s in process['sites'] if s['size_max'] >= 5000 and s['live_blocks'] >= 300]
         assert big and process['process']['exit'] is None
         first.unlink()
@@ -216,7 +250,7 @@ def test_the_library_alone_writes_on_a_signal(tmp_path):
         assert (program.returncode, out) == (3, b'got line\n')
     finally:
         kill(program)
-    process, = report(only_trace(tmp_path))
+    (process,) = report(only_trace(tmp_path))
     assert process['process']['exit'] == {'code': 3}
 
 
@@ -236,8 +270,11 @@ def test_the_tool_is_killed(tmp_path):
         check(report(str(pid))[0], 1010)  # what it leaves behind can still be seen
         steady.say('exit 0')
         assert steady.process.stdout.read() == b''
-        wait_until(lambda: not os.path.exists(f'/proc/{pid}') or Path(f'/proc/{pid}/stat').read_text().split()[2] == 'Z',
-                   'the end of the program')
+        wait_until(
+            lambda: not os.path.exists(f'/proc/{pid}')
+            or Path(f'/proc/{pid}/stat').read_text().split()[2] == 'Z',
+            'the end of the program',
+        )
 
 
 def test_the_tool_is_interrupted(tmp_path):
@@ -248,7 +285,7 @@ def test_the_tool_is_interrupted(tmp_path):
         os.killpg(steady.process.pid, signal.SIGINT)
         code, _, _ = steady.finish()
     assert code == 128 + signal.SIGINT
-    process, = report(trace)
+    (process,) = report(trace)
     assert process['process']['exit'] == {'signal': int(signal.SIGINT)}
     check(process, 10)
 
@@ -267,7 +304,11 @@ def same_output_whatever_the_trace(trace, env=None):
 
 def test_no_such_directory(tmp_path):
     same_output_whatever_the_trace(tmp_path / 'none/x.seep')
-    plain = run([STEADY], input=b'leak 5\nexit 3\n', env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'none/x.seep'))
+    plain = run(
+        [STEADY],
+        input=b'leak 5\nexit 3\n',
+        env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'none/x.seep'),
+    )
     assert (plain.code, plain.out) == (3, b'ready\nok\n'), plain
 
 
@@ -303,8 +344,10 @@ def test_full_disk(small_disk):
 def test_static_program(tmp_path):
     """It cannot be traced by preloading: it runs, and the report says why it is empty."""
     need('gcc')
-    (tmp_path / 'p.c').write_text('#include <stdio.h>\n#include <stdlib.h>\n'
-                                  'int main(void) { char *p = malloc(10); printf("static %d\\n", p != 0); return 6; }\n')
+    (tmp_path / 'p.c').write_text(
+        '#include <stdio.h>\n#include <stdlib.h>\n'
+        'int main(void) { char *p = malloc(10); printf("static %d\\n", p != 0); return 6; }\n'
+    )
     done = run(['gcc', '-static', 'p.c', '-o', 'p'], cwd=tmp_path)
     if done.code != 0:
         pytest.skip('no static libc here')
@@ -318,6 +361,8 @@ def test_program_in_count_order(tmp_path):
     figures = []
     for name in ('a', 'b'):
         done = traced([PROGRAMS / 'gcc-O2@plain'], tmp_path, name=name)
-        process, = done.report()
-        figures.append((process['totals']['allocations'], process['totals']['live_bytes'], len(process['sites'])))
+        (process,) = done.report()
+        figures.append(
+            (process['totals']['allocations'], process['totals']['live_bytes'], len(process['sites']))
+        )
     assert figures[0] == figures[1]

@@ -2,8 +2,20 @@
 """Each program of tests/programs, in each build, under `seep run`: the report is what its EXPECT block says,
 the program behaves as it does untraced, and the witness counts the same."""
 import pytest
-from harness import (PROGRAMS, ROOT, check_expectation, check_witness, ended, environment, exit_status, expectation,
-                     no_losses, run, traced, with_witness)
+from harness import (
+    PROGRAMS,
+    ROOT,
+    check_expectation,
+    check_witness,
+    ended,
+    environment,
+    exit_status,
+    expectation,
+    no_losses,
+    run,
+    traced,
+    with_witness,
+)
 
 SOURCES = sorted(p for p in (ROOT / 'tests/programs').glob('*.c*') if '// EXPECT:' in p.read_text())
 

@@ -8,29 +8,46 @@ from harness import totals as totals_of
 from raw_image import Image
 
 COMMANDS = {
-    'plain': [PROGRAMS / 'gcc-O2@plain'], 'family': [PROGRAMS / 'gcc-O2@family'],
-    'threads': [PROGRAMS / 'gcc-O2@threads'], 'many_threads': [PROGRAMS / 'gcc-O2@many_threads'],
+    'plain': [PROGRAMS / 'gcc-O2@plain'],
+    'family': [PROGRAMS / 'gcc-O2@family'],
+    'threads': [PROGRAMS / 'gcc-O2@threads'],
+    'many_threads': [PROGRAMS / 'gcc-O2@many_threads'],
     **{f'slots {n}': [PROGRAMS / 'gcc-O2@slots', str(n)] for n in (4, 5, 6, 11)},
-    'storm': [PROGRAMS / 'gcc-O2@storm'], 'failures': [PROGRAMS / 'gcc-O2@failures'],
-    'operators': [PROGRAMS / 'gcc-O2@operators'], 'containers': [PROGRAMS / 'gcc-O2@containers'],
-    'sqlite3': ['sqlite3', ':memory:', 'create table t(a); with recursive c(n) as (select 1 union all select n + 1 '
-                'from c where n < 5000) insert into t select hex(n) from c; select sum(length(a)) from t;'],
+    'storm': [PROGRAMS / 'gcc-O2@storm'],
+    'failures': [PROGRAMS / 'gcc-O2@failures'],
+    'operators': [PROGRAMS / 'gcc-O2@operators'],
+    'containers': [PROGRAMS / 'gcc-O2@containers'],
+    'sqlite3': [
+        'sqlite3',
+        ':memory:',
+        'create table t(a); with recursive c(n) as (select 1 union all select n + 1 '
+        'from c where n < 5000) insert into t select hex(n) from c; select sum(length(a)) from t;',
+    ],
     'perl': ['perl', '-e', 'my @x = map { "v" x $_ } 1..2000; print scalar @x'],
-    'python3': ['/usr/bin/python3', '-S', '-c', 'import json; x = json.loads(json.dumps([{"a": i} for i in range(5000)]))'],
+    'python3': [
+        '/usr/bin/python3',
+        '-S',
+        '-c',
+        'import json; x = json.loads(json.dumps([{"a": i} for i in range(5000)]))',
+    ],
 }
 
 
 @pytest.mark.parametrize('name', COMMANDS)
 def test_three_say_the_same(name, tmp_path):
     need(COMMANDS[name][0])
-    env = environment(LD_PRELOAD=f'{LIBSEEP}:{WITNESS}', SEEP_OUT=tmp_path / 'x.%p.seep', PYTHONMALLOC='malloc',
-                      COUNT_SHIM_OUT=tmp_path / 'witness')
+    env = environment(
+        LD_PRELOAD=f'{LIBSEEP}:{WITNESS}',
+        SEEP_OUT=tmp_path / 'x.%p.seep',
+        PYTHONMALLOC='malloc',
+        COUNT_SHIM_OUT=tmp_path / 'witness',
+    )
     done = run(COMMANDS[name], env=env)
     assert done.code == 0, done
-    trace, = tmp_path.glob('x.*.seep')
+    (trace,) = tmp_path.glob('x.*.seep')
     image = Image(trace)
     totals = image.totals()
-    witness, = read_witness(tmp_path)
+    (witness,) = read_witness(tmp_path)
     saw = witness['now']
     assert totals['allocations'] == saw['allocations']
     if name != 'operators':  # operator new rounds sizes up before it calls the allocator
@@ -55,7 +72,12 @@ def test_the_reader_sees_damage(tmp_path):
     env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'x.seep')
     assert run([PROGRAMS / 'gcc-O2@plain'], env=env).code == 0
     whole = (tmp_path / 'x.seep').read_bytes()
-    for broken in (whole[:-16], whole[:len(whole) // 2], b'X' + whole[1:], whole[:-8] + struct.pack('=Q', 1)):
+    for broken in (
+        whole[:-16],
+        whole[: len(whole) // 2],
+        b'X' + whole[1:],
+        whole[:-8] + struct.pack('=Q', 1),
+    ):
         (tmp_path / 'broken').write_bytes(broken)
         with pytest.raises((AssertionError, struct.error)):
             Image(tmp_path / 'broken')

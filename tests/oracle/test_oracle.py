@@ -13,25 +13,50 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import (BUILD, PROGRAMS, ROOT, ended, environment, exit_status, expectation, kill, need, run,  # noqa: E402
-                     wait_until)
+from harness import (
+    BUILD,
+    PROGRAMS,
+    ROOT,
+    ended,
+    environment,
+    exit_status,
+    expectation,
+    kill,
+    need,
+    run,  # noqa: E402
+    wait_until,
+)
 
 ORACLE = BUILD / 'tests/oracle/libseep-oracle.so'
-NAMES = ('magic', 'samples', 'frames', 'max_depth', 'different', 'cut', 'partial', 'unwinder_failed', 'text_used')
-MAGIC = 0x31454c4341524f53
+NAMES = (
+    'magic',
+    'samples',
+    'frames',
+    'max_depth',
+    'different',
+    'cut',
+    'partial',
+    'unwinder_failed',
+    'text_used',
+)
+MAGIC = 0x31454C4341524F53
 
 
 def read_oracle(path):
     page = path.read_bytes()
     found = dict(zip(NAMES, struct.unpack_from(f'={len(NAMES)}Q', page)))
     assert found['magic'] == MAGIC, f'{path} is not of the oracle: {found}'
-    found['text'] = page[4096:4096 + min(found['text_used'], len(page) - 4096)].decode(errors='replace')
+    found['text'] = page[4096 : 4096 + min(found['text_used'], len(page) - 4096)].decode(errors='replace')
     return found
 
 
 def under_oracle(tmp_path, env=None):
-    return {**(env or environment()), 'LD_PRELOAD': str(ORACLE), 'SEEP_OUT': str(tmp_path / 'out.%p.seep'),
-            'SEEP_ORACLE_OUT': str(tmp_path / 'oracle')}
+    return {
+        **(env or environment()),
+        'LD_PRELOAD': str(ORACLE),
+        'SEEP_OUT': str(tmp_path / 'out.%p.seep'),
+        'SEEP_ORACLE_OUT': str(tmp_path / 'oracle'),
+    }
 
 
 def check(tmp_path, *, at_least, may_cut=False, partial=False):
@@ -61,7 +86,9 @@ def programs():
         expected, _ = expectation(source)
         one = expected.get('runs', [{}])[0]
         for program in sorted(PROGRAMS.glob(f'*@{source.stem}')):
-            yield pytest.param(program, one.get('args', []), ended(one.get('exit', {'code': 0})), id=program.name)
+            yield pytest.param(
+                program, one.get('args', []), ended(one.get('exit', {'code': 0})), id=program.name
+            )
 
 
 @pytest.mark.parametrize('program, args, code', programs())
@@ -75,19 +102,37 @@ def test_sqlite3(tmp_path):
     need('sqlite3')
     pick = random.Random(1)
     script = ['create table t(id integer primary key, a text, b real);', 'create index i on t(a);', 'begin;']
-    script += [f"insert into t values({i}, 'text {pick.randrange(500)}', {pick.random()});" for i in range(1500)]
-    script += ['commit;', 'select a, sum(b) from t group by a order by 2 limit 5;', 'delete from t where id % 3 = 0;',
-               'with recursive c(n) as (select 1 union all select n + 1 from c where n < 3000) '
-               'select group_concat(n) from c;', 'vacuum;']
+    script += [
+        f"insert into t values({i}, 'text {pick.randrange(500)}', {pick.random()});" for i in range(1500)
+    ]
+    script += [
+        'commit;',
+        'select a, sum(b) from t group by a order by 2 limit 5;',
+        'delete from t where id % 3 = 0;',
+        'with recursive c(n) as (select 1 union all select n + 1 from c where n < 3000) '
+        'select group_concat(n) from c;',
+        'vacuum;',
+    ]
     compare(['sqlite3', ':memory:'], tmp_path, input='\n'.join(script).encode(), at_least=20_000)
 
 
 def test_jq(tmp_path):
     need('jq')
-    text = json.dumps([{'id': i, 'tags': [f't{i * k % 50}' for k in range(6)], 'y': {'z': 'w' * (i % 40)}}
-                       for i in range(1200)])
-    compare(['jq', '[.[] | select(.id % 2 == 0) | {n: (.tags | unique | length), y}] | group_by(.n) | tojson | test("z")'],
-            tmp_path, input=text.encode(), at_least=20_000)
+    text = json.dumps(
+        [
+            {'id': i, 'tags': [f't{i * k % 50}' for k in range(6)], 'y': {'z': 'w' * (i % 40)}}
+            for i in range(1200)
+        ]
+    )
+    compare(
+        [
+            'jq',
+            '[.[] | select(.id % 2 == 0) | {n: (.tags | unique | length), y}] | group_by(.n) | tojson | test("z")',
+        ],
+        tmp_path,
+        input=text.encode(),
+        at_least=20_000,
+    )
 
 
 def test_python3(tmp_path):
@@ -111,8 +156,12 @@ def work():
 ts = [threading.Thread(target=work) for _ in range(3)]
 [t.start() for t in ts]; work(); [t.join() for t in ts]
 '''
-    compare(['/usr/bin/python3', '-S', '-c', script], tmp_path, at_least=50_000,
-            env=environment(PYTHONMALLOC='malloc', PYTHONDONTWRITEBYTECODE=1))
+    compare(
+        ['/usr/bin/python3', '-S', '-c', script],
+        tmp_path,
+        at_least=50_000,
+        env=environment(PYTHONMALLOC='malloc', PYTHONDONTWRITEBYTECODE=1),
+    )
 
 
 def compiler(language):
@@ -123,9 +172,11 @@ def compiler(language):
 
 
 def test_cc1(tmp_path):
-    source = [f'static int f{i}(int a, int b) {{ int s = {i}; for (int k = 0; k < a; k++) s += b * k ^ {i * 77}; '
-               f'switch (s) {{ case {i}: return a; case 99: s--; }} return s{f" + f{i - 1}(b, a)" if i else ""}; }}'
-               for i in range(30)]
+    source = [
+        f'static int f{i}(int a, int b) {{ int s = {i}; for (int k = 0; k < a; k++) s += b * k ^ {i * 77}; '
+        f'switch (s) {{ case {i}: return a; case 99: s--; }} return s{f" + f{i - 1}(b, a)" if i else ""}; }}'
+        for i in range(30)
+    ]
     source += ['int main(int c, char **v) { return f29(c, 3); }']
     (tmp_path / 'in.c').write_text('\n'.join(source))
     compare([compiler('cc1'), '-quiet', '-O2', '-g', 'in.c', '-o', 'out.s'], tmp_path, at_least=10_000)
@@ -139,8 +190,13 @@ def test_cc1plus(tmp_path):
         'template <class... T> auto sum(T... t) { return (t + ...); }\n'
         'struct B { virtual ~B() {} virtual int f() { return 1; } }; struct D : B { int f() override { return 2; } };\n'
         'int main() { B *b = new D; auto g = [=](auto x) { return x + b->f(); };\n'
-        '  return int(F<60>::v + sum(1, 2L, 3.0, g(4), g(5.0f))); }\n')
-    compare([compiler('cc1plus'), '-quiet', '-O2', '-std=c++17', 'in.cpp', '-o', 'out.s'], tmp_path, at_least=10_000)
+        '  return int(F<60>::v + sum(1, 2L, 3.0, g(4), g(5.0f))); }\n'
+    )
+    compare(
+        [compiler('cc1plus'), '-quiet', '-O2', '-std=c++17', 'in.cpp', '-o', 'out.s'],
+        tmp_path,
+        at_least=10_000,
+    )
 
 
 def test_z3(tmp_path):
@@ -154,9 +210,11 @@ def test_z3(tmp_path):
 
 def test_perl(tmp_path):
     need('perl')
-    script = 'sub d { my $n = shift; return $n ? [d($n - 1)] : [] } my %h; for (1..6000) { push @{$h{$_ % 70}}, ' \
-             '"v $_" x ($_ % 5); } d(50); my @s = sort { $a->[0] cmp $b->[0] } map { [$_ % 97, d(3)] } 1..500; ' \
-             'my $t = join ",", keys %h; $t =~ s/(\\d)(\\d)/$2$1/g; eval { die { a => 1 } }; print length($t), "\\n";'
+    script = (
+        'sub d { my $n = shift; return $n ? [d($n - 1)] : [] } my %h; for (1..6000) { push @{$h{$_ % 70}}, '
+        '"v $_" x ($_ % 5); } d(50); my @s = sort { $a->[0] cmp $b->[0] } map { [$_ % 97, d(3)] } 1..500; '
+        'my $t = join ",", keys %h; $t =~ s/(\\d)(\\d)/$2$1/g; eval { die { a => 1 } }; print length($t), "\\n";'
+    )
     compare(['perl', '-e', script], tmp_path, at_least=10_000)
 
 
@@ -166,11 +224,19 @@ def test_git(tmp_path):
     stream = []
     for i in range(40):
         data = ''.join(f'line {(i * j) % 97}\n' for j in range(60))
-        stream.append(f'commit refs/heads/main\ncommitter a <a@b> {1577836800 + i} +0000\ndata 1\nc\n'
-                      f'M 100644 inline dir{i % 7}/file{i % 11}\ndata {len(data)}\n{data}\n')
+        stream.append(
+            f'commit refs/heads/main\ncommitter a <a@b> {1577836800 + i} +0000\ndata 1\nc\n'
+            f'M 100644 inline dir{i % 7}/file{i % 11}\ndata {len(data)}\n{data}\n'
+        )
     assert run(['git', 'init', '-q', '-b', 'main', 'repo'], env=env, cwd=tmp_path).code == 0
     repo = tmp_path / 'repo'
-    compare(['git', '-C', repo, 'fast-import', '--quiet'], tmp_path, env=env, input=''.join(stream).encode(), at_least=500)
+    compare(
+        ['git', '-C', repo, 'fast-import', '--quiet'],
+        tmp_path,
+        env=env,
+        input=''.join(stream).encode(),
+        at_least=500,
+    )
     compare(['git', '-C', repo, 'log', '--stat', '-p'], tmp_path, env=env, at_least=2_000)
     compare(['git', '-C', repo, 'gc', '-q'], tmp_path, env=env, at_least=3_000)
 
@@ -189,11 +255,27 @@ def answers(port):
 def test_redis(tmp_path):
     need('redis-server', 'redis-benchmark')
     port = free_port()
-    server = subprocess.Popen(['redis-server', '--port', str(port), '--bind', '127.0.0.1', '--dir', str(tmp_path),
-                               '--save', ''], env=under_oracle(tmp_path), stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        ['redis-server', '--port', str(port), '--bind', '127.0.0.1', '--dir', str(tmp_path), '--save', ''],
+        env=under_oracle(tmp_path),
+        stdout=subprocess.DEVNULL,
+    )
     try:
         wait_until(lambda: answers(port), 'redis-server')
-        run(['redis-benchmark', '-p', port, '-q', '-n', '1500', '-c', '5', '-t', 'set,lpush,sadd,hset,zadd,lrange_100'])
+        run(
+            [
+                'redis-benchmark',
+                '-p',
+                port,
+                '-q',
+                '-n',
+                '1500',
+                '-c',
+                '5',
+                '-t',
+                'set,lpush,sadd,hset,zadd,lrange_100',
+            ]
+        )
         script = "for i = 1, 300 do redis.call('set', 'k' .. i, cjson.encode({i, {i}})) end return 1"
         assert run(['redis-cli', '-p', port, 'eval', script, '0']).code == 0
         run(['redis-cli', '-p', port, 'shutdown', 'nosave'])
