@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tools/run-tests.py counts right: a test that dies, a skip without a reason, nothing at all."""
+import importlib.util
+import os
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+
+@pytest.fixture
+def runner(root):
+    """A fresh copy of the script as a module."""
+    spec = importlib.util.spec_from_file_location("run_tests", os.path.join(root, "tools", "run-tests.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def statuses(runner):
+    return [(result.name, result.status) for result in runner.results]
+
+
+GOOD = """[==========] Running 2 test(s).
+[ RUN      ] test_a
+[       OK ] test_a
+[ RUN      ] test_b
+[       OK ] test_b
+[==========] 2 test(s) run.
+[  PASSED  ] 2 test(s).
+"""
+
+
+def test_cmocka_tests_count_one_by_one(runner):
+    assert runner.count_cmocka("unit", "x", 0, GOOD)
+    assert statuses(runner) == [("x.test_a", "passed"), ("x.test_b", "passed")]
+
+
+def test_a_failed_test_counts_once(runner):
+    output = GOOD.replace("[       OK ] test_b", "[  ERROR   ] --- 1 != 2\n[  FAILED  ] test_b")
+    assert runner.count_cmocka("unit", "x", 1, output)
+    assert statuses(runner) == [("x.test_a", "passed"), ("x.test_b", "failed")]
+    assert "1 != 2" in runner.results[1].detail
+
+
+def test_a_program_that_dies_is_a_failure(runner):
+    assert runner.count_cmocka("unit", "x", -11, GOOD[:GOOD.index("[       OK ] test_b")])
+    assert statuses(runner) == [("x.test_a", "passed"), ("x.test_b", "failed")]
+
+
+def test_a_program_that_dies_between_tests_is_a_failure(runner):
+    assert runner.count_cmocka("unit", "x", -6, GOOD[:GOOD.index("[ RUN      ] test_b")])
+    assert statuses(runner) == [("x.test_a", "passed"), ("x", "failed")]
+
+
+def test_a_program_that_dies_after_its_tests_is_a_failure(runner):
+    assert runner.count_cmocka("unit", "x", 23, GOOD)
+    assert [status for _, status in statuses(runner)] == ["passed", "passed", "failed"]
+
+
+def test_a_skip_keeps_its_reason(runner):
+    output = GOOD.replace("[       OK ] test_b", "no such file here\n[  SKIPPED ] test_b")
+    assert runner.count_cmocka("unit", "x", 0, output)
+    assert runner.results[1].status == "skipped" and "no such file" in runner.results[1].detail
+
+
+def test_other_output_is_not_taken_for_cmocka(runner):
+    assert not runner.count_cmocka("unit", "x", 0, "all good\n")
+    assert statuses(runner) == []
+
+
+def test_pytest_results(runner):
+    cases = """<testsuite><testcase classname="tests.cli.test_x" name="a"/>
+      <testcase classname="tests.cli.test_x" name="b"><failure message="no">trace</failure></testcase>
+      <testcase classname="tests.cli.test_x" name="c"><error message="worker died">trace</error></testcase>
+      <testcase classname="tests.live.test_y" name="d"><skipped message="no z3"/></testcase></testsuite>"""
+    for case in ElementTree.fromstring(cases):
+        runner.count_pytest_case("", case)
+    assert [(r.suite, r.status) for r in runner.results] == [
+        ("cli", "passed"), ("cli", "failed"), ("cli", "failed"), ("live", "skipped")]
+    assert runner.results[3].detail == "no z3"
+
+
+def test_what_takes_too_long_is_killed_with_its_children(runner):
+    status, output = runner.run(["sh", "-c", "echo begun; sleep 600 & wait"], 2)
+    assert status is None and output == "begun\n"
