@@ -10,7 +10,12 @@
 #elif defined(__aarch64__)
 #include "unwind/arch_aarch64.h"
 #else
-#define SEEP_ARCH_WORD __SIZEOF_POINTER__
+#include <stdint.h>
+#define SEEP_ARCH_WORD            __SIZEOF_POINTER__
+#define SEEP_ARCH_RECORD_GIVES_SP 0
+static inline uint64_t seep_arch_strip(uint64_t return_address) {
+    return return_address;
+}
 #endif
 
 #endif

@@ -6,11 +6,20 @@
 #ifndef SEEP_UNWIND_ARCH_X86_64_H
 #define SEEP_UNWIND_ARCH_X86_64_H
 
+#include <stdint.h>
+
 #define SEEP_ARCH_DWARF_BP 6
 #define SEEP_ARCH_DWARF_SP 7
 #define SEEP_ARCH_DWARF_PC 16
 #define SEEP_ARCH_NR_DWARF 17
 #define SEEP_ARCH_WORD     8
+
+// Below a frame record (bp, return address) lies nothing that its function still has to pop.
+#define SEEP_ARCH_RECORD_GIVES_SP 1
+
+static inline uint64_t seep_arch_strip(uint64_t return_address) {
+    return return_address; // never signed
+}
 
 // From sp at __restore_rt (sp points to the ucontext): uc_mcontext begins at 40; the general
 // registers follow in the order r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.

@@ -4,11 +4,19 @@
 // frame. Invariant: a rule that is not SLOW gives exactly the pc, sp and bp that seep_step() gives.
 
 #include "unwind/rule.h"
-#include "unwind/arch.h"
 
 static struct seep_rule plain(enum seep_rule_kind kind) {
     return seep_rule_make(kind, 0, false, 0);
 }
+
+#if defined(__x86_64__) || defined(__aarch64__)
+
+// The caller's sp is the CFA, as it is where nothing is said.
+static bool sp_is_cfa(const struct seep_cfi_rule *rule) {
+    return rule->kind == SEEP_CFI_SAME || (rule->kind == SEEP_CFI_VAL_OFFSET && rule->offset == 0);
+}
+
+#endif
 
 #ifdef __x86_64__
 
@@ -48,11 +56,6 @@ static bool is_expression_at(const struct seep_cfi_rule *rule, uint8_t kind, uns
                              int64_t offset) {
     int64_t found;
     return rule->kind == kind && is_breg(rule, reg, deref, &found) && found == offset;
-}
-
-// The caller's sp is the CFA, as it is where nothing is said.
-static bool sp_is_cfa(const struct seep_cfi_rule *rule) {
-    return rule->kind == SEEP_CFI_SAME || (rule->kind == SEEP_CFI_VAL_OFFSET && rule->offset == 0);
 }
 
 static bool return_is_below_cfa(const struct seep_cfi_row *row) {
@@ -115,6 +118,39 @@ struct seep_rule seep_rule_pack(const struct seep_cfi_row *row) {
     if (!return_is_below_cfa(row) || !sp_is_cfa(&row->regs[SEEP_ARCH_DWARF_SP]))
         return plain(SEEP_RULE_SLOW);
     return row->cfa.kind == SEEP_CFI_REGISTER ? pack_register(row) : pack_realigned(row);
+}
+
+#elif defined(__aarch64__)
+
+#define CFA_WORDS_MAX  ((INT64_C(1) << 23) - 1)
+#define SLOT_WORDS_MAX ((INT64_C(1) << 15) - 1)
+
+static bool fits(int64_t offset, int64_t max_words) {
+    return offset % SEEP_ARCH_WORD == 0 && offset >= (-max_words - 1) * SEEP_ARCH_WORD &&
+           offset <= max_words * SEEP_ARCH_WORD;
+}
+
+// x30 not saved is a row of a leaf, or of a prologue: only a signal can have interrupted that, and then
+// x30 is needed, which a rule does not follow.
+struct seep_rule seep_rule_pack(const struct seep_cfi_row *row) {
+    const struct seep_cfi_rule *bp = &row->regs[SEEP_ARCH_DWARF_BP];
+    const struct seep_cfi_rule *ra = &row->regs[SEEP_ARCH_DWARF_RA];
+    if (row->regs[row->return_reg].kind == SEEP_CFI_UNDEFINED)
+        return plain(SEEP_RULE_END);
+    if (row->return_reg != SEEP_ARCH_DWARF_RA || row->signal_frame || row->cfa.kind != SEEP_CFI_REGISTER ||
+        !sp_is_cfa(&row->regs[SEEP_ARCH_DWARF_SP]) || ra->kind != SEEP_CFI_OFFSET ||
+        !fits(ra->offset, SLOT_WORDS_MAX) || !fits(row->cfa.offset, CFA_WORDS_MAX))
+        return plain(SEEP_RULE_SLOW);
+    enum seep_rule_kind kind = row->cfa.reg == SEEP_ARCH_DWARF_SP   ? SEEP_RULE_SP
+                               : row->cfa.reg == SEEP_ARCH_DWARF_BP ? SEEP_RULE_BP
+                                                                    : SEEP_RULE_SLOW;
+    if (kind == SEEP_RULE_SLOW)
+        return plain(SEEP_RULE_SLOW);
+    if (bp->kind == SEEP_CFI_SAME)
+        return seep_rule_make_ra(kind, row->cfa.offset, false, 0, ra->offset);
+    if (bp->kind != SEEP_CFI_OFFSET || !fits(bp->offset, SLOT_WORDS_MAX))
+        return plain(SEEP_RULE_SLOW);
+    return seep_rule_make_ra(kind, row->cfa.offset, true, bp->offset, ra->offset);
 }
 
 #else

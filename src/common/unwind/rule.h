@@ -6,18 +6,21 @@
 //
 // Bits, low to high: kind 4, bp_saved 1, reserved 3, cfa_offset 32 (signed bytes), bp_offset 24
 // (signed bytes from the CFA to the slot where the caller's bp was saved; in SEEP_RULE_BP_DEREF from
-// bp itself: gcc says for a realigned stack that bp was saved where it points).
+// bp itself: gcc says for a realigned stack that bp was saved where it points). Where the return
+// address is saved at no fixed place from the CFA (SEEP_ARCH_RULE_HAS_RA), the offsets count words:
+// cfa_offset 24, bp_offset 16, ra_offset 16; there is no SEEP_RULE_BP_DEREF then.
 #ifndef SEEP_UNWIND_RULE_H
 #define SEEP_UNWIND_RULE_H
 
 #include "core/attr.h"
+#include "unwind/arch.h"
 #include "unwind/cfi.h"
 
 enum seep_rule_kind {
     SEEP_RULE_UNKNOWN = 0, // not looked up yet: never packed
-    SEEP_RULE_SP,          // CFA = sp + cfa_offset; return address at CFA - word
-    SEEP_RULE_BP,          // CFA = bp + cfa_offset; return address at CFA - word
-    SEEP_RULE_BP_DEREF,    // CFA = *(bp + cfa_offset) (a realigned stack); return address at CFA - word
+    SEEP_RULE_SP,          // CFA = sp + cfa_offset; return address at CFA + ra_offset
+    SEEP_RULE_BP,          // CFA = bp + cfa_offset; return address at CFA + ra_offset
+    SEEP_RULE_BP_DEREF,    // CFA = *(bp + cfa_offset) (a realigned stack); return address at CFA + ra_offset
     SEEP_RULE_SIGNAL,      // signal frame of the kernel: pc, sp, bp at fixed offsets from sp (arch header)
     SEEP_RULE_END,         // return address undefined: the start of the thread
     SEEP_RULE_SLOW,        // there is CFI, but it does not fit here
@@ -35,17 +38,43 @@ SEEP_INLINE enum seep_rule_kind seep_rule_kind(struct seep_rule rule) {
 SEEP_INLINE bool seep_rule_bp_saved(struct seep_rule rule) {
     return rule.bits >> 4 & 1;
 }
+#ifdef SEEP_ARCH_RULE_HAS_RA
+SEEP_INLINE int64_t seep_rule_cfa_offset(struct seep_rule rule) {
+    return (int64_t)(rule.bits << 32) >> 40 << 3;
+}
+SEEP_INLINE int64_t seep_rule_bp_offset(struct seep_rule rule) {
+    return (int64_t)(rule.bits << 16) >> 48 << 3;
+}
+SEEP_INLINE int64_t seep_rule_ra_offset(struct seep_rule rule) {
+    return (int64_t)rule.bits >> 48 << 3;
+}
+SEEP_INLINE struct seep_rule seep_rule_make_ra(enum seep_rule_kind kind, int64_t cfa_offset, bool bp_saved,
+                                               int64_t bp_offset, int64_t ra_offset) {
+    return (struct seep_rule){(uint64_t)kind | (uint64_t)bp_saved << 4 |
+                              ((uint64_t)cfa_offset >> 3 & 0xffffff) << 8 |
+                              ((uint64_t)bp_offset >> 3 & 0xffff) << 32 | (uint64_t)ra_offset >> 3 << 48};
+}
+SEEP_INLINE struct seep_rule seep_rule_make(enum seep_rule_kind kind, int64_t cfa_offset, bool bp_saved,
+                                            int64_t bp_offset) {
+    return seep_rule_make_ra(kind, cfa_offset, bp_saved, bp_offset, 0);
+}
+#else
 SEEP_INLINE int64_t seep_rule_cfa_offset(struct seep_rule rule) {
     return (int32_t)(rule.bits >> 8);
 }
 SEEP_INLINE int64_t seep_rule_bp_offset(struct seep_rule rule) {
     return (int64_t)rule.bits >> 40;
 }
+SEEP_INLINE int64_t seep_rule_ra_offset(struct seep_rule rule) {
+    (void)rule;
+    return -SEEP_ARCH_WORD;
+}
 SEEP_INLINE struct seep_rule seep_rule_make(enum seep_rule_kind kind, int64_t cfa_offset, bool bp_saved,
                                             int64_t bp_offset) {
     return (struct seep_rule){(uint64_t)kind | (uint64_t)bp_saved << 4 | (uint64_t)(uint32_t)cfa_offset << 8 |
                               (uint64_t)bp_offset << 40};
 }
+#endif
 
 // Packs a row that seep_cfi_row_at() found. Never fails: what does not fit is SEEP_RULE_SLOW.
 struct seep_rule seep_rule_pack(const struct seep_cfi_row *row);

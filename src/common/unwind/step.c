@@ -469,6 +469,7 @@ enum seep_step seep_step(const struct seep_cfi_row *row, struct seep_regs *regs,
     status = restore(&s, row->return_reg, &caller.pc);
     if (status)
         return status;
+    caller.pc = seep_arch_strip(caller.pc);
     if (!caller.pc)
         return SEEP_STEP_END;
     for (unsigned i = 0; i < SEEP_CFI_NR_REGS; i++) {

@@ -2,10 +2,20 @@
 //
 // A child of fork, or of any clone without CLONE_VM, gets an image of its own at its first heap
 // operation: until then it costs nothing, and it never writes to its parent's. It is recognised by
-// memory that the kernel wipes in children, so no atfork handler is needed, and raw clones are seen.
+// memory that the kernel wipes in children: so raw clones are seen, and no atfork handler is needed.
 #include "preload/preload.h"
 
 enum { WIPED = 0, OWN = 1, SETTING_UP = 2 };
+
+// Emulators of the kernel (qemu-user) take MADV_WIPEONFORK and do nothing. Where start.c finds that, this
+// is an atfork handler; a child of a raw clone, which runs none, is not recognised there.
+void seep_fork_wipe(void) {
+    uint64_t nr_slots = seep_g.header ? seep_g.header->areas[SEEP_AREA_THREADS].used : 0;
+    for (uint64_t i = 0; i < nr_slots; i++)
+        if (seep_g.thread_of_slot[i])
+            *seep_g.thread_of_slot[i] = (struct seep_thread){.guard = SEEP_GUARD_WIPED};
+    atomic_store_explicit(seep_g.alive, WIPED, memory_order_release);
+}
 
 static void forget_parent(void) {
     // Locks may have been held by threads that do not exist here.

@@ -3,7 +3,7 @@
 #include "preload/heap_map.h"
 
 uint64_t *seep_map_new_leaf(uint64_t address) {
-    if (address & 7 || address >> 47)
+    if (address & 7 || address >> SEEP_ADDRESS_BITS)
         return NULL;
     uint32_t *slot = &seep_g.dir[(address >> SEEP_LEAF_SHIFT) << 1 | (address >> 3 & 1)];
     uint32_t page = seep_pool_pages((sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift);

@@ -17,7 +17,7 @@ uint64_t seep_map_take_odd(uint64_t address, uint64_t *ret_size);
 
 // The entry of `address`; NULL: no leaf, or not an address the map can hold.
 SEEP_INLINE uint64_t *map_entry(uint64_t address) {
-    if (SEEP_UNLIKELY(address & 7 || address >> 47))
+    if (SEEP_UNLIKELY(address & 7 || address >> SEEP_ADDRESS_BITS))
         return NULL;
     uint32_t page = __atomic_load_n(&seep_g.dir[(address >> SEEP_LEAF_SHIFT) << 1 | (address >> 3 & 1)],
                                     __ATOMIC_ACQUIRE); // pairs with the release in seep_map_new_leaf

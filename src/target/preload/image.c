@@ -14,9 +14,10 @@
 // Least address space for the pool that still makes sense.
 #define POOL_LEAST (256 * MIB)
 
-#define ADDRESS_BITS 47 // of user space; addresses beyond go to the odd table
-
 enum { LEAF_SHIFT = 26 };
+
+// Its entries are read without a question: all of it is opened at start.
+#define DIR_BYTES ((UINT64_C(2) << (SEEP_ADDRESS_BITS - LEAF_SHIFT)) * sizeof(uint32_t))
 
 static const uint64_t area_sizes[SEEP_AREA_NR] = {
     [SEEP_AREA_STRINGS] = 16 * MIB,
@@ -25,15 +26,15 @@ static const uint64_t area_sizes[SEEP_AREA_NR] = {
     [SEEP_AREA_SITES] = SEEP_MAX_SITES * (uint64_t)sizeof(struct seep_image_site),
     [SEEP_AREA_THREADS] = UINT64_C(65536) * sizeof(struct seep_image_thread),
     [SEEP_AREA_ODD] = SEEP_ODD_SLOTS * (uint64_t)sizeof(struct seep_image_odd),
-    [SEEP_AREA_DIR] = (UINT64_C(2) << (ADDRESS_BITS - LEAF_SHIFT)) * sizeof(uint32_t),
+    [SEEP_AREA_DIR] = DIR_BYTES,
     [SEEP_AREA_POOL] = 256 * GIB,
 };
 
-// Opened in these steps, in bytes: small enough not to matter to mlockall, large enough to be rare.
+// Opened in these steps, in bytes, whole pages of any size: small enough not to matter to mlockall, large enough to be rare.
 static const uint64_t area_steps[SEEP_AREA_NR] = {
     [SEEP_AREA_STRINGS] = 64 << 10, [SEEP_AREA_MODULES] = 64 << 10, [SEEP_AREA_NODES] = MIB,
     [SEEP_AREA_SITES] = 256 << 10,  [SEEP_AREA_THREADS] = 64 << 10, [SEEP_AREA_ODD] = MIB * 2,
-    [SEEP_AREA_DIR] = 16 * MIB,     [SEEP_AREA_POOL] = MIB,
+ [SEEP_AREA_DIR] = DIR_BYTES,     [SEEP_AREA_POOL] = MIB,
 };
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
@@ -41,14 +42,14 @@ static uint64_t round_up(uint64_t value, uint64_t unit) {
 }
 
 static uint64_t layout(struct seep_image_area areas[SEEP_AREA_NR], uint64_t pool_bytes) {
-    uint64_t off = SEEP_POOL_PAGE;
+    uint64_t off = SEEP_LARGEST_PAGE;
     for (int i = 0; i < SEEP_AREA_NR; i++) {
         areas[i].off = off;
-        areas[i].size = round_up(i == SEEP_AREA_POOL ? pool_bytes : area_sizes[i], 64 << 10);
+        areas[i].size = round_up(i == SEEP_AREA_POOL ? pool_bytes : area_sizes[i], SEEP_LARGEST_PAGE);
         areas[i].used = 0;
         off += areas[i].size;
     }
-    return round_up(off, 64 << 10);
+    return round_up(off, SEEP_LARGEST_PAGE);
 }
 
 // A sparse memory file of `bytes`, or -1. A low RLIMIT_FSIZE would make ftruncate raise SIGXFSZ, so
@@ -149,7 +150,7 @@ static void fill_header(struct seep_image_header *header, uint64_t file_size) {
 #endif
     header->file_size = file_size;
     header->leaf_shift = LEAF_SHIFT;
-    header->dir_bits = ADDRESS_BITS - LEAF_SHIFT;
+    header->dir_bits = SEEP_ADDRESS_BITS - LEAF_SHIFT;
     header->granule_shift = seep_g.granule_shift;
     header->depth_limit = seep_g.depth;
     header->sample_bytes = seep_g.sample_bytes;
@@ -165,6 +166,8 @@ static void fill_identity(struct seep_image_header *header) {
 
 bool seep_image_create(void) {
     struct seep_image_area areas[SEEP_AREA_NR];
+    if (sys_page_bytes() > SEEP_LARGEST_PAGE)
+        return false;
     for (uint64_t pool = area_sizes[SEEP_AREA_POOL]; pool >= POOL_LEAST; pool /= 4) {
         uint64_t bytes = layout(areas, pool);
         int fd = memory_file(bytes);
@@ -202,13 +205,23 @@ bool seep_image_create(void) {
     return false;
 }
 
+// One byte a pool page, bit 0: the file has it. `from` is at a page of the machine.
+bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present) {
+    if (sys3(SYS_mincore, from, nr_pages * SEEP_POOL_PAGE, ret_present) != 0)
+        return false;
+    uint64_t nr_in_one = sys_page_bytes() / SEEP_POOL_PAGE; // mincore gave a byte for so many
+    for (uint64_t i = nr_pages; nr_in_one > 1 && i > 0; i--)
+        ret_present[i - 1] = ret_present[(i - 1) / nr_in_one];
+    return true;
+}
+
 // Copies what has data in [off, off + size) of the parent's image. mincore() tells which pages of
 // the file exist, so that holes stay holes.
 static bool copy_present(unsigned char *to, const unsigned char *from, uint64_t off, uint64_t size) {
     unsigned char present[1024];
     for (uint64_t at = off; at < off + size; at += sizeof(present) * SEEP_POOL_PAGE) {
         uint64_t bytes = SEEP_MIN(off + size - at, sizeof(present) * SEEP_POOL_PAGE);
-        if (sys3(SYS_mincore, from + at, bytes, present) != 0)
+        if (!seep_pages_present(from + at, bytes / SEEP_POOL_PAGE, present))
             return false;
         for (uint64_t page = 0; page < bytes / SEEP_POOL_PAGE; page++)
             if (present[page] & 1)

@@ -30,6 +30,7 @@ struct walk {
     uint32_t nr;    // frames walked
     int cut;        // enum seep_cut, or CUT_NONE
     bool unproven;  // rests on more than rules
+    bool sp_unsure; // SEEP_ARCH_RECORD_GIVES_SP is 0 and a frame record led here: sp is a lower bound
     uint64_t pc;    // the state we are in
     uint64_t sp;
     uint64_t bp;
@@ -108,9 +109,11 @@ static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_fra
     const uint64_t *record = (const uint64_t *)bp;
     if (record[1] == 0)
         return OUTERMOST;
-    walk->pc = record[1];
+    walk->pc = seep_arch_strip(record[1]);
     walk->bp = record[0];
     walk->sp = bp + 16;
+    if (!SEEP_ARCH_RECORD_GIVES_SP)
+        walk->sp_unsure = true;
     return LEFT_UNPROVEN;
 }
 
@@ -161,14 +164,14 @@ SEEP_INLINE enum leave leave_frame(struct walk *walk, struct seep_walk_frame *fr
     }
     if (SEEP_UNLIKELY(cfa <= frame->sp))
         return cut(walk, SEEP_CUT_LOOP);
-    if (SEEP_UNLIKELY(!read_slot(walk, frame, 0, cfa - SEEP_ARCH_WORD)))
+    if (SEEP_UNLIKELY(!read_slot(walk, frame, 0, cfa + (uint64_t)seep_rule_ra_offset(frame->rule))))
         return cut(walk, SEEP_CUT_BAD_READ);
     if (seep_rule_bp_saved(frame->rule)) {
         if (SEEP_UNLIKELY(!read_slot(walk, frame, 1, bp_base + (uint64_t)seep_rule_bp_offset(frame->rule))))
             return cut(walk, SEEP_CUT_BAD_READ);
         walk->bp = frame->values[1];
     }
-    walk->pc = frame->values[0];
+    walk->pc = seep_arch_strip(frame->values[0]);
     walk->sp = cfa;
     // Some code ends its stack with a return address of zero instead of an undefined one.
     return SEEP_UNLIKELY(walk->pc == 0) ? OUTERMOST : LEFT;
@@ -199,6 +202,46 @@ static SEEP_NOINLINE void own_registers(struct seep_regs *ret_regs) {
     ret_regs->pc_exact = true;
     ret_regs->known = 1u << 3 | 1u << 6 | 1u << 7 | 0xfu << 12;
 }
+#elif defined(__aarch64__)
+// In the frame of the caller, which stays while it walks.
+SEEP_INLINE void own_registers(struct seep_regs *ret_regs) {
+    *ret_regs = (struct seep_regs){.known = 0};
+    // DWARF numbers are the registers' own; 31 is sp.
+    __asm__ volatile("stp x19, x20, [%1, #19 * 8]\n\t"
+                     "stp x21, x22, [%1, #21 * 8]\n\t"
+                     "stp x23, x24, [%1, #23 * 8]\n\t"
+                     "stp x25, x26, [%1, #25 * 8]\n\t"
+                     "stp x27, x28, [%1, #27 * 8]\n\t"
+                     "stp x29, x30, [%1, #29 * 8]\n\t"
+                     "mov %0, sp\n\t"
+                     "str %0, [%1, #31 * 8]\n\t"
+                     "adr %0, ."
+                     : "=&r"(ret_regs->pc)
+                     : "r"(ret_regs->value)
+                     : "memory");
+    ret_regs->pc_exact = true;
+    ret_regs->known = 0x1fffu << 19;
+}
+#endif
+
+#ifdef SEEP_ARCH_SIGNAL_REGS_OFFSET
+// All registers of the code that a signal interrupted.
+static enum leave step_signal(struct walk *walk, struct seep_regs *regs) {
+    uint64_t frame = regs->value[SEEP_ARCH_DWARF_SP];
+    struct seep_regs caller = {.pc_exact = true, .known = (UINT64_C(1) << SEEP_ARCH_NR_DWARF) - 1};
+    for (unsigned i = 0; i < SEEP_ARCH_NR_DWARF; i++)
+        if (!read_word(walk->thread, frame + SEEP_ARCH_SIGNAL_REGS_OFFSET + i * 8, &caller.value[i]))
+            return cut(walk, SEEP_CUT_BAD_READ);
+    if (!read_word(walk->thread, frame + SEEP_ARCH_SIGNAL_PC_OFFSET, &caller.pc))
+        return cut(walk, SEEP_CUT_BAD_READ);
+    *regs = caller;
+    return LEFT;
+}
+#else
+static enum leave step_signal(struct walk *walk, struct seep_regs *regs) {
+    (void)regs;
+    return cut(walk, SEEP_CUT_BAD_CFI);
+}
 #endif
 
 enum { STACK_STARTS = 1 }; // beside SEEP_CFI_OK, _NONE and _BAD
@@ -222,21 +265,27 @@ static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
 #ifdef SEEP_ARCH_DWARF_BP
     struct seep_cfi_row row;
     int found = row_of(regs, &row);
+    bool sp_known = regs->known >> SEEP_ARCH_DWARF_SP & 1;
+    if (sp_known && (found != SEEP_CFI_OK || row.signal_frame) && seep_is_signal_return(regs->pc))
+        return step_signal(walk, regs);
     if (found == SEEP_CFI_BAD)
         return cut(walk, SEEP_CUT_BAD_CFI);
     if (found == STACK_STARTS)
         return OUTERMOST;
     if (found == SEEP_CFI_OK) {
-        uint64_t sp = regs->value[SEEP_ARCH_DWARF_SP];
+        // What a signal interrupts may have no frame at all, where calls need none.
+        uint64_t sp = regs->value[SEEP_ARCH_DWARF_SP] + (regs->pc_exact ? 0 : 1);
         switch (seep_step(&row, regs, read_for_step, walk->thread)) {
         case SEEP_STEP_OK:
             if (regs->pc == 0)
                 return OUTERMOST;
-            return row.signal_frame || regs->value[SEEP_ARCH_DWARF_SP] > sp ? LEFT : cut(walk, SEEP_CUT_LOOP);
+            return row.signal_frame || regs->value[SEEP_ARCH_DWARF_SP] >= sp ? LEFT : cut(walk, SEEP_CUT_LOOP);
         case SEEP_STEP_END:
             return OUTERMOST;
         case SEEP_STEP_BAD_READ:
-            return cut(walk, SEEP_CUT_BAD_READ);
+            if (sp_known)
+                return cut(walk, SEEP_CUT_BAD_READ);
+            break; // lost where a frame record led here: go on by records
         default:
             return cut(walk, SEEP_CUT_BAD_CFI);
         }
@@ -244,7 +293,9 @@ static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
     struct seep_walk_frame frame = {.sp = regs->value[SEEP_ARCH_DWARF_SP], .bp = regs->value[SEEP_ARCH_DWARF_BP]};
     enum leave left = leave_by_frame_pointer(walk, &frame);
     if (left == LEFT_UNPROVEN) {
-        *regs = (struct seep_regs){.pc = walk->pc, .known = 1u << SEEP_ARCH_DWARF_BP | 1u << SEEP_ARCH_DWARF_SP};
+        *regs = (struct seep_regs){.pc = walk->pc, .known = 1u << SEEP_ARCH_DWARF_BP};
+        if (!walk->sp_unsure)
+            regs->known |= 1u << SEEP_ARCH_DWARF_SP;
         regs->value[SEEP_ARCH_DWARF_BP] = walk->bp;
         regs->value[SEEP_ARCH_DWARF_SP] = walk->sp;
     }
@@ -259,7 +310,8 @@ static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
 static SEEP_NOINLINE void walk_with_all_registers(struct walk *walk, struct seep_caller caller) {
     walk->nr = 0;
     walk->unproven = true;
-#if defined(__x86_64__)
+    walk->sp_unsure = false;
+#if defined(__x86_64__) || defined(__aarch64__)
     struct seep_regs regs;
     own_registers(&regs);
     bool ours = true;
@@ -294,6 +346,8 @@ static SEEP_NOINLINE void walk_with_all_registers(struct walk *walk, struct seep
 // `*candidate` is the next memo frame that may be reached, one past it; it only moves outward.
 SEEP_INLINE int64_t meets_memo(struct walk *walk, uint32_t *candidate) {
     struct seep_thread *thread = walk->thread;
+    if (!SEEP_ARCH_RECORD_GIVES_SP && walk->sp_unsure)
+        return -1;
     while (*candidate > 0 && thread->frames[*candidate - 1].sp < walk->sp)
         --*candidate;
     if (*candidate == 0)
@@ -309,6 +363,15 @@ SEEP_INLINE int64_t meets_memo(struct walk *walk, uint32_t *candidate) {
         --*candidate;
     --*candidate;
     return -1;
+}
+
+// Whether the frame needs its sp, which is not known: then only its frame record leads on. Any other
+// rule finds sp again.
+SEEP_INLINE bool lacks_sp(struct walk *walk, struct seep_rule rule) {
+    if (SEEP_ARCH_RECORD_GIVES_SP || SEEP_LIKELY(!walk->sp_unsure))
+        return false;
+    walk->sp_unsure = false;
+    return seep_rule_kind(rule) == SEEP_RULE_SP || seep_rule_kind(rule) == SEEP_RULE_SIGNAL;
 }
 
 // Fills thread->walk with the frames that are not in the memo. Returns how many memo frames remain.
@@ -328,7 +391,7 @@ static uint32_t walk_outward(struct walk *walk, struct seep_caller caller) {
             walk->cut = SEEP_CUT_BAD_CFI;
             return 0;
         }
-        enum leave left = leave_frame(walk, frame);
+        enum leave left = lacks_sp(walk, frame->rule) ? leave_by_frame_pointer(walk, frame) : leave_frame(walk, frame);
         if (SEEP_LIKELY(left == LEFT))
             continue;
         switch (left) {

@@ -23,12 +23,22 @@ struct seep_caller {
     uint64_t bp; // the caller's
 };
 
-// x86-64 with a frame pointer in the hook: [fp] is the caller's bp, [fp + 8] the return address.
+// With a frame record in the hook: [fp] is the caller's bp, [fp + 8] the return address. On x86-64 the
+// caller's stack goes on where the record ends; elsewhere the compiler knows where.
+#if SEEP_ARCH_RECORD_GIVES_SP
 #define SEEP_HOOK_CALLER()                                                                                   \
     ({                                                                                                       \
         const uint64_t *fp_ = __builtin_frame_address(0);                                                    \
         (struct seep_caller){.pc = fp_[1], .sp = (uint64_t)(fp_ + 2), .bp = fp_[0]};                         \
     })
+#else
+#define SEEP_HOOK_CALLER()                                                                                   \
+    ({                                                                                                       \
+        const uint64_t *fp_ = __builtin_frame_address(0);                                                    \
+        (struct seep_caller){                                                                                \
+            .pc = seep_arch_strip(fp_[1]), .sp = (uint64_t)__builtin_dwarf_cfa(), .bp = fp_[0]};             \
+    })
+#endif
 
 // The slow half: walks, grows the memo and the tree. Never 0: SEEP_SITE_UNKNOWN when all else fails.
 uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, struct seep_caller caller);

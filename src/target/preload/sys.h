@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -48,6 +49,14 @@ SEEP_INLINE long sys6(long nr, long a, long b, long c, long d, long e, long f) {
 #error "write the system call stub of this CPU here"
 #endif
 
+// Bits of a user address that the heap map covers. AArch64: with 52-bit addresses (LVA) the kernel
+// still stays below 2^48 unless asked for more.
+#if defined(__aarch64__)
+#define SEEP_ADDRESS_BITS 48
+#else
+#define SEEP_ADDRESS_BITS 47
+#endif
+
 #define sys3(nr, a, b, c) sys6(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 
 SEEP_INLINE bool sys_failed(long result) {
@@ -59,6 +68,18 @@ SEEP_INLINE void *sys_mmap(void *address, size_t size_bytes, int protection, int
     long result = sys6(SYS_mmap, (long)address, (long)size_bytes, protection, flags, fd, (long)off);
     return sys_failed(result) ? NULL : (void *)result;
 }
+
+// Bytes in a page of this machine: a power of two, at most SEEP_LARGEST_PAGE.
+#define SEEP_LARGEST_PAGE (64u << 10)
+#if defined(__x86_64__)
+SEEP_INLINE uint64_t sys_page_bytes(void) {
+    return 4096;
+}
+#else
+SEEP_INLINE uint64_t sys_page_bytes(void) {
+    return getauxval(AT_PAGESZ);
+}
+#endif
 
 // Zeroed private memory, or NULL.
 SEEP_INLINE void *sys_private(size_t size_bytes) {

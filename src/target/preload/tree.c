@@ -64,14 +64,16 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
     walk->entry = NULL;
     if (!seep_module_find(exact ? pc : pc - 1, &at)) {
         // JIT code comes and goes: its rule (there is none) is not kept.
-        walk->rule = seep_rule_make(SEEP_RULE_NO_CFI, 0, false, 0);
+        walk->rule = seep_rule_make(seep_is_signal_return(pc) ? SEEP_RULE_SIGNAL : SEEP_RULE_NO_CFI, 0, false, 0);
         walk->frame = SEEP_FRAME_MAKE(0, exact, pc);
         seep_lock_release(&seep_g.rules_lock);
         return true;
     }
     walk->rule = at.object.eh_frame_hdr ? seep_rule_at(&at.object, exact ? pc : pc - 1)
                                         : seep_rule_make(SEEP_RULE_NO_CFI, 0, false, 0);
-    if (!exact && seep_rule_kind(walk->rule) == SEEP_RULE_NO_CFI && seep_starts_function(&at.object, pc))
+    if (seep_is_signal_return(pc))
+        walk->rule = seep_rule_make(SEEP_RULE_SIGNAL, 0, false, 0);
+    else if (!exact && seep_rule_kind(walk->rule) == SEEP_RULE_NO_CFI && seep_starts_function(&at.object, pc))
         walk->rule = seep_rule_make(SEEP_RULE_END, 0, false, 0);
     walk->frame = SEEP_FRAME_MAKE(at.module, exact, pc - at.bias_rt);
     struct seep_rule_table *table = rule_known(walk) ? NULL : roomy_rule_table();

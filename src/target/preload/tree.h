@@ -20,6 +20,19 @@ bool seep_rule_learn(struct seep_walk_frame *walk);
 // Whether `pc`, whose own byte before has no CFI, is where a function begins: the start of a stack.
 bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc);
 
+#ifdef SEEP_ARCH_SIGNAL_CODE_BYTES
+// Whether the code at `pc` is what a signal handler returns to, by its bytes.
+SEEP_INLINE bool seep_is_signal_return(uint64_t pc) {
+    _Static_assert(SEEP_ARCH_SIGNAL_CODE_BYTES == 8, "what sys_readable looks at");
+    return pc % 4 == 0 && sys_readable(pc) && seep_arch_is_signal_code((const uint32_t *)pc);
+}
+#else
+SEEP_INLINE bool seep_is_signal_return(uint64_t pc) {
+    (void)pc; // its call-frame information says so
+    return false;
+}
+#endif
+
 SEEP_INLINE uint64_t rule_hash(uint64_t key) {
     return key * UINT64_C(0x9e3779b97f4a7c15);
 }
