@@ -15,7 +15,7 @@ import inputs
 from common import Failed, figure, interleave, say, take
 
 PEERS = ("heaptrack", "lsan", "memcheck")
-TIMEOUT = {"memcheck": 40}
+TIMEOUT = {"memcheck": 30}
 
 
 def digest(path):
@@ -70,9 +70,10 @@ class Server:
                 if process.poll() is not None or time.monotonic() > end:
                     raise Failed("the server does not come up")
                 time.sleep(0.02)
+            self.limit = TIMEOUT.get(tool.name, 60)
             seconds, output = self.load(context)
-            rss = self.peak_rss(process.pid)
-            return {"seconds": seconds, "cpu_s": seconds, "rss_kib": rss, "output": output}
+            return {"seconds": seconds, "cpu_s": self.cpu_seconds(process.pid), "rss_kib": self.peak_rss(process.pid),
+                    "output": output}
         finally:
             self.stop(process)
 
@@ -88,6 +89,16 @@ class Server:
             except OSError:
                 pass
         return found
+
+    def cpu_seconds(self, leader):
+        ticks = 0
+        for pid in self.session_of(leader):
+            try:
+                with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
+                    ticks += sum(int(word) for word in file.read().rsplit(")", 1)[1].split()[11:13])
+            except OSError:
+                pass
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def peak_rss(self, leader):
         most = 0
@@ -132,7 +143,7 @@ class Redis(Server):
                    "100", "-t", "set,get,incr,lpush,lpop,sadd,hset,zadd,lrange_100,mset"]
         begin = time.perf_counter()
         try:
-            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=60, check=True)
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=self.limit, check=True)
         except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as trouble:
             raise Failed("redis-benchmark: %s" % type(trouble).__name__) from None
         seconds = time.perf_counter() - begin
@@ -281,6 +292,7 @@ def compare(case, taken):
             continue
         tools[name] = {key: figure([one[key] for one in values]) for key in ("seconds", "cpu_s", "rss_kib")}
         tools[name]["ratio"] = figure([one["seconds"] / base["seconds"] for one, base in zip(values, plain)])
+        tools[name]["cpu_ratio"] = figure([one["cpu_s"] / max(base["cpu_s"], 0.001) for one, base in zip(values, plain)])
         tools[name]["extra_rss_kib"] = figure([one["rss_kib"] - base["rss_kib"] for one, base in zip(values, plain)])
         tools[name]["same_output"] = bool(outputs) and len(expected) == 1
     return tools
