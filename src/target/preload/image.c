@@ -168,7 +168,8 @@ bool seep_image_create(void) {
     struct seep_image_area areas[SEEP_AREA_NR];
     if (sys_page_bytes() > SEEP_LARGEST_PAGE)
         return false;
-    for (uint64_t pool = area_sizes[SEEP_AREA_POOL]; pool >= POOL_LEAST; pool /= 4) {
+    // Emulators keep a record of every page of address space, whether it is used or not.
+    for (uint64_t pool = seep_g.emulated ? 4 * GIB : area_sizes[SEEP_AREA_POOL]; pool >= POOL_LEAST; pool /= 4) {
         uint64_t bytes = layout(areas, pool);
         int fd = memory_file(bytes);
         if (fd < 0)

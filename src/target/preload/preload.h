@@ -190,6 +190,7 @@ struct seep_global {
     struct seep_lock fork_lock;
     bool new_is_malloc;    // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;
+    bool emulated;         // who answers system calls is no kernel (qemu-user)
     bool handed_over;      // a tool has the image
     struct seep_config config;
 };

@@ -233,7 +233,8 @@ static bool make_alive_page(void) {
     seep_g.alive = sys_private(4096);
     if (!seep_g.alive || sys3(SYS_madvise, seep_g.alive, 4096, 18 /* MADV_WIPEONFORK */) != 0)
         return false;
-    if (!heeds_advice(seep_g.alive) && pthread_atfork(NULL, NULL, seep_fork_wipe) != 0)
+    seep_g.emulated = !heeds_advice(seep_g.alive);
+    if (seep_g.emulated && pthread_atfork(NULL, NULL, seep_fork_wipe) != 0)
         return false;
     size_t bytes = 65536 * sizeof(struct seep_thread *);
     seep_g.thread_of_slot = sys_private(bytes);
