@@ -54,6 +54,7 @@ enum seep_lost {
     SEEP_LOST_FORK,         // child could not make an image of its own: it is not traced
     SEEP_LOST_NO_MODULE,    // frame without a module because the module table is full
     SEEP_LOST_PASSIVE,      // events passed through after seep went passive (lower bound)
+    SEEP_LOST_FORK_INEXACT, // blocks inherited by a fork child are as in its parent a little later
     SEEP_LOST_NR = 16
 };
 

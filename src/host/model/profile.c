@@ -142,11 +142,12 @@ static const char *const release_names[SEEP_RELEASE_NR] = {
 };
 
 static const char *const lost_names[SEEP_LOST_NR] = {
-    [SEEP_LOST_REENTERED] = "reentered",     [SEEP_LOST_NO_SITE] = "no_site",
-    [SEEP_LOST_NO_LEAF] = "no_leaf",         [SEEP_LOST_ODD_FULL] = "odd_full",
-    [SEEP_LOST_NO_THREAD] = "no_thread",     [SEEP_LOST_NO_COUNTERS] = "no_counters",
-    [SEEP_LOST_FREE_UNSEEN] = "free_unseen", [SEEP_LOST_FORK] = "fork",
-    [SEEP_LOST_NO_MODULE] = "no_module",     [SEEP_LOST_PASSIVE] = "passive",
+    [SEEP_LOST_REENTERED] = "reentered",       [SEEP_LOST_NO_SITE] = "no_site",
+    [SEEP_LOST_NO_LEAF] = "no_leaf",           [SEEP_LOST_ODD_FULL] = "odd_full",
+    [SEEP_LOST_NO_THREAD] = "no_thread",       [SEEP_LOST_NO_COUNTERS] = "no_counters",
+    [SEEP_LOST_FREE_UNSEEN] = "free_unseen",   [SEEP_LOST_FORK] = "fork",
+    [SEEP_LOST_NO_MODULE] = "no_module",       [SEEP_LOST_PASSIVE] = "passive",
+    [SEEP_LOST_FORK_INEXACT] = "fork_inexact",
 };
 
 static const char *const lost_meanings[SEEP_LOST_NR] = {
@@ -177,6 +178,9 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
     [SEEP_LOST_NO_MODULE] =
         "frames shown as bare addresses because the module table was full: load fewer libraries, or trace a "
         "shorter run",
+    [SEEP_LOST_FORK_INEXACT] =
+        "forked children whose inherited blocks are as in the parent a little after the fork: "
+        "what they allocated themselves is exact",
     [SEEP_LOST_PASSIVE] =
         "events that passed by uncounted after seep gave up, at least this many: see the reason it gave up",
 };

@@ -88,7 +88,9 @@ void *seep_boot_pvalloc(size_t size) {
 
 void *seep_boot_realloc(void *block, size_t size) {
     if (!block || !seep_boot_has(block))
-        return real_is_known() ? seep_g.real.realloc(block, size) : block ? NULL : seep_boot_aligned(16, size);
+        return real_is_known() ? seep_g.real.realloc(block, size)
+               : block         ? NULL
+                               : seep_boot_aligned(16, size);
     return seep_boot_move(block, size);
 }
 

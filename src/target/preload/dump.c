@@ -8,6 +8,7 @@
 
 #include "image/raw.h"
 #include "preload/preload.h"
+#include "preload/undo.h"
 
 enum { NAME_BYTES = 4096 };
 
@@ -155,7 +156,8 @@ void seep_dump(void) {
         bool whole = put_image(&dump);
         sys_close(dump.fd);
         if (whole)
-            whole = sys6(SYS_renameat2, AT_FDCWD, (long)temporary.text, AT_FDCWD, (long)final.text, 0, 0) == 0;
+            whole =
+                sys6(SYS_renameat2, AT_FDCWD, (long)temporary.text, AT_FDCWD, (long) final.text, 0, 0) == 0;
         if (!whole)
             sys3(SYS_unlinkat, AT_FDCWD, temporary.text, 0);
     }
@@ -164,6 +166,7 @@ void seep_dump(void) {
 
 // The process is leaving in an orderly way. With a tool there is nothing to do but to say so.
 void seep_at_exit(int status) {
+    seep_undo_leave();
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
         atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
         return;

@@ -2,19 +2,29 @@
 //
 // A child of fork, or of any clone without CLONE_VM, gets an image of its own at its first heap
 // operation: until then it costs nothing, and it never writes to its parent's. It is recognised by
-// memory that the kernel wipes in children: so raw clones are seen, and no atfork handler is needed.
+// memory that the kernel wipes in children, so raw clones are seen too. What the parent does between
+// the fork and that first operation is undone in the child's image (undo.h).
 #include "preload/preload.h"
+#include "preload/undo.h"
 
 enum { WIPED = 0, OWN = 1, SETTING_UP = 2 };
 
-// Emulators of the kernel (qemu-user) take MADV_WIPEONFORK and do nothing. Where start.c finds that, this
-// is an atfork handler; a child of a raw clone, which runs none, is not recognised there.
+// Emulators of the kernel (qemu-user) take MADV_WIPEONFORK and do nothing. Where start.c finds that, the
+// atfork handler does it; a child of a raw clone, which runs none, is not recognised there.
 void seep_fork_wipe(void) {
     uint64_t nr_slots = seep_g.header ? seep_g.header->areas[SEEP_AREA_THREADS].used : 0;
     for (uint64_t i = 0; i < nr_slots; i++)
         if (seep_g.thread_of_slot[i])
             *seep_g.thread_of_slot[i] = (struct seep_thread){.guard = SEEP_GUARD_WIPED};
     atomic_store_explicit(seep_g.alive, WIPED, memory_order_release);
+}
+
+void seep_fork_in_child(void) {
+    if (atomic_load_explicit(&seep_g.entry, memory_order_relaxed) != SEEP_ENTRY_READY)
+        return;
+    seep_undo_in_child();
+    if (seep_g.emulated)
+        seep_fork_wipe();
 }
 
 static void forget_parent(void) {

@@ -40,7 +40,8 @@ bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size) {
 
 // Removing from an open-addressed table: what follows moves up, so that no probe ends too early.
 static void close_gap(uint32_t gap) {
-    for (uint32_t i = (gap + 1) & (SEEP_ODD_SLOTS - 1); seep_g.odd[i].address; i = (i + 1) & (SEEP_ODD_SLOTS - 1)) {
+    for (uint32_t i = (gap + 1) & (SEEP_ODD_SLOTS - 1); seep_g.odd[i].address;
+         i = (i + 1) & (SEEP_ODD_SLOTS - 1)) {
         uint32_t home = odd_hash(seep_g.odd[i].address);
         if (((i - home) & (SEEP_ODD_SLOTS - 1)) >= ((i - gap) & (SEEP_ODD_SLOTS - 1))) {
             seep_g.odd[gap] = seep_g.odd[i];

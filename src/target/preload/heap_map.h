@@ -8,7 +8,7 @@
 #include "preload/preload.h"
 
 #define SEEP_LEAF_SHIFT 26u
-#define SEEP_LEAF_MASK ((UINT64_C(1) << SEEP_LEAF_SHIFT) - 1)
+#define SEEP_LEAF_MASK  ((UINT64_C(1) << SEEP_LEAF_SHIFT) - 1)
 
 // Cold halves, heap_map.c.
 uint64_t *seep_map_new_leaf(uint64_t address); // the entry of `address`, or NULL

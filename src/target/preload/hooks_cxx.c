@@ -70,8 +70,8 @@ SEEP_INLINE void record_new(void *block, size_t size, enum seep_via via, struct 
     thread_leave(thread);
 }
 
-static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const void *second, const void *third,
-                                         enum seep_via via, struct seep_caller caller) {
+static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const void *second,
+                                         const void *third, enum seep_via via, struct seep_caller caller) {
     void *block = real_new(form)(size, second, third);
     struct seep_thread *thread = thread_enter();
     if (!thread)
@@ -136,13 +136,14 @@ OPERATOR(void *, operator_new_aligned, "_ZnwmSt11align_val_t", size_t size, size
 OPERATOR(void *, operator_new_array_aligned, "_ZnamSt11align_val_t", size_t size, size_t alignment) {
     return new_aligned(NEW_ARRAY_ALIGNED, size, alignment, NULL, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
 }
-OPERATOR(void *, operator_new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t", size_t size, size_t alignment,
-         const void *nothrow) {
+OPERATOR(void *, operator_new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t", size_t size,
+         size_t alignment, const void *nothrow) {
     return new_aligned(NEW_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
 }
 OPERATOR(void *, operator_new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t", size_t size,
          size_t alignment, const void *nothrow) {
-    return new_aligned(NEW_ARRAY_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
+    return new_aligned(NEW_ARRAY_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW_ARRAY,
+                       SEEP_HOOK_CALLER());
 }
 
 // ---- delete: never throws -------------------------------------------------------------------------
@@ -222,8 +223,8 @@ OPERATOR(void, operator_delete_aligned, "_ZdlPvSt11align_val_t", void *block, si
 OPERATOR(void, operator_delete_array_aligned, "_ZdaPvSt11align_val_t", void *block, size_t alignment) {
     delete_block(DELETE_ARRAY_ALIGNED, block, alignment, SEEP_RELEASE_DELETE_ARRAY);
 }
-OPERATOR(void, operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", void *block, size_t alignment,
-         const void *nothrow) {
+OPERATOR(void, operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", void *block,
+         size_t alignment, const void *nothrow) {
     (void)nothrow;
     delete_block(DELETE_ALIGNED, block, alignment, SEEP_RELEASE_DELETE);
 }
@@ -232,7 +233,8 @@ OPERATOR(void, operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt
     (void)nothrow;
     delete_block(DELETE_ARRAY_ALIGNED, block, alignment, SEEP_RELEASE_DELETE_ARRAY);
 }
-OPERATOR(void, operator_delete_sized_aligned, "_ZdlPvmSt11align_val_t", void *block, size_t size, size_t alignment) {
+OPERATOR(void, operator_delete_sized_aligned, "_ZdlPvmSt11align_val_t", void *block, size_t size,
+         size_t alignment) {
     (void)size;
     delete_block(DELETE_ALIGNED, block, alignment, SEEP_RELEASE_DELETE);
 }

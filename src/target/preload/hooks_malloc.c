@@ -71,20 +71,16 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
         return;
     if (SEEP_UNLIKELY(!fresh && !gone)) {
         thread->slot->failed++;
-        if (intent.site && thread->filter)
-            seep_sample_put_back(block, intent.site, intent.size);
-        else if (intent.site)
-            seep_record_put_slow(thread, (uint64_t)block, intent.site, intent.size);
+        if (intent.site)
+            seep_record_put_back(thread, block, intent.site, intent.size);
         thread_leave(thread);
         return;
     }
     thread->last_block = 0;
-    if (SEEP_UNLIKELY(!intent.site))
-        seep_record_unknown_free(thread);
-    else if (SEEP_UNLIKELY(thread->filter != NULL))
-        seep_sample_count_free(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
+    if (SEEP_LIKELY(intent.site != 0))
+        count_taken(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
     else
-        count_free(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
+        seep_record_unknown_free(thread);
     if (SEEP_LIKELY(fresh != NULL) && !sample_skips(fresh, size))
         record_allocation(thread, fresh, size, via, caller);
     thread_leave(thread);

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "preload/preload.h"
+#include "preload/undo.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
@@ -30,11 +31,12 @@ static const uint64_t area_sizes[SEEP_AREA_NR] = {
     [SEEP_AREA_POOL] = 256 * GIB,
 };
 
-// Opened in these steps, in bytes, whole pages of any size: small enough not to matter to mlockall, large enough to be rare.
+// Opened in these steps, in bytes, whole pages of any size: small enough not to matter to mlockall, large
+// enough to be rare.
 static const uint64_t area_steps[SEEP_AREA_NR] = {
     [SEEP_AREA_STRINGS] = 64 << 10, [SEEP_AREA_MODULES] = 64 << 10, [SEEP_AREA_NODES] = MIB,
     [SEEP_AREA_SITES] = 256 << 10,  [SEEP_AREA_THREADS] = 64 << 10, [SEEP_AREA_ODD] = MIB * 2,
- [SEEP_AREA_DIR] = DIR_BYTES,     [SEEP_AREA_POOL] = MIB,
+    [SEEP_AREA_DIR] = DIR_BYTES,    [SEEP_AREA_POOL] = MIB,
 };
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
@@ -59,12 +61,13 @@ static int memory_file(uint64_t bytes) {
     if (sys_failed(fd))
         return -1;
     struct rlimit before;
-    bool limited = sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&before, 0, 0) == 0 && before.rlim_cur < bytes;
+    bool limited =
+        sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&before, 0, 0) == 0 && before.rlim_cur < bytes;
     bool possible = true;
     if (limited) {
         struct rlimit lifted = {before.rlim_max, before.rlim_max};
-        possible = before.rlim_max >= bytes &&
-                   sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&lifted, 0, 0, 0) == 0;
+        possible =
+            before.rlim_max >= bytes && sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&lifted, 0, 0, 0) == 0;
     }
     possible = possible && sys3(SYS_ftruncate, fd, bytes, 0) == 0;
     if (limited)
@@ -169,7 +172,8 @@ bool seep_image_create(void) {
     if (sys_page_bytes() > SEEP_LARGEST_PAGE)
         return false;
     // Emulators keep a record of every page of address space, whether it is used or not.
-    for (uint64_t pool = seep_g.emulated ? 4 * GIB : area_sizes[SEEP_AREA_POOL]; pool >= POOL_LEAST; pool /= 4) {
+    for (uint64_t pool = seep_g.emulated ? 4 * GIB : area_sizes[SEEP_AREA_POOL]; pool >= POOL_LEAST;
+         pool /= 4) {
         uint64_t bytes = layout(areas, pool);
         int fd = memory_file(bytes);
         if (fd < 0)
@@ -232,17 +236,76 @@ static bool copy_present(unsigned char *to, const unsigned char *from, uint64_t 
     return true;
 }
 
-// The parent goes on changing its image while we copy. What it frees or allocates between the fork
-// and our first heap operation may be missing or too much in ours; docs/architecture.md says so.
+// The arrays that only grow. Copied last, so that whatever else was copied refers to what is there.
+static bool copy_arrays(unsigned char *fresh) {
+    static const struct {
+        enum seep_area_kind area;
+        uint64_t element_bytes;
+    } arrays[] = {
+        {SEEP_AREA_STRINGS, 1},
+        {SEEP_AREA_MODULES, sizeof(struct seep_image_module)},
+        {SEEP_AREA_NODES, sizeof(struct seep_image_node)},
+        {SEEP_AREA_SITES, sizeof(struct seep_image_site)},
+    };
+    const struct seep_image_header *from = seep_g.header;
+    struct seep_image_header *to = (struct seep_image_header *)fresh;
+    for (int i = 0; i < SEEP_AREA_NR; i++) // acquire: the elements that it counts are complete
+        to->areas[i].used = __atomic_load_n(&from->areas[i].used, __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++) {
+        const struct seep_image_area *area = &to->areas[arrays[i].area];
+        uint64_t bytes = round_up(area->used * arrays[i].element_bytes, SEEP_POOL_PAGE);
+        if (!copy_present(fresh, seep_g.base, area->off, SEEP_MIN(bytes, area->size)))
+            return false;
+    }
+    return true;
+}
+
+// Everything of the parent's image as it was at the fork (undo.h). *ret_exact: or nearly so.
+static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
+    const struct seep_image_area *areas = seep_g.header->areas;
+    uint64_t pool_bytes = __atomic_load_n(&areas[SEEP_AREA_POOL].used, __ATOMIC_ACQUIRE) * SEEP_POOL_PAGE;
+    if (!copy_present(fresh, seep_g.base, 0, SEEP_POOL_PAGE) ||
+        !copy_present(
+            fresh, seep_g.base, areas[SEEP_AREA_THREADS].off,
+            round_up(areas[SEEP_AREA_THREADS].used * sizeof(struct seep_image_thread), SEEP_POOL_PAGE)) ||
+        !copy_present(fresh, seep_g.base, areas[SEEP_AREA_ODD].off, areas[SEEP_AREA_ODD].size) ||
+        !copy_present(fresh, seep_g.base, areas[SEEP_AREA_DIR].off, areas[SEEP_AREA_DIR].size) ||
+        !copy_present(fresh, seep_g.base, areas[SEEP_AREA_POOL].off, pool_bytes))
+        return false;
+    *ret_exact = seep_undo_apply(fresh);
+    return copy_arrays(fresh);
+}
+
+// What of each area is accessible from now on: what the parent had opened, or has filled since.
+static void close_unopened(void) {
+    static const uint64_t element_bytes[SEEP_AREA_NR] = {
+        [SEEP_AREA_STRINGS] = 1,
+        [SEEP_AREA_MODULES] = sizeof(struct seep_image_module),
+        [SEEP_AREA_NODES] = sizeof(struct seep_image_node),
+        [SEEP_AREA_SITES] = sizeof(struct seep_image_site),
+        [SEEP_AREA_THREADS] = sizeof(struct seep_image_thread),
+        [SEEP_AREA_POOL] = SEEP_POOL_PAGE,
+    };
+    for (int i = 0; i < SEEP_AREA_NR; i++) {
+        const struct seep_image_area *area = &seep_g.header->areas[i];
+        uint64_t filled = round_up(area->used * element_bytes[i], area_steps[i]);
+        seep_g.opened[i] = SEEP_MIN(SEEP_MAX(seep_g.opened[i], filled), area->size);
+        if (area->size > seep_g.opened[i])
+            sys_mprotect(seep_g.base + area->off + seep_g.opened[i], area->size - seep_g.opened[i],
+                         PROT_NONE);
+    }
+}
+
 bool seep_image_create_as_copy(void) {
     uint64_t bytes = seep_g.window_bytes;
     int fd = memory_file(bytes);
     if (fd < 0)
         return false;
     unsigned char *fresh = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    bool copied = fresh && copy_present(fresh, seep_g.base, 0, SEEP_POOL_PAGE);
-    for (int i = 0; copied && i < SEEP_AREA_NR; i++)
-        copied = copy_present(fresh, seep_g.base, seep_g.header->areas[i].off, seep_g.opened[i]);
+    bool exact = true;
+    // What the parent has opened since the fork is closed in our view of its image.
+    bool copied =
+        fresh && sys_mprotect(seep_g.base, bytes, PROT_READ | PROT_WRITE) && copy_parent(fresh, &exact);
     if (copied) {
         struct seep_image_header *header = (struct seep_image_header *)fresh;
         header->forked_from = header->pid;
@@ -260,13 +323,10 @@ bool seep_image_create_as_copy(void) {
         sys_close(fd);
         return false;
     }
-    // Close again what the parent had not opened.
-    for (int i = 0; i < SEEP_AREA_NR; i++) {
-        const struct seep_image_area *area = &seep_g.header->areas[i];
-        if (area->size > seep_g.opened[i])
-            sys_mprotect(seep_g.base + area->off + seep_g.opened[i], area->size - seep_g.opened[i], PROT_NONE);
-    }
+    close_unopened();
     sys3(SYS_madvise, seep_g.base, bytes, MADV_DONTDUMP);
     seep_g.fd = fd;
+    if (!exact)
+        seep_lost(SEEP_LOST_FORK_INEXACT);
     return true;
 }

@@ -4,7 +4,12 @@
 // cancelled, or be the very code that the signal handler we run in has interrupted.
 #include "preload/preload.h"
 
-enum { SPINS = 200, YIELDS = 2000 };
+enum {
+    SPINS = 200,
+    YIELDS = 200,
+    NAPS = 20000, // of NAP_NS: about a second, on a machine with far more threads than CPUs
+    NAP_NS = 50000,
+};
 
 SEEP_INLINE void cpu_relax(void) {
 #if defined(__x86_64__)
@@ -12,22 +17,37 @@ SEEP_INLINE void cpu_relax(void) {
 #endif
 }
 
+// One of the turns of waiting. false: the owner will never give the lock back.
+static bool wait_for(uint32_t owner, int turn) {
+    if (turn < SPINS) {
+        cpu_relax();
+        return true;
+    }
+    if (turn < SPINS + YIELDS) {
+        sys3(SYS_sched_yield, 0, 0, 0);
+        return true;
+    }
+    if (sys3(SYS_tgkill, sys_getpid(), owner, 0) == -3 /* ESRCH */)
+        return false;
+    struct timespec nap = {0, NAP_NS};
+    sys3(SYS_nanosleep, &nap, 0, 0);
+    return true;
+}
+
 bool seep_lock_take(struct seep_lock *lock) {
-    uint32_t self = seep_self ? seep_self->tid : sys_gettid();
-    if (self == 0)
-        self = 1;
-    for (int i = 0; i < SPINS + YIELDS; i++) {
-        uint32_t free_lock = 0;
+    uint32_t self = seep_self && seep_self->tid ? seep_self->tid : sys_gettid();
+    for (int turn = 0; turn < SPINS + YIELDS + NAPS; turn++) {
+        uint32_t owner = 0;
         // acquire pairs with the release in seep_lock_release
-        if (atomic_compare_exchange_weak_explicit(&lock->owner, &free_lock, self, memory_order_acquire,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_strong_explicit(&lock->owner, &owner, self, memory_order_acquire,
+                                                    memory_order_relaxed))
             return true;
-        if (free_lock == self)
+        if (owner == self)
             return false;
-        if (i < SPINS)
-            cpu_relax();
-        else
-            sys3(SYS_sched_yield, 0, 0, 0);
+        // What a thread that died here left behind is whole: elements count only once they are complete.
+        if (!wait_for(owner, turn))
+            return atomic_compare_exchange_strong_explicit(&lock->owner, &owner, self, memory_order_acquire,
+                                                           memory_order_relaxed);
     }
     return false;
 }

@@ -14,12 +14,12 @@ extern int _dl_find_object(void *pc, struct dl_find_object *result) __attribute_
 enum { MAX_MODULES = 65535 };
 
 static bool has_elf_header(uint64_t start, uint64_t end) {
-    return end - start >= sizeof(ElfW(Ehdr)) &&
-           __builtin_memcmp((const void *)start, ELFMAG, SELFMAG) == 0;
+    return end - start >= sizeof(ElfW(Ehdr)) && __builtin_memcmp((const void *)start, ELFMAG, SELFMAG) == 0;
 }
 
 // Copies the GNU build-id out of the notes in [at, end).
-static uint32_t build_id_in_notes(const unsigned char *at, const unsigned char *end, uint8_t *ret_id, uint32_t room) {
+static uint32_t build_id_in_notes(const unsigned char *at, const unsigned char *end, uint8_t *ret_id,
+                                  uint32_t room) {
     while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note;
         __builtin_memcpy(&note, at, sizeof(note));
@@ -52,7 +52,8 @@ static uint32_t build_id(uint64_t start, uint64_t end, uint64_t bias, uint8_t *r
         uint64_t at = bias + segments[i].p_vaddr;
         if (segments[i].p_type != PT_NOTE || at < start || at > end || segments[i].p_memsz > end - at)
             continue;
-        uint32_t bytes = build_id_in_notes((const void *)at, (const void *)(at + segments[i].p_memsz), ret_id, room);
+        uint32_t bytes =
+            build_id_in_notes((const void *)at, (const void *)(at + segments[i].p_memsz), ret_id, room);
         if (bytes)
             return bytes;
     }
@@ -103,8 +104,8 @@ static uint32_t add_module(const struct dl_find_object *found) {
     module->start_rt = (uint64_t)found->dlfo_map_start;
     module->end_rt = (uint64_t)found->dlfo_map_end;
     module->first_seen_ns = sys_clock_ns(CLOCK_MONOTONIC);
-    module->build_id_bytes =
-        build_id(module->start_rt, module->end_rt, module->bias_rt, module->build_id, sizeof(module->build_id));
+    module->build_id_bytes = build_id(module->start_rt, module->end_rt, module->bias_rt, module->build_id,
+                                      sizeof(module->build_id));
     end_overlapped(module->start_rt, module->end_rt, module->first_seen_ns);
     __atomic_store_n(&area->used, id + 1, __ATOMIC_RELEASE);
     return id;
@@ -115,7 +116,8 @@ static uint32_t module_id(const struct dl_find_object *found) {
     for (uint32_t i = nr - 1; i > 0; i--) {
         const struct seep_image_module *module = &modules()[i];
         if (!module->unloaded_ns && module->start_rt == (uint64_t)found->dlfo_map_start &&
-            module->end_rt == (uint64_t)found->dlfo_map_end && module->bias_rt == found->dlfo_link_map->l_addr)
+            module->end_rt == (uint64_t)found->dlfo_map_end &&
+            module->bias_rt == found->dlfo_link_map->l_addr)
             return i;
     }
     return add_module(found);
@@ -160,8 +162,8 @@ void seep_modules_check(void) {
         if (module->unloaded_ns)
             continue;
         if (_dl_find_object((void *)module->start_rt, &found) == 0 &&
-            (uint64_t)found.dlfo_map_start == module->start_rt && (uint64_t)found.dlfo_map_end == module->end_rt &&
-            found.dlfo_link_map->l_addr == module->bias_rt)
+            (uint64_t)found.dlfo_map_start == module->start_rt &&
+            (uint64_t)found.dlfo_map_end == module->end_rt && found.dlfo_link_map->l_addr == module->bias_rt)
             continue;
         module->unloaded_ns = sys_clock_ns(CLOCK_MONOTONIC);
         forget_rules(module->start_rt, module->end_rt);

@@ -53,13 +53,13 @@ struct seep_walk_frame {
     uint64_t sp;
     uint64_t bp;
     struct seep_rule rule;
-    uint64_t frame;              // SEEP_FRAME_MAKE
+    uint64_t frame;                // SEEP_FRAME_MAKE
     struct seep_rule_entry *entry; // NULL: not in the table (JIT code)
-    const uint64_t *slots[3];    // read to leave the frame: return address, then what the kind needs
+    const uint64_t *slots[3];      // read to leave the frame: return address, then what the kind needs
     uint64_t values[3];
 };
 
-#define SEEP_PC_EXACT (UINT64_C(1) << 63)
+#define SEEP_PC_EXACT  (UINT64_C(1) << 63)
 #define SEEP_MAX_DEPTH 16384u
 
 // ---- a thread -------------------------------------------------------------------------------------
@@ -71,9 +71,9 @@ enum { SEEP_GUARD_WIPED = 0, SEEP_GUARD_READY = 1 };
 struct seep_thread {
     // Read on every operation.
     uint64_t guard;
-    uint32_t memo_depth;    // frames in the memo, 0: none
+    uint32_t memo_depth; // frames in the memo, 0: none
     uint32_t modules_epoch;
-    uint64_t last_block;  // the block this thread allocated as its latest heap operation, or 0
+    uint64_t last_block; // the block this thread allocated as its latest heap operation, or 0
     struct seep_image_thread *slot;
     const uint32_t *chunk_dir;
     struct seep_memo_frame *frames; // [0] is the outermost
@@ -88,6 +88,7 @@ struct seep_thread {
     int64_t sample_left;
     const _Atomic uint8_t *filter;
     uint64_t random;
+    uint32_t undo_opened[8]; // by log of undo.c: changes whose counters are not yet right
 
     // Only while walking.
     struct seep_walk_frame *walk;
@@ -99,7 +100,8 @@ struct seep_thread {
     bool nested_release; // in a real delete: the free it calls is the same event
 };
 
-extern __thread struct seep_thread *seep_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct seep_thread *seep_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 // ---- the process ----------------------------------------------------------------------------------
 
@@ -118,6 +120,12 @@ struct seep_real {
     void (*exit_now)(int);
     void (*quick_exit)(int);
     void (*abort)(void);
+    int (*execv)(const char *, char *const *);
+    int (*execve)(const char *, char *const *, char *const *);
+    int (*execvp)(const char *, char *const *);
+    int (*execvpe)(const char *, char *const *, char *const *);
+    int (*fexecve)(int, char *const *, char *const *);
+    int (*execveat)(int, const char *, char *const *, char *const *, int);
 };
 
 enum { SEEP_ENTRY_FRESH, SEEP_ENTRY_STARTING, SEEP_ENTRY_READY, SEEP_ENTRY_PASSIVE };
@@ -154,6 +162,8 @@ struct seep_config {
     bool ignore_children;
 };
 
+enum { SEEP_SPECIAL_SAMPLING = 1, SEEP_SPECIAL_UNDO = 2 };
+
 struct seep_global {
     // Read on hot paths; written at start and by fork.c only.
     struct seep_real real;
@@ -167,6 +177,7 @@ struct seep_global {
     uint32_t depth;
     uint64_t sample_bytes; // 0: every allocation is recorded
     _Atomic uint8_t *filter;
+    _Atomic uint32_t special; // SEEP_SPECIAL_*: why operations take the long way, 0: they do not
     _Atomic(struct seep_rule_table *) rules;
     _Atomic(struct seep_node_table *) node_index;
     _Atomic uint32_t modules_epoch; // grows when code may have gone away: memos end
@@ -176,22 +187,22 @@ struct seep_global {
     struct seep_image_header *header;
     struct seep_image_thread *threads;
     struct seep_image_odd *odd;
-    _Atomic uint32_t *alive; // in MADV_WIPEONFORK memory: 1 while the image is this process's own
+    _Atomic uint32_t *alive;       // in MADV_WIPEONFORK memory: 1 while the image is this process's own
     uint64_t opened[SEEP_AREA_NR]; // bytes of each area that are accessible
     uint64_t window_bytes;
     struct seep_thread **thread_of_slot;
     uint32_t thread_cursor;
-    int fd; // of the memory file, until the tool has it; -1
+    int fd;                        // of the memory file, until the tool has it; -1
     struct seep_lock image_lock;   // areas, pool
     struct seep_lock tree_lock;    // nodes, sites, node_index
     struct seep_lock rules_lock;   // rules, modules
     struct seep_lock threads_lock; // thread slots
     struct seep_lock odd_lock;
     struct seep_lock fork_lock;
-    bool new_is_malloc;    // operator new is libstdc++'s or libc++'s: malloc and nothing else
+    bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;
-    bool emulated;         // who answers system calls is no kernel (qemu-user)
-    bool handed_over;      // a tool has the image
+    bool emulated;    // who answers system calls is no kernel (qemu-user)
+    bool handed_over; // a tool has the image
     struct seep_config config;
 };
 
@@ -207,11 +218,11 @@ bool seep_start(void);
 void seep_config_read(struct seep_config *ret_config);
 
 // image.c
-bool seep_image_create(void);                     // false: header->... cannot be had; go passive
-bool seep_image_create_as_copy(void);             // fork.c: a new image in place of the parent's
+bool seep_image_create(void);                                  // false: header->... cannot be had; go passive
+bool seep_image_create_as_copy(void);                          // fork.c: a new image in place of the parent's
 bool seep_area_open(enum seep_area_kind area, uint64_t bytes); // [0, bytes) accessible; image_lock held
 bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present);
-uint32_t seep_pool_pages(uint64_t bytes);         // first page of fresh zeroed pool memory, 0: none
+uint32_t seep_pool_pages(uint64_t bytes);              // first page of fresh zeroed pool memory, 0: none
 uint64_t seep_string(const char *text, size_t length); // offset in the strings area, 0: no room
 
 // thread.c: the thread, ready to be entered, or NULL: pass through (the loss is counted).
@@ -220,8 +231,9 @@ bool seep_counters_chunk(struct seep_thread *thread, uint32_t site);
 bool seep_thread_deeper(struct seep_thread *thread); // memo and walk for deeper stacks; false: at the limit
 
 // fork.c
-bool seep_fork_child(void); // true: this process has an image of its own now
-void seep_fork_wipe(void);  // in the child: does what the kernel should have done
+bool seep_fork_child(void);    // true: this process has an image of its own now
+void seep_fork_in_child(void); // atfork handler
+void seep_fork_wipe(void);     // in the child: does what the kernel should have done
 
 // meet.c
 void seep_meet_tool(void);

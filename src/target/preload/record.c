@@ -1,6 +1,67 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The rare halves of recording, see record.h.
 #include "preload/record.h"
+#include "preload/undo.h"
+
+static bool undo_is_on(void) {
+    return atomic_load_explicit(&seep_g.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO;
+}
+
+void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
+                                    enum seep_via via, struct seep_caller caller) {
+    if (thread->filter) {
+        if (undo_is_on())
+            seep_undo_note_odd();
+        seep_sample_record(thread, block, size, via, caller);
+        return;
+    }
+    uint64_t address = (uint64_t)block;
+    uint32_t site = stack_site(thread, via, caller);
+    if (size >> SEEP_ENTRY_SIZE_BITS || address & 7 || address >> SEEP_ADDRESS_BITS)
+        seep_undo_note_odd();
+    else
+        seep_undo_note(thread, address, 0, SEEP_ENTRY_MAKE(site, map_sub(address), size));
+    seep_record_put_slow(thread, address, site, size);
+    thread->last_block = address;
+    count_allocation(thread, site, size);
+    seep_undo_done(thread);
+}
+
+uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size) {
+    if (thread->filter) {
+        if (undo_is_on())
+            seep_undo_note_odd();
+        return seep_sample_take(block, ret_size);
+    }
+    uint64_t address = (uint64_t)block;
+    const uint64_t *at = map_entry(address);
+    if (at && *at && SEEP_ENTRY_SUB(*at) == map_sub(address))
+        seep_undo_note(thread, address, *at, 0);
+    else
+        seep_undo_note_odd();
+    return map_take(address, ret_size);
+}
+
+void seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
+                              bool temporary) {
+    if (thread->filter)
+        seep_sample_count_free(thread, site, size, via, temporary);
+    else
+        count_free(thread, site, size, via, temporary);
+    seep_undo_done(thread);
+}
+
+// A realloc took the block and then failed.
+void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size) {
+    if (thread->filter) {
+        seep_sample_put_back(block, site, size);
+        return;
+    }
+    if (undo_is_on())
+        seep_undo_note_odd(); // counted neither as free nor as allocation
+    seep_record_put_slow(thread, (uint64_t)block, site, size);
+    seep_undo_done(thread);
+}
 
 // The entry cannot be written straight away: no leaf yet, a size or address that the map does not
 // hold, or an entry that still has a block whose free we never saw.
@@ -55,11 +116,11 @@ void seep_record_flush_net(struct seep_thread *thread) {
     struct seep_image_header *header = seep_g.header;
     int64_t delta = slot->net_bytes - slot->flushed_bytes;
     slot->flushed_bytes = slot->net_bytes;
-    int64_t live = (int64_t)__atomic_add_fetch(&header->live_bytes_flushed, (uint64_t)delta, __ATOMIC_RELAXED);
+    int64_t live =
+        (int64_t)__atomic_add_fetch(&header->live_bytes_flushed, (uint64_t)delta, __ATOMIC_RELAXED);
     int64_t peak = (int64_t)__atomic_load_n(&header->peak_bytes_flushed, __ATOMIC_RELAXED);
-    while (live > peak &&
-           !__atomic_compare_exchange_n((int64_t *)&header->peak_bytes_flushed, &peak, live, true,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    while (live > peak && !__atomic_compare_exchange_n((int64_t *)&header->peak_bytes_flushed, &peak, live,
+                                                       true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
 }
 

@@ -14,6 +14,12 @@
 #include "preload/stack.h"
 
 // Cold halves, record.c.
+void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
+                                    enum seep_via via, struct seep_caller caller);
+uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size);
+void seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
+                              bool temporary);
+void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size);
 void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size);
 // The block that was the thread's latest allocation was in truth asked for by this function.
 void seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
@@ -21,6 +27,11 @@ void seep_record_again(struct seep_thread *thread, const void *block, uint64_t s
 void seep_record_unknown_free(struct seep_thread *thread);
 void seep_record_flush_net(struct seep_thread *thread);
 void seep_record_free_unentered(const void *block); // in a signal handler inside a hook, or passive
+
+// Sampling, or a fork whose child has no image yet: the long way, in record.c.
+SEEP_INLINE bool is_special(void) {
+    return atomic_load_explicit(&seep_g.special, memory_order_relaxed) != 0;
+}
 
 // The thread, marked busy, or NULL: pass through and record nothing.
 SEEP_INLINE struct seep_thread *thread_enter(void) {
@@ -107,11 +118,11 @@ SEEP_INLINE void count_free(struct seep_thread *thread, uint32_t site, uint64_t 
 }
 
 // A block that the real allocator has just handed out.
-SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
-                                   struct seep_caller caller) {
+SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block, uint64_t size,
+                                   enum seep_via via, struct seep_caller caller) {
     uint64_t address = (uint64_t)block;
-    if (SEEP_UNLIKELY(thread->filter != NULL)) {
-        seep_sample_record(thread, block, size, via, caller);
+    if (SEEP_UNLIKELY(is_special())) {
+        seep_record_allocation_special(thread, block, size, via, caller);
         return;
     }
     uint32_t site = stack_site(thread, via, caller);
@@ -125,8 +136,17 @@ SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block
 }
 
 SEEP_INLINE uint32_t take_block(struct seep_thread *thread, const void *block, uint64_t *ret_size) {
-    return SEEP_UNLIKELY(thread->filter != NULL) ? seep_sample_take(block, ret_size)
-                                                 : map_take((uint64_t)block, ret_size);
+    return SEEP_UNLIKELY(is_special()) ? seep_record_take_special(thread, block, ret_size)
+                                       : map_take((uint64_t)block, ret_size);
+}
+
+// Counts the free of what take_block took.
+SEEP_INLINE void count_taken(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
+                             bool temporary) {
+    if (SEEP_UNLIKELY(is_special()))
+        seep_record_free_special(thread, site, size, via, temporary);
+    else
+        count_free(thread, site, size, via, temporary);
 }
 
 // A block that is about to be given back. false: not a block we know.
@@ -140,10 +160,7 @@ SEEP_INLINE bool record_free(struct seep_thread *thread, const void *block, enum
         seep_record_unknown_free(thread);
         return false;
     }
-    if (SEEP_UNLIKELY(thread->filter != NULL))
-        seep_sample_count_free(thread, site, size, via, temporary);
-    else
-        count_free(thread, site, size, via, temporary);
+    count_taken(thread, site, size, via, temporary);
     return true;
 }
 

@@ -17,8 +17,8 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut);
 
 enum {
     PAGE = 4096,
-    NEAR = 16 * PAGE,      // so far the readable range is extended page by page
-    MAX_FRAME = 1 << 28,   // no frame is larger: a frame pointer that says so is none
+    NEAR = 16 * PAGE,    // so far the readable range is extended page by page
+    MAX_FRAME = 1 << 28, // no frame is larger: a frame pointer that says so is none
     CUT_NONE = -1,
 };
 
@@ -256,8 +256,9 @@ static int row_of(const struct seep_regs *regs, struct seep_cfi_row *ret_row) {
     if (!found || !at.object.eh_frame_hdr)
         return SEEP_CFI_NONE;
     int result = seep_cfi_row_at(&at.object, pc, ret_row);
-    return result == SEEP_CFI_NONE && !regs->pc_exact && seep_starts_function(&at.object, regs->pc) ? STACK_STARTS
-                                                                                                    : result;
+    return result == SEEP_CFI_NONE && !regs->pc_exact && seep_starts_function(&at.object, regs->pc)
+               ? STACK_STARTS
+               : result;
 }
 
 // One exact step with all registers, or by the frame pointer. Sets walk->cut where it ends in nothing.
@@ -279,7 +280,8 @@ static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
         case SEEP_STEP_OK:
             if (regs->pc == 0)
                 return OUTERMOST;
-            return row.signal_frame || regs->value[SEEP_ARCH_DWARF_SP] >= sp ? LEFT : cut(walk, SEEP_CUT_LOOP);
+            return row.signal_frame || regs->value[SEEP_ARCH_DWARF_SP] >= sp ? LEFT
+                                                                             : cut(walk, SEEP_CUT_LOOP);
         case SEEP_STEP_END:
             return OUTERMOST;
         case SEEP_STEP_BAD_READ:
@@ -290,7 +292,8 @@ static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
             return cut(walk, SEEP_CUT_BAD_CFI);
         }
     }
-    struct seep_walk_frame frame = {.sp = regs->value[SEEP_ARCH_DWARF_SP], .bp = regs->value[SEEP_ARCH_DWARF_BP]};
+    struct seep_walk_frame frame = {.sp = regs->value[SEEP_ARCH_DWARF_SP],
+                                    .bp = regs->value[SEEP_ARCH_DWARF_BP]};
     enum leave left = leave_by_frame_pointer(walk, &frame);
     if (left == LEFT_UNPROVEN) {
         *regs = (struct seep_regs){.pc = walk->pc, .known = 1u << SEEP_ARCH_DWARF_BP};
@@ -391,7 +394,8 @@ static uint32_t walk_outward(struct walk *walk, struct seep_caller caller) {
             walk->cut = SEEP_CUT_BAD_CFI;
             return 0;
         }
-        enum leave left = lacks_sp(walk, frame->rule) ? leave_by_frame_pointer(walk, frame) : leave_frame(walk, frame);
+        enum leave left =
+            lacks_sp(walk, frame->rule) ? leave_by_frame_pointer(walk, frame) : leave_frame(walk, frame);
         if (SEEP_LIKELY(left == LEFT))
             continue;
         switch (left) {
@@ -516,9 +520,11 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, struct s
     uint32_t kept = walk_outward(&walk, caller);
     while (kept + walk.nr > thread->capacity && seep_thread_deeper(thread)) {
     }
-    if (kept + walk.nr > thread->capacity) { // too deep for the memo: keep the innermost, as a full walk would
+    if (kept + walk.nr >
+        thread->capacity) { // too deep for the memo: keep the innermost, as a full walk would
         thread->memo_depth = 0;
-        walk = (struct walk){.thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
+        walk = (struct walk){
+            .thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
         kept = walk_outward(&walk, caller);
     }
     uint32_t depth = grow_memo(&walk, kept);

@@ -14,6 +14,7 @@
 #include "preload/boot.h"
 #include "preload/preload.h"
 #include "preload/sampling.h"
+#include "preload/undo.h"
 
 struct seep_global seep_g = {
     .real =
@@ -80,18 +81,26 @@ static void resolve(void) {
     FIND(exit_now, "_exit");
     FIND(quick_exit, "quick_exit");
     FIND(abort, "abort");
+    FIND(execv, "execv");
+    FIND(execve, "execve");
+    FIND(execvp, "execvp");
+    FIND(execvpe, "execvpe");
+    FIND(fexecve, "fexecve");
+    FIND(execveat, "execveat");
 #undef FIND
     void *real_malloc;
     __builtin_memcpy(&real_malloc, &found.malloc, sizeof(real_malloc));
     const char *allocator = module_name_of(real_malloc);
     // glibc's blocks are at least 32 bytes apart (MINSIZE on 64-bit); of others we know 8.
-    seep_g.granule_shift = name_contains(allocator, "/libc.so.6") || name_contains(allocator, "/libc-2.") ? 5 : 4;
+    seep_g.granule_shift =
+        name_contains(allocator, "/libc.so.6") || name_contains(allocator, "/libc-2.") ? 5 : 4;
     seep_g.sub_mask = seep_g.granule_shift == 5;
     void *operator_new = next("_Znwm");
     void *operator_delete = next("_ZdlPv");
     const char *of_new = module_name_of(operator_new);
     const char *of_delete = module_name_of(operator_delete);
-    seep_g.new_is_malloc = !operator_new || name_contains(of_new, "libstdc++") || name_contains(of_new, "libc++");
+    seep_g.new_is_malloc =
+        !operator_new || name_contains(of_new, "libstdc++") || name_contains(of_new, "libc++");
     seep_g.delete_is_free =
         !operator_delete || name_contains(of_delete, "libstdc++") || name_contains(of_delete, "libc++");
     // What failed above must not be what the program's first dlerror() says.
@@ -234,7 +243,7 @@ static bool make_alive_page(void) {
     if (!seep_g.alive || sys3(SYS_madvise, seep_g.alive, 4096, 18 /* MADV_WIPEONFORK */) != 0)
         return false;
     seep_g.emulated = !heeds_advice(seep_g.alive);
-    if (seep_g.emulated && pthread_atfork(NULL, NULL, seep_fork_wipe) != 0)
+    if (pthread_atfork(seep_undo_prepare, NULL, seep_fork_in_child) != 0 && seep_g.emulated)
         return false;
     size_t bytes = 65536 * sizeof(struct seep_thread *);
     seep_g.thread_of_slot = sys_private(bytes);
@@ -263,12 +272,13 @@ static bool start_once(void) {
 
 bool seep_start(void) {
     uint32_t fresh = SEEP_ENTRY_FRESH;
-    if (!atomic_compare_exchange_strong_explicit(&seep_g.entry, &fresh, SEEP_ENTRY_STARTING, memory_order_acquire,
-                                                 memory_order_acquire))
+    if (!atomic_compare_exchange_strong_explicit(&seep_g.entry, &fresh, SEEP_ENTRY_STARTING,
+                                                 memory_order_acquire, memory_order_acquire))
         return fresh == SEEP_ENTRY_READY;
     int kept = errno;
     bool started = start_once();
-    atomic_store_explicit(&seep_g.entry, started ? SEEP_ENTRY_READY : SEEP_ENTRY_PASSIVE, memory_order_release);
+    atomic_store_explicit(&seep_g.entry, started ? SEEP_ENTRY_READY : SEEP_ENTRY_PASSIVE,
+                          memory_order_release);
     errno = kept;
     return started;
 }

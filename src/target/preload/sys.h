@@ -38,10 +38,7 @@ SEEP_INLINE long sys6(long nr, long a, long b, long c, long d, long e, long f) {
     register long x3 __asm__("x3") = d;
     register long x4 __asm__("x4") = e;
     register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc 0"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-                     : "memory");
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
     return x0;
 }
 
@@ -64,7 +61,8 @@ SEEP_INLINE bool sys_failed(long result) {
 }
 
 // NULL on failure.
-SEEP_INLINE void *sys_mmap(void *address, size_t size_bytes, int protection, int flags, int fd, uint64_t off) {
+SEEP_INLINE void *sys_mmap(void *address, size_t size_bytes, int protection, int flags, int fd,
+                           uint64_t off) {
     long result = sys6(SYS_mmap, (long)address, (long)size_bytes, protection, flags, fd, (long)off);
     return sys_failed(result) ? NULL : (void *)result;
 }
@@ -83,7 +81,8 @@ SEEP_INLINE uint64_t sys_page_bytes(void) {
 
 // Zeroed private memory, or NULL.
 SEEP_INLINE void *sys_private(size_t size_bytes) {
-    return sys_mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return sys_mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                    0);
 }
 
 SEEP_INLINE void sys_munmap(void *address, size_t size_bytes) {

@@ -64,7 +64,8 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
     walk->entry = NULL;
     if (!seep_module_find(exact ? pc : pc - 1, &at)) {
         // JIT code comes and goes: its rule (there is none) is not kept.
-        walk->rule = seep_rule_make(seep_is_signal_return(pc) ? SEEP_RULE_SIGNAL : SEEP_RULE_NO_CFI, 0, false, 0);
+        walk->rule =
+            seep_rule_make(seep_is_signal_return(pc) ? SEEP_RULE_SIGNAL : SEEP_RULE_NO_CFI, 0, false, 0);
         walk->frame = SEEP_FRAME_MAKE(0, exact, pc);
         seep_lock_release(&seep_g.rules_lock);
         return true;
@@ -97,7 +98,8 @@ static uint64_t node_hash(uint32_t parent, uint64_t frame) {
     return hash * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
-static uint32_t find_node(const struct seep_node_table *table, uint64_t hash, uint32_t parent, uint64_t frame) {
+static uint32_t find_node(const struct seep_node_table *table, uint64_t hash, uint32_t parent,
+                          uint64_t frame) {
     if (!table)
         return 0;
     for (uint64_t i = hash >> table->shift;; i = (i + 1) & table->mask) {
@@ -118,7 +120,8 @@ static void list_node(struct seep_node_table *table, uint64_t hash, uint32_t nod
     uint64_t i = hash >> table->shift;
     while (atomic_load_explicit(&table->entries[i], memory_order_relaxed))
         i = (i + 1) & table->mask;
-    atomic_store_explicit(&table->entries[i], (uint64_t)(uint32_t)(hash >> 8) << 32 | node, memory_order_release);
+    atomic_store_explicit(&table->entries[i], (uint64_t)(uint32_t)(hash >> 8) << 32 | node,
+                          memory_order_release);
     table->nr_used++;
 }
 
@@ -175,7 +178,8 @@ static uint32_t add_node(uint64_t hash, uint32_t parent, uint64_t frame) {
     return node;
 }
 
-uint32_t seep_tree_child(struct seep_thread *thread, uint32_t parent, uint64_t frame, struct seep_rule_entry *entry) {
+uint32_t seep_tree_child(struct seep_thread *thread, uint32_t parent, uint64_t frame,
+                         struct seep_rule_entry *entry) {
     uint64_t cached = entry ? atomic_load_explicit(&entry->child, memory_order_relaxed) : 0;
     if (SEEP_LIKELY(cached >> 32 == parent && (uint32_t)cached))
         return (uint32_t)cached;
@@ -215,7 +219,8 @@ static uint32_t add_site(uint32_t node, enum seep_via via) {
     if (fresh)
         site = append(SEEP_AREA_SITES, sizeof(struct seep_image_site));
     if (fresh && site) {
-        seep_g.sites[site] = (struct seep_image_site){.node = node, .via = via, .next = seep_g.nodes[node].site};
+        seep_g.sites[site] =
+            (struct seep_image_site){.node = node, .via = via, .next = seep_g.nodes[node].site};
         __atomic_store_n(&seep_g.header->areas[SEEP_AREA_SITES].used, site + 1, __ATOMIC_RELEASE);
         __atomic_store_n(&seep_g.nodes[node].site, site, __ATOMIC_RELEASE);
         count_cut(node);

@@ -9,7 +9,8 @@
 
 // The child of `parent` for `frame`, made if need be. `entry` (may be NULL) remembers one answer.
 // 0: no room.
-uint32_t seep_tree_child(struct seep_thread *thread, uint32_t parent, uint64_t frame, struct seep_rule_entry *entry);
+uint32_t seep_tree_child(struct seep_thread *thread, uint32_t parent, uint64_t frame,
+                         struct seep_rule_entry *entry);
 
 // The site of `node` and `via`, made if need be. SEEP_SITE_UNKNOWN: no room (counted).
 uint32_t seep_tree_site(uint32_t node, enum seep_via via);

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The undo log of a fork, see undo.h.
+#include "preload/undo.h"
+
+#include "preload/heap_map.h"
+
+enum { NR_LOGS = 8, NR_ENTRIES = 65536 };
+_Static_assert(sizeof(((struct seep_thread *)0)->undo_opened) / sizeof(uint32_t) == NR_LOGS, "one each");
+
+enum { FREE = 0, OPEN = 1, FULL = 2, LEFT = 3 };
+
+struct undo_entry {
+    uint64_t before;
+    uint64_t after;
+    _Atomic uint64_t address; // written last
+};
+
+struct undo_log {
+    _Atomic uint32_t state;
+    _Atomic uint32_t nr;      // entries begun
+    _Atomic uint32_t opened;  // changes whose counters are not yet right
+    _Atomic uint32_t users;   // processes that may still need it
+    _Atomic uint32_t inexact; // something happened that no entry says
+    struct undo_entry entries[NR_ENTRIES];
+};
+
+static struct undo_log *logs[NR_LOGS]; // shared memory; the parent's own array
+static struct undo_log *own;           // in a child: the log of its fork
+static bool own_missing;               // in a child: there was no log to be had
+static uint32_t own_pid;               // in a child: itself; a vfork child of it has the same memory
+
+static struct undo_log *shared_log(void) {
+    return sys_mmap(NULL, sizeof(struct undo_log), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+// Zeroes what was used, and opens the log. Only by the process whose array it is in.
+static void open_log(struct undo_log *log) {
+    uint32_t nr = SEEP_MIN(atomic_load_explicit(&log->nr, memory_order_relaxed), (uint32_t)NR_ENTRIES);
+    __builtin_memset(log->entries, 0, nr * sizeof(log->entries[0]));
+    atomic_store_explicit(&log->nr, 0, memory_order_relaxed);
+    atomic_store_explicit(&log->opened, 0, memory_order_relaxed);
+    atomic_store_explicit(&log->inexact, 0, memory_order_relaxed);
+    atomic_store_explicit(&log->users, 1, memory_order_relaxed);
+    atomic_store_explicit(&log->state, OPEN, memory_order_release);
+}
+
+static bool is_ready(void) {
+    return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY;
+}
+
+static struct undo_log *pending; // set by prepare for the child that is about to be
+
+void seep_undo_prepare(void) {
+    pending = NULL;
+    if (!is_ready())
+        return;
+    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1) {
+        // A child without an image forks: its children are at the same point of the same parent.
+        pending = own;
+        if (own)
+            atomic_fetch_add_explicit(&own->users, 1, memory_order_relaxed);
+        return;
+    }
+    if (!seep_lock_take(&seep_g.fork_lock))
+        return;
+    for (int i = 0; i < NR_LOGS && !pending; i++) {
+        if (!logs[i])
+            logs[i] = shared_log();
+        if (logs[i] && atomic_load_explicit(&logs[i]->state, memory_order_acquire) != OPEN)
+            pending = logs[i];
+    }
+    if (pending) {
+        open_log(pending);
+        atomic_fetch_or_explicit(&seep_g.special, SEEP_SPECIAL_UNDO, memory_order_seq_cst);
+    }
+    seep_lock_release(&seep_g.fork_lock);
+}
+
+void seep_undo_in_child(void) {
+    own = pending;
+    own_missing = !own;
+    own_pid = sys_getpid();
+    // What was pending for the parent is nothing to this process.
+    atomic_fetch_and_explicit(&seep_g.special, ~SEEP_SPECIAL_UNDO, memory_order_relaxed);
+    for (int i = 0; i < NR_LOGS; i++)
+        if (logs[i] && logs[i] != own)
+            sys_munmap(logs[i], sizeof(*logs[i]));
+    __builtin_memset(logs, 0, sizeof(logs));
+    seep_lock_release(&seep_g.fork_lock);
+}
+
+void seep_undo_note(struct seep_thread *thread, uint64_t address, uint64_t before, uint64_t after) {
+    bool any = false;
+    for (int i = 0; i < NR_LOGS; i++) {
+        struct undo_log *log = logs[i];
+        uint32_t state = log ? atomic_load_explicit(&log->state, memory_order_acquire) : FREE;
+        if (state == LEFT) // should its child need it again after all: this change is not in it
+            atomic_store_explicit(&log->inexact, 1, memory_order_relaxed);
+        if (state != OPEN)
+            continue;
+        any = true;
+        uint32_t at = atomic_fetch_add_explicit(&log->nr, 1, memory_order_relaxed);
+        if (at >= NR_ENTRIES) {
+            atomic_store_explicit(&log->state, FULL, memory_order_release);
+            continue;
+        }
+        atomic_fetch_add_explicit(&log->opened, 1, memory_order_relaxed);
+        thread->undo_opened[i]++;
+        log->entries[at].before = before;
+        log->entries[at].after = after;
+        atomic_store_explicit(&log->entries[at].address, address, memory_order_release);
+    }
+    if (!any)
+        atomic_fetch_and_explicit(&seep_g.special, ~SEEP_SPECIAL_UNDO, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); // the change itself comes after
+}
+
+void seep_undo_done(struct seep_thread *thread) {
+    for (int i = 0; i < NR_LOGS; i++) {
+        if (thread->undo_opened[i])
+            atomic_fetch_sub_explicit(&logs[i]->opened, thread->undo_opened[i], memory_order_release);
+        thread->undo_opened[i] = 0;
+    }
+}
+
+void seep_undo_note_odd(void) {
+    for (int i = 0; i < NR_LOGS; i++)
+        if (logs[i] && atomic_load_explicit(&logs[i]->state, memory_order_acquire) == OPEN)
+            atomic_store_explicit(&logs[i]->inexact, 1, memory_order_relaxed);
+}
+
+// ---- in the child ---------------------------------------------------------------------------------
+
+// Pointers into the copy, as map_entry and counters_of have them for the image in its place.
+static uint64_t *entry_in(unsigned char *fresh, uint64_t address) {
+    uint64_t *at = map_entry(address);
+    return at ? (uint64_t *)(fresh + ((unsigned char *)at - seep_g.base)) : NULL;
+}
+
+static struct seep_image_counters *counters_in(unsigned char *fresh, uint64_t slot, uint32_t site) {
+    uint64_t dir_page = seep_g.threads[slot].chunk_dir_page;
+    if (!dir_page)
+        return NULL;
+    const uint32_t *dir = (const uint32_t *)(seep_g.pool + dir_page * SEEP_POOL_PAGE);
+    uint32_t page = dir[site >> SEEP_CHUNK_SITES_SHIFT];
+    if (!page)
+        return NULL;
+    unsigned char *pool = fresh + (seep_g.pool - seep_g.base);
+    return (struct seep_image_counters *)(pool + (uint64_t)page * SEEP_POOL_PAGE) +
+           (site & (SEEP_CHUNK_SITES - 1));
+}
+
+// Copies slots and counters once more: they are small, and must be of one moment with the log.
+static void copy_counters(unsigned char *fresh) {
+    const struct seep_image_area *threads = &seep_g.header->areas[SEEP_AREA_THREADS];
+    uint64_t nr_sites = seep_g.header->areas[SEEP_AREA_SITES].used;
+    __builtin_memcpy(fresh + threads->off, seep_g.base + threads->off,
+                     threads->used * sizeof(struct seep_image_thread));
+    for (uint64_t slot = 0; slot < threads->used; slot++)
+        for (uint64_t site = 0; site < nr_sites; site += SEEP_CHUNK_SITES) {
+            struct seep_image_counters *to = counters_in(fresh, slot, (uint32_t)site);
+            if (!to)
+                continue;
+            // Pages that were never written stay holes: reading them here would make them.
+            uint64_t nr = SEEP_MIN(nr_sites - site, (uint64_t)SEEP_CHUNK_SITES);
+            uint64_t nr_pages = (nr * sizeof(*to) + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE;
+            unsigned char present[SEEP_CHUNK_SITES * sizeof(*to) / SEEP_POOL_PAGE];
+            const unsigned char *from = seep_g.base + ((unsigned char *)to - fresh);
+            if (!seep_pages_present(from, nr_pages, present))
+                continue;
+            for (uint64_t page = 0; page < nr_pages; page++)
+                if (present[page] & 1)
+                    __builtin_memcpy((unsigned char *)to + page * SEEP_POOL_PAGE,
+                                     from + page * SEEP_POOL_PAGE, SEEP_POOL_PAGE);
+        }
+}
+
+// Entries [0, *ret_nr) are exactly the changes that the copied counters contain. false: the parent
+// was too busy for that; then they are to within a few events.
+static bool copy_counters_of_one_moment(unsigned char *fresh, const struct undo_log *log, uint32_t *ret_nr) {
+    for (int i = 0; i < 100; i++) {
+        uint32_t nr = atomic_load_explicit(&log->nr, memory_order_acquire);
+        bool quiet = atomic_load_explicit(&log->opened, memory_order_acquire) == 0;
+        copy_counters(fresh);
+        atomic_thread_fence(memory_order_seq_cst);
+        *ret_nr = SEEP_MIN(nr, (uint32_t)NR_ENTRIES);
+        if (quiet && atomic_load_explicit(&log->nr, memory_order_acquire) == nr)
+            return true;
+        sys3(SYS_sched_yield, 0, 0, 0);
+    }
+    return false;
+}
+
+// Takes one event back from the counters of a slot that has counted such an event.
+static void uncount(unsigned char *fresh, uint64_t entry, bool allocation) {
+    const struct seep_image_area *area = &seep_g.header->areas[SEEP_AREA_THREADS];
+    struct seep_image_thread *slots = (struct seep_image_thread *)(fresh + area->off);
+    uint64_t size = SEEP_ENTRY_SIZE(entry);
+    for (uint64_t slot = 0; slot < area->used; slot++) {
+        struct seep_image_counters *counters = counters_in(fresh, slot, SEEP_ENTRY_SITE(entry));
+        uint64_t *events = !counters ? NULL : allocation ? &counters->allocations : &counters->frees;
+        uint64_t *bytes = !counters ? NULL : allocation ? &counters->allocated_bytes : &counters->freed_bytes;
+        if (!counters || *events == 0 || *bytes < size)
+            continue;
+        --*events;
+        *bytes -= size;
+        slots[slot].net_bytes += allocation ? -(int64_t)size : (int64_t)size;
+        if (allocation)
+            slots[slot].size_class[63u - (uint32_t)__builtin_clzll(size << 1 | 1)]--;
+        return;
+    }
+}
+
+bool seep_undo_apply(unsigned char *fresh) {
+    struct undo_log *log = own;
+    if (!log)
+        return !own_missing;
+    uint32_t nr = 0;
+    bool exact = copy_counters_of_one_moment(fresh, log, &nr);
+    // The map was copied before: entries that came since then are undone too, though not uncounted.
+    uint32_t nr_all = SEEP_MIN(atomic_load_explicit(&log->nr, memory_order_acquire), (uint32_t)NR_ENTRIES);
+    for (uint32_t i = nr_all; i > 0; i--) {
+        const struct undo_entry *entry = &log->entries[i - 1];
+        uint64_t address = atomic_load_explicit(&entry->address, memory_order_acquire);
+        for (int spin = 0; !address && spin < 1000; spin++) {
+            sys3(SYS_sched_yield, 0, 0, 0);
+            address = atomic_load_explicit(&entry->address, memory_order_acquire);
+        }
+        uint64_t *at = address ? entry_in(fresh, address) : NULL;
+        if (!at) {
+            exact = false;
+            continue;
+        }
+        *at = entry->before;
+        if (i > nr)
+            continue;
+        if (entry->after)
+            uncount(fresh, entry->after, true);
+        else
+            uncount(fresh, entry->before, false);
+    }
+    exact = exact && atomic_load_explicit(&log->state, memory_order_acquire) == OPEN &&
+            !atomic_load_explicit(&log->inexact, memory_order_relaxed);
+    seep_undo_leave();
+    own = NULL;
+    return exact;
+}
+
+void seep_undo_leave(void) {
+    if (own && sys_getpid() == own_pid &&
+        atomic_fetch_sub_explicit(&own->users, 1, memory_order_acq_rel) == 1) {
+        uint32_t open = OPEN;
+        atomic_compare_exchange_strong_explicit(&own->state, &open, LEFT, memory_order_release,
+                                                memory_order_relaxed);
+    }
+}
+
+void seep_undo_need_again(void) {
+    if (!own || sys_getpid() != own_pid)
+        return;
+    atomic_fetch_add_explicit(&own->users, 1, memory_order_relaxed);
+    uint32_t left = LEFT;
+    // If the parent has not looked meanwhile, nothing was missed; else apply will see that it is not open.
+    atomic_compare_exchange_strong_explicit(&own->state, &left, OPEN, memory_order_acq_rel,
+                                            memory_order_relaxed);
+}
