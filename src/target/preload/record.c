@@ -8,7 +8,8 @@ static bool undo_is_on(void) {
 }
 
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
-                                    enum seep_via via, struct seep_caller caller) {
+                                    enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp) {
+    struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
     if (thread->filter) {
         if (undo_is_on())
             seep_undo_note_odd();

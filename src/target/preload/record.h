@@ -15,7 +15,7 @@
 
 // Cold halves, record.c.
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
-                                    enum seep_via via, struct seep_caller caller);
+                                    enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp);
 uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size);
 void seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
                               bool temporary);
@@ -122,7 +122,7 @@ SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block
                                    enum seep_via via, struct seep_caller caller) {
     uint64_t address = (uint64_t)block;
     if (SEEP_UNLIKELY(is_special())) {
-        seep_record_allocation_special(thread, block, size, via, caller);
+        seep_record_allocation_special(thread, block, size, via, caller.pc, caller.sp, caller.bp);
         return;
     }
     uint32_t site = stack_site(thread, via, caller);

@@ -30,10 +30,12 @@ SEEP_INLINE uint32_t filter_index(const void *block) {
 }
 
 // Whether no point falls into an allocation of `size`; then it is counted as skipped.
-// Without sampling sample_left is 0: one load, one branch.
+// Without sampling: one load, one branch.
 SEEP_INLINE bool sample_skips(const void *block, uint64_t size) {
+    if (SEEP_LIKELY(!atomic_load_explicit(&seep_g.special, memory_order_relaxed)))
+        return false;
     struct seep_thread *thread = seep_self;
-    if (SEEP_LIKELY(!thread || thread->sample_left <= 0 || !block))
+    if (!thread || thread->sample_left <= 0 || !block)
         return false;
     thread->last_block = 0;
     thread->sample_left -= (int64_t)size;
@@ -46,9 +48,11 @@ SEEP_INLINE bool sample_skips(const void *block, uint64_t size) {
 
 // Whether `block` is certainly not recorded; then its free is counted as skipped.
 SEEP_INLINE bool sample_skips_free(const void *block) {
+    if (SEEP_LIKELY(!atomic_load_explicit(&seep_g.special, memory_order_relaxed)))
+        return false;
     struct seep_thread *thread = seep_self;
-    if (SEEP_LIKELY(!thread || !thread->filter ||
-                    atomic_load_explicit(&thread->filter[filter_index(block)], memory_order_relaxed)))
+    if (!thread || !thread->filter ||
+        atomic_load_explicit(&thread->filter[filter_index(block)], memory_order_relaxed))
         return false;
     thread->last_block = 0;
     thread->slot->skipped_frees++;

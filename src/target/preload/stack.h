@@ -41,7 +41,8 @@ struct seep_caller {
 #endif
 
 // The slow half: walks, grows the memo and the tree. Never 0: SEEP_SITE_UNKNOWN when all else fails.
-uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, struct seep_caller caller);
+// The caller as numbers: a struct would be put in memory on the fast path too.
+uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp);
 
 SEEP_INLINE bool slot_holds(const struct seep_memo_slot *slot) {
     return SEEP_LIKELY(__atomic_load_n(slot->address, __ATOMIC_RELAXED) == slot->value);
@@ -51,7 +52,7 @@ SEEP_INLINE bool slot_holds(const struct seep_memo_slot *slot) {
 // By hand unrolled: four instructions a slot, and the loop's own shared by four.
 SEEP_INLINE uint32_t slots_changed(const struct seep_memo_slot *slots, uint32_t nr) {
     const struct seep_memo_slot *at = slots + nr;
-    while (SEEP_LIKELY(at - slots >= 4)) {
+    for (const struct seep_memo_slot *three = slots + 3; SEEP_LIKELY(at > three);) {
         if (!slot_holds(at - 1))
             return (uint32_t)(at - slots);
         if (!slot_holds(at - 2))
@@ -92,7 +93,7 @@ SEEP_INLINE uint32_t stack_site(struct seep_thread *thread, enum seep_via via, s
             return thread->top_site;
         }
     }
-    return seep_stack_walk(thread, via, caller);
+    return seep_stack_walk(thread, via, caller.pc, caller.sp, caller.bp);
 }
 
 #endif
