@@ -26,7 +26,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PYTEST_SUITES = ["lint", "cli", "golden", "oracle", "live"]
+PYTEST_SUITES = ["lint", "cli", "golden", "oracle", "live", "cross"]
 SANITIZED = ["cli", "golden"]
 FULL_FAILURES = 25  # of these all output is shown, of the others the end
 

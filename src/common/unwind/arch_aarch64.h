@@ -8,7 +8,7 @@
 // Source: DWARF for the Arm 64-bit Architecture (AADWARF64), "DWARF register names"; AAPCS64 6.4.6,
 // "The Frame Pointer"; Linux uapi asm/sigcontext.h and asm/ucontext.h of arm64 (the frame of a
 // signal: siginfo, ucontext).
-// Proof: tests/cross, against libgcc under qemu-user; tests/unit/test_rule_aarch64.c.
+// Proof: tests/cross, against libgcc under qemu-user; tests/cross/rules.c.
 #ifndef SEEP_UNWIND_ARCH_AARCH64_H
 #define SEEP_UNWIND_ARCH_AARCH64_H
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Signals that interrupt code at places where no call is made: leaves without a frame, prologues,
+// epilogues. Their handlers allocate, on the stack at hand and on one of their own. The program
+// itself allocates only while no timer runs. Run under the oracle (test_cross.py).
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <ucontext.h>
+
+#define APART __attribute__((noipa))
+
+static volatile sig_atomic_t nr_traps, nr_ticks;
+static volatile uint64_t sum;
+
+APART static void *allocate(size_t size) {
+    void *block = malloc(size);
+    __asm__ volatile("" : "+r"(block) : : "memory");
+    return block;
+}
+
+APART static void handle_trap(int signal, siginfo_t *info, void *context) {
+    free(allocate(100));
+    nr_traps++;
+    ((ucontext_t *)context)->uc_mcontext.pc += 4; // over the trap
+}
+
+APART static void handle_tick(int signal) {
+    free(allocate(50));
+    nr_ticks++;
+}
+
+// No frame; the return address is in x30 alone.
+APART static uint64_t leaf(uint64_t n) {
+    __asm__ volatile("brk #0");
+    return n * 3;
+}
+
+// A frame of its own for the array, still no call.
+APART static uint64_t leaf_with_locals(uint64_t n) {
+    volatile uint64_t array[8];
+    for (int i = 0; i < 8; i++)
+        array[i] = n + (uint64_t)i;
+    __asm__ volatile("brk #0");
+    return array[n % 8];
+}
+
+APART static uint64_t calls(uint64_t n) {
+    uint64_t value = leaf(n) + leaf_with_locals(n);
+    __asm__ volatile("brk #0");
+    return value + leaf(value);
+}
+
+// Many short functions: the timer finds prologues and epilogues.
+APART static uint64_t spin(uint64_t n) {
+    sum += n;
+    return n > 3 ? spin(n - 1) + spin(n - 2) : n;
+}
+
+static void install(int signal, void *handler, int flags) {
+    struct sigaction action = {.sa_flags = flags};
+    action.sa_sigaction = handler;
+    sigaction(signal, &action, NULL);
+}
+
+static void tick_until(int enough) {
+    struct itimerval timer = {{0, 2000}, {0, 2000}};
+    struct itimerval off = {{0, 0}, {0, 0}};
+    nr_ticks = 0;
+    setitimer(ITIMER_REAL, &timer, NULL);
+    while (nr_ticks < enough)
+        spin(12);
+    setitimer(ITIMER_REAL, &off, NULL);
+}
+
+int main(void) {
+    stack_t alternate = {.ss_size = 1 << 18};
+    alternate.ss_sp = malloc(alternate.ss_size);
+    sigaltstack(&alternate, NULL);
+    for (int round = 0; round < 2; round++) {
+        int flags = round ? SA_ONSTACK : 0;
+        install(SIGTRAP, handle_trap, SA_SIGINFO | flags);
+        install(SIGALRM, handle_tick, flags);
+        for (uint64_t i = 0; i < 20; i++)
+            sum += calls(i);
+        tick_until(150);
+        free(allocate(7));
+    }
+    printf("%d traps\n", (int)nr_traps);
+    return nr_traps == 160 ? 0 : 1;
+}
