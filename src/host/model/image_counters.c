@@ -125,7 +125,7 @@ static bool add_one(struct seep_image_reader *reader, const struct seep_pool_cla
         .frees = sampled ? weighed(from->frees) : from->frees,
         .freed_bytes = from->freed_bytes,
         .temporary = sampled ? weighed(from->temporary) : from->temporary,
-        .peak_bytes = sampled ? 0 : from->peak_bytes, // then it is the number of samples
+        .peak_bytes = from->peak_bytes, // sampled: the number of recorded allocations, in the profile too
         .size_min = from->size_min_inverted ? ~from->size_min_inverted : UINT64_MAX,
         .size_max = from->size_max,
     };

@@ -60,6 +60,8 @@ static double sort_key(const struct seep_view_row *row, int sort) {
         return mean_size(row);
     case SEEP_SORT_AGE:
         return (double)row->oldest_ns;
+    case SEEP_SORT_LEAKED:
+        return row->kind ? (double)row->leaked_bytes : (double)row->live_bytes;
     default:
         return (double)row->live_bytes;
     }
@@ -197,6 +199,7 @@ static struct seep_error *collect_blocks(struct seep_view_build *build, const ui
                     .age_ns = block->age_ns,
                     .tid = block->thread < profile->nr_threads ? profile->threads[block->thread].tid : 0,
                     .process = part->process,
+                    .kind = seep_view_kind_of(part, block),
                 };
         }
     }
@@ -328,6 +331,7 @@ struct seep_error *seep_view_create(const struct seep_session *session, size_t p
         build.parts[i].profile = session->profiles[view->first_process + i];
         add_totals(&view->totals, &build.parts[i].profile->totals);
         view->totals.peak_exact &= build.parts[i].profile->totals.peak_exact;
+        view->sampled |= build.parts[i].profile->health.sample_bytes != 0;
     }
     if (!error)
         error = fill(&build);

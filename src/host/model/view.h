@@ -11,6 +11,7 @@
 //  --function, --file, --module  sites with any frame (inlined ones too) that matches
 //  --thread                      what threads whose name or tid matches did; live is then net (below)
 //  --min-size, --max-size, --older  live blocks of that size and age; needs the blocks
+//  --kind  live blocks that a scan put in these classes
 // A figure that a filter leaves unknown is missing from `known`, never guessed.
 #ifndef SEEP_MODEL_VIEW_H
 #define SEEP_MODEL_VIEW_H
@@ -22,7 +23,7 @@
 
 enum seep_view_sort {
     SEEP_SORT_LIVE,
-    SEEP_SORT_LEAKED, // the same as live until a scan can tell
+    SEEP_SORT_LEAKED, // lost and indirectly lost bytes; the same as live without a scan
     SEEP_SORT_ALLOCATIONS,
     SEEP_SORT_BYTES, // allocated over the whole time
     SEEP_SORT_PEAK,
@@ -59,6 +60,7 @@ struct seep_view_options {
     uint64_t min_size;
     uint64_t max_size;
     int64_t older_ns;  // -1: any age
+    const char *kind;  // list of kinds, see seep_kinds_parse; NULL: any; borrowed
     regex_t *function; // NULL: any; borrowed, as are the others
     regex_t *file;
     regex_t *module;
@@ -102,6 +104,7 @@ struct seep_view_block {
     int64_t age_ns; // -1: not known
     uint32_t tid;   // 0: not known
     uint32_t process;
+    uint8_t kind; // enum seep_kind
 };
 
 struct seep_view_share { // what one process has in a row
@@ -118,6 +121,9 @@ struct seep_view_row {
     struct seep_counters counters;
     bool peak_exact; // with SEEP_KNOWN_PEAK; else peak_bytes is a lower bound
     uint64_t nr_sites;
+    int64_t leaked_bytes; // lost and indirectly lost; 0 without a scan
+    uint8_t kind;         // enum seep_kind: the worst of its blocks
+    const char *held_by;  // of the first site that has that kind; NULL: nobody, or not known
     int64_t oldest_ns; // -1: not known
     uint32_t via;      // enum seep_via, with SEEP_BY_SITE
     uint32_t node;     // with SEEP_BY_SITE: for seep_view_frames; else 0
@@ -139,6 +145,7 @@ struct seep_view {
     struct seep_view_options options;   // borrowed regexes; sort and top as they were resolved
     size_t first_process;               // the profiles looked at
     size_t nr_processes;
+    bool sampled;     // figures are estimates; counters.peak_bytes of a row is the number of samples
     bool live_is_net; // live = allocated minus freed by the same threads; frees by others are not in it
     bool filtered;    // a filter other than top was given
     struct seep_arena arena;

@@ -93,6 +93,11 @@ static struct seep_error *match_nodes(struct seep_view_build *build) {
 
 // ---- blocks and threads ----
 
+uint8_t seep_view_kind_of(const struct seep_view_part *part, const struct seep_block *block) {
+    const struct seep_profile *profile = part->profile;
+    return profile->block_kinds ? profile->block_kinds[block - profile->blocks] : SEEP_KIND_UNKNOWN;
+}
+
 bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_view_part *part,
                         const struct seep_block *block) {
     const struct seep_view_options *options = &build->view->options;
@@ -101,6 +106,8 @@ bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_v
     if (block->size < options->min_size || block->size > options->max_size)
         return false;
     if (options->older_ns >= 0 && block->age_ns < options->older_ns)
+        return false;
+    if (build->kinds && !(build->kinds >> seep_view_kind_of(part, block) & 1))
         return false;
     if (options->thread)
         return block->thread < part->profile->nr_threads && part->thread_ok[block->thread];
@@ -123,6 +130,8 @@ static void figures_of_sites(const struct seep_view_part *part) {
         figures->live_blocks = signed_of(profile->sites[i].live_blocks);
         figures->live_bytes = signed_of(profile->sites[i].live_bytes);
         figures->peak_exact = profile->totals.peak_exact;
+        if (profile->health.sample_bytes)
+            figures->known &= ~SEEP_KNOWN_PEAK;
     }
 }
 
@@ -154,7 +163,7 @@ static void figures_of_blocks(const struct seep_view_build *build, const struct 
         struct seep_view_figures *figures = &part->figures[i];
         const struct seep_counters *c = &figures->counters;
         figures->live_blocks = figures->live_bytes = 0;
-        bool whole = options->older_ns < 0 && c->allocations && c->size_min >= options->min_size &&
+        bool whole = options->older_ns < 0 && !build->kinds && c->allocations && c->size_min >= options->min_size &&
                      c->size_max <= options->max_size;
         if (build->filter_blocks && !whole)
             figures->known = SEEP_KNOWN_LIVE;
@@ -167,6 +176,24 @@ static void figures_of_blocks(const struct seep_view_build *build, const struct 
         figures->live_blocks++;
         if (__builtin_add_overflow(figures->live_bytes, signed_of(block->size), &figures->live_bytes))
             figures->live_bytes = INT64_MAX;
+    }
+}
+
+// What the scan says of the blocks that pass.
+static void find_kinds(const struct seep_view_build *build, const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    for (size_t i = 0; profile->leaks.known && i < profile->nr_blocks; i++) {
+        const struct seep_block *block = &profile->blocks[i];
+        if (!seep_view_block_ok(build, part, block))
+            continue;
+        struct seep_view_figures *figures = &part->figures[block->site];
+        uint8_t kind = profile->block_kinds[i];
+        if (kind && (!figures->kind || kind < figures->kind))
+            figures->kind = kind;
+        if (kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT)
+            figures->leaked_bytes = signed_of((uint64_t)figures->leaked_bytes + block->size);
+        if (figures->kind == profile->sites[block->site].kind)
+            figures->held_by = profile->sites[block->site].held_by;
     }
 }
 
@@ -206,6 +233,7 @@ static struct seep_error *make_part(struct seep_view_build *build, struct seep_v
     if (build->filter_blocks || (options->thread && build->blocks_of_thread))
         figures_of_blocks(build, part);
     find_oldest(build, part);
+    find_kinds(build, part);
     return NULL;
 }
 
@@ -255,6 +283,14 @@ static struct seep_error *check_needs(const struct seep_view_build *build) {
         error = check_blocks_kept(build, "--min-size", false);
     if (!error && options->max_size < UINT64_MAX)
         error = check_blocks_kept(build, "--max-size", false);
+    if (!error && build->kinds) {
+        error = check_blocks_kept(build, "--kind", false);
+        for (size_t p = 0; !error && p < build->nr_parts; p++)
+            if (!build->parts[p].profile->leaks.known)
+                error = seep_error_hint(
+                    seep_error_create(SEEP_E_UNSUPPORTED, "--kind needs a scan, and none was made here"),
+                    "use 'seep scan PID'");
+    }
     if (!error && options->blocks)
         error = check_blocks_kept(build, "--blocks", false);
     if (!error && options->by == SEEP_BY_SIZE)
@@ -266,7 +302,10 @@ struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     const struct seep_view_options *options = &view->options;
     build->filter_frames = options->function || options->file || options->module;
-    build->filter_blocks = options->min_size > 0 || options->max_size < UINT64_MAX || options->older_ns >= 0;
+    if (options->kind && !seep_kinds_parse(options->kind, &build->kinds))
+        return seep_error_create(SEEP_E_USAGE, "--kind: bad value '%s'", options->kind);
+    build->filter_blocks = options->min_size > 0 || options->max_size < UINT64_MAX ||
+                           options->older_ns >= 0 || build->kinds;
     struct seep_error *error = check_needs(build);
     for (size_t p = 0; !error && p < build->nr_parts; p++)
         error = seep_stacks_add(build->stacks, build->parts[p].profile, &build->parts[p].nodes);

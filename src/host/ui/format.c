@@ -2,6 +2,7 @@
 // Numbers and foreign text as people read them, see format.h.
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -62,6 +63,10 @@ struct seep_number seep_format_share(uint64_t part, uint64_t whole) {
     else
         snprintf(number.text, sizeof(number.text), "%.1f%%", share);
     return number;
+}
+
+double seep_sample_error_percent(uint64_t nr_samples) {
+    return nr_samples ? 100.0 / sqrt((double)nr_samples) : 100.0;
 }
 
 struct seep_number seep_format_duration(int64_t ns) {

@@ -179,6 +179,22 @@ static json_t *totals_json(const struct seep_totals *totals) {
     return object;
 }
 
+static json_t *leaks_json(const struct seep_leaks *leaks) {
+    if (!leaks->known)
+        return json_null();
+    json_t *object = json_object();
+    for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_NR; i++) {
+        json_t *kind = json_object();
+        set(&kind, "blocks", integer(leaks->blocks[i]));
+        set(&kind, "bytes", integer(leaks->bytes[i]));
+        set(&object, seep_kind_name(i), kind);
+    }
+    set(&object, "pause_s", json_real((double)leaks->pause_ns / 1e9));
+    set(&object, "read_bytes", integer(leaks->read_bytes));
+    set(&object, "unread_bytes", integer(leaks->unread_bytes));
+    return object;
+}
+
 // ---- rows ----
 
 static json_t *figures_json(const struct seep_view *view, const struct seep_view_row *row) {
@@ -194,6 +210,8 @@ static json_t *figures_json(const struct seep_view *view, const struct seep_view
     set(&object, "freed_bytes", known(row, SEEP_KNOWN_FREES, c->freed_bytes));
     set(&object, "temporary", known(row, SEEP_KNOWN_TEMPORARY, c->temporary));
     set(&object, "peak_bytes", known(row, SEEP_KNOWN_PEAK, c->peak_bytes));
+    if (view->sampled)
+        set(&object, "samples", integer(c->peak_bytes));
     set(&object, "size_min", sizes ? integer(c->size_min) : json_null());
     set(&object, "size_max", sizes ? integer(c->size_max) : json_null());
     if (view->live_is_net) {
@@ -225,6 +243,8 @@ static json_t *blocks_json(const struct seep_view_row *row) {
         set(&object, "size", integer(block->size));
         set(&object, "age_s", block->age_ns >= 0 ? json_real((double)block->age_ns / 1e9) : json_null());
         set(&object, "thread", block->tid ? integer(block->tid) : json_null());
+        if (block->kind)
+            set(&object, "kind", json_string(seep_kind_name(block->kind)));
         append(&array, object);
     }
     return array;
@@ -239,8 +259,8 @@ static struct seep_error *put_site(FILE *out, struct seep_view *view, const stru
         return error;
     json_t *object = figures_json(view, row);
     set(&object, "via", json_string(seep_via_name(row->via)));
-    set(&object, "kind", json_null());
-    set(&object, "held_by", json_null());
+    set(&object, "kind", row->kind ? json_string(seep_kind_name(row->kind)) : json_null());
+    set(&object, "held_by", string(row->held_by));
     set(&object, "cut", row->cut >= 0 ? json_string(seep_cut_name((uint32_t)row->cut)) : json_null());
     json_t *stack = json_array();
     for (size_t i = 0; i < nr; i++)
@@ -303,7 +323,7 @@ static struct seep_error *put_process(FILE *out, const struct seep_session *sess
     if (!error)
         error = put_key(out, "totals", totals_json(&profile->totals));
     if (!error)
-        error = put_key(out, "leaks", json_null());
+        error = put_key(out, "leaks", leaks_json(&profile->leaks));
     if (!error && groups) {
         fprintf(out, " \"by\": \"%s\",\n \"groups_left_out\": %zu,\n \"groups\": [",
                 seep_view_by_name(options->by), groups->nr_rows_all - groups->nr_rows);

@@ -19,7 +19,7 @@ static int width_of(const char *text, int width) {
 static const char *order_words(int sort) {
     static const char *const words[SEEP_SORT_NR] = {
         [SEEP_SORT_LIVE] = "most live bytes first",
-        [SEEP_SORT_LEAKED] = "most live bytes first (which of them are lost is not known without a scan)",
+        [SEEP_SORT_LEAKED] = "most leaked bytes first",
         [SEEP_SORT_ALLOCATIONS] = "most allocations first",
         [SEEP_SORT_BYTES] = "most bytes allocated first",
         [SEEP_SORT_PEAK] = "highest peak first",
@@ -62,7 +62,7 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
         return;
     }
     if (view->totals.live_blocks == 0 && !view->filtered)
-        fprintf(out, "Nothing is live: every block was freed.%s\n",
+        fprintf(out, "Nothing is live: every %sblock was freed.%s\n", view->sampled ? "recorded " : "",
                 view->options.sort == SEEP_SORT_ALLOCATIONS ? " The busiest places:" : "");
     fputs(seep_style_bold(style), out);
     put_number_of_rows(out, view);
@@ -168,7 +168,7 @@ static void put_sizes(FILE *out, const struct seep_view_row *row) {
             seep_format_count(c->allocated_bytes / c->allocations).text, seep_format_count(c->size_max).text);
 }
 
-static void put_history(FILE *out, const struct seep_view_row *row) {
+static void put_history(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
     const struct seep_counters *c = &row->counters;
     fprintf(out, "    %s", seep_via_name(row->via));
     if (!(row->known & SEEP_KNOWN_ALLOCATIONS)) {
@@ -184,6 +184,17 @@ static void put_history(FILE *out, const struct seep_view_row *row) {
     if (row->known & SEEP_KNOWN_PEAK && c->peak_bytes)
         fprintf(out, "; peak %s%s byte%s", row->peak_exact ? "" : "at least ",
                 seep_format_count(c->peak_bytes).text, plural(c->peak_bytes));
+    if (view->sampled)
+        fprintf(out, "; estimated from %s sample%s, ±%.0f%%", seep_format_count(c->peak_bytes).text,
+                plural(c->peak_bytes), seep_sample_error_percent(c->peak_bytes));
+    fputc('\n', out);
+}
+
+static void put_holder(FILE *out, const struct seep_view_row *row) {
+    if (!row->held_by)
+        return;
+    fputs("    held by: ", out);
+    seep_put_escaped(out, row->held_by);
     fputc('\n', out);
 }
 
@@ -213,6 +224,8 @@ static void put_blocks(FILE *out, const struct seep_view *view, const struct see
             fprintf(out, "  age %s", seep_format_duration(block->age_ns).text);
         if (block->tid)
             fprintf(out, "  thread %" PRIu32, block->tid);
+        if (block->kind)
+            fprintf(out, "  %s", seep_text_kind(block->kind));
         if (view->nr_processes > 1)
             fprintf(out, "  pid %" PRIu32, view->session->profiles[block->process]->process.pid);
         fputc('\n', out);
@@ -243,8 +256,11 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
             fprintf(out, "  %6s of live", live_share(view, row).text);
         if (row->oldest_ns >= 0)
             fprintf(out, "  oldest %s", seep_format_duration(row->oldest_ns).text);
+        if (row->kind)
+            fprintf(out, "  %s", seep_text_kind(row->kind));
         fprintf(out, "%s\n", seep_style_off(style));
-        put_history(out, row);
+        put_history(out, view, row);
+        put_holder(out, row);
         put_shares(out, view, row);
         struct seep_error *error = put_stack(out, view, row, style);
         if (error)

@@ -202,11 +202,13 @@ static void put_total(FILE *out, const char *what, const char *count, const char
         fprintf(out, "  %-12s %15s\n", what, count);
 }
 
-static void put_peak(FILE *out, const struct seep_totals *totals) {
+static void put_peak(FILE *out, const struct seep_totals *totals, bool sampled) {
     char remark[96];
     struct seep_number human = seep_format_bytes(totals->peak_bytes);
     if (totals->peak_exact)
         snprintf(remark, sizeof(remark), "%s", human.text);
+    else if (sampled)
+        snprintf(remark, sizeof(remark), "%s, estimated", human.text);
     else
         snprintf(remark, sizeof(remark), "%s, within %s", human.text,
                  seep_format_bytes(totals->peak_error_bytes).text);
@@ -224,7 +226,7 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
     put_total(out, "still live", seep_format_count(t->live_blocks).text,
               seep_format_count(t->live_bytes).text, seep_format_bytes(t->live_bytes).text);
     if (view->nr_processes == 1)
-        put_peak(out, t);
+        put_peak(out, t, view->sampled);
     char remark[96];
     snprintf(remark, sizeof(remark), "%s of allocations, freed at once",
              seep_format_share(t->temporary, t->allocations).text);
@@ -236,6 +238,33 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
                   "frees of blocks from before the trace");
     if (any_forked(view) && view->nr_processes > 1)
         fputs("  A forked process begins with its parent's live blocks: they count in both.\n", out);
+}
+
+// ---- leaks ----
+
+const char *seep_text_kind(uint32_t kind) {
+    static const char *const words[SEEP_KIND_NR] = {"not scanned", "lost", "indirectly lost", "possibly lost",
+                                                    "reachable"};
+    return kind < SEEP_KIND_NR ? words[kind] : "not known";
+}
+
+static void put_leaks(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+    static const char *const remarks[SEEP_KIND_NR] = {
+        "", "no pointer to it anywhere", "only lost blocks point to it",
+        "only pointers into the middle of blocks lead to it", "held: see 'held by' below"};
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_leaks *leaks = &seep_text_profile(view, p)->leaks;
+        if (!leaks->known)
+            continue;
+        fprintf(out, "\n%s%-17s %12s %19s%s", seep_style_bold(style), "leaks", "blocks", "bytes",
+                seep_style_off(style));
+        fprintf(out, "   paused %s, %s read, %s thread%s\n", seep_format_duration(leaks->pause_ns).text,
+                seep_format_bytes(leaks->read_bytes).text, seep_format_count(leaks->nr_threads).text,
+                plural(leaks->nr_threads));
+        for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_NR; i++)
+            fprintf(out, "  %-15s %12s %19s   %s\n", seep_text_kind(i),
+                    seep_format_count(leaks->blocks[i]).text, seep_format_count(leaks->bytes[i]).text, remarks[i]);
+    }
 }
 
 // ---- what next ----
@@ -310,6 +339,7 @@ struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const cha
     if (view->nr_processes == 1)
         put_process(out, &seep_text_profile(view, 0)->process);
     put_totals(out, view, &style);
+    put_leaks(out, view, &style);
     if (view->nr_processes > 1)
         put_processes(out, view, &style);
     struct seep_error *error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)

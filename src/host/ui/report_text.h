@@ -20,6 +20,9 @@ struct seep_text_extent {
 };
 struct seep_text_extent seep_text_extent(const struct seep_view *view);
 
+// The class of a block as people know it: "lost", "indirectly lost", "possibly lost", "reachable".
+const char *seep_text_kind(uint32_t kind);
+
 // The index-th process that the view looks at.
 const struct seep_profile *seep_text_profile(const struct seep_view *view, size_t index);
 
