@@ -42,9 +42,30 @@ struct seep_counters {
     uint64_t frees;
     uint64_t freed_bytes;
     uint64_t temporary;
-    uint64_t peak_bytes; // exact when peak_exact of the profile, else a lower bound
+    uint64_t peak_bytes; // exact when peak_exact of the profile, else a lower bound; where
+                         // health.sample_bytes is not 0: recorded allocations behind the estimates
     uint64_t size_min;   // of requested sizes; size_min > size_max: no allocation
     uint64_t size_max;
+};
+
+// What a scan (scan/scan.h) found out about a block, from worst to best.
+enum seep_kind {
+    SEEP_KIND_UNKNOWN,   // not scanned
+    SEEP_KIND_LOST,      // no pointer to it anywhere
+    SEEP_KIND_INDIRECT,  // only lost blocks point to it
+    SEEP_KIND_POSSIBLE,  // only by pointers into the middle of blocks
+    SEEP_KIND_REACHABLE,
+    SEEP_KIND_NR
+};
+
+struct seep_leaks {
+    bool known; // a scan was made: profile.block_kinds are there
+    uint64_t blocks[SEEP_KIND_NR];
+    uint64_t bytes[SEEP_KIND_NR];
+    int64_t pause_ns; // that the process was stopped for
+    uint64_t read_bytes;
+    uint64_t unread_bytes; // memory that should have been read and could not be
+    uint32_t nr_threads;
 };
 
 struct seep_site {
@@ -53,6 +74,8 @@ struct seep_site {
     struct seep_counters counters; // summed over threads
     uint64_t live_blocks;          // allocations - frees, never below 0
     uint64_t live_bytes;
+    uint8_t kind;        // enum seep_kind: the worst of its blocks
+    const char *held_by; // who points to its largest block of that kind; NULL: nobody, or not known
 };
 
 struct seep_block {
@@ -147,6 +170,8 @@ struct seep_profile {
     uint32_t nr_threads;
     struct seep_thread_site *thread_sites;
     size_t nr_thread_sites;
+    struct seep_leaks leaks;
+    uint8_t *block_kinds; // by index in blocks: enum seep_kind; NULL unless leaks.known
 };
 
 // A run: the profiles of one or more processes, the main one first, then in order of start.
@@ -167,6 +192,12 @@ void seep_session_destroy(struct seep_session *session); // takes NULL
 // unknown_frees, releases, size_class), events, stacks_cut, and checks no invariant. Call it once
 // after filling sites, thread_sites and threads.
 void seep_profile_derive(struct seep_profile *profile);
+
+// Fills leaks.blocks, leaks.bytes and the kinds of sites from block_kinds, and sets leaks.known.
+void seep_profile_derive_leaks(struct seep_profile *profile);
+const char *seep_kind_name(uint32_t kind); // "lost", "indirect", "possible", "reachable"
+// "lost,possible" as bits 1 << kind. false: not such a list.
+bool seep_kinds_parse(const char *text, uint32_t *ret_bits);
 
 // Lower-case names as they appear in reports and JSON, e.g. "malloc", "operator new[]",
 // "no_leaf"; "unknown" for a value outside the enum.
