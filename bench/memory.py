@@ -14,7 +14,7 @@ BLOCKS = 10_000_000
 def run_memory(context):
     blocks = BLOCKS // 10 if context.quick else BLOCKS
     results = {"blocks": [], "threads": []}
-    peers = [] if context.quick else ["lsan-gcc", "lsan-clang", "heaptrack", "memcheck"]
+    peers = [] if context.quick else ["lsan-gcc", "lsan-clang", "heaptrack raw", "memcheck"]
     tools = [context.tools[n] for n in ["untraced", "seep"] + peers if n in context.tools]
     runs = min(context.runs, 3)
     for size in (24, 32, 100):
@@ -52,7 +52,7 @@ def run_start(context):
     results = spawn(context, commands, count)
     slow = {"untraced": [true]}
     if "heaptrack" in context.tools:
-        slow["heaptrack"] = [common.program("heaptrack"), "--raw", "-o", os.path.join(context.scratch, "true"), true]
+        slow["heaptrack"] = [common.program("heaptrack"), "-o", os.path.join(context.scratch, "true"), true]
     if "memcheck" in context.tools:
         slow["memcheck"] = [common.program("valgrind"), "-q", true]
     if not context.quick and len(slow) > 1:
@@ -75,4 +75,7 @@ def spawn(context, commands, count):
         reason = done.stderr.decode("utf-8", "replace").strip()[-200:] or "status %d" % done.returncode
         say("  failed: " + reason)
         return {name: {"failed": reason} for name in commands}
-    return {name: figure(values) for name, values in zip(commands, json.loads(lines[-1]))}
+    took = json.loads(lines[-1])
+    if len(took) != len(commands):
+        raise SystemExit("bench: spawn ran %d commands of %d" % (len(took), len(commands)))
+    return {name: figure(values) for name, values in zip(commands, took)}

@@ -5,8 +5,8 @@ import json
 from common import Failed, figure, interleave, say, take
 
 # name, program, arguments, which peers, budget: what one operation is stands in pairs.c.
-ALL = ("heaptrack", "memcheck", "lsan-gcc", "lsan-clang", "unw_step")
-FAST = ("heaptrack", "lsan-gcc", "lsan-clang")
+ALL = ("heaptrack raw", "memcheck", "lsan-gcc", "lsan-clang", "unw_step")
+FAST = ("heaptrack raw", "lsan-gcc", "lsan-clang")
 PAIRS = [
     ("depth 5", "pairs", ["-d", "5"], ALL),
     ("depth 20", "pairs", ["-d", "20"], ALL),
@@ -24,7 +24,7 @@ PAIRS = [
 ]
 # Each operation takes another of 2^n sites, in an order without neighbours; 41 frames deep.
 SITES = [("%s sites" % format(1 << bits, ","), "pairs", ["-s", "sites", "-d", "41", "-b", str(bits)],
-          ("heaptrack", "lsan-gcc", "lsan-clang") if bits < 20 else ("lsan-gcc", "lsan-clang"))
+          ("heaptrack raw", "lsan-gcc", "lsan-clang") if bits < 20 else ("lsan-gcc", "lsan-clang"))
          for bits in (4, 8, 12, 16, 20)]
 THREADS = [
     ("pairs, 1 thread", "pairs", ["-j", "1", "-w", "-t", "100"], ALL),

@@ -57,14 +57,23 @@ class SeepRun(Tool):
 
 class Heaptrack(Tool):
     name = "heaptrack"
-    text = "heaptrack --raw (without its interpreter, which runs beside the program by default)"
-    most_runs = 3
+    text = "heaptrack as it is used: its interpreter runs beside the program"
+    most_runs = 2
+    options = []
 
     def version(self):
         return common.first_line(["heaptrack", "--version"])
 
     def wrap(self, context, command, environment):
-        return ["heaptrack", "--raw", "-o", os.path.join(context.scratch, "heaptrack")] + command, environment, None
+        out = os.path.join(context.scratch, "heaptrack")
+        return ["heaptrack"] + self.options + ["-o", out] + command, environment, None
+
+
+class HeaptrackRaw(Heaptrack):
+    name = "heaptrack raw"
+    text = "heaptrack --raw: records only, the interpreter is for later"
+    most_runs = 3
+    options = ["--raw"]
 
 
 class Memcheck(Tool):
@@ -134,7 +143,7 @@ def find_all(context, folder):
         tools.append(SeepRun())
     else:
         common.say("skipped: seep run, this build has no such command")
-    for tool, needs in ((Heaptrack(), "heaptrack"), (Memcheck(), "valgrind")):
+    for tool, needs in ((Heaptrack(), "heaptrack"), (HeaptrackRaw(), "heaptrack"), (Memcheck(), "valgrind")):
         if common.program(needs):
             tools.append(tool)
         else:

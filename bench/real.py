@@ -14,7 +14,7 @@ import common
 import inputs
 from common import Failed, figure, interleave, say, take
 
-PEERS = ("heaptrack", "lsan", "memcheck")
+PEERS = ("heaptrack", "heaptrack raw", "lsan", "memcheck")
 TIMEOUT = {"memcheck": 30}
 
 
@@ -37,7 +37,7 @@ class Case:
         taken = take(context, command, environment, TIMEOUT.get(tool.name, 60), preload, self.stdin)
         # heaptrack writes lines of its own among the program's.
         output = digest(self.product) if self.product else \
-            None if tool.name == "heaptrack" else digest(taken.output)
+            None if tool.name.startswith("heaptrack") else digest(taken.output)
         return {"seconds": taken.wall_s, "cpu_s": taken.cpu_s, "rss_kib": taken.rss_kib, "output": output}
 
 

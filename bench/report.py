@@ -6,10 +6,10 @@ import math
 import os
 import sys
 
-ORDER = ["untraced", "empty preload", "seep", "seep sampled", "seep run", "lsan-gcc", "lsan-clang", "lsan", "heaptrack", "memcheck",
+ORDER = ["untraced", "empty preload", "seep", "seep sampled", "seep run", "lsan-gcc", "lsan-clang", "lsan", "heaptrack", "heaptrack raw", "memcheck",
          "unw_step"]
 COLOURS = {"untraced": "#888888", "seep": "#0b6e4f", "seep run": "#52b788", "seep sampled": "#95d5b2", "lsan-gcc": "#3a6ea5", "lsan-clang": "#7aa6d8",
-           "lsan": "#3a6ea5", "heaptrack": "#d1495b", "memcheck": "#8d5a97", "unw_step": "#edae49"}
+           "lsan": "#3a6ea5", "heaptrack": "#d1495b", "heaptrack raw": "#e8889a", "memcheck": "#8d5a97", "unw_step": "#edae49"}
 
 
 # ---- cells --------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def tools_table(stamp):
 
 def pairs_table(cases, key="ns"):
     names = columns(cases)
-    extra = [name for name in ("heaptrack", "unw_step") if name in names]
+    extra = [name for name in ("heaptrack raw", "unw_step") if name in names]
     header = ["case"] + names + ["seep / untraced"] + ["%s adds / seep adds" % name for name in extra]
     rows = []
     for case in cases:
@@ -221,7 +221,7 @@ def targets(results):
             add("pair at depth %s over untraced" % depth, "at most %s" % most, traced / plain, lambda v, m=most: v <= m)
         case = find(cases, "depth 20")
         plain, traced = median(case, "untraced", "ns"), median(case, "seep", "ns")
-        for peer, least in (("heaptrack", 20), ("unw_step", 100)):
+        for peer, least in (("heaptrack raw", 20), ("unw_step", 100)):
             value = median(case, peer, "ns")
             if value and traced > plain:
                 add("cost %s adds over cost seep adds, depth 20" % peer, "at least %d" % least,
@@ -234,7 +234,7 @@ def targets(results):
         cases = results["threads"]["results"]["cases"]
         one, two = find(cases, "pairs, 1 thread"), find(cases, "pairs, 2 threads")
         for key, clock in (("ns", "wall"), ("cpu_ns", "CPU")):
-            for name in ("untraced", "seep", "heaptrack"):
+            for name in ("untraced", "seep", "heaptrack raw"):
                 if median(one, name, key) and median(two, name, key):
                     add("%s time of an operation, 2 threads over 1: %s" % (clock, name), "at most 1.1" if name == "seep" else "",
                         median(two, name, key) / median(one, name, key), lambda v: v <= 1.1)
