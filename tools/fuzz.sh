@@ -16,7 +16,7 @@ ninja -C build-fuzz
 found=0
 bad=0
 for program in build-fuzz/tests/fuzz/fuzz_*; do
-    [ -f "$program" ] && [ -x "$program" ] || continue
+    if [ ! -f "$program" ] || [ ! -x "$program" ]; then continue; fi
     target=${program##*/fuzz_}
     if [ $# -gt 0 ]; then
         case " $* " in *" $target "*) ;; *) continue ;; esac
