@@ -85,11 +85,11 @@ if ! command -v dpkg-query >/dev/null 2>&1; then
 fi
 
 missing_of() {
+    # One question for all: dpkg-query is slow to start. It complains of names that it never heard of.
+    here=" $(dpkg-query -W -f='${db:Status-Abbrev}${binary:Package}\n' "$@" 2>/dev/null |
+        sed -n 's/^ii  *\([^:]*\).*/\1/p' | tr '\n' ' ')"
     for name in "$@"; do
-        case $(dpkg-query -W -f='${Status}' "$name" 2>/dev/null) in
-        "install ok installed") ;;
-        *) echo "$name" ;;
-        esac
+        case $here in *" $name "*) ;; *) echo "$name" ;; esac
     done | sort -u | tr '\n' ' '
 }
 
