@@ -11,6 +11,7 @@ import datetime
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -67,6 +68,8 @@ def read_options():
 
 def main():
     options = read_options()
+    # So that a terminated run, too, ends what it started and removes its files.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     begin = time.monotonic()
     path = os.path.join(options.output, "performance.json")
     results = json.load(open(path, encoding="utf-8")) if os.path.exists(path) else {}
