@@ -88,7 +88,7 @@ struct seep_thread {
     int64_t sample_left;
     const _Atomic uint8_t *filter;
     uint64_t random;
-    uint32_t undo_opened[8]; // by log of undo.c: changes whose counters are not yet right
+    uint32_t undo_opened[64]; // by log of undo.c: changes whose counters are not yet right
 
     // Only while walking.
     struct seep_walk_frame *walk;

@@ -517,6 +517,15 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
         thread->modules_epoch = epoch;
         thread->memo_depth = 0;
     }
+#ifdef SEEP_ARCH_FAST_WALK
+    uint32_t fast = seep_g.depth < SEEP_MAX_DEPTH ? 0 : seep_stack_walk_fast(thread, caller);
+    if (SEEP_LIKELY(fast)) {
+        thread->top_via = via;
+        thread->top_site = seep_tree_site(fast, via);
+        seep_stack_show_memo(thread);
+        return thread->top_site;
+    }
+#endif
     struct walk walk = {.thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
     uint32_t kept = walk_outward(&walk, caller);
     while (kept + walk.nr > thread->capacity && seep_thread_deeper(thread)) {

@@ -44,6 +44,9 @@ struct seep_caller {
 // The caller as numbers: a struct would be put in memory on the fast path too.
 uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp);
 
+// The usual walk, stack_fast.c: the node of the stack, with the memo grown; 0: not to be had that way.
+uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller caller);
+
 SEEP_INLINE bool slot_holds(const struct seep_memo_slot *slot) {
     return SEEP_LIKELY(__atomic_load_n(slot->address, __ATOMIC_RELAXED) == slot->value);
 }

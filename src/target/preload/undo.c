@@ -4,7 +4,7 @@
 
 #include "preload/heap_map.h"
 
-enum { NR_LOGS = 8, NR_ENTRIES = 65536 };
+enum { NR_LOGS = 64, NR_ENTRIES = 65536 };
 _Static_assert(sizeof(((struct seep_thread *)0)->undo_opened) / sizeof(uint32_t) == NR_LOGS, "one each");
 
 enum { FREE = 0, OPEN = 1, FULL = 2, LEFT = 3 };
