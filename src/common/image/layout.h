@@ -33,6 +33,9 @@ enum seep_area_kind {
     SEEP_AREA_ODD,     // `used` elements of struct seep_image_odd; a hash table, holes are zero
     SEEP_AREA_DIR,     // the directory of the heap map, see below
     SEEP_AREA_POOL,    // pages: leaves of the heap map, counter chunks
+    SEEP_AREA_MAPPINGS,  // `used` slots of struct seep_image_mapping; holes have start 0
+    SEEP_AREA_MAP_SITES, // `used` elements of struct seep_image_map_site; [0] is the sum of all
+    SEEP_AREA_MISUSES,   // `used` slots of struct seep_image_misuse; a hash table, holes are zero
     SEEP_AREA_NR
 };
 
@@ -41,6 +44,12 @@ struct seep_image_area {
     uint64_t size; // in bytes: the most it may ever hold
     uint64_t used; // see enum seep_area_kind; for the pool: pages handed out
 };
+
+struct seep_image_range {
+    uint64_t start; // 0: none
+    uint64_t bytes;
+};
+#define SEEP_IMAGE_OWN_RANGES 32
 
 // Why an event, a block or a stack was lost. Names for reports: seep_lost_name().
 enum seep_lost {
@@ -55,6 +64,8 @@ enum seep_lost {
     SEEP_LOST_NO_MODULE,    // frame without a module because the module table is full
     SEEP_LOST_PASSIVE,      // events passed through after seep went passive (lower bound)
     SEEP_LOST_FORK_INEXACT, // blocks inherited by a fork child are as in its parent a little later
+    SEEP_LOST_NO_MAPPING,   // mapping not kept, or what is left of one not: table full or its lock not to be had
+    SEEP_LOST_NO_MISUSE,    // wrong release not kept: table full or its lock not to be had
     SEEP_LOST_NR = 16
 };
 
@@ -83,7 +94,13 @@ enum seep_via {
     SEEP_VIA_NEW,
     SEEP_VIA_NEW_ARRAY,
     SEEP_VIA_INHERITED, // reserved: blocks of a fork parent whose stack is not known
-    SEEP_VIA_NR = 16
+    SEEP_VIA_HEAP_NR = 16, // below: through these a heap block comes to life
+    SEEP_VIA_MMAP = 16,    // memory of the other class: struct seep_image_map_site counts it
+    SEEP_VIA_MREMAP,
+    SEEP_VIA_BRK,
+    SEEP_VIA_SBRK,
+    SEEP_VIA_FREE = 24, // 24 + enum seep_release: where a block was given back in the wrong way
+    SEEP_VIA_NR = 32
 };
 
 // Through which function a block was given back. Names: seep_release_name().
@@ -163,6 +180,9 @@ struct seep_image_header {
     uint64_t cut[SEEP_CUT_NR];     // sites whose stack is cut, by reason
     uint64_t boot_bytes;           // given out by the boot allocator
     uint64_t nr_thread_starts;     // threads that ever had a slot
+
+    // Private memory of the library, beside that of the thread slots, as far as there is room.
+    struct seep_image_range own[SEEP_IMAGE_OWN_RANGES];
 };
 
 // Owner: the whole struct is written once, except unloaded_ns.
@@ -203,7 +223,7 @@ struct seep_image_site {
     uint32_t node;
     uint32_t via;  // enum seep_via
     uint32_t next; // next site of the same node, or 0
-    uint32_t reserved;
+    uint32_t map_site; // its element of SEEP_AREA_MAP_SITES, or 0
 };
 #define SEEP_SITE_UNKNOWN 1u
 
@@ -217,11 +237,19 @@ struct seep_image_counters {
     uint64_t allocated_bytes;
     uint64_t frees;
     uint64_t freed_bytes;
-    uint64_t temporary;  // blocks freed by the thread's very next heap operation
+    uint64_t temporary;  // blocks freed by the thread's very next heap operation; and SEEP_RELEASE_OK bits
     uint64_t peak_bytes; // highest (allocated - freed) seen by this slot; never below 0
     uint64_t size_min_inverted; // ~smallest requested size, so that zero means "none yet"
     uint64_t size_max;
 };
+
+// High bits of `temporary`: this thread has found that blocks of the site may be given back so.
+// (Bit 63 costs the check of free() one branch on the sign that the addition leaves.)
+#define SEEP_RELEASE_OK(release)                                                                             \
+    ((release) == SEEP_RELEASE_DELETE         ? UINT64_C(1) << 62                                            \
+     : (release) == SEEP_RELEASE_DELETE_ARRAY ? UINT64_C(1) << 61                                            \
+                                              : UINT64_C(1) << 63)
+#define SEEP_TEMPORARY(value) ((value) & ((UINT64_C(1) << 61) - 1))
 
 #define SEEP_CHUNK_SITES_SHIFT 10u // sites per counter chunk
 #define SEEP_CHUNK_SITES (1u << SEEP_CHUNK_SITES_SHIFT)
@@ -250,6 +278,10 @@ struct seep_image_thread {
     uint64_t sampled_bytes;
     uint64_t sampled_frees;
     uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES]; // allocations by bit length of the size: [0] is size 0, [n] 2^(n-1) <= size < 2^n, last: all above
+    // Of the latest owner.
+    uint64_t stack_rt; // an address on its stack
+    struct seep_image_range own[2]; // private memory of the library
+    uint64_t reserved[3]; // slots begin at cache lines
 };
 
 // The heap map: block address to (site, size). For a block at address a, 8-byte aligned, with
@@ -260,7 +292,8 @@ struct seep_image_thread {
 // where granule_shift is 5 the entry's "sub" bit is bit 4 of a. (glibc's blocks are at least 32
 // bytes apart, so one entry per 32 bytes is enough; other allocators get one per 16, and the second
 // plane takes the blocks of 8 bytes that jemalloc, mimalloc and tcmalloc place at odd multiples of 8.)
-// Entry 0: no live block. All other blocks are in the odd table, and so are all recorded blocks where
+// Where the entry's site is 0 there is no live block; what else is in it is then the site of the block
+// that was given back last (or 0: none ever was), so that a second free can be told. All other blocks are in the odd table, and so are all recorded blocks where
 // header.sample_bytes is not 0.
 #define SEEP_ENTRY_SIZE_BITS 37
 #define SEEP_ENTRY_SUB_BIT 37
@@ -268,6 +301,7 @@ struct seep_image_thread {
 #define SEEP_ENTRY_MAKE(site, sub, size) \
     ((uint64_t)(site) << SEEP_ENTRY_SITE_SHIFT | (uint64_t)(sub) << SEEP_ENTRY_SUB_BIT | (size))
 #define SEEP_ENTRY_SITE(e) ((uint32_t)((e) >> SEEP_ENTRY_SITE_SHIFT))
+#define SEEP_ENTRY_IS_LIVE(e) (SEEP_ENTRY_SITE(e) != 0)
 #define SEEP_ENTRY_SUB(e) ((e) >> SEEP_ENTRY_SUB_BIT & 1)
 #define SEEP_ENTRY_SIZE(e) ((e) & ((UINT64_C(1) << SEEP_ENTRY_SIZE_BITS) - 1))
 
@@ -279,13 +313,64 @@ struct seep_image_odd {
 };
 #define SEEP_ODD_SLOTS 65536u
 
+// Memory that the program mapped by itself: mmap, mremap, brk, sbrk. Slots are in no order and do not
+// overlap; one is written with `start` last and ended with `start` first. What munmap, mremap or a
+// mapping in its place takes out of the middle leaves two.
+struct seep_image_mapping {
+    uint64_t start; // 0: hole
+    uint64_t bytes;
+    uint32_t site;
+    uint32_t kind;    // SEEP_MAPPING_*
+    uint64_t born_ns; // CLOCK_MONOTONIC
+};
+#define SEEP_MAPPING_FILE     (1u << 0) // of a file, else anonymous
+#define SEEP_MAPPING_SHARED   (1u << 1)
+#define SEEP_MAPPING_RESERVED (1u << 2) // without access when it was made
+#define SEEP_MAPPING_STACK    (1u << 3) // the program said so: MAP_STACK, MAP_GROWSDOWN
+#define SEEP_MAPPING_BREAK    (1u << 4) // of brk and sbrk
+#define SEEP_MAPPING_SLOTS 65536u       // what Linux lets a process have by default (vm.max_map_count) fits
+
+// What was mapped at a site. Element 0 is the sum.
+struct seep_image_map_site {
+    uint32_t site;
+    uint32_t reserved;
+    uint64_t maps; // calls that made memory appear
+    uint64_t mapped_bytes;
+    uint64_t unmaps; // calls that took memory of the site away, or a part of it
+    uint64_t unmapped_bytes;
+    uint64_t peak_bytes; // highest mapped - unmapped
+};
+#define SEEP_MAP_SITES 16384u
+
+// Blocks that were given back in a wrong way.
+enum seep_misuse {
+    SEEP_MISUSE_NONE,
+    SEEP_MISUSE_MISMATCH,    // through the function of another family: new[] by free
+    SEEP_MISUSE_DOUBLE_FREE, // given back before, and its address not handed out again
+    SEEP_MISUSE_INSIDE,      // not the start of a block, but an address inside a live one
+    SEEP_MISUSE_NR
+};
+struct seep_image_misuse {
+    uint32_t kind; // enum seep_misuse; 0: hole
+    uint32_t site; // where the block came from
+    uint32_t release_site; // where it was given back, through 24 + enum seep_release
+    uint32_t reserved;
+    uint64_t count;
+    uint64_t address; // of the first
+    uint64_t size;    // of the first; 0: not known
+};
+#define SEEP_MISUSE_SLOTS 4096u
+
 _Static_assert(sizeof(struct seep_image_area) == 24, "wire size");
+_Static_assert(sizeof(struct seep_image_mapping) == 32, "wire size");
+_Static_assert(sizeof(struct seep_image_map_site) == 48, "wire size");
+_Static_assert(sizeof(struct seep_image_misuse) == 40, "wire size");
 _Static_assert(sizeof(struct seep_image_module) == 96, "wire size");
 _Static_assert(sizeof(struct seep_image_node) == 16, "wire size");
 _Static_assert(sizeof(struct seep_image_site) == 16, "wire size");
 _Static_assert(sizeof(struct seep_image_counters) == 64, "one cache line");
 _Static_assert(sizeof(struct seep_image_odd) == 24, "wire size");
 _Static_assert(sizeof(struct seep_image_header) <= SEEP_POOL_PAGE, "the header fits its page");
-_Static_assert(sizeof(struct seep_image_thread) % 8 == 0, "wire size");
+_Static_assert(sizeof(struct seep_image_thread) == 768, "wire size");
 
 #endif

@@ -152,6 +152,12 @@ size_t seep_image_element_bytes(enum seep_area_kind kind) {
         return sizeof(uint32_t);
     case SEEP_AREA_POOL:
         return SEEP_POOL_PAGE;
+    case SEEP_AREA_MAPPINGS:
+        return sizeof(struct seep_image_mapping);
+    case SEEP_AREA_MAP_SITES:
+        return sizeof(struct seep_image_map_site);
+    case SEEP_AREA_MISUSES:
+        return sizeof(struct seep_image_misuse);
     case SEEP_AREA_NR:
         break;
     }
@@ -163,6 +169,8 @@ const char *seep_image_area_name(enum seep_area_kind kind) {
         [SEEP_AREA_STRINGS] = "strings", [SEEP_AREA_MODULES] = "modules", [SEEP_AREA_NODES] = "nodes",
         [SEEP_AREA_SITES] = "sites",     [SEEP_AREA_THREADS] = "threads", [SEEP_AREA_ODD] = "odd blocks",
         [SEEP_AREA_DIR] = "directory",   [SEEP_AREA_POOL] = "pool",
+        [SEEP_AREA_MAPPINGS] = "mappings", [SEEP_AREA_MAP_SITES] = "mapping sites",
+        [SEEP_AREA_MISUSES] = "misuses",
     };
     return names[kind];
 }

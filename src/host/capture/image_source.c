@@ -145,7 +145,18 @@ static struct seep_error *copy_map(struct seep_image_copy *copy, const struct se
     // Asking the page table for every page of a huge, nearly empty pool takes long.
     const struct seep_image_area *pool = &header->areas[SEEP_AREA_POOL];
     uint64_t end = SEEP_MIN(pool->off + pool->used * SEEP_POOL_PAGE, source->nr_bytes);
-    return copy_range(copy, source, split, end, ret_short);
+    struct seep_error *err = copy_range(copy, source, split, end, ret_short);
+    for (int kind = SEEP_AREA_POOL + 1; kind < SEEP_AREA_NR && !err; kind++) {
+        const struct seep_image_area *area = &header->areas[kind];
+        uint64_t start = SEEP_MAX(area->off / SEEP_POOL_PAGE * SEEP_POOL_PAGE, end);
+        uint64_t stop = area->off + area->used * seep_image_element_bytes(kind);
+        stop = SEEP_MIN((stop + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE * SEEP_POOL_PAGE, source->nr_bytes);
+        if (!area->used || start >= stop)
+            continue;
+        err = copy_data(copy, source, start, stop, ret_short);
+        end = stop;
+    }
+    return err;
 }
 
 static struct seep_error *copy_arrays(struct seep_image_copy *copy, const struct seep_image_source *source,

@@ -63,7 +63,7 @@ static void walk_leaf(struct walk *walk, const struct seep_pool_claim *leaf) {
         for (size_t i = (8 - (at - off) % 8) % 8; i + 8 <= nr; i += 8) {
             uint64_t entry;
             memcpy(&entry, bytes + i, sizeof(entry));
-            if (!entry)
+            if (!SEEP_ENTRY_IS_LIVE(entry))
                 continue;
             uint64_t address = base + ((at - off + i) / 8 << header->granule_shift);
             if (header->granule_shift == 5)

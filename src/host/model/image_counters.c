@@ -124,7 +124,7 @@ static bool add_one(struct seep_image_reader *reader, const struct seep_pool_cla
         .allocated_bytes = from->allocated_bytes,
         .frees = sampled ? weighed(from->frees) : from->frees,
         .freed_bytes = from->freed_bytes,
-        .temporary = sampled ? weighed(from->temporary) : from->temporary,
+        .temporary = sampled ? weighed(SEEP_TEMPORARY(from->temporary)) : SEEP_TEMPORARY(from->temporary),
         .peak_bytes = from->peak_bytes, // sampled: the number of recorded allocations, in the profile too
         .size_min = from->size_min_inverted ? ~from->size_min_inverted : UINT64_MAX,
         .size_max = from->size_max,

@@ -38,6 +38,9 @@ void seep_pool_claims_settle(struct seep_image_reader *reader, struct seep_pool_
 // Sums the counters of all threads into sites, threads and thread_sites.
 SEEP_MUST_CHECK struct seep_error *seep_image_read_counters(struct seep_image_reader *reader);
 
+// Mappings of the program, and blocks given back in a wrong way.
+SEEP_MUST_CHECK struct seep_error *seep_image_read_mappings(struct seep_image_reader *reader);
+
 // The live blocks of the heap map and of the odd table, by address.
 SEEP_MUST_CHECK struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader);
 

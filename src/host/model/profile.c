@@ -83,13 +83,26 @@ static uint64_t above(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
 
+static struct seep_map_site *map_site_of(const struct seep_profile *profile, uint32_t site) {
+    uint32_t low = 0;
+    uint32_t high = profile->nr_map_sites;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (profile->map_sites[middle].site < site)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < profile->nr_map_sites && profile->map_sites[low].site == site ? &profile->map_sites[low] : NULL;
+}
+
 void seep_profile_derive(struct seep_profile *profile) {
     struct seep_totals *totals = &profile->totals;
     totals->allocations = totals->allocated_bytes = 0;
     totals->frees = totals->freed_bytes = 0;
     totals->live_blocks = totals->live_bytes = 0;
     totals->temporary = 0;
-    for (size_t i = 0; i < SEEP_VIA_NR; i++)
+    for (size_t i = 0; i < SEEP_VIA_HEAP_NR; i++)
         totals->by_function[i] = 0;
 
     for (uint32_t i = 1; i < profile->nr_sites; i++) {
@@ -106,7 +119,18 @@ void seep_profile_derive(struct seep_profile *profile) {
         // more frees than allocations at a site.
         add(&totals->live_blocks, site->live_blocks);
         add(&totals->live_bytes, site->live_bytes);
-        add(&totals->by_function[site->via < SEEP_VIA_NR ? site->via : SEEP_VIA_NONE], counters->allocations);
+        add(&totals->by_function[site->via < SEEP_VIA_HEAP_NR ? site->via : SEEP_VIA_NONE], counters->allocations);
+    }
+
+    for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
+        struct seep_map_site *site = &profile->map_sites[i];
+        site->live_bytes = above(site->counts.mapped_bytes, site->counts.unmapped_bytes);
+        site->nr_live = 0;
+    }
+    for (uint32_t i = 0; i < profile->nr_mappings; i++) {
+        struct seep_map_site *site = map_site_of(profile, profile->mappings[i].site);
+        if (site)
+            site->nr_live++;
     }
 
     struct seep_health *health = &profile->health;
@@ -131,6 +155,14 @@ static const char *const via_names[SEEP_VIA_NR] = {
     [SEEP_VIA_NEW] = "operator new",
     [SEEP_VIA_NEW_ARRAY] = "operator new[]",
     [SEEP_VIA_INHERITED] = "inherited",
+    [SEEP_VIA_MMAP] = "mmap",
+    [SEEP_VIA_MREMAP] = "mremap",
+    [SEEP_VIA_BRK] = "brk",
+    [SEEP_VIA_SBRK] = "sbrk",
+    [SEEP_VIA_FREE + SEEP_RELEASE_FREE] = "free",
+    [SEEP_VIA_FREE + SEEP_RELEASE_REALLOC] = "realloc",
+    [SEEP_VIA_FREE + SEEP_RELEASE_DELETE] = "operator delete",
+    [SEEP_VIA_FREE + SEEP_RELEASE_DELETE_ARRAY] = "operator delete[]",
 };
 
 static const char *const release_names[SEEP_RELEASE_NR] = {
@@ -147,7 +179,8 @@ static const char *const lost_names[SEEP_LOST_NR] = {
     [SEEP_LOST_NO_THREAD] = "no_thread",       [SEEP_LOST_NO_COUNTERS] = "no_counters",
     [SEEP_LOST_FREE_UNSEEN] = "free_unseen",   [SEEP_LOST_FORK] = "fork",
     [SEEP_LOST_NO_MODULE] = "no_module",       [SEEP_LOST_PASSIVE] = "passive",
-    [SEEP_LOST_FORK_INEXACT] = "fork_inexact",
+    [SEEP_LOST_FORK_INEXACT] = "fork_inexact", [SEEP_LOST_NO_MAPPING] = "no_mapping",
+    [SEEP_LOST_NO_MISUSE] = "no_misuse",
 };
 
 static const char *const lost_meanings[SEEP_LOST_NR] = {
@@ -183,6 +216,10 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
         "what they allocated themselves is exact",
     [SEEP_LOST_PASSIVE] =
         "events that passed by uncounted after seep gave up, at least this many: see the reason it gave up",
+    [SEEP_LOST_NO_MAPPING] = "mappings of the program that were not kept because their table was full or "
+                             "busy: the mappings are not all there are; the heap's figures are right",
+    [SEEP_LOST_NO_MISUSE] = "blocks given back in a wrong way that were not kept because their table was "
+                            "full or busy: mend those that are shown first",
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {
@@ -226,6 +263,15 @@ static const char *word(const char *const *words, uint32_t nr_words, uint32_t va
 
 const char *seep_via_name(uint32_t via) {
     return word(via_names, SEEP_VIA_NR, via, "unknown");
+}
+
+const char *seep_misuse_name(uint32_t misuse) {
+    static const char *const names[SEEP_MISUSE_NR] = {
+        [SEEP_MISUSE_MISMATCH] = "mismatch",
+        [SEEP_MISUSE_DOUBLE_FREE] = "double_free",
+        [SEEP_MISUSE_INSIDE] = "inside",
+    };
+    return word(names, SEEP_MISUSE_NR, misuse, "unknown");
 }
 
 const char *seep_release_name(uint32_t release) {

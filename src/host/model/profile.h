@@ -103,6 +103,41 @@ struct seep_thread_site {
     struct seep_counters counters;
 };
 
+// Mappings: memory that the program mapped by itself (mmap, mremap, brk, sbrk). A class of its own,
+// in no figure of the heap. Bytes are of address space: what was never touched takes no memory.
+struct seep_map_counts {
+    uint64_t maps; // calls that made memory appear
+    uint64_t mapped_bytes;
+    uint64_t unmaps; // calls that took memory away, or a part of it
+    uint64_t unmapped_bytes;
+    uint64_t peak_bytes;
+};
+
+struct seep_map_site {
+    uint32_t site;
+    struct seep_map_counts counts;
+    uint64_t live_bytes; // mapped - unmapped, never below 0
+    uint64_t nr_live;    // mappings that are left, or pieces of them
+};
+
+struct seep_mapped {
+    uint64_t start;
+    uint64_t bytes;
+    uint32_t site;
+    uint32_t kind;  // SEEP_MAPPING_*
+    int64_t age_ns; // at the moment of the snapshot
+};
+
+// Blocks given back in a wrong way, by where they came from and where they were given back.
+struct seep_wrong_release {
+    uint32_t kind; // enum seep_misuse
+    uint32_t site;
+    uint32_t release_site;
+    uint64_t count;
+    uint64_t address; // of the first
+    uint64_t size;    // of the first; 0: not known
+};
+
 enum seep_exit_kind { SEEP_EXIT_UNKNOWN, SEEP_EXIT_RUNNING, SEEP_EXIT_CODE, SEEP_EXIT_SIGNAL };
 
 struct seep_process {
@@ -148,7 +183,7 @@ struct seep_totals {
     uint64_t temporary;
     uint64_t failed;        // allocations that returned NULL
     uint64_t unknown_frees; // frees of blocks that were never seen
-    uint64_t by_function[SEEP_VIA_NR];
+    uint64_t by_function[SEEP_VIA_HEAP_NR];
     uint64_t releases[SEEP_RELEASE_NR];
     uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES]; // see struct seep_image_thread
 };
@@ -172,6 +207,13 @@ struct seep_profile {
     size_t nr_thread_sites;
     struct seep_leaks leaks;
     uint8_t *block_kinds; // by index in blocks: enum seep_kind; NULL unless leaks.known
+    struct seep_map_counts map_totals;
+    struct seep_map_site *map_sites; // sorted by site
+    uint32_t nr_map_sites;
+    struct seep_mapped *mappings; // sorted by address
+    uint32_t nr_mappings;
+    struct seep_wrong_release *wrong_releases; // the most frequent first
+    uint32_t nr_wrong_releases;
 };
 
 // A run: the profiles of one or more processes, the main one first, then in order of start.
@@ -203,6 +245,7 @@ bool seep_kinds_parse(const char *text, uint32_t *ret_bits);
 // "no_leaf"; "unknown" for a value outside the enum.
 const char *seep_via_name(uint32_t via);
 const char *seep_release_name(uint32_t release);
+const char *seep_misuse_name(uint32_t misuse); // "mismatch", "double_free", "inside"
 const char *seep_lost_name(uint32_t lost);
 const char *seep_cut_name(uint32_t cut);
 // One sentence for the health line: what it means and what to do.

@@ -323,6 +323,7 @@ static struct seep_error *read_all(struct seep_image_reader *reader) {
         read_threads,
         seep_image_read_counters,
         seep_image_read_blocks,
+        seep_image_read_mappings,
     };
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(steps); i++) {
         struct seep_error *err = steps[i](reader);

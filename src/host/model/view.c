@@ -210,14 +210,20 @@ static struct seep_error *collect_blocks(struct seep_view_build *build, const ui
 
 static struct seep_error *use_stacks(struct seep_view_build *build) {
     struct seep_view *view = build->view;
-    if (view->options.by != SEEP_BY_SITE)
-        return NULL;
-    uint32_t *nodes = calloc(SEEP_MAX(view->nr_rows, (size_t)1), sizeof(*nodes));
+    size_t nr_rows = view->options.by == SEEP_BY_SITE ? view->nr_rows : 0;
+    size_t nr = 0;
+    uint32_t *nodes = calloc(nr_rows + view->nr_mappings + 2 * view->nr_wrong_releases + 1, sizeof(*nodes));
     if (!nodes)
         return seep_error_no_memory();
-    for (size_t i = 0; i < view->nr_rows; i++)
-        nodes[i] = view->rows[i].node;
-    struct seep_error *error = seep_stacks_use(build->stacks, nodes, view->nr_rows);
+    for (size_t i = 0; i < nr_rows; i++)
+        nodes[nr++] = view->rows[i].node;
+    for (size_t i = 0; i < view->nr_mappings; i++)
+        nodes[nr++] = view->mappings[i].stack.node;
+    for (size_t i = 0; i < view->nr_wrong_releases; i++) {
+        nodes[nr++] = view->wrong_releases[i].from.node;
+        nodes[nr++] = view->wrong_releases[i].at.node;
+    }
+    struct seep_error *error = seep_stacks_use(build->stacks, nodes, nr);
     free(nodes);
     return error;
 }
@@ -263,7 +269,7 @@ static void add_totals(struct seep_totals *into, const struct seep_totals *from)
     add(&into->temporary, from->temporary);
     add(&into->failed, from->failed);
     add(&into->unknown_frees, from->unknown_frees);
-    for (size_t i = 0; i < SEEP_VIA_NR; i++)
+    for (size_t i = 0; i < SEEP_VIA_HEAP_NR; i++)
         add(&into->by_function[i], from->by_function[i]);
     for (size_t i = 0; i < SEEP_RELEASE_NR; i++)
         add(&into->releases[i], from->releases[i]);
@@ -302,6 +308,8 @@ static struct seep_error *fill(struct seep_view_build *build) {
     if (!error && view->options.blocks && view->options.by == SEEP_BY_SITE)
         error = collect_blocks(build, new_place);
     free(new_place);
+    if (!error)
+        error = seep_view_build_mappings(build);
     if (!error)
         error = use_stacks(build);
     if (!error)

@@ -135,6 +135,23 @@ struct seep_view_row {
     uint32_t nr_shares;
 };
 
+// Memory mapped at one place. Of `stack` only what seep_view_frames needs is there, and `via`.
+struct seep_view_mapping {
+    struct seep_view_row stack;
+    struct seep_map_counts counts;
+    uint64_t live_bytes;
+    uint64_t nr_live;
+    uint32_t process; // index in the session
+    uint32_t site;
+};
+
+struct seep_view_wrong_release {
+    struct seep_view_row from; // where the block was allocated
+    struct seep_view_row at;   // where it was given back
+    struct seep_wrong_release what;
+    uint32_t process;
+};
+
 struct seep_view_trouble {
     const char *module; // as it is to be shown
     const char *why;    // NULL: not known
@@ -158,6 +175,14 @@ struct seep_view {
     size_t nr_rows_live;                       // of all: those with live blocks
     struct seep_view_row all;                  // the sum of all rows, also those that are not shown
     struct seep_totals totals;                 // of the looked-at profiles, without filters
+    struct seep_map_counts map_totals;         // the same; peaks are summed
+    uint64_t map_live_bytes;
+    uint64_t nr_map_live;
+    struct seep_view_mapping *mappings; // by what is still mapped, the top ones only
+    size_t nr_mappings;
+    size_t nr_mappings_all;
+    struct seep_view_wrong_release *wrong_releases;
+    size_t nr_wrong_releases;
     struct seep_view_trouble *without_symbols; // modules of which only the offset could be shown
     size_t nr_without_symbols;
 };

@@ -63,6 +63,9 @@ bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_v
 void seep_view_figures_init(struct seep_view_figures *figures);
 void seep_counters_merge(struct seep_counters *into, const struct seep_counters *from);
 
+// view_mappings.c
+SEEP_MUST_CHECK struct seep_error *seep_view_build_mappings(struct seep_view_build *build);
+
 // view_group.c
 SEEP_MUST_CHECK struct seep_error *seep_view_build_rows(struct seep_view_build *build);
 SEEP_MUST_CHECK struct seep_error *seep_view_build_labels(struct seep_view_build *build);

@@ -188,7 +188,7 @@ struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,
         stop_at_cut(reader);
         return NULL;
     }
-    bool known = section.type && section.type < SEEP_TRACE_TYPE_NR;
+    bool known = seep_trace_type_is_known(section.type);
     if (!known && (section.flags & SEEP_TRACE_FLAG_REQUIRED))
         return newer(reader, &section, "is needed to read the trace, and this seep does not know it");
     if (known && section.version != 1)

@@ -14,6 +14,7 @@ uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes);
 
 // "NODES"; "section" for a type that is not known.
 const char *seep_trace_type_name(uint32_t type);
+bool seep_trace_type_is_known(uint32_t type);
 
 // ---- Writing. A regular file is written under a temporary name beside it, mode 0600, and takes
 // its name at commit: until then, and on any failure, what stood there before is untouched. "-" and

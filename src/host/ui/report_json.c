@@ -167,7 +167,7 @@ static json_t *totals_json(const struct seep_totals *totals) {
     set(&object, "failed", integer(totals->failed));
     set(&object, "unknown_frees", integer(totals->unknown_frees));
     json_t *by_function = json_object();
-    for (uint32_t i = 0; i < SEEP_VIA_NR; i++)
+    for (uint32_t i = 0; i < SEEP_VIA_HEAP_NR; i++)
         if (totals->by_function[i])
             set(&by_function, seep_via_name(i), integer(totals->by_function[i]));
     set(&object, "by_function", by_function);
@@ -297,6 +297,95 @@ static struct seep_error *put_rows(FILE *out, struct seep_view *view) {
     return NULL;
 }
 
+// ---- mappings and wrong releases ----
+
+static json_t *map_counts_json(const struct seep_map_counts *counts, uint64_t nr_live, uint64_t live_bytes) {
+    json_t *object = json_object();
+    set(&object, "maps", integer(counts->maps));
+    set(&object, "mapped_bytes", integer(counts->mapped_bytes));
+    set(&object, "unmaps", integer(counts->unmaps));
+    set(&object, "unmapped_bytes", integer(counts->unmapped_bytes));
+    set(&object, "live", integer(nr_live));
+    set(&object, "live_bytes", integer(live_bytes));
+    set(&object, "peak_bytes", integer(counts->peak_bytes));
+    return object;
+}
+
+// NULL in *ret_stack: out of memory.
+static struct seep_error *stack_json(struct seep_view *view, const struct seep_view_row *row, json_t **ret_stack) {
+    const struct seep_view_frame *frames = NULL;
+    size_t nr = 0;
+    uint32_t more = 0;
+    struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
+    if (error)
+        return error;
+    json_t *stack = json_array();
+    for (size_t i = 0; i < nr; i++)
+        append(&stack, frame_json(&frames[i]));
+    *ret_stack = stack;
+    return NULL;
+}
+
+static struct seep_error *put_mapping(FILE *out, struct seep_view *view, const struct seep_view_mapping *mapping) {
+    json_t *stack = NULL;
+    struct seep_error *error = stack_json(view, &mapping->stack, &stack);
+    if (error)
+        return error;
+    json_t *object = map_counts_json(&mapping->counts, mapping->nr_live, mapping->live_bytes);
+    set(&object, "via", json_string(seep_via_name(mapping->stack.via)));
+    set(&object, "stack", stack);
+    return dump(out, object);
+}
+
+static struct seep_error *put_mappings(FILE *out, struct seep_view *view) {
+    fputs(" \"mappings\": {\"totals\": ", out);
+    struct seep_error *error =
+        dump(out, map_counts_json(&view->map_totals, view->nr_map_live, view->map_live_bytes));
+    fprintf(out, ",\n  \"sites_left_out\": %zu, \"sites\": [", view->nr_mappings_all - view->nr_mappings);
+    for (size_t i = 0; !error && i < view->nr_mappings; i++) {
+        fputs(i ? ",\n  " : "\n  ", out);
+        error = put_mapping(out, view, &view->mappings[i]);
+    }
+    fputs("]},\n", out);
+    return error;
+}
+
+static struct seep_error *put_wrong_release(FILE *out, struct seep_view *view,
+                                            const struct seep_view_wrong_release *wrong) {
+    json_t *from = NULL;
+    json_t *at = NULL;
+    struct seep_error *error = stack_json(view, &wrong->from, &from);
+    if (!error)
+        error = stack_json(view, &wrong->at, &at);
+    if (error) {
+        json_decref(from);
+        return error;
+    }
+    char address[24];
+    snprintf(address, sizeof(address), "0x%" PRIx64, wrong->what.address);
+    json_t *object = json_object();
+    set(&object, "kind", json_string(seep_misuse_name(wrong->what.kind)));
+    set(&object, "count", integer(wrong->what.count));
+    set(&object, "address", json_string(address));
+    set(&object, "size", wrong->what.size ? integer(wrong->what.size) : json_null());
+    set(&object, "allocated_via", json_string(seep_via_name(wrong->from.via)));
+    set(&object, "released_via", json_string(seep_via_name(wrong->at.via)));
+    set(&object, "allocation_stack", from);
+    set(&object, "release_stack", at);
+    return dump(out, object);
+}
+
+static struct seep_error *put_wrong_releases(FILE *out, struct seep_view *view) {
+    struct seep_error *error = NULL;
+    fputs(" \"mismatches\": [", out);
+    for (size_t i = 0; !error && i < view->nr_wrong_releases; i++) {
+        fputs(i ? ",\n  " : "\n  ", out);
+        error = put_wrong_release(out, view, &view->wrong_releases[i]);
+    }
+    fputs("],\n", out);
+    return error;
+}
+
 // ---- the whole ----
 
 static struct seep_error *put_key(FILE *out, const char *key, json_t *value) {
@@ -322,6 +411,10 @@ static struct seep_error *put_process(FILE *out, const struct seep_session *sess
         error = put_key(out, "health", health_json(profile, sites));
     if (!error)
         error = put_key(out, "totals", totals_json(&profile->totals));
+    if (!error)
+        error = put_mappings(out, sites);
+    if (!error)
+        error = put_wrong_releases(out, sites);
     if (!error)
         error = put_key(out, "leaks", leaks_json(&profile->leaks));
     if (!error && groups) {

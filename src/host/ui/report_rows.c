@@ -136,8 +136,8 @@ static void put_frame(FILE *out, const struct seep_view_frame *frame, const stru
                 seep_format_count(frame->fold_frames).text);
 }
 
-static struct seep_error *put_stack(FILE *out, struct seep_view *view, const struct seep_view_row *row,
-                                    const struct seep_style *style) {
+struct seep_error *seep_text_stack(FILE *out, struct seep_view *view, const struct seep_view_row *row,
+                                   const struct seep_style *style) {
     const struct seep_view_frame *frames = NULL;
     size_t nr = 0;
     uint32_t more = 0;
@@ -262,7 +262,7 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
         put_history(out, view, row);
         put_holder(out, row);
         put_shares(out, view, row);
-        struct seep_error *error = put_stack(out, view, row, style);
+        struct seep_error *error = seep_text_stack(out, view, row, style);
         if (error)
             return error;
         put_blocks(out, view, row);

@@ -344,6 +344,10 @@ struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const cha
         put_processes(out, view, &style);
     struct seep_error *error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)
                                                                 : seep_text_table(out, view, &style);
+    if (!error)
+        error = seep_text_mappings(out, view, &style);
+    if (!error)
+        error = seep_text_wrong_releases(out, view, &style);
     if (error)
         return error;
     if (view->nr_rows)

@@ -12,6 +12,16 @@ SEEP_MUST_CHECK struct seep_error *seep_text_sites(FILE *out, struct seep_view *
 SEEP_MUST_CHECK struct seep_error *seep_text_table(FILE *out, struct seep_view *view,
                                                    const struct seep_style *style);
 
+// Where memory was mapped, and blocks given back in a wrong way; nothing where there is nothing.
+SEEP_MUST_CHECK struct seep_error *seep_text_mappings(FILE *out, struct seep_view *view,
+                                                      const struct seep_style *style);
+SEEP_MUST_CHECK struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,
+                                                            const struct seep_style *style);
+// The stack of a row, a line for each frame.
+SEEP_MUST_CHECK struct seep_error *seep_text_stack(FILE *out, struct seep_view *view,
+                                                   const struct seep_view_row *row,
+                                                   const struct seep_style *style);
+
 // How many rows the report shows, of how many; nr_idle are beyond both: nothing of them is live.
 struct seep_text_extent {
     uint64_t nr_shown;

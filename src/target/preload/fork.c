@@ -4,7 +4,7 @@
 // operation: until then it costs nothing, and it never writes to its parent's. It is recognised by
 // memory that the kernel wipes in children, so raw clones are seen too. What the parent does between
 // the fork and that first operation is undone in the child's image (undo.h).
-#include "preload/preload.h"
+#include "preload/mapping.h"
 #include "preload/undo.h"
 
 enum { WIPED = 0, OWN = 1, SETTING_UP = 2 };
@@ -30,7 +30,8 @@ void seep_fork_in_child(void) {
 static void forget_parent(void) {
     // Locks may have been held by threads that do not exist here.
     struct seep_lock *locks[] = {&seep_g.image_lock, &seep_g.tree_lock, &seep_g.rules_lock,
-                                 &seep_g.threads_lock, &seep_g.odd_lock};
+                                 &seep_g.threads_lock, &seep_g.odd_lock,  &seep_g.map_lock,
+                                 &seep_g.misuse_lock};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(locks); i++)
         seep_lock_release(locks[i]);
 }
@@ -45,6 +46,7 @@ static bool set_up(void) {
     }
     for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used; i++)
         seep_g.threads[i].tid = 0; // the parent's threads: none of them is here
+    seep_mapping_index_again();
     seep_meet_tool();
     return true;
 }

@@ -36,10 +36,11 @@ SEEP_INLINE uint64_t map_sub(uint64_t address) {
 SEEP_INLINE uint32_t map_take(uint64_t address, uint64_t *ret_size) {
     uint64_t *at = map_entry(address);
     uint64_t entry = SEEP_LIKELY(at != NULL) ? *at : 0;
-    if (SEEP_LIKELY(entry != 0 && SEEP_ENTRY_SUB(entry) == map_sub(address))) {
-        *at = 0;
+    uint32_t site = SEEP_ENTRY_SITE(entry);
+    if (SEEP_LIKELY(site != 0 && SEEP_ENTRY_SUB(entry) == map_sub(address))) {
+        *at = site; // no live block; and whose it was
         *ret_size = SEEP_ENTRY_SIZE(entry);
-        return SEEP_ENTRY_SITE(entry);
+        return site;
     }
     if (SEEP_LIKELY(!__atomic_load_n(&seep_g.header->areas[SEEP_AREA_ODD].used, __ATOMIC_RELAXED)))
         return 0;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The parts of the text report beside the heap: mappings, and blocks given back in a wrong way.
+#include <inttypes.h>
+
+#include "ui/format.h"
+#include "ui/report_text.h"
+
+static const char *plural(uint64_t nr) {
+    return nr == 1 ? "" : "s";
+}
+
+static void put_who(FILE *out, const struct seep_view *view, uint32_t process) {
+    if (view->nr_processes > 1)
+        fprintf(out, " in pid %" PRIu32, view->session->profiles[process]->process.pid);
+}
+
+struct seep_error *seep_text_mappings(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    const struct seep_map_counts *t = &view->map_totals;
+    if (!t->maps)
+        return NULL;
+    fprintf(out, "\n%smappings by the program%s: %s of address space in %s mapping%s", seep_style_bold(style),
+            seep_style_off(style), seep_format_bytes(view->map_live_bytes).text,
+            seep_format_count(view->nr_map_live).text, plural(view->nr_map_live));
+    fprintf(out, ", of %s mapped in %s call%s; not part of the figures above\n",
+            seep_format_bytes(t->mapped_bytes).text, seep_format_count(t->maps).text, plural(t->maps));
+    size_t nr_idle = 0;
+    for (size_t i = 0; i < view->nr_mappings; i++) {
+        const struct seep_view_mapping *mapping = &view->mappings[i];
+        if (!mapping->live_bytes) {
+            nr_idle++;
+            continue;
+        }
+        fprintf(out, "\n  %s in %s mapping%s", seep_format_bytes(mapping->live_bytes).text,
+                seep_format_count(mapping->nr_live).text, plural(mapping->nr_live));
+        put_who(out, view, mapping->process);
+        fprintf(out, "\n    %s: %s call%s, %s mapped, peak %s\n", seep_via_name(mapping->stack.via),
+                seep_format_count(mapping->counts.maps).text, plural(mapping->counts.maps),
+                seep_format_bytes(mapping->counts.mapped_bytes).text,
+                seep_format_bytes(mapping->counts.peak_bytes).text);
+        struct seep_error *error = seep_text_stack(out, view, &mapping->stack, style);
+        if (error)
+            return error;
+    }
+    size_t nr_more = view->nr_mappings_all - view->nr_mappings;
+    if (nr_idle)
+        fprintf(out, "\n  %s place%s of which nothing is mapped any more\n", seep_format_count(nr_idle).text,
+                plural(nr_idle));
+    if (nr_more)
+        fprintf(out, "\n  %s more place%s: --top 0 shows all\n", seep_format_count(nr_more).text, plural(nr_more));
+    return NULL;
+}
+
+static const char *const headings[SEEP_MISUSE_NR] = {
+    [SEEP_MISUSE_MISMATCH] = "given back by the wrong function",
+    [SEEP_MISUSE_DOUBLE_FREE] = "given back a second time",
+    [SEEP_MISUSE_INSIDE] = "an address inside a live block was given back",
+};
+
+struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    if (!view->nr_wrong_releases)
+        return NULL;
+    uint64_t all = 0;
+    for (size_t i = 0; i < view->nr_wrong_releases; i++)
+        if (__builtin_add_overflow(all, view->wrong_releases[i].what.count, &all))
+            all = UINT64_MAX;
+    fprintf(out, "\n%smismatches: %s block%s given back in a wrong way%s\n", seep_style_warn(style),
+            seep_format_count(all).text, plural(all), seep_style_off(style));
+    for (size_t i = 0; i < view->nr_wrong_releases; i++) {
+        const struct seep_view_wrong_release *wrong = &view->wrong_releases[i];
+        uint32_t kind = wrong->what.kind < SEEP_MISUSE_NR ? wrong->what.kind : SEEP_MISUSE_MISMATCH;
+        fprintf(out, "\n  %s × %s", seep_format_count(wrong->what.count).text, headings[kind]);
+        put_who(out, view, wrong->process);
+        fprintf(out, ": 0x%" PRIx64, wrong->what.address);
+        if (wrong->what.size)
+            fprintf(out, " of %s byte%s", seep_format_count(wrong->what.size).text, plural(wrong->what.size));
+        fprintf(out, "\n    %s at\n", seep_via_name(wrong->at.via));
+        struct seep_error *error = seep_text_stack(out, view, &wrong->at, style);
+        if (error)
+            return error;
+        fprintf(out, "    of a block from %s at\n", seep_via_name(wrong->from.via));
+        error = seep_text_stack(out, view, &wrong->from, style);
+        if (error)
+            return error;
+    }
+    return NULL;
+}
