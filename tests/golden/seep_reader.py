@@ -12,8 +12,7 @@ import zlib
 MAGIC = b"SEEP\r\n\x1a\n"
 MAJOR, MINOR = 1, 0
 ZSTD, REQUIRED = 1, 2
-(END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS) = range(1, 12)
-MAPPINGS, WRONG_RELEASES = 13, 14
+(END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
 NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 16, 8, 16, 8, 64
 U64 = (1 << 64) - 1
 NONE_U32 = (1 << 32) - 1
@@ -150,7 +149,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= BLOCKS and kind not in (MAPPINGS, WRONG_RELEASES):
+        if not 1 <= kind <= LEAKS:
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -313,41 +312,24 @@ def take_blocks(take, profile):
 
 
 # ---- Processes.
+def leaks_of(take, profile):
+    if "leaks" in profile:
+        raise BadTrace("two LEAKS sections")
+    leaks = {"pause_ns": take.zz(), "read_bytes": take.leb(), "unread_bytes": take.leb(), "nr_threads": take.u32()}
+    count = take.leb()
+    if count != len(profile["blocks"]):
+        raise BadTrace("leaks: blocks")
+    packed = take.bytes((count + 3) // 4)
+    leaks["kinds"] = [1 + (packed[i // 4] >> 2 * (i % 4) & 3) for i in range(count)]
+    leaks["held_by"] = {}
+    for _ in range(take.leb()):
+        site, text = take.leb(), take.text()
+        if site >= len(profile["sites"]):
+            raise BadTrace("leaks: site")
+        leaks["held_by"][site] = text
+    return leaks
 
 
-def take_number(take, least):
-    """A number of elements that follow, of at least so many bytes each."""
-    nr = take.leb()
-    if nr > take.left() // least:
-        raise BadTrace("more elements than bytes for them")
-    return nr
-
-
-def take_mappings(take, profile):
-    nr_sites = len(profile["sites"])
-    profile["map_totals"] = [take.leb() for _ in range(5)]
-    site = 0
-    for i in range(take_number(take, 6)):
-        further = take.leb()
-        site += further
-        if site >= nr_sites or (i and not further):
-            raise BadTrace("mapping site out of range or order")
-        profile["map_sites"].append([site] + [take.leb() for _ in range(5)])
-    start = 0
-    for _ in range(take_number(take, 5)):
-        start += take.leb()
-        length, of, kind, age = take.leb(), take.u32(), take.u32(), take.zz()
-        if start + length > U64 or of >= nr_sites:
-            raise BadTrace("mapping out of range")
-        profile["mappings"].append([start, length, of, kind, age])
-
-
-def take_wrong_releases(take, profile):
-    for _ in range(take_number(take, 6)):
-        row = [take.u32(), take.u32(), take.u32(), take.leb(), take.leb(), take.leb()]
-        if max(row[1], row[2]) >= len(profile["sites"]):
-            raise BadTrace("wrong release out of range")
-        profile["wrong_releases"].append(row)
 
 
 def derive(profile):
@@ -385,8 +367,7 @@ def new_profile(process, promised):
                          "unloaded_ns": -1, "build_id": ""}],
             "nodes": [[0, 0, 0, 0, 0]],
             "sites": [{"node": 0, "via": 0, "counters": [0, 0, 0, 0, 0, 0, U64, 0]}],
-            "threads": [], "thread_sites": [], "blocks": [],
-            "map_totals": [0] * 5, "map_sites": [], "mappings": [], "wrong_releases": []}
+            "threads": [], "thread_sites": [], "blocks": []}
 
 
 def counts(profile):
@@ -428,11 +409,6 @@ def read(data):
         elif kind == TOTALS:
             profiles[-1]["totals"] = totals_of(take)
             check_end(take)
-        elif kind in (MAPPINGS, WRONG_RELEASES):
-            if last == kind:
-                raise BadTrace("sections out of order")
-            (take_mappings if kind == MAPPINGS else take_wrong_releases)(take, profiles[-1])
-            check_end(take)
         elif kind == BLOCKS:
             take_blocks(take, profiles[-1])
         else:
@@ -462,3 +438,6 @@ if __name__ == "__main__":
 
     with open(sys.argv[1], "rb") as file:
         json.dump(read(file.read()), sys.stdout, indent=1)
+        elif kind == LEAKS:
+            profiles[-1]["leaks"] = leaks_of(take, profiles[-1])
+            check_end(take)

@@ -13,13 +13,13 @@ _seep() {
     local command=${COMP_WORDS[1]} options='' valued='' i
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run snap report info help --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run snap report scan info help --help --version' -- "$word")
         return
     fi
     case $command in
     run)
-        options='--output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --full-paths --no-demangle --json --csv --help'
-        valued=' --output --report --error-exitcode --depth --sample --children --top --sort --by --older --min-size --max-size --function --file --module --thread -o -T -s -b -z -Z '
+        options='--output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --full-paths --no-demangle --json --csv --help'
+        valued=' --output --report --error-exitcode --depth --sample --children --top --sort --by --older --min-size --max-size --function --file --module --thread --kind -o -T -s -b -z -Z '
         case $before in
         --output | -o)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -85,6 +85,10 @@ _seep() {
             :
             return
             ;;
+        --kind)
+            :
+            return
+            ;;
         esac
         ;;
     snap)
@@ -98,8 +102,8 @@ _seep() {
         esac
         ;;
     report)
-        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --full-paths --no-demangle --json --csv --help'
-        valued=' --top --sort --by --older --min-size --max-size --function --file --module --thread -T -s -b -z -Z '
+        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --full-paths --no-demangle --json --csv --help'
+        valued=' --top --sort --by --older --min-size --max-size --function --file --module --thread --kind -T -s -b -z -Z '
         case $before in
         --top | -T)
             :
@@ -141,6 +145,68 @@ _seep() {
             :
             return
             ;;
+        --kind)
+            :
+            return
+            ;;
+        esac
+        ;;
+    scan)
+        options='--roots --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --full-paths --no-demangle --json --csv --help'
+        valued=' --roots --output --top --sort --by --older --min-size --max-size --function --file --module --thread --kind -o -T -s -b -z -Z '
+        case $before in
+        --roots)
+            mapfile -t COMPREPLY < <(compgen -W 'all lsan' -- "$word")
+            return
+            ;;
+        --output | -o)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --top | -T)
+            :
+            return
+            ;;
+        --sort | -s)
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size age' -- "$word")
+            return
+            ;;
+        --by | -b)
+            mapfile -t COMPREPLY < <(compgen -W 'site function file line module thread size process' -- "$word")
+            return
+            ;;
+        --older)
+            :
+            return
+            ;;
+        --min-size | -z)
+            :
+            return
+            ;;
+        --max-size | -Z)
+            :
+            return
+            ;;
+        --function)
+            :
+            return
+            ;;
+        --file)
+            :
+            return
+            ;;
+        --module)
+            :
+            return
+            ;;
+        --thread)
+            :
+            return
+            ;;
+        --kind)
+            :
+            return
+            ;;
         esac
         ;;
     info)
@@ -178,7 +244,8 @@ _seep() {
         run) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
         snap) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         report) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
-        help) mapfile -t COMPREPLY < <(compgen -W 'run snap report info help' -- "$word") ;;
+        scan) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
+        help) mapfile -t COMPREPLY < <(compgen -W 'run snap report scan info help' -- "$word") ;;
         esac
         ;;
     esac

@@ -21,6 +21,8 @@ static const struct seep_option report_options[] = {
     {"module", 0, SEEP_OPTION_REGEX, AT(module),
      .help = "only stacks through a module (program, library) that matches"},
     {"thread", 0, SEEP_OPTION_REGEX, AT(thread), .help = "only what threads did whose name or tid matches"},
+    {"kind", 0, SEEP_OPTION_STRING, AT(kind), .value = "KINDS",
+     .help = "only blocks that a scan found lost, indirect, possible or reachable (a list with commas)"},
     {"full-paths", 0, SEEP_OPTION_FLAG, AT(full_paths), .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
     {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "the report as JSON"},
@@ -43,6 +45,10 @@ struct seep_error *seep_report_check(const struct seep_view_options *options) {
         return seep_error_create(SEEP_E_USAGE, "--min-size %llu is more than --max-size %llu",
                                  (unsigned long long)options->min_size,
                                  (unsigned long long)options->max_size);
+    uint32_t kinds;
+    if (options->kind && !seep_kinds_parse(options->kind, &kinds))
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--kind: bad value '%s'", options->kind),
+                               "a list of lost, indirect, possible, reachable");
     if (options->blocks && options->by != SEEP_BY_SITE)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE,
                                                  "--blocks lists the blocks of sites, not by %s",

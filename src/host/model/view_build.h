@@ -17,6 +17,9 @@ struct seep_view_figures {
     uint32_t known;
     bool peak_exact;
     int64_t oldest_ns;
+    int64_t leaked_bytes;
+    uint8_t kind; // the worst of the blocks that pass
+    const char *held_by;
 };
 
 struct seep_view_part { // one profile
@@ -36,7 +39,8 @@ struct seep_view_build {
     size_t nr_parts;
     uint8_t *node_match; // by node: bits of the filters that a frame of the stack matches
     bool filter_frames;
-    bool filter_blocks;    // by size or age: live comes from the blocks
+    bool filter_blocks;    // by size, age or kind: live comes from the blocks
+    uint32_t kinds;        // bits 1 << kind that pass; 0: any
     bool blocks_of_thread; // --thread or --by thread, and every block names its thread
     bool need_ages;        // somebody asks for the age of blocks
 
@@ -58,6 +62,7 @@ struct seep_view_build {
 
 // view_filter.c
 SEEP_MUST_CHECK struct seep_error *seep_view_build_parts(struct seep_view_build *build);
+uint8_t seep_view_kind_of(const struct seep_view_part *part, const struct seep_block *block);
 bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_view_part *part,
                         const struct seep_block *block);
 void seep_view_figures_init(struct seep_view_figures *figures);

@@ -74,6 +74,11 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
         row->known &= ~SEEP_KNOWN_PEAK;
     row->peak_exact = figures->peak_exact;
     row->oldest_ns = SEEP_MAX(row->oldest_ns, figures->oldest_ns);
+    add_signed(&row->leaked_bytes, figures->leaked_bytes);
+    if (figures->kind && (!row->kind || figures->kind < row->kind)) {
+        row->kind = figures->kind;
+        row->held_by = figures->held_by;
+    }
     return add_share(build, row, process, figures);
 }
 

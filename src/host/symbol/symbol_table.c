@@ -99,6 +99,39 @@ struct seep_error *seep_symbol_table_add(struct seep_symbol_table *table, const 
     return error;
 }
 
+static struct seep_error *add_variables(struct seep_ranges *variables, Elf *elf, Elf_Scn *section,
+                                        size_t strings_index) {
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t entry_bytes = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+    size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;
+    for (size_t i = 1; i < nr && i <= INT32_MAX; i++) {
+        GElf_Sym symbol;
+        if (!gelf_getsym(data, (int)i, &symbol))
+            break;
+        uint64_t end;
+        if (GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx == SHN_UNDEF ||
+            symbol.st_shndx == SHN_ABS || __builtin_add_overflow(symbol.st_value, symbol.st_size, &end))
+            continue;
+        const char *name = elf_strptr(elf, strings_index, symbol.st_name);
+        uint32_t rank = name ? rank_of(name, STT_OBJECT, GELF_ST_BIND(symbol.st_info)) : 0;
+        if (name && name[0] && !seep_ranges_add(variables, symbol.st_value, end, (uintptr_t)name, rank))
+            return seep_error_no_memory();
+    }
+    return NULL;
+}
+
+struct seep_error *seep_symbol_variables_add(struct seep_ranges *variables,
+                                             const struct seep_symbol_file *file, uint32_t section_type) {
+    struct seep_error *error = NULL;
+    Elf_Scn *section = NULL;
+    while (!error && (section = elf_nextscn(file->elf, section))) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) && header.sh_type == section_type)
+            error = add_variables(variables, file->elf, section, header.sh_link);
+    }
+    return error;
+}
+
 void seep_symbol_table_seal(struct seep_symbol_table *table) {
     seep_ranges_seal(&table->sized);
     seep_ranges_seal(&table->unsized);

@@ -23,6 +23,11 @@ SEEP_MUST_CHECK struct seep_error *seep_symbol_table_add(struct seep_symbol_tabl
                                                          uint32_t section_type);
 void seep_symbol_table_seal(struct seep_symbol_table *table);
 
+// Adds the variables of all tables of that type: value is the name. Seal after the last.
+SEEP_MUST_CHECK struct seep_error *seep_symbol_variables_add(struct seep_ranges *variables,
+                                                             const struct seep_symbol_file *file,
+                                                             uint32_t section_type);
+
 // The function that covers `address`: of several the one that starts last, then by rank (functions
 // before labels, global before weak before local, fewer leading underscores, shorter). A label
 // without a size covers what follows it in its section up to the next symbol. NULL: none.

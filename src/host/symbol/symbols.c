@@ -22,6 +22,8 @@ struct module {
     struct seep_module_files files;
     struct seep_debug_info *debug_info;
     struct seep_symbol_table table;
+    bool has_variables; // they have been read
+    struct seep_ranges variables;
     struct seep_map results[2]; // by `exact`: offset to const struct seep_symbol *
 };
 
@@ -61,6 +63,7 @@ void seep_symbols_destroy(struct seep_symbols *symbols) {
         struct module *module = symbols->modules[i];
         seep_debug_info_destroy(module->debug_info);
         seep_symbol_table_deinit(&module->table);
+        seep_ranges_deinit(&module->variables);
         seep_module_files_close(&module->files);
         seep_map_deinit(&module->results[0]);
         seep_map_deinit(&module->results[1]);
@@ -242,6 +245,44 @@ struct seep_error *seep_symbols_resolve(struct seep_symbols *symbols, unsigned m
         return seep_error_no_memory();
     *slot = (uintptr_t)symbol;
     *ret_symbol = symbol;
+    return NULL;
+}
+
+static struct seep_error *load_variables(struct module *module) {
+    const struct seep_module_files *files = &module->files;
+    struct seep_error *error = NULL;
+    if (module->has_variables)
+        return NULL;
+    module->has_variables = true;
+    if (files->debug)
+        error = seep_symbol_variables_add(&module->variables, files->debug, SHT_SYMTAB);
+    if (!error && !module->variables.nr && files->main)
+        error = seep_symbol_variables_add(&module->variables, files->main, SHT_SYMTAB);
+    if (!error && !module->variables.nr && files->main)
+        error = seep_symbol_variables_add(&module->variables, files->main, SHT_DYNSYM);
+    seep_ranges_seal(&module->variables);
+    return error;
+}
+
+struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned module_id, uint64_t offset,
+                                         const char **ret_name, uint64_t *ret_variable_offset) {
+    if (module_id >= symbols->nr_modules)
+        return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to look symbols up in", module_id);
+    struct module *module = symbols->modules[module_id];
+    struct seep_error *error = open_module(symbols, module);
+    if (!error)
+        error = load_variables(module);
+    if (error)
+        return error;
+    size_t at = seep_ranges_upto(&module->variables, offset);
+    const struct seep_range *found = seep_ranges_next(&module->variables, offset, &at);
+    const char *name = NULL;
+    if (found)
+        error = seep_names_function(&symbols->names, (const char *)(uintptr_t)found->value, NULL, &name);
+    if (error)
+        return error;
+    *ret_name = name;
+    *ret_variable_offset = found ? offset - found->low : 0;
     return NULL;
 }
 

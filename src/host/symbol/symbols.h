@@ -59,6 +59,12 @@ SEEP_MUST_CHECK struct seep_error *
 seep_symbols_resolve(struct seep_symbols *symbols, unsigned module, uint64_t offset, bool exact,
                      const struct seep_symbol **ret_symbol);
 
+// The variable that covers the ELF virtual address `offset`, and how far in it; *ret_name is NULL where
+// no symbol does. The result lives as long as `symbols`.
+SEEP_MUST_CHECK struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned module,
+                                                         uint64_t offset, const char **ret_name,
+                                                         uint64_t *ret_variable_offset);
+
 // Known only after the first resolve in that module.
 enum seep_symbols_quality seep_symbols_quality(const struct seep_symbols *symbols, unsigned module);
 

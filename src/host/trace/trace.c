@@ -36,26 +36,16 @@ uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes) {
     return ~crc;
 }
 
-static const char *known_name(uint32_t type) {
+const char *seep_trace_type_name(uint32_t type) {
     static const char *const names[SEEP_TRACE_TYPE_NR] = {
         [SEEP_TRACE_END] = "END",         [SEEP_TRACE_SESSION] = "SESSION",
         [SEEP_TRACE_PROCESS] = "PROCESS", [SEEP_TRACE_HEALTH] = "HEALTH",
         [SEEP_TRACE_TOTALS] = "TOTALS",   [SEEP_TRACE_MODULES] = "MODULES",
         [SEEP_TRACE_NODES] = "NODES",     [SEEP_TRACE_SITES] = "SITES",
         [SEEP_TRACE_THREADS] = "THREADS", [SEEP_TRACE_THREAD_SITES] = "THREAD_SITES",
-        [SEEP_TRACE_BLOCKS] = "BLOCKS",
-        [SEEP_TRACE_MAPPINGS] = "MAPPINGS",
-        [SEEP_TRACE_WRONG_RELEASES] = "WRONG_RELEASES",
+        [SEEP_TRACE_BLOCKS] = "BLOCKS",   [SEEP_TRACE_LEAKS] = "LEAKS",
     };
-    return type < SEEP_TRACE_TYPE_NR ? names[type] : NULL;
-}
-
-bool seep_trace_type_is_known(uint32_t type) {
-    return known_name(type) != NULL;
-}
-
-const char *seep_trace_type_name(uint32_t type) {
-    return seep_trace_type_is_known(type) ? known_name(type) : "of unknown type";
+    return type < SEEP_TRACE_TYPE_NR && names[type] ? names[type] : "of unknown type";
 }
 
 bool seep_put_room(struct seep_put *put, size_t nr_bytes) {

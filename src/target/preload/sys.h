@@ -79,10 +79,17 @@ SEEP_INLINE uint64_t sys_page_bytes(void) {
 }
 #endif
 
-// Zeroed private memory, or NULL.
+// Zeroed private memory, or NULL. The two pieces of advice change nothing about it that matters; both
+// together are the mark by which `seep scan` knows it (host/scan/memory.c): the addresses of blocks
+// that are remembered in it hold nothing.
 SEEP_INLINE void *sys_private(size_t size_bytes) {
-    return sys_mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                    0);
+    void *memory = sys_mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory) {
+        sys6(SYS_madvise, (long)memory, (long)size_bytes, MADV_DONTDUMP, 0, 0, 0);
+        sys6(SYS_madvise, (long)memory, (long)size_bytes, MADV_RANDOM, 0, 0, 0);
+    }
+    return memory;
 }
 
 SEEP_INLINE void sys_munmap(void *address, size_t size_bytes) {

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The index of blocks, feeding, and the classes, see graph.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "scan/graph.h"
+
+// Addresses that share a leaf, and a granule of it.
+enum { LEAF_SHIFT = 24, GRANULE_SHIFT = 8 };
+#define LEAVES_MAX ((size_t)1 << 24)
+
+// What the beginning of a block looks like (bits of shapes).
+enum {
+    SHAPE_ARRAY = 1,  // 8 bytes that may be the number of equal elements behind them
+    SHAPE_LENGTH = 2, // 8 bytes that say how many bytes follow
+    SHAPE_STRING = 4, // length, capacity and count of a reference-counted std::string
+    SHAPE_VTABLE = 8,
+};
+
+// ---- the index ----
+
+static uint64_t end_of(const struct seep_block *block) {
+    uint64_t end;
+    if (__builtin_add_overflow(block->address, block->size ? block->size : 1, &end))
+        end = UINT64_MAX;
+    return end;
+}
+
+static bool fill_index(struct seep_graph *graph) {
+    uint32_t next = 0;
+    for (size_t i = 0; i < graph->nr_leaves; i++) {
+        uint64_t start = graph->base + ((uint64_t)i << LEAF_SHIFT);
+        uint64_t end = start + (UINT64_C(1) << LEAF_SHIFT);
+        graph->leaf_first[i] = next;
+        if (next == graph->nr_blocks || graph->blocks[next].address >= end)
+            continue;
+        uint32_t *leaf = malloc(sizeof(*leaf) << (LEAF_SHIFT - GRANULE_SHIFT));
+        if (!leaf)
+            return false;
+        graph->leaves[i] = leaf;
+        for (size_t g = 0; g < (size_t)1 << (LEAF_SHIFT - GRANULE_SHIFT); g++) {
+            leaf[g] = next;
+            uint64_t granule_end = start + ((uint64_t)(g + 1) << GRANULE_SHIFT);
+            while (next < graph->nr_blocks && graph->blocks[next].address < granule_end)
+                next++;
+        }
+    }
+    return true;
+}
+
+static bool make_index(struct seep_graph *graph) {
+    if (!graph->nr_blocks)
+        return true;
+    graph->low = graph->blocks[0].address;
+    for (uint32_t i = 0; i < graph->nr_blocks; i++)
+        graph->high = SEEP_MAX(graph->high, end_of(&graph->blocks[i]));
+    graph->base = graph->low >> LEAF_SHIFT << LEAF_SHIFT;
+    uint64_t last = graph->blocks[graph->nr_blocks - 1].address;
+    uint64_t nr = ((last - graph->base) >> LEAF_SHIFT) + 1;
+    if (nr > LEAVES_MAX) // absurd addresses: the search does without
+        return true;
+    graph->nr_leaves = (size_t)nr;
+    graph->leaves = calloc(graph->nr_leaves, sizeof(*graph->leaves));
+    graph->leaf_first = calloc(graph->nr_leaves, sizeof(*graph->leaf_first));
+    return graph->leaves && graph->leaf_first && fill_index(graph);
+}
+
+// The number of blocks that start at or before `address`, by halving.
+static uint32_t upto_slow(const struct seep_graph *graph, uint64_t address) {
+    uint32_t low = 0, high = graph->nr_blocks;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (graph->blocks[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint32_t upto(const struct seep_graph *graph, uint64_t address) {
+    uint64_t leaf_index = (address - graph->base) >> LEAF_SHIFT;
+    if (!graph->nr_leaves)
+        return upto_slow(graph, address);
+    if (leaf_index >= graph->nr_leaves) // inside or behind the last block
+        return graph->nr_blocks;
+    const uint32_t *leaf = graph->leaves[leaf_index];
+    if (!leaf)
+        return graph->leaf_first[leaf_index];
+    uint32_t i = leaf[(address >> GRANULE_SHIFT) & ((1u << (LEAF_SHIFT - GRANULE_SHIFT)) - 1)];
+    while (i < graph->nr_blocks && graph->blocks[i].address <= address)
+        i++;
+    return i;
+}
+
+bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block, uint64_t *ret_off) {
+    if (address < graph->low || address >= graph->high)
+        return false;
+    uint32_t nr = upto(graph, address);
+    if (!nr || address >= end_of(&graph->blocks[nr - 1]))
+        return false;
+    *ret_block = nr - 1;
+    *ret_off = address - graph->blocks[nr - 1].address;
+    return true;
+}
+
+struct seep_error *seep_graph_create(const struct seep_block *blocks, size_t nr_blocks,
+                                     struct seep_graph **ret_graph) {
+    if (nr_blocks >= SEEP_NO_BLOCK)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "%zu blocks are more than a scan can number", nr_blocks);
+    struct seep_graph *graph = calloc(1, sizeof(*graph));
+    if (!graph)
+        return seep_error_no_memory();
+    graph->blocks = blocks;
+    graph->nr_blocks = (uint32_t)nr_blocks;
+    size_t room = SEEP_MAX(nr_blocks, (size_t)1);
+    graph->first_edge = calloc(room + 1, sizeof(*graph->first_edge));
+    graph->shapes = calloc(room, sizeof(*graph->shapes));
+    if (!graph->first_edge || !graph->shapes || !make_index(graph)) {
+        seep_graph_destroy(graph);
+        return seep_error_no_memory();
+    }
+    *ret_graph = graph;
+    return NULL;
+}
+
+void seep_graph_destroy(struct seep_graph *graph) {
+    if (!graph)
+        return;
+    for (size_t i = 0; graph->leaves && i < graph->nr_leaves; i++)
+        free(graph->leaves[i]);
+    free(graph->leaves);
+    free(graph->leaf_first);
+    free(graph->roots);
+    free(graph->edges);
+    free(graph->first_edge);
+    free(graph->shapes);
+    free(graph->vtables);
+    free(graph->kinds);
+    free(graph->holder);
+    free(graph->holder_off);
+    free(graph->held_by_root);
+    free(graph);
+}
+
+// ---- feeding ----
+
+static uint32_t cut32(uint64_t value) {
+    return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static uint64_t word_at(const void *bytes, size_t off) {
+    uint64_t word;
+    memcpy(&word, (const char *)bytes + off, sizeof(word));
+    return word;
+}
+
+static bool add_root(struct seep_graph *graph, uint32_t range, uint64_t address, uint32_t target,
+                     uint64_t to_off) {
+    if (!seep_grow(&graph->roots, &graph->roots_capacity, graph->nr_roots + 1, sizeof(*graph->roots)))
+        return false;
+    graph->roots[graph->nr_roots++] = (struct seep_root_edge){address, target, cut32(to_off), range};
+    return true;
+}
+
+bool seep_graph_feed_root(struct seep_graph *graph, uint32_t range, uint64_t address, const void *bytes,
+                          size_t nr_bytes) {
+    uint64_t low = graph->low, extent = graph->high - graph->low;
+    for (size_t at = 0; at + 8 <= nr_bytes; at += 8) {
+        uint64_t word = word_at(bytes, at);
+        if (SEEP_LIKELY(word - low >= extent))
+            continue;
+        uint32_t target;
+        uint64_t off;
+        if (seep_graph_find(graph, word, &target, &off) &&
+            !add_root(graph, range, address ? address + at : 0, target, off))
+            return false;
+    }
+    return true;
+}
+
+bool seep_graph_feed_start(struct seep_graph *graph, uint32_t range, uint64_t address, uint64_t word) {
+    uint32_t target;
+    uint64_t off;
+    return !seep_graph_find(graph, word, &target, &off) || add_root(graph, range, address, target, 0);
+}
+
+static uint8_t shape_of(const struct seep_graph *graph, uint64_t size, const void *bytes, size_t nr_bytes) {
+    uint8_t shape = 0;
+    if (nr_bytes < 8 || size < 16)
+        return graph->is_vtable && nr_bytes >= 8 && graph->is_vtable(graph->is_vtable_data, word_at(bytes, 0))
+                   ? SHAPE_VTABLE
+                   : 0;
+    uint64_t first = word_at(bytes, 0);
+    if (first && (size - 8) / first && (size - 8) % first == 0)
+        shape |= SHAPE_ARRAY;
+    if (first && first <= size - 8 && size - 8 - first < 8)
+        shape |= SHAPE_LENGTH;
+    if (size > 24 && nr_bytes >= 24) {
+        uint64_t capacity = word_at(bytes, 8);
+        if (first <= capacity && capacity <= size - 25)
+            shape |= SHAPE_STRING;
+    }
+    if (graph->is_vtable && graph->is_vtable(graph->is_vtable_data, first))
+        shape |= SHAPE_VTABLE;
+    return shape;
+}
+
+static bool add_vtable(struct seep_graph *graph, uint32_t block, uint64_t off) {
+    if (off >= UINT32_MAX)
+        return true;
+    if (!seep_grow(&graph->vtables, &graph->vtables_capacity, graph->nr_vtables + 1, sizeof(*graph->vtables)))
+        return false;
+    graph->vtables[graph->nr_vtables++] = (struct seep_map_of_places){block, (uint32_t)off};
+    return true;
+}
+
+static void feed_upto(struct seep_graph *graph, uint32_t block) {
+    while (graph->nr_fed < block)
+        graph->first_edge[++graph->nr_fed] = graph->nr_edges;
+}
+
+bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, const void *bytes,
+                           size_t nr_bytes) {
+    feed_upto(graph, block);
+    if (off == 0)
+        graph->shapes[block] = shape_of(graph, graph->blocks[block].size, bytes, nr_bytes);
+    bool look_for_vtables = graph->shapes[block] & SHAPE_VTABLE;
+    uint64_t low = graph->low, extent = graph->high - graph->low;
+    for (size_t at = 0; at + 8 <= nr_bytes; at += 8) {
+        uint64_t word = word_at(bytes, at);
+        if (SEEP_UNLIKELY(look_for_vtables) && off + at && word &&
+            graph->is_vtable(graph->is_vtable_data, word) && !add_vtable(graph, block, off + at))
+            return false;
+        if (SEEP_LIKELY(word - low >= extent))
+            continue;
+        uint32_t target;
+        uint64_t to_off;
+        if (!seep_graph_find(graph, word, &target, &to_off))
+            continue;
+        if (!seep_grow(&graph->edges, &graph->edges_capacity, graph->nr_edges + 1, sizeof(*graph->edges)))
+            return false;
+        graph->edges[graph->nr_edges++] = (struct seep_edge){target, cut32(off + at), cut32(to_off)};
+    }
+    return true;
+}
+
+// ---- classes ----
+
+static bool has_vtable_at(const struct seep_graph *graph, uint32_t block, uint32_t off) {
+    size_t low = 0, high = graph->nr_vtables;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct seep_map_of_places *place = &graph->vtables[middle];
+        if (place->block < block || (place->block == block && place->off < off))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < graph->nr_vtables && graph->vtables[low].block == block && graph->vtables[low].off == off;
+}
+
+static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t off) {
+    if (off == 0)
+        return true;
+    uint8_t shape = graph->shapes[target];
+    if (off == 8 && shape & (SHAPE_ARRAY | SHAPE_LENGTH))
+        return true;
+    if (off == 24 && shape & SHAPE_STRING)
+        return true;
+    return shape & SHAPE_VTABLE && has_vtable_at(graph, target, off);
+}
+
+struct flood {
+    struct seep_graph *graph;
+    uint32_t *queue; // every block is in it at most twice
+    size_t nr_queue;
+    size_t at;
+    uint32_t *later; // blocks that a pointer into their middle leads to, with their holders
+    size_t nr_later;
+};
+
+static void hold(struct seep_graph *graph, uint32_t block, uint8_t kind, uint32_t holder, uint32_t off,
+                 bool root) {
+    graph->kinds[block] = kind;
+    graph->holder[block] = holder;
+    graph->holder_off[block] = off;
+    graph->held_by_root[block] = root;
+}
+
+// A pointer into the middle of a block, while the reachable ones are sought: remembered once, so that
+// the block's holder is the nearest.
+static void remember(struct flood *flood, uint32_t block, uint32_t holder, uint32_t off, bool root) {
+    struct seep_graph *graph = flood->graph;
+    if (graph->kinds[block] != SEEP_KIND_UNKNOWN || graph->holder[block] != SEEP_NO_BLOCK)
+        return;
+    graph->holder[block] = holder;
+    graph->holder_off[block] = off;
+    graph->held_by_root[block] = root;
+    flood->later[flood->nr_later++] = block;
+}
+
+static void flood_reachable(struct flood *flood) {
+    struct seep_graph *graph = flood->graph;
+    for (size_t i = 0; i < graph->nr_roots; i++) {
+        const struct seep_root_edge *root = &graph->roots[i];
+        if (!is_start(graph, root->target, root->to_off)) {
+            remember(flood, root->target, (uint32_t)i, 0, true);
+        } else if (graph->kinds[root->target] == SEEP_KIND_UNKNOWN) {
+            hold(graph, root->target, SEEP_KIND_REACHABLE, (uint32_t)i, 0, true);
+            flood->queue[flood->nr_queue++] = root->target;
+        }
+    }
+    for (; flood->at < flood->nr_queue; flood->at++) {
+        uint32_t block = flood->queue[flood->at];
+        for (uint64_t e = graph->first_edge[block]; e < graph->first_edge[block + 1]; e++) {
+            const struct seep_edge *edge = &graph->edges[e];
+            if (graph->kinds[edge->target] != SEEP_KIND_UNKNOWN)
+                continue;
+            if (is_start(graph, edge->target, edge->to_off)) {
+                hold(graph, edge->target, SEEP_KIND_REACHABLE, block, edge->from_off, false);
+                flood->queue[flood->nr_queue++] = edge->target;
+            } else {
+                remember(flood, edge->target, block, edge->from_off, false);
+            }
+        }
+    }
+}
+
+// Everything that the queued blocks lead to becomes `kind`, whatever the pointers are like.
+static void flood_all(struct flood *flood, uint8_t kind, uint32_t leader) {
+    struct seep_graph *graph = flood->graph;
+    for (; flood->at < flood->nr_queue; flood->at++) {
+        uint32_t block = flood->queue[flood->at];
+        for (uint64_t e = graph->first_edge[block]; e < graph->first_edge[block + 1]; e++) {
+            const struct seep_edge *edge = &graph->edges[e];
+            uint8_t now = graph->kinds[edge->target];
+            if (now == SEEP_KIND_UNKNOWN) {
+                hold(graph, edge->target, kind, block, edge->from_off, false);
+                flood->queue[flood->nr_queue++] = edge->target;
+            } else if (kind == SEEP_KIND_INDIRECT && now == SEEP_KIND_LOST && edge->target != leader) {
+                hold(graph, edge->target, kind, block, edge->from_off, false);
+            }
+        }
+    }
+}
+
+// A lost block leads what only it leads to. One that was thought lost and that a later one leads to
+// was not: what it led to stays indirectly lost.
+static void flood_lost(struct flood *flood) {
+    struct seep_graph *graph = flood->graph;
+    for (uint32_t i = 0; i < graph->nr_blocks; i++) {
+        if (graph->kinds[i] != SEEP_KIND_UNKNOWN)
+            continue;
+        hold(graph, i, SEEP_KIND_LOST, SEEP_NO_BLOCK, 0, false);
+        flood->queue[flood->nr_queue++] = i;
+        flood_all(flood, SEEP_KIND_INDIRECT, i);
+    }
+}
+
+struct seep_error *seep_graph_classify(struct seep_graph *graph) {
+    feed_upto(graph, graph->nr_blocks);
+    size_t room = SEEP_MAX(graph->nr_blocks, 1u);
+    graph->kinds = calloc(room, sizeof(*graph->kinds));
+    graph->holder = malloc(room * sizeof(*graph->holder));
+    graph->holder_off = calloc(room, sizeof(*graph->holder_off));
+    graph->held_by_root = calloc(room, sizeof(*graph->held_by_root));
+    struct flood flood = {.graph = graph,
+                          .queue = malloc(room * sizeof(*flood.queue)),
+                          .later = malloc(room * sizeof(*flood.later))};
+    bool fits = graph->kinds && graph->holder && graph->holder_off && graph->held_by_root && flood.queue &&
+                flood.later;
+    if (fits) {
+        memset(graph->holder, 0xff, room * sizeof(*graph->holder));
+        flood_reachable(&flood);
+        for (size_t i = 0; i < flood.nr_later; i++) {
+            uint32_t block = flood.later[i];
+            if (graph->kinds[block] != SEEP_KIND_UNKNOWN)
+                continue;
+            graph->kinds[block] = SEEP_KIND_POSSIBLE;
+            flood.queue[flood.nr_queue++] = block;
+        }
+        flood_all(&flood, SEEP_KIND_POSSIBLE, SEEP_NO_BLOCK);
+        flood_lost(&flood);
+    }
+    free(flood.queue);
+    free(flood.later);
+    return fits ? NULL : seep_error_no_memory();
+}

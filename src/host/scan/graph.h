@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Who points to whom. Memory is fed once, in large pieces: roots first, then the blocks in order of
+// address; a word that leads into a block becomes an edge. Everything after that (classes, holders)
+// is done on the edges, when the program runs again.
+//
+// Classes, as in Valgrind's memcheck: reachable by a chain of pointers to the starts of blocks that
+// begins in a root; possibly lost where every chain has a pointer into the middle of a block on it;
+// indirectly lost where only lost blocks point to it; else lost. A pointer into the middle counts as
+// one to the start where it looks like what C++ compilers and libraries make: the elements behind the
+// cookie of new[], the text behind the length of a string, the base class behind another one.
+// Source: the Valgrind manual, "Memory leak detection", --leak-check-heuristics.
+#ifndef SEEP_SCAN_GRAPH_H
+#define SEEP_SCAN_GRAPH_H
+
+#include "base/error.h"
+#include "model/profile.h"
+
+#define SEEP_NO_BLOCK UINT32_MAX
+
+// Whether `word` is the address of a vtable; may look into the program.
+typedef bool (*seep_is_vtable)(void *data, uint64_t word);
+
+struct seep_edge {
+    uint32_t target;
+    uint32_t from_off; // bytes from the start of the block that has it, or UINT32_MAX: at least that
+    uint32_t to_off;   // bytes from the start of the target, in the same way
+};
+
+struct seep_root_edge {
+    uint64_t address; // of the word; 0: a register
+    uint32_t target;
+    uint32_t to_off;
+    uint32_t range; // whatever the feeder calls it
+};
+
+struct seep_graph {
+    const struct seep_block *blocks; // borrowed; sorted by address
+    uint32_t nr_blocks;
+    uint64_t low; // of all blocks
+    uint64_t high;
+
+    // By (address - base) >> LEAF: where its granules are, and the first block at or behind its start.
+    uint64_t base;
+    uint32_t **leaves;
+    uint32_t *leaf_first;
+    size_t nr_leaves;
+
+    struct seep_root_edge *roots;
+    size_t nr_roots;
+    size_t roots_capacity;
+    struct seep_edge *edges; // those of block i: [first_edge[i], first_edge[i + 1])
+    size_t nr_edges;
+    size_t edges_capacity;
+    uint64_t *first_edge;
+    uint32_t nr_fed; // blocks that have been fed to their end
+
+    uint8_t *shapes; // by block: what its beginning looks like
+    struct seep_map_of_places {
+        uint32_t block;
+        uint32_t off;
+    } * vtables; // other places in a block that hold vtable addresses, in order
+    size_t nr_vtables;
+    size_t vtables_capacity;
+    seep_is_vtable is_vtable;
+    void *is_vtable_data;
+
+    // After seep_graph_classify.
+    uint8_t *kinds;    // enum seep_kind
+    uint32_t *holder;  // a block, or (where held_by_root) an index in roots; SEEP_NO_BLOCK: nobody
+    uint32_t *holder_off;
+    bool *held_by_root;
+};
+
+// SEEP_E_UNSUPPORTED for more blocks than ids.
+SEEP_MUST_CHECK struct seep_error *seep_graph_create(const struct seep_block *blocks, size_t nr_blocks,
+                                                     struct seep_graph **ret_graph);
+void seep_graph_destroy(struct seep_graph *graph); // takes NULL
+
+// The block that `address` leads into; a block of size 0 has one byte. O(1).
+bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block, uint64_t *ret_off);
+
+// Words of a root. `address` is a multiple of 8, or 0 for registers. false: out of memory.
+SEEP_MUST_CHECK bool seep_graph_feed_root(struct seep_graph *graph, uint32_t range, uint64_t address,
+                                          const void *bytes, size_t nr_bytes);
+// A root that counts as a pointer to the start of what it leads into.
+SEEP_MUST_CHECK bool seep_graph_feed_start(struct seep_graph *graph, uint32_t range, uint64_t address,
+                                           uint64_t word);
+// The part of block `block` that begins `off` bytes into it (a multiple of 8). Blocks in ascending
+// order, parts of a block too; what is not fed is taken as zero.
+SEEP_MUST_CHECK bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t off,
+                                           const void *bytes, size_t nr_bytes);
+
+// Once, after the last feeding.
+SEEP_MUST_CHECK struct seep_error *seep_graph_classify(struct seep_graph *graph);
+
+#endif

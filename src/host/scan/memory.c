@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Mappings from /proc/PID/smaps, bytes by process_vm_readv or /proc/PID/mem, see memory.h.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "scan/memory.h"
+
+#define PIECE_BYTES ((size_t)1 << 20)
+#define PAGE_BYTES  4096u // the least there is: presence is asked for by pages of the machine
+// Below this a range is read without asking which pages are there.
+#define ASK_BYTES ((uint64_t)256 << 10)
+
+// ---- mappings ----
+
+static struct seep_error *maps_error(pid_t pid, int trouble) {
+    if (trouble == ENOENT || trouble == ESRCH)
+        return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "process %d has ended", (int)pid),
+                               "name a running process");
+    struct seep_error *err = seep_error_system(trouble, "the memory map of process %d cannot be read", (int)pid);
+    if (err->code == SEEP_E_PERMISSION)
+        err = seep_error_hint(err, "use the user of that process, or root");
+    return err;
+}
+
+static struct seep_error *add_mapping(struct seep_memory *memory, char *line) {
+    unsigned long long start, end, off;
+    char rights[5];
+    int path_at = 0;
+    if (sscanf(line, "%llx-%llx %4s %llx %*x:%*x %*u %n", &start, &end, rights, &off, &path_at) < 4 || !path_at)
+        return NULL;
+    line[strcspn(line, "\n")] = 0;
+    if (!seep_grow(&memory->mappings, &memory->capacity, memory->nr_mappings + 1, sizeof(*memory->mappings)))
+        return seep_error_no_memory();
+    char *path = seep_arena_strdup(&memory->arena, line + path_at);
+    if (!path)
+        return seep_error_no_memory();
+    memory->mappings[memory->nr_mappings++] = (struct seep_memory_area){
+        .start = start,
+        .end = end,
+        .file_off = off,
+        .path = path,
+        .readable = rights[0] == 'r',
+        .writable = rights[1] == 'w',
+        .executable = rights[2] == 'x',
+        .shared = rights[3] == 's',
+        .of_seep = strncmp(path, "/memfd:seep-image", strlen("/memfd:seep-image")) == 0,
+    };
+    return NULL;
+}
+
+// libseep.so marks its private memory by two pieces of advice that nobody else gives together for
+// anonymous memory (preload/sys.h): not to be dumped, read at random.
+static bool has_mark_of_seep(const char *flags) {
+    return strstr(flags, " dd") && strstr(flags, " rr");
+}
+
+// A line that belongs to the mapping before it.
+static void add_detail(struct seep_memory *memory, const char *line) {
+    if (!memory->nr_mappings)
+        return;
+    struct seep_memory_area *last = &memory->mappings[memory->nr_mappings - 1];
+    unsigned long long kib;
+    if (sscanf(line, "Rss: %llu", &kib) == 1 || sscanf(line, "Swap: %llu", &kib) == 1)
+        last->present_bytes += (uint64_t)kib << 10;
+    else if (strncmp(line, "VmFlags:", 8) == 0 && has_mark_of_seep(line))
+        last->of_seep = last->of_seep || !*last->path;
+}
+
+static struct seep_error *read_mappings(struct seep_memory *memory) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)memory->pid);
+    FILE *maps = fopen(path, "re");
+    if (!maps)
+        return maps_error(memory->pid, errno);
+    char *line = NULL;
+    size_t room = 0;
+    struct seep_error *err = NULL;
+    errno = 0;
+    while (!err && getline(&line, &room, maps) > 0) {
+        if (line[strcspn(line, " :")] == ':')
+            add_detail(memory, line);
+        else
+            err = add_mapping(memory, line);
+    }
+    if (!err && ferror(maps))
+        err = maps_error(memory->pid, errno);
+    free(line);
+    fclose(maps);
+    if (!err && !memory->nr_mappings)
+        err = maps_error(memory->pid, ESRCH);
+    return err;
+}
+
+static int open_of(pid_t pid, const char *name) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory) {
+    struct seep_memory *memory = calloc(1, sizeof(*memory));
+    if (!memory)
+        return seep_error_no_memory();
+    memory->pid = pid;
+    memory->pagemap_fd = open_of(pid, "pagemap");
+    memory->mem_fd = open_of(pid, "mem");
+    memory->piece = malloc(PIECE_BYTES);
+    struct seep_error *err = memory->piece ? read_mappings(memory) : seep_error_no_memory();
+    if (err) {
+        seep_memory_close(memory);
+        return err;
+    }
+    *ret_memory = memory;
+    return NULL;
+}
+
+void seep_memory_close(struct seep_memory *memory) {
+    if (!memory)
+        return;
+    if (memory->pagemap_fd >= 0)
+        close(memory->pagemap_fd);
+    if (memory->mem_fd >= 0)
+        close(memory->mem_fd);
+    free(memory->mappings);
+    free(memory->piece);
+    seep_arena_deinit(&memory->arena);
+    free(memory);
+}
+
+const struct seep_memory_area *seep_memory_find(const struct seep_memory *memory, uint64_t address) {
+    size_t low = 0, high = memory->nr_mappings;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (memory->mappings[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct seep_memory_area *found = low < memory->nr_mappings ? &memory->mappings[low] : NULL;
+    return found && found->start <= address ? found : NULL;
+}
+
+// ---- bytes ----
+
+bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *ret_bytes, size_t nr_bytes) {
+    struct iovec here = {ret_bytes, nr_bytes};
+    struct iovec there = {(void *)(uintptr_t)address, nr_bytes};
+    ssize_t nr = process_vm_readv(memory->pid, &here, 1, &there, 1, 0);
+    if (nr == (ssize_t)nr_bytes)
+        return true;
+    return memory->mem_fd >= 0 && address <= INT64_MAX &&
+           pread(memory->mem_fd, ret_bytes, nr_bytes, (off_t)address) == (ssize_t)nr_bytes;
+}
+
+// A piece, or where that fails its pages one by one.
+static bool give(struct seep_memory *memory, uint64_t start, size_t nr_bytes, seep_take_piece take, void *data) {
+    if (seep_memory_read(memory, start, memory->piece, nr_bytes)) {
+        memory->read_bytes += nr_bytes;
+        return take(data, start, memory->piece, nr_bytes);
+    }
+    for (uint64_t at = start; at < start + nr_bytes;) {
+        size_t part = (size_t)SEEP_MIN(start + nr_bytes - at, PAGE_BYTES - at % PAGE_BYTES);
+        if (seep_memory_read(memory, at, memory->piece, part)) {
+            memory->read_bytes += part;
+            if (!take(data, at, memory->piece, part))
+                return false;
+        } else {
+            memory->unread_bytes += part;
+        }
+        at += part;
+    }
+    return true;
+}
+
+static bool give_all(struct seep_memory *memory, uint64_t start, uint64_t end, seep_take_piece take, void *data) {
+    for (uint64_t at = start; at < end; at += PIECE_BYTES)
+        if (!give(memory, at, (size_t)SEEP_MIN(end - at, (uint64_t)PIECE_BYTES), take, data))
+            return false;
+    return true;
+}
+
+// Which pages from `page` on are there, in ret_entries. Source: Documentation/admin-guide/mm/pagemap.rst
+// of Linux: 8 bytes a page, bit 63 present, bit 62 swapped.
+static size_t read_presence(const struct seep_memory *memory, uint64_t page, uint64_t nr_pages,
+                            uint64_t *ret_entries, size_t room) {
+    if (memory->pagemap_fd < 0)
+        return 0;
+    size_t nr = (size_t)SEEP_MIN(nr_pages, (uint64_t)room);
+    ssize_t got = pread(memory->pagemap_fd, ret_entries, nr * 8, (off_t)(page * 8));
+    return got > 0 ? (size_t)got / 8 : 0;
+}
+
+bool seep_memory_walk(struct seep_memory *memory, uint64_t start, uint64_t end, seep_take_piece take,
+                      void *data) {
+    if (start >= end)
+        return true;
+    if (end - start < ASK_BYTES)
+        return give_all(memory, start, end, take, data);
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t entries[1024];
+    uint64_t run = start; // present from here on
+    uint64_t at = start;
+    while (at < end) {
+        size_t nr = read_presence(memory, at / page_bytes, (end - 1) / page_bytes - at / page_bytes + 1,
+                                  entries, SEEP_ARRAY_SIZE(entries));
+        if (!nr) // not told: all of it
+            break;
+        for (size_t i = 0; i < nr; i++) {
+            uint64_t next = SEEP_MIN((at / page_bytes + 1) * page_bytes, end);
+            if (!(entries[i] >> 62)) {
+                if (!give_all(memory, run, at, take, data))
+                    return false;
+                run = next;
+            }
+            at = next;
+        }
+    }
+    return give_all(memory, run, end, take, data);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The memory of another process: its mappings, and reading them without making pages in it. Pages
+// that were never touched are left out: reading would cost time, and reservations of terabytes are
+// usual. What should be there and cannot be read is counted.
+#ifndef SEEP_SCAN_MEMORY_H
+#define SEEP_SCAN_MEMORY_H
+
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+
+struct seep_memory_area {
+    uint64_t start;
+    uint64_t end;
+    uint64_t file_off;
+    uint64_t present_bytes; // resident or swapped out
+    const char *path;       // "" for anonymous memory; "[heap]", "[stack]"; in the arena
+    bool readable;
+    bool writable;
+    bool executable;
+    bool shared;
+    bool of_seep; // private memory of libseep.so, or its image
+};
+
+struct seep_memory {
+    pid_t pid;
+    int pagemap_fd; // -1: every page is taken as present
+    int mem_fd;     // -1: only process_vm_readv
+    struct seep_memory_area *mappings; // sorted
+    size_t nr_mappings;
+    size_t capacity;
+    uint64_t read_bytes;
+    uint64_t unread_bytes;
+    unsigned char *piece; // of seep_memory_walk
+    struct seep_arena arena;
+};
+
+SEEP_MUST_CHECK struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory);
+void seep_memory_close(struct seep_memory *memory); // takes NULL
+
+// The mapping that has `address`, or NULL.
+const struct seep_memory_area *seep_memory_find(const struct seep_memory *memory, uint64_t address);
+
+// false: not all of it could be read.
+SEEP_MUST_CHECK bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *ret_bytes,
+                                      size_t nr_bytes);
+
+// Gives what is there in [start, end), in pieces of up to 1 MiB that begin at multiples of 8 (as
+// `start` must). `take` returns false to stop; then so does this.
+typedef bool (*seep_take_piece)(void *data, uint64_t address, const void *bytes, size_t nr_bytes);
+SEEP_MUST_CHECK bool seep_memory_walk(struct seep_memory *memory, uint64_t start, uint64_t end,
+                                      seep_take_piece take, void *data);
+
+#endif

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Which memory is a root, see roots.h. Everything here runs while the process is stopped.
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "scan/heap_areas.h"
+#include "scan/roots.h"
+
+#define RED_ZONE_BYTES 128 // below the stack pointer, still in use: System V ABI of x86-64
+#define HEADERS_MAX    64
+#define TLS_MODULES_MAX 65536
+
+struct finder {
+    struct seep_memory *memory;
+    const struct seep_stopped *stopped;
+    enum seep_roots which;
+    struct seep_graph *graph;
+    struct seep_root_ranges *ranges;
+    struct seep_spans arenas; // settled
+    struct seep_spans excluded;
+    uint32_t range; // that is being fed
+
+    // The module of the latest file mapping, since its zeroed data follows without a name.
+    const char *path;
+    uint64_t bias_rt;
+    uint64_t data_end;
+};
+
+void seep_root_ranges_deinit(struct seep_root_ranges *ranges) {
+    free(ranges->items);
+    *ranges = (struct seep_root_ranges){NULL, 0, 0};
+}
+
+static bool add_range(struct finder *finder, struct seep_root_range range) {
+    struct seep_root_ranges *ranges = finder->ranges;
+    if (!seep_grow(&ranges->items, &ranges->capacity, ranges->nr_items + 1, sizeof(*ranges->items)))
+        return false;
+    finder->range = (uint32_t)ranges->nr_items;
+    ranges->items[ranges->nr_items++] = range;
+    return true;
+}
+
+static bool take_piece(void *data, uint64_t address, const void *bytes, size_t nr_bytes) {
+    struct finder *finder = data;
+    return seep_graph_feed_root(finder->graph, finder->range, address, bytes, nr_bytes);
+}
+
+// The range without what is excluded (settled).
+static bool feed_range(struct finder *finder, struct seep_root_range range) {
+    if (range.start >= range.end)
+        return true;
+    if (!add_range(finder, range))
+        return false;
+    const struct seep_spans *spans = &finder->excluded;
+    uint64_t at = range.start;
+    for (size_t i = 0; i < spans->nr_items && at < range.end; i++) {
+        if (spans->items[i].end <= at)
+            continue;
+        uint64_t stop = SEEP_MIN(SEEP_MAX(spans->items[i].start, at), range.end) & ~UINT64_C(7);
+        if (at < stop && !seep_memory_walk(finder->memory, at, stop, take_piece, finder))
+            return false;
+        at = (spans->items[i].end + 7) & ~UINT64_C(7);
+    }
+    return at >= range.end || seep_memory_walk(finder->memory, at, range.end, take_piece, finder);
+}
+
+// ---- modules ----
+
+// Bias and end of the memory of the module whose file begins at `start`.
+static bool read_module(const struct seep_memory *memory, uint64_t start, uint64_t *ret_bias, uint64_t *ret_end) {
+    Elf64_Ehdr header;
+    if (!seep_memory_read(memory, start, &header, sizeof(header)) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > HEADERS_MAX)
+        return false;
+    Elf64_Phdr segments[HEADERS_MAX];
+    if (!seep_memory_read(memory, start + header.e_phoff, segments, header.e_phnum * sizeof(*segments)))
+        return false;
+    bool any = false;
+    uint64_t end = 0;
+    for (size_t i = 0; i < header.e_phnum; i++) {
+        if (segments[i].p_type != PT_LOAD)
+            continue;
+        if (!any)
+            *ret_bias = start - (segments[i].p_vaddr & ~(uint64_t)4095);
+        any = true;
+        end = SEEP_MAX(end, segments[i].p_vaddr + segments[i].p_memsz);
+    }
+    *ret_end = *ret_bias + end;
+    return any;
+}
+
+static void enter_file(struct finder *finder, const struct seep_memory_area *mapping) {
+    if (mapping->path[0] == '/' && mapping->file_off == 0 &&
+        (!finder->path || strcmp(finder->path, mapping->path) != 0)) {
+        uint64_t bias, end;
+        if (read_module(finder->memory, mapping->start, &bias, &end)) {
+            finder->path = mapping->path;
+            finder->bias_rt = bias;
+            finder->data_end = (end + 4095) & ~UINT64_C(4095);
+        }
+    }
+}
+
+static bool is_of_module(const struct finder *finder, const struct seep_memory_area *mapping) {
+    if (!finder->path || mapping->start >= finder->data_end || mapping->shared)
+        return false;
+    return !*mapping->path || strcmp(mapping->path, finder->path) == 0;
+}
+
+// ---- what is no root ----
+
+// The index of the first block at or behind `address`.
+static uint32_t first_block(const struct seep_graph *graph, uint64_t address) {
+    uint32_t low = 0, high = graph->nr_blocks;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (graph->blocks[middle].address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// Whether memory that no file lies behind is an allocator's. Chunks of glibc that have a mapping of
+// their own may have been joined with others by the kernel: they are excluded exactly.
+static bool is_of_allocator(struct finder *finder, const struct seep_memory_area *mapping, bool *ret_is) {
+    const struct seep_graph *graph = finder->graph;
+    uint32_t i = first_block(graph, mapping->start);
+    *ret_is = false;
+    while (i < graph->nr_blocks && graph->blocks[i].address < mapping->end) {
+        const struct seep_span *arena = seep_spans_find(&finder->arenas, graph->blocks[i].address);
+        if (arena) {
+            i = first_block(graph, arena->end);
+            continue;
+        }
+        bool is_chunk = false;
+        if (strcmp(mapping->path, "[heap]") != 0 &&
+            !seep_heap_areas_chunk(finder->memory, graph->blocks[i].address, &finder->excluded, &is_chunk))
+            return false;
+        if (!is_chunk) {
+            *ret_is = true;
+            return true;
+        }
+        i++;
+    }
+    return true;
+}
+
+static bool is_device(const struct seep_memory_area *mapping) {
+    return strncmp(mapping->path, "/dev/", 5) == 0 && strncmp(mapping->path, "/dev/zero", 9) != 0 &&
+           strncmp(mapping->path, "/dev/shm/", 9) != 0;
+}
+
+// Stack that is not in use any more, where a mapping is the stack of one thread and nothing else.
+static bool exclude_unused_stack(struct finder *finder) {
+    const struct seep_stopped *stopped = finder->stopped;
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        const struct seep_stopped_thread *thread = &stopped->threads[i];
+        const struct seep_memory_area *mapping = seep_memory_find(finder->memory, thread->sp);
+        if (!mapping)
+            continue;
+        bool own = strncmp(mapping->path, "[stack", 6) == 0 ||
+                   (thread->tls >= mapping->start && thread->tls < mapping->end && thread->tls > thread->sp);
+        uint32_t in_block;
+        uint64_t off;
+        own = own && !seep_graph_find(finder->graph, thread->sp, &in_block, &off);
+        for (size_t j = 0; own && j < stopped->nr_threads; j++) {
+            const struct seep_stopped_thread *other = &stopped->threads[j];
+            own = i == j || ((other->sp < mapping->start || other->sp >= mapping->end) &&
+                             (other->tls < mapping->start || other->tls >= mapping->end));
+        }
+        if (own && !seep_spans_add(&finder->excluded, mapping->start, (thread->sp - RED_ZONE_BYTES) & ~UINT64_C(7)))
+            return false;
+    }
+    return true;
+}
+
+// Blocks in data of modules or on stacks (a pool that the program gave to an allocator).
+static bool exclude_blocks_in(struct finder *finder, const struct seep_memory_area *mapping) {
+    const struct seep_graph *graph = finder->graph;
+    for (uint32_t i = first_block(graph, mapping->start);
+         i < graph->nr_blocks && graph->blocks[i].address < mapping->end; i++)
+        if (!seep_spans_add(&finder->excluded, graph->blocks[i].address,
+                            graph->blocks[i].address + graph->blocks[i].size))
+            return false;
+    return true;
+}
+
+static bool exclude(struct finder *finder) {
+    struct seep_memory *memory = finder->memory;
+    if (!seep_heap_areas_find(memory, &finder->arenas))
+        return false;
+    seep_spans_settle(&finder->arenas);
+    for (size_t i = 0; i < finder->arenas.nr_items; i++)
+        if (!seep_spans_add(&finder->excluded, finder->arenas.items[i].start, finder->arenas.items[i].end))
+            return false;
+    for (size_t i = 0; i < memory->nr_mappings; i++) {
+        const struct seep_memory_area *mapping = &memory->mappings[i];
+        if (!mapping->readable || !mapping->writable)
+            continue;
+        bool none = mapping->of_seep || is_device(mapping);
+        bool anonymous = !*mapping->path || strcmp(mapping->path, "[heap]") == 0;
+        if (!none && anonymous && !is_of_allocator(finder, mapping, &none))
+            return false;
+        if (!none && !anonymous && !exclude_blocks_in(finder, mapping))
+            return false;
+        if (none && !seep_spans_add(&finder->excluded, mapping->start, mapping->end))
+            return false;
+    }
+    if (!exclude_unused_stack(finder))
+        return false;
+    seep_spans_settle(&finder->excluded);
+    return true;
+}
+
+// ---- what is one ----
+
+static pid_t stack_of(const struct finder *finder, const struct seep_memory_area *mapping) {
+    for (size_t i = 0; i < finder->stopped->nr_threads; i++) {
+        const struct seep_stopped_thread *thread = &finder->stopped->threads[i];
+        if (thread->sp >= mapping->start && thread->sp < mapping->end)
+            return thread->tid;
+    }
+    return 0;
+}
+
+static pid_t tls_of(const struct finder *finder, const struct seep_memory_area *mapping) {
+    for (size_t i = 0; i < finder->stopped->nr_threads; i++) {
+        const struct seep_stopped_thread *thread = &finder->stopped->threads[i];
+        if (thread->tls >= mapping->start && thread->tls < mapping->end)
+            return thread->tid;
+    }
+    return 0;
+}
+
+static bool feed_mappings(struct finder *finder, bool data) {
+    const struct seep_memory *memory = finder->memory;
+    finder->path = NULL;
+    for (size_t i = 0; i < memory->nr_mappings; i++) {
+        const struct seep_memory_area *mapping = &memory->mappings[i];
+        enter_file(finder, mapping);
+        if (!mapping->readable || !mapping->writable || mapping->of_seep || is_device(mapping))
+            continue;
+        pid_t tid = stack_of(finder, mapping);
+        struct seep_root_range range = {.start = mapping->start, .end = mapping->end, .tid = tid};
+        uint64_t split = mapping->end;
+        range.kind = tid ? SEEP_ROOT_STACK : SEEP_ROOT_MEMORY;
+        if (!tid && (range.tid = tls_of(finder, mapping)) != 0)
+            range.kind = SEEP_ROOT_TLS;
+        bool of_module = !range.tid && is_of_module(finder, mapping);
+        if (of_module) {
+            range.kind = SEEP_ROOT_DATA;
+            range.path = finder->path;
+            range.bias_rt = finder->bias_rt;
+            split = SEEP_MIN(mapping->end, finder->data_end);
+        }
+        range.end = split;
+        bool wanted = range.kind != SEEP_ROOT_MEMORY || finder->which == SEEP_ROOTS_ALL || *mapping->path;
+        if (wanted && (range.kind == SEEP_ROOT_DATA) == data && !feed_range(finder, range))
+            return false;
+        // The kernel joins zeroed data of a module with what the program maps behind it.
+        if (split < mapping->end && !data && finder->which == SEEP_ROOTS_ALL) {
+            struct seep_root_range rest = {.kind = SEEP_ROOT_MEMORY, .start = split, .end = mapping->end};
+            if (!feed_range(finder, rest))
+                return false;
+        }
+    }
+    return true;
+}
+
+// The thread control block has the address of the vector of thread-local storage (16 bytes into its
+// block), and that the storage of each module. Source: ELF Handling For Thread-Local Storage; dtv_t of
+// glibc (address, and what to free).
+static bool feed_dynamic_tls(struct finder *finder, const struct seep_stopped_thread *thread) {
+#if defined(__x86_64__)
+    uint64_t where = thread->tls + 8;
+#else
+    uint64_t where = thread->tls;
+#endif
+    uint64_t vector;
+    uint64_t nr[2];
+    struct seep_graph *graph = finder->graph;
+    if (!thread->tls || !seep_memory_read(finder->memory, where, &vector, sizeof(vector)) || vector < 16 ||
+        !seep_graph_feed_start(graph, finder->range, where, vector) ||
+        !seep_memory_read(finder->memory, vector - 16, nr, sizeof(nr)) || nr[0] > TLS_MODULES_MAX)
+        return true;
+    for (uint64_t i = 1; i <= nr[0]; i++) {
+        uint64_t storage;
+        if (!seep_memory_read(finder->memory, vector + 16 * i, &storage, sizeof(storage)))
+            return true;
+        if (!seep_graph_feed_start(graph, finder->range, vector + 16 * i, storage))
+            return false;
+    }
+    return true;
+}
+
+static bool feed_thread(struct finder *finder, const struct seep_stopped_thread *thread) {
+    // glibc puts static storage and the control block at the top of the stack's mapping; that of the
+    // first thread is in a mapping of its own. Both are roots already; this adds what is behind.
+    struct seep_root_range tls = {.kind = SEEP_ROOT_TLS, .tid = thread->tid};
+    if (!add_range(finder, tls) || !feed_dynamic_tls(finder, thread))
+        return false;
+    uint32_t block;
+    uint64_t off;
+    if (seep_graph_find(finder->graph, thread->sp, &block, &off)) { // its stack was allocated
+        struct seep_root_range stack = {.kind = SEEP_ROOT_STACK, .tid = thread->tid};
+        stack.start = (thread->sp - SEEP_MIN(off, (uint64_t)RED_ZONE_BYTES) + 7) & ~UINT64_C(7);
+        stack.end = thread->sp - off + finder->graph->blocks[block].size;
+        if (!add_range(finder, stack) ||
+            !seep_memory_walk(finder->memory, stack.start, stack.end, take_piece, finder))
+            return false;
+    }
+    struct seep_root_range registers = {.kind = SEEP_ROOT_REGISTERS, .tid = thread->tid};
+    return add_range(finder, registers) &&
+           seep_graph_feed_root(finder->graph, finder->range, 0, thread->words, thread->nr_words * 8);
+}
+
+struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep_stopped *stopped,
+                                   enum seep_roots which, struct seep_graph *graph,
+                                   struct seep_root_ranges *ret_ranges) {
+    struct seep_root_ranges ranges = {NULL, 0, 0};
+    struct finder finder = {
+        .memory = memory, .stopped = stopped, .which = which, .graph = graph, .ranges = &ranges};
+    // Data first: of two holders that are equally near, a variable with a name is the better one.
+    bool fits = exclude(&finder) && feed_mappings(&finder, true) && feed_mappings(&finder, false);
+    for (size_t i = 0; fits && i < stopped->nr_threads; i++)
+        fits = feed_thread(&finder, &stopped->threads[i]);
+    seep_spans_deinit(&finder.arenas);
+    seep_spans_deinit(&finder.excluded);
+    if (!fits) {
+        seep_root_ranges_deinit(&ranges);
+        return seep_error_no_memory();
+    }
+    *ret_ranges = ranges;
+    return NULL;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The roots: where a pointer keeps a block reachable. Registers; stacks from the stack pointer up;
+// thread-local storage; and all writable memory but
+//  - memory of the allocator: what lies in it counts only inside of live blocks, so that old pointers
+//    in free memory hold nothing. For glibc that is known exactly (heap_areas.h); for another
+//    allocator a mapping that has live blocks is taken as its own.
+//  - mappings of devices, and what belongs to seep.
+// With SEEP_ROOTS_LSAN anonymous mappings are no roots either, as LeakSanitizer has it: then what
+// only memory of a pool made by mmap points to is lost.
+#ifndef SEEP_SCAN_ROOTS_H
+#define SEEP_SCAN_ROOTS_H
+
+#include "scan/graph.h"
+#include "scan/memory.h"
+#include "scan/stop.h"
+
+enum seep_roots { SEEP_ROOTS_ALL, SEEP_ROOTS_LSAN };
+
+enum seep_root_kind {
+    SEEP_ROOT_DATA,   // of a module
+    SEEP_ROOT_MEMORY, // mapped by the program
+    SEEP_ROOT_TLS,
+    SEEP_ROOT_STACK,
+    SEEP_ROOT_REGISTERS,
+};
+
+struct seep_root_range {
+    enum seep_root_kind kind;
+    uint64_t start;
+    uint64_t end;
+    pid_t tid;        // of stacks, TLS and registers
+    const char *path; // of the module
+    uint64_t bias_rt; // of the module
+};
+
+struct seep_root_ranges {
+    struct seep_root_range *items;
+    size_t nr_items;
+    size_t capacity;
+};
+void seep_root_ranges_deinit(struct seep_root_ranges *ranges);
+
+// Finds the roots of a stopped process and feeds them.
+SEEP_MUST_CHECK struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep_stopped *stopped,
+                                                   enum seep_roots which, struct seep_graph *graph,
+                                                   struct seep_root_ranges *ret_ranges);
+
+#endif

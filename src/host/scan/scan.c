@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Stop, read, resume, mark, describe: see scan.h.
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/map.h"
+#include "model/profile_image.h"
+#include "model/session_open.h"
+#include "scan/holders.h"
+#include "scan/scan.h"
+
+struct scan {
+    pid_t pid;
+    const struct seep_scan_options *options;
+    struct seep_stopped *stopped;
+    struct seep_memory *memory;
+    struct seep_session *session;
+    struct seep_profile *profile;
+    struct seep_graph *graph;
+    struct seep_root_ranges ranges;
+    struct seep_map vtables; // words that were asked about: 1 no, 2 yes
+    uint32_t block;          // that is being fed
+};
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// A table of functions: in memory of a file that is not written, and its first entry leads to code.
+static bool is_vtable(void *data, uint64_t word) {
+    struct scan *scan = data;
+    const struct seep_memory_area *mapping = word % 8 ? NULL : seep_memory_find(scan->memory, word);
+    if (!mapping || mapping->path[0] != '/' || mapping->writable || mapping->executable || !mapping->readable)
+        return false;
+    uint64_t *known = seep_map_at(&scan->vtables, word, NULL);
+    if (known && *known)
+        return *known == 2;
+    uint64_t function;
+    bool is = seep_memory_read(scan->memory, word, &function, sizeof(function));
+    const struct seep_memory_area *code = is ? seep_memory_find(scan->memory, function) : NULL;
+    is = code && code->executable;
+    if (known)
+        *known = is ? 2 : 1;
+    return is;
+}
+
+// A piece of the memory from block scan->block on: what lies in blocks is fed.
+static bool take_piece(void *data, uint64_t address, const void *bytes, size_t nr_bytes) {
+    struct scan *scan = data;
+    const struct seep_graph *graph = scan->graph;
+    uint64_t end = address + nr_bytes;
+    while (scan->block < graph->nr_blocks && graph->blocks[scan->block].address < end) {
+        const struct seep_block *block = &graph->blocks[scan->block];
+        uint64_t block_end = block->address + block->size;
+        uint64_t from = SEEP_MAX(block->address, address), to = SEEP_MIN(block_end, end);
+        // Blocks at odd addresses (boundaries of 8 are the rule): from the first whole word on.
+        from = (from + 7) & ~UINT64_C(7);
+        if (from < to && !seep_graph_feed_block(scan->graph, scan->block, from - block->address,
+                                                (const char *)bytes + (from - address), (size_t)(to - from)))
+            return false;
+        if (block_end > end)
+            return true;
+        scan->block++;
+    }
+    return true;
+}
+
+// Blocks are read together with the small gaps between them.
+static bool feed_blocks(struct scan *scan) {
+    const struct seep_graph *graph = scan->graph;
+    for (uint32_t first = 0; first < graph->nr_blocks;) {
+        uint64_t start = graph->blocks[first].address & ~UINT64_C(7);
+        uint64_t end = start;
+        uint32_t next = first;
+        for (; next < graph->nr_blocks; next++) {
+            const struct seep_block *block = &graph->blocks[next];
+            if (next > first && (block->address > end + 512 || end - start > (64u << 20)))
+                break;
+            uint64_t block_end;
+            if (__builtin_add_overflow(block->address, block->size, &block_end))
+                block_end = block->address; // absurd: nothing of it is read
+            end = SEEP_MAX(end, block_end);
+        }
+        scan->block = first;
+        if (!seep_memory_walk(scan->memory, start, end, take_piece, scan))
+            return false;
+        first = next;
+    }
+    return true;
+}
+
+static struct seep_error *read_stopped(struct scan *scan) {
+    struct seep_error *err = seep_session_from_pid(scan->pid, &scan->session);
+    if (err)
+        return err;
+    scan->profile = scan->session->profiles[0];
+    if (scan->profile->health.sample_bytes)
+        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                                 "process %d is traced with --sample: blocks that were not "
+                                                 "recorded may hold others",
+                                                 (int)scan->pid),
+                               "trace it without --sample");
+    err = seep_memory_open(scan->pid, &scan->memory);
+    if (!err)
+        err = seep_graph_create(scan->profile->blocks, scan->profile->nr_blocks, &scan->graph);
+    if (err)
+        return err;
+    scan->graph->is_vtable = is_vtable;
+    scan->graph->is_vtable_data = scan;
+    err = seep_roots_feed(scan->memory, scan->stopped, scan->options->roots, scan->graph, &scan->ranges);
+    if (!err && !feed_blocks(scan))
+        err = seep_error_no_memory();
+    return err;
+}
+
+static struct seep_error *add_notes(struct scan *scan) {
+    const struct seep_leaks *leaks = &scan->profile->leaks;
+    struct seep_error *err = NULL;
+    if (leaks->unread_bytes)
+        err = seep_profile_note(scan->profile,
+                                "%llu bytes of memory could not be read: what only they point to is shown as lost",
+                                (unsigned long long)leaks->unread_bytes);
+    if (!err && scan->profile->totals.live_blocks > scan->profile->nr_blocks)
+        err = seep_profile_note(scan->profile,
+                                "%llu live blocks were not kept one by one: what only they point to is shown as "
+                                "lost",
+                                (unsigned long long)(scan->profile->totals.live_blocks - scan->profile->nr_blocks));
+    return err;
+}
+
+static struct seep_error *fill_profile(struct scan *scan) {
+    struct seep_profile *profile = scan->profile;
+    profile->block_kinds = seep_arena_alloc(&profile->arena, SEEP_MAX(profile->nr_blocks, (size_t)1), 1);
+    if (!profile->block_kinds)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < profile->nr_blocks; i++)
+        profile->block_kinds[i] = scan->graph->kinds[i];
+    profile->leaks.read_bytes = scan->memory->read_bytes;
+    profile->leaks.unread_bytes = scan->memory->unread_bytes;
+    seep_profile_derive_leaks(profile);
+    return add_notes(scan);
+}
+
+static void scan_deinit(struct scan *scan) {
+    seep_root_ranges_deinit(&scan->ranges);
+    seep_graph_destroy(scan->graph);
+    seep_memory_close(scan->memory);
+    seep_map_deinit(&scan->vtables);
+}
+
+struct seep_error *seep_scan_process(pid_t pid, const struct seep_scan_options *options,
+                                     struct seep_symbols *symbols, struct seep_session **ret_session) {
+    struct scan scan = {.pid = pid, .options = options};
+    int64_t start = now_ns();
+    struct seep_error *err = seep_stop_process(pid, &scan.stopped);
+    if (err)
+        return err;
+    uint32_t nr_threads = (uint32_t)scan.stopped->nr_threads;
+    err = read_stopped(&scan);
+    seep_resume_process(scan.stopped);
+    int64_t pause_ns = now_ns() - start;
+    if (!err)
+        err = seep_graph_classify(scan.graph);
+    if (!err) {
+        scan.profile->leaks.pause_ns = pause_ns;
+        scan.profile->leaks.nr_threads = nr_threads;
+        err = fill_profile(&scan);
+    }
+    if (!err)
+        err = seep_holders_describe(scan.profile, scan.graph, &scan.ranges, symbols);
+    scan_deinit(&scan);
+    if (err) {
+        seep_session_destroy(scan.session);
+        return err;
+    }
+    *ret_session = scan.session;
+    return NULL;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Stops and resumes with ptrace, see stop.h. Rounds over /proc/PID/task until one finds no thread
+// that is not stopped: only stopped threads are left then, and they cannot make new ones.
+#include <ctype.h>
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/map.h"
+#include "scan/stop.h"
+
+#define WAIT_MAX_MS 3000
+
+// The field of /proc/PID/task/TID/stat or status after `key`; -1: not there.
+static long status_number(pid_t pid, pid_t tid, const char *key) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return -1;
+    char line[256];
+    long value = -1;
+    while (value < 0 && fgets(line, sizeof(line), file))
+        if (strncmp(line, key, strlen(key)) == 0)
+            value = strtol(line + strlen(key), NULL, 10);
+    fclose(file);
+    return value;
+}
+
+static char state_of(pid_t pid, pid_t tid) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 'X';
+    char line[256];
+    size_t nr = fread(line, 1, sizeof(line) - 1, file);
+    fclose(file);
+    line[nr] = 0;
+    const char *name_end = strrchr(line, ')'); // the name may have anything in it
+    return name_end && name_end[1] == ' ' && name_end[2] ? name_end[2] : 'X';
+}
+
+static bool has_ended(pid_t pid, pid_t tid) {
+    char state = state_of(pid, tid);
+    return state == 'Z' || state == 'X' || state == 'x';
+}
+
+static bool is_known(const struct seep_stopped *stopped, pid_t tid) {
+    for (size_t i = stopped->nr_threads; i > 0; i--)
+        if (stopped->threads[i - 1].tid == tid)
+            return true;
+    return false;
+}
+
+static struct seep_error *gone(pid_t pid) {
+    return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "process %d has ended", (int)pid),
+                           "name a running process");
+}
+
+static struct seep_error *seize_error(pid_t pid, pid_t tid, int trouble) {
+    long tracer = status_number(pid, tid, "TracerPid:");
+    if (tracer > 0)
+        return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
+                                                 "process %d is held by a debugger (process %ld)", (int)pid,
+                                                 tracer),
+                               "end it, or let it detach");
+    if (trouble == EPERM || trouble == EACCES)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_PERMISSION, "process %d may not be stopped and read", (int)pid),
+            "this takes the right to debug it: be its user (with kernel.yama.ptrace_scope 0), or root");
+    return seep_error_system(trouble, "process %d cannot be stopped", (int)pid);
+}
+
+static void pause_ms(long ms) {
+    struct timespec time = {0, ms * 1000000};
+    nanosleep(&time, NULL);
+}
+
+// ---- registers ----
+
+#if defined(__x86_64__)
+// A call that fails with EINTR although no handler ran: -ERESTARTNOHAND makes the kernel begin it
+// again, or, if a handler is to run now after all, fail with EINTR.
+// Source: signal(7); arch_do_signal_or_restart() of Linux.
+static void restart_call(pid_t tid, struct user_regs_struct *regs) {
+    static const long calls[] = {SYS_epoll_wait,      SYS_epoll_pwait, SYS_epoll_pwait2,   SYS_semop,
+                                 SYS_semtimedop,      SYS_io_getevents, SYS_rt_sigtimedwait};
+    enum { ERESTARTNOHAND = 514 };
+    if ((long)regs->rax != -EINTR)
+        return;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(calls); i++) {
+        if ((long)regs->orig_rax != calls[i])
+            continue;
+        regs->rax = (unsigned long long)-ERESTARTNOHAND;
+        struct iovec all = {regs, sizeof(*regs)};
+        if (ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0)
+            return; // the thread is gone: nobody will see the EINTR
+    }
+}
+#endif
+
+static bool read_registers(struct seep_stopped_thread *thread, bool interrupted) {
+    struct user_regs_struct regs;
+    struct iovec general = {&regs, sizeof(regs)};
+    if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_PRSTATUS, &general) != 0)
+        return false;
+    uint64_t words[SEEP_REGISTER_WORDS_MAX];
+    size_t nr = general.iov_len / sizeof(uint64_t);
+    memcpy(words, &regs, nr * sizeof(uint64_t));
+#if defined(__x86_64__)
+    thread->sp = regs.rsp;
+    thread->tls = regs.fs_base;
+    if (interrupted)
+        restart_call(thread->tid, &regs);
+    unsigned long vectors = NT_X86_XSTATE;
+#elif defined(__aarch64__)
+    thread->sp = regs.sp;
+    struct iovec tls = {&thread->tls, sizeof(thread->tls)};
+    if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_ARM_TLS, &tls) != 0)
+        thread->tls = 0;
+    unsigned long vectors = NT_PRFPREG;
+#else
+#error "write the registers of this CPU here"
+#endif
+    struct iovec rest = {words + nr, (SEEP_REGISTER_WORDS_MAX - nr) * sizeof(uint64_t)};
+    if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)vectors, &rest) == 0)
+        nr += rest.iov_len / sizeof(uint64_t);
+    thread->words = malloc(nr * sizeof(uint64_t));
+    if (!thread->words)
+        return false;
+    memcpy(thread->words, words, nr * sizeof(uint64_t));
+    thread->nr_words = nr;
+    return true;
+}
+
+// ---- stopping ----
+
+// Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
+static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *thread, bool *ret_there) {
+    for (long waited = 0; waited < WAIT_MAX_MS;) {
+        int status;
+        pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
+        if (got < 0 || (got == thread->tid && (WIFEXITED(status) || WIFSIGNALED(status)))) {
+            *ret_there = false;
+            return NULL;
+        }
+        if (got == thread->tid && WIFSTOPPED(status)) {
+            bool of_ptrace = status >> 16 == PTRACE_EVENT_STOP;
+            thread->signal = of_ptrace ? 0 : WSTOPSIG(status);
+            *ret_there = read_registers(thread, of_ptrace && WSTOPSIG(status) == SIGTRAP);
+            return NULL;
+        }
+        if (has_ended(pid, thread->tid)) { // a leader that ended before its threads is never reported
+            *ret_there = false;
+            return NULL;
+        }
+        pause_ms(waited < 20 ? 0 : 1);
+        waited++;
+    }
+    return seep_error_hint(seep_error_create(SEEP_E_IO, "thread %d of process %d does not stop (state %c)",
+                                             (int)thread->tid, (int)pid, state_of(pid, thread->tid)),
+                           "it waits in the kernel, for a disk or a child of vfork: try again");
+}
+
+static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
+    if (has_ended(stopped->pid, tid))
+        return NULL;
+    if (!seep_grow(&stopped->threads, &stopped->capacity, stopped->nr_threads + 1,
+                   sizeof(*stopped->threads)))
+        return seep_error_no_memory();
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
+        int trouble = errno;
+        if (trouble == ESRCH || has_ended(stopped->pid, tid))
+            return NULL;
+        return seize_error(stopped->pid, tid, trouble);
+    }
+    struct seep_stopped_thread *thread = &stopped->threads[stopped->nr_threads++];
+    *thread = (struct seep_stopped_thread){.tid = tid};
+    bool there = false;
+    struct seep_error *err = NULL;
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
+        err = wait_stop(stopped->pid, thread, &there);
+    if (!err && !there)
+        stopped->nr_threads--;
+    return err;
+}
+
+// One look at all threads; *ret_new: there was one that had to be stopped.
+static struct seep_error *stop_round(struct seep_stopped *stopped, bool *ret_new) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)stopped->pid);
+    DIR *folder = opendir(path);
+    if (!folder && (errno == ENOENT || errno == ESRCH))
+        return gone(stopped->pid);
+    if (!folder)
+        return seep_error_system(errno, "the threads of process %d cannot be listed", (int)stopped->pid);
+    struct seep_error *err = NULL;
+    *ret_new = false;
+    for (struct dirent *entry; !err && (entry = readdir(folder));) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (!isdigit((unsigned char)entry->d_name[0]) || is_known(stopped, tid))
+            continue;
+        size_t before = stopped->nr_threads;
+        err = stop_thread(stopped, tid);
+        *ret_new |= stopped->nr_threads > before;
+    }
+    closedir(folder);
+    return err;
+}
+
+struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stopped) {
+    struct seep_stopped *stopped = calloc(1, sizeof(*stopped));
+    if (!stopped)
+        return seep_error_no_memory();
+    stopped->pid = pid;
+    bool found_new = true;
+    struct seep_error *err = NULL;
+    while (!err && found_new)
+        err = stop_round(stopped, &found_new);
+    if (!err && !stopped->nr_threads)
+        err = gone(pid);
+    if (err) {
+        seep_resume_process(stopped);
+        return err;
+    }
+    *ret_stopped = stopped;
+    return NULL;
+}
+
+void seep_resume_process(struct seep_stopped *stopped) {
+    if (!stopped)
+        return;
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        // Fails only for a thread that is gone (killed meanwhile), or that did not stop: the kernel
+        // gives that one back when the tool ends.
+        (void)!ptrace(PTRACE_DETACH, stopped->threads[i].tid, NULL, (void *)(long)stopped->threads[i].signal);
+        free(stopped->threads[i].words);
+    }
+    free(stopped->threads);
+    free(stopped);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Stops all threads of a process, and gives them back as they were.
+//
+// PTRACE_SEIZE and PTRACE_INTERRUPT: no signal is sent and none is lost. When the tool dies, the
+// kernel detaches and the threads go on. A process that was stopped by job control stays so. A
+// system call that was interrupted begins again, as after any stop without a handler; those few that
+// the kernel would let fail with EINTR (signal(7), "Interruption of system calls and library
+// functions by stop signals") are told to begin again on x86-64, where a time limit that they have
+// then begins anew. Proof: tests/live/test_scan.py.
+#ifndef SEEP_SCAN_STOP_H
+#define SEEP_SCAN_STOP_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+#define SEEP_REGISTER_WORDS_MAX 2048u // general and vector registers
+
+struct seep_stopped_thread {
+    pid_t tid;
+    int signal;      // that it was about to take when it stopped; given on at resume
+    uint64_t sp;
+    uint64_t tls;    // thread pointer; 0: not known
+    uint64_t *words; // malloc'ed: what its registers hold
+    size_t nr_words;
+};
+
+struct seep_stopped {
+    pid_t pid;
+    struct seep_stopped_thread *threads;
+    size_t nr_threads;
+    size_t capacity;
+};
+
+// Errors: no such process, no right (the hint says which), held by a debugger, a thread that does not
+// stop within some seconds. On failure every thread has been given back.
+SEEP_MUST_CHECK struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stopped);
+void seep_resume_process(struct seep_stopped *stopped); // takes NULL; frees
+
+#endif
