@@ -145,7 +145,7 @@ static void fill_tables(struct seep_profile *profile, uint64_t mask) {
                                                .exact = i % 11 == 0};
     for (uint32_t i = 1; i < profile->nr_sites; i++) {
         profile->sites[i].node = (uint32_t)(next_random() % profile->nr_nodes);
-        profile->sites[i].via = (uint32_t)(next_random() % SEEP_VIA_NR);
+        profile->sites[i].via = (uint32_t)(next_random() % SEEP_VIA_HEAP_NR);
         fill_counters(&profile->sites[i].counters, mask);
     }
     for (uint32_t i = 0; i < profile->nr_threads; i++) {
@@ -307,12 +307,43 @@ static void make_even(struct seep_session *session) {
     }
 }
 
+// Mappings and wrong releases, small and absurd.
+static void make_mapped(struct seep_session *session) {
+    make_tiny(session);
+    struct seep_profile *profile = session->profiles[0];
+    struct seep_site *sites = room(profile, 6, sizeof(*sites));
+    memcpy(sites, profile->sites, 2 * sizeof(*sites));
+    for (uint32_t i = 2; i < 6; i++) {
+        sites[i] = (struct seep_site){.node = 1, .via = i < 4 ? SEEP_VIA_MMAP + i : SEEP_VIA_FREE + i - 4};
+        sites[i].counters.size_min = UINT64_MAX;
+    }
+    profile->sites = sites;
+    profile->nr_sites = 6;
+    profile->map_totals = (struct seep_map_counts){4, 0x9000, 2, 0x3000, 0x8000};
+    profile->nr_map_sites = 2;
+    profile->map_sites = room(profile, 2, sizeof(*profile->map_sites));
+    profile->map_sites[0] = (struct seep_map_site){.site = 2, .counts = {3, 0x5000, 1, 0x1000, 0x5000}};
+    profile->map_sites[1] = (struct seep_map_site){
+        .site = 3, .counts = {UINT64_MAX, UINT64_MAX, UINT64_MAX - 1, 1, UINT64_MAX}};
+    profile->nr_mappings = 3;
+    profile->mappings = room(profile, 3, sizeof(*profile->mappings));
+    profile->mappings[0] = (struct seep_mapped){0x10000, 0x4000, 2, 0, 5};
+    profile->mappings[1] = (struct seep_mapped){0x7f0000000000, 1, 3, SEEP_MAPPING_BREAK, -1};
+    profile->mappings[2] = (struct seep_mapped){UINT64_MAX - 10, 10, 3, UINT32_MAX, INT64_MAX};
+    profile->nr_wrong_releases = 2;
+    profile->wrong_releases = room(profile, 2, sizeof(*profile->wrong_releases));
+    profile->wrong_releases[0] =
+        (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 4, UINT64_MAX, UINT64_MAX, 0};
+    profile->wrong_releases[1] = (struct seep_wrong_release){SEEP_MISUSE_MISMATCH, 1, 5, 3, 0x5000, 64};
+    seep_profile_derive(profile);
+}
+
 static const struct recipe {
     const char *name;
     void (*make)(struct seep_session *session);
 } recipes[] = {
     {"empty", make_empty}, {"tiny", make_tiny},     {"modules", make_modules}, {"cut", make_cut},
-    {"huge", make_huge},   {"family", make_family}, {"large", make_large},     {"even", make_even},
+    {"huge", make_huge},   {"family", make_family}, {"large", make_large},     {"even", make_even}, {"mapped", make_mapped},
 };
 
 static struct seep_session *make(const char *name) {
@@ -420,7 +451,7 @@ static json_t *totals_json(const struct seep_totals *totals) {
     set(json, "temporary", number(totals->temporary));
     set(json, "failed", number(totals->failed));
     set(json, "unknown_frees", number(totals->unknown_frees));
-    set(json, "by_function", numbers(totals->by_function, SEEP_VIA_NR));
+    set(json, "by_function", numbers(totals->by_function, SEEP_VIA_HEAP_NR));
     set(json, "releases", numbers(totals->releases, SEEP_RELEASE_NR));
     set(json, "size_class", numbers(totals->size_class, SEEP_IMAGE_SIZE_CLASSES));
     return json;
@@ -470,6 +501,12 @@ static json_t *thread_json(const struct seep_thread *thread) {
     return json;
 }
 
+static json_t *map_counts_json(const struct seep_map_counts *counts) {
+    const uint64_t values[] = {counts->maps, counts->mapped_bytes, counts->unmaps, counts->unmapped_bytes,
+                               counts->peak_bytes};
+    return numbers(values, SEEP_ARRAY_SIZE(values));
+}
+
 static json_t *profile_json(const struct seep_profile *profile) {
     json_t *json = json_object();
     set(json, "process", process_json(&profile->process));
@@ -509,6 +546,29 @@ static json_t *profile_json(const struct seep_profile *profile) {
     set(json, "threads", threads);
     set(json, "thread_sites", thread_sites);
     set(json, "blocks", blocks);
+    json_t *map_sites = json_array(), *mappings = json_array(), *wrong_releases = json_array();
+    for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
+        json_t *row = map_counts_json(&profile->map_sites[i].counts);
+        json_array_insert_new(row, 0, number(profile->map_sites[i].site));
+        json_array_append_new(map_sites, row);
+    }
+    for (uint32_t i = 0; i < profile->nr_mappings; i++) {
+        const struct seep_mapped *mapping = &profile->mappings[i];
+        const uint64_t row[] = {mapping->start, mapping->bytes, mapping->site, mapping->kind};
+        json_t *array = numbers(row, 4);
+        json_array_append_new(array, json_integer(mapping->age_ns));
+        json_array_append_new(mappings, array);
+    }
+    for (uint32_t i = 0; i < profile->nr_wrong_releases; i++) {
+        const struct seep_wrong_release *wrong = &profile->wrong_releases[i];
+        const uint64_t row[] = {wrong->kind,  wrong->site,    wrong->release_site,
+                                wrong->count, wrong->address, wrong->size};
+        json_array_append_new(wrong_releases, numbers(row, 6));
+    }
+    set(json, "map_totals", map_counts_json(&profile->map_totals));
+    set(json, "map_sites", map_sites);
+    set(json, "mappings", mappings);
+    set(json, "wrong_releases", wrong_releases);
     return json;
 }
 

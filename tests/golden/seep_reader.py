@@ -13,6 +13,7 @@ MAGIC = b"SEEP\r\n\x1a\n"
 MAJOR, MINOR = 1, 0
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
+MAPPINGS, WRONG_RELEASES = 13, 14
 NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 16, 8, 16, 8, 64
 U64 = (1 << 64) - 1
 NONE_U32 = (1 << 32) - 1
@@ -149,7 +150,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= LEAKS:
+        if not 1 <= kind <= LEAKS and kind not in (MAPPINGS, WRONG_RELEASES):
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -311,7 +312,6 @@ def take_blocks(take, profile):
         raise BadTrace("blocks: bytes left over in a column")
 
 
-# ---- Processes.
 def leaks_of(take, profile):
     if "leaks" in profile:
         raise BadTrace("two LEAKS sections")
@@ -330,6 +330,42 @@ def leaks_of(take, profile):
     return leaks
 
 
+# ---- Processes.
+
+
+def take_number(take, least):
+    """A number of elements that follow, of at least so many bytes each."""
+    nr = take.leb()
+    if nr > take.left() // least:
+        raise BadTrace("more elements than bytes for them")
+    return nr
+
+
+def take_mappings(take, profile):
+    nr_sites = len(profile["sites"])
+    profile["map_totals"] = [take.leb() for _ in range(5)]
+    site = 0
+    for i in range(take_number(take, 6)):
+        further = take.leb()
+        site += further
+        if site >= nr_sites or (i and not further):
+            raise BadTrace("mapping site out of range or order")
+        profile["map_sites"].append([site] + [take.leb() for _ in range(5)])
+    start = 0
+    for _ in range(take_number(take, 5)):
+        start += take.leb()
+        length, of, kind, age = take.leb(), take.u32(), take.u32(), take.zz()
+        if start + length > U64 or of >= nr_sites:
+            raise BadTrace("mapping out of range")
+        profile["mappings"].append([start, length, of, kind, age])
+
+
+def take_wrong_releases(take, profile):
+    for _ in range(take_number(take, 6)):
+        row = [take.u32(), take.u32(), take.u32(), take.leb(), take.leb(), take.leb()]
+        if max(row[1], row[2]) >= len(profile["sites"]):
+            raise BadTrace("wrong release out of range")
+        profile["wrong_releases"].append(row)
 
 
 def derive(profile):
@@ -367,7 +403,8 @@ def new_profile(process, promised):
                          "unloaded_ns": -1, "build_id": ""}],
             "nodes": [[0, 0, 0, 0, 0]],
             "sites": [{"node": 0, "via": 0, "counters": [0, 0, 0, 0, 0, 0, U64, 0]}],
-            "threads": [], "thread_sites": [], "blocks": []}
+            "threads": [], "thread_sites": [], "blocks": [],
+            "map_totals": [0] * 5, "map_sites": [], "mappings": [], "wrong_releases": []}
 
 
 def counts(profile):
@@ -409,8 +446,16 @@ def read(data):
         elif kind == TOTALS:
             profiles[-1]["totals"] = totals_of(take)
             check_end(take)
+        elif kind in (MAPPINGS, WRONG_RELEASES):
+            if last == kind:
+                raise BadTrace("sections out of order")
+            (take_mappings if kind == MAPPINGS else take_wrong_releases)(take, profiles[-1])
+            check_end(take)
         elif kind == BLOCKS:
             take_blocks(take, profiles[-1])
+        elif kind == LEAKS:
+            profiles[-1]["leaks"] = leaks_of(take, profiles[-1])
+            check_end(take)
         else:
             take_rows(kind, take, profiles[-1])
         last = kind
@@ -438,6 +483,3 @@ if __name__ == "__main__":
 
     with open(sys.argv[1], "rb") as file:
         json.dump(read(file.read()), sys.stdout, indent=1)
-        elif kind == LEAKS:
-            profiles[-1]["leaks"] = leaks_of(take, profiles[-1])
-            check_end(take)

@@ -4,9 +4,9 @@ sums, the heap map, and losses. test_raw_image.py holds it against the tool and 
 import struct
 
 PAGE = 4096
-STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL = range(8)
-HEADER = struct.Struct('=QIIBBHIQ' + '24Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ')
-THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64Q')
+STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL, MAPPINGS, MAP_SITES, MISUSES = range(11)
+HEADER = struct.Struct('=QIIBBHIQ' + '33Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ' + '64Q')
+THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64QQ4Q3Q')
 VIAS = [
     'none',
     'malloc',
@@ -21,6 +21,16 @@ VIAS = [
     'operator new',
     'operator new[]',
     'inherited',
+    *[''] * 3,
+    'mmap',
+    'mremap',
+    'brk',
+    'sbrk',
+    *[''] * 4,
+    'free',
+    'realloc',
+    'operator delete',
+    'operator delete[]',
 ]
 
 
@@ -55,10 +65,10 @@ class Image:
     def read_header(self):
         h = HEADER.unpack(self.read(0, HEADER.size))
         assert h[0] == 0x0A474D4950454553 and h[1] == 1
-        self.areas = [h[8 + 3 * i : 11 + 3 * i] for i in range(8)]  # (offset, size, used)
-        self.pid, _, _, self.state, _, self.exit_code = h[32:38]
-        self.granule_shift, self.leaf_shift, self.dir_bits = h[46:49]
-        self.lost = h[54:70]
+        self.areas = [h[8 + 3 * i : 11 + 3 * i] for i in range(11)]  # (offset, size, used)
+        self.pid, _, _, self.state, _, self.exit_code = h[41:47]
+        self.granule_shift, self.leaf_shift, self.dir_bits = h[55:58]
+        self.lost = h[63:79]
 
     def element(self, area, size, index):
         return self.read(self.areas[area][0] + index * size, size)
@@ -93,6 +103,23 @@ class Image:
                         sums[name] += value
         return {**sums, 'by_function': {k: v for k, v in by.items() if v}, 'unknown_frees': unknown}
 
+    def mappings(self):
+        """Live mappings as (start, bytes, via), by address."""
+        slots = (struct.unpack('=QQIIQ', self.element(MAPPINGS, 32, i)) for i in range(self.areas[MAPPINGS][2]))
+        vias = self.site_vias()
+        return sorted((start, size, VIAS[vias[site]]) for start, size, site, _, _ in slots if start)
+
+    def map_totals(self):
+        """Maps, mapped bytes, unmaps, unmapped bytes, peak: of all, and summed over the sites."""
+        rows = [struct.unpack('=II5Q', self.element(MAP_SITES, 48, i))[2:] for i in range(self.areas[MAP_SITES][2])]
+        return rows[0], tuple(sum(column) for column in zip(*rows[1:]))
+
+    def misuses(self):
+        """(kind, via of the block, via of the release, count)."""
+        slots = (struct.unpack('=4I3Q', self.element(MISUSES, 40, i)) for i in range(self.areas[MISUSES][2]))
+        vias = self.site_vias()
+        return sorted((slot[0], VIAS[vias[slot[1]]], VIAS[vias[slot[2]]], slot[4]) for slot in slots if slot[0])
+
     def blocks(self):
         """All live blocks as (address, size)."""
         offset, size, _ = self.areas[DIRECTORY]
@@ -123,7 +150,7 @@ class Image:
             if not page:
                 continue
             for k, (entry,) in enumerate(struct.iter_unpack('=Q', page)):
-                if entry:
+                if entry >> 38:
                     index = (at - start) // 8 + k
                     sub = entry >> 37 & 1 if self.granule_shift == 5 else 0
                     yield (base + (index << self.granule_shift) + sub * 16 + plane * 8, entry & (1 << 37) - 1)

@@ -33,7 +33,10 @@ enum {
     POOL_CHUNK_2 = POOL_CHUNK_DIR_2 + 16,
     POOL_LEAF = POOL_CHUNK_2 + 16,
     POOL_PAGES = POOL_LEAF + 2,
-    NR_PAGES = PAGE_POOL + POOL_PAGES
+    PAGE_MAPPINGS = PAGE_POOL + POOL_PAGES,
+    PAGE_MAP_SITES,
+    PAGE_MISUSES,
+    NR_PAGES
 };
 
 #define BUILDER_LEAF_SHIFT 14u // 512 entries of 32 bytes: a page
@@ -74,7 +77,8 @@ static uint64_t builder_string(struct image_builder *image, const char *text) {
 static void builder_areas(struct image_builder *image) {
     static const unsigned first[SEEP_AREA_NR + 1] = {PAGE_STRINGS, PAGE_MODULES, PAGE_NODES,
                                                      PAGE_SITES,   PAGE_THREADS, PAGE_ODD,
-                                                     PAGE_DIR,     PAGE_POOL,    NR_PAGES};
+                                                     PAGE_DIR,     PAGE_POOL,    PAGE_MAPPINGS,
+                                                     PAGE_MAP_SITES, PAGE_MISUSES, NR_PAGES};
     for (int i = 0; i < SEEP_AREA_NR; i++) {
         image->header->areas[i].off = (uint64_t)first[i] * SEEP_POOL_PAGE;
         image->header->areas[i].size = (uint64_t)(first[i + 1] - first[i]) * SEEP_POOL_PAGE;

@@ -215,7 +215,7 @@ LIE(lie_order, header->byte_order ^= 3)
 LIE(lie_word, header->word_bytes = 5)
 LIE(lie_area_in_header, areas[SEEP_AREA_STRINGS].off = 8)
 LIE(lie_area_unaligned, areas[SEEP_AREA_NODES].off += 1)
-LIE(lie_area_end, areas[SEEP_AREA_POOL].size += SEEP_POOL_PAGE)
+LIE(lie_area_end, areas[SEEP_AREA_MISUSES].size += SEEP_POOL_PAGE)
 LIE(lie_area_wraps, areas[SEEP_AREA_POOL].size = UINT64_MAX - 100)
 LIE(lie_used, areas[SEEP_AREA_SITES].used = SEEP_POOL_PAGE)
 LIE(lie_used_huge, areas[SEEP_AREA_THREADS].used = UINT64_MAX)
@@ -239,7 +239,7 @@ static const struct lie lies[] = {
     {lie_area_in_header, SEEP_E_FORMAT, "test: area \"strings\" at offset 8 lies in the header"},
     {lie_area_unaligned, SEEP_E_FORMAT,
      "test: area \"nodes\" at offset 12289 lies in the header or is not aligned"},
-    {lie_area_end, SEEP_E_FORMAT, "test: area \"pool\" ends beyond the file"},
+    {lie_area_end, SEEP_E_FORMAT, "test: area \"misuses\" ends beyond the file"},
     {lie_area_wraps, SEEP_E_FORMAT, "test: area \"pool\" ends beyond the file"},
     {lie_used, SEEP_E_FORMAT, "test: area \"sites\" counts 4096 elements, but has room for 256"},
     {lie_used_huge, SEEP_E_FORMAT, "test: area \"threads\" counts 18446744073709551615 elements"},
@@ -309,7 +309,6 @@ LIE(bend_leaf_page, image->dir[8] = POOL_PAGES)
 LIE(bend_leaf_far, image->dir[8] = UINT32_MAX)
 LIE(bend_leaf_twice, image->dir[9] = POOL_LEAF)
 LIE(bend_entry_site, image->leaf[0] = SEEP_ENTRY_MAKE(4, 0, 8))
-LIE(bend_entry_site_0, image->leaf[0] = SEEP_ENTRY_MAKE(0, 0, 8))
 LIE(bend_odd_site, image->odd[5].site = UINT64_C(1) << 32 | 2)
 LIE(bend_chunk_dir, image->threads[0].chunk_dir_page = UINT64_MAX)
 LIE(bend_chunk, image->chunk_dir[0] = POOL_PAGES - 1)
@@ -321,7 +320,7 @@ static void test_bent_references(void **state) {
     static void (*const bends[])(struct image_builder *) = {
         bend_parent_forward, bend_parent_self, bend_module,     bend_cut_inside,  bend_site_node,
         bend_site_via,       bend_exe,         bend_path,       bend_args,        bend_nr_args,
-        bend_leaf_page,      bend_leaf_far,    bend_leaf_twice, bend_entry_site,  bend_entry_site_0,
+        bend_leaf_page,      bend_leaf_far,    bend_leaf_twice, bend_entry_site,
         bend_odd_site,       bend_chunk_dir,   bend_chunk,      bend_chunk_twice, bend_chunk_sites,
         bend_site_0,
     };

@@ -212,7 +212,7 @@ static struct seep_error *load_totals(struct loader *loader, const struct seep_t
     totals->temporary = seep_take_leb(take);
     totals->failed = seep_take_leb(take);
     totals->unknown_frees = seep_take_leb(take);
-    take_list(take, totals->by_function, SEEP_VIA_NR);
+    take_list(take, totals->by_function, SEEP_VIA_HEAP_NR);
     take_list(take, totals->releases, SEEP_RELEASE_NR);
     take_list(take, totals->size_class, SEEP_IMAGE_SIZE_CLASSES);
     loader->totals = *totals;
@@ -439,6 +439,108 @@ static struct seep_error *load_blocks(struct loader *loader) {
     return NULL;
 }
 
+// ---- Mappings and wrong releases: sections of one record.
+
+static void take_map_counts(struct seep_take *take, struct seep_map_counts *counts) {
+    counts->maps = seep_take_leb(take);
+    counts->mapped_bytes = seep_take_leb(take);
+    counts->unmaps = seep_take_leb(take);
+    counts->unmapped_bytes = seep_take_leb(take);
+    counts->peak_bytes = seep_take_leb(take);
+}
+
+// Room for as many elements as are said to follow, and no more than the bytes can hold. NULL with
+// *ret_error set.
+static void *take_elements(struct loader *loader, const struct seep_trace_section *section, struct seep_take *take,
+                           size_t least_bytes, size_t element_bytes, uint32_t *ret_nr,
+                           struct seep_error **ret_error) {
+    uint64_t nr = seep_take_leb(take);
+    if (take->failed || nr > seep_take_left(take) / least_bytes) {
+        *ret_error = section_error(loader, section, "more elements than bytes for them");
+        return NULL;
+    }
+    void *elements = seep_arena_alloc(&loader->profile->arena, (size_t)nr, element_bytes);
+    if (!elements)
+        *ret_error = seep_error_no_memory();
+    *ret_nr = (uint32_t)nr;
+    return elements;
+}
+
+static struct seep_error *load_map_sites(struct loader *loader, const struct seep_trace_section *section,
+                                         struct seep_take *take) {
+    struct seep_profile *profile = loader->profile;
+    struct seep_error *error = NULL;
+    uint32_t nr = 0;
+    struct seep_map_site *sites = take_elements(loader, section, take, 6, sizeof(*sites), &nr, &error);
+    uint64_t site = 0;
+    for (uint32_t i = 0; !error && i < nr; i++) {
+        uint64_t further = seep_take_leb(take);
+        if (further >= profile->nr_sites - site || (i && !further))
+            error = section_error(loader, section, "a site that does not exist or is out of order");
+        site += further;
+        sites[i].site = (uint32_t)site;
+        take_map_counts(take, &sites[i].counts);
+    }
+    if (!error) {
+        profile->map_sites = sites;
+        profile->nr_map_sites = nr;
+    }
+    return error;
+}
+
+static struct seep_error *load_mappings(struct loader *loader, const struct seep_trace_section *section,
+                                        struct seep_take *take) {
+    struct seep_profile *profile = loader->profile;
+    take_map_counts(take, &profile->map_totals);
+    struct seep_error *error = load_map_sites(loader, section, take);
+    uint32_t nr = 0;
+    struct seep_mapped *mappings = NULL;
+    if (!error)
+        mappings = take_elements(loader, section, take, 5, sizeof(*mappings), &nr, &error);
+    uint64_t start = 0;
+    for (uint32_t i = 0; !error && i < nr; i++) {
+        struct seep_mapped *mapping = &mappings[i];
+        uint64_t further = seep_take_leb(take);
+        mapping->bytes = seep_take_leb(take);
+        mapping->site = take_u32(take);
+        mapping->kind = take_u32(take);
+        mapping->age_ns = seep_take_zigzag(take);
+        if (__builtin_add_overflow(start, further, &start) || mapping->bytes > UINT64_MAX - start)
+            error = section_error(loader, section, "an address is out of range");
+        else if (mapping->site >= profile->nr_sites)
+            error = section_error(loader, section, "a site that does not exist or is out of order");
+        mapping->start = start;
+    }
+    if (error)
+        return error;
+    profile->mappings = mappings;
+    profile->nr_mappings = nr;
+    return check_take(loader, section, take);
+}
+
+static struct seep_error *load_wrong_releases(struct loader *loader, const struct seep_trace_section *section,
+                                              struct seep_take *take) {
+    struct seep_profile *profile = loader->profile;
+    struct seep_error *error = NULL;
+    uint32_t nr = 0;
+    struct seep_wrong_release *all = take_elements(loader, section, take, 6, sizeof(*all), &nr, &error);
+    for (uint32_t i = 0; !error && i < nr; i++) {
+        all[i].kind = take_u32(take);
+        all[i].site = take_u32(take);
+        all[i].release_site = take_u32(take);
+        all[i].count = seep_take_leb(take);
+        all[i].address = seep_take_leb(take);
+        all[i].size = seep_take_leb(take);
+        if (all[i].site >= profile->nr_sites || all[i].release_site >= profile->nr_sites)
+            error = section_error(loader, section, "a site that does not exist or is out of order");
+    }
+    if (error)
+        return error;
+    profile->wrong_releases = all;
+    profile->nr_wrong_releases = nr;
+    return check_take(loader, section, take);
+}
+
 // ---- Arrays: their sections are collected, and made into one array when the last has been seen.
 
 struct array {
@@ -622,7 +724,7 @@ static struct seep_error *check_order(struct loader *loader, const struct seep_t
         return NULL;
     if (!loader->profile)
         return section_error(loader, section, "stands before the first PROCESS section");
-    bool may_repeat = type >= SEEP_TRACE_MODULES;
+    bool may_repeat = type >= SEEP_TRACE_MODULES && type <= SEEP_TRACE_BLOCKS;
     // HEALTH and TOTALS must be there, each once; arrays without elements have no section.
     uint32_t least = type <= SEEP_TRACE_TOTALS ? type - 1 : SEEP_TRACE_TOTALS;
     if (loader->type < least || loader->type > type || (loader->type == type && !may_repeat))
@@ -658,6 +760,12 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
     case SEEP_TRACE_LEAKS:
         error = load_leaks(loader, section, &take);
         break;
+    case SEEP_TRACE_MAPPINGS:
+        error = load_mappings(loader, section, &take);
+        break;
+    case SEEP_TRACE_WRONG_RELEASES:
+        error = load_wrong_releases(loader, section, &take);
+        break;
     default:
         error = add_part(loader, section, raw);
         if (!error)
@@ -673,7 +781,7 @@ static struct seep_error *load_sections(struct loader *loader) {
         struct seep_trace_section section;
         bool more = false;
         struct seep_error *error = seep_trace_reader_next(&loader->reader, &section, &more);
-        if (!error && more && section.type && section.type < SEEP_TRACE_TYPE_NR)
+        if (!error && more && seep_trace_type_is_known(section.type))
             error = load_section(loader, &section);
         if (error)
             return error;

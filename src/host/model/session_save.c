@@ -98,7 +98,7 @@ static struct seep_error *save_totals(struct saver *saver) {
     seep_put_leb(put, totals->temporary);
     seep_put_leb(put, totals->failed);
     seep_put_leb(put, totals->unknown_frees);
-    put_list(put, totals->by_function, SEEP_VIA_NR);
+    put_list(put, totals->by_function, SEEP_VIA_HEAP_NR);
     put_list(put, totals->releases, SEEP_RELEASE_NR);
     put_list(put, totals->size_class, SEEP_IMAGE_SIZE_CLASSES);
     return flush(saver, SEEP_TRACE_TOTALS);
@@ -248,6 +248,57 @@ static struct seep_error *save_blocks(struct saver *saver) {
     return NULL;
 }
 
+static void put_map_counts(struct seep_put *put, const struct seep_map_counts *counts) {
+    seep_put_leb(put, counts->maps);
+    seep_put_leb(put, counts->mapped_bytes);
+    seep_put_leb(put, counts->unmaps);
+    seep_put_leb(put, counts->unmapped_bytes);
+    seep_put_leb(put, counts->peak_bytes);
+}
+
+static struct seep_error *save_mappings(struct saver *saver) {
+    const struct seep_profile *profile = saver->profile;
+    struct seep_put *put = &saver->put;
+    if (!profile->nr_map_sites)
+        return NULL;
+    put_map_counts(put, &profile->map_totals);
+    seep_put_leb(put, profile->nr_map_sites);
+    for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
+        seep_put_leb(put, profile->map_sites[i].site - (i ? profile->map_sites[i - 1].site : 0));
+        put_map_counts(put, &profile->map_sites[i].counts);
+    }
+    seep_put_leb(put, profile->nr_mappings);
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < profile->nr_mappings; i++) {
+        const struct seep_mapped *mapping = &profile->mappings[i];
+        seep_put_leb(put, mapping->start - start);
+        seep_put_leb(put, mapping->bytes);
+        seep_put_leb(put, mapping->site);
+        seep_put_leb(put, mapping->kind);
+        seep_put_zigzag(put, mapping->age_ns);
+        start = mapping->start;
+    }
+    return flush(saver, SEEP_TRACE_MAPPINGS);
+}
+
+static struct seep_error *save_wrong_releases(struct saver *saver) {
+    const struct seep_profile *profile = saver->profile;
+    struct seep_put *put = &saver->put;
+    if (!profile->nr_wrong_releases)
+        return NULL;
+    seep_put_leb(put, profile->nr_wrong_releases);
+    for (uint32_t i = 0; i < profile->nr_wrong_releases; i++) {
+        const struct seep_wrong_release *wrong = &profile->wrong_releases[i];
+        seep_put_leb(put, wrong->kind);
+        seep_put_leb(put, wrong->site);
+        seep_put_leb(put, wrong->release_site);
+        seep_put_leb(put, wrong->count);
+        seep_put_leb(put, wrong->address);
+        seep_put_leb(put, wrong->size);
+    }
+    return flush(saver, SEEP_TRACE_WRONG_RELEASES);
+}
+
 static struct seep_error *broken(const struct seep_profile *profile, const char *what, size_t index) {
     return seep_error_hint(seep_error_create(SEEP_E_FORMAT,
                                              "process %u cannot be saved: %s %zu is out of range",
@@ -287,6 +338,18 @@ static struct seep_error *check(const struct seep_profile *profile) {
             (block->thread != UINT32_MAX && block->thread >= profile->nr_threads))
             return broken(profile, "block", i);
     }
+    for (uint32_t i = 0; i < profile->nr_map_sites; i++)
+        if (profile->map_sites[i].site >= profile->nr_sites ||
+            (i && profile->map_sites[i].site <= profile->map_sites[i - 1].site))
+            return broken(profile, "mapping site", i);
+    for (uint32_t i = 0; i < profile->nr_mappings; i++)
+        if (profile->mappings[i].site >= profile->nr_sites ||
+            (i && profile->mappings[i].start < profile->mappings[i - 1].start))
+            return broken(profile, "mapping", i);
+    for (uint32_t i = 0; i < profile->nr_wrong_releases; i++)
+        if (profile->wrong_releases[i].site >= profile->nr_sites ||
+            profile->wrong_releases[i].release_site >= profile->nr_sites)
+            return broken(profile, "wrong release", i);
     return NULL;
 }
 
@@ -313,6 +376,10 @@ static struct seep_error *save_profile(struct saver *saver, const struct seep_pr
         seep_leaks_put(&saver->put, profile);
         error = flush(saver, SEEP_TRACE_LEAKS);
     }
+    if (!error)
+        error = save_mappings(saver);
+    if (!error)
+        error = save_wrong_releases(saver);
     return error;
 }
 

@@ -46,6 +46,8 @@ enum seep_trace_type {
     SEEP_TRACE_THREAD_SITES = 10,
     SEEP_TRACE_BLOCKS = 11,
     SEEP_TRACE_LEAKS = 12, // only where a scan was made; no minor version needed: older readers skip it
+    SEEP_TRACE_MAPPINGS = 13,
+    SEEP_TRACE_WRONG_RELEASES = 14,
     SEEP_TRACE_TYPE_NR
 };
 

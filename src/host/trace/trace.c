@@ -36,7 +36,7 @@ uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes) {
     return ~crc;
 }
 
-const char *seep_trace_type_name(uint32_t type) {
+static const char *known_name(uint32_t type) {
     static const char *const names[SEEP_TRACE_TYPE_NR] = {
         [SEEP_TRACE_END] = "END",         [SEEP_TRACE_SESSION] = "SESSION",
         [SEEP_TRACE_PROCESS] = "PROCESS", [SEEP_TRACE_HEALTH] = "HEALTH",
@@ -44,8 +44,18 @@ const char *seep_trace_type_name(uint32_t type) {
         [SEEP_TRACE_NODES] = "NODES",     [SEEP_TRACE_SITES] = "SITES",
         [SEEP_TRACE_THREADS] = "THREADS", [SEEP_TRACE_THREAD_SITES] = "THREAD_SITES",
         [SEEP_TRACE_BLOCKS] = "BLOCKS",   [SEEP_TRACE_LEAKS] = "LEAKS",
+        [SEEP_TRACE_MAPPINGS] = "MAPPINGS",
+        [SEEP_TRACE_WRONG_RELEASES] = "WRONG_RELEASES",
     };
-    return type < SEEP_TRACE_TYPE_NR && names[type] ? names[type] : "of unknown type";
+    return type < SEEP_TRACE_TYPE_NR ? names[type] : NULL;
+}
+
+bool seep_trace_type_is_known(uint32_t type) {
+    return known_name(type) != NULL;
+}
+
+const char *seep_trace_type_name(uint32_t type) {
+    return seep_trace_type_is_known(type) ? known_name(type) : "of unknown type";
 }
 
 bool seep_put_room(struct seep_put *put, size_t nr_bytes) {

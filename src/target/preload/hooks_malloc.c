@@ -59,6 +59,7 @@ SEEP_INLINE struct intent begin_realloc(const void *block) {
     }
     intent.site = take_block(thread, block, &intent.size);
     intent.temporary = thread->last_block == (uint64_t)block;
+    thread->moving = (uint64_t)block;
     thread_leave(thread);
     return intent;
 }
@@ -71,16 +72,23 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
         return;
     if (SEEP_UNLIKELY(!fresh && !gone)) {
         thread->slot->failed++;
+        thread->moving = 0;
         if (intent.site)
             seep_record_put_back(thread, block, intent.site, intent.size);
         thread_leave(thread);
         return;
     }
     thread->last_block = 0;
-    if (SEEP_LIKELY(intent.site != 0))
-        count_taken(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
-    else
-        seep_record_unknown_free(thread);
+    thread->moving = 0;
+    if (SEEP_UNLIKELY(!intent.site)) {
+        seep_record_unknown_free(thread, (uint64_t)block, SEEP_RELEASE_REALLOC, SEEP_HOOK_CALLER());
+    } else {
+        struct seep_image_counters *suspect =
+            count_taken(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
+        if (SEEP_UNLIKELY(suspect != NULL))
+            seep_misuse_check(thread, suspect, intent.site, (uint64_t)block, intent.size, SEEP_RELEASE_REALLOC,
+                              SEEP_HOOK_CALLER());
+    }
     if (SEEP_LIKELY(fresh != NULL) && !sample_skips(fresh, size))
         record_allocation(thread, fresh, size, via, caller);
     thread_leave(thread);

@@ -29,6 +29,9 @@ static const uint64_t area_sizes[SEEP_AREA_NR] = {
     [SEEP_AREA_ODD] = SEEP_ODD_SLOTS * (uint64_t)sizeof(struct seep_image_odd),
     [SEEP_AREA_DIR] = DIR_BYTES,
     [SEEP_AREA_POOL] = 256 * GIB,
+    [SEEP_AREA_MAPPINGS] = SEEP_MAPPING_SLOTS * (uint64_t)sizeof(struct seep_image_mapping),
+    [SEEP_AREA_MAP_SITES] = SEEP_MAP_SITES * (uint64_t)sizeof(struct seep_image_map_site),
+    [SEEP_AREA_MISUSES] = SEEP_MISUSE_SLOTS * (uint64_t)sizeof(struct seep_image_misuse),
 };
 
 // Opened in these steps, in bytes, whole pages of any size: small enough not to matter to mlockall, large
@@ -37,6 +40,7 @@ static const uint64_t area_steps[SEEP_AREA_NR] = {
     [SEEP_AREA_STRINGS] = 64 << 10, [SEEP_AREA_MODULES] = 64 << 10, [SEEP_AREA_NODES] = MIB,
     [SEEP_AREA_SITES] = 256 << 10,  [SEEP_AREA_THREADS] = 64 << 10, [SEEP_AREA_ODD] = MIB * 2,
     [SEEP_AREA_DIR] = DIR_BYTES,    [SEEP_AREA_POOL] = MIB,
+    [SEEP_AREA_MAPPINGS] = 64 << 10, [SEEP_AREA_MAP_SITES] = 64 << 10, [SEEP_AREA_MISUSES] = 192 << 10,
 };
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
@@ -123,6 +127,24 @@ uint64_t seep_string(const char *text, size_t length) {
     return off;
 }
 
+void *seep_own_memory(size_t bytes) {
+    void *memory = sys_private(bytes);
+    if (seep_g.header)
+        seep_own_note(memory, bytes);
+    return memory;
+}
+
+void seep_own_note(const void *memory, size_t bytes) {
+    for (uint32_t i = 0; memory && i < SEEP_IMAGE_OWN_RANGES; i++) {
+        uint64_t none = 0;
+        if (!__atomic_compare_exchange_n(&seep_g.header->own[i].start, &none, (uint64_t)memory, false,
+                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            continue;
+        seep_g.header->own[i].bytes = bytes;
+        break;
+    }
+}
+
 static void set_pointers(void) {
     struct seep_image_header *header = seep_g.header;
     unsigned char *base = seep_g.base;
@@ -138,7 +160,8 @@ static bool open_at_start(void) {
     return seep_area_open(SEEP_AREA_STRINGS, 1) && seep_area_open(SEEP_AREA_MODULES, 1) &&
            seep_area_open(SEEP_AREA_NODES, 1) && seep_area_open(SEEP_AREA_SITES, 1) &&
            seep_area_open(SEEP_AREA_THREADS, 1) && seep_area_open(SEEP_AREA_DIR, 1) &&
-           seep_area_open(SEEP_AREA_ODD, 1) && seep_area_open(SEEP_AREA_POOL, 1);
+           seep_area_open(SEEP_AREA_ODD, 1) && seep_area_open(SEEP_AREA_POOL, 1) &&
+           seep_area_open(SEEP_AREA_MAP_SITES, 1);
 }
 
 static void fill_header(struct seep_image_header *header, uint64_t file_size) {

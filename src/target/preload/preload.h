@@ -93,11 +93,13 @@ struct seep_thread {
     // Only while walking.
     struct seep_walk_frame *walk;
     uint32_t capacity; // of frames and walk in frames, of slots in three times that
-    uint64_t stack_lo; // memory known to be readable: [lo, hi)
+    uint64_t stack_lo; // memory known to be readable: [lo, hi), as long as nothing was unmapped
     uint64_t stack_hi;
+    uint32_t unmap_epoch; // when that was found out
     uint32_t child_misses;
     uint32_t tid;
     bool nested_release; // in a real delete: the free it calls is the same event
+    uint64_t moving;     // the block that a real realloc is at work on: it may free it by name
 };
 
 extern __thread struct seep_thread *seep_self
@@ -126,6 +128,11 @@ struct seep_real {
     int (*execvpe)(const char *, char *const *, char *const *);
     int (*fexecve)(int, char *const *, char *const *);
     int (*execveat)(int, const char *, char *const *, char *const *, int);
+    void *(*mmap)(void *, size_t, int, int, int, off_t);
+    int (*munmap)(void *, size_t);
+    void *(*mremap)(void *, size_t, size_t, int, ...);
+    int (*brk)(void *);
+    void *(*sbrk)(intptr_t);
 };
 
 enum { SEEP_ENTRY_FRESH, SEEP_ENTRY_STARTING, SEEP_ENTRY_READY, SEEP_ENTRY_PASSIVE };
@@ -180,6 +187,7 @@ struct seep_global {
     _Atomic uint32_t special; // SEEP_SPECIAL_*: why operations take the long way, 0: they do not
     _Atomic(struct seep_rule_table *) rules;
     _Atomic(struct seep_node_table *) node_index;
+    _Atomic uint32_t unmap_epoch;   // grows when memory has been unmapped
     _Atomic uint32_t modules_epoch; // grows when code may have gone away: memos end
     _Atomic uint32_t entry;         // SEEP_ENTRY_*
 
@@ -198,6 +206,8 @@ struct seep_global {
     struct seep_lock rules_lock;   // rules, modules
     struct seep_lock threads_lock; // thread slots
     struct seep_lock odd_lock;
+    struct seep_lock map_lock;     // mappings
+    struct seep_lock misuse_lock;  // misuses
     struct seep_lock fork_lock;
     bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;
@@ -221,6 +231,8 @@ void seep_config_read(struct seep_config *ret_config);
 bool seep_image_create(void);                                  // false: header->... cannot be had; go passive
 bool seep_image_create_as_copy(void);                          // fork.c: a new image in place of the parent's
 bool seep_area_open(enum seep_area_kind area, uint64_t bytes); // [0, bytes) accessible; image_lock held
+void seep_own_note(const void *memory, size_t bytes);
+void *seep_own_memory(size_t bytes); // zeroed private memory that stays, told to the reader; or NULL
 bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present);
 uint32_t seep_pool_pages(uint64_t bytes);              // first page of fresh zeroed pool memory, 0: none
 uint64_t seep_string(const char *text, size_t length); // offset in the strings area, 0: no room

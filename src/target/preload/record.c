@@ -36,20 +36,20 @@ uint32_t seep_record_take_special(struct seep_thread *thread, const void *block,
     }
     uint64_t address = (uint64_t)block;
     const uint64_t *at = map_entry(address);
-    if (at && *at && SEEP_ENTRY_SUB(*at) == map_sub(address))
+    if (at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub(address))
         seep_undo_note(thread, address, *at, 0);
     else
         seep_undo_note_odd();
     return map_take(address, ret_size);
 }
 
-void seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
-                              bool temporary) {
-    if (thread->filter)
-        seep_sample_count_free(thread, site, size, via, temporary);
-    else
-        count_free(thread, site, size, via, temporary);
+struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size,
+                                                     enum seep_release via, bool temporary) {
+    struct seep_image_counters *suspect = thread->filter
+                                              ? seep_sample_count_free(thread, site, size, via, temporary)
+                                              : count_free(thread, site, size, via, temporary);
     seep_undo_done(thread);
+    return suspect;
 }
 
 // A realloc took the block and then failed.
@@ -70,7 +70,7 @@ void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t
     uint64_t *at = map_entry(address);
     if (!at)
         at = seep_map_new_leaf(address);
-    if (at && *at != 0) {
+    if (at && SEEP_ENTRY_IS_LIVE(*at)) {
         uint64_t old = *at;
         *at = 0;
         seep_lost(SEEP_LOST_FREE_UNSEEN);
@@ -101,13 +101,16 @@ void seep_record_again(struct seep_thread *thread, const void *block, uint64_t s
     record_allocation(thread, block, size, via, caller);
 }
 
-void seep_record_unknown_free(struct seep_thread *thread) {
-    if (thread->nested_release)
+void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,
+                              struct seep_caller caller) {
+    if (thread->nested_release || address == thread->moving)
         return;
     if (thread->filter)
         thread->slot->skipped_frees++;
     else
         thread->slot->unknown_frees++;
+    if (!thread->filter)
+        seep_misuse_unknown(thread, address, via, caller);
 }
 
 // Threads tell the process about their net bytes now and then: the peak is known to within
@@ -131,6 +134,6 @@ void seep_record_free_unentered(const void *block) {
         atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
         return;
     uint64_t *at = map_entry((uint64_t)block);
-    if (at && SEEP_ENTRY_SUB(*at) == map_sub((uint64_t)block))
-        *at = 0;
+    if (at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub((uint64_t)block))
+        *at = SEEP_ENTRY_SITE(*at);
 }

@@ -10,6 +10,7 @@
 #define SEEP_PRELOAD_RECORD_H
 
 #include "preload/heap_map.h"
+#include "preload/misuse.h"
 #include "preload/sampling.h"
 #include "preload/stack.h"
 
@@ -17,14 +18,15 @@
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
                                     enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp);
 uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size);
-void seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
-                              bool temporary);
+struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size,
+                                                     enum seep_release via, bool temporary);
 void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size);
 void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size);
 // The block that was the thread's latest allocation was in truth asked for by this function.
 void seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                        struct seep_caller caller);
-void seep_record_unknown_free(struct seep_thread *thread);
+void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,
+                              struct seep_caller caller);
 void seep_record_flush_net(struct seep_thread *thread);
 void seep_record_free_unentered(const void *block); // in a signal handler inside a hook, or passive
 
@@ -105,16 +107,20 @@ SEEP_INLINE void count_allocation(struct seep_thread *thread, uint32_t site, uin
     count_net(thread, (int64_t)size);
 }
 
-SEEP_INLINE void count_free(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
-                            bool temporary) {
+// Returns the counters where they do not say that this way to give the block back is right, else NULL.
+SEEP_INLINE struct seep_image_counters *count_free(struct seep_thread *thread, uint32_t site, uint64_t size,
+                                                   enum seep_release via, bool temporary) {
     struct seep_image_counters *counters = counters_of(thread, site);
     if (SEEP_UNLIKELY(!counters))
-        return;
+        return NULL;
     counters->frees++;
     counters->freed_bytes += size;
-    counters->temporary += temporary;
     thread->slot->releases[via]++;
     count_net(thread, -(int64_t)size);
+    counters->temporary += temporary;
+    if (via == SEEP_RELEASE_FREE || via == SEEP_RELEASE_REALLOC)
+        return SEEP_LIKELY((int64_t)counters->temporary < 0) ? NULL : counters; // the sign that the sum left
+    return SEEP_LIKELY(counters->temporary & SEEP_RELEASE_OK(via)) ? NULL : counters;
 }
 
 // A block that the real allocator has just handed out.
@@ -127,7 +133,7 @@ SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block
     }
     uint32_t site = stack_site(thread, via, caller);
     uint64_t *at = map_entry(address);
-    if (SEEP_LIKELY(at != NULL && *at == 0 && size >> SEEP_ENTRY_SIZE_BITS == 0))
+    if (SEEP_LIKELY(at != NULL && !SEEP_ENTRY_IS_LIVE(*at) && size >> SEEP_ENTRY_SIZE_BITS == 0))
         *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
     else
         seep_record_put_slow(thread, address, site, size);
@@ -140,13 +146,11 @@ SEEP_INLINE uint32_t take_block(struct seep_thread *thread, const void *block, u
                                        : map_take((uint64_t)block, ret_size);
 }
 
-// Counts the free of what take_block took.
-SEEP_INLINE void count_taken(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
-                             bool temporary) {
-    if (SEEP_UNLIKELY(is_special()))
-        seep_record_free_special(thread, site, size, via, temporary);
-    else
-        count_free(thread, site, size, via, temporary);
+// Counts the free of what take_block took; returns what count_free does.
+SEEP_INLINE struct seep_image_counters *count_taken(struct seep_thread *thread, uint32_t site, uint64_t size,
+                                                    enum seep_release via, bool temporary) {
+    return SEEP_UNLIKELY(is_special()) ? seep_record_free_special(thread, site, size, via, temporary)
+                                       : count_free(thread, site, size, via, temporary);
 }
 
 // A block that is about to be given back. false: not a block we know.
@@ -157,10 +161,12 @@ SEEP_INLINE bool record_free(struct seep_thread *thread, const void *block, enum
     bool temporary = thread->last_block == address;
     thread->last_block = 0;
     if (SEEP_UNLIKELY(!site)) {
-        seep_record_unknown_free(thread);
+        seep_record_unknown_free(thread, address, via, SEEP_HOOK_CALLER());
         return false;
     }
-    count_taken(thread, site, size, via, temporary);
+    struct seep_image_counters *suspect = count_taken(thread, site, size, via, temporary);
+    if (SEEP_UNLIKELY(suspect != NULL))
+        seep_misuse_check(thread, suspect, site, address, size, via, SEEP_HOOK_CALLER());
     return true;
 }
 

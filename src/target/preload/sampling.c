@@ -87,13 +87,13 @@ uint32_t seep_sample_take(const void *block, uint64_t *ret_size) {
     return site;
 }
 
-void seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
-                            bool temporary) {
+struct seep_image_counters *seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size,
+                                                   enum seep_release via, bool temporary) {
     thread->slot->sampled_frees++;
     thread->slot->releases[via]++;
     struct seep_image_counters *counters = counters_of(thread, site);
     if (!counters)
-        return;
+        return NULL;
     uint64_t weight = seep_sample_weight(size, seep_g.sample_bytes);
     uint64_t bytes = seep_sample_bytes_for(size, weight);
     counters->frees += weight;
@@ -101,4 +101,5 @@ void seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t 
     if (temporary)
         counters->temporary += weight;
     count_net(thread, -(int64_t)bytes);
+    return counters->temporary & SEEP_RELEASE_OK(via) ? NULL : counters;
 }

@@ -20,8 +20,9 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
                         struct seep_caller caller);
 // Takes a block out that may have been recorded: its site or 0. The thread is entered.
 uint32_t seep_sample_take(const void *block, uint64_t *ret_size);
-void seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size, enum seep_release via,
-                            bool temporary);
+// Returns what count_free does.
+struct seep_image_counters *seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size,
+                                                   enum seep_release via, bool temporary);
 // Puts back what seep_sample_take took.
 void seep_sample_put_back(const void *block, uint32_t site, uint64_t size);
 

@@ -517,6 +517,11 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
         thread->modules_epoch = epoch;
         thread->memo_depth = 0;
     }
+    uint32_t unmaps = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);
+    if (thread->unmap_epoch != unmaps) {
+        thread->unmap_epoch = unmaps;
+        thread->stack_lo = thread->stack_hi = 0;
+    }
 #ifdef SEEP_ARCH_FAST_WALK
     uint32_t fast = seep_g.depth < SEEP_MAX_DEPTH ? 0 : seep_stack_walk_fast(thread, caller);
     if (SEEP_LIKELY(fast)) {

@@ -87,6 +87,11 @@ static void resolve(void) {
     FIND(execvpe, "execvpe");
     FIND(fexecve, "fexecve");
     FIND(execveat, "execveat");
+    FIND(mmap, "mmap");
+    FIND(munmap, "munmap");
+    FIND(mremap, "mremap");
+    FIND(brk, "brk");
+    FIND(sbrk, "sbrk");
 #undef FIND
     void *real_malloc;
     __builtin_memcpy(&real_malloc, &found.malloc, sizeof(real_malloc));
@@ -238,6 +243,8 @@ static bool heeds_advice(void *page) {
     return sys3(SYS_madvise, page, 4096, 0x5ee9) != 0;
 }
 
+#define THREAD_TABLE_BYTES (65536 * sizeof(struct seep_thread *))
+
 static bool make_alive_page(void) {
     seep_g.alive = sys_private(4096);
     if (!seep_g.alive || sys3(SYS_madvise, seep_g.alive, 4096, 18 /* MADV_WIPEONFORK */) != 0)
@@ -245,8 +252,7 @@ static bool make_alive_page(void) {
     seep_g.emulated = !heeds_advice(seep_g.alive);
     if (pthread_atfork(seep_undo_prepare, NULL, seep_fork_in_child) != 0 && seep_g.emulated)
         return false;
-    size_t bytes = 65536 * sizeof(struct seep_thread *);
-    seep_g.thread_of_slot = sys_private(bytes);
+    seep_g.thread_of_slot = sys_private(THREAD_TABLE_BYTES);
     return seep_g.thread_of_slot != NULL;
 }
 
@@ -261,6 +267,9 @@ static bool start_once(void) {
         return false;
     if (!make_alive_page() || !seep_image_create())
         return false;
+    seep_own_note(seep_g.filter, UINT64_C(1) << SEEP_FILTER_SHIFT);
+    seep_own_note(seep_g.thread_of_slot, THREAD_TABLE_BYTES);
+    seep_own_note(seep_boot_memory, sizeof(seep_boot_memory));
     describe_process();
     note_preemption();
     seep_meet_tool();

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include "preload/mapping.h"
 #include "preload/sampling.h"
 
 __thread struct seep_thread *seep_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -31,6 +32,13 @@ static void set_arrays(struct seep_thread *thread, unsigned char *at, uint32_t c
     thread->capacity = capacity;
 }
 
+// Where the thread's memory is: for the account of resident memory.
+static void tell_memory(struct seep_thread *thread) {
+    struct seep_image_thread *slot = thread->slot;
+    slot->own[0] = (struct seep_image_range){(uint64_t)thread, sizeof(*thread)};
+    slot->own[1] = (struct seep_image_range){(uint64_t)thread->frames, array_bytes(thread->capacity)};
+}
+
 // Stacks are rarely deep, and address space may be short: the arrays grow when they must.
 bool seep_thread_deeper(struct seep_thread *thread) {
     uint32_t old = thread->capacity;
@@ -45,6 +53,7 @@ bool seep_thread_deeper(struct seep_thread *thread) {
     __builtin_memcpy(thread->slots, before.slots, 3 * (size_t)old * sizeof(*before.slots));
     __builtin_memcpy(thread->walk, before.walk, old * sizeof(*before.walk));
     sys_munmap(before.frames, array_bytes(old));
+    tell_memory(thread);
     return true;
 }
 
@@ -132,6 +141,8 @@ static struct seep_thread *take_slot(void) {
     thread->slot = slot;
     thread->chunk_dir = (const uint32_t *)(seep_g.pool + slot->chunk_dir_page * SEEP_POOL_PAGE);
     slot->nr_owners++;
+    slot->stack_rt = (uint64_t)__builtin_frame_address(0);
+    tell_memory(thread);
     slot->start_ns = sys_clock_ns(CLOCK_MONOTONIC);
     slot->tid = tid;
     read_name(slot);
@@ -153,7 +164,11 @@ static bool abandoned(const struct seep_thread *thread) {
 // What the abandoned hook was writing is forgotten, what it held is given back.
 static void recover(struct seep_thread *thread) {
     struct seep_lock *locks[] = {&seep_g.image_lock, &seep_g.tree_lock, &seep_g.rules_lock,
-                                 &seep_g.threads_lock, &seep_g.odd_lock};
+                                 &seep_g.threads_lock, &seep_g.odd_lock, &seep_g.misuse_lock};
+    if (atomic_load_explicit(&seep_g.map_lock.owner, memory_order_relaxed) == thread->tid) {
+        seep_mapping_index_again();
+        seep_lock_release(&seep_g.map_lock);
+    }
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(locks); i++)
         if (atomic_load_explicit(&locks[i]->owner, memory_order_relaxed) == thread->tid)
             seep_lock_release(locks[i]);

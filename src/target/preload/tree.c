@@ -8,7 +8,7 @@ enum { FIRST_SIZE_SHIFT = 10 };
 
 static struct seep_rule_table *new_rule_table(unsigned size_shift) {
     uint64_t size = UINT64_C(1) << size_shift;
-    struct seep_rule_table *table = sys_private(sizeof(*table) + size * sizeof(table->entries[0]));
+    struct seep_rule_table *table = seep_own_memory(sizeof(*table) + size * sizeof(table->entries[0]));
     if (table) {
         table->shift = 64 - size_shift;
         table->mask = size - 1;
@@ -132,7 +132,7 @@ static struct seep_node_table *roomy_node_table(void) {
         return table;
     unsigned size_shift = table ? 64 - table->shift + 1 : FIRST_SIZE_SHIFT;
     struct seep_node_table *larger =
-        sys_private(sizeof(*larger) + (sizeof(larger->entries[0]) << size_shift));
+        seep_own_memory(sizeof(*larger) + (sizeof(larger->entries[0]) << size_shift));
     if (!larger)
         return table && table->nr_used < table->mask - 1 ? table : NULL;
     larger->shift = 64 - size_shift;

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Mappings of the program, in `seep run` and in the raw dump: exact counts, apart from the heap's."""
+
+import pytest
+from harness import BUILD, LIBSEEP, environment, no_losses, plain_name, run, traced
+from raw_image import Image
+
+PROGRAM = BUILD / 'tests/live/live-mappings'
+
+# By function and via: calls, pages mapped, calls that unmapped, pages unmapped, live pieces. What mremap
+# takes from a mapping counts as an unmap of it and as a map at the mremap.
+EXPECTED = {
+    ('split', 'mmap'): (1, 10, 2, 3, 2),
+    ('trim', 'mmap'): (1, 10, 2, 5, 1),
+    ('over_several', 'mmap'): (4, 18, 4, 18, 0),
+    ('grow', 'mmap'): (1, 4, 1, 4, 0),
+    ('grow', 'mremap'): (2, 72, 1, 64, 1),
+    ('move', 'mmap'): (2, 4, 2, 4, 0),
+    ('move', 'mremap'): (1, 2, 0, 0, 1),
+    ('twice', 'mmap'): (1, 3, 0, 0, 1),
+    ('twice', 'mremap'): (1, 3, 0, 0, 1),
+    ('file', 'mmap'): (1, 2, 0, 0, 1),
+    ('failing', 'mmap'): (1, 1, 1, 1, 0),
+}
+BREAK = {('move_break', 'sbrk'): (2, 400, 1, 100), ('move_break', 'brk'): (1, 8192, 1, 4096)}
+
+
+def by_function(process):
+    """The sites of the program itself, by the function below the shared helper, summed."""
+    seen = {}
+    for site in process['mappings']['sites']:
+        names = [plain_name(f['function']) for f in site['stack'] if f['module'].endswith('live-mappings')]
+        if not names:
+            continue
+        name = names[1] if names[0] == 'anonymous' else names[0]
+        figures = [site[k] for k in ('maps', 'mapped_bytes', 'unmaps', 'unmapped_bytes', 'live')]
+        before = seen.get((name, site['via']), [0] * 5)
+        seen[name, site['via']] = [a + b for a, b in zip(before, figures)]
+    return seen
+
+
+def test_every_way_to_map(tmp_path):
+    plain = run([PROGRAM])
+    assert plain.code == 0, plain
+    under = traced([PROGRAM], tmp_path)
+    assert (under.code, under.out, under.err) == (0, plain.out, plain.err)
+    page = int(plain.out)
+    (process,) = under.report()
+    no_losses(process)
+    seen = by_function(process)
+    for key, (maps, pages, unmaps, gone, live) in EXPECTED.items():
+        # over_several: the two splits of the reserved range are pieces of the same site
+        want = [maps, pages * page, unmaps, gone * page, live]
+        assert seen[key] == want, key
+    for key, want in BREAK.items():
+        assert seen[key][:4] == list(want), key
+    assert set(seen) == {*EXPECTED, *BREAK}
+
+    totals = process['mappings']['totals']
+    for key in ('maps', 'mapped_bytes', 'unmapped_bytes', 'live', 'live_bytes'):
+        assert totals[key] == sum(site[key] for site in process['mappings']['sites']), key
+    assert totals['live_bytes'] == totals['mapped_bytes'] - totals['unmapped_bytes']
+    assert totals['peak_bytes'] >= totals['live_bytes']
+    assert not any(via in process['totals']['by_function'] for via in ('mmap', 'mremap', 'brk', 'sbrk'))
+    assert all(site['via'] not in ('mmap', 'mremap', 'brk', 'sbrk') for site in process['sites'])
+
+
+def test_the_raw_dump_says_the_same(tmp_path):
+    out = tmp_path / 'raw.seep'
+    done = run([PROGRAM], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=out))
+    assert done.code == 0, done
+    page = int(done.out)
+    image = Image(out)
+    assert not any(image.lost)
+    whole, summed = image.map_totals()
+    assert whole[0:2] == summed[0:2] and whole[3] == summed[3]
+    left = image.mappings()
+    for (start, size, _), (after, _, _) in zip(left, left[1:]):
+        assert start + size <= after, 'mappings overlap'
+    assert sum(size for _, size, _ in left) == whole[1] - whole[3]
+    sizes = sorted(size // page for _, size, via in left if via == 'mmap')
+    for pages in (3, 4, 5, 3, 2):
+        assert pages in sizes
+        sizes.remove(pages)
+    assert sorted(size // page for _, size, via in left if via == 'mremap') == [2, 3, 8]
+    assert sum(size for _, size, via in left if via == 'sbrk') == 300
+    assert sum(size for _, size, via in left if via == 'brk') == 4096
+
+
+def test_many_that_come_and_go(tmp_path):
+    (process,) = traced([PROGRAM, 'many'], tmp_path).report()
+    no_losses(process)
+    (site,) = [s for s in process['mappings']['sites'] if s['maps'] == 100000]
+    assert (site['unmaps'], site['live'], site['live_bytes']) == (100000, 0, 0)
+
+
+def test_the_text_report_has_a_section(tmp_path):
+    under = traced([PROGRAM], tmp_path)
+    done = run([BUILD / 'seep', 'report', '--top', '0', under.trace])
+    assert done.code == 0, done
+    text = done.out.decode()
+    assert 'mappings by the program: ' in text
+    for name in ('split', 'trim', 'grow', 'move', 'twice', 'file'):
+        assert f'      {name} (' in text, name
+
+
+@pytest.mark.parametrize('program', [['/bin/true'], ['/bin/ls', '/']])
+def test_programs_that_map_nothing_have_no_section(program, tmp_path):
+    under = traced(program, tmp_path)
+    (process,) = under.report()
+    if process['mappings']['totals']['maps'] == 0:
+        done = run([BUILD / 'seep', 'report', under.trace])
+        assert b'mappings by the program' not in done.out
