@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep scan: classes of blocks, holders, real programs, and that the process is given back as it was."""
+import collections
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import LIBSEEP, SEEP, environment
+
+HERE = Path(__file__).resolve().parent
+PATIENCE_S = 60
+
+
+def seep(*args):
+    """A command of seep, with what it wrote as text."""
+    done = harness.run([SEEP, *args])
+    done.out, done.err = done.out.decode(), done.err.decode()
+    return done
+
+
+class Traced:
+    """A program that runs under libseep.so until the test ends."""
+
+    def __init__(self, *args, cwd, wait='ready', preload=True, **env):
+        more = {'LD_PRELOAD': LIBSEEP, 'SEEP_OUT': Path(cwd) / 'left.seep'} if preload else {}
+        self.process = subprocess.Popen([str(a) for a in args], cwd=cwd, env=environment(**more, **env),
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.pid = self.process.pid
+        self.said = b''
+        if wait:
+            while wait.encode() not in self.said:
+                piece = os.read(self.process.stdout.fileno(), 65536)
+                assert piece, self.said
+                self.said += piece
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.stdout.close()
+        self.process.wait(PATIENCE_S)
+
+
+def scan(pid, *options, code=0):
+    done = seep('scan', pid, *options)
+    assert done.code == code, done
+    return done
+
+
+def scan_json(pid, *options):
+    return json.loads(scan(pid, '--json', *options).out)
+
+
+def kinds_by_size(report):
+    kinds = collections.defaultdict(collections.Counter)
+    for site in report['sites']:
+        for block in site['blocks']:
+            kinds[block['size']][block['kind']] += 1
+    return kinds
+
+
+def expected(source):
+    """{size: class} from the "SCAN:" comments of a source."""
+    found = re.findall(r'// SCAN: (\d+) (\w+)', Path(source).read_text())
+    assert len(found) == len(set(size for size, _ in found)) and len(found) >= 18
+    return {int(size): kind for size, kind in found}
+
+
+def build(tmp_path, source, level, *more):
+    compiler = ['g++', '-std=gnu++17'] if source.endswith('.cpp') else ['gcc', '-std=gnu11']
+    output = tmp_path / (Path(source).stem + level)
+    harness.need(compiler[0])
+    subprocess.run([*compiler, '-g', level, '-w', '-D_GNU_SOURCE', '-pthread', str(HERE / source), '-o', str(output),
+                    '-ldl', *more], check=True, timeout=PATIENCE_S)
+    return output
+
+
+@pytest.fixture
+def blocks(tmp_path):
+    """blocks(level): scan_blocks.c at work."""
+
+    def start(level, **more):
+        libraries = [tmp_path / 'libstays.so', tmp_path / 'libgoes.so']
+        for library in libraries:
+            build_of = build(tmp_path, 'scan_library.c', level, '-shared', '-fPIC')
+            shutil.copy(build_of, library)
+        return Traced(build(tmp_path, 'scan_blocks.c', level), *libraries, cwd=tmp_path, **more)
+
+    return start
+
+
+def check_kinds(report, wanted):
+    kinds = kinds_by_size(report)
+    wrong = {size: (kind, dict(kinds[size])) for size, kind in wanted.items() if set(kinds[size]) != {kind}}
+    assert not wrong, 'size: (expected, found) ' + repr(wrong)
+
+
+@pytest.mark.parametrize('level', ['-O0', '-O2'])
+def test_classes_of_c(blocks, level):
+    with blocks(level) as program:
+        report = scan_json(program.pid, '--blocks')
+        check_kinds(report, expected(HERE / 'scan_blocks.c'))
+        again = scan_json(program.pid, '--blocks')
+        assert kinds_by_size(again) == kinds_by_size(report)
+        leaks = report['leaks']
+        for kind in ('lost', 'indirect', 'possible', 'reachable'):
+            found = [b for s in report['sites'] for b in s['blocks'] if b['kind'] == kind]
+            assert leaks[kind] == {'blocks': len(found), 'bytes': sum(b['size'] for b in found)}
+        assert leaks['unread_bytes'] == 0 and leaks['pause_s'] > 0
+
+
+@pytest.mark.parametrize('level', ['-O0', '-O2'])
+def test_classes_of_cpp(tmp_path, level):
+    with Traced(build(tmp_path, 'scan_blocks.cpp', level), cwd=tmp_path) as program:
+        check_kinds(scan_json(program.pid, '--blocks'), expected(HERE / 'scan_blocks.cpp'))
+
+
+def test_roots_as_lsan_has_them(blocks):
+    with blocks('-O0') as program:
+        kinds = kinds_by_size(scan_json(program.pid, '--blocks', '--roots', 'lsan'))
+        assert set(kinds[2144]) == {'lost'}  # only a mapping of the program holds it
+        assert set(kinds[2000]) == set(kinds[2184]) == set(kinds[2248]) == set(kinds[3400]) == {'reachable'}
+
+
+def test_who_holds_it(blocks):
+    with blocks('-O0') as program:
+        report = scan_json(program.pid, '--blocks')
+        holders = {b['size']: s['held_by'] for s in report['sites'] for b in s['blocks'] if len(s['blocks']) == 1}
+        program_name = 'scan_blocks-O0'
+        # All blocks of make() come from sites that differ in the line of their caller.
+        assert holders[2000] == f'global plain+0x0 in {program_name}'
+        assert holders[2016] == f'global table+0x1f8 in {program_name}'
+        assert re.match(rf'global table\+0x1f8 in {program_name} -> block of 2016 B from make '
+                                        r'\(scan_blocks.c:\d+\) \+0x8 -> block of 2032 B from make', holders[2048])
+        assert holders[1000 + 16] is None
+        assert holders[1032].startswith('lost block of 1016 B from make')
+        assert re.match(r'stack of thread \d+$', holders[2264])
+        text = scan(program.pid, '--top', '0').out
+        assert 'held by: global plain+0x0' in text and 'indirectly lost' in text and 'paused' in text
+
+
+def test_kind_filter_and_saved_result(blocks, tmp_path):
+    with blocks('-O0') as program:
+        lost = scan_json(program.pid, '--kind', 'lost', '--blocks')
+        sizes = sorted(b['size'] for s in lost['sites'] for b in s['blocks'])
+        assert 1016 in sizes and 1032 not in sizes and 2000 not in sizes
+        assert all(s['kind'] == 'lost' for s in lost['sites'])
+        saved = tmp_path / 'saved.seep'
+        report = scan_json(program.pid, '--blocks', '-o', saved)
+        loaded = json.loads(seep('report', saved, '--json', '--blocks').out)
+        for key in ('leaks', 'sites'):
+            assert loaded[key] == report[key]
+        done = seep('report', program.pid, '--kind', 'lost')
+        assert done.code == 1 and 'needs a scan' in done.err
+        assert 'bad value' in scan(program.pid, '--kind', 'gone', code=2).err
+
+
+# ---- given back as it was ----
+
+
+def state_of(pid):
+    return Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()[0]
+
+
+def wait_state(pid, states):
+    until = time.monotonic() + PATIENCE_S
+    while state_of(pid) not in states:
+        assert time.monotonic() < until, state_of(pid)
+        time.sleep(0.01)
+
+
+def test_stopped_by_job_control_stays_stopped(blocks):
+    with blocks('-O0') as program:
+        os.kill(program.pid, signal.SIGSTOP)
+        wait_state(program.pid, 'T')
+        check_kinds(scan_json(program.pid, '--blocks'), {2000: 'reachable', 1016: 'lost'})
+        wait_state(program.pid, 'T')
+        time.sleep(0.2)
+        assert state_of(program.pid) == 'T'
+        os.kill(program.pid, signal.SIGCONT)
+        wait_state(program.pid, 'S')
+
+
+def test_system_calls_do_not_notice(tmp_path):
+    """Waiting calls go on, epoll_wait too, which the kernel alone would let fail with EINTR."""
+    source = tmp_path / 'waits.c'
+    source.write_text('''
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+static int pipe_of[2];
+static void say(const char *what) { char text[99]; snprintf(text, 99, "%s %s\\n", what, strerror(errno));
+    write(1, text, strlen(text)); }
+static void *poller(void *d) { struct pollfd p = {pipe_of[0], POLLIN}; poll(&p, 1, -1); say("poll"); return d; }
+static void *reader(void *d) { char c; read(pipe_of[0], &c, 1); say("read"); return d; }
+static void *sleeper(void *d) { struct timespec t = {1000, 0}; nanosleep(&t, 0); say("nanosleep"); return d; }
+static void *waiter(void *d) { sigset_t s; sigemptyset(&s); sigaddset(&s, SIGUSR1); siginfo_t i;
+    sigwaitinfo(&s, &i); say("sigwaitinfo"); return d; }
+static void *epoller(void *d) { struct epoll_event e; epoll_wait(*(int *)d, &e, 1, -1); say("epoll"); return d; }
+int main(void) {
+    pthread_t t; int ep = epoll_create1(0); void *p = malloc(10);
+    pipe(pipe_of);
+    pthread_create(&t, 0, poller, 0); pthread_create(&t, 0, reader, 0); pthread_create(&t, 0, sleeper, 0);
+    pthread_create(&t, 0, waiter, 0); pthread_create(&t, 0, epoller, &ep);
+    sleep(1); write(1, "ready\\n", 6); pthread_join(t, 0); return p == 0; }
+''')
+    output = tmp_path / 'waits'
+    subprocess.run(['gcc', '-w', '-pthread', str(source), '-o', str(output)], check=True, timeout=PATIENCE_S)
+    with Traced(output, cwd=tmp_path) as program:
+        for _ in range(10):
+            assert scan_json(program.pid)['leaks']['lost']['blocks'] == 0
+        os.set_blocking(program.process.stdout.fileno(), False)
+        time.sleep(0.3)
+        assert program.process.stdout.read() in (None, b'')
+        assert program.process.poll() is None
+
+
+def test_killed_in_the_middle_the_process_goes_on(tmp_path):
+    program_text = 'import time\nx = [[i] for i in range(300000)]\nprint("ready", flush=True)\n' \
+                   'while True:\n    x[0] = [1]\n    time.sleep(0.001)\n'
+    harness.need('/usr/bin/python3')
+    with Traced('/usr/bin/python3', '-c', program_text, cwd=tmp_path, PYTHONMALLOC='malloc') as program:
+        for i in range(8):
+            tool = subprocess.Popen([str(SEEP), 'scan', str(program.pid)], stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+            time.sleep(0.01 * (i + 1))
+            tool.kill()
+            tool.wait(PATIENCE_S)
+            wait_state(program.pid, 'RS')
+            assert 'TracerPid:\t0' in Path(f'/proc/{program.pid}/status').read_text()
+        scan(program.pid)
+
+
+# ---- trouble ----
+
+
+def test_troubles_are_told(tmp_path):
+    assert 'no process' in scan(2 ** 22 + 1, code=1).err or 'has ended' in scan(2 ** 22 + 1, code=1).err
+    assert "PID is a number, not 'x.seep'" in scan('x.seep', code=2).err
+    with Traced('/bin/sleep', '1000', cwd=tmp_path, wait='', preload=False) as untraced:
+        time.sleep(0.2)
+        assert 'is not traced by seep' in scan(untraced.pid, code=1).err
+        wait_state(untraced.pid, 'S')
+    text = 'print("ready", flush=True)\nimport time\ntime.sleep(1000)\n'
+    with Traced('/usr/bin/python3', '-c', text, cwd=tmp_path, SEEP_SAMPLE=65536) as sampled:
+        assert 'without --sample' in scan(sampled.pid, code=1).err
+        wait_state(sampled.pid, 'S')
+
+
+def test_process_that_ends_meanwhile(tmp_path):
+    """Whatever moment it ends at: a report or one line of error, never more."""
+    for delay in range(10):
+        text = f'import time\nprint("ready", flush=True)\ntime.sleep(0.0{delay})\n'
+        with Traced('/usr/bin/python3', '-c', text, cwd=tmp_path) as program:
+            done = seep('scan', program.pid)
+            assert done.code in (0, 1), done
+            assert done.code == 0 or done.err.count('\n') == 1, done
+
+
+# ---- real programs ----
+
+
+def lost_of(report):
+    lines = []
+    for site in report['sites']:
+        if site['kind'] in ('lost', 'indirect'):
+            lines.append((site['live_bytes'], [f"{f['function']} {f['module']}" for f in site['stack'][:8]]))
+    return lines
+
+
+def test_busy_threads_20_times(tmp_path):
+    source = tmp_path / 'busy.cpp'
+    source.write_text('''
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+#include <memory>
+#include <unistd.h>
+static void work(int seed) {
+    std::map<int, std::unique_ptr<std::string>> map;
+    std::vector<std::string> texts;
+    for (unsigned i = seed;; i = i * 1103515245 + 12345) {
+        map[i >> 20 & 1023] = std::make_unique<std::string>(i >> 8 & 255, 'x');
+        texts.emplace_back(i & 127, 'y');
+        if (texts.size() > 1000) texts.erase(texts.begin(), texts.begin() + 500);
+        if ((i >> 12 & 15) == 0) map.erase(map.begin());
+    }
+}
+int main() {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; i++) threads.emplace_back(work, i);
+    usleep(300000);
+    write(1, "ready\\n", 6);
+    for (auto &t : threads) t.join();
+}
+''')
+    output = tmp_path / 'busy'
+    harness.need('g++')
+    subprocess.run(['g++', '-O2', '-g', '-w', '-pthread', str(source), '-o', str(output)], check=True,
+                   timeout=PATIENCE_S)
+    with Traced(output, cwd=tmp_path) as program:
+        for _ in range(20):
+            report = scan_json(program.pid, '--kind', 'lost,indirect')
+            assert lost_of(report) == []
+            assert report['leaks']['reachable']['blocks'] > 1000
+
+
+def test_python_20_times(tmp_path):
+    text = '''
+import threading, json, re, collections, sys
+def work():
+    d = collections.OrderedDict()
+    while True:
+        for i in range(1000):
+            d[i] = json.loads('{"a": [1, 2, {"b": "%d"}]}' % i)
+            re.sub("[0-9]+", "x", str(d[i]))
+threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+for t in threads: t.start()
+print("ready", flush=True)
+threads[0].join()
+'''
+    with Traced('/usr/bin/python3', '-c', text, cwd=tmp_path, PYTHONMALLOC='malloc') as program:
+        for _ in range(20):
+            assert lost_of(scan_json(program.pid, '--kind', 'lost,indirect')) == []
+
+
+def test_sqlite(tmp_path):
+    harness.need('sqlite3')
+    script = ("create table t(a integer primary key, b text, c blob); create index i on t(b);\n"
+              "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)\n"
+              " insert into t select i, 'text ' || i, randomblob(100) from n;\n"
+              "select count(*), 'ready' from t;\n"
+              "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n, t;\n")
+    (tmp_path / 'script').write_text(script)
+    with Traced('sqlite3', ':memory:', f'.read {tmp_path}/script', cwd=tmp_path, wait='') as program:
+        time.sleep(1.5)  # it says nothing before its buffer is full: any moment will do
+        for _ in range(5):
+            assert lost_of(scan_json(program.pid)) == []
+
+
+def test_redis(tmp_path):
+    harness.need('redis-server', 'redis-cli')
+    socket = tmp_path / 'redis.sock'
+    with Traced('redis-server', '--port', '0', '--unixsocket', socket, '--save', '',
+                '--enable-debug-command', 'yes', cwd=tmp_path,
+                wait='ready to accept') as program:
+        fill = subprocess.run(['redis-cli', '-s', str(socket), 'debug', 'populate', '20000'], timeout=PATIENCE_S,
+                              stdout=subprocess.PIPE)
+        assert fill.returncode == 0
+        for _ in range(5):
+            report = scan_json(program.pid)
+            assert lost_of(report) == []
+            assert report['leaks']['reachable']['blocks'] + report['leaks']['possible']['blocks'] > 20000
+
+
+def test_nginx(tmp_path):
+    harness.need('nginx')
+    config = tmp_path / 'nginx.conf'
+    config.write_text(f'''daemon off; master_process off; pid {tmp_path}/pid; error_log stderr notice;
+events {{ worker_connections 64; }}
+http {{ access_log off; server {{ listen unix:{tmp_path}/web.sock; location / {{ return 200 ok; }} }} }}
+''')
+    with Traced('nginx', '-e', 'stderr', '-p', tmp_path, '-c', config, cwd=tmp_path,
+                wait='using the "epoll"') as program:
+        time.sleep(0.5)
+        for _ in range(5):
+            assert lost_of(scan_json(program.pid)) == []

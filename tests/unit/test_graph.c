@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The graph of blocks on memory made by hand: finding blocks, and their classes.
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "scan/graph.h"
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+static void finds_what_halving_finds(void **state) {
+    enum { NR_BLOCKS = 5000 };
+    struct seep_block *blocks = calloc(NR_BLOCKS, sizeof(*blocks));
+    uint64_t address = 0x555500000010;
+    srandom(7);
+    for (size_t i = 0; i < NR_BLOCKS; i++) {
+        blocks[i] = (struct seep_block){.address = address, .size = (uint64_t)random() % 300};
+        if (i % 1000 == 500)
+            blocks[i].size = UINT64_C(100) << 20; // over several leaves
+        address += (blocks[i].size + 32 + (uint64_t)random() % 64) & ~UINT64_C(15);
+        if (i % 777 == 0)
+            address += UINT64_C(1) << 36;
+    }
+    struct seep_graph *graph;
+    assert_null(seep_graph_create(blocks, NR_BLOCKS, &graph));
+    for (size_t i = 0; i < NR_BLOCKS; i++) {
+        uint64_t probes[] = {blocks[i].address - 1, blocks[i].address, blocks[i].address + blocks[i].size / 2,
+                             blocks[i].address + blocks[i].size - (blocks[i].size > 0),
+                             blocks[i].address + blocks[i].size + (blocks[i].size == 0)};
+        for (size_t p = 0; p < NR(probes); p++) {
+            uint32_t block = UINT32_MAX;
+            uint64_t off = 0;
+            bool found = seep_graph_find(graph, probes[p], &block, &off);
+            bool inside = p >= 1 && p <= 3;
+            assert_int_equal(found && block == i, inside);
+            if (inside)
+                assert_int_equal(off, probes[p] - blocks[i].address);
+        }
+    }
+    seep_graph_destroy(graph);
+    free(blocks);
+}
+
+// Blocks of 32 bytes, 64 apart.
+static uint64_t at(uint32_t block) {
+    return 0x10000 + 64 * (uint64_t)block;
+}
+
+static void classes(void **state) {
+    enum { REACHED, CHILD, MIDDLE, UNDER_MIDDLE, LOST, LOST_CHILD, RING_A, RING_B, COOKIE, LATE, NR_BLOCKS };
+    struct seep_block blocks[NR_BLOCKS];
+    for (uint32_t i = 0; i < NR_BLOCKS; i++)
+        blocks[i] = (struct seep_block){.address = at(i), .size = 32};
+    struct seep_graph *graph;
+    assert_null(seep_graph_create(blocks, NR_BLOCKS, &graph));
+    uint64_t roots[] = {0, at(REACHED), at(MIDDLE) + 16, at(COOKIE) + 8, at(LOST) + 32, 12345};
+    assert_true(seep_graph_feed_root(graph, 3, 0x1000, roots, sizeof(roots)));
+    uint64_t words[NR_BLOCKS][4] = {
+        [REACHED] = {0, at(CHILD)},      [CHILD] = {at(REACHED), at(MIDDLE) + 8},
+        [MIDDLE] = {at(UNDER_MIDDLE)},   [LOST] = {at(LOST_CHILD)},
+        [LOST_CHILD] = {at(LOST) + 4},   [RING_A] = {at(RING_B)},
+        [RING_B] = {at(RING_A), at(RING_A)}, [COOKIE] = {3},
+        [LATE] = {at(LOST)},
+    };
+    for (uint32_t i = 0; i < NR_BLOCKS; i++)
+        assert_true(seep_graph_feed_block(graph, i, 0, words[i], 32));
+    assert_null(seep_graph_classify(graph));
+    static const uint8_t expected[NR_BLOCKS] = {
+        [REACHED] = SEEP_KIND_REACHABLE, [CHILD] = SEEP_KIND_REACHABLE,       [MIDDLE] = SEEP_KIND_POSSIBLE,
+        [UNDER_MIDDLE] = SEEP_KIND_POSSIBLE, [LOST] = SEEP_KIND_INDIRECT, [LOST_CHILD] = SEEP_KIND_INDIRECT,
+        [RING_A] = SEEP_KIND_LOST,       [RING_B] = SEEP_KIND_INDIRECT,       [COOKIE] = SEEP_KIND_REACHABLE,
+        [LATE] = SEEP_KIND_LOST, // found after LOST, and leads to it
+    };
+    assert_memory_equal(graph->kinds, expected, sizeof(expected));
+    assert_true(graph->held_by_root[REACHED]);
+    assert_int_equal(graph->roots[graph->holder[REACHED]].address, 0x1008);
+    assert_int_equal(graph->holder[CHILD], REACHED);
+    assert_int_equal(graph->holder_off[CHILD], 8);
+    assert_int_equal(graph->holder[LATE], SEEP_NO_BLOCK);
+    seep_graph_destroy(graph);
+}
+
+static void nothing_and_absurd(void **state) {
+    struct seep_graph *graph;
+    uint64_t word = 0;
+    assert_null(seep_graph_create(NULL, 0, &graph));
+    assert_true(seep_graph_feed_root(graph, 0, 8, &word, 8));
+    assert_null(seep_graph_classify(graph));
+    seep_graph_destroy(graph);
+    struct seep_block blocks[] = {{.address = 0}, {.address = 16, .size = UINT64_MAX},
+                                  {.address = UINT64_MAX - 7, .size = 4096}};
+    assert_null(seep_graph_create(blocks, 3, &graph));
+    uint32_t block;
+    uint64_t off;
+    assert_true(seep_graph_find(graph, 17, &block, &off));
+    assert_int_equal(block, 1);
+    assert_true(seep_graph_find(graph, UINT64_MAX - 1, &block, &off));
+    assert_int_equal(block, 2);
+    assert_null(seep_graph_classify(graph));
+    assert_int_equal(graph->kinds[0], SEEP_KIND_LOST);
+    seep_graph_destroy(graph);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_what_halving_finds),
+        cmocka_unit_test(classes),
+        cmocka_unit_test(nothing_and_absurd),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
