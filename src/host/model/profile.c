@@ -6,6 +6,7 @@
 // Invariant: element 0 of modules, nodes and sites exists from the start, so that index 0 is valid
 // in every profile.
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/profile.h"
 
@@ -205,9 +206,9 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
     [SEEP_LOST_FREE_UNSEEN] = "blocks whose free was never seen before their address was handed out again: "
                               "counted as freed; a library "
                               "may free past seep",
-    [SEEP_LOST_FORK] = "forked children that are not traced because they could not make an image of their "
-                       "own: raise the limit "
-                       "of open files or of memory",
+    [SEEP_LOST_FORK] = "forked children that are not in this report: they could not make an image of their own "
+                       "(raise the limits of memory and open files) or could not reach the tool (chroot, "
+                       "another user)",
     [SEEP_LOST_NO_MODULE] =
         "frames shown as bare addresses because the module table was full: load fewer libraries, or trace a "
         "shorter run",
@@ -294,6 +295,44 @@ const char *seep_lost_meaning(uint32_t lost) {
 
 const char *seep_cut_meaning(uint32_t cut) {
     return word(cut_meanings, SEEP_CUT_NR, cut, newer);
+}
+
+// Notes are all that a saved trace keeps of these, so they are known by how they begin.
+static bool says_that_something_is_missing(const char *note) {
+    static const char *const openings[] = {
+        "the trace was cut",
+        "the dump was cut",
+        "the memory file of the image is shorter",
+        "more processes at once than the tool may have descriptors",
+    };
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(openings); i++)
+        if (strncmp(note, openings[i], strlen(openings[i])) == 0)
+            return true;
+    return strstr(note, "elements that the image counts are not in it") ||
+           strstr(note, "references of the image lead nowhere") || strstr(note, "images could not be read");
+}
+
+enum seep_verdict seep_profile_verdict(const struct seep_profile *profile, size_t *ret_note) {
+    const struct seep_health *health = &profile->health;
+    *ret_note = SIZE_MAX;
+    for (size_t i = 0; i < health->nr_notes && !health->events; i++) {
+        if (strncmp(health->notes[i], SEEP_NOTE_UNTRACED, strlen(SEEP_NOTE_UNTRACED)) == 0) {
+            *ret_note = i;
+            return SEEP_VERDICT_NOT_TRACED;
+        }
+    }
+    if (health->state == SEEP_STATE_PASSIVE && !health->events)
+        return SEEP_VERDICT_NOT_TRACED;
+    for (size_t i = 0; i < health->nr_notes; i++) {
+        if (says_that_something_is_missing(health->notes[i])) {
+            *ret_note = i;
+            return SEEP_VERDICT_INCOMPLETE;
+        }
+    }
+    bool trouble = health->state == SEEP_STATE_PASSIVE || health->flags & SEEP_FLAG_PREEMPTED;
+    for (size_t i = 0; i < SEEP_LOST_NR; i++)
+        trouble |= health->lost[i] != 0;
+    return trouble ? SEEP_VERDICT_INCOMPLETE : SEEP_VERDICT_COMPLETE;
 }
 
 const char *seep_passive_meaning(uint32_t passive_reason) {

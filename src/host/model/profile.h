@@ -253,4 +253,15 @@ const char *seep_lost_meaning(uint32_t lost);
 const char *seep_cut_meaning(uint32_t cut);
 const char *seep_passive_meaning(uint32_t passive_reason);
 
+// How far the figures of a profile can be trusted. Samples and cut stacks leave it complete.
+enum seep_verdict {
+    SEEP_VERDICT_COMPLETE,
+    SEEP_VERDICT_INCOMPLETE, // something of it was lost, is not covered, or is missing in the file
+    SEEP_VERDICT_NOT_TRACED, // nothing at all was seen of it
+};
+// *ret_note: the index of the note that says why, or SIZE_MAX: another part of health says it.
+enum seep_verdict seep_profile_verdict(const struct seep_profile *profile, size_t *ret_note);
+// How the note of a process that was not traced begins; what follows says why.
+#define SEEP_NOTE_UNTRACED "not traced: "
+
 #endif

@@ -126,11 +126,11 @@ static struct seep_error *add_untraced(struct gathering *gathering, const struct
     process->args = args;
     seep_profile_derive(profile);
     if (gathering->nr_unread)
-        return NULL;
+        return seep_profile_note(profile, SEEP_NOTE_UNTRACED "its image could not be read");
     if (run->why_untraced)
-        return seep_profile_note(profile, "not traced: %s", run->why_untraced);
+        return seep_profile_note(profile, SEEP_NOTE_UNTRACED "%s", run->why_untraced);
     return seep_profile_note(profile,
-                             "not traced: no image came from the program: it ended before libseep.so was "
+                             SEEP_NOTE_UNTRACED "no image came from the program: it ended before libseep.so was "
                              "ready, or the loader did not load it, or a sandbox kept it from the socket");
 }
 

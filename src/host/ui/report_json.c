@@ -131,6 +131,8 @@ static json_t *notes_json(const struct seep_profile *profile) {
 static json_t *health_json(const struct seep_profile *profile, const struct seep_view *view) {
     const struct seep_health *health = &profile->health;
     json_t *object = json_object();
+    size_t why;
+    set(&object, "complete", json_boolean(seep_profile_verdict(profile, &why) == SEEP_VERDICT_COMPLETE));
     set(&object, "events", integer(health->events));
     json_t *lost = json_object();
     for (uint32_t i = 0; i < SEEP_LOST_NR; i++)

@@ -4,8 +4,10 @@
 // reader needs them: first whether to trust the numbers at all. Nothing is cut short without a
 // word; foreign text is escaped.
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "ui/format.h"
 #include "ui/report.h"
 #include "ui/report_text.h"
@@ -28,6 +30,10 @@ struct health_sum {
     uint64_t cut_by[SEEP_CUT_NR];
     size_t nr_passive;
     size_t nr_preempted;
+    size_t nr_untraced;
+    size_t nr_incomplete;
+    const struct seep_profile *why_of; // the first with a note that says why
+    size_t why;                        // that note
 };
 
 static struct health_sum sum_health(const struct seep_view *view) {
@@ -45,6 +51,14 @@ static struct health_sum sum_health(const struct seep_view *view) {
         }
         sum.nr_passive += health->state == SEEP_STATE_PASSIVE;
         sum.nr_preempted += (health->flags & SEEP_FLAG_PREEMPTED) != 0;
+        size_t note;
+        enum seep_verdict verdict = seep_profile_verdict(seep_text_profile(view, p), &note);
+        sum.nr_untraced += verdict == SEEP_VERDICT_NOT_TRACED;
+        sum.nr_incomplete += verdict != SEEP_VERDICT_COMPLETE;
+        if (note != SIZE_MAX && !sum.why_of) {
+            sum.why_of = seep_text_profile(view, p);
+            sum.why = note;
+        }
     }
     return sum;
 }
@@ -74,24 +88,107 @@ static void put_process_health(FILE *out, const struct seep_view *view, const st
         fprintf(out, "about one allocation in %s is recorded\n",
                 seep_format_bytes(health->sample_bytes).text);
     }
-    for (size_t i = 0; i < health->nr_notes; i++) {
+}
+
+struct noted {
+    const char *text;
+    size_t order;
+    const struct seep_profile *profile; // the first that has it
+    size_t nr_processes;                // 0: another stands for it
+};
+
+static int compare_noted_text(const void *left, const void *right) {
+    const struct noted *a = left;
+    const struct noted *b = right;
+    int by_text = strcmp(a->text, b->text);
+    return by_text ? by_text : (a->order > b->order) - (a->order < b->order);
+}
+
+static int compare_noted_order(const void *left, const void *right) {
+    const struct noted *a = left;
+    const struct noted *b = right;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+// What is the same for many processes is one line. The note that the verdict has said is left out.
+static struct seep_error *put_notes(FILE *out, const struct seep_view *view, const struct health_sum *sum) {
+    struct noted *notes = NULL;
+    size_t nr = 0, capacity = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        for (size_t i = 0; i < profile->health.nr_notes; i++) {
+            if (profile == sum->why_of && i == sum->why)
+                continue;
+            if (!seep_grow(&notes, &capacity, nr + 1, sizeof(*notes))) {
+                free(notes);
+                return seep_error_no_memory();
+            }
+            notes[nr] = (struct noted){profile->health.notes[i], nr, profile, 1};
+            nr++;
+        }
+    }
+    if (nr)
+        qsort(notes, nr, sizeof(*notes), compare_noted_text);
+    for (size_t i = 1, first = 0; i < nr; i++) {
+        if (strcmp(notes[first].text, notes[i].text) == 0) {
+            notes[first].nr_processes += notes[i].profile != notes[i - 1].profile;
+            notes[i].nr_processes = 0;
+        } else {
+            first = i;
+        }
+    }
+    if (nr)
+        qsort(notes, nr, sizeof(*notes), compare_noted_order);
+    for (size_t i = 0; i < nr; i++) {
+        if (!notes[i].nr_processes)
+            continue;
         fputs("  note: ", out);
-        put_who(out, view, profile);
-        seep_put_escaped(out, health->notes[i]);
+        if (notes[i].nr_processes > 1)
+            fprintf(out, "%s processes: ", seep_format_count(notes[i].nr_processes).text);
+        else
+            put_who(out, view, notes[i].profile);
+        seep_put_escaped(out, notes[i].text);
         fputc('\n', out);
+    }
+    free(notes);
+    return NULL;
+}
+
+// Why figures are missing comes before the figures.
+static void put_verdict(FILE *out, const struct seep_view *view, const struct health_sum *sum,
+                        const struct seep_style *style) {
+    bool untraced = sum->nr_untraced == view->nr_processes;
+    const char *verdict = untraced             ? "NOT TRACED"
+                          : sum->nr_incomplete ? "INCOMPLETE"
+                          : sum->cut           ? "counts complete"
+                                               : "complete";
+    fprintf(out, "%shealth: %s%s — ", sum->nr_incomplete ? seep_style_warn(style) : seep_style_bold(style), verdict,
+            seep_style_off(style));
+    if (sum->why_of) {
+        const char *why = sum->why_of->health.notes[sum->why];
+        bool said = untraced && strncmp(why, SEEP_NOTE_UNTRACED, strlen(SEEP_NOTE_UNTRACED)) == 0;
+        put_who(out, view, sum->why_of);
+        seep_put_escaped(out, said ? why + strlen(SEEP_NOTE_UNTRACED) : why);
+        fputs("\n  ", out);
+    } else if (untraced) {
+        fputs("seep gave up before the first allocation\n  ", out);
     }
 }
 
-static void put_health(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+static struct seep_error *put_health(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     struct health_sum sum = sum_health(view);
-    bool trouble = sum.lost || sum.nr_passive || sum.nr_preempted;
-    const char *verdict = trouble ? "INCOMPLETE" : sum.cut ? "counts complete" : "complete";
-    fprintf(out, "%shealth: %s%s — %s event%s, ", trouble ? seep_style_warn(style) : seep_style_bold(style),
-            verdict, seep_style_off(style), seep_format_count(sum.events).text, plural(sum.events));
+    put_verdict(out, view, &sum, style);
+    if (sum.nr_untraced == view->nr_processes) {
+        fputs("no figure below says anything about it\n", out);
+        for (size_t p = 0; p < view->nr_processes; p++)
+            put_process_health(out, view, seep_text_profile(view, p));
+        return put_notes(out, view, &sum);
+    }
+    fprintf(out, "%s event%s, ", seep_format_count(sum.events).text, plural(sum.events));
     if (sum.lost)
         fprintf(out, "%s lost, ", seep_format_count(sum.lost).text);
     else
-        fputs("nothing lost, ", out);
+        fputs(sum.nr_incomplete ? "no loss counted, " : "nothing lost, ", out);
     if (sum.cut)
         fprintf(out, "%s stack%s cut\n", seep_format_count(sum.cut).text, plural(sum.cut));
     else
@@ -106,6 +203,7 @@ static void put_health(FILE *out, const struct seep_view *view, const struct see
                     seep_cut_meaning(i));
     for (size_t p = 0; p < view->nr_processes; p++)
         put_process_health(out, view, seep_text_profile(view, p));
+    struct seep_error *error = put_notes(out, view, &sum);
     for (size_t i = 0; i < view->nr_without_symbols; i++) {
         const struct seep_view_trouble *trouble_of = &view->without_symbols[i];
         fputs("  no symbols: ", out);
@@ -113,6 +211,7 @@ static void put_health(FILE *out, const struct seep_view *view, const struct see
         fprintf(out, "%s%s%s\n", trouble_of->why ? " (" : "", trouble_of->why ? trouble_of->why : "",
                 trouble_of->why ? ")" : "");
     }
+    return error;
 }
 
 // ---- processes ----
@@ -138,14 +237,39 @@ static void put_exit(FILE *out, const struct seep_process *process) {
     }
 }
 
+// At most this many bytes of the arguments are shown.
+#define COMMAND_LINE_MAX 1000
+
+// The first bytes of a long argument, without a part of a character at the end.
+static void put_beginning(FILE *out, const char *text, size_t nr_bytes) {
+    char beginning[COMMAND_LINE_MAX + 1];
+    while (nr_bytes && ((unsigned char)text[nr_bytes] & 0xc0) == 0x80)
+        nr_bytes--;
+    memcpy(beginning, text, nr_bytes);
+    beginning[nr_bytes] = 0;
+    seep_put_escaped(out, beginning);
+}
+
 static void put_command_line(FILE *out, const struct seep_process *process) {
     if (process->nr_args == 0)
         seep_put_escaped(out, process->exe && *process->exe ? process->exe : "(program not known)");
+    size_t room = COMMAND_LINE_MAX;
+    uint64_t nr_more = 0;
     for (uint32_t i = 0; i < process->nr_args; i++) {
-        if (i)
+        size_t nr_bytes = strlen(process->args[i]);
+        if (i && room)
             fputc(' ', out);
-        seep_put_escaped(out, process->args[i]);
+        if (nr_bytes <= room)
+            seep_put_escaped(out, process->args[i]);
+        else
+            put_beginning(out, process->args[i], room);
+        nr_more += nr_bytes > room ? nr_bytes - room : 0;
+        // The blank behind it is a character too, also where it is not shown.
+        nr_more += nr_bytes >= room && i + 1 < process->nr_args;
+        room -= SEEP_MIN(room, nr_bytes + 1);
     }
+    if (nr_more)
+        fprintf(out, "... (%s more characters)", seep_format_count(nr_more).text);
     if (process->nr_args_all > process->nr_args)
         fprintf(out, " (and %s more)", seep_format_count(process->nr_args_all - process->nr_args).text);
 }
@@ -312,8 +436,8 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
                   : view->options.sort == SEEP_SORT_TEMPORARY ? "--sort temporary --top 0"
                   : view->options.sort == SEEP_SORT_PEAK      ? "--sort peak --top 0"
                                                               : "--top 0";
-        snprintf(what, sizeof(what), "all %s %s%s", seep_format_count(view->nr_rows_all).text, by,
-                 strcmp(by, "process") == 0 ? "es" : "s");
+        snprintf(what, sizeof(what), "all %s %s%s%s", seep_format_count(view->nr_rows_all).text, by,
+                 strcmp(by, "process") == 0 ? "es" : "s", extent.nr_idle ? ", also those without live blocks" : "");
     } else if (view->options.by != SEEP_BY_SITE) {
         options = "--by site";
         snprintf(what, sizeof(what), "the stacks behind these rows");
@@ -335,15 +459,17 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
 
 struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const char *source) {
     struct seep_style style = seep_style_of(out);
-    put_health(out, view, &style);
+    struct seep_error *error = put_health(out, view, &style);
+    if (error)
+        return error;
     if (view->nr_processes == 1)
         put_process(out, &seep_text_profile(view, 0)->process);
     put_totals(out, view, &style);
     put_leaks(out, view, &style);
     if (view->nr_processes > 1)
         put_processes(out, view, &style);
-    struct seep_error *error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)
-                                                                : seep_text_table(out, view, &style);
+    error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)
+                                             : seep_text_table(out, view, &style);
     if (!error)
         error = seep_text_mappings(out, view, &style);
     if (!error)
