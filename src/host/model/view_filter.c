@@ -268,7 +268,7 @@ static struct seep_error *check_blocks_kept(const struct seep_view_build *build,
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                                  "%s needs the ages of blocks, which are not kept here",
                                                  option),
-                               "no birth times were recorded: leave %s out", option);
+                               "this build keeps no birth times: leave %s out", option);
     return NULL;
 }
 
