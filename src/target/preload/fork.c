@@ -47,7 +47,6 @@ static bool set_up(void) {
     for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used; i++)
         seep_g.threads[i].tid = 0; // the parent's threads: none of them is here
     seep_mapping_index_again();
-    seep_meet_tool();
     return true;
 }
 

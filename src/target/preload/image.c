@@ -13,7 +13,7 @@
 #define GIB (UINT64_C(1) << 30)
 
 // Least address space for the pool that still makes sense.
-#define POOL_LEAST (256 * MIB)
+#define POOL_LEAST (16 * MIB)
 
 enum { LEAF_SHIFT = 26 };
 
@@ -51,7 +51,12 @@ static uint64_t layout(struct seep_image_area areas[SEEP_AREA_NR], uint64_t pool
     uint64_t off = SEEP_LARGEST_PAGE;
     for (int i = 0; i < SEEP_AREA_NR; i++) {
         areas[i].off = off;
-        areas[i].size = round_up(i == SEEP_AREA_POOL ? pool_bytes : area_sizes[i], SEEP_LARGEST_PAGE);
+        // Where address space is short (RLIMIT_AS) the arrays that grow with the program shrink too.
+        bool grows = i == SEEP_AREA_NODES || i == SEEP_AREA_SITES || i == SEEP_AREA_THREADS;
+        uint64_t bytes = i == SEEP_AREA_POOL ? pool_bytes
+                         : grows             ? SEEP_MIN(area_sizes[i], pool_bytes / 4)
+                                             : area_sizes[i];
+        areas[i].size = round_up(bytes, SEEP_LARGEST_PAGE);
         areas[i].used = 0;
         off += areas[i].size;
     }
@@ -336,19 +341,21 @@ bool seep_image_create_as_copy(void) {
         fill_identity(header);
         header->end_ns = 0;
         header->state = SEEP_STATE_LIVE;
+        seep_g.fd = fd;
+        seep_meet_tool(header);
         long moved = sys6(SYS_mremap, (long)fresh, (long)bytes, (long)bytes,
                           1 | 2 /* MREMAP_MAYMOVE | MREMAP_FIXED */, (long)seep_g.base, 0);
         copied = !sys_failed(moved);
+    } else {
+        sys_close(fd);
     }
     if (!copied) {
         if (fresh)
             sys_munmap(fresh, bytes);
-        sys_close(fd);
         return false;
     }
     close_unopened();
     sys3(SYS_madvise, seep_g.base, bytes, MADV_DONTDUMP);
-    seep_g.fd = fd;
     if (!exact)
         seep_lost(SEEP_LOST_FORK_INEXACT);
     return true;

@@ -51,10 +51,15 @@ static bool hand_over(void) {
     return done;
 }
 
-void seep_meet_tool(void) {
+void seep_meet_tool(struct seep_image_header *header) {
+    bool parents_was = seep_g.handed_over;
     seep_g.handed_over = hand_over();
     if (!seep_g.handed_over)
-        seep_g.header->flags |= SEEP_FLAG_STANDALONE;
+        header->flags |= SEEP_FLAG_STANDALONE;
+    // A child in a chroot, or of another user: the report must at least say that it is missing. What
+    // seep_lost() counts in is still the parent's image here.
+    if (parents_was && !seep_g.handed_over)
+        seep_lost(SEEP_LOST_FORK);
     // The mapping keeps the file; a descriptor would be one that the program does not expect.
     sys_close(seep_g.fd);
     seep_g.fd = -1;

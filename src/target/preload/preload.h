@@ -248,7 +248,8 @@ void seep_fork_in_child(void); // atfork handler
 void seep_fork_wipe(void);     // in the child: does what the kernel should have done
 
 // meet.c
-void seep_meet_tool(void);
+// `header`: of the image in seep_g.fd, in a fork child not yet in its place.
+void seep_meet_tool(struct seep_image_header *header);
 
 // dump.c
 void seep_dump(void);

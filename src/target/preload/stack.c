@@ -184,7 +184,7 @@ static bool read_for_step(void *context, uint64_t address, uint64_t *ret_word) {
 }
 
 #if defined(__x86_64__)
-static SEEP_NOINLINE void own_registers(struct seep_regs *ret_regs) {
+SEEP_INLINE void own_registers(struct seep_regs *ret_regs) {
     *ret_regs = (struct seep_regs){.known = 0};
     uint64_t *value = ret_regs->value;
     // DWARF numbers: 3 rbx, 6 rbp, 7 rsp, 12..15 r12..r15.

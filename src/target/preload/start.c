@@ -272,7 +272,7 @@ static bool start_once(void) {
     seep_own_note(seep_boot_memory, sizeof(seep_boot_memory));
     describe_process();
     note_preemption();
-    seep_meet_tool();
+    seep_meet_tool(seep_g.header);
     if (seep_g.config.dump_signal)
         listen_for_signal();
     atomic_store_explicit(seep_g.alive, 1, memory_order_release);
