@@ -37,6 +37,9 @@ static uint32_t nr_elements(struct seep_image_reader *reader, enum seep_area_kin
     uint64_t element = seep_image_element_bytes(kind);
     uint64_t dense = seep_image_dense(reader->copy, area->off, area->used * element);
     uint64_t there = dense / element + (dense % element != 0);
+    // Element 0 is all zero in most arrays: alone in its page it leaves a hole.
+    if (!there && area->used)
+        there = 1;
     if (there < area->used)
         reader->nr_missing += area->used - there;
     return (uint32_t)there;
@@ -297,6 +300,8 @@ static void set_peak(struct seep_image_reader *reader) {
             totals->peak_error_bytes = UINT64_MAX;
     }
     totals->peak_bytes = SEEP_MAX(totals->peak_bytes, totals->live_bytes);
+    // No peak can be above what was allocated, or below nothing.
+    totals->peak_error_bytes = SEEP_MIN(totals->peak_error_bytes, totals->allocated_bytes);
 }
 
 static struct seep_error *add_notes(struct seep_image_reader *reader) {
