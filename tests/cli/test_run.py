@@ -265,7 +265,7 @@ def test_trace_on_standard_output(run, seep, libseep, tmp_path):
     assert processes_of(run, seep, tmp_path / "x.seep")[0]["process"]["exe"].endswith("/true")
 
 
-@pytest.mark.parametrize("place", ["/no/such/folder/x.seep", "/dev/full", "/proc/x.seep"])
+@pytest.mark.parametrize("place", ["/dev/full", "/proc/x.seep"])
 def test_trace_that_cannot_be_written(run, seep, libseep, place):
     done = run(seep, "run", "-o", place, SH, "-c", "exit 3")
     assert done.returncode == 3
@@ -275,6 +275,52 @@ def test_trace_that_cannot_be_written(run, seep, libseep, place):
     done = run(seep, "run", "-q", "-o", place, SH, "-c", "exit 3")
     assert done.returncode == 3
     one_line(done.stderr, place)
+
+
+@pytest.mark.parametrize("quiet", [[], ["-q"]])
+def test_trace_without_a_place(run, seep, libseep, quiet):
+    done = run(seep, "run", *quiet, "-o", "/no/such/folder/x.seep", SH, "-c", "echo started")
+    assert (done.returncode, done.stdout) == (1, "")
+    one_line(done.stderr, "/no/such/folder: cannot save the trace there", "not started")
+
+
+@pytest.mark.parametrize("other", [["--json"], ["--csv"], ["--report", "r.txt"]])
+def test_quiet_and_a_report(run, seep, libseep, tmp_path, other):
+    done = run(seep, "run", "-q", *other, SH, "-c", "echo started")
+    assert (done.returncode, done.stdout) == (2, "")
+    one_line(done.stderr, "-q means no report", other[0])
+    assert not (tmp_path / "r.txt").exists()
+
+
+def test_health_of_a_program_that_was_not_traced(run, seep, libseep, tmp_path):
+    program = compile_c(tmp_path, "unseen", "-static")
+    done = run(seep, "run", "-o", "unseen.seep", program)
+    assert done.stderr.startswith("health: NOT TRACED — "), done.stderr
+    assert run(seep, "report", "unseen.seep").stdout.startswith("health: NOT TRACED — ")
+    assert processes_of(run, seep, tmp_path / "unseen.seep")[0]["health"]["complete"] is False
+
+
+def test_health_of_a_program_without_allocations(run, seep, libseep):
+    assert run(seep, "run", "/bin/true").stderr.startswith("health: complete — 0 events")
+
+
+def test_health_of_a_trace_that_was_cut(run, seep, libseep, tmp_path, traced):
+    whole = traced("/bin/ls").trace.read_bytes()
+    (tmp_path / "cut.seep").write_bytes(whole[:-40])
+    done = run(seep, "report", "cut.seep")
+    assert done.stdout.startswith("health: INCOMPLETE — the trace was cut at offset"), done.stdout
+
+
+def test_equal_notes_are_one_line(run, seep, libseep):
+    done = run(seep, "run", SH, "-c", "exec sh -c 'exec sh -c \"exec ls\"'")
+    assert done.stderr.count("went on as another program") == 1, done.stderr
+    assert "processes: the process went on as another program" in done.stderr
+
+
+def test_long_command_lines_are_cut(run, seep, libseep):
+    done = run(seep, "run", "/bin/true", "x" * 3000)
+    assert "... (2,0" in done.stderr and " more characters)" in done.stderr
+    assert max(len(line) for line in done.stderr.splitlines()) < 1200
 
 
 def test_report_into_a_file(run, seep, libseep, tmp_path):

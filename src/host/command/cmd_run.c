@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command/command.h"
 #include "command/reporting.h"
@@ -37,7 +38,7 @@ static const struct seep_option run_options[] = {
     {"depth", 0, SEEP_OPTION_NUMBER, AT(depth), .min = 1, .max = 16384,
      .help = "keep the N innermost frames of a stack (default: all, up to 16384)"},
     {"sample", 0, SEEP_OPTION_SIZE, AT(sample_bytes),
-     .help = "record about one allocation in SIZE bytes (unbiased) instead of all"},
+     .help = "record about one allocation in SIZE bytes (unbiased) instead of all; 0: all"},
     {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
      .help = "follow or ignore the processes that the program starts (default follow)"},
     {NULL},
@@ -45,6 +46,33 @@ static const struct seep_option run_options[] = {
 
 static const struct seep_option_group run_group = {
     .title = "Options", .options = run_options, .values_bytes = sizeof(struct run_values)};
+
+// A run can take hours: that its trace has no place is said before it. What is only known when the
+// program runs (%e, %p in the folder) is left to save().
+static struct seep_error *check_output(const struct run_values *values) {
+    const char *output = values->output ? values->output : ".";
+    const char *slash = strrchr(output, '/');
+    if (values->output && strcmp(output, "-") == 0)
+        return NULL;
+    char *folder = slash ? strndup(output, (size_t)SEEP_MAX(slash - output, (ptrdiff_t)1)) : strdup(".");
+    if (!folder)
+        return seep_error_no_memory();
+    struct seep_error *err = NULL;
+    if (!strchr(folder, '%') && access(folder, F_OK))
+        err = seep_error_system(errno, "%s: cannot save the trace there", folder);
+    else if (!strchr(folder, '%') && access(folder, W_OK | X_OK) && (!slash || access(output, W_OK)))
+        err = seep_error_system(errno, "%s: cannot save the trace there", folder);
+    free(folder);
+    return err ? seep_error_hint(err, "the program was not started; name another place with -o") : NULL;
+}
+
+static struct seep_error *check_quiet(const struct run_values *values, const struct seep_view_options *view) {
+    const char *other = values->report ? "--report" : view->json ? "--json" : view->csv ? "--csv" : NULL;
+    if (!values->quiet || !other)
+        return NULL;
+    return seep_error_hint(seep_error_create(SEEP_E_USAGE, "-q means no report, and %s asks for one", other),
+                           "take one of them; 'seep report' makes a report of the trace later");
+}
 
 static struct seep_error *open_report(const struct run_values *values, FILE **ret_out) {
     *ret_out = stderr;
@@ -125,6 +153,10 @@ static struct seep_error *run_run(const struct seep_arguments *arguments, int *r
                                        .ignore_children = values->children == 1};
     FILE *out;
     struct seep_error *err = seep_report_check(view);
+    if (!err)
+        err = check_quiet(values, view);
+    if (!err)
+        err = check_output(values);
     if (!err)
         err = open_report(values, &out);
     if (err)
