@@ -276,6 +276,11 @@ static struct seep_error *parse_short(struct seep_arguments *arguments, int argc
                 arguments->help = true;
                 return NULL;
             }
+            if (*letter >= '0' && *letter <= '9' && letter == argv[*at] + 1)
+                return seep_error_hint(seep_error_create(SEEP_E_USAGE,
+                                                         "%s: '%s' is no option: numbers follow the name of one",
+                                                         arguments->command->name, argv[*at]),
+                                       "as in --top 5; what begins with '-' and is no option goes after '--'");
             return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: unknown option '-%c' in '%s'",
                                                      arguments->command->name, *letter, argv[*at]),
                                    "see 'seep %s --help'", arguments->command->name);
