@@ -48,7 +48,8 @@ static struct seep_error *open_socket(struct seep_listener *listener) {
     memcpy(address.sun_path, listener->path, sizeof(address.sun_path));
     listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener->fd < 0)
-        return seep_error_system(errno, "cannot make a socket");
+        return seep_error_hint(seep_error_system(errno, "cannot make a socket"),
+                               "if there are too many open files, raise the limit (ulimit -n)");
     if (bind(listener->fd, (struct sockaddr *)&address, sizeof(address)) || listen(listener->fd, BACKLOG))
         return seep_error_system(errno, "cannot listen at %s", listener->path);
     return NULL;

@@ -125,7 +125,8 @@ static struct seep_error *start(struct supervisor *supervisor, const char *path,
                                 char *const *environment, int *ret_trouble) {
     int report[2];
     if (pipe2(report, O_CLOEXEC))
-        return seep_error_system(errno, "cannot make a pipe");
+        return seep_error_hint(seep_error_system(errno, "cannot make a pipe"),
+                               "if there are too many open files, raise the limit (ulimit -n)");
     supervisor->run->start_realtime_ns = clock_ns(CLOCK_REALTIME);
     pid_t pid = fork();
     if (pid == 0)
