@@ -38,7 +38,7 @@ static const struct seep_option run_options[] = {
     {"depth", 0, SEEP_OPTION_NUMBER, AT(depth), .min = 1, .max = 16384,
      .help = "keep the N innermost frames of a stack (default: all, up to 16384)"},
     {"sample", 0, SEEP_OPTION_SIZE, AT(sample_bytes),
-     .help = "record about one allocation in SIZE bytes (unbiased) instead of all; 0: all"},
+     .help = "record about one allocation in SIZE bytes (unbiased); 0, the default: all"},
     {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
      .help = "follow or ignore the processes that the program starts (default follow)"},
     {NULL},
