@@ -131,7 +131,8 @@ static struct seep_error *add_untraced(struct gathering *gathering, const struct
         return seep_profile_note(profile, SEEP_NOTE_UNTRACED "%s", run->why_untraced);
     return seep_profile_note(profile,
                              SEEP_NOTE_UNTRACED "no image came from the program: it ended before libseep.so was "
-                             "ready, or the loader did not load it, or a sandbox kept it from the socket");
+                             "ready (as one built with AddressSanitizer does), or the loader did not load it, "
+                             "or a sandbox kept it from the socket, or there is no room (ulimit -v)");
 }
 
 static struct member *main_member(struct gathering *gathering) {
