@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""seep scan: wrong use. What it finds is tests/live/test_scan.py."""
+"""seep scan: wrong use. What it finds is tests/live/test_reachability.py."""
 
 
 def test_wrong_use(run, seep):

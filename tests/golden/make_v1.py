@@ -112,7 +112,7 @@ def broken_containers(tiny, family):
                                   for s in sections])
     yield "longer-end", trace(sections, end_extra=b"more")
     yield "unknown-section", trace(sections[:4] + [Section(0x10000, b"\0" * 99, flags=0x8000)] + sections[4:])
-    yield "required-section", trace(sections + [Section(12, b"", flags=reader.REQUIRED)])
+    yield "required-section", trace(sections + [Section(0x7000, b"", flags=reader.REQUIRED)])
     yield "type-0", trace(sections + [Section(0, b"")])
     yield "newer-section", change(tiny, reader.NODES, lambda raw: Section(reader.NODES, raw, version=2))
     yield "newer-flag", change(tiny, reader.NODES, lambda raw: Section(reader.NODES, raw, flags=4))

@@ -40,7 +40,7 @@ BROKEN = {
     "header-length": ("wrong length of the file header at offset 12", DAMAGED),
     "longer-record": ("section HEALTH at offset 130: bytes left over: 1", DAMAGED),
     "longer-end": ("section END at offset 561: bytes left over: 4", DAMAGED),
-    "required-section": ("section of unknown type (12) at offset 561 is needed to read the trace, and this seep "
+    "required-section": ("section of unknown type (28672) at offset 561 is needed to read the trace, and this seep "
                          "does not know it", UPDATE),
     "newer-section": ("section NODES (7) at offset 390 is of a version that this seep does not know", UPDATE),
     "newer-flag": ("section NODES (7) at offset 390 is stored in a way that this seep does not know", UPDATE),

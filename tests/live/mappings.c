@@ -17,7 +17,11 @@
             _Exit(99);                                                                                       \
         }                                                                                                    \
     } while (0)
-#define APART static __attribute__((noinline, noclone))
+#if defined(__clang__)
+#define APART static __attribute__((noinline))
+#else
+#define APART static __attribute__((noipa))
+#endif
 
 static size_t page;
 

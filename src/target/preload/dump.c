@@ -5,6 +5,7 @@
 // anything fails (a full disk, no right), nothing is left and the program does not notice.
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "image/raw.h"
 #include "preload/preload.h"
@@ -135,6 +136,12 @@ static uint64_t file_limit(void) {
     return limit.rlim_cur;
 }
 
+// A device or a pipe (/dev/null, say) is written, never replaced by a file of its name.
+static bool is_special_file(const char *path) {
+    struct stat about;
+    return sys6(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, 0, 0, 0) == 0 && !S_ISREG(about.st_mode);
+}
+
 void seep_dump(void) {
     static _Atomic uint32_t at_work;
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
@@ -148,17 +155,19 @@ void seep_dump(void) {
     name_add(&temporary, final.text, final.length);
     name_add(&temporary, ".", 1);
     name_add_number(&temporary, seep_g.header->pid);
+    bool in_place = is_special_file(final.text);
     struct dump dump = {
-        .fd = sys_open(temporary.text, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600),
+        .fd = in_place ? sys_open(final.text, O_WRONLY | O_CLOEXEC | O_NONBLOCK, 0)
+                       : sys_open(temporary.text, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600),
         .limit_bytes = file_limit(),
     };
     if (dump.fd >= 0) {
         bool whole = put_image(&dump);
         sys_close(dump.fd);
-        if (whole)
+        if (whole && !in_place)
             whole =
                 sys6(SYS_renameat2, AT_FDCWD, (long)temporary.text, AT_FDCWD, (long) final.text, 0, 0) == 0;
-        if (!whole)
+        if (!whole && !in_place)
             sys3(SYS_unlinkat, AT_FDCWD, temporary.text, 0);
     }
     atomic_store(&at_work, 0);
