@@ -330,6 +330,10 @@ static void make_mapped(struct seep_session *session) {
     profile->mappings[0] = (struct seep_mapped){0x10000, 0x4000, 2, 0, 5};
     profile->mappings[1] = (struct seep_mapped){0x7f0000000000, 1, 3, SEEP_MAPPING_BREAK, -1};
     profile->mappings[2] = (struct seep_mapped){UINT64_MAX - 10, 10, 3, UINT32_MAX, INT64_MAX};
+    profile->account = (struct seep_account){
+        .known = true, .by_page = true, .rss_bytes = 1 << 20, .pss_bytes = UINT64_MAX, .untouched_bytes = 7};
+    for (uint32_t i = 0; i < SEEP_ACCOUNT_NR; i++)
+        profile->account.bytes[i] = i * 4096;
     profile->nr_wrong_releases = 2;
     profile->wrong_releases = room(profile, 2, sizeof(*profile->wrong_releases));
     profile->wrong_releases[0] =
@@ -564,6 +568,15 @@ static json_t *profile_json(const struct seep_profile *profile) {
         const uint64_t row[] = {wrong->kind,  wrong->site,    wrong->release_site,
                                 wrong->count, wrong->address, wrong->size};
         json_array_append_new(wrong_releases, numbers(row, 6));
+    }
+    if (profile->account.known) {
+        const struct seep_account *a = &profile->account;
+        const uint64_t figures[] = {a->rss_bytes, a->pss_bytes, a->swap_bytes, a->untouched_bytes};
+        json_t *account = numbers(figures, 4);
+        json_array_insert_new(account, 0, json_boolean(a->by_page));
+        for (size_t i = 0; i < SEEP_ACCOUNT_NR; i++)
+            json_array_append_new(account, number(a->bytes[i]));
+        set(json, "account", account);
     }
     set(json, "map_totals", map_counts_json(&profile->map_totals));
     set(json, "map_sites", map_sites);

@@ -13,7 +13,8 @@ MAGIC = b"SEEP\r\n\x1a\n"
 MAJOR, MINOR = 1, 0
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
-MAPPINGS, WRONG_RELEASES = 13, 14
+MAPPINGS, WRONG_RELEASES, ACCOUNT = 13, 14, 15
+NR_ACCOUNT = 9
 NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 16, 8, 16, 8, 64
 U64 = (1 << 64) - 1
 NONE_U32 = (1 << 32) - 1
@@ -150,7 +151,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= LEAKS and kind not in (MAPPINGS, WRONG_RELEASES):
+        if not 1 <= kind <= LEAKS and kind not in (MAPPINGS, WRONG_RELEASES, ACCOUNT):
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -445,6 +446,12 @@ def read(data):
             check_end(take)
         elif kind == TOTALS:
             profiles[-1]["totals"] = totals_of(take)
+            check_end(take)
+        elif kind == ACCOUNT:
+            if "account" in profiles[-1]:
+                raise BadTrace("two ACCOUNT sections")
+            by_page = take.bool()
+            profiles[-1]["account"] = [by_page] + [take.leb() for _ in range(4)] + take.list(NR_ACCOUNT)
             check_end(take)
         elif kind in (MAPPINGS, WRONG_RELEASES):
             if last == kind:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The raw dump that the library alone leaves: a second reader, the witness and the tool agree on it."""
+import os
 import struct
 
 import pytest
@@ -81,3 +82,13 @@ def test_the_reader_sees_damage(tmp_path):
         (tmp_path / 'broken').write_bytes(broken)
         with pytest.raises((AssertionError, struct.error)):
             Image(tmp_path / 'broken')
+
+
+def test_a_dump_replaces_nothing_but_files(tmp_path):
+    pipe, folder = tmp_path / 'pipe', tmp_path / 'folder'
+    os.mkfifo(pipe)
+    folder.mkdir()
+    for out in (pipe, folder):
+        done = run(['/bin/true'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=out))
+        assert (done.code, done.err) == (0, b'')
+    assert pipe.is_fifo() and sorted(os.listdir(tmp_path)) == ['folder', 'pipe']

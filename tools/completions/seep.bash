@@ -18,7 +18,7 @@ _seep() {
     fi
     case $command in
     run)
-        options='--output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --full-paths --no-demangle --json --csv --help'
+        options='--output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --help'
         valued=' --output --report --error-exitcode --depth --sample --children --top --sort --by --older --min-size --max-size --function --file --module --thread --kind -o -T -s -b -z -Z '
         case $before in
         --output | -o)
@@ -102,7 +102,7 @@ _seep() {
         esac
         ;;
     report)
-        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --full-paths --no-demangle --json --csv --help'
+        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --help'
         valued=' --top --sort --by --older --min-size --max-size --function --file --module --thread --kind -T -s -b -z -Z '
         case $before in
         --top | -T)
@@ -152,7 +152,7 @@ _seep() {
         esac
         ;;
     scan)
-        options='--roots --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --full-paths --no-demangle --json --csv --help'
+        options='--roots --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --help'
         valued=' --roots --output --top --sort --by --older --min-size --max-size --function --file --module --thread --kind -o -T -s -b -z -Z '
         case $before in
         --roots)

@@ -2,6 +2,7 @@
 // `seep report FILE|PID`: what is in a saved trace, or in a traced process while it runs.
 #include "command/command.h"
 #include "command/reporting.h"
+#include "model/account.h"
 #include "model/session_open.h"
 
 static struct seep_error *run_report(const struct seep_arguments *arguments, int *ret_status) {
@@ -14,7 +15,14 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
     error = seep_session_open(source, &session);
     if (error)
         return error;
-    error = seep_report_session(stdout, session, options, source);
+    pid_t pid;
+    bool is_pid = false;
+    if (options->rss)
+        error = seep_parse_pid(source, &is_pid, &pid);
+    if (!error && is_pid)
+        error = seep_account_take(session->profiles[0], pid);
+    if (!error)
+        error = seep_report_session(stdout, session, options, source);
     seep_session_destroy(session);
     return error;
 }

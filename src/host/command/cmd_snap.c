@@ -6,6 +6,7 @@
 
 #include "command/command.h"
 #include "command/trace_name.h"
+#include "model/account.h"
 #include "model/session_file.h"
 #include "model/session_open.h"
 
@@ -52,6 +53,8 @@ static struct seep_error *run_snap(const struct seep_arguments *arguments, int *
     err = seep_session_from_pid(pid, &session);
     if (err)
         return err;
+    // What the kernel counts is of use later, and no reason to be without the rest.
+    seep_error_destroy(seep_account_take(session->profiles[0], pid));
     err = save(session, values->output);
     seep_session_destroy(session);
     return err;

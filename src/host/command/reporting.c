@@ -23,6 +23,7 @@ static const struct seep_option report_options[] = {
     {"thread", 0, SEEP_OPTION_REGEX, AT(thread), .help = "only what threads did whose name or tid matches"},
     {"kind", 0, SEEP_OPTION_STRING, AT(kind), .value = "KINDS",
      .help = "only blocks that a scan found lost, indirect, possible, reachable (comma list)"},
+    {"rss", 0, SEEP_OPTION_FLAG, AT(rss), .help = "the account of resident memory: what it is for"},
     {"full-paths", 0, SEEP_OPTION_FLAG, AT(full_paths), .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
     {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "the report as JSON"},

@@ -143,8 +143,38 @@ static struct seep_error *read_misuses(struct seep_image_reader *reader) {
     return NULL;
 }
 
+static struct seep_error *read_hints(struct seep_image_reader *reader) {
+    const struct seep_image_header *header = &reader->copy->header;
+    struct seep_profile *profile = reader->profile;
+    size_t nr_threads = profile->nr_threads;
+    size_t most = SEEP_IMAGE_OWN_RANGES + 2 * nr_threads;
+    struct seep_image_range *own = seep_arena_alloc(&profile->arena, most, sizeof(*own));
+    uint64_t *stacks = seep_arena_alloc(&profile->arena, nr_threads, sizeof(*stacks));
+    if (!own || !stacks)
+        return seep_error_no_memory();
+    struct seep_hints hints = {.own = own, .stacks = stacks, .is_glibc = header->granule_shift == 5};
+    for (size_t i = 0; i < most; i++) {
+        struct seep_image_range range;
+        if (i < SEEP_IMAGE_OWN_RANGES) {
+            range = header->own[i];
+        } else {
+            struct seep_image_thread thread;
+            read_slot(reader, SEEP_AREA_THREADS, (i - SEEP_IMAGE_OWN_RANGES) / 2, &thread);
+            range = thread.own[i % 2];
+            if (i % 2 == 0)
+                stacks[hints.nr_stacks++] = thread.stack_rt;
+        }
+        if (range.start && range.bytes <= UINT64_MAX - range.start)
+            own[hints.nr_own++] = range;
+    }
+    profile->hints = hints;
+    return NULL;
+}
+
 struct seep_error *seep_image_read_mappings(struct seep_image_reader *reader) {
-    struct seep_error *err = read_mappings(reader);
+    struct seep_error *err = read_hints(reader);
+    if (!err)
+        err = read_mappings(reader);
     if (!err)
         err = read_map_sites(reader);
     if (!err)

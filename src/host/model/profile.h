@@ -138,6 +138,38 @@ struct seep_wrong_release {
     uint64_t size;    // of the first; 0: not known
 };
 
+// What the image knows of the process's memory beside blocks and mappings. Not saved.
+struct seep_hints {
+    const struct seep_image_range *own; // private memory of the library
+    size_t nr_own;
+    const uint64_t *stacks; // an address on each thread's stack
+    size_t nr_stacks;
+    bool is_glibc; // its allocator
+};
+
+// The account of resident memory (model/account.h): what every byte of Rss is for.
+enum seep_account_row {
+    SEEP_ACCOUNT_BLOCKS,
+    SEEP_ACCOUNT_ROUNDING, // an estimate
+    SEEP_ACCOUNT_FREE,     // in heap areas, and in no block: what the allocator holds
+    SEEP_ACCOUNT_MAPPINGS,
+    SEEP_ACCOUNT_STACKS,
+    SEEP_ACCOUNT_FILES,
+    SEEP_ACCOUNT_IMAGE,
+    SEEP_ACCOUNT_OWN,
+    SEEP_ACCOUNT_UNEXPLAINED,
+    SEEP_ACCOUNT_NR
+};
+struct seep_account {
+    bool known;
+    bool by_page; // else all of a range was taken for resident, up to what its area has
+    uint64_t bytes[SEEP_ACCOUNT_NR];
+    uint64_t rss_bytes; // the kernel's: the sum of the rows
+    uint64_t pss_bytes;
+    uint64_t swap_bytes;
+    uint64_t untouched_bytes; // of live blocks: not in memory
+};
+
 enum seep_exit_kind { SEEP_EXIT_UNKNOWN, SEEP_EXIT_RUNNING, SEEP_EXIT_CODE, SEEP_EXIT_SIGNAL };
 
 struct seep_process {
@@ -214,6 +246,8 @@ struct seep_profile {
     uint32_t nr_mappings;
     struct seep_wrong_release *wrong_releases; // the most frequent first
     uint32_t nr_wrong_releases;
+    struct seep_hints hints;
+    struct seep_account account;
 };
 
 // A run: the profiles of one or more processes, the main one first, then in order of start.

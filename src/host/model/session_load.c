@@ -541,6 +541,19 @@ static struct seep_error *load_wrong_releases(struct loader *loader, const struc
     return check_take(loader, section, take);
 }
 
+static struct seep_error *load_account(struct loader *loader, const struct seep_trace_section *section,
+                                       struct seep_take *take) {
+    struct seep_account account = {.known = true};
+    account.by_page = take_bool(take);
+    account.rss_bytes = seep_take_leb(take);
+    account.pss_bytes = seep_take_leb(take);
+    account.swap_bytes = seep_take_leb(take);
+    account.untouched_bytes = seep_take_leb(take);
+    take_list(take, account.bytes, SEEP_ACCOUNT_NR);
+    loader->profile->account = account;
+    return check_take(loader, section, take);
+}
+
 // ---- Arrays: their sections are collected, and made into one array when the last has been seen.
 
 struct array {
@@ -762,6 +775,9 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
         break;
     case SEEP_TRACE_MAPPINGS:
         error = load_mappings(loader, section, &take);
+        break;
+    case SEEP_TRACE_ACCOUNT:
+        error = load_account(loader, section, &take);
         break;
     case SEEP_TRACE_WRONG_RELEASES:
         error = load_wrong_releases(loader, section, &take);

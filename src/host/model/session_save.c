@@ -299,6 +299,20 @@ static struct seep_error *save_wrong_releases(struct saver *saver) {
     return flush(saver, SEEP_TRACE_WRONG_RELEASES);
 }
 
+static struct seep_error *save_account(struct saver *saver) {
+    const struct seep_account *account = &saver->profile->account;
+    struct seep_put *put = &saver->put;
+    if (!account->known)
+        return NULL;
+    seep_put_leb(put, account->by_page);
+    seep_put_leb(put, account->rss_bytes);
+    seep_put_leb(put, account->pss_bytes);
+    seep_put_leb(put, account->swap_bytes);
+    seep_put_leb(put, account->untouched_bytes);
+    put_list(put, account->bytes, SEEP_ACCOUNT_NR);
+    return flush(saver, SEEP_TRACE_ACCOUNT);
+}
+
 static struct seep_error *broken(const struct seep_profile *profile, const char *what, size_t index) {
     return seep_error_hint(seep_error_create(SEEP_E_FORMAT,
                                              "process %u cannot be saved: %s %zu is out of range",
@@ -380,6 +394,8 @@ static struct seep_error *save_profile(struct saver *saver, const struct seep_pr
         error = save_mappings(saver);
     if (!error)
         error = save_wrong_releases(saver);
+    if (!error)
+        error = save_account(saver);
     return error;
 }
 

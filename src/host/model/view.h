@@ -65,6 +65,7 @@ struct seep_view_options {
     regex_t *file;
     regex_t *module;
     regex_t *thread;
+    bool rss; // the account of resident memory
     bool full_paths;
     bool no_demangle;
     bool json;

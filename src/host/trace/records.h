@@ -48,6 +48,7 @@ enum seep_trace_type {
     SEEP_TRACE_LEAKS = 12, // only where a scan was made; no minor version needed: older readers skip it
     SEEP_TRACE_MAPPINGS = 13,
     SEEP_TRACE_WRONG_RELEASES = 14,
+    SEEP_TRACE_ACCOUNT = 15, // only where it was taken
     SEEP_TRACE_TYPE_NR
 };
 

@@ -46,6 +46,7 @@ static const char *known_name(uint32_t type) {
         [SEEP_TRACE_BLOCKS] = "BLOCKS",   [SEEP_TRACE_LEAKS] = "LEAKS",
         [SEEP_TRACE_MAPPINGS] = "MAPPINGS",
         [SEEP_TRACE_WRONG_RELEASES] = "WRONG_RELEASES",
+        [SEEP_TRACE_ACCOUNT] = "ACCOUNT",
     };
     return type < SEEP_TRACE_TYPE_NR ? names[type] : NULL;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/version.h"
+#include "model/account.h"
 #include "ui/format.h"
 #include "ui/report.h"
 
@@ -388,6 +389,23 @@ static struct seep_error *put_wrong_releases(FILE *out, struct seep_view *view) 
     return error;
 }
 
+// null: not taken.
+static json_t *account_json(const struct seep_account *account) {
+    if (!account->known)
+        return json_null();
+    json_t *object = json_object();
+    set(&object, "rss", integer(account->rss_bytes));
+    set(&object, "pss", integer(account->pss_bytes));
+    set(&object, "swap", integer(account->swap_bytes));
+    set(&object, "live_untouched", integer(account->untouched_bytes));
+    set(&object, "by_page", json_boolean(account->by_page));
+    json_t *rows = json_object();
+    for (uint32_t i = 0; i < SEEP_ACCOUNT_NR; i++)
+        set(&rows, seep_account_name(i), integer(account->bytes[i]));
+    set(&object, "rows", rows);
+    return object;
+}
+
 // ---- the whole ----
 
 static struct seep_error *put_key(FILE *out, const char *key, json_t *value) {
@@ -417,6 +435,8 @@ static struct seep_error *put_process(FILE *out, const struct seep_session *sess
         error = put_mappings(out, sites);
     if (!error)
         error = put_wrong_releases(out, sites);
+    if (!error && options->rss)
+        error = put_key(out, "resident", account_json(&profile->account));
     if (!error)
         error = put_key(out, "leaks", leaks_json(&profile->leaks));
     if (!error && groups) {

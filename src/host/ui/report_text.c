@@ -468,6 +468,8 @@ struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const cha
     put_leaks(out, view, &style);
     if (view->nr_processes > 1)
         put_processes(out, view, &style);
+    if (view->options.rss)
+        seep_text_accounts(out, view, &style);
     error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)
                                              : seep_text_table(out, view, &style);
     if (!error)

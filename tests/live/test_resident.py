@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The account of resident memory: it adds up to the kernel's figure, and each row is what the program knows of it."""
+
+import json
+import subprocess
+from contextlib import contextmanager
+
+from harness import BUILD, LIBSEEP, SEEP, environment, kill, report, run, traced
+
+PROGRAM = BUILD / 'tests/live/live-resident'
+MIB = 1 << 20
+
+
+@contextmanager
+def running(folder):
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=folder / 'out.seep')
+    process = subprocess.Popen([PROGRAM], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b'ready\n'
+        yield process
+    finally:
+        kill(process)
+
+
+def check(resident):
+    rows = resident['rows']
+    assert sum(rows.values()) == resident['rss']
+    assert resident['by_page']
+    assert rows['unexplained'] <= resident['rss'] // 20, rows
+    # 20,000 blocks of 100 bytes and 2 MiB of a larger one; what was never touched of that is not in it.
+    assert abs(rows['live_blocks'] - (2000000 + 2 * MIB)) <= 64 << 10, rows
+    assert abs(resident['live_untouched'] - 6 * MIB) <= 64 << 10
+    assert abs(rows['rounding'] - 20000 * 12) <= 32 << 10, rows
+    assert 20000 * 112 <= rows['allocator_free'] <= 20000 * 112 + (256 << 10), rows
+    assert abs(rows['mappings'] - 3 * MIB) <= 4096, rows
+    assert MIB <= rows['stacks'] <= 2 * MIB, rows
+    assert rows['seep_image'] > 0 and rows['seep_private'] > 0 and rows['files'] > 0
+
+
+def kernel_rss(pid):
+    with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith('Rss:'))
+
+
+def test_of_a_running_process(tmp_path):
+    with running(tmp_path) as process:
+        done = run([SEEP, 'report', '--rss', '--json', process.pid])
+        assert done.code == 0, done
+        resident = json.loads(done.out)['resident']
+        check(resident)
+        assert abs(resident['rss'] - kernel_rss(process.pid)) <= 64 << 10
+        text = run([SEEP, 'report', '--rss', process.pid]).out.decode()
+        assert "all (the kernel's Rss)" in text and 'not explained' in text and 'were never touched' in text
+
+
+def test_kept_in_a_snapshot(tmp_path):
+    trace = tmp_path / 'x.seep'
+    with running(tmp_path) as process:
+        done = run([SEEP, 'snap', process.pid, '-o', trace])
+        assert done.code == 0, done
+    (process,) = report(trace, '--rss')
+    check(process['resident'])
+    (process,) = report(trace)
+    assert 'resident' not in process
+
+
+def test_a_run_that_is_over_says_so(tmp_path):
+    under = traced(['/bin/true'], tmp_path)
+    (process,) = under.report('--rss')
+    assert process['resident'] is None
+    done = run([SEEP, 'report', '--rss', under.trace])
+    assert b'resident memory: not known, because it was not looked at while the process ran' in done.out
