@@ -220,7 +220,8 @@ def test_directory_and_missing_file(tool, tmp_path):
     assert_refused(tool, tmp_path, "a directory, not a trace", "name a file in it")
     done = run(tool, "dump", tmp_path / "none.seep")
     assert done.returncode == 1
-    assert done.stdout.decode() == "%s: cannot open: No such file or directory\n\n" % (tmp_path / "none.seep")
+    assert done.stdout.decode() == "%s: cannot open: No such file or directory\n%s\n" % (
+        tmp_path / "none.seep", "name a trace that 'seep run -o FILE PROG' has written, or the pid of a traced process")
 
 
 def test_raw_dump_is_known(tool, tmp_path):

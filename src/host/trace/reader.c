@@ -280,7 +280,10 @@ struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
         return slurp(STDIN_FILENO, "standard input", ret_bytes, ret_size);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return seep_error_system(errno, "%s: cannot open", path);
+        return seep_error_hint(
+            seep_error_system(errno, "%s: cannot open", path),
+            "name a trace that 'seep run -o FILE PROG' has written, or the pid of a traced "
+            "process");
     struct stat status;
     if (fstat(fd, &status) != 0) {
         int sys_errno = errno;

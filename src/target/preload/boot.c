@@ -41,12 +41,15 @@ static bool real_is_known(void) {
     return seep_g.real.malloc != seep_boot_malloc;
 }
 
+// A function that the next allocator does not have stays ours for good: it must not call itself.
+#define KNOWN(member) (real_is_known() && seep_g.real.member != seep_boot_##member)
+
 void *seep_boot_malloc(size_t size) {
     return real_is_known() ? seep_g.real.malloc(size) : seep_boot_aligned(16, size);
 }
 
 void *seep_boot_calloc(size_t count, size_t size) {
-    if (real_is_known())
+    if (KNOWN(calloc))
         return seep_g.real.calloc(count, size);
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) {
@@ -57,15 +60,16 @@ void *seep_boot_calloc(size_t count, size_t size) {
 }
 
 void *seep_boot_memalign(size_t alignment, size_t size) {
-    return real_is_known() ? seep_g.real.memalign(alignment, size) : seep_boot_aligned(alignment, size);
+    return KNOWN(memalign) ? seep_g.real.memalign(alignment, size) : seep_boot_aligned(alignment, size);
 }
 
 void *seep_boot_aligned_alloc(size_t alignment, size_t size) {
-    return real_is_known() ? seep_g.real.aligned_alloc(alignment, size) : seep_boot_aligned(alignment, size);
+    return KNOWN(aligned_alloc) ? seep_g.real.aligned_alloc(alignment, size)
+                                : seep_boot_aligned(alignment, size);
 }
 
 int seep_boot_posix_memalign(void **ret, size_t alignment, size_t size) {
-    if (real_is_known())
+    if (KNOWN(posix_memalign))
         return seep_g.real.posix_memalign(ret, alignment, size);
     if (alignment % sizeof(void *) || (alignment & (alignment - 1)) || alignment == 0)
         return EINVAL;
@@ -79,23 +83,21 @@ int seep_boot_posix_memalign(void **ret, size_t alignment, size_t size) {
 }
 
 void *seep_boot_valloc(size_t size) {
-    return real_is_known() ? seep_g.real.valloc(size) : seep_boot_aligned(4096, size);
+    return KNOWN(valloc) ? seep_g.real.valloc(size) : seep_boot_aligned(4096, size);
 }
 
 void *seep_boot_pvalloc(size_t size) {
-    return real_is_known() ? seep_g.real.pvalloc(size) : seep_boot_aligned(4096, size);
+    return KNOWN(pvalloc) ? seep_g.real.pvalloc(size) : seep_boot_aligned(4096, size);
 }
 
 void *seep_boot_realloc(void *block, size_t size) {
     if (!block || !seep_boot_has(block))
-        return real_is_known() ? seep_g.real.realloc(block, size)
-               : block         ? NULL
-                               : seep_boot_aligned(16, size);
+        return KNOWN(realloc) ? seep_g.real.realloc(block, size) : block ? NULL : seep_boot_aligned(16, size);
     return seep_boot_move(block, size);
 }
 
 void seep_boot_free(void *block) {
-    if (!seep_boot_has(block) && real_is_known())
+    if (!seep_boot_has(block) && KNOWN(free))
         seep_g.real.free(block);
 }
 

@@ -61,35 +61,29 @@ static void fill(char **argv, const char *first, va_list args) {
         *argv = va_arg(args, char *); // stops at the NULL, which is in the vector then
 }
 
+// Declares `argv`, the vector of all arguments, and `args`, which stands behind them.
+#define VECTOR(first, argv, args)                                                                            \
+    size_t count_;                                                                                           \
+    COUNT_ARGUMENTS(first, count_);                                                                          \
+    char **argv = __builtin_alloca((count_ + 1) * sizeof(*argv));                                            \
+    va_list args;                                                                                            \
+    va_start(args, first);                                                                                   \
+    fill(argv, first, args)
+
 SEEP_EXPORT int execl(const char *path, const char *first, ...) {
-    size_t count;
-    COUNT_ARGUMENTS(first, count);
-    char **argv = __builtin_alloca((count + 1) * sizeof(*argv));
-    va_list args;
-    va_start(args, first);
-    fill(argv, first, args);
+    VECTOR(first, argv, args);
     va_end(args);
     BECOME(seep_g.real.execv(path, argv));
 }
 
 SEEP_EXPORT int execlp(const char *file, const char *first, ...) {
-    size_t count;
-    COUNT_ARGUMENTS(first, count);
-    char **argv = __builtin_alloca((count + 1) * sizeof(*argv));
-    va_list args;
-    va_start(args, first);
-    fill(argv, first, args);
+    VECTOR(first, argv, args);
     va_end(args);
     BECOME(seep_g.real.execvp(file, argv));
 }
 
 SEEP_EXPORT int execle(const char *path, const char *first, ...) {
-    size_t count;
-    COUNT_ARGUMENTS(first, count);
-    char **argv = __builtin_alloca((count + 1) * sizeof(*argv));
-    va_list args;
-    va_start(args, first);
-    fill(argv, first, args);
+    VECTOR(first, argv, args);
     char *const *envp = va_arg(args, char *const *);
     va_end(args);
     BECOME(seep_g.real.execve(path, argv, envp));
