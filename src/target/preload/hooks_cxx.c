@@ -9,6 +9,7 @@
 //
 // Names: Itanium C++ ABI 5.1.5; m is size_t on 64-bit.
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "preload/boot.h"
@@ -46,6 +47,7 @@ static real_new_fn *real_new(enum real_new form) {
     real_new_fn *function = atomic_load_explicit(&real_news[form], memory_order_relaxed);
     if (function)
         return function;
+    int kept = errno; // as it would be without us, whatever the look-up does to it
     void *found = dlsym(RTLD_NEXT, new_names[form]);
     static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1"};
     for (size_t i = 0; !found && i < SEEP_ARRAY_SIZE(libraries); i++) {
@@ -54,6 +56,7 @@ static real_new_fn *real_new(enum real_new form) {
     }
     if (!found)
         abort(); // out of memory, and no C++ library to say so: as an uncaught bad_alloc
+    errno = kept;
     __builtin_memcpy(&function, &found, sizeof(function));
     atomic_store_explicit(&real_news[form], function, memory_order_relaxed);
     return function;
@@ -164,7 +167,9 @@ static _Atomic(real_delete_fn *) real_deletes[DELETE_NR];
 static SEEP_NOINLINE void call_real_delete(enum real_delete form, void *block, size_t alignment) {
     real_delete_fn *function = atomic_load_explicit(&real_deletes[form], memory_order_relaxed);
     if (!function) {
+        int kept = errno;
         void *found = dlsym(RTLD_NEXT, delete_names[form]);
+        errno = kept;
         __builtin_memcpy(&function, &found, sizeof(function));
         if (!function) {
             seep_g.real.free(block);

@@ -4,6 +4,7 @@
 // called outside the guard, so that what it calls in turn is recorded in its own right.
 #include <errno.h>
 #include <malloc.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "preload/boot.h"
@@ -149,7 +150,8 @@ SEEP_EXPORT void *valloc(size_t size) {
 
 SEEP_EXPORT void *pvalloc(size_t size) {
     void *block = seep_g.real.pvalloc(size);
-    allocated(block, size, SEEP_VIA_PVALLOC, SEEP_HOOK_CALLER());
+    // tcmalloc rounds up past the end of all numbers to a block of nothing: no block is larger than this.
+    allocated(block, size <= PTRDIFF_MAX ? size : 0, SEEP_VIA_PVALLOC, SEEP_HOOK_CALLER());
     return block;
 }
 
