@@ -6,7 +6,7 @@ import struct
 PAGE = 4096
 STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL, MAPPINGS, MAP_SITES, MISUSES = range(11)
 HEADER = struct.Struct('=QIIBBHIQ' + '33Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ' + '64Q')
-THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64QQ4Q3Q')
+THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64QQ4Q2QQ')
 VIAS = [
     'none',
     'malloc',

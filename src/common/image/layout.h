@@ -281,7 +281,11 @@ struct seep_image_thread {
     // Of the latest owner.
     uint64_t stack_rt; // an address on its stack
     struct seep_image_range own[2]; // private memory of the library
-    uint64_t reserved[3]; // slots begin at cache lines
+    // A realloc at work: the block that it was given, which the heap map has no more. What is in it may
+    // already lie elsewhere. moving_bytes is its size, or 0: not known (yet).
+    uint64_t moving_rt; // 0: none
+    uint64_t moving_bytes;
+    uint64_t reserved[1]; // slots begin at cache lines
 };
 
 // The heap map: block address to (site, size). For a block at address a, 8-byte aligned, with

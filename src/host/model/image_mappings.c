@@ -9,7 +9,8 @@ static uint64_t nr_slots(const struct seep_image_reader *reader, enum seep_area_
     return SEEP_MIN(reader->copy->header.areas[kind].used, most);
 }
 
-static void read_slot(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t i, void *ret_slot) {
+static void read_slot(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t i,
+                      void *ret_slot) {
     size_t bytes = seep_image_element_bytes(kind);
     seep_image_read(reader->copy, reader->copy->header.areas[kind].off + i * bytes, ret_slot, bytes);
 }
@@ -150,9 +151,11 @@ static struct seep_error *read_hints(struct seep_image_reader *reader) {
     size_t most = SEEP_IMAGE_OWN_RANGES + 2 * nr_threads;
     struct seep_image_range *own = seep_arena_alloc(&profile->arena, most, sizeof(*own));
     uint64_t *stacks = seep_arena_alloc(&profile->arena, nr_threads, sizeof(*stacks));
-    if (!own || !stacks)
+    struct seep_moving *moving = seep_arena_alloc(&profile->arena, nr_threads, sizeof(*moving));
+    if (!own || !stacks || !moving)
         return seep_error_no_memory();
-    struct seep_hints hints = {.own = own, .stacks = stacks, .is_glibc = header->granule_shift == 5};
+    struct seep_hints hints = {
+        .own = own, .stacks = stacks, .moving = moving, .is_glibc = header->granule_shift == 5};
     for (size_t i = 0; i < most; i++) {
         struct seep_image_range range;
         if (i < SEEP_IMAGE_OWN_RANGES) {
@@ -163,6 +166,9 @@ static struct seep_error *read_hints(struct seep_image_reader *reader) {
             range = thread.own[i % 2];
             if (i % 2 == 0)
                 stacks[hints.nr_stacks++] = thread.stack_rt;
+            if (i % 2 == 0 && thread.moving_rt)
+                moving[hints.nr_moving++] =
+                    (struct seep_moving){thread.moving_rt, thread.moving_bytes, thread.tid, thread.stack_rt};
         }
         if (range.start && range.bytes <= UINT64_MAX - range.start)
             own[hints.nr_own++] = range;

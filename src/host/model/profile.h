@@ -138,12 +138,22 @@ struct seep_wrong_release {
     uint64_t size;    // of the first; 0: not known
 };
 
+// A block that a realloc was given: no block of the profile, and its successor not yet.
+struct seep_moving {
+    uint64_t address;
+    uint64_t size; // 0: not known
+    uint32_t tid;  // as the process itself sees it
+    uint64_t stack_rt; // an address on the stack of that thread
+};
+
 // What the image knows of the process's memory beside blocks and mappings. Not saved.
 struct seep_hints {
     const struct seep_image_range *own; // private memory of the library
     size_t nr_own;
     const uint64_t *stacks; // an address on each thread's stack
     size_t nr_stacks;
+    const struct seep_moving *moving; // reallocs at work
+    size_t nr_moving;
     bool is_glibc; // its allocator
 };
 

@@ -77,6 +77,9 @@ static struct seep_error *put_root(struct writer *writer, const struct seep_root
     case SEEP_ROOT_REGISTERS:
         put(writer, "register of thread %d", (int)range->tid);
         break;
+    case SEEP_ROOT_REALLOC:
+        put(writer, "block that thread %d is reallocating", (int)range->tid);
+        break;
     case SEEP_ROOT_MEMORY:
         put(writer, "memory mapped at 0x%" PRIx64 "+0x%" PRIx64, range->start, root->address - range->start);
         break;

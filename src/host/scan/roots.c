@@ -8,13 +8,19 @@
 #include "scan/heap_areas.h"
 #include "scan/roots.h"
 
-#define RED_ZONE_BYTES 128 // below the stack pointer, still in use: System V ABI of x86-64
-#define HEADERS_MAX    64
+#define RED_ZONE_BYTES  128 // below the stack pointer, still in use: System V ABI of x86-64
+#define HEADERS_MAX     64
 #define TLS_MODULES_MAX 65536
+// A thread inside realloc has the new place of the block in a register or this near to its stack
+// pointer: allocators are shallow, but a signal handler may be at work on top.
+#define REALLOC_STACK_BYTES ((uint64_t)64 << 10)
+#define REALLOC_PLACES_MAX  256
+#define REALLOC_UNKNOWN_MAX ((uint64_t)1 << 20) // of a block whose size is not known
 
 struct finder {
     struct seep_memory *memory;
     const struct seep_stopped *stopped;
+    const struct seep_hints *hints;
     enum seep_roots which;
     struct seep_graph *graph;
     struct seep_root_ranges *ranges;
@@ -69,7 +75,8 @@ static bool feed_range(struct finder *finder, struct seep_root_range range) {
 // ---- modules ----
 
 // Bias and end of the memory of the module whose file begins at `start`.
-static bool read_module(const struct seep_memory *memory, uint64_t start, uint64_t *ret_bias, uint64_t *ret_end) {
+static bool read_module(const struct seep_memory *memory, uint64_t start, uint64_t *ret_bias,
+                        uint64_t *ret_end) {
     Elf64_Ehdr header;
     if (!seep_memory_read(memory, start, &header, sizeof(header)) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -173,7 +180,8 @@ static bool exclude_unused_stack(struct finder *finder) {
             own = i == j || ((other->sp < mapping->start || other->sp >= mapping->end) &&
                              (other->tls < mapping->start || other->tls >= mapping->end));
         }
-        if (own && !seep_spans_add(&finder->excluded, mapping->start, (thread->sp - RED_ZONE_BYTES) & ~UINT64_C(7)))
+        if (own &&
+            !seep_spans_add(&finder->excluded, mapping->start, (thread->sp - RED_ZONE_BYTES) & ~UINT64_C(7)))
             return false;
     }
     return true;
@@ -319,16 +327,103 @@ static bool feed_thread(struct finder *finder, const struct seep_stopped_thread 
            seep_graph_feed_root(finder->graph, finder->range, 0, thread->words, thread->nr_words * 8);
 }
 
+// ---- what realloc moves ----
+
+static const struct seep_stopped_thread *thread_of(const struct finder *finder,
+                                                   const struct seep_moving *moving) {
+    const struct seep_stopped_thread *found = NULL;
+    const struct seep_memory_area *stack = seep_memory_find(finder->memory, moving->stack_rt);
+    for (size_t i = 0; i < finder->stopped->nr_threads; i++) {
+        const struct seep_stopped_thread *thread = &finder->stopped->threads[i];
+        if ((uint32_t)thread->tid == moving->tid)
+            return thread;
+        if (stack && thread->sp >= stack->start && thread->sp < stack->end)
+            found = thread; // it has another number in its own pid namespace
+    }
+    return found;
+}
+
+// Contents of a block that is in no map, as far as no live block and no end of memory cuts it short.
+static bool feed_moved(struct finder *finder, const struct seep_moving *moving, uint64_t address, pid_t tid) {
+    const struct seep_graph *graph = finder->graph;
+    const struct seep_memory_area *mapping = seep_memory_find(finder->memory, address);
+    uint32_t block;
+    uint64_t off;
+    if (!mapping || !mapping->readable || mapping->of_seep || seep_graph_find(graph, address, &block, &off))
+        return true;
+    uint64_t nr_bytes = SEEP_MIN(moving->size ? moving->size : REALLOC_UNKNOWN_MAX, mapping->end - address);
+    uint32_t next = first_block(graph, address);
+    if (next < graph->nr_blocks)
+        nr_bytes = SEEP_MIN(nr_bytes, graph->blocks[next].address - address);
+    struct seep_root_range range = {
+        .kind = SEEP_ROOT_REALLOC, .start = address, .end = address + nr_bytes, .tid = tid};
+    return add_range(finder, range) &&
+           seep_memory_walk(finder->memory, range.start, range.end, take_piece, finder);
+}
+
+struct places {
+    const struct finder *finder;
+    const struct seep_moving *moving;
+    uint64_t items[REALLOC_PLACES_MAX];
+    size_t nr_items;
+};
+
+// Words that lead to memory of the allocator where no live block is. What is not the new place of the
+// block is free memory, which costs at worst that a lost block is found by the next scan only.
+static bool take_places(void *data, uint64_t address, const void *bytes, size_t nr_bytes) {
+    struct places *places = data;
+    (void)address;
+    for (size_t at = 0; at + 8 <= nr_bytes && places->nr_items < REALLOC_PLACES_MAX; at += 8) {
+        uint64_t word;
+        memcpy(&word, (const char *)bytes + at, sizeof(word));
+        if (word % 8 || word == places->moving->address || !seep_spans_find(&places->finder->excluded, word))
+            continue;
+        size_t known = 0;
+        while (known < places->nr_items && places->items[known] != word)
+            known++;
+        if (known == places->nr_items)
+            places->items[places->nr_items++] = word;
+    }
+    return true;
+}
+
+static bool feed_reallocs(struct finder *finder) {
+    for (size_t i = 0; i < finder->hints->nr_moving; i++) {
+        const struct seep_moving *moving = &finder->hints->moving[i];
+        const struct seep_stopped_thread *thread = thread_of(finder, moving);
+        const struct seep_memory_area *stack = thread ? seep_memory_find(finder->memory, thread->sp) : NULL;
+        if (!thread || moving->address % 8)
+            continue; // left by a thread that was killed, or not to be believed
+        struct places places = {.finder = finder, .moving = moving};
+        uint64_t sp = (thread->sp - RED_ZONE_BYTES) & ~UINT64_C(7);
+        bool fits =
+            feed_moved(finder, moving, moving->address, thread->tid) &&
+            take_places(&places, 0, thread->words, thread->nr_words * 8) &&
+            (!stack || seep_memory_walk(finder->memory, sp, SEEP_MIN(stack->end, sp + REALLOC_STACK_BYTES),
+                                        take_places, &places));
+        for (size_t j = 0; fits && j < places.nr_items; j++)
+            fits = feed_moved(finder, moving, places.items[j], thread->tid);
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
 struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep_stopped *stopped,
-                                   enum seep_roots which, struct seep_graph *graph,
-                                   struct seep_root_ranges *ret_ranges) {
+                                   const struct seep_hints *hints, enum seep_roots which,
+                                   struct seep_graph *graph, struct seep_root_ranges *ret_ranges) {
     struct seep_root_ranges ranges = {NULL, 0, 0};
-    struct finder finder = {
-        .memory = memory, .stopped = stopped, .which = which, .graph = graph, .ranges = &ranges};
+    struct finder finder = {.memory = memory,
+                            .stopped = stopped,
+                            .hints = hints,
+                            .which = which,
+                            .graph = graph,
+                            .ranges = &ranges};
     // Data first: of two holders that are equally near, a variable with a name is the better one.
     bool fits = exclude(&finder) && feed_mappings(&finder, true) && feed_mappings(&finder, false);
     for (size_t i = 0; fits && i < stopped->nr_threads; i++)
         fits = feed_thread(&finder, &stopped->threads[i]);
+    fits = fits && feed_reallocs(&finder);
     seep_spans_deinit(&finder.arenas);
     seep_spans_deinit(&finder.excluded);
     if (!fits) {

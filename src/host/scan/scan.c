@@ -109,7 +109,8 @@ static struct seep_error *read_stopped(struct scan *scan) {
         return err;
     scan->graph->is_vtable = is_vtable;
     scan->graph->is_vtable_data = scan;
-    err = seep_roots_feed(scan->memory, scan->stopped, scan->options->roots, scan->graph, &scan->ranges);
+    err = seep_roots_feed(scan->memory, scan->stopped, &scan->profile->hints, scan->options->roots,
+                          scan->graph, &scan->ranges);
     if (!err && !feed_blocks(scan))
         err = seep_error_no_memory();
     return err;
@@ -119,14 +120,18 @@ static struct seep_error *add_notes(struct scan *scan) {
     const struct seep_leaks *leaks = &scan->profile->leaks;
     struct seep_error *err = NULL;
     if (leaks->unread_bytes)
-        err = seep_profile_note(scan->profile,
-                                "%llu bytes of memory could not be read: what only they point to is shown as lost",
-                                (unsigned long long)leaks->unread_bytes);
-    if (!err && scan->profile->totals.live_blocks > scan->profile->nr_blocks)
-        err = seep_profile_note(scan->profile,
-                                "%llu live blocks were not kept one by one: what only they point to is shown as "
-                                "lost",
-                                (unsigned long long)(scan->profile->totals.live_blocks - scan->profile->nr_blocks));
+        err = seep_profile_note(
+            scan->profile, "%llu bytes of memory could not be read: what only they point to is shown as lost",
+            (unsigned long long)leaks->unread_bytes);
+    // The counters may be off by the operation that a thread was stopped in: they do not tell.
+    const uint64_t *lost = scan->profile->health.lost;
+    uint64_t nr_not_kept = lost[SEEP_LOST_NO_LEAF] + lost[SEEP_LOST_ODD_FULL] + lost[SEEP_LOST_REENTERED];
+    if (!err && nr_not_kept)
+        err = seep_profile_note(
+            scan->profile,
+            "up to %llu blocks were not kept one by one: what only they point to is shown as "
+            "lost",
+            (unsigned long long)nr_not_kept);
     return err;
 }
 

@@ -58,9 +58,15 @@ SEEP_INLINE struct intent begin_realloc(const void *block) {
         seep_record_free_unentered(block);
         return intent;
     }
+    // A scan that stops us anywhere must find what is in the block: so this comes before the map
+    // loses it, and is taken back when the map has its successor.
+    struct seep_image_thread *slot = thread->slot;
+    slot->moving_bytes = 0;
+    slot->moving_rt = (uint64_t)block;
+    atomic_signal_fence(memory_order_release);
     intent.site = take_block(thread, block, &intent.size);
+    slot->moving_bytes = intent.size;
     intent.temporary = thread->last_block == (uint64_t)block;
-    thread->moving = (uint64_t)block;
     thread_leave(thread);
     return intent;
 }
@@ -73,25 +79,27 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
         return;
     if (SEEP_UNLIKELY(!fresh && !gone)) {
         thread->slot->failed++;
-        thread->moving = 0;
         if (intent.site)
             seep_record_put_back(thread, block, intent.site, intent.size);
+        thread->slot->moving_rt = 0;
         thread_leave(thread);
         return;
     }
     thread->last_block = 0;
-    thread->moving = 0;
     if (SEEP_UNLIKELY(!intent.site)) {
+        thread->slot->moving_rt = 0;
         seep_record_unknown_free(thread, (uint64_t)block, SEEP_RELEASE_REALLOC, SEEP_HOOK_CALLER());
     } else {
         struct seep_image_counters *suspect =
             count_taken(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
         if (SEEP_UNLIKELY(suspect != NULL))
-            seep_misuse_check(thread, suspect, intent.site, (uint64_t)block, intent.size, SEEP_RELEASE_REALLOC,
-                              SEEP_HOOK_CALLER());
+            seep_misuse_check(thread, suspect, intent.site, (uint64_t)block, intent.size,
+                              SEEP_RELEASE_REALLOC, SEEP_HOOK_CALLER());
     }
     if (SEEP_LIKELY(fresh != NULL) && !sample_skips(fresh, size))
         record_allocation(thread, fresh, size, via, caller);
+    atomic_signal_fence(memory_order_release);
+    thread->slot->moving_rt = 0;
     thread_leave(thread);
 }
 

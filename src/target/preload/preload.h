@@ -99,7 +99,6 @@ struct seep_thread {
     uint32_t child_misses;
     uint32_t tid;
     bool nested_release; // in a real delete: the free it calls is the same event
-    uint64_t moving;     // the block that a real realloc is at work on: it may free it by name
 };
 
 extern __thread struct seep_thread *seep_self

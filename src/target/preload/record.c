@@ -103,7 +103,7 @@ void seep_record_again(struct seep_thread *thread, const void *block, uint64_t s
 
 void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,
                               struct seep_caller caller) {
-    if (thread->nested_release || address == thread->moving)
+    if (thread->nested_release || address == thread->slot->moving_rt) // realloc may free by name
         return;
     if (thread->filter)
         thread->slot->skipped_frees++;

@@ -141,6 +141,7 @@ static struct seep_thread *take_slot(void) {
     thread->slot = slot;
     thread->chunk_dir = (const uint32_t *)(seep_g.pool + slot->chunk_dir_page * SEEP_POOL_PAGE);
     slot->nr_owners++;
+    slot->moving_rt = 0; // the owner before may have been killed at it
     slot->stack_rt = (uint64_t)__builtin_frame_address(0);
     tell_memory(thread);
     slot->start_ns = sys_clock_ns(CLOCK_MONOTONIC);
