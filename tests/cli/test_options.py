@@ -129,6 +129,8 @@ def test_values_for_flags_and_missing_values(seep, table):
             long = "--" + option["name"]
             if option["kind"] == "flag":
                 assert long in refused(seep, name, long + "=yes")
+            elif option["kind"] == "optional":
+                assert long in refused(seep, name, long + "=no-such-value")
             else:
                 assert long in refused(seep, name, long) and "value" in refused(seep, name, long)
 

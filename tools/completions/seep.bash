@@ -18,8 +18,8 @@ _seep() {
     fi
     case $command in
     run)
-        options='--output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --help'
-        valued=' --output --report --error-exitcode --depth --sample --children --top --sort --by --older --min-size --max-size --function --file --module --thread --kind -o -T -s -b -z -Z '
+        options='--output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --help'
+        valued=' --output --report --error-exitcode --depth --sample --children --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -o -T -s -b -z -Z '
         case $before in
         --output | -o)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -89,6 +89,14 @@ _seep() {
             :
             return
             ;;
+        --gen-suppressions)
+            mapfile -t COMPREPLY < <(compgen -W 'valgrind lsan' -- "$word")
+            return
+            ;;
+        --suppressions)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
         esac
         ;;
     snap)
@@ -102,8 +110,8 @@ _seep() {
         esac
         ;;
     report)
-        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --help'
-        valued=' --top --sort --by --older --min-size --max-size --function --file --module --thread --kind -T -s -b -z -Z '
+        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --help'
+        valued=' --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -T -s -b -z -Z '
         case $before in
         --top | -T)
             :
@@ -149,11 +157,19 @@ _seep() {
             :
             return
             ;;
+        --gen-suppressions)
+            mapfile -t COMPREPLY < <(compgen -W 'valgrind lsan' -- "$word")
+            return
+            ;;
+        --suppressions)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
         esac
         ;;
     scan)
-        options='--roots --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --help'
-        valued=' --roots --output --top --sort --by --older --min-size --max-size --function --file --module --thread --kind -o -T -s -b -z -Z '
+        options='--roots --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --help'
+        valued=' --roots --output --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -o -T -s -b -z -Z '
         case $before in
         --roots)
             mapfile -t COMPREPLY < <(compgen -W 'all lsan' -- "$word")
@@ -205,6 +221,14 @@ _seep() {
             ;;
         --kind)
             :
+            return
+            ;;
+        --gen-suppressions)
+            mapfile -t COMPREPLY < <(compgen -W 'valgrind lsan' -- "$word")
+            return
+            ;;
+        --suppressions)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
             ;;
         esac

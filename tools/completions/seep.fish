@@ -35,6 +35,8 @@ complete -c seep -n '__fish_seen_subcommand_from run' -l full-paths -d 'whole pa
 complete -c seep -n '__fish_seen_subcommand_from run' -l no-demangle -d 'symbol names as they are in the file'
 complete -c seep -n '__fish_seen_subcommand_from run' -l json -d 'the report as JSON'
 complete -c seep -n '__fish_seen_subcommand_from run' -l csv -d 'the rows as CSV'
+complete -c seep -n '__fish_seen_subcommand_from run' -l gen-suppressions -r -a 'valgrind lsan' -d 'instead of a report, what it would show as suppressions'
+complete -c seep -n '__fish_seen_subcommand_from run' -l suppressions -r -F -d 'leaks that FILE names do not count: LeakSanitizer\'s or Valgrind\'s; repeatable'
 complete -c seep -n '__fish_seen_subcommand_from run' -l help -s h -d 'what the command does, with examples'
 complete -c seep -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand)'
 
@@ -59,6 +61,8 @@ complete -c seep -n '__fish_seen_subcommand_from report' -l full-paths -d 'whole
 complete -c seep -n '__fish_seen_subcommand_from report' -l no-demangle -d 'symbol names as they are in the file'
 complete -c seep -n '__fish_seen_subcommand_from report' -l json -d 'the report as JSON'
 complete -c seep -n '__fish_seen_subcommand_from report' -l csv -d 'the rows as CSV'
+complete -c seep -n '__fish_seen_subcommand_from report' -l gen-suppressions -r -a 'valgrind lsan' -d 'instead of a report, what it would show as suppressions'
+complete -c seep -n '__fish_seen_subcommand_from report' -l suppressions -r -F -d 'leaks that FILE names do not count: LeakSanitizer\'s or Valgrind\'s; repeatable'
 complete -c seep -n '__fish_seen_subcommand_from report' -l help -s h -d 'what the command does, with examples'
 complete -c seep -n '__fish_seen_subcommand_from report' -F -a '(__fish_complete_pids)'
 
@@ -81,6 +85,8 @@ complete -c seep -n '__fish_seen_subcommand_from scan' -l full-paths -d 'whole p
 complete -c seep -n '__fish_seen_subcommand_from scan' -l no-demangle -d 'symbol names as they are in the file'
 complete -c seep -n '__fish_seen_subcommand_from scan' -l json -d 'the report as JSON'
 complete -c seep -n '__fish_seen_subcommand_from scan' -l csv -d 'the rows as CSV'
+complete -c seep -n '__fish_seen_subcommand_from scan' -l gen-suppressions -r -a 'valgrind lsan' -d 'instead of a report, what it would show as suppressions'
+complete -c seep -n '__fish_seen_subcommand_from scan' -l suppressions -r -F -d 'leaks that FILE names do not count: LeakSanitizer\'s or Valgrind\'s; repeatable'
 complete -c seep -n '__fish_seen_subcommand_from scan' -l help -s h -d 'what the command does, with examples'
 complete -c seep -n '__fish_seen_subcommand_from scan' -a '(__fish_complete_pids)'
 

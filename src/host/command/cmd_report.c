@@ -11,18 +11,20 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
     struct seep_error *error = seep_report_check(options);
     if (error)
         return error;
+    struct seep_suppress_rules rules = SEEP_SUPPRESS_RULES_INIT;
     struct seep_session *session = NULL;
-    error = seep_session_open(source, &session);
-    if (error)
-        return error;
+    error = seep_suppress_read(arguments, &rules);
+    if (!error)
+        error = seep_session_open(source, &session);
     pid_t pid;
     bool is_pid = false;
-    if (options->rss)
+    if (!error && options->rss)
         error = seep_parse_pid(source, &is_pid, &pid);
     if (!error && is_pid)
         error = seep_account_take(session->profiles[0], pid);
     if (!error)
-        error = seep_report_session(stdout, session, options, source);
+        error = seep_report_session(stdout, session, &rules, options, source);
+    seep_suppress_rules_deinit(&rules);
     seep_session_destroy(session);
     return error;
 }
@@ -34,7 +36,7 @@ const struct seep_command seep_command_report = {
     .about =
         "FILE is a trace that 'seep run' or 'seep snap' made; PID is a process that is being traced: it is\n"
         "not stopped. A name of digits only is a PID; write ./123 for a file.\n",
-    .groups = (const struct seep_option_group *const[]){&seep_report_group, NULL},
+    .groups = (const struct seep_option_group *const[]){&seep_report_group, &seep_suppress_group, NULL},
     .examples =
         (const struct seep_example[]){
             {"seep report app.1234.seep", "the ten sites that hold most memory"},

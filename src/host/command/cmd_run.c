@@ -67,7 +67,11 @@ static struct seep_error *check_output(const struct run_values *values) {
 }
 
 static struct seep_error *check_quiet(const struct run_values *values, const struct seep_view_options *view) {
-    const char *other = values->report ? "--report" : view->json ? "--json" : view->csv ? "--csv" : NULL;
+    const char *other = values->report           ? "--report"
+                        : view->json             ? "--json"
+                        : view->csv              ? "--csv"
+                        : view->gen_suppressions ? "--gen-suppressions"
+                                                 : NULL;
     if (!values->quiet || !other)
         return NULL;
     return seep_error_hint(seep_error_create(SEEP_E_USAGE, "-q means no report, and %s asks for one", other),
@@ -118,25 +122,41 @@ static struct seep_error *save(const struct seep_session *session, const char *p
     return NULL;
 }
 
-// Until a scan can tell which of them are leaks, what remains is what counts. Processes that went on
-// with exec or were killed had no chance to free anything.
+// Processes that went on with exec or were killed had no chance to free anything.
 static bool blocks_remain(const struct seep_session *session) {
     for (size_t i = 0; i < session->nr_profiles; i++) {
         const struct seep_profile *profile = session->profiles[i];
-        if (profile->process.exit_kind == SEEP_EXIT_CODE && profile->totals.live_blocks)
+        if (profile->process.exit_kind == SEEP_EXIT_CODE && seep_profile_leaked(profile).blocks)
             return true;
     }
     return false;
 }
 
+static struct seep_error *suppress_and_report(FILE *out, struct seep_session *session,
+                                              const struct run_values *values,
+                                              const struct seep_suppress_rules *rules,
+                                              const struct seep_view_options *view, const char *source) {
+    if (!values->quiet)
+        return seep_report_session(out, session, rules, view, source);
+    if (!values->error_exitcode)
+        return NULL;
+    struct seep_symbols *symbols = NULL;
+    struct seep_error *err = seep_report_symbols(view, &symbols);
+    if (!err)
+        err = seep_suppress_session(rules, session, symbols);
+    seep_symbols_destroy(symbols);
+    return err;
+}
+
 // false: the report could not be written, which has been said.
-static bool finish(const struct seep_session *session, const struct run_values *values,
-                   const struct seep_view_options *view, const char *program, FILE *out) {
+static bool finish(struct seep_session *session, const struct run_values *values,
+                   const struct seep_suppress_rules *rules, const struct seep_view_options *view,
+                   const char *program, FILE *out) {
     char *saved = NULL;
     struct seep_error *err = save(session, values->output, program, &saved);
     if (err)
         seep_command_fail(err);
-    err = values->quiet ? NULL : seep_report_session(out, session, view, saved);
+    err = suppress_and_report(out, session, values, rules, view, saved);
     free(saved);
     if (!err)
         return true;
@@ -152,15 +172,20 @@ static struct seep_error *run_run(const struct seep_arguments *arguments, int *r
                                        .sample_bytes = values->sample_bytes,
                                        .ignore_children = values->children == 1};
     FILE *out;
+    struct seep_suppress_rules rules = SEEP_SUPPRESS_RULES_INIT;
     struct seep_error *err = seep_report_check(view);
     if (!err)
         err = check_quiet(values, view);
     if (!err)
         err = check_output(values);
     if (!err)
+        err = seep_suppress_read(arguments, &rules);
+    if (!err)
         err = open_report(values, &out);
-    if (err)
+    if (err) {
+        seep_suppress_rules_deinit(&rules);
         return err;
+    }
     struct seep_session *session = NULL;
     int status = 1;
     bool reported = true;
@@ -168,12 +193,13 @@ static struct seep_error *run_run(const struct seep_arguments *arguments, int *r
     if (err) {
         seep_command_fail(err);
     } else {
-        reported = finish(session, values, view, arguments->operands[0], out);
+        reported = finish(session, values, &rules, view, arguments->operands[0], out);
         bool killed = session->profiles[0]->process.exit_kind == SEEP_EXIT_SIGNAL;
         if (values->error_exitcode && !killed && blocks_remain(session))
             status = (int)values->error_exitcode;
     }
     seep_session_destroy(session);
+    seep_suppress_rules_deinit(&rules);
     err = close_report(out, values->report);
     if (err && reported)
         seep_command_fail(err);
@@ -190,7 +216,8 @@ const struct seep_command seep_command_run = {
     .about =
         "The program's input, output and exit status are its own; the report goes to standard error when it\n"
         "has ended, the trace to a file. Exits with 126 or 127 when the program cannot be run.\n",
-    .groups = (const struct seep_option_group *const[]){&run_group, &seep_report_group, NULL},
+    .groups =
+        (const struct seep_option_group *const[]){&run_group, &seep_report_group, &seep_suppress_group, NULL},
     .examples =
         (const struct seep_example[]){
             {"seep run ./app input.txt", "what app allocated, and what it did not give back"},

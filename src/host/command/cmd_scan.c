@@ -26,16 +26,18 @@ static const struct seep_option_group scan_group = {
     .title = "Options", .options = scan_options, .values_bytes = sizeof(struct scan_values)};
 
 static struct seep_error *scan_and_report(pid_t pid, const struct scan_values *values,
+                                          const struct seep_suppress_rules *rules,
                                           const struct seep_view_options *view) {
     struct seep_scan_options options = {.roots = (enum seep_roots)values->roots};
-    struct seep_symbols_options how = {.no_demangle = view->no_demangle};
     struct seep_symbols *symbols = NULL;
     struct seep_session *session = NULL;
-    struct seep_error *err = seep_symbols_create(&how, &symbols);
+    struct seep_error *err = seep_report_symbols(view, &symbols);
     if (!err)
         err = seep_scan_process(pid, &options, symbols, &session);
     if (!err && values->output)
         err = seep_session_save(session, values->output);
+    if (!err)
+        err = seep_suppress_session(rules, session, symbols);
     if (!err)
         err = seep_report_write(stdout, session, symbols, view, values->output);
     seep_session_destroy(session);
@@ -57,16 +59,23 @@ static struct seep_error *run_scan(const struct seep_arguments *arguments, int *
     if (!is_pid)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "PID is a number, not '%s'", operand),
                                "a scan needs the memory of the process; 'seep report' shows a saved one");
-    return scan_and_report(pid, values, view);
+    struct seep_suppress_rules rules = SEEP_SUPPRESS_RULES_INIT;
+    err = seep_suppress_read(arguments, &rules);
+    if (!err)
+        err = scan_and_report(pid, values, &rules, view);
+    seep_suppress_rules_deinit(&rules);
+    return err;
 }
 
 const struct seep_command seep_command_scan = {
     .name = "scan",
     .summary = "lost, indirectly lost, possibly lost, reachable: and who holds it",
     .usage = "[options] PID",
-    .about = "PID is a process that is being traced. It is stopped while its memory is read, and goes on as it\n"
-             "was; the report says for how long.\n",
-    .groups = (const struct seep_option_group *const[]){&scan_group, &seep_report_group, NULL},
+    .about =
+        "PID is a process that is being traced. It is stopped while its memory is read, and goes on as it\n"
+        "was; the report says for how long.\n",
+    .groups = (const struct seep_option_group *const[]){&scan_group, &seep_report_group, &seep_suppress_group,
+                                                        NULL},
     .examples =
         (const struct seep_example[]){
             {"seep scan 1234", "what is lost, and who holds the rest"},

@@ -42,8 +42,11 @@ static void print_option(const struct seep_option *option) {
     const char *value = seep_option_value_name(option);
     int used = option->letter ? snprintf(left, sizeof(left), "  -%c, ", option->letter)
                               : snprintf(left, sizeof(left), "      ");
-    snprintf(left + used, sizeof(left) - (size_t)used, "--%s%s%s", option->name, value ? " " : "",
-             value ? value : "");
+    if (option->kind == SEEP_OPTION_OPTIONAL)
+        snprintf(left + used, sizeof(left) - (size_t)used, "--%s[=%s]", option->name, value);
+    else
+        snprintf(left + used, sizeof(left) - (size_t)used, "--%s%s%s", option->name, value ? " " : "",
+                 value ? value : "");
     // A long left side gets a line of its own, so that the right sides stay in one column.
     if (strlen(left) > 26)
         printf("%s\n%-28s%s", left, "", option->help);

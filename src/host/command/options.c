@@ -185,6 +185,13 @@ static struct seep_error *store(const struct seep_option *option, const char *wh
         return seep_parse_duration(what, text, place);
     case SEEP_OPTION_CHOICE:
         return parse_choice(what, text, option->choices, place);
+    case SEEP_OPTION_OPTIONAL: {
+        int index = 0;
+        struct seep_error *error = text ? parse_choice(what, text, option->choices, &index) : NULL;
+        if (!error)
+            *(int *)place = index + 1;
+        return error;
+    }
     case SEEP_OPTION_REGEX: {
         regex_t *regex = NULL;
         struct seep_error *error = parse_regex(what, text, &regex);
@@ -260,6 +267,8 @@ static struct seep_error *parse_long(struct seep_arguments *arguments, int argc,
     }
     if (equals)
         return store(found.option, what, equals + 1, found.values);
+    if (found.option->kind == SEEP_OPTION_OPTIONAL)
+        return store(found.option, what, NULL, found.values);
     if (*at + 1 >= argc)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s needs a value", what), "%s %s", what,
                                seep_option_value_name(found.option));
@@ -277,10 +286,10 @@ static struct seep_error *parse_short(struct seep_arguments *arguments, int argc
                 return NULL;
             }
             if (*letter >= '0' && *letter <= '9' && letter == argv[*at] + 1)
-                return seep_error_hint(seep_error_create(SEEP_E_USAGE,
-                                                         "%s: '%s' is no option: numbers follow the name of one",
-                                                         arguments->command->name, argv[*at]),
-                                       "as in --top 5; what begins with '-' and is no option goes after '--'");
+                return seep_error_hint(
+                    seep_error_create(SEEP_E_USAGE, "%s: '%s' is no option: numbers follow the name of one",
+                                      arguments->command->name, argv[*at]),
+                    "as in --top 5; what begins with '-' and is no option goes after '--'");
             return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: unknown option '-%c' in '%s'",
                                                      arguments->command->name, *letter, argv[*at]),
                                    "see 'seep %s --help'", arguments->command->name);
@@ -398,13 +407,13 @@ void *seep_arguments_values(const struct seep_arguments *arguments, const struct
 }
 
 const char *seep_option_kind_name(enum seep_option_kind kind) {
-    static const char *const names[] = {"flag",     "string", "number", "size",
-                                        "duration", "choice", "regex",  "strings"};
+    static const char *const names[] = {"flag",   "string", "number",   "size",   "duration",
+                                        "choice", "regex",  "optional", "strings"};
     return (size_t)kind < SEEP_ARRAY_SIZE(names) ? names[kind] : "unknown";
 }
 
 const char *seep_option_value_name(const struct seep_option *option) {
-    static const char *const names[] = {NULL, "TEXT", "N", "SIZE", "TIME", "WHICH", "RE", "TEXT"};
+    static const char *const names[] = {NULL, "TEXT", "N", "SIZE", "TIME", "WHICH", "RE", "WHICH", "TEXT"};
     if (option->value || (size_t)option->kind >= SEEP_ARRAY_SIZE(names))
         return option->value;
     return names[option->kind];

@@ -20,6 +20,7 @@ enum seep_option_kind {
     SEEP_OPTION_DURATION, // int64_t, ns; a number without a unit is seconds
     SEEP_OPTION_CHOICE,   // int: which of `choices`
     SEEP_OPTION_REGEX,    // regex_t *, POSIX extended, compiled; freed with the arguments
+    SEEP_OPTION_OPTIONAL, // int: 0 not given, 1 without a value, else 1 + which of `choices` (--name=value)
     SEEP_OPTION_STRINGS,  // struct seep_option_strings: may be given again and again
 };
 

@@ -5,6 +5,8 @@
 
 #define AT(field) offsetof(struct seep_view_options, field)
 
+static const char *const gen_names[] = {"valgrind", "lsan", NULL}; // as enum seep_gen, from 1 on
+
 static const struct seep_option report_options[] = {
     {"top", 'T', SEEP_OPTION_NUMBER, AT(top), .max = UINT32_MAX,
      .help = "show the N biggest; 0: all (default 10; all with --json and --csv)"},
@@ -28,6 +30,8 @@ static const struct seep_option report_options[] = {
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
     {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "the report as JSON"},
     {"csv", 0, SEEP_OPTION_FLAG, AT(csv), .help = "the rows as CSV"},
+    {"gen-suppressions", 0, SEEP_OPTION_OPTIONAL, AT(gen_suppressions), .choices = gen_names,
+     .help = "instead of a report, what it would show as suppressions"},
     {NULL},
 };
 
@@ -42,6 +46,16 @@ struct seep_error *seep_report_check(const struct seep_view_options *options) {
     if (options->json && options->csv)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--json and --csv exclude one another"),
                                "take one of them");
+    if (options->gen_suppressions && (options->json || options->csv))
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE,
+                                                 "--gen-suppressions and %s exclude one another",
+                                                 options->json ? "--json" : "--csv"),
+                               "take one of them");
+    if (options->gen_suppressions && options->by != SEEP_BY_SITE)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE,
+                                                 "--gen-suppressions needs the stacks of sites, not by %s",
+                                                 seep_view_by_name(options->by)),
+                               "leave --by out");
     if (options->min_size > options->max_size)
         return seep_error_create(SEEP_E_USAGE, "--min-size %llu is more than --max-size %llu",
                                  (unsigned long long)options->min_size,
@@ -58,14 +72,21 @@ struct seep_error *seep_report_check(const struct seep_view_options *options) {
     return NULL;
 }
 
-struct seep_error *seep_report_session(FILE *out, const struct seep_session *session,
-                                       const struct seep_view_options *options, const char *source) {
+struct seep_error *seep_report_symbols(const struct seep_view_options *options,
+                                       struct seep_symbols **ret_symbols) {
     struct seep_symbols_options how = {.no_demangle = options->no_demangle};
+    return seep_symbols_create(&how, ret_symbols);
+}
+
+struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
+                                       const struct seep_suppress_rules *rules,
+                                       const struct seep_view_options *options, const char *source) {
     struct seep_symbols *symbols = NULL;
-    struct seep_error *error = seep_symbols_create(&how, &symbols);
-    if (error)
-        return error;
-    error = seep_report_write(out, session, symbols, options, source);
+    struct seep_error *error = seep_report_symbols(options, &symbols);
+    if (!error)
+        error = seep_suppress_session(rules, session, symbols);
+    if (!error)
+        error = seep_report_write(out, session, symbols, options, source);
     seep_symbols_destroy(symbols);
     return error;
 }

@@ -34,17 +34,40 @@ static void add(uint64_t *sum, uint64_t value) {
         *sum = UINT64_MAX;
 }
 
+uint32_t seep_profile_suppressed(const struct seep_profile *profile, uint32_t site, uint32_t kind) {
+    return profile->suppressed ? profile->suppressed[site][kind] : 0;
+}
+
+struct seep_leaked seep_profile_leaked(const struct seep_profile *profile) {
+    const struct seep_leaks *leaks = &profile->leaks;
+    const struct seep_totals *totals = &profile->totals;
+    struct seep_leaked leaked = {.blocks = leaks->blocks[SEEP_KIND_LOST] + leaks->blocks[SEEP_KIND_INDIRECT],
+                                 .bytes = leaks->bytes[SEEP_KIND_LOST]};
+    add(&leaked.bytes, leaks->bytes[SEEP_KIND_INDIRECT]);
+    if (leaks->known)
+        return leaked;
+    leaked.blocks = totals->live_blocks - SEEP_MIN(totals->live_blocks, leaks->suppressed_blocks);
+    leaked.bytes = totals->live_bytes - SEEP_MIN(totals->live_bytes, leaks->suppressed_bytes);
+    return leaked;
+}
+
 void seep_profile_derive_leaks(struct seep_profile *profile) {
     struct seep_leaks *leaks = &profile->leaks;
     leaks->known = true;
     memset(leaks->blocks, 0, sizeof(leaks->blocks));
     memset(leaks->bytes, 0, sizeof(leaks->bytes));
+    leaks->suppressed_blocks = leaks->suppressed_bytes = 0;
     for (uint32_t i = 0; i < profile->nr_sites; i++)
         profile->sites[i].kind = SEEP_KIND_UNKNOWN;
     for (size_t i = 0; i < profile->nr_blocks; i++) {
         const struct seep_block *block = &profile->blocks[i];
         uint8_t kind = profile->block_kinds[i];
         struct seep_site *site = &profile->sites[block->site];
+        if (seep_profile_suppressed(profile, block->site, kind)) {
+            leaks->suppressed_blocks++;
+            add(&leaks->suppressed_bytes, block->size);
+            continue;
+        }
         leaks->blocks[kind]++;
         add(&leaks->bytes[kind], block->size);
         if (kind != SEEP_KIND_UNKNOWN && (site->kind == SEEP_KIND_UNKNOWN || kind < site->kind))

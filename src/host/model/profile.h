@@ -66,6 +66,8 @@ struct seep_leaks {
     uint64_t read_bytes;
     uint64_t unread_bytes; // memory that should have been read and could not be
     uint32_t nr_threads;
+    uint64_t suppressed_blocks; // in none of the classes above
+    uint64_t suppressed_bytes;
 };
 
 struct seep_site {
@@ -249,6 +251,9 @@ struct seep_profile {
     size_t nr_thread_sites;
     struct seep_leaks leaks;
     uint8_t *block_kinds; // by index in blocks: enum seep_kind; NULL unless leaks.known
+    // By site and kind of block: the suppression that takes it, as index + 1 in those of the session;
+    // 0: none. NULL: none were applied. Not saved.
+    uint32_t (*suppressed)[SEEP_KIND_NR];
     struct seep_map_counts map_totals;
     struct seep_map_site *map_sites; // sorted by site
     uint32_t nr_map_sites;
@@ -260,10 +265,25 @@ struct seep_profile {
     struct seep_account account;
 };
 
+// A suppression that was applied, and what it took. Texts are in the arena of the first profile.
+struct seep_suppression {
+    const char *name;   // of a Valgrind entry, or "leak:PATTERN"
+    const char *file;   // where it was read
+    unsigned line;      // 0: built in
+    const char *reason; // of what is built in: why; else NULL
+    uint64_t nr_sites;
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
 // A run: the profiles of one or more processes, the main one first, then in order of start.
 struct seep_session {
     struct seep_profile **profiles; // malloc'ed, as are the profiles
     size_t nr_profiles;
+    struct seep_suppression *suppressions; // in the order in which they were read; see model/suppress.h
+    uint32_t nr_suppressions;
+    bool suppressions_applied;
+    uint64_t nr_suppressions_skipped; // entries of their files that are not about leaks
 };
 
 SEEP_MUST_CHECK struct seep_error *seep_profile_create(struct seep_profile **ret_profile);
@@ -281,6 +301,16 @@ void seep_profile_derive(struct seep_profile *profile);
 
 // Fills leaks.blocks, leaks.bytes and the kinds of sites from block_kinds, and sets leaks.known.
 void seep_profile_derive_leaks(struct seep_profile *profile);
+// The blocks that count as leaks: lost and indirectly lost ones, or, where no scan was made, all that
+// are live; without those that are suppressed.
+struct seep_leaked {
+    uint64_t blocks;
+    uint64_t bytes;
+};
+struct seep_leaked seep_profile_leaked(const struct seep_profile *profile);
+// The suppression that takes a block: index + 1 in those of the session; 0: none. `site` and `kind` of
+// the block.
+uint32_t seep_profile_suppressed(const struct seep_profile *profile, uint32_t site, uint32_t kind);
 const char *seep_kind_name(uint32_t kind); // "lost", "indirect", "possible", "reachable"
 // "lost,possible" as bits 1 << kind. false: not such a list.
 bool seep_kinds_parse(const char *text, uint32_t *ret_bits);

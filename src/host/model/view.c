@@ -45,6 +45,14 @@ static double mean_size(const struct seep_view_row *row) {
                : 0;
 }
 
+static int64_t live_bytes(const struct seep_view_row *row) {
+    return row->live_bytes - row->suppressed_bytes;
+}
+
+static int64_t live_blocks(const struct seep_view_row *row) {
+    return row->live_blocks - row->suppressed_blocks;
+}
+
 static double sort_key(const struct seep_view_row *row, int sort) {
     bool known_allocations = row->known & SEEP_KNOWN_ALLOCATIONS;
     switch (sort) {
@@ -61,9 +69,9 @@ static double sort_key(const struct seep_view_row *row, int sort) {
     case SEEP_SORT_AGE:
         return (double)row->oldest_ns;
     case SEEP_SORT_LEAKED:
-        return row->kind ? (double)row->leaked_bytes : (double)row->live_bytes;
+        return row->kind ? (double)row->leaked_bytes : (double)live_bytes(row);
     default:
-        return (double)row->live_bytes;
+        return (double)live_bytes(row);
     }
 }
 
@@ -104,8 +112,10 @@ static void sum_rows(struct seep_view_build *build) {
         if (__builtin_add_overflow(all->live_blocks, row->live_blocks, &all->live_blocks))
             all->live_blocks = INT64_MAX;
         all->known &= row->known;
-        build->view->nr_rows_live += row->live_blocks > 0;
+        build->view->nr_rows_live += live_blocks(row) > 0;
         all->nr_sites += row->nr_sites;
+        all->suppressed_blocks += row->suppressed_blocks;
+        all->suppressed_bytes += row->suppressed_bytes;
         all->oldest_ns = SEEP_MAX(all->oldest_ns, row->oldest_ns);
     }
 }
@@ -118,7 +128,7 @@ static void resolve_options(struct seep_view *view) {
                             ? SEEP_SORT_LIVE
                             : SEEP_SORT_ALLOCATIONS;
     if (options->top == SEEP_TOP_DEFAULT)
-        options->top = options->json || options->csv ? 0 : 10;
+        options->top = options->json || options->csv || options->gen_suppressions ? 0 : 10;
 }
 
 // Sorts, keeps the top rows (with their labels), and tells where each row went: UINT32_MAX, not kept.
@@ -138,7 +148,7 @@ static struct seep_error *keep_top(struct seep_view_build *build, uint32_t **ret
     }
     for (size_t i = 0; i < nr; i++) {
         const struct seep_view_row *row = &build->rows[i];
-        ranks[i] = (struct rank){sort_key(row, view->options.sort), row->live_bytes, row->live_blocks,
+        ranks[i] = (struct rank){sort_key(row, view->options.sort), live_bytes(row), live_blocks(row),
                                  row->counters.allocations, (uint32_t)i};
         new_place[i] = UINT32_MAX;
     }

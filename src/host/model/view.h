@@ -12,6 +12,8 @@
 //  --thread                      what threads whose name or tid matches did; live is then net (below)
 //  --min-size, --max-size, --older  live blocks of that size and age; needs the blocks
 //  --kind  live blocks that a scan put in these classes
+// Suppressions (model/suppress.h) filter nothing: what they take stays in the figures of a row, and is
+// told beside them; but rows of which they take all come behind the others.
 // A figure that a filter leaves unknown is missing from `known`, never guessed.
 #ifndef SEEP_MODEL_VIEW_H
 #define SEEP_MODEL_VIEW_H
@@ -52,6 +54,8 @@ enum seep_view_by {
 
 #define SEEP_TOP_DEFAULT UINT64_MAX // not given: 10 in text, all in JSON and CSV
 
+enum seep_gen { SEEP_GEN_NONE, SEEP_GEN_VALGRIND, SEEP_GEN_LSAN };
+
 struct seep_view_options {
     uint64_t top; // 0: all
     int sort;     // enum seep_view_sort or SEEP_SORT_AUTO
@@ -70,6 +74,7 @@ struct seep_view_options {
     bool no_demangle;
     bool json;
     bool csv;
+    int gen_suppressions; // enum seep_gen
 };
 
 extern const struct seep_view_options seep_view_options_default;
@@ -92,6 +97,8 @@ struct seep_view_frame {
     uint64_t offset;      // ELF virtual address of the return address; run-time address in "[jit]"
     uint64_t function_offset;
     bool inlined;
+    bool runtime;        // in the C or C++ runtime
+    const char *linkage; // the mangled name; NULL: none
     // A cycle ends here: the last `fold_frames` frames, this one included, occur `fold_times` times in
     // a row. The copies follow, marked `folded`.
     uint32_t fold_frames;
@@ -123,7 +130,10 @@ struct seep_view_row {
     bool peak_exact; // with SEEP_KNOWN_PEAK; else peak_bytes is a lower bound
     uint64_t nr_sites;
     int64_t leaked_bytes; // lost and indirectly lost; 0 without a scan
-    uint8_t kind;         // enum seep_kind: the worst of its blocks
+    uint8_t kind;         // enum seep_kind: the worst of its blocks that are not suppressed
+    int64_t suppressed_blocks; // of the live ones
+    int64_t suppressed_bytes;
+    uint32_t suppressed_by; // index + 1 in the session's suppressions: the first that takes of it; 0: none
     const char *held_by;  // of the first site that has that kind; NULL: nobody, or not known
     int64_t oldest_ns; // -1: not known
     uint32_t via;      // enum seep_via, with SEEP_BY_SITE
@@ -173,7 +183,7 @@ struct seep_view {
     struct seep_view_row *rows; // sorted, the top ones only
     size_t nr_rows;
     size_t nr_rows_all;
-    size_t nr_rows_live;                       // of all: those with live blocks
+    size_t nr_rows_live;                       // of all: those with live blocks that are not suppressed
     struct seep_view_row all;                  // the sum of all rows, also those that are not shown
     struct seep_totals totals;                 // of the looked-at profiles, without filters
     struct seep_map_counts map_totals;         // the same; peaks are summed

@@ -20,6 +20,9 @@ struct seep_view_figures {
     int64_t leaked_bytes;
     uint8_t kind; // the worst of the blocks that pass
     const char *held_by;
+    int64_t suppressed_blocks;
+    int64_t suppressed_bytes;
+    uint32_t suppressed_by; // of one of them
 };
 
 struct seep_view_part { // one profile

@@ -107,7 +107,9 @@ bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_v
         return false;
     if (options->older_ns >= 0 && block->age_ns < options->older_ns)
         return false;
-    if (build->kinds && !(build->kinds >> seep_view_kind_of(part, block) & 1))
+    uint8_t kind = build->kinds ? seep_view_kind_of(part, block) : SEEP_KIND_UNKNOWN;
+    if (build->kinds &&
+        (!(build->kinds >> kind & 1) || seep_profile_suppressed(part->profile, block->site, kind)))
         return false;
     if (options->thread)
         return block->thread < part->profile->nr_threads && part->thread_ok[block->thread];
@@ -163,8 +165,8 @@ static void figures_of_blocks(const struct seep_view_build *build, const struct 
         struct seep_view_figures *figures = &part->figures[i];
         const struct seep_counters *c = &figures->counters;
         figures->live_blocks = figures->live_bytes = 0;
-        bool whole = options->older_ns < 0 && !build->kinds && c->allocations && c->size_min >= options->min_size &&
-                     c->size_max <= options->max_size;
+        bool whole = options->older_ns < 0 && !build->kinds && c->allocations &&
+                     c->size_min >= options->min_size && c->size_max <= options->max_size;
         if (build->filter_blocks && !whole)
             figures->known = SEEP_KNOWN_LIVE;
     }
@@ -188,12 +190,38 @@ static void find_kinds(const struct seep_view_build *build, const struct seep_vi
             continue;
         struct seep_view_figures *figures = &part->figures[block->site];
         uint8_t kind = profile->block_kinds[i];
+        if (seep_profile_suppressed(profile, block->site, kind))
+            continue;
         if (kind && (!figures->kind || kind < figures->kind))
             figures->kind = kind;
         if (kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT)
             figures->leaked_bytes = signed_of((uint64_t)figures->leaked_bytes + block->size);
         if (figures->kind == profile->sites[block->site].kind)
             figures->held_by = profile->sites[block->site].held_by;
+    }
+}
+
+static void add_suppressed(struct seep_view_figures *figures, uint32_t by, uint64_t blocks, uint64_t bytes) {
+    figures->suppressed_by = by;
+    figures->suppressed_blocks = signed_of((uint64_t)figures->suppressed_blocks + blocks);
+    figures->suppressed_bytes = signed_of((uint64_t)figures->suppressed_bytes + bytes);
+}
+
+// Where live is net there is no telling which blocks are meant.
+static void find_suppressed(const struct seep_view_build *build, const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    if (!profile->suppressed || (build->view->options.thread && !build->blocks_of_thread))
+        return;
+    bool of_blocks = profile->block_kinds || build->filter_blocks || build->view->options.thread;
+    for (uint32_t i = 1; !of_blocks && i < profile->nr_sites; i++)
+        if (profile->suppressed[i][SEEP_KIND_UNKNOWN])
+            add_suppressed(&part->figures[i], profile->suppressed[i][SEEP_KIND_UNKNOWN],
+                           profile->sites[i].live_blocks, profile->sites[i].live_bytes);
+    for (size_t i = 0; of_blocks && i < profile->nr_blocks; i++) {
+        const struct seep_block *block = &profile->blocks[i];
+        uint32_t by = seep_profile_suppressed(profile, block->site, seep_view_kind_of(part, block));
+        if (by && seep_view_block_ok(build, part, block))
+            add_suppressed(&part->figures[block->site], by, 1, block->size);
     }
 }
 
@@ -234,6 +262,7 @@ static struct seep_error *make_part(struct seep_view_build *build, struct seep_v
         figures_of_blocks(build, part);
     find_oldest(build, part);
     find_kinds(build, part);
+    find_suppressed(build, part);
     return NULL;
 }
 
@@ -304,8 +333,8 @@ struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     build->filter_frames = options->function || options->file || options->module;
     if (options->kind && !seep_kinds_parse(options->kind, &build->kinds))
         return seep_error_create(SEEP_E_USAGE, "--kind: bad value '%s'", options->kind);
-    build->filter_blocks = options->min_size > 0 || options->max_size < UINT64_MAX ||
-                           options->older_ns >= 0 || build->kinds;
+    build->filter_blocks =
+        options->min_size > 0 || options->max_size < UINT64_MAX || options->older_ns >= 0 || build->kinds;
     struct seep_error *error = check_needs(build);
     for (size_t p = 0; !error && p < build->nr_parts; p++)
         error = seep_stacks_add(build->stacks, build->parts[p].profile, &build->parts[p].nodes);

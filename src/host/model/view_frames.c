@@ -56,6 +56,8 @@ static struct seep_error *expand(struct seep_view *view, uint32_t frame, bool fo
             .offset = f->offset,
             .function_offset = s->function_offset,
             .inlined = s->inlined,
+            .runtime = stacks->modules[f->module].runtime,
+            .linkage = s->linkage,
             .folded = folded,
         };
     }

@@ -75,6 +75,10 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
     row->peak_exact = figures->peak_exact;
     row->oldest_ns = SEEP_MAX(row->oldest_ns, figures->oldest_ns);
     add_signed(&row->leaked_bytes, figures->leaked_bytes);
+    add_signed(&row->suppressed_blocks, figures->suppressed_blocks);
+    add_signed(&row->suppressed_bytes, figures->suppressed_bytes);
+    if (figures->suppressed_by && !row->suppressed_by)
+        row->suppressed_by = figures->suppressed_by;
     if (figures->kind && (!row->kind || figures->kind < row->kind)) {
         row->kind = figures->kind;
         row->held_by = figures->held_by;

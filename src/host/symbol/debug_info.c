@@ -34,6 +34,11 @@ struct unit {
     bool lines_counted;
 };
 
+struct function_names { // in the arena of the names
+    const char *readable;
+    const char *linkage;
+};
+
 struct seep_debug_info {
     struct seep_symbol_file *file; // borrowed
     struct seep_symbol_file *alt_file;
@@ -45,7 +50,7 @@ struct seep_debug_info {
     size_t units_capacity;
     struct seep_ranges unit_ranges; // value: index in units
     bool looked_inside;             // units that do not say what they cover were asked for their functions
-    struct seep_map function_names; // memory address of a DIE to the kept name
+    struct seep_map function_names; // memory address of a DIE to struct function_names *
     uint64_t nr_lines;              // that libdw has decoded
 };
 
@@ -310,27 +315,33 @@ static const char *linkage_name(Dwarf_Die *entry) {
     return name ? name : text_attribute(entry, DW_AT_MIPS_linkage_name);
 }
 
-// All inlined copies of a function refer to one abstract DIE: its name is made once.
+// All inlined copies of a function refer to one abstract DIE: its names are made once.
 static struct seep_error *function_name(struct seep_debug_info *info, Dwarf_Die *entry,
-                                        const char **ret_name) {
+                                        struct seep_symbol_frame *frame) {
     Dwarf_Attribute attribute;
     Dwarf_Die origin;
     Dwarf_Attribute *reference = dwarf_attr(entry, DW_AT_abstract_origin, &attribute);
     if (!reference || !dwarf_formref_die(reference, &origin))
         origin = *entry;
-    bool is_new;
-    uint64_t *known = seep_map_at(&info->function_names, (uintptr_t)origin.addr, &is_new);
+    uint64_t *known = seep_map_at(&info->function_names, (uintptr_t)origin.addr, NULL);
     if (!known)
         return seep_error_no_memory();
-    if (is_new) {
-        const char *name;
-        struct seep_error *error = seep_names_function(info->names, linkage_name(&origin),
-                                                       text_attribute(&origin, DW_AT_name), &name);
+    struct function_names *made = (struct function_names *)(uintptr_t)*known;
+    if (!made) {
+        made = seep_arena_alloc(&info->names->arena, 1, sizeof(*made));
+        if (!made)
+            return seep_error_no_memory();
+        const char *linkage = linkage_name(&origin);
+        struct seep_error *error =
+            seep_names_function(info->names, linkage, text_attribute(&origin, DW_AT_name), &made->readable);
+        if (!error)
+            error = seep_names_linkage(info->names, linkage, &made->linkage);
         if (error)
             return error;
-        *known = (uintptr_t)name;
+        *known = (uintptr_t)made;
     }
-    *ret_name = (const char *)(uintptr_t)*known;
+    frame->function = made->readable;
+    frame->linkage = made->linkage;
     return NULL;
 }
 
@@ -383,7 +394,7 @@ static struct seep_error *fill_frames(struct seep_debug_info *info, struct site 
         struct seep_symbol_frame *frame = &place->frames[i];
         *frame = (struct seep_symbol_frame){.inlined = i < chain->nr};
         Dwarf_Die entry = i < chain->nr ? chain->entries[chain->nr - 1 - i] : site->function;
-        struct seep_error *error = function_name(info, &entry, &frame->function);
+        struct seep_error *error = function_name(info, &entry, frame);
         if (!error && i == 0) {
             error = line_of_address(info, site, chain->address, frame);
         } else if (!error) {

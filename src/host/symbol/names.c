@@ -64,6 +64,13 @@ struct seep_error *seep_names_function(struct seep_names *names, const char *man
     return keep(names, text, length, ret_text);
 }
 
+struct seep_error *seep_names_linkage(struct seep_names *names, const char *mangled, const char **ret_text) {
+    *ret_text = NULL;
+    if (!mangled || !seep_is_mangled(mangled))
+        return NULL;
+    return keep(names, mangled, SEEP_MIN(strcspn(mangled, "@"), (size_t)TEXT_BYTES), ret_text);
+}
+
 static bool ends_in_parent(const char *start, const char *end) {
     return end - start >= 2 && end[-1] == '.' && end[-2] == '.' && (end - start == 2 || end[-3] == '/');
 }

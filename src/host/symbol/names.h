@@ -28,6 +28,10 @@ SEEP_MUST_CHECK struct seep_error *seep_names_keep(struct seep_names *names, con
 SEEP_MUST_CHECK struct seep_error *seep_names_function(struct seep_names *names, const char *mangled,
                                                        const char *plain, const char **ret_text);
 
+// `mangled` without its version where it is a mangled name, else NULL. It may be NULL.
+SEEP_MUST_CHECK struct seep_error *seep_names_linkage(struct seep_names *names, const char *mangled,
+                                                      const char **ret_text);
+
 // `file` seen from `directory` (NULL: not known), without "//", "/./" and "a/../".
 SEEP_MUST_CHECK struct seep_error *seep_names_file(struct seep_names *names, const char *directory,
                                                    const char *file, const char **ret_text);

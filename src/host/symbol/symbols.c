@@ -194,7 +194,8 @@ static struct seep_error *add_table_name(struct seep_symbols *symbols, const str
     if (!place->has_function)
         place->function_start = start;
     place->has_function = true;
-    return seep_names_function(&symbols->names, name, NULL, &last->function);
+    struct seep_error *error = seep_names_linkage(&symbols->names, name, &last->linkage);
+    return error ? error : seep_names_function(&symbols->names, name, NULL, &last->function);
 }
 
 static struct seep_error *look_up(struct seep_symbols *symbols, struct module *module, uint64_t offset,

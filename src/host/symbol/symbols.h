@@ -28,6 +28,7 @@ struct seep_symbol_frame {
     unsigned line;        // 0: not known
     bool inlined;         // was inlined into the next frame
     uint64_t function_offset; // distance from the function's start, for symbols without a line
+    const char *linkage;      // the mangled name, whatever `function` is; NULL: there is none, or not known
 };
 
 struct seep_symbol {

@@ -7,8 +7,17 @@ static struct seep_error *write_view(FILE *out, const struct seep_session *sessi
                                      struct seep_symbols *symbols, const struct seep_view_options *options,
                                      const char *source) {
     struct seep_view *view = NULL;
-    struct seep_error *error = seep_view_create(session, SIZE_MAX, symbols, options, &view);
-    if (!error)
+    struct seep_view_options resolved = *options;
+    if (options->gen_suppressions) {
+        resolved.full_paths = true;
+        // What is held is no leak, unless somebody asks for it.
+        if (!options->kind && session->profiles[0]->leaks.known)
+            resolved.kind = "lost,indirect,possible";
+    }
+    struct seep_error *error = seep_view_create(session, SIZE_MAX, symbols, &resolved, &view);
+    if (!error && options->gen_suppressions)
+        error = seep_report_suppressions(out, view);
+    else if (!error)
         error = options->csv ? seep_report_csv(out, view) : seep_report_text(out, view, source);
     seep_view_destroy(view);
     return error;

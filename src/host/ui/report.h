@@ -20,6 +20,8 @@ SEEP_MUST_CHECK struct seep_error *seep_report_write(FILE *out, const struct see
 // The forms, each for one view; JSON makes views of its own, one per process.
 SEEP_MUST_CHECK struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const char *source);
 SEEP_MUST_CHECK struct seep_error *seep_report_csv(FILE *out, struct seep_view *view);
+// What the view shows, as suppressions; of a view by site with full_paths.
+SEEP_MUST_CHECK struct seep_error *seep_report_suppressions(FILE *out, struct seep_view *view);
 SEEP_MUST_CHECK struct seep_error *seep_report_json(FILE *out, const struct seep_session *session,
                                                     struct seep_symbols *symbols,
                                                     const struct seep_view_options *options);

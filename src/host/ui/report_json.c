@@ -192,6 +192,10 @@ static json_t *leaks_json(const struct seep_leaks *leaks) {
         set(&kind, "bytes", integer(leaks->bytes[i]));
         set(&object, seep_kind_name(i), kind);
     }
+    json_t *suppressed = json_object();
+    set(&suppressed, "blocks", integer(leaks->suppressed_blocks));
+    set(&suppressed, "bytes", integer(leaks->suppressed_bytes));
+    set(&object, "suppressed", suppressed);
     set(&object, "pause_s", json_real((double)leaks->pause_ns / 1e9));
     set(&object, "read_bytes", integer(leaks->read_bytes));
     set(&object, "unread_bytes", integer(leaks->unread_bytes));
@@ -253,6 +257,17 @@ static json_t *blocks_json(const struct seep_view_row *row) {
     return array;
 }
 
+static json_t *suppressed_json(const struct seep_view *view, const struct seep_view_row *row) {
+    const struct seep_suppression *by = &view->session->suppressions[row->suppressed_by - 1];
+    json_t *object = json_object();
+    set(&object, "blocks", json_integer(row->suppressed_blocks));
+    set(&object, "bytes", json_integer(row->suppressed_bytes));
+    set(&object, "file", string(by->file));
+    set(&object, "line", by->line ? integer(by->line) : json_null());
+    set(&object, "name", string(by->name));
+    return object;
+}
+
 static struct seep_error *put_site(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
     const struct seep_view_frame *frames = NULL;
     size_t nr = 0;
@@ -264,6 +279,8 @@ static struct seep_error *put_site(FILE *out, struct seep_view *view, const stru
     set(&object, "via", json_string(seep_via_name(row->via)));
     set(&object, "kind", row->kind ? json_string(seep_kind_name(row->kind)) : json_null());
     set(&object, "held_by", string(row->held_by));
+    if (row->suppressed_by)
+        set(&object, "suppressed", suppressed_json(view, row));
     set(&object, "cut", row->cut >= 0 ? json_string(seep_cut_name((uint32_t)row->cut)) : json_null());
     json_t *stack = json_array();
     for (size_t i = 0; i < nr; i++)
@@ -315,7 +332,8 @@ static json_t *map_counts_json(const struct seep_map_counts *counts, uint64_t nr
 }
 
 // NULL in *ret_stack: out of memory.
-static struct seep_error *stack_json(struct seep_view *view, const struct seep_view_row *row, json_t **ret_stack) {
+static struct seep_error *stack_json(struct seep_view *view, const struct seep_view_row *row,
+                                     json_t **ret_stack) {
     const struct seep_view_frame *frames = NULL;
     size_t nr = 0;
     uint32_t more = 0;
@@ -329,7 +347,8 @@ static struct seep_error *stack_json(struct seep_view *view, const struct seep_v
     return NULL;
 }
 
-static struct seep_error *put_mapping(FILE *out, struct seep_view *view, const struct seep_view_mapping *mapping) {
+static struct seep_error *put_mapping(FILE *out, struct seep_view *view,
+                                      const struct seep_view_mapping *mapping) {
     json_t *stack = NULL;
     struct seep_error *error = stack_json(view, &mapping->stack, &stack);
     if (error)
@@ -454,6 +473,29 @@ static struct seep_error *put_process(FILE *out, const struct seep_session *sess
     return error;
 }
 
+// Of what is built in only what took something: the others are nobody's to clean up.
+static json_t *suppressions_json(const struct seep_session *session) {
+    json_t *rules = json_array();
+    for (uint32_t i = 0; i < session->nr_suppressions; i++) {
+        const struct seep_suppression *suppression = &session->suppressions[i];
+        if (!suppression->line && !suppression->blocks)
+            continue;
+        json_t *rule = json_object();
+        set(&rule, "name", string(suppression->name));
+        set(&rule, "file", string(suppression->file));
+        set(&rule, "line", suppression->line ? integer(suppression->line) : json_null());
+        set(&rule, "reason", string(suppression->reason));
+        set(&rule, "sites", integer(suppression->nr_sites));
+        set(&rule, "blocks", integer(suppression->blocks));
+        set(&rule, "bytes", integer(suppression->bytes));
+        append(&rules, rule);
+    }
+    json_t *object = json_object();
+    set(&object, "skipped", integer(session->nr_suppressions_skipped));
+    set(&object, "rules", rules);
+    return object;
+}
+
 struct seep_error *seep_report_json(FILE *out, const struct seep_session *session,
                                     struct seep_symbols *symbols, const struct seep_view_options *options) {
     bool several = session->nr_profiles > 1;
@@ -466,6 +508,8 @@ struct seep_error *seep_report_json(FILE *out, const struct seep_session *sessio
     if (error)
         return error;
     fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": 1},\n", SEEP_VERSION);
+    if (session->suppressions_applied)
+        error = put_key(out, "suppressions", suppressions_json(session));
     if (several)
         fputs("\"processes\": [\n", out);
     for (size_t i = 0; !error && i < session->nr_profiles; i++) {

@@ -76,8 +76,9 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
 static void put_idle(FILE *out, const struct seep_view *view) {
     uint64_t idle = seep_text_extent(view).nr_idle;
     if (idle)
-        fprintf(out, "\n%s more hold%s nothing now: --sort allocations shows %s\n",
-                seep_format_count(idle).text, idle == 1 ? "s" : "", idle == 1 ? "it" : "them");
+        fprintf(out, "\n%s more hold%s nothing now%s: --sort allocations shows %s\n",
+                seep_format_count(idle).text, idle == 1 ? "s" : "",
+                view->all.suppressed_blocks ? ", or only what is suppressed" : "", idle == 1 ? "it" : "them");
 }
 
 // ---- figures as text ----
@@ -198,6 +199,25 @@ static void put_holder(FILE *out, const struct seep_view_row *row) {
     fputc('\n', out);
 }
 
+static void put_suppressed(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
+    if (!row->suppressed_by)
+        return;
+    const struct seep_suppression *by = &view->session->suppressions[row->suppressed_by - 1];
+    if (row->suppressed_blocks == row->live_blocks)
+        fputs("    suppressed", out);
+    else
+        fprintf(out, "    of it suppressed: %s bytes in %s blocks",
+                seep_format_signed(row->suppressed_bytes).text,
+                seep_format_signed(row->suppressed_blocks).text);
+    fputs(", by ", out);
+    seep_put_escaped(out, by->file);
+    if (by->line)
+        fprintf(out, ":%u", by->line);
+    fputs(" ", out);
+    seep_put_escaped(out, by->name);
+    fputc('\n', out);
+}
+
 static void put_shares(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
     if (view->nr_processes < 2)
         return;
@@ -261,6 +281,7 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
         fprintf(out, "%s\n", seep_style_off(style));
         put_history(out, view, row);
         put_holder(out, row);
+        put_suppressed(out, view, row);
         put_shares(out, view, row);
         struct seep_error *error = seep_text_stack(out, view, row, style);
         if (error)

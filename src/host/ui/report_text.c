@@ -162,8 +162,8 @@ static void put_verdict(FILE *out, const struct seep_view *view, const struct he
                           : sum->nr_incomplete ? "INCOMPLETE"
                           : sum->cut           ? "counts complete"
                                                : "complete";
-    fprintf(out, "%shealth: %s%s — ", sum->nr_incomplete ? seep_style_warn(style) : seep_style_bold(style), verdict,
-            seep_style_off(style));
+    fprintf(out, "%shealth: %s%s — ", sum->nr_incomplete ? seep_style_warn(style) : seep_style_bold(style),
+            verdict, seep_style_off(style));
     if (sum->why_of) {
         const char *why = sum->why_of->health.notes[sum->why];
         bool said = untraced && strncmp(why, SEEP_NOTE_UNTRACED, strlen(SEEP_NOTE_UNTRACED)) == 0;
@@ -175,7 +175,8 @@ static void put_verdict(FILE *out, const struct seep_view *view, const struct he
     }
 }
 
-static struct seep_error *put_health(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+static struct seep_error *put_health(FILE *out, const struct seep_view *view,
+                                     const struct seep_style *style) {
     struct health_sum sum = sum_health(view);
     put_verdict(out, view, &sum, style);
     if (sum.nr_untraced == view->nr_processes) {
@@ -387,7 +388,12 @@ static void put_leaks(FILE *out, const struct seep_view *view, const struct seep
                 plural(leaks->nr_threads));
         for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_NR; i++)
             fprintf(out, "  %-15s %12s %19s   %s\n", seep_text_kind(i),
-                    seep_format_count(leaks->blocks[i]).text, seep_format_count(leaks->bytes[i]).text, remarks[i]);
+                    seep_format_count(leaks->blocks[i]).text, seep_format_count(leaks->bytes[i]).text,
+                    remarks[i]);
+        if (leaks->suppressed_blocks)
+            fprintf(out, "  %-15s %12s %19s   %s\n", "suppressed",
+                    seep_format_count(leaks->suppressed_blocks).text,
+                    seep_format_count(leaks->suppressed_bytes).text, "in none of these classes");
     }
 }
 
@@ -437,7 +443,8 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
                   : view->options.sort == SEEP_SORT_PEAK      ? "--sort peak --top 0"
                                                               : "--top 0";
         snprintf(what, sizeof(what), "all %s %s%s%s", seep_format_count(view->nr_rows_all).text, by,
-                 strcmp(by, "process") == 0 ? "es" : "s", extent.nr_idle ? ", also those without live blocks" : "");
+                 strcmp(by, "process") == 0 ? "es" : "s",
+                 extent.nr_idle ? ", also those without live blocks" : "");
     } else if (view->options.by != SEEP_BY_SITE) {
         options = "--by site";
         snprintf(what, sizeof(what), "the stacks behind these rows");
@@ -466,6 +473,7 @@ struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const cha
         put_process(out, &seep_text_profile(view, 0)->process);
     put_totals(out, view, &style);
     put_leaks(out, view, &style);
+    seep_text_suppressed(out, view->session, &style);
     if (view->nr_processes > 1)
         put_processes(out, view, &style);
     if (view->options.rss)

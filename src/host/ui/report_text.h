@@ -19,6 +19,8 @@ SEEP_MUST_CHECK struct seep_error *seep_text_wrong_releases(FILE *out, struct se
                                                             const struct seep_style *style);
 // The account of resident memory of each process, or why there is none.
 void seep_text_accounts(FILE *out, const struct seep_view *view, const struct seep_style *style);
+// What suppressions took, and those that took nothing; nothing where none were given.
+void seep_text_suppressed(FILE *out, const struct seep_session *session, const struct seep_style *style);
 // The stack of a row, a line for each frame.
 SEEP_MUST_CHECK struct seep_error *seep_text_stack(FILE *out, struct seep_view *view,
                                                    const struct seep_view_row *row,

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What the rules of suppress_rules.h take out of a session: live blocks of sites whose stack a rule
+// matches leave the sums of leaks, and it is kept which rule took how much. The first rule that
+// matches counts, in the order in which the rules were read.
+//
+// Stacks are matched from the allocation function outward, inlined frames included, by the readable
+// and by the mangled name of each function. Of the C library a function matches without its leading
+// underscores too: `fun:strdup` is there, though the symbol may be __strdup.
+#ifndef SEEP_MODEL_SUPPRESS_H
+#define SEEP_MODEL_SUPPRESS_H
+
+#include "model/profile.h"
+#include "model/suppress_rules.h"
+#include "symbol/symbols.h"
+
+// Fills suppressed of the profiles, and suppressions of the session, and makes the sums of leaks
+// again. Once for a session. The rules may go afterwards; the saved form of a session does not know
+// of them.
+SEEP_MUST_CHECK struct seep_error *seep_suppress_session(const struct seep_suppress_rules *rules,
+                                                         struct seep_session *session,
+                                                         struct seep_symbols *symbols);
+
+#endif

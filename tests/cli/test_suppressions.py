@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""--suppressions and --gen-suppressions on real programs, and what is generated given to the tools whose words it is
+in. The languages themselves are tests/unit/test_suppress.c."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+import schema
+
+C_SOURCE = r"""
+#include <stdlib.h>
+#include <string.h>
+#define OUT __attribute__((noinline)) static void
+#define USE(p) __asm__ volatile("" : "+r"(p))
+OUT keep_name(int i) { char name[32]; memset(name, 'a' + i, 31); name[31] = 0; char *p = strdup(name); USE(p); }
+OUT keep_table(void) { void *p = calloc(7, 100); USE(p); }
+__attribute__((always_inline)) static inline void *keep_inlined(void) { return malloc(50); }
+OUT around(void) { void *p = keep_inlined(); USE(p); }
+/* Overwrites what the calls left on the stack. */
+OUT wipe(void) { char room[4096]; memset(room, 0, sizeof(room)); __asm__ volatile("" :: "r"(room) : "memory"); }
+OUT work(void) { for (int i = 0; i < 3; i++) keep_name(i); keep_table(); around(); }
+int main(void) { work(); wipe(); return 0; }
+"""
+
+CXX_SOURCE = r"""
+#include <string>
+#include <cstring>
+namespace shop {
+struct Order { std::string note; explicit Order(int i) : note(100 + i, 'x') {} };
+template <typename T> __attribute__((noinline)) T *make(int i) { return new T(i); }
+}
+__attribute__((noinline)) static void wipe() { char room[4096]; memset(room, 0, sizeof(room)); __asm__ volatile("" :: "r"(room) : "memory"); }
+__attribute__((noinline)) static void work() { for (int i = 0; i < 4; i++) shop::make<shop::Order>(i); }
+int main() { work(); wipe(); return 0; }
+"""
+
+
+def compile_program(folder, name, source, compiler, *flags):
+    path = folder / (name + (".cpp" if compiler == "g++" else ".c"))
+    path.write_text(source)
+    subprocess.run([compiler, "-g", "-O1", "-fno-omit-frame-pointer", "-o", str(folder / name), str(path), *flags], check=True)
+    return str(folder / name)
+
+
+@pytest.fixture(scope="module")
+def traces(seep, tmp_path_factory):
+    """(folder, trace of the C program, trace of the C++ program)"""
+    folder = tmp_path_factory.mktemp("suppressions")
+    made = [folder]
+    for name, source, compiler in (("keep", C_SOURCE, "gcc"), ("shop", CXX_SOURCE, "g++")):
+        program = compile_program(folder, name, source, compiler)
+        trace = str(folder / (name + ".seep"))
+        subprocess.run([seep, "run", "-q", "-o", trace, program], check=True, timeout=60)
+        made.append(trace)
+    return made
+
+
+def suppressed(run, seep, trace, text, tmp_path):
+    """{line: (blocks, bytes)} that the text takes of the trace, and the JSON report."""
+    file = tmp_path / "a.supp"
+    file.write_text(text)
+    done = run(seep, "report", trace, "--json", "--suppressions", str(file))
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    return {r["line"]: (r["blocks"], r["bytes"]) for r in report["suppressions"]["rules"] if r["line"]}, report
+
+
+def entry(*lines):
+    return "{\n  name\n  Memcheck:Leak\n  " + "\n  ".join(lines) + "\n}\n"
+
+
+@pytest.mark.parametrize("text, taken", [
+    ("leak:keep_name", (3, 96)),
+    ("leak:^keep_tab*$", (1, 700)),
+    ("leak:keep_inlined", (1, 50)),
+    ("leak:keep.c", (5, 846)),
+    ("leak:/keep$", (5, 846)),
+    ("leak:nothing", (0, 0)),
+    (entry("fun:malloc", "fun:strdup", "fun:keep_name"), (3, 96)),
+    (entry("fun:malloc", "...", "fun:work", "fun:main"), (4, 146)),
+    (entry("fun:calloc", "fun:keep_*", "obj:*/keep"), (1, 700)),
+    (entry("fun:malloc", "fun:keep_inlined", "fun:around"), (1, 50)),
+    (entry("...", "src:keep.c", "fun:main"), (5, 846)),
+    (entry("fun:keep_name"), (0, 0)),
+])
+def test_lines_take_blocks(run, seep, traces, tmp_path, root, text, taken):
+    lines, report = suppressed(run, seep, traces[1], text + "\n", tmp_path)
+    assert lines == {1: taken}
+    # Figures stay; what is taken is told beside them.
+    with open(os.path.join(root, "docs", "report.schema.json"), encoding="utf-8") as file:
+        rules = json.load(file)
+    assert schema.check(report, rules, rules) == []
+    assert sum(site["live_bytes"] for site in report["sites"]) == report["totals"]["live_bytes"]
+    assert sum(site.get("suppressed", {"bytes": 0})["bytes"] for site in report["sites"]) == taken[1]
+
+
+@pytest.mark.parametrize("text, taken", [
+    ("leak:shop::Order* shop::make<shop::Order>(int)", 8),
+    ("leak:_ZN4shop4make", 8),
+    ("leak:^shop::Order::Order", 4),
+    (entry("fun:_Znwm", "fun:_ZN4shop4makeINS_5OrderEEEPT_i"), 4),
+    (entry("fun:operator new*", "...", "fun:_ZN4shop5OrderC?Ei"), 4),
+    (entry("fun:_Znw*", "...", "fun:*shop::make<shop::Order>(int)"), 8),
+])
+def test_names_of_cxx_match_mangled_and_readable(run, seep, traces, tmp_path, text, taken):
+    lines, _ = suppressed(run, seep, traces[2], text + "\n", tmp_path)
+    assert lines[1][0] == taken
+
+
+def test_text_report_tells_what_each_line_did(run, seep, traces, tmp_path):
+    file = tmp_path / "b.supp"
+    file.write_text("leak:keep_name\nleak:nothing\n{\n n\n Memcheck:Cond\n fun:x\n}\n")
+    done = run(seep, "report", traces[1], "--suppressions", str(file))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^suppressed +blocks +bytes +by$", done.stdout, re.M), done.stdout
+    assert re.search(r"^ +3 +96 +%s:1  leak:keep_name$" % re.escape(str(file)), done.stdout, re.M), done.stdout
+    assert "  unused: %s:2  leak:nothing\n" % file in done.stdout
+    assert "  skipped: 1 entry about other errors than leaks\n" in done.stdout
+    assert "keep_name (" not in done.stdout and "keep_table (" in done.stdout
+
+
+def test_error_exitcode_counts_what_is_left(run, seep, traces, tmp_path):
+    program = str(traces[0] / "keep")
+    file = tmp_path / "all.supp"
+    for text, status in (("leak:work", 0), ("leak:keep_name", 7), ("leak:keep_name\nleak:keep_table\nleak:around", 0)):
+        file.write_text(text)
+        done = run(seep, "run", "-q", "-o", "/dev/null", "--error-exitcode", "7", "--suppressions", str(file), program)
+        assert done.returncode == status, (text, done)
+
+
+def test_several_files_and_their_errors(run, seep, traces, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("leak:keep_name\n")
+    two.write_text("\nleek:x\n")
+    done = run(seep, "report", traces[1], "--suppressions", str(one), "--suppressions=%s" % two)
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr.startswith("seep: %s:2: 'leek:x' is no suppression" % two) and done.stderr.count("\n") == 1
+    two.write_text("leak:keep_table\n")
+    done = run(seep, "report", traces[1], "--json", "--suppressions", str(one), "--suppressions", str(two))
+    assert [r["blocks"] for r in json.loads(done.stdout)["suppressions"]["rules"]] == [3, 1]
+    for bad, words in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
+        done = run(seep, "run", "-q", "--suppressions", str(bad), "true")
+        assert done.returncode == 1 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_wrong_use(run, seep, traces):
+    for options, words in ((["--json"], "exclude one another"), (["--by", "function"], "leave --by out")):
+        done = run(seep, "report", traces[1], "--gen-suppressions", *options)
+        assert done.returncode == 2 and words in done.stderr
+    done = run(seep, "report", traces[1], "--gen-suppressions=other")
+    assert done.returncode == 2 and "one of valgrind, lsan" in done.stderr
+
+
+@pytest.mark.parametrize("which", ["valgrind", "lsan"])
+@pytest.mark.parametrize("program", [1, 2])
+def test_what_is_generated_takes_all(run, seep, traces, tmp_path, which, program):
+    done = run(seep, "report", traces[program], "--gen-suppressions=" + which)
+    assert done.returncode == 0 and done.stdout
+    lines, report = suppressed(run, seep, traces[program], done.stdout, tmp_path)
+    assert sum(blocks for blocks, _ in lines.values()) == report["totals"]["live_blocks"], done.stdout
+
+
+@pytest.mark.parametrize("program", [1, 2])
+def test_valgrind_takes_what_is_generated(run, seep, require, traces, tmp_path, program):
+    valgrind = require("valgrind")
+    file = tmp_path / "generated.supp"
+    file.write_text(run(seep, "report", traces[program], "--gen-suppressions").stdout)
+    binary = str(traces[0] / ("keep" if program == 1 else "shop"))
+    check = [valgrind, "--leak-check=full", "--show-leak-kinds=all", "--errors-for-leak-kinds=all", "--error-exitcode=9"]
+    assert run(*check, binary).returncode == 9
+    done = run(*check, "--suppressions=%s" % file, binary)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["keep", "shop"])
+def test_leak_sanitizer_takes_what_is_generated(run, seep, require, traces, tmp_path, name):
+    compiler = "gcc" if name == "keep" else "g++"
+    try:
+        binary = compile_program(tmp_path, name, C_SOURCE if name == "keep" else CXX_SOURCE, require(compiler) and compiler,
+                                 "-fsanitize=leak")
+    except subprocess.CalledProcessError:
+        pytest.skip("no LeakSanitizer here")
+    file = tmp_path / "generated.supp"
+    file.write_text(run(seep, "report", traces[1 if name == "keep" else 2], "--gen-suppressions=lsan").stdout)
+    plain = run(binary)
+    if "does not work under ptrace" in plain.stderr or "LeakSanitizer has encountered a fatal error" in plain.stderr:
+        pytest.skip("LeakSanitizer cannot run here: " + plain.stderr.strip().splitlines()[-1])
+    assert plain.returncode == 23, plain.stderr
+    env = dict(os.environ, LSAN_OPTIONS="fast_unwind_on_malloc=0:suppressions=%s" % file)
+    done = subprocess.run([binary], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    assert done.returncode == 0, done.stdout.decode()
