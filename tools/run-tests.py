@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds seep, runs all tests, and counts them one by one.
 
-What runs: the meson tests (unit, oracle, golden, fuzz replay) and the pytest suites (cli, live, golden,
+What runs: the meson tests (unit, oracle, golden, fuzz replay) and the pytest suites (cli, live, corpus, golden,
 lint) on the ordinary build, then the same meson tests and the pytest suites of SANITIZED on a build with
 clang, AddressSanitizer and UBSan. Both builds treat warnings as errors.
 
@@ -26,7 +26,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PYTEST_SUITES = ["lint", "cli", "golden", "oracle", "live", "cross"]
+PYTEST_SUITES = ["lint", "cli", "golden", "oracle", "corpus", "live", "cross"]
 SANITIZED = ["cli", "golden"]
 FULL_FAILURES = 25  # of these all output is shown, of the others the end
 

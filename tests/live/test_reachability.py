@@ -63,8 +63,10 @@ def scan_json(pid, *options):
 def kinds_by_size(report):
     kinds = collections.defaultdict(collections.Counter)
     for site in report['sites']:
-        for block in site['blocks']:
-            kinds[block['size']][block['kind']] += 1
+        # What the loader allocates is as long as a path is: it must not be taken for a block of ours.
+        if 'ld-linux' not in (site['stack'][0]['module'] or ''):
+            for block in site['blocks']:
+                kinds[block['size']][block['kind']] += 1
     return kinds
 
 

@@ -72,6 +72,10 @@ static struct seep_error *put_root(struct writer *writer, const struct seep_root
         put(writer, "stack of thread %d", (int)range->tid);
         break;
     case SEEP_ROOT_TLS:
+        if (range->tid == 0) {
+            put(writer, "stack that glibc keeps for the next thread");
+            break;
+        }
         put(writer, "thread-local storage of thread %d", (int)range->tid);
         break;
     case SEEP_ROOT_REGISTERS:

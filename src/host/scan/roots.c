@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "scan/cached_stacks.h"
 #include "scan/heap_areas.h"
 #include "scan/roots.h"
 
@@ -24,6 +25,7 @@ struct finder {
     enum seep_roots which;
     struct seep_graph *graph;
     struct seep_root_ranges *ranges;
+    struct seep_cached_stacks cached;
     struct seep_spans arenas; // settled
     struct seep_spans excluded;
     uint32_t range; // that is being fed
@@ -157,6 +159,12 @@ static bool is_of_allocator(struct finder *finder, const struct seep_memory_area
     return true;
 }
 
+// What was written may have been sealed since. Files are not looked at when they cannot be written: what
+// the loader seals of a module has no addresses of blocks.
+static bool may_hold(const struct seep_memory_area *mapping) {
+    return mapping->readable && (mapping->writable || (!*mapping->path && !mapping->executable));
+}
+
 static bool is_device(const struct seep_memory_area *mapping) {
     return strncmp(mapping->path, "/dev/", 5) == 0 && strncmp(mapping->path, "/dev/zero", 9) != 0 &&
            strncmp(mapping->path, "/dev/shm/", 9) != 0;
@@ -203,12 +211,17 @@ static bool exclude(struct finder *finder) {
     if (!seep_heap_areas_find(memory, &finder->arenas))
         return false;
     seep_spans_settle(&finder->arenas);
+    if (!seep_cached_stacks_find(memory, finder->stopped, &finder->cached))
+        return false;
+    for (size_t i = 0; i < finder->cached.nr_items; i++)
+        if (!seep_spans_add(&finder->excluded, finder->cached.items[i].start, finder->cached.items[i].end))
+            return false;
     for (size_t i = 0; i < finder->arenas.nr_items; i++)
         if (!seep_spans_add(&finder->excluded, finder->arenas.items[i].start, finder->arenas.items[i].end))
             return false;
     for (size_t i = 0; i < memory->nr_mappings; i++) {
         const struct seep_memory_area *mapping = &memory->mappings[i];
-        if (!mapping->readable || !mapping->writable)
+        if (!may_hold(mapping))
             continue;
         bool none = mapping->of_seep || is_device(mapping);
         bool anonymous = !*mapping->path || strcmp(mapping->path, "[heap]") == 0;
@@ -251,7 +264,7 @@ static bool feed_mappings(struct finder *finder, bool data) {
     for (size_t i = 0; i < memory->nr_mappings; i++) {
         const struct seep_memory_area *mapping = &memory->mappings[i];
         enter_file(finder, mapping);
-        if (!mapping->readable || !mapping->writable || mapping->of_seep || is_device(mapping))
+        if (!may_hold(mapping) || mapping->of_seep || is_device(mapping))
             continue;
         pid_t tid = stack_of(finder, mapping);
         struct seep_root_range range = {.start = mapping->start, .end = mapping->end, .tid = tid};
@@ -283,16 +296,16 @@ static bool feed_mappings(struct finder *finder, bool data) {
 // The thread control block has the address of the vector of thread-local storage (16 bytes into its
 // block), and that the storage of each module. Source: ELF Handling For Thread-Local Storage; dtv_t of
 // glibc (address, and what to free).
-static bool feed_dynamic_tls(struct finder *finder, const struct seep_stopped_thread *thread) {
+static bool feed_dynamic_tls(struct finder *finder, uint64_t tls) {
 #if defined(__x86_64__)
-    uint64_t where = thread->tls + 8;
+    uint64_t where = tls + 8;
 #else
-    uint64_t where = thread->tls;
+    uint64_t where = tls;
 #endif
     uint64_t vector;
     uint64_t nr[2];
     struct seep_graph *graph = finder->graph;
-    if (!thread->tls || !seep_memory_read(finder->memory, where, &vector, sizeof(vector)) || vector < 16 ||
+    if (!tls || !seep_memory_read(finder->memory, where, &vector, sizeof(vector)) || vector < 16 ||
         !seep_graph_feed_start(graph, finder->range, where, vector) ||
         !seep_memory_read(finder->memory, vector - 16, nr, sizeof(nr)) || nr[0] > TLS_MODULES_MAX)
         return true;
@@ -310,7 +323,7 @@ static bool feed_thread(struct finder *finder, const struct seep_stopped_thread 
     // glibc puts static storage and the control block at the top of the stack's mapping; that of the
     // first thread is in a mapping of its own. Both are roots already; this adds what is behind.
     struct seep_root_range tls = {.kind = SEEP_ROOT_TLS, .tid = thread->tid};
-    if (!add_range(finder, tls) || !feed_dynamic_tls(finder, thread))
+    if (!add_range(finder, tls) || !feed_dynamic_tls(finder, thread->tls))
         return false;
     uint32_t block;
     uint64_t off;
@@ -423,7 +436,12 @@ struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep
     bool fits = exclude(&finder) && feed_mappings(&finder, true) && feed_mappings(&finder, false);
     for (size_t i = 0; fits && i < stopped->nr_threads; i++)
         fits = feed_thread(&finder, &stopped->threads[i]);
+    for (size_t i = 0; fits && i < finder.cached.nr_items; i++) {
+        struct seep_root_range kept = {.kind = SEEP_ROOT_TLS};
+        fits = add_range(&finder, kept) && feed_dynamic_tls(&finder, finder.cached.items[i].tls);
+    }
     fits = fits && feed_reallocs(&finder);
+    seep_cached_stacks_deinit(&finder.cached);
     seep_spans_deinit(&finder.arenas);
     seep_spans_deinit(&finder.excluded);
     if (!fits) {

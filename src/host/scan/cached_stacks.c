@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The list of cached stacks, see cached_stacks.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "scan/cached_stacks.h"
+
+#define CONTROL_WORDS 1024 // that are looked at on each side of a thread pointer, or behind the links
+#define LIST_MAX      65536
+#define NEAR_BYTES    64 // between the heads of two lists
+#define PAGE_BYTES    4096u
+
+// Two links, and the thread id behind them.
+struct node {
+    uint64_t next;
+    uint64_t previous;
+    int32_t tid;
+    int32_t unused;
+};
+
+void seep_cached_stacks_deinit(struct seep_cached_stacks *stacks) {
+    free(stacks->items);
+    *stacks = (struct seep_cached_stacks){NULL, 0, 0};
+}
+
+static bool read_node(const struct seep_memory *memory, uint64_t address, struct node *ret_node) {
+    return address && address % 8 == 0 && seep_memory_read(memory, address, ret_node, sizeof(*ret_node));
+}
+
+// Whether both neighbours of `node` know it.
+static bool is_linked(const struct seep_memory *memory, uint64_t address, const struct node *node) {
+    struct node neighbour;
+    return read_node(memory, node->next, &neighbour) && neighbour.previous == address &&
+           read_node(memory, node->previous, &neighbour) && neighbour.next == address;
+}
+
+// The links in the control block of `thread`; 0: not found.
+static uint64_t find_links(const struct seep_memory *memory, const struct seep_stopped_thread *thread) {
+    uint64_t from = thread->tls - SEEP_MIN(thread->tls, (uint64_t)CONTROL_WORDS * 8);
+    for (uint64_t at = from & ~UINT64_C(7); at < thread->tls + CONTROL_WORDS * 8; at += PAGE_BYTES) {
+        char page[PAGE_BYTES + sizeof(struct node)];
+        size_t nr_bytes = sizeof(page);
+        if (!seep_memory_read(memory, at, page, nr_bytes)) {
+            nr_bytes = PAGE_BYTES; // the last one
+            if (!seep_memory_read(memory, at, page, nr_bytes))
+                continue;
+        }
+        for (size_t off = 0; off + sizeof(struct node) <= nr_bytes; off += 8) {
+            struct node node;
+            memcpy(&node, page + off, sizeof(node));
+            if (node.tid == thread->tid && is_linked(memory, at + off, &node))
+                return at + off;
+        }
+    }
+    return 0;
+}
+
+// The first element of the list that is no control block: it lies in data of the loader or of libc.
+static uint64_t find_head(const struct seep_memory *memory, uint64_t at) {
+    for (int i = 0; i < LIST_MAX; i++) {
+        const struct seep_memory_area *mapping = seep_memory_find(memory, at);
+        if (!mapping)
+            return 0;
+        if (mapping->path[0] == '/')
+            return at;
+        struct node node;
+        if (!read_node(memory, at, &node))
+            return 0;
+        at = node.next;
+    }
+    return 0;
+}
+
+// A control block knows its stack: start, size with the guard, size of the guard.
+static bool add_stack(const struct seep_memory *memory, uint64_t links, uint64_t tls,
+                      struct seep_cached_stacks *stacks) {
+    uint64_t words[CONTROL_WORDS];
+    size_t nr = CONTROL_WORDS;
+    while (nr >= 8 && !seep_memory_read(memory, links, words, nr * 8))
+        nr /= 2;
+    for (size_t i = 0; i + 2 < nr; i++) {
+        uint64_t start = words[i], size = words[i + 1], guard = words[i + 2];
+        if (!start || (start | size | guard) % PAGE_BYTES || links < start || links - start >= size ||
+            guard >= size)
+            continue;
+        if (!seep_grow(&stacks->items, &stacks->capacity, stacks->nr_items + 1, sizeof(*stacks->items)))
+            return false;
+        stacks->items[stacks->nr_items++] = (struct seep_cached_stack){start + guard, start + size, tls};
+        return true;
+    }
+    return true;
+}
+
+// The list with that head, where it is one of control blocks without a thread.
+static bool add_list(const struct seep_memory *memory, uint64_t head, uint64_t links_to_tls,
+                     struct seep_cached_stacks *stacks) {
+    struct node node;
+    if (!read_node(memory, head, &node) || node.next == head || !is_linked(memory, head, &node))
+        return true;
+    uint64_t at = node.next;
+    for (int i = 0; i < LIST_MAX && at != head; i++) {
+        const struct seep_memory_area *mapping = seep_memory_find(memory, at);
+        if (!mapping || mapping->path[0] == '/' || !read_node(memory, at, &node) || node.tid > 0)
+            return true;
+        if (!add_stack(memory, at, at + links_to_tls, stacks))
+            return false;
+        at = node.next;
+    }
+    return true;
+}
+
+bool seep_cached_stacks_find(const struct seep_memory *memory, const struct seep_stopped *stopped,
+                             struct seep_cached_stacks *ret_stacks) {
+    struct seep_cached_stacks stacks = {NULL, 0, 0};
+    uint64_t links = 0, tls = 0;
+    for (size_t i = 0; i < stopped->nr_threads && !links; i++) {
+        tls = stopped->threads[i].tls;
+        links = tls ? find_links(memory, &stopped->threads[i]) : 0;
+    }
+    uint64_t head = links ? find_head(memory, links) : 0;
+    for (uint64_t at = head - NEAR_BYTES; head > NEAR_BYTES && at <= head + NEAR_BYTES; at += 16) {
+        if (!add_list(memory, at, tls - links, &stacks)) {
+            seep_cached_stacks_deinit(&stacks);
+            return false;
+        }
+    }
+    *ret_stacks = stacks;
+    return true;
+}

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The corpus: its programs, what they expect (the grammar is in corpus.h), and how three tools see them.
+
+A class is one of lost, indirect, possible, reachable. `seen` is {line: Counter of classes}: each block
+counts for the innermost line of its stack that expects something. Line 0 is for blocks of the program that
+no line expects, line None for those of libraries.
+"""
+import collections
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS = sorted(path for path in HERE.iterdir() if path.suffix in ('.c', '.cpp'))
+VARIANTS = {'gcc-O2': ('gcc', '-O2'), 'gcc-O0': ('gcc', '-O0'), 'clang-O2': ('clang', '-O2'),
+            'clang-O0': ('clang', '-O0')}
+CLASSES = ('lost', 'indirect', 'possible', 'reachable')
+PATIENCE_S = 120
+ENVIRONMENT = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8', 'HOME': '/nonexistent',
+               'MALLOC_PERTURB_': '0'}
+
+
+class Expectation:
+    """What is written in the source of a program."""
+
+    def __init__(self, source):
+        self.lines = {}  # line: Counter, or the name of the one class of any number of blocks
+        self.differences = {'LSAN': {}, 'VALGRIND': {}, 'UNALIGNED': {}}  # line: (Counter or class, reason)
+        self.flags, self.library, self.only = [], None, None
+        last = None
+        for number, line in enumerate(Path(source).read_text().splitlines(), 1):
+            found = re.search(r'// (EXPECT|LSAN|VALGRIND|UNALIGNED|FLAGS|LIBRARY|COMPILER): (.*)$', line)
+            if not found:
+                continue
+            word, rest = found.groups()
+            if word == 'EXPECT':
+                last = number
+                self.lines[number] = blocks_of(rest)
+            elif word == 'FLAGS':
+                self.flags += rest.split()
+            elif word == 'LIBRARY':
+                self.library = rest.split()
+            elif word == 'COMPILER':
+                self.only = rest.split(': ')
+            else:
+                assert last, f'{source}:{number}: {word} stands before the first EXPECT'
+                what, _, why = rest.partition(': ')
+                assert why or word == 'UNALIGNED', f'{source}:{number}: no reason'
+                self.differences[word][last] = (blocks_of(what, self.lines[last]), why)
+        assert self.lines, f'{source} expects nothing'
+
+
+def blocks_of(text, like=None):
+    """'2 lost, 1 held' as a Counter; 'lost' is one block, or as many as `like` has; 'any lost' is 'lost'."""
+    if text.startswith('any '):
+        return text[4:]
+    found = re.findall(r'(\d+) (\w+)', text)
+    if found:
+        return collections.Counter({kind: int(number) for number, kind in found})
+    return collections.Counter({text: sum(like.values()) if isinstance(like, collections.Counter) else 1})
+
+
+def name_of(blocks):
+    if isinstance(blocks, str):
+        return f'any {blocks}'
+    return ', '.join(f'{blocks[kind]} {kind}' for kind in (*CLASSES, 'held') if blocks[kind]) or 'nothing'
+
+
+def agrees(blocks, seen):
+    """Whether the classes `seen` of a line are the expected ones."""
+    if isinstance(blocks, str):
+        return set(seen) <= ({'possible', 'reachable', 'held'} if blocks == 'held' else {blocks})
+    return +blocks == +seen
+
+
+# ---- building ----
+
+
+def compiler_of(source, compiler):
+    """The command, or None where it is not installed."""
+    command = {'gcc': 'g++', 'clang': 'clang++'}[compiler] if source.suffix == '.cpp' else compiler
+    return command if shutil.which(command) else None
+
+
+def build(source, folder, compiler, *more):
+    """(program, arguments). `folder` must exist."""
+    expected = Expectation(source)
+    standard = '-std=gnu++17' if source.suffix == '.cpp' else '-std=gnu11'
+    command = [compiler_of(source, compiler), standard, '-g', '-w', '-D_GNU_SOURCE', '-fno-optimize-sibling-calls',
+               *more]
+    program = Path(folder) / source.stem
+    arguments = []
+    if expected.library:
+        library = Path(folder) / f'lib{source.stem}.so'
+        compile_it([*command, '-DCORPUS_LIBRARY', *expected.library, str(source), '-o', str(library)])
+        arguments = [str(library)]
+    compile_it([*command, str(source), '-o', str(program), *expected.flags])
+    return program, arguments
+
+
+def compile_it(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE_S)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout.decode()}"
+
+
+# ---- who looks ----
+
+
+def add_blocks(seen, source, expected, frames, kind, number):
+    """`frames`: (file, line) of each frame, innermost first."""
+    own = [line for file, line in frames if Path(file or '').name == source.name]
+    expecting = [line for line in own if line in expected.lines]
+    seen[expecting[0] if expecting else 0 if own else None][kind] += number
+
+
+def scan(seep, libseep, source, program, arguments, folder, *options):
+    """`seen` by seep, of the program parked."""
+    environment = dict(ENVIRONMENT, LD_PRELOAD=str(libseep), SEEP_OUT=str(Path(folder) / 'left.seep'))
+    parked = subprocess.Popen([str(program), *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE)
+    try:
+        pid = wait_ready(parked)
+        done = subprocess.run([str(seep), 'scan', '--blocks', '--json', *options, pid], env=ENVIRONMENT,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S)
+    finally:
+        parked.kill()
+        parked.stdout.close()
+        parked.wait(PATIENCE_S)
+    assert done.returncode == 0, done.stderr.decode()
+    report = json.loads(done.stdout)
+    expected = Expectation(source)
+    seen = collections.defaultdict(collections.Counter)
+    for site in report['sites']:
+        frames = [(frame['file'], frame['line']) for frame in site['stack']]
+        for block in site['blocks']:
+            add_blocks(seen, source, expected, frames, block['kind'], 1)
+    return seen
+
+
+def wait_ready(process):
+    """The pid that the program says it parks in."""
+    said = b''
+    end = time.monotonic() + PATIENCE_S
+    while not said.endswith(b'\n'):
+        ready, _, _ = select.select([process.stdout], [], [], max(0, end - time.monotonic()))
+        piece = os.read(process.stdout.fileno(), 100) if ready else b''
+        assert piece, f'not ready: {said!r}'
+        said += piece
+    assert said.startswith(b'ready '), said
+    return said.split()[1].decode()
+
+
+LSAN_HEAD = re.compile(r'(Direct|Indirect) leak of \d+ byte\(s\) in (\d+) object\(s\)')
+LSAN_FRAME = re.compile(r'\s+#\d+ 0x[0-9a-f]+ (?:in (?:.*?) )?(\S+?):(\d+)')
+
+
+def look_with_lsan(source, folder, compiler='clang'):
+    """`seen` by LeakSanitizer, where `held` stands for what it does not report; lines None are left out."""
+    program, arguments = build(source, folder, compiler, '-O1', '-fsanitize=leak', '-fno-omit-frame-pointer')
+    environment = dict(ENVIRONMENT, LSAN_OPTIONS='fast_unwind_on_malloc=0:max_leaks=0:print_suppressions=0:'
+                                                 'exitcode=0:report_objects=0')
+    done = subprocess.run([str(program), *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stdout.decode()
+    expected = Expectation(source)
+    seen = collections.defaultdict(collections.Counter)
+    for part in re.split(r'\n\n+', done.stdout.decode('utf-8', 'replace')):
+        head = LSAN_HEAD.search(part)
+        if head:
+            frames = [(file, int(line)) for file, line in LSAN_FRAME.findall(part)]
+            add_blocks(seen, source, expected, frames, 'lost' if head.group(1) == 'Direct' else 'indirect',
+                       int(head.group(2)))
+    for line, blocks in expected.lines.items():
+        if isinstance(blocks, collections.Counter):
+            seen[line]['held'] += max(0, sum(blocks.values()) - sum(seen[line].values()))
+    return seen
+
+
+VALGRIND_KINDS = {'Leak_DefinitelyLost': 'lost', 'Leak_IndirectlyLost': 'indirect', 'Leak_PossiblyLost': 'possible',
+                  'Leak_StillReachable': 'reachable'}
+
+
+def look_with_valgrind(source, folder, compiler='gcc'):
+    """`seen` by Valgrind memcheck, with all its heuristics."""
+    program, arguments = build(source, folder, compiler, '-O2', '-DCORPUS_VALGRIND')
+    out = Path(folder) / 'valgrind.%p.xml'
+    done = subprocess.run(['valgrind', '--leak-check=full', '--show-leak-kinds=all', '--leak-resolution=high',
+                           '--num-callers=100', '--xml=yes', f'--xml-file={out}', '--child-silent-after-fork=no', '-q',
+                           str(program), *arguments],
+                          cwd=folder, env=dict(ENVIRONMENT), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stdout.decode()
+    # The one that parks is the last: of a program that forks, the child where that is what parks.
+    files = sorted(Path(folder).glob('valgrind.*.xml'), key=lambda path: int(path.name.split('.')[1]))
+    expected = Expectation(source)
+    looks = [valgrind_errors(path, source, expected) for path in files]
+    looks = [look for look in looks if look]
+    assert looks, done.stdout.decode()
+    return looks[-1]
+
+
+def valgrind_errors(path, source, expected):
+    seen = collections.defaultdict(collections.Counter)
+    try:
+        errors = ElementTree.parse(path).getroot().iter('error')
+    except ElementTree.ParseError:  # a child that was ended in the middle
+        return seen
+    for error in errors:
+        kind = VALGRIND_KINDS.get(error.findtext('kind'))
+        if kind:
+            frames = [(frame.findtext('file'), int(frame.findtext('line') or 0)) for frame in error.find('stack')]
+            add_blocks(seen, source, expected, frames, kind, int(error.find('xwhat').findtext('leakedblocks')))
+    return seen
