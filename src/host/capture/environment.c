@@ -70,7 +70,7 @@ static bool fill(struct seep_environment *environment, const struct seep_run_opt
         fits = fits && (!options->depth || make(environment, "SEEP_DEPTH=%" PRIu64, options->depth));
         fits = fits &&
                (!options->sample_bytes || make(environment, "SEEP_SAMPLE=%" PRIu64, options->sample_bytes));
-        fits = fits && (!options->ignore_children || make(environment, "SEEP_CHILDREN=ignore"));
+        fits = fits && (!options->ignore_children || make(environment, SEEP_ENVIRONMENT_IGNORE "%010d", 0));
     }
     return fits && add(environment, NULL);
 }

@@ -5,6 +5,10 @@
 
 #include "capture/run.h"
 
+// Children are ignored by the pid of the one that is not: the process that executes the program writes
+// its own over the ten digits that follow.
+#define SEEP_ENVIRONMENT_IGNORE "SEEP_CHILDREN=ignore:"
+
 struct seep_environment {
     char **items; // ends with NULL; entries of environ are borrowed
     size_t nr_items;

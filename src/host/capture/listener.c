@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The socket for images, see listener.h.
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +18,49 @@
 #define BACKLOG 4096 // the kernel cuts it to net.core.somaxconn
 #define FDS_MAX 4
 
+static bool socket_address(const char *path, struct sockaddr_un *ret_address) {
+    *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    size_t length = strlen(path);
+    if (length >= sizeof(ret_address->sun_path))
+        return false;
+    memcpy(ret_address->sun_path, path, length + 1);
+    return true;
+}
+
+// Whether a folder of this name was left by a tool that was killed: its socket is there, and nobody
+// listens. (Without a socket it may be one that is being made.)
+static bool is_left_over(const char *folder, const char *path) {
+    struct stat status;
+    struct sockaddr_un address;
+    if (lstat(folder, &status) || !S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
+        (status.st_mode & 0777) != 0700 || lstat(path, &status) || !S_ISSOCK(status.st_mode) ||
+        status.st_uid != geteuid() || !socket_address(path, &address))
+        return false;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    bool refused = connect(fd, (struct sockaddr *)&address, sizeof(address)) && errno == ECONNREFUSED;
+    close(fd);
+    return refused;
+}
+
+// SIGKILL leaves a tool no time to tidy up: the next one does.
+static void remove_left_overs(const char *place) {
+    DIR *all = opendir(place);
+    for (struct dirent *entry; all && (entry = readdir(all));) {
+        char folder[sizeof(((struct seep_listener *)0)->folder)];
+        char path[sizeof(folder) + sizeof("/socket")];
+        if (strncmp(entry->d_name, "seep-", 5) != 0 || strlen(entry->d_name) != sizeof("seep-XXXXXX") - 1 ||
+            snprintf(folder, sizeof(folder), "%s/%s", place, entry->d_name) >= (int)sizeof(folder))
+            continue;
+        snprintf(path, sizeof(path), "%s/socket", folder);
+        if (is_left_over(folder, path) && unlink(path) == 0)
+            rmdir(folder);
+    }
+    if (all)
+        closedir(all);
+}
+
 // A folder of our own under the first of the usual places where the socket's name fits.
 static struct seep_error *make_folder(struct seep_listener *listener) {
     const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
@@ -32,6 +76,7 @@ static struct seep_error *make_folder(struct seep_listener *listener) {
             continue;
         }
         if (mkdtemp(listener->folder)) {
+            remove_left_overs(places[i]);
             memcpy(listener->path, listener->folder, (size_t)length);
             memcpy(listener->path + length, "/socket", sizeof("/socket"));
             return NULL;
@@ -44,8 +89,9 @@ static struct seep_error *make_folder(struct seep_listener *listener) {
 }
 
 static struct seep_error *open_socket(struct seep_listener *listener) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, listener->path, sizeof(address.sun_path));
+    struct sockaddr_un address;
+    if (!socket_address(listener->path, &address)) // make_folder has seen to it
+        return seep_error_system(ENAMETOOLONG, "cannot listen at %s", listener->path);
     listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener->fd < 0)
         return seep_error_hint(seep_error_system(errno, "cannot make a socket"),

@@ -107,10 +107,25 @@ static void signals_restore(const struct signals *signals) {
 
 // ---- starting -------------------------------------------------------------------------------------
 
+// Async-signal-safe, see SEEP_ENVIRONMENT_IGNORE.
+static void write_own_pid(char *const *environment) {
+    static const char name[] = SEEP_ENVIRONMENT_IGNORE;
+    for (; *environment; environment++) {
+        if (strncmp(*environment, name, sizeof(name) - 1) != 0)
+            continue;
+        unsigned pid = (unsigned)getpid();
+        for (char *digit = *environment + strlen(*environment); digit > *environment + sizeof(name) - 1;
+             pid /= 10)
+            *--digit = (char)('0' + pid % 10);
+    }
+}
+
 // Never returns. The pipe closes by itself when exec succeeds.
 static void child_exec(const struct signals *signals, const char *path, char *const *argv,
-                       char *const *environment, int report_fd) {
+                       char *const *environment, bool ignore_children, int report_fd) {
     signals_restore(signals);
+    if (ignore_children)
+        write_own_pid(environment);
     execve(path, argv, environment);
     int trouble = errno;
     ssize_t wrote;
@@ -130,7 +145,7 @@ static struct seep_error *start(struct supervisor *supervisor, const char *path,
     supervisor->run->start_realtime_ns = clock_ns(CLOCK_REALTIME);
     pid_t pid = fork();
     if (pid == 0)
-        child_exec(&supervisor->signals, path, argv, environment, report[1]);
+        child_exec(&supervisor->signals, path, argv, environment, supervisor->ignore_children, report[1]);
     int trouble = errno;
     close(report[1]);
     if (pid < 0) {
@@ -164,7 +179,7 @@ static void raise_own_limit(void) {
 static struct seep_error *take_image(void *data, const struct seep_listener_message *message) {
     struct supervisor *supervisor = data;
     struct seep_run *run = supervisor->run;
-    // The library asks no one to be quiet after exec: what is not wanted is let go here.
+    // What the environment did not reach: a child that made its own.
     if (supervisor->ignore_children && message->pid != run->main_pid) {
         close(message->fd);
         return NULL;

@@ -6,7 +6,7 @@
 //  - The program's descriptors, signals, mask, limits and terminal are as if it were run without us.
 //    Only LD_PRELOAD and SEEP_* are added to its environment.
 //  - The program never waits for us, and goes on unharmed when we are killed.
-//  - Socket and folder are removed, whatever happens (but SIGKILL).
+//  - Socket and folder are removed, whatever happens; after SIGKILL by the next run.
 #ifndef SEEP_CAPTURE_RUN_H
 #define SEEP_CAPTURE_RUN_H
 

@@ -166,6 +166,7 @@ struct seep_config {
     uint64_t sample_bytes;
     bool disabled;
     bool ignore_children;
+    bool is_ignored; // this process is a child that is to be ignored
 };
 
 enum { SEEP_SPECIAL_SAMPLING = 1, SEEP_SPECIAL_UNDO = 2 };
@@ -205,8 +206,8 @@ struct seep_global {
     struct seep_lock rules_lock;   // rules, modules
     struct seep_lock threads_lock; // thread slots
     struct seep_lock odd_lock;
-    struct seep_lock map_lock;     // mappings
-    struct seep_lock misuse_lock;  // misuses
+    struct seep_lock map_lock;    // mappings
+    struct seep_lock misuse_lock; // misuses
     struct seep_lock fork_lock;
     bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;

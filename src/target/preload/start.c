@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "preload/boot.h"
@@ -159,6 +160,28 @@ static bool copy_setting(const char *name, char *ret_text, size_t room) {
     return true;
 }
 
+// "follow", "ignore", or "ignore:PID": then nobody is traced but that process, whatever it executes.
+static void read_children(struct seep_config *config) {
+    static const char only[] = "ignore:";
+    const char *text = getenv("SEEP_CHILDREN");
+    if (!text || !*text || is_text(text, "follow"))
+        return;
+    config->ignore_children = true;
+    if (is_text(text, "ignore"))
+        return;
+    uint64_t pid = 0;
+    const char *digit = text + sizeof(only) - 1;
+    bool good = strncmp(text, only, sizeof(only) - 1) == 0 && *digit;
+    for (; good && *digit; digit++) {
+        good = *digit >= '0' && *digit <= '9' && pid <= INT32_MAX;
+        pid = pid * 10 + (uint64_t)(*digit - '0');
+    }
+    config->is_ignored = good && pid != sys_getpid();
+    config->ignore_children = good;
+    if (!good)
+        complain("SEEP_CHILDREN", "follow, ignore or ignore:PID is wanted");
+}
+
 void seep_config_read(struct seep_config *ret_config) {
     struct seep_config config = {.depth = SEEP_MAX_DEPTH};
     bool bad = false;
@@ -177,12 +200,7 @@ void seep_config_read(struct seep_config *ret_config) {
     config.sample_bytes = number("SEEP_SAMPLE", 0, 0, UINT32_MAX, &bad);
     if (bad)
         complain("SEEP_SAMPLE", "a number of bytes below 4 GiB is wanted, 0 records all");
-    const char *children = getenv("SEEP_CHILDREN");
-    if (children && *children) {
-        config.ignore_children = is_text(children, "ignore");
-        if (!config.ignore_children && !is_text(children, "follow"))
-            complain("SEEP_CHILDREN", "follow or ignore is wanted");
-    }
+    read_children(&config);
     const char *mode = getenv("SEEP_MODE");
     if (mode && *mode && !is_text(mode, "live"))
         complain("SEEP_MODE", "this build has only the mode live");
@@ -259,7 +277,7 @@ static bool make_alive_page(void) {
 static bool start_once(void) {
     resolve();
     seep_config_read(&seep_g.config);
-    if (seep_g.config.disabled)
+    if (seep_g.config.disabled || seep_g.config.is_ignored)
         return false;
     seep_g.depth = seep_g.config.depth;
     seep_g.sample_bytes = seep_g.config.sample_bytes;

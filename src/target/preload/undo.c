@@ -4,7 +4,7 @@
 
 #include "preload/heap_map.h"
 
-enum { NR_LOGS = 64, NR_ENTRIES = 65536 };
+enum { NR_LOGS = 64, NR_ENTRIES = 262144 };
 _Static_assert(sizeof(((struct seep_thread *)0)->undo_opened) / sizeof(uint32_t) == NR_LOGS, "one each");
 
 enum { FREE = 0, OPEN = 1, FULL = 2, LEFT = 3 };
@@ -15,19 +15,33 @@ struct undo_entry {
     _Atomic uint64_t address; // written last
 };
 
+// Children that are pending at the same time share a log: each undoes what was noted since its own
+// fork. A log that is half full takes no more of them, so each can fall behind by half a log at least,
+// and no more than three logs are being written at a time, however many children there are.
+enum { NR_ENTRIES_TO_JOIN = NR_ENTRIES / 2 };
+
 struct undo_log {
     _Atomic uint32_t state;
-    _Atomic uint32_t nr;      // entries begun
-    _Atomic uint32_t opened;  // changes whose counters are not yet right
-    _Atomic uint32_t users;   // processes that may still need it
-    _Atomic uint32_t inexact; // something happened that no entry says
+    _Atomic uint32_t generation; // grows when it is opened
+    _Atomic uint32_t nr;         // entries begun
+    _Atomic uint32_t opened;     // changes whose counters are not yet right
+    _Atomic uint32_t users;      // processes that may still need it
+    _Atomic uint32_t inexact;    // something happened that no entry says
     struct undo_entry entries[NR_ENTRIES];
 };
 
 static struct undo_log *logs[NR_LOGS]; // shared memory; the parent's own array
-static struct undo_log *own;           // in a child: the log of its fork
-static bool own_missing;               // in a child: there was no log to be had
-static uint32_t own_pid;               // in a child: itself; a vfork child of it has the same memory
+
+// What a child undoes: the entries from `first` on, as long as the log has not been opened again.
+struct place {
+    struct undo_log *log; // NULL: none
+    uint32_t generation;
+    uint32_t first;
+};
+
+static struct place own; // in a child: of its fork
+static bool own_missing; // in a child: there was no log to be had
+static uint32_t own_pid; // in a child: itself; a vfork child of it has the same memory
 
 static struct undo_log *shared_log(void) {
     return sys_mmap(NULL, sizeof(struct undo_log), PROT_READ | PROT_WRITE,
@@ -37,6 +51,7 @@ static struct undo_log *shared_log(void) {
 // Zeroes what was used, and opens the log. Only by the process whose array it is in.
 static void open_log(struct undo_log *log) {
     uint32_t nr = SEEP_MIN(atomic_load_explicit(&log->nr, memory_order_relaxed), (uint32_t)NR_ENTRIES);
+    atomic_fetch_add_explicit(&log->generation, 1, memory_order_seq_cst);
     __builtin_memset(log->entries, 0, nr * sizeof(log->entries[0]));
     atomic_store_explicit(&log->nr, 0, memory_order_relaxed);
     atomic_store_explicit(&log->opened, 0, memory_order_relaxed);
@@ -49,42 +64,94 @@ static bool is_ready(void) {
     return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY;
 }
 
-static struct undo_log *pending; // set by prepare for the child that is about to be
+static uint32_t state_of(const struct undo_log *log) {
+    return log ? atomic_load_explicit(&log->state, memory_order_acquire) : FREE;
+}
+
+// One more user, unless the last one has just gone.
+static bool join(struct undo_log *log) {
+    if (state_of(log) != OPEN || atomic_load_explicit(&log->nr, memory_order_relaxed) >= NR_ENTRIES_TO_JOIN ||
+        atomic_load_explicit(&log->inexact, memory_order_relaxed))
+        return false;
+    uint32_t users = atomic_load_explicit(&log->users, memory_order_relaxed);
+    while (users)
+        if (atomic_compare_exchange_weak_explicit(&log->users, &users, users + 1, memory_order_acq_rel,
+                                                  memory_order_relaxed))
+            return true;
+    return false;
+}
+
+// A log that nobody needs; else one that is full, whose children have to do without.
+static struct undo_log *idle_log(void) {
+    struct undo_log *full = NULL;
+    for (int i = 0; i < NR_LOGS; i++) {
+        if (!logs[i])
+            logs[i] = shared_log();
+        if (!logs[i])
+            return full;
+        uint32_t state = state_of(logs[i]);
+        if (state == FREE || state == LEFT ||
+            (state == FULL && atomic_load_explicit(&logs[i]->users, memory_order_acquire) == 0))
+            return logs[i];
+        if (state == FULL)
+            full = logs[i];
+    }
+    return full;
+}
+
+static struct undo_log *log_for_child(void) {
+    for (int i = 0; i < NR_LOGS; i++)
+        if (join(logs[i]))
+            return logs[i];
+    struct undo_log *log = idle_log();
+    if (log)
+        open_log(log);
+    return log;
+}
+
+static struct place place_now(struct undo_log *log) {
+    if (!log)
+        return (struct place){NULL, 0, 0};
+    return (struct place){log, atomic_load_explicit(&log->generation, memory_order_relaxed),
+                          atomic_load_explicit(&log->nr, memory_order_relaxed)};
+}
+
+// Whether the log is still that of the fork.
+static bool is_current(const struct place *place) {
+    return place->log &&
+           atomic_load_explicit(&place->log->generation, memory_order_seq_cst) == place->generation;
+}
+
+static struct place pending; // set by prepare for the child that is about to be
 
 void seep_undo_prepare(void) {
-    pending = NULL;
-    if (!is_ready())
+    pending = place_now(NULL);
+    if (!is_ready() || seep_g.config.ignore_children)
         return;
     if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1) {
         // A child without an image forks: its children are at the same point of the same parent.
-        pending = own;
-        if (own)
-            atomic_fetch_add_explicit(&own->users, 1, memory_order_relaxed);
+        if (is_current(&own)) {
+            pending = own;
+            atomic_fetch_add_explicit(&own.log->users, 1, memory_order_relaxed);
+        }
         return;
     }
     if (!seep_lock_take(&seep_g.fork_lock))
         return;
-    for (int i = 0; i < NR_LOGS && !pending; i++) {
-        if (!logs[i])
-            logs[i] = shared_log();
-        if (logs[i] && atomic_load_explicit(&logs[i]->state, memory_order_acquire) != OPEN)
-            pending = logs[i];
-    }
-    if (pending) {
-        open_log(pending);
+    pending = place_now(log_for_child());
+    if (pending.log)
         atomic_fetch_or_explicit(&seep_g.special, SEEP_SPECIAL_UNDO, memory_order_seq_cst);
-    }
     seep_lock_release(&seep_g.fork_lock);
 }
 
 void seep_undo_in_child(void) {
     own = pending;
-    own_missing = !own;
+    own_missing = !own.log;
     own_pid = sys_getpid();
     // What was pending for the parent is nothing to this process.
     atomic_fetch_and_explicit(&seep_g.special, ~SEEP_SPECIAL_UNDO, memory_order_relaxed);
     for (int i = 0; i < NR_LOGS; i++)
-        if (logs[i] && logs[i] != own)
+        if (logs[i] && logs[i] != own.log)
             sys_munmap(logs[i], sizeof(*logs[i]));
     __builtin_memset(logs, 0, sizeof(logs));
     seep_lock_release(&seep_g.fork_lock);
@@ -94,18 +161,20 @@ void seep_undo_note(struct seep_thread *thread, uint64_t address, uint64_t befor
     bool any = false;
     for (int i = 0; i < NR_LOGS; i++) {
         struct undo_log *log = logs[i];
-        uint32_t state = log ? atomic_load_explicit(&log->state, memory_order_acquire) : FREE;
-        if (state == LEFT) // should its child need it again after all: this change is not in it
+        uint32_t state = state_of(log);
+        if (state == LEFT) // should a child need it again after all: this change is not in it
             atomic_store_explicit(&log->inexact, 1, memory_order_relaxed);
         if (state != OPEN)
             continue;
         any = true;
-        uint32_t at = atomic_fetch_add_explicit(&log->nr, 1, memory_order_relaxed);
+        // In this order: who finds the entry counted finds the change open.
+        atomic_fetch_add_explicit(&log->opened, 1, memory_order_relaxed);
+        uint32_t at = atomic_fetch_add_explicit(&log->nr, 1, memory_order_acq_rel);
         if (at >= NR_ENTRIES) {
+            atomic_fetch_sub_explicit(&log->opened, 1, memory_order_relaxed);
             atomic_store_explicit(&log->state, FULL, memory_order_release);
             continue;
         }
-        atomic_fetch_add_explicit(&log->opened, 1, memory_order_relaxed);
         thread->undo_opened[i]++;
         log->entries[at].before = before;
         log->entries[at].after = after;
@@ -213,14 +282,14 @@ static void uncount(unsigned char *fresh, uint64_t entry, bool allocation) {
 }
 
 bool seep_undo_apply(unsigned char *fresh) {
-    struct undo_log *log = own;
-    if (!log)
-        return !own_missing;
+    struct undo_log *log = own.log;
+    if (!log) // and no fork handler ran in a child of a raw clone: what the parent did since is not known
+        return !own_missing && own_pid == sys_getpid();
     uint32_t nr = 0;
-    bool exact = copy_counters_of_one_moment(fresh, log, &nr);
+    bool exact = is_current(&own) && copy_counters_of_one_moment(fresh, log, &nr);
     // The map was copied before: entries that came since then are undone too, though not uncounted.
     uint32_t nr_all = SEEP_MIN(atomic_load_explicit(&log->nr, memory_order_acquire), (uint32_t)NR_ENTRIES);
-    for (uint32_t i = nr_all; i > 0; i--) {
+    for (uint32_t i = is_current(&own) ? nr_all : 0; i > own.first; i--) {
         const struct undo_entry *entry = &log->entries[i - 1];
         uint64_t address = atomic_load_explicit(&entry->address, memory_order_acquire);
         for (int spin = 0; !address && spin < 1000; spin++) {
@@ -240,28 +309,30 @@ bool seep_undo_apply(unsigned char *fresh) {
         else
             uncount(fresh, entry->before, false);
     }
-    exact = exact && atomic_load_explicit(&log->state, memory_order_acquire) == OPEN &&
-            !atomic_load_explicit(&log->inexact, memory_order_relaxed);
+    exact = exact && state_of(log) == OPEN && !atomic_load_explicit(&log->inexact, memory_order_relaxed) &&
+            is_current(&own);
     seep_undo_leave();
-    own = NULL;
+    own = place_now(NULL);
+    sys_munmap(log, sizeof(*log));
     return exact;
 }
 
 void seep_undo_leave(void) {
-    if (own && sys_getpid() == own_pid &&
-        atomic_fetch_sub_explicit(&own->users, 1, memory_order_acq_rel) == 1) {
+    if (sys_getpid() != own_pid || !is_current(&own))
+        return;
+    if (atomic_fetch_sub_explicit(&own.log->users, 1, memory_order_acq_rel) == 1) {
         uint32_t open = OPEN;
-        atomic_compare_exchange_strong_explicit(&own->state, &open, LEFT, memory_order_release,
+        atomic_compare_exchange_strong_explicit(&own.log->state, &open, LEFT, memory_order_release,
                                                 memory_order_relaxed);
     }
 }
 
 void seep_undo_need_again(void) {
-    if (!own || sys_getpid() != own_pid)
+    if (sys_getpid() != own_pid || !is_current(&own))
         return;
-    atomic_fetch_add_explicit(&own->users, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&own.log->users, 1, memory_order_relaxed);
     uint32_t left = LEFT;
     // If the parent has not looked meanwhile, nothing was missed; else apply will see that it is not open.
-    atomic_compare_exchange_strong_explicit(&own->state, &left, OPEN, memory_order_acq_rel,
+    atomic_compare_exchange_strong_explicit(&own.log->state, &left, OPEN, memory_order_acq_rel,
                                             memory_order_relaxed);
 }
