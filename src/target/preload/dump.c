@@ -144,7 +144,8 @@ static bool is_special_file(const char *path) {
 
 void seep_dump(void) {
     static _Atomic uint32_t at_work;
-    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
+    if (seep_confined.filtered ||
+        atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
         atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 || atomic_exchange(&at_work, 1))
         return;
     const char *pattern = *seep_g.config.out ? seep_g.config.out : "seep.%e.%p.seep";

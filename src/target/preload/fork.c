@@ -29,7 +29,7 @@ void seep_fork_in_child(void) {
 
 static void forget_parent(void) {
     // Locks may have been held by threads that do not exist here.
-    struct seep_lock *locks[] = {&seep_g.image_lock, &seep_g.tree_lock, &seep_g.rules_lock,
+    struct seep_lock *locks[] = {&seep_g.image_lock,   &seep_g.tree_lock, &seep_g.rules_lock,
                                  &seep_g.threads_lock, &seep_g.odd_lock,  &seep_g.map_lock,
                                  &seep_g.misuse_lock};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(locks); i++)
@@ -38,7 +38,7 @@ static void forget_parent(void) {
 
 static bool set_up(void) {
     forget_parent();
-    if (seep_g.config.ignore_children || !seep_image_create_as_copy()) {
+    if (seep_g.config.ignore_children || seep_confined.filtered || !seep_image_create_as_copy()) {
         if (!seep_g.config.ignore_children)
             seep_lost(SEEP_LOST_FORK); // counted in the parent's image: one atomic add, nothing else
         atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);

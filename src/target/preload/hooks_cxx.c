@@ -117,6 +117,13 @@ SEEP_INLINE void *new_aligned(enum real_new form, size_t size, size_t alignment,
     return call_real_new(form, size, (const void *)alignment, third, via, caller);
 }
 
+// The forms that few programs call share one body: the library is small where it can be.
+static SEEP_NOINLINE void *new_rare(enum real_new form, size_t size, size_t alignment, const void *nothrow,
+                                    enum seep_via via, struct seep_caller caller) {
+    return form >= NEW_ALIGNED ? new_aligned(form, size, alignment, nothrow, via, caller)
+                               : new_plain(form, size, nothrow, via, caller);
+}
+
 #define OPERATOR(type, name, symbol, ...)                                                                    \
     SEEP_EXPORT type name(__VA_ARGS__) __asm__(symbol);                                                      \
     SEEP_EXPORT type name(__VA_ARGS__)
@@ -128,25 +135,25 @@ OPERATOR(void *, operator_new_array, "_Znam", size_t size) {
     return new_plain(NEW_ARRAY, size, NULL, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
 }
 OPERATOR(void *, operator_new_nothrow, "_ZnwmRKSt9nothrow_t", size_t size, const void *nothrow) {
-    return new_plain(NEW_NOTHROW, size, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
+    return new_rare(NEW_NOTHROW, size, 0, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
 }
 OPERATOR(void *, operator_new_array_nothrow, "_ZnamRKSt9nothrow_t", size_t size, const void *nothrow) {
-    return new_plain(NEW_ARRAY_NOTHROW, size, nothrow, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
+    return new_rare(NEW_ARRAY_NOTHROW, size, 0, nothrow, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
 }
 OPERATOR(void *, operator_new_aligned, "_ZnwmSt11align_val_t", size_t size, size_t alignment) {
-    return new_aligned(NEW_ALIGNED, size, alignment, NULL, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
+    return new_rare(NEW_ALIGNED, size, alignment, NULL, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
 }
 OPERATOR(void *, operator_new_array_aligned, "_ZnamSt11align_val_t", size_t size, size_t alignment) {
-    return new_aligned(NEW_ARRAY_ALIGNED, size, alignment, NULL, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
+    return new_rare(NEW_ARRAY_ALIGNED, size, alignment, NULL, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
 }
 OPERATOR(void *, operator_new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t", size_t size,
          size_t alignment, const void *nothrow) {
-    return new_aligned(NEW_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
+    return new_rare(NEW_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
 }
 OPERATOR(void *, operator_new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t", size_t size,
          size_t alignment, const void *nothrow) {
-    return new_aligned(NEW_ARRAY_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW_ARRAY,
-                       SEEP_HOOK_CALLER());
+    return new_rare(NEW_ARRAY_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW_ARRAY,
+                    SEEP_HOOK_CALLER());
 }
 
 // ---- delete: never throws -------------------------------------------------------------------------
@@ -206,45 +213,32 @@ OPERATOR(void, operator_delete, "_ZdlPv", void *block) {
 OPERATOR(void, operator_delete_array, "_ZdaPv", void *block) {
     delete_block(DELETE_ARRAY, block, 0, SEEP_RELEASE_DELETE_ARRAY);
 }
-OPERATOR(void, operator_delete_nothrow, "_ZdlPvRKSt9nothrow_t", void *block, const void *nothrow) {
-    (void)nothrow;
-    delete_block(DELETE, block, 0, SEEP_RELEASE_DELETE);
-}
-OPERATOR(void, operator_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", void *block, const void *nothrow) {
-    (void)nothrow;
-    delete_block(DELETE_ARRAY, block, 0, SEEP_RELEASE_DELETE_ARRAY);
-}
-OPERATOR(void, operator_delete_sized, "_ZdlPvm", void *block, size_t size) {
-    (void)size;
-    delete_block(DELETE, block, 0, SEEP_RELEASE_DELETE);
-}
-OPERATOR(void, operator_delete_array_sized, "_ZdaPvm", void *block, size_t size) {
-    (void)size;
-    delete_block(DELETE_ARRAY, block, 0, SEEP_RELEASE_DELETE_ARRAY);
-}
 OPERATOR(void, operator_delete_aligned, "_ZdlPvSt11align_val_t", void *block, size_t alignment) {
     delete_block(DELETE_ALIGNED, block, alignment, SEEP_RELEASE_DELETE);
 }
 OPERATOR(void, operator_delete_array_aligned, "_ZdaPvSt11align_val_t", void *block, size_t alignment) {
     delete_block(DELETE_ARRAY_ALIGNED, block, alignment, SEEP_RELEASE_DELETE_ARRAY);
 }
-OPERATOR(void, operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", void *block,
-         size_t alignment, const void *nothrow) {
-    (void)nothrow;
-    delete_block(DELETE_ALIGNED, block, alignment, SEEP_RELEASE_DELETE);
-}
-OPERATOR(void, operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t", void *block,
-         size_t alignment, const void *nothrow) {
-    (void)nothrow;
-    delete_block(DELETE_ARRAY_ALIGNED, block, alignment, SEEP_RELEASE_DELETE_ARRAY);
-}
 OPERATOR(void, operator_delete_sized_aligned, "_ZdlPvmSt11align_val_t", void *block, size_t size,
          size_t alignment) {
     (void)size;
-    delete_block(DELETE_ALIGNED, block, alignment, SEEP_RELEASE_DELETE);
+    operator_delete_aligned(block, alignment);
 }
 OPERATOR(void, operator_delete_array_sized_aligned, "_ZdaPvmSt11align_val_t", void *block, size_t size,
          size_t alignment) {
     (void)size;
-    delete_block(DELETE_ARRAY_ALIGNED, block, alignment, SEEP_RELEASE_DELETE_ARRAY);
+    operator_delete_array_aligned(block, alignment);
 }
+
+// Forms that differ in arguments that nobody looks at are the same function.
+#define SAME(name, symbol, as, ...)                                                                          \
+    SEEP_EXPORT void name(__VA_ARGS__) __asm__(symbol) __attribute__((alias(as)))
+
+SAME(operator_delete_nothrow, "_ZdlPvRKSt9nothrow_t", "_ZdlPv", void *block);
+SAME(operator_delete_sized, "_ZdlPvm", "_ZdlPv", void *block);
+SAME(operator_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", "_ZdaPv", void *block);
+SAME(operator_delete_array_sized, "_ZdaPvm", "_ZdaPv", void *block);
+SAME(operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdlPvSt11align_val_t",
+     void *block, size_t alignment);
+SAME(operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t", "_ZdaPvSt11align_val_t",
+     void *block, size_t alignment);

@@ -36,7 +36,8 @@ static uint32_t kind_of(int protection, int flags) {
            (flags & (MAP_STACK | MAP_GROWSDOWN) ? SEEP_MAPPING_STACK : 0);
 }
 
-static void mapped(const void *at, uint64_t bytes, uint32_t kind, enum seep_via via, struct seep_caller caller) {
+static void mapped(const void *at, uint64_t bytes, uint32_t kind, enum seep_via via,
+                   struct seep_caller caller) {
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return;
@@ -56,8 +57,9 @@ static void unmapped(const void *at, uint64_t bytes, uint64_t moment) {
 // The very first calls come before the real function is known; the system call means the same.
 SEEP_INLINE void *map(void *address, size_t size, int protection, int flags, int fd, off_t off,
                       struct seep_caller caller) {
-    void *at = seep_g.real.mmap ? seep_g.real.mmap(address, size, protection, flags, fd, off)
-                                : as_pointer(sys6(SYS_mmap, (long)address, (long)size, protection, flags, fd, off));
+    void *at = seep_g.real.mmap
+                   ? seep_g.real.mmap(address, size, protection, flags, fd, off)
+                   : as_pointer(sys6(SYS_mmap, (long)address, (long)size, protection, flags, fd, off));
     if (at == MAP_FAILED)
         return at;
     if (flags & MAP_FIXED)
@@ -99,9 +101,10 @@ SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
     }
     uint64_t moment = seep_mapping_moment();
     uint32_t kind = seep_g.header ? seep_mapping_kind((uint64_t)old) : 0;
-    void *at = seep_g.real.mremap ? seep_g.real.mremap(old, old_size, size, flags, wanted)
-                                  : as_pointer(sys6(SYS_mremap, (long)old, (long)old_size, (long)size, flags,
-                                                    (long)wanted, 0));
+    void *at =
+        seep_g.real.mremap
+            ? seep_g.real.mremap(old, old_size, size, flags, wanted)
+            : as_pointer(sys6(SYS_mremap, (long)old, (long)old_size, (long)size, flags, (long)wanted, 0));
     if (at == MAP_FAILED)
         return at;
     if (old_size && !(flags & MREMAP_DONTUNMAP))
@@ -112,7 +115,8 @@ SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
     return at;
 }
 
-static void break_moved(char *before, char *after, uint64_t moment, enum seep_via via, struct seep_caller caller) {
+static void break_moved(char *before, char *after, uint64_t moment, enum seep_via via,
+                        struct seep_caller caller) {
     if (after > before)
         mapped(before, (uint64_t)(after - before), SEEP_MAPPING_BREAK, via, caller);
     else if (after < before)

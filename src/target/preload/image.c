@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Makes the memory file and maps it: one window of address space, reserved without access, whose
-// areas are opened from their start as they fill. So nothing but opened pages can ever be touched,
-// mlockall() by the program locks only those, and fork replaces the window in one piece.
+// Makes the memory file and what every image begins with; in a fork child, as a copy of the parent's.
+// How the file is reached is window.c's business.
 #include <elf.h>
 #include <sys/resource.h>
 
-#include "preload/preload.h"
 #include "preload/undo.h"
+#include "preload/window.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
@@ -32,15 +31,6 @@ static const uint64_t area_sizes[SEEP_AREA_NR] = {
     [SEEP_AREA_MAPPINGS] = SEEP_MAPPING_SLOTS * (uint64_t)sizeof(struct seep_image_mapping),
     [SEEP_AREA_MAP_SITES] = SEEP_MAP_SITES * (uint64_t)sizeof(struct seep_image_map_site),
     [SEEP_AREA_MISUSES] = SEEP_MISUSE_SLOTS * (uint64_t)sizeof(struct seep_image_misuse),
-};
-
-// Opened in these steps, in bytes, whole pages of any size: small enough not to matter to mlockall, large
-// enough to be rare.
-static const uint64_t area_steps[SEEP_AREA_NR] = {
-    [SEEP_AREA_STRINGS] = 64 << 10, [SEEP_AREA_MODULES] = 64 << 10, [SEEP_AREA_NODES] = MIB,
-    [SEEP_AREA_SITES] = 256 << 10,  [SEEP_AREA_THREADS] = 64 << 10, [SEEP_AREA_ODD] = MIB * 2,
-    [SEEP_AREA_DIR] = DIR_BYTES,    [SEEP_AREA_POOL] = MIB,
-    [SEEP_AREA_MAPPINGS] = 64 << 10, [SEEP_AREA_MAP_SITES] = 64 << 10, [SEEP_AREA_MISUSES] = 192 << 10,
 };
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
@@ -86,20 +76,6 @@ static int memory_file(uint64_t bytes) {
         return -1;
     }
     return (int)fd;
-}
-
-bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
-    if (bytes <= seep_g.opened[area])
-        return true;
-    const struct seep_image_area *at = &seep_g.header->areas[area];
-    if (bytes > at->size)
-        return false;
-    uint64_t wanted = SEEP_MIN(round_up(bytes, area_steps[area]), at->size);
-    uint64_t from = seep_g.opened[area];
-    if (!sys_mprotect(seep_g.base + at->off + from, wanted - from, PROT_READ | PROT_WRITE))
-        return false;
-    seep_g.opened[area] = wanted;
-    return true;
 }
 
 uint32_t seep_pool_pages(uint64_t bytes) {
@@ -164,8 +140,8 @@ static void set_pointers(void) {
 static bool open_at_start(void) {
     return seep_area_open(SEEP_AREA_STRINGS, 1) && seep_area_open(SEEP_AREA_MODULES, 1) &&
            seep_area_open(SEEP_AREA_NODES, 1) && seep_area_open(SEEP_AREA_SITES, 1) &&
-           seep_area_open(SEEP_AREA_THREADS, 1) && seep_area_open(SEEP_AREA_DIR, 1) &&
-           seep_area_open(SEEP_AREA_ODD, 1) && seep_area_open(SEEP_AREA_POOL, 1) &&
+           seep_area_open(SEEP_AREA_THREADS, 1) && seep_area_open(SEEP_AREA_DIR, DIR_BYTES) &&
+           seep_area_open(SEEP_AREA_ODD, area_sizes[SEEP_AREA_ODD]) && seep_area_open(SEEP_AREA_POOL, 1) &&
            seep_area_open(SEEP_AREA_MAP_SITES, 1);
 }
 
@@ -195,6 +171,28 @@ static void fill_identity(struct seep_image_header *header) {
     header->start_ns = sys_clock_ns(CLOCK_MONOTONIC);
 }
 
+// The image in the file that is mapped: valid and empty. false: not even what every image has fits.
+static bool begin(int fd, uint64_t bytes, const struct seep_image_area areas[SEEP_AREA_NR]) {
+    seep_g.fd = fd;
+    seep_g.header = (struct seep_image_header *)seep_g.base;
+    for (int i = 0; i < SEEP_AREA_NR; i++)
+        seep_g.header->areas[i] = areas[i];
+    fill_header(seep_g.header, bytes);
+    fill_identity(seep_g.header);
+    set_pointers();
+    if (!open_at_start())
+        return false;
+    seep_g.header->areas[SEEP_AREA_STRINGS].used = 1; // the empty string
+    seep_g.header->areas[SEEP_AREA_MODULES].used = 1; // "no module"
+    seep_g.header->areas[SEEP_AREA_NODES].used = 1;   // the root
+    seep_g.sites[SEEP_SITE_UNKNOWN] = (struct seep_image_site){.node = 0, .via = SEEP_VIA_NONE};
+    seep_g.nodes[0].site = SEEP_SITE_UNKNOWN;
+    seep_g.header->areas[SEEP_AREA_SITES].used = 2;
+    seep_g.header->state = SEEP_STATE_LIVE;
+    __atomic_store_n(&seep_g.header->magic, SEEP_IMAGE_MAGIC, __ATOMIC_RELEASE);
+    return true;
+}
+
 bool seep_image_create(void) {
     struct seep_image_area areas[SEEP_AREA_NR];
     if (sys_page_bytes() > SEEP_LARGEST_PAGE)
@@ -206,33 +204,12 @@ bool seep_image_create(void) {
         int fd = memory_file(bytes);
         if (fd < 0)
             continue;
-        void *base = sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-        if (base && sys_mprotect(base, SEEP_POOL_PAGE, PROT_READ | PROT_WRITE)) {
-            sys3(SYS_madvise, base, bytes, MADV_DONTDUMP);
-            seep_g.fd = fd;
-            seep_g.base = base;
-            seep_g.window_bytes = bytes;
-            seep_g.header = base;
-            for (int i = 0; i < SEEP_AREA_NR; i++)
-                seep_g.header->areas[i] = areas[i];
-            fill_header(seep_g.header, bytes);
-            fill_identity(seep_g.header);
-            set_pointers();
-            if (!open_at_start())
-                return false;
-            areas[SEEP_AREA_STRINGS].used = 1;
-            seep_g.header->areas[SEEP_AREA_STRINGS].used = 1; // the empty string
-            seep_g.header->areas[SEEP_AREA_MODULES].used = 1; // "no module"
-            seep_g.header->areas[SEEP_AREA_NODES].used = 1;   // the root
-            seep_g.sites[SEEP_SITE_UNKNOWN] = (struct seep_image_site){.node = 0, .via = SEEP_VIA_NONE};
-            seep_g.nodes[0].site = SEEP_SITE_UNKNOWN;
-            seep_g.header->areas[SEEP_AREA_SITES].used = 2;
-            seep_g.header->state = SEEP_STATE_LIVE;
-            __atomic_store_n(&seep_g.header->magic, SEEP_IMAGE_MAGIC, __ATOMIC_RELEASE);
-            return true;
+        if (seep_window_map(fd, bytes, areas)) {
+            if (begin(fd, bytes, areas))
+                return true;
+            seep_window_drop();
+            seep_g.fd = -1;
         }
-        if (base)
-            sys_munmap(base, bytes);
         sys_close(fd);
     }
     return false;
@@ -280,7 +257,8 @@ static bool copy_arrays(unsigned char *fresh) {
     for (int i = 0; i < SEEP_AREA_NR; i++) // acquire: the elements that it counts are complete
         to->areas[i].used = __atomic_load_n(&from->areas[i].used, __ATOMIC_ACQUIRE);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++) {
-        const struct seep_image_area *area = &to->areas[arrays[i].area];
+        struct seep_image_area *area = &to->areas[arrays[i].area];
+        area->used = SEEP_MIN(area->used, seep_window_visible(arrays[i].area) / arrays[i].element_bytes);
         uint64_t bytes = round_up(area->used * arrays[i].element_bytes, SEEP_POOL_PAGE);
         if (!copy_present(fresh, seep_g.base, area->off, SEEP_MIN(bytes, area->size)))
             return false;
@@ -292,6 +270,7 @@ static bool copy_arrays(unsigned char *fresh) {
 static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
     const struct seep_image_area *areas = seep_g.header->areas;
     uint64_t pool_bytes = __atomic_load_n(&areas[SEEP_AREA_POOL].used, __ATOMIC_ACQUIRE) * SEEP_POOL_PAGE;
+    pool_bytes = SEEP_MIN(pool_bytes, seep_window_visible(SEEP_AREA_POOL));
     if (!copy_present(fresh, seep_g.base, 0, SEEP_POOL_PAGE) ||
         !copy_present(
             fresh, seep_g.base, areas[SEEP_AREA_THREADS].off,
@@ -304,36 +283,14 @@ static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
     return copy_arrays(fresh);
 }
 
-// What of each area is accessible from now on: what the parent had opened, or has filled since.
-static void close_unopened(void) {
-    static const uint64_t element_bytes[SEEP_AREA_NR] = {
-        [SEEP_AREA_STRINGS] = 1,
-        [SEEP_AREA_MODULES] = sizeof(struct seep_image_module),
-        [SEEP_AREA_NODES] = sizeof(struct seep_image_node),
-        [SEEP_AREA_SITES] = sizeof(struct seep_image_site),
-        [SEEP_AREA_THREADS] = sizeof(struct seep_image_thread),
-        [SEEP_AREA_POOL] = SEEP_POOL_PAGE,
-    };
-    for (int i = 0; i < SEEP_AREA_NR; i++) {
-        const struct seep_image_area *area = &seep_g.header->areas[i];
-        uint64_t filled = round_up(area->used * element_bytes[i], area_steps[i]);
-        seep_g.opened[i] = SEEP_MIN(SEEP_MAX(seep_g.opened[i], filled), area->size);
-        if (area->size > seep_g.opened[i])
-            sys_mprotect(seep_g.base + area->off + seep_g.opened[i], area->size - seep_g.opened[i],
-                         PROT_NONE);
-    }
-}
-
 bool seep_image_create_as_copy(void) {
-    uint64_t bytes = seep_g.window_bytes;
-    int fd = memory_file(bytes);
+    int fd = memory_file(seep_g.window_bytes);
     if (fd < 0)
         return false;
-    unsigned char *fresh = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     bool exact = true;
     // What the parent has opened since the fork is closed in our view of its image.
-    bool copied =
-        fresh && sys_mprotect(seep_g.base, bytes, PROT_READ | PROT_WRITE) && copy_parent(fresh, &exact);
+    unsigned char *fresh = seep_window_see_all() ? seep_window_twin(fd) : NULL;
+    bool copied = fresh && copy_parent(fresh, &exact);
     if (copied) {
         struct seep_image_header *header = (struct seep_image_header *)fresh;
         header->forked_from = header->pid;
@@ -343,19 +300,14 @@ bool seep_image_create_as_copy(void) {
         header->state = SEEP_STATE_LIVE;
         seep_g.fd = fd;
         seep_meet_tool(header);
-        long moved = sys6(SYS_mremap, (long)fresh, (long)bytes, (long)bytes,
-                          1 | 2 /* MREMAP_MAYMOVE | MREMAP_FIXED */, (long)seep_g.base, 0);
-        copied = !sys_failed(moved);
+        if (!seep_window_replace(fresh))
+            return false;
     } else {
-        sys_close(fd);
-    }
-    if (!copied) {
         if (fresh)
-            sys_munmap(fresh, bytes);
+            seep_window_drop_twin(fresh);
+        sys_close(fd);
         return false;
     }
-    close_unopened();
-    sys3(SYS_madvise, seep_g.base, bytes, MADV_DONTDUMP);
     if (!exact)
         seep_lost(SEEP_LOST_FORK_INEXACT);
     return true;

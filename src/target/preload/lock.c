@@ -19,7 +19,7 @@ SEEP_INLINE void cpu_relax(void) {
 
 // One of the turns of waiting. false: the owner will never give the lock back.
 static bool wait_for(uint32_t owner, int turn) {
-    if (turn < SPINS) {
+    if (turn < SPINS || seep_confined.filtered) {
         cpu_relax();
         return true;
     }

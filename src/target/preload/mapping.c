@@ -23,7 +23,8 @@ static struct seep_image_mapping *mapping_at(uint32_t slot) {
 }
 
 static struct seep_image_map_site *map_site_at(uint32_t index) {
-    return (struct seep_image_map_site *)(seep_g.base + seep_g.header->areas[SEEP_AREA_MAP_SITES].off) + index;
+    return (struct seep_image_map_site *)(seep_g.base + seep_g.header->areas[SEEP_AREA_MAP_SITES].off) +
+           index;
 }
 
 static bool area_open(enum seep_area_kind kind, uint64_t bytes) {
@@ -188,8 +189,8 @@ uint64_t seep_mapping_moment(void) {
     return __atomic_load_n(&last_born, __ATOMIC_ACQUIRE);
 }
 
-void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes, uint32_t kind, enum seep_via via,
-                      struct seep_caller caller) {
+void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes, uint32_t kind,
+                      enum seep_via via, struct seep_caller caller) {
     uint64_t end = start + bytes;
     uint32_t site = stack_site(thread, via, caller);
     if (!seep_lock_take(&seep_g.map_lock)) {
@@ -204,7 +205,8 @@ void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes
     }
     if (map_site && !kept) {
         struct range range = {start, end, last_born + 1, 0, map_site};
-        struct seep_image_mapping like = {.site = site, .kind = kind, .born_ns = sys_clock_ns(CLOCK_MONOTONIC)};
+        struct seep_image_mapping like = {
+            .site = site, .kind = kind, .born_ns = sys_clock_ns(CLOCK_MONOTONIC)};
         kept = nr_ranges < SEEP_MAPPING_SLOTS && insert_range(range, &like);
     }
     if (kept) {

@@ -17,8 +17,8 @@ uint64_t seep_mapping_moment(void);
 
 // Addresses are those of whole pages but with SEEP_MAPPING_BREAK.
 // [start, start + bytes) has been mapped: what the table had there is gone. The thread is entered.
-void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes, uint32_t kind, enum seep_via via,
-                      struct seep_caller caller);
+void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes, uint32_t kind,
+                      enum seep_via via, struct seep_caller caller);
 // What was there at `moment` has been unmapped. Needs no thread.
 void seep_mapping_remove(uint64_t start, uint64_t bytes, uint64_t moment);
 // The kind of the mapping that covers `address`; 0: not known.

@@ -48,7 +48,8 @@ static void keep(const struct seep_image_misuse *misuse) {
             fresh.kind = 0;
             *at = fresh;
             __atomic_store_n(&at->kind, misuse->kind, __ATOMIC_RELEASE);
-            __atomic_store_n(&seep_g.header->areas[SEEP_AREA_MISUSES].used, SEEP_MISUSE_SLOTS, __ATOMIC_RELEASE);
+            __atomic_store_n(&seep_g.header->areas[SEEP_AREA_MISUSES].used, SEEP_MISUSE_SLOTS,
+                             __ATOMIC_RELEASE);
         }
         seep_lock_release(&seep_g.misuse_lock);
     }
@@ -56,8 +57,8 @@ static void keep(const struct seep_image_misuse *misuse) {
         seep_lost(SEEP_LOST_NO_MISUSE);
 }
 
-static void found(struct seep_thread *thread, enum seep_misuse kind, uint32_t site, uint64_t address, uint64_t size,
-                  enum seep_release release, struct seep_caller caller) {
+static void found(struct seep_thread *thread, enum seep_misuse kind, uint32_t site, uint64_t address,
+                  uint64_t size, enum seep_release release, struct seep_caller caller) {
     struct seep_image_misuse misuse = {
         .kind = kind,
         .site = site,
@@ -70,7 +71,8 @@ static void found(struct seep_thread *thread, enum seep_misuse kind, uint32_t si
 }
 
 void seep_misuse_check(struct seep_thread *thread, struct seep_image_counters *counters, uint32_t site,
-                       uint64_t address, uint64_t size, enum seep_release release, struct seep_caller caller) {
+                       uint64_t address, uint64_t size, enum seep_release release,
+                       struct seep_caller caller) {
     enum seep_family family = family_of_via(seep_g.sites[site].via);
     if (family == SEEP_FAMILY_ANY || family == family_of_release(release))
         counters->temporary |= SEEP_RELEASE_OK(release);

@@ -15,8 +15,8 @@
 enum seep_family { SEEP_FAMILY_ANY, SEEP_FAMILY_MALLOC, SEEP_FAMILY_NEW, SEEP_FAMILY_NEW_ARRAY };
 
 SEEP_INLINE enum seep_family family_of_via(uint32_t via) {
-    return via == SEEP_VIA_NEW         ? SEEP_FAMILY_NEW
-           : via == SEEP_VIA_NEW_ARRAY ? SEEP_FAMILY_NEW_ARRAY
+    return via == SEEP_VIA_NEW                                 ? SEEP_FAMILY_NEW
+           : via == SEEP_VIA_NEW_ARRAY                         ? SEEP_FAMILY_NEW_ARRAY
            : via == SEEP_VIA_NONE || via >= SEEP_VIA_INHERITED ? SEEP_FAMILY_ANY
                                                                : SEEP_FAMILY_MALLOC;
 }

@@ -13,6 +13,8 @@
 #define SEEP_PRELOAD_PRELOAD_H
 
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/types.h>
 
 #include "core/attr.h"
 #include "image/layout.h"
@@ -132,6 +134,11 @@ struct seep_real {
     void *(*mremap)(void *, size_t, size_t, int, ...);
     int (*brk)(void *);
     void *(*sbrk)(intptr_t);
+    int (*setrlimit)(unsigned, const struct rlimit *);
+    int (*prlimit)(pid_t, unsigned, const struct rlimit *, struct rlimit *);
+    int (*mlockall)(int);
+    int (*prctl)(int, ...);
+    long (*syscall)(long, long, long, long, long, long, long);
 };
 
 enum { SEEP_ENTRY_FRESH, SEEP_ENTRY_STARTING, SEEP_ENTRY_READY, SEEP_ENTRY_PASSIVE };
@@ -198,6 +205,9 @@ struct seep_global {
     _Atomic uint32_t *alive;       // in MADV_WIPEONFORK memory: 1 while the image is this process's own
     uint64_t opened[SEEP_AREA_NR]; // bytes of each area that are accessible
     uint64_t window_bytes;
+    uint64_t budget_bytes; // of address space, where not `reserved` (window.h)
+    bool reserved;         // the whole window
+    bool strict_memory;    // pages must be asked for before they are touched
     struct seep_thread **thread_of_slot;
     uint32_t thread_cursor;
     int fd;                        // of the memory file, until the tool has it; -1
@@ -223,14 +233,18 @@ SEEP_INLINE void seep_lost(enum seep_lost reason) {
         __atomic_fetch_add(&seep_g.header->lost[reason], 1, __ATOMIC_RELAXED);
 }
 
+// confined.c: whether there is a filter of system calls that kills for what this library does.
+bool seep_sandbox_kills(void);
+
 // start.c: resolves the real functions and makes the image, once. true: hooks may record.
 bool seep_start(void);
 void seep_config_read(struct seep_config *ret_config);
 
 // image.c
-bool seep_image_create(void);                                  // false: header->... cannot be had; go passive
-bool seep_image_create_as_copy(void);                          // fork.c: a new image in place of the parent's
-bool seep_area_open(enum seep_area_kind area, uint64_t bytes); // [0, bytes) accessible; image_lock held
+bool seep_image_create(void);         // false: header->... cannot be had; go passive
+bool seep_image_create_as_copy(void); // fork.c: a new image in place of the parent's
+bool seep_area_open(enum seep_area_kind area,
+                    uint64_t bytes); // window.c: [0, bytes) accessible; image_lock held
 void seep_own_note(const void *memory, size_t bytes);
 void *seep_own_memory(size_t bytes); // zeroed private memory that stays, told to the reader; or NULL
 bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present);

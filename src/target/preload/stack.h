@@ -42,7 +42,8 @@ struct seep_caller {
 
 // The slow half: walks, grows the memo and the tree. Never 0: SEEP_SITE_UNKNOWN when all else fails.
 // The caller as numbers: a struct would be put in memory on the fast path too.
-uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp);
+uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp,
+                         uint64_t bp);
 
 // The usual walk, stack_fast.c: the node of the stack, with the memo grown; 0: not to be had that way.
 uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller caller);

@@ -37,14 +37,16 @@ SEEP_INLINE struct seep_rule_entry *find_rule(const struct seep_rule_table *tabl
 // The first memo frame, counted from the outermost, that read a changed slot: what lies outside of it
 // may still be met.
 static SEEP_COLD const struct seep_memo_frame *outside_of(const struct seep_thread *thread,
-                                                           const struct seep_memo_frame *end, uint32_t changed) {
+                                                          const struct seep_memo_frame *end,
+                                                          uint32_t changed) {
     while (end - thread->frames >= 2 && end[-2].slot_end >= changed)
         end--;
     return end - 1;
 }
 
 SEEP_INLINE bool is_known(const struct seep_thread *thread, uint64_t address) {
-    return !(address & (SEEP_ARCH_WORD - 1)) && address - thread->stack_lo < thread->stack_hi - thread->stack_lo;
+    return !(address & (SEEP_ARCH_WORD - 1)) &&
+           address - thread->stack_lo < thread->stack_hi - thread->stack_lo;
 }
 
 // Fills thread->walk. Returns one past the innermost memo frame that the walk ended at (frames: it

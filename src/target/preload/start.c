@@ -93,6 +93,11 @@ static void resolve(void) {
     FIND(mremap, "mremap");
     FIND(brk, "brk");
     FIND(sbrk, "sbrk");
+    FIND(setrlimit, "setrlimit");
+    FIND(prlimit, "prlimit");
+    FIND(mlockall, "mlockall");
+    FIND(prctl, "prctl");
+    FIND(syscall, "syscall");
 #undef FIND
     void *real_malloc;
     __builtin_memcpy(&real_malloc, &found.malloc, sizeof(real_malloc));
@@ -277,7 +282,7 @@ static bool make_alive_page(void) {
 static bool start_once(void) {
     resolve();
     seep_config_read(&seep_g.config);
-    if (seep_g.config.disabled || seep_g.config.is_ignored)
+    if (seep_g.config.disabled || seep_g.config.is_ignored || seep_sandbox_kills())
         return false;
     seep_g.depth = seep_g.config.depth;
     seep_g.sample_bytes = seep_g.config.sample_bytes;

@@ -84,7 +84,7 @@ static struct seep_thread *private_memory(uint32_t slot_index) {
 }
 
 static bool is_dead(uint32_t tid) {
-    return tid == 0 || sys3(SYS_tgkill, sys_getpid(), tid, 0) == -3 /* ESRCH */;
+    return tid == 0 || (!seep_confined.filtered && sys3(SYS_tgkill, sys_getpid(), tid, 0) == -3 /* ESRCH */);
 }
 
 // A slot that was this very thread's, else one whose thread is gone, else a fresh one. threads_lock held.
@@ -120,7 +120,7 @@ static bool find_slot(uint32_t tid, uint32_t *ret_index) {
 
 static void read_name(struct seep_image_thread *slot) {
     char name[16] = "";
-    if (sys6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0) == 0)
+    if (!seep_confined.filtered && sys6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0) == 0)
         __builtin_memcpy(slot->name, name, sizeof(slot->name));
 }
 
@@ -157,6 +157,8 @@ static struct seep_thread *take_slot(void) {
 // left by longjmp. Then we are further out on the stack than its frame was; a handler that is still
 // at work would be further in, or on the alternate stack.
 static bool abandoned(const struct seep_thread *thread) {
+    if (seep_confined.filtered)
+        return false;
     stack_t alternate = {.ss_flags = SS_ONSTACK};
     sys3(SYS_sigaltstack, 0, &alternate, 0);
     return !(alternate.ss_flags & SS_ONSTACK) && (uint64_t)__builtin_frame_address(0) > thread->guard;
@@ -164,8 +166,8 @@ static bool abandoned(const struct seep_thread *thread) {
 
 // What the abandoned hook was writing is forgotten, what it held is given back.
 static void recover(struct seep_thread *thread) {
-    struct seep_lock *locks[] = {&seep_g.image_lock, &seep_g.tree_lock, &seep_g.rules_lock,
-                                 &seep_g.threads_lock, &seep_g.odd_lock, &seep_g.misuse_lock};
+    struct seep_lock *locks[] = {&seep_g.image_lock,   &seep_g.tree_lock, &seep_g.rules_lock,
+                                 &seep_g.threads_lock, &seep_g.odd_lock,  &seep_g.misuse_lock};
     if (atomic_load_explicit(&seep_g.map_lock.owner, memory_order_relaxed) == thread->tid) {
         seep_mapping_index_again();
         seep_lock_release(&seep_g.map_lock);

@@ -3,6 +3,7 @@
 #include "preload/undo.h"
 
 #include "preload/heap_map.h"
+#include "preload/window.h"
 
 enum { NR_LOGS = 64, NR_ENTRIES = 262144 };
 _Static_assert(sizeof(((struct seep_thread *)0)->undo_opened) / sizeof(uint32_t) == NR_LOGS, "one each");
@@ -201,22 +202,27 @@ void seep_undo_note_odd(void) {
 
 // ---- in the child ---------------------------------------------------------------------------------
 
+static unsigned char *pool_in(unsigned char *fresh) {
+    return fresh + (seep_g.pool - seep_g.base);
+}
+
 // Pointers into the copy, as map_entry and counters_of have them for the image in its place.
 static uint64_t *entry_in(unsigned char *fresh, uint64_t address) {
-    uint64_t *at = map_entry(address);
-    return at ? (uint64_t *)(fresh + ((unsigned char *)at - seep_g.base)) : NULL;
+    unsigned char *at = (unsigned char *)map_entry(address);
+    uint64_t off = at ? (uint64_t)(at - seep_g.pool) : UINT64_MAX;
+    return off < seep_window_visible(SEEP_AREA_POOL) ? (uint64_t *)(pool_in(fresh) + off) : NULL;
 }
 
 static struct seep_image_counters *counters_in(unsigned char *fresh, uint64_t slot, uint32_t site) {
     uint64_t dir_page = seep_g.threads[slot].chunk_dir_page;
-    if (!dir_page)
+    uint64_t visible = seep_window_visible(SEEP_AREA_POOL) / SEEP_POOL_PAGE;
+    if (!dir_page || dir_page + SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t) / SEEP_POOL_PAGE > visible)
         return NULL;
     const uint32_t *dir = (const uint32_t *)(seep_g.pool + dir_page * SEEP_POOL_PAGE);
     uint32_t page = dir[site >> SEEP_CHUNK_SITES_SHIFT];
-    if (!page)
+    if (!page || page + SEEP_CHUNK_SITES * sizeof(struct seep_image_counters) / SEEP_POOL_PAGE > visible)
         return NULL;
-    unsigned char *pool = fresh + (seep_g.pool - seep_g.base);
-    return (struct seep_image_counters *)(pool + (uint64_t)page * SEEP_POOL_PAGE) +
+    return (struct seep_image_counters *)(pool_in(fresh) + (uint64_t)page * SEEP_POOL_PAGE) +
            (site & (SEEP_CHUNK_SITES - 1));
 }
 
@@ -224,9 +230,11 @@ static struct seep_image_counters *counters_in(unsigned char *fresh, uint64_t sl
 static void copy_counters(unsigned char *fresh) {
     const struct seep_image_area *threads = &seep_g.header->areas[SEEP_AREA_THREADS];
     uint64_t nr_sites = seep_g.header->areas[SEEP_AREA_SITES].used;
+    uint64_t nr_slots =
+        SEEP_MIN(threads->used, seep_window_visible(SEEP_AREA_THREADS) / sizeof(struct seep_image_thread));
     __builtin_memcpy(fresh + threads->off, seep_g.base + threads->off,
-                     threads->used * sizeof(struct seep_image_thread));
-    for (uint64_t slot = 0; slot < threads->used; slot++)
+                     nr_slots * sizeof(struct seep_image_thread));
+    for (uint64_t slot = 0; slot < nr_slots; slot++)
         for (uint64_t site = 0; site < nr_sites; site += SEEP_CHUNK_SITES) {
             struct seep_image_counters *to = counters_in(fresh, slot, (uint32_t)site);
             if (!to)
@@ -266,7 +274,9 @@ static void uncount(unsigned char *fresh, uint64_t entry, bool allocation) {
     const struct seep_image_area *area = &seep_g.header->areas[SEEP_AREA_THREADS];
     struct seep_image_thread *slots = (struct seep_image_thread *)(fresh + area->off);
     uint64_t size = SEEP_ENTRY_SIZE(entry);
-    for (uint64_t slot = 0; slot < area->used; slot++) {
+    uint64_t nr_slots =
+        SEEP_MIN(area->used, seep_window_visible(SEEP_AREA_THREADS) / sizeof(struct seep_image_thread));
+    for (uint64_t slot = 0; slot < nr_slots; slot++) {
         struct seep_image_counters *counters = counters_in(fresh, slot, SEEP_ENTRY_SITE(entry));
         uint64_t *events = !counters ? NULL : allocation ? &counters->allocations : &counters->frees;
         uint64_t *bytes = !counters ? NULL : allocation ? &counters->allocated_bytes : &counters->freed_bytes;

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What a program does to limit itself, where the image would be in its way: RLIMIT_AS (the window gives
+// back what it only reserves), mlockall (the image is not part of what is locked), seccomp (from then on
+// the library makes only system calls that allocators make too).
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "preload/hooks.h"
+#include "preload/window.h"
+
+static bool has_image(void) {
+    return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY &&
+           atomic_load_explicit(seep_g.alive, memory_order_acquire) == 1;
+}
+
+// ---- limits ---------------------------------------------------------------------------------------
+
+// After the fact: a limit that was refused changes nothing. Below what is mapped already it is allowed.
+static void limit_changed(unsigned resource, const struct rlimit *limit) {
+    if (resource == RLIMIT_AS && limit && has_image())
+        seep_window_limit(limit->rlim_cur);
+}
+
+static int set_limit(unsigned resource, const struct rlimit *limit) {
+    seep_start();
+    if (!seep_g.real.setrlimit) {
+        errno = ENOSYS;
+        return -1;
+    }
+    int result = seep_g.real.setrlimit(resource, limit);
+    if (result == 0)
+        limit_changed(resource, limit);
+    return result;
+}
+
+SEEP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit) {
+    return set_limit(resource, limit);
+}
+
+_Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "both names are one function");
+SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
+    return set_limit(resource, (const struct rlimit *)limit);
+}
+
+static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before) {
+    seep_start();
+    if (!seep_g.real.prlimit) {
+        errno = ENOSYS;
+        return -1;
+    }
+    int result = seep_g.real.prlimit(pid, resource, limit, ret_before);
+    if (result == 0 && (pid == 0 || (uint32_t)pid == sys_getpid()))
+        limit_changed(resource, limit);
+    return result;
+}
+
+SEEP_EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
+                        struct rlimit *ret_before) {
+    return limit_of(pid, resource, limit, ret_before);
+}
+
+SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
+                          struct rlimit64 *ret_before) {
+    return limit_of(pid, resource, (const struct rlimit *)limit, (struct rlimit *)ret_before);
+}
+
+// ---- locked memory --------------------------------------------------------------------------------
+
+// The areas of /proc/self/maps, one after the other.
+struct areas {
+    int fd;
+    size_t at;
+    size_t nr;
+    char text[1024];
+};
+
+static int next_char(struct areas *areas) {
+    if (areas->at == areas->nr) {
+        long got = sys3(SYS_read, areas->fd, areas->text, sizeof(areas->text));
+        if (got <= 0)
+            return -1;
+        areas->at = 0;
+        areas->nr = (size_t)got;
+    }
+    return (unsigned char)areas->text[areas->at++];
+}
+
+static bool read_hex(struct areas *areas, char end, uint64_t *ret_value) {
+    *ret_value = 0;
+    for (;;) {
+        int c = next_char(areas);
+        if (c == end)
+            return true;
+        bool digit = c >= '0' && c <= '9';
+        if (!digit && !(c >= 'a' && c <= 'f'))
+            return false;
+        *ret_value = *ret_value << 4 | (uint64_t)(digit ? c - '0' : c - 'a' + 10);
+    }
+}
+
+static bool next_area(struct areas *areas, uint64_t *ret_start, uint64_t *ret_end) {
+    if (!read_hex(areas, '-', ret_start) || !read_hex(areas, ' ', ret_end))
+        return false;
+    int c = 0;
+    while (c != '\n' && c >= 0)
+        c = next_char(areas);
+    return *ret_start >> 63 == 0; // the vsyscall page is the last and no memory of the process
+}
+
+static bool is_in(uint64_t address, uint64_t start, uint64_t bytes) {
+    return address - start < bytes;
+}
+
+// By its first byte: what is ours differs from its neighbours in file or advice, so nothing is both.
+static bool is_ours(uint64_t start) {
+    if (seep_g.reserved && is_in(start, (uint64_t)seep_g.base, seep_g.window_bytes))
+        return true;
+    if (is_in(start, (uint64_t)seep_g.base, SEEP_LARGEST_PAGE))
+        return true;
+    for (int i = 0; i < SEEP_AREA_NR; i++)
+        if (is_in(start, (uint64_t)seep_g.base + seep_g.header->areas[i].off, seep_g.opened[i]))
+            return true;
+    for (int i = 0; i < SEEP_IMAGE_OWN_RANGES; i++)
+        if (is_in(start, seep_g.header->own[i].start, seep_g.header->own[i].bytes))
+            return true;
+    uint64_t nr_slots = seep_g.header->areas[SEEP_AREA_THREADS].used;
+    for (uint64_t slot = 0; slot < nr_slots; slot++)
+        for (int i = 0; i < 2; i++)
+            if (is_in(start, seep_g.threads[slot].own[i].start, seep_g.threads[slot].own[i].bytes))
+                return true;
+    return false;
+}
+
+enum work { ADD_UP_PROGRAM, LOCK_PROGRAM, LOCK_PROGRAM_ON_FAULT, UNLOCK_OURS };
+
+// One way through the address space. false: it cannot be read.
+static bool each_area(enum work work, uint64_t *ret_bytes) {
+    struct areas areas = {.fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0)};
+    if (areas.fd < 0)
+        return false;
+    uint64_t start;
+    uint64_t end;
+    *ret_bytes = 0;
+    while (next_area(&areas, &start, &end)) {
+        bool ours = is_ours(start);
+        if (ours != (work == UNLOCK_OURS))
+            continue;
+        *ret_bytes += end - start;
+        // As mlockall does: what cannot be locked (no access, a device) is passed over.
+        if (work == LOCK_PROGRAM)
+            sys3(SYS_mlock, start, end - start, 0);
+        else if (work == LOCK_PROGRAM_ON_FAULT)
+            sys3(SYS_mlock2, start, end - start, 1 /* MLOCK_ONFAULT */);
+        else if (work == UNLOCK_OURS)
+            sys3(SYS_munlock, start, end - start, 0);
+    }
+    sys_close(areas.fd);
+    return *ret_bytes != 0;
+}
+
+// Whether the kernel would allow it for the program alone: it compares all address space with the limit.
+static bool allowed_without_us(void) {
+    struct rlimit limit;
+    uint64_t bytes;
+    return sys6(SYS_prlimit64, 0, RLIMIT_MEMLOCK, 0, (long)&limit, 0, 0) == 0 &&
+           each_area(ADD_UP_PROGRAM, &bytes) && bytes <= limit.rlim_cur;
+}
+
+// The program's memory area by area, so that neither the limit nor the pages are taken by the image.
+SEEP_EXPORT int mlockall(int flags) {
+    enum { KNOWN = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT };
+    seep_start();
+    if (!seep_g.real.mlockall) {
+        errno = ENOSYS;
+        return -1;
+    }
+    uint64_t bytes;
+    int result;
+    if (!has_image() || !(flags & MCL_CURRENT) || (flags & ~KNOWN)) {
+        result = seep_g.real.mlockall(flags);
+    } else if (!allowed_without_us()) {
+        result = seep_g.real.mlockall(flags);
+        if (result == 0)
+            each_area(UNLOCK_OURS, &bytes);
+    } else {
+        result = flags & MCL_FUTURE ? seep_g.real.mlockall(flags & ~MCL_CURRENT) : 0;
+        if (result == 0)
+            each_area(flags & MCL_ONFAULT ? LOCK_PROGRAM_ON_FAULT : LOCK_PROGRAM, &bytes);
+    }
+    if (result == 0 && (flags & MCL_FUTURE))
+        seep_confined.locks_future = true;
+    return result;
+}
+
+// ---- system call filters --------------------------------------------------------------------------
+
+static long with_errno(long result) {
+    if (!sys_failed(result))
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
+static void filtered(bool strict) {
+    seep_confined.filtered = true;
+    if (strict)
+        seep_confined.frozen = true;
+}
+
+SEEP_EXPORT int prctl(int option, ...) {
+    unsigned long args[4];
+    va_list list;
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        args[i] = va_arg(list, unsigned long);
+    va_end(list);
+    seep_start();
+    // Before the fact: whatever this call makes impossible must not be tried after it.
+    struct seep_confined before = seep_confined;
+    if (option == PR_SET_SECCOMP)
+        filtered(args[0] == SECCOMP_MODE_STRICT);
+    int result = seep_g.real.prctl ? seep_g.real.prctl(option, args[0], args[1], args[2], args[3])
+                                   : (int)with_errno(sys6(SYS_prctl, option, (long)args[0], (long)args[1],
+                                                          (long)args[2], (long)args[3], 0));
+    if (option == PR_SET_SECCOMP && result != 0)
+        seep_confined = before;
+    return result;
+}
+
+static long install_filter(long a, long b, long c) {
+    struct seep_confined before = seep_confined;
+    if (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)
+        filtered(a == SECCOMP_SET_MODE_STRICT);
+    long result = sys3(SYS_seccomp, a, b, c);
+    if (sys_failed(result))
+        seep_confined = before;
+    return with_errno(result);
+}
+
+static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, long e, long f) {
+    return nr == SYS_seccomp ? install_filter(a, b, c) : with_errno(sys6(nr, a, b, c, d, e, f));
+}
+
+// As libc's: the arguments go on as they came, and by a jump, for a clone may come back on another stack.
+SEEP_EXPORT long seep_syscall(long nr, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+SEEP_EXPORT __attribute__((optimize("omit-frame-pointer"))) long seep_syscall(long nr, long a, long b, long c,
+                                                                              long d, long e, long f) {
+    if (SEEP_LIKELY(seep_g.real.syscall != NULL && nr != SYS_seccomp))
+        return seep_g.real.syscall(nr, a, b, c, d, e, f);
+    return rare_syscall(nr, a, b, c, d, e, f);
+}

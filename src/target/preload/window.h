@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The window: the address space through which the library reaches the image. As a rule all of it is
+// reserved at start, without access, and areas are opened from their start as they fill: nothing else
+// can come to lie in it, and fork replaces it in one piece.
+//
+// Where address space is limited (RLIMIT_AS, at start or set later by the program) nothing is reserved:
+// each area is mapped as far as it is open, far from where the kernel puts mappings, and grows in place.
+// The image then takes a quarter of what the limit allows and no more; what does not fit is lost by reason.
+#ifndef SEEP_PRELOAD_WINDOW_H
+#define SEEP_PRELOAD_WINDOW_H
+
+#include "preload/preload.h"
+
+// Maps the file, header and areas as yet closed; sets base, window_bytes and the sizes of what is open.
+// false: no room. Unmapped again by seep_window_drop().
+SEEP_MUST_CHECK bool seep_window_map(int fd, uint64_t bytes,
+                                     const struct seep_image_area areas[SEEP_AREA_NR]);
+void seep_window_drop(void);
+
+// The program limits its address space from now on: what is reserved and not used is given back.
+void seep_window_limit(uint64_t limit_bytes);
+
+// Bytes of an area that can be touched, where the parent of a fork may have opened more than we know.
+uint64_t seep_window_visible(enum seep_area_kind area);
+
+// In a fork child: sees all of the parent's image, as far as there is room for it.
+SEEP_MUST_CHECK bool seep_window_see_all(void);
+// A second image, mapped like the first; NULL: no room. It takes the first one's place, or goes.
+unsigned char *seep_window_twin(int fd);
+SEEP_MUST_CHECK bool seep_window_replace(unsigned char *twin);
+void seep_window_drop_twin(unsigned char *twin);
+
+#endif

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs that confine themselves, or are confined: limits, locked memory, closed descriptors, chroot, dropped rights,
+namespaces, filters of system calls, full file systems, little memory. They run as before; what seep sees is exact, and
+what it cannot see is counted and said."""
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import BUILD, LIBSEEP, SEEP, environment, exit_status, need, report, run
+
+PROGRAM = BUILD / 'tests/live/live-confined'
+
+# What is lost on the way, if anything: (losses of the process itself, whether the child of fork has a report).
+WHOLE = ({}, True)
+CHILD_UNSEEN = ({'fork': 1}, False)
+CASES = {
+    'none': WHOLE,
+    'memlock': CHILD_UNSEEN,  # of another user than the tool
+    'memlock-small': CHILD_UNSEEN,
+    'mlock-on-fault': WHOLE,
+    'as': WHOLE,
+    'fsize': CHILD_UNSEEN,
+    'nofile': CHILD_UNSEEN,
+    'data': WHOLE,
+    'close': WHOLE,
+    'chroot': CHILD_UNSEEN,
+    'drop': CHILD_UNSEEN,
+    'user-namespace': WHOLE,
+    'filter': CHILD_UNSEEN,
+    'filter-by-syscall': CHILD_UNSEEN,
+}
+
+
+def root_only():
+    if os.geteuid() != 0:
+        pytest.skip('only root can set this up')
+
+
+def both(folder, args, *, prefix=()):
+    """The program untraced and under seep, each in a folder of its own; status and output are the same."""
+    done = []
+    trace = folder / 'trace.seep'
+    for name, tool in (('plain', []), ('under', [SEEP, 'run', '-q', '-o', trace, '--'])):
+        (folder / name).mkdir()
+        done.append(run([*prefix, *tool, PROGRAM, *args], cwd=folder / name))
+    plain, under = done
+    assert exit_status(plain.code) == exit_status(under.code), (plain, under)
+    assert (plain.out, plain.err) == (under.out, under.err), (plain, under)
+    return plain, trace
+
+
+def figures(process, function):
+    sites = [s for s in process['sites'] if s['stack'] and s['stack'][0]['function'] == function]
+    return tuple(sum(s[k] for s in sites) for k in ('allocations', 'live_blocks', 'live_bytes'))
+
+
+def check_counts(process, *, thread=True):
+    assert figures(process, 'before') == (100, 40, 2000)
+    assert figures(process, 'after') == (1000, 300, 210_000)
+    if thread:
+        assert figures(process, 'in_thread') == (200, 0, 0)
+
+
+@pytest.mark.parametrize('case', CASES)
+def test_the_program_confines_itself(case, tmp_path):
+    if case not in ('none', 'as', 'fsize', 'nofile', 'data', 'close', 'filter', 'filter-by-syscall'):
+        root_only()
+    lost, child_seen = CASES[case]
+    plain, trace = both(tmp_path, [case])
+    assert plain.code == 6 and b'child: ended with 3' in plain.out, plain
+    processes = report(trace)
+    process = processes[0]
+    assert {k: v for k, v in process['health']['lost'].items() if v} == lost
+    check_counts(process, thread=b'thread: yes' in plain.out)
+    assert len(processes) == (2 if child_seen else 1)
+    if child_seen:
+        # What was live at the fork, without the two that the child gave back, and what it made itself.
+        child = processes[1]
+        assert not any(child['health']['lost'].values()), child['health']
+        assert figures(child, 'before') == (100, 39, 1950)
+        assert figures(child, 'after') == (2000, 599, 419_300)
+
+
+def test_little_address_space(tmp_path):
+    """So little that the image and the program do not both fit in for ever: what is lost is losses, not the program."""
+    plain, trace = both(tmp_path, ['as-small', 'no-fork'])
+    assert plain.code == 6 and b'20 MiB more: yes' in plain.out, plain
+    check_counts(report(trace)[0], thread=False)
+
+
+@pytest.mark.parametrize('kib', [100_000, 300_000, 600_000])
+def test_address_space_limited_before_the_start(kib, tmp_path):
+    need('sh')
+    prefix = ['sh', '-c', f'ulimit -v {kib} && exec "$@"', 'sh'] if kib > 200_000 else []
+    if prefix:
+        plain, trace = both(tmp_path, ['none'], prefix=prefix)
+        assert plain.code == 6, plain
+        processes = report(trace)
+        check_counts(processes[0])
+        assert len(processes) == 2
+        assert figures(processes[1], 'before') == (100, 39, 1950)
+        return
+    # Too little for both: passive from the start, and said.
+    plain = run(['sh', '-c', f'ulimit -v {kib} && exec "$@"', 'sh', PROGRAM, 'none'], cwd=tmp_path)
+    under = run(
+        [SEEP, 'run', '-o', tmp_path / 't.seep', '--', 'sh', '-c', f'ulimit -v {kib} && exec "$@"', 'sh', PROGRAM, 'none'],
+        cwd=tmp_path,
+    )
+    assert (plain.code, plain.out) == (under.code, under.out), (plain, under)
+
+
+def test_namespaces(tmp_path):
+    root_only()
+    plain, trace = both(tmp_path, ['namespaces'])
+    assert plain.code == 6, plain
+    processes = report(trace)
+    check_counts(processes[0], thread=False)
+    # The child is process 1 of its own namespace.
+    assert [figures(p, 'before') for p in processes[1:]] == [(100, 39, 1950)]
+
+
+def test_strict_system_call_filter(tmp_path):
+    plain, trace = both(tmp_path, ['strict'])
+    assert plain.code == 5, plain
+    process = report(trace)[0]
+    assert figures(process, 'before') == (100, 40, 2000)
+
+
+@pytest.mark.parametrize('case', ['exec-kill-memfd', 'exec-kill-socket'])
+def test_a_filter_that_kills_is_inherited(case, tmp_path):
+    """The program that comes by exec is not traced, and lives."""
+    plain, trace = both(tmp_path, [case])
+    assert plain.code == 6 and b'child: ended with 3' in plain.out, plain
+    assert figures(report(trace)[0], 'before') == (100, 40, 2000)
+
+
+def small_memory_group(limit_bytes):
+    """Files of a memory cgroup of this size; skips where none can be made."""
+    for top, name in (('/sys/fs/cgroup/memory', 'memory.limit_in_bytes'), ('/sys/fs/cgroup', 'memory.max')):
+        group = Path(top) / f'seep-test-{os.getpid()}'
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / name).write_text(str(limit_bytes))
+            return group
+        except OSError:
+            group.rmdir()
+    pytest.skip('no memory cgroup can be made here')
+
+
+def test_small_memory_group(tmp_path):
+    """32 MiB for the program and its image: enough, as untraced."""
+    root_only()
+    group = small_memory_group(32 << 20)
+    try:
+        prefix = ['sh', '-c', f'echo $$ > {group}/cgroup.procs && exec "$@"', 'sh']
+        plain = run([*prefix, PROGRAM, 'none'])
+        under = run([SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', *prefix, PROGRAM, 'none'])
+        assert (plain.code, plain.out) == (under.code, under.out) == (6, plain.out), (plain, under)
+        process = [p for p in report(tmp_path / 't.seep') if p['process']['exe'].endswith('live-confined')][0]
+        check_counts(process)
+    finally:
+        group.rmdir()
+
+
+def in_mount_namespace(script, *args):
+    root_only()
+    need('unshare', 'mount')
+    if subprocess.run(['unshare', '-m', 'true'], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip('no mount namespaces here')
+    return run(['unshare', '-m', 'sh', '-c', f'{script} && exec "$@"', 'sh', *args])
+
+
+def test_full_shared_memory_file_system(tmp_path):
+    """/dev/shm without a free byte: the image is no file of it."""
+    full = 'mount -t tmpfs -o size=64k tmpfs /dev/shm && (cat /dev/zero > /dev/shm/full 2>/dev/null; true)'
+    trace = tmp_path / 't.seep'
+    done = in_mount_namespace(full, SEEP, 'run', '-q', '-o', trace, '--', PROGRAM, 'none')
+    assert done.code == 6, done
+    check_counts(report(trace)[0])
+
+
+def test_strict_memory_accounting(tmp_path):
+    """vm.overcommit_memory=2 as the library reads it (the machine's setting is not ours to change): pages are had
+    before they are touched, so none can be refused later by a SIGBUS."""
+    strict = f'echo 2 > {tmp_path}/two && mount --bind {tmp_path}/two /proc/sys/vm/overcommit_memory'
+    trace = tmp_path / 't.seep'
+    script = (
+        'import ctypes,re\nx = [bytearray(5000) for _ in range(2000)]\n'
+        'rss = {}\nname = None\n'
+        'for line in open("/proc/self/smaps"):\n'
+        '    if re.match("[0-9a-f]+-", line): name = line if "seep-image" in line and " rw-s " in line else None\n'
+        '    elif name and line.startswith("Size:"): size = int(line.split()[1])\n'
+        '    elif name and line.startswith("Rss:"): rss[name] = (size, int(line.split()[1]))\n'
+        'print(len(rss) > 3, all(size == there for size, there in rss.values()), sorted(rss.values()))'
+    )
+    done = in_mount_namespace(
+        strict, 'env', 'PYTHONMALLOC=malloc', SEEP, 'run', '-q', '-o', trace, '--', '/usr/bin/python3', '-S', '-c', script
+    )
+    assert done.code == 0 and done.out.startswith(b'True True'), done
+    assert report(trace)[0]['totals']['allocations'] > 2000
+
+
+def test_alone_in_a_filter(tmp_path):
+    """The library alone may not write a file there: no trace, and no harm."""
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone.seep')
+    done = run([PROGRAM, 'filter'], env=env)
+    assert done.code == 6, done
+    assert not list(tmp_path.glob('alone*'))
