@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reading suppression files, see suppress_rules.h.
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
+#include "base/text_file.h"
 #include "model/profile.h"
 #include "model/suppress_rules.h"
 
@@ -110,15 +110,45 @@ static struct seep_error *add_rule(struct seep_suppress_rules *rules, const stru
 
 // What other sanitizers suppress: such lines share files with leaks now and then.
 static bool is_of_other_sanitizer(const char *kind, size_t length) {
-    static const char *const kinds[] = {
-        "interceptor_name", "interceptor_via_fun", "interceptor_via_lib", "odr_violation",
-        "alloc_dealloc_mismatch", "race", "race_top", "mutex", "thread", "signal", "deadlock",
-        "called_from_lib", "vptr_check", "undefined", "alignment", "bool", "bounds", "enum",
-        "float-cast-overflow", "float-divide-by-zero", "function", "implicit-conversion",
-        "integer-divide-by-zero", "nonnull-attribute", "null", "nullability-arg", "object-size",
-        "pointer-overflow", "return", "returns-nonnull-attribute", "shift", "shift-base",
-        "shift-exponent", "signed-integer-overflow", "unreachable", "unsigned-integer-overflow",
-        "unsigned-shift-base", "vla-bound", "vptr"};
+    static const char *const kinds[] = {"interceptor_name",
+                                        "interceptor_via_fun",
+                                        "interceptor_via_lib",
+                                        "odr_violation",
+                                        "alloc_dealloc_mismatch",
+                                        "race",
+                                        "race_top",
+                                        "mutex",
+                                        "thread",
+                                        "signal",
+                                        "deadlock",
+                                        "called_from_lib",
+                                        "vptr_check",
+                                        "undefined",
+                                        "alignment",
+                                        "bool",
+                                        "bounds",
+                                        "enum",
+                                        "float-cast-overflow",
+                                        "float-divide-by-zero",
+                                        "function",
+                                        "implicit-conversion",
+                                        "integer-divide-by-zero",
+                                        "nonnull-attribute",
+                                        "null",
+                                        "nullability-arg",
+                                        "object-size",
+                                        "pointer-overflow",
+                                        "return",
+                                        "returns-nonnull-attribute",
+                                        "shift",
+                                        "shift-base",
+                                        "shift-exponent",
+                                        "signed-integer-overflow",
+                                        "unreachable",
+                                        "unsigned-integer-overflow",
+                                        "unsigned-shift-base",
+                                        "vla-bound",
+                                        "vptr"};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(kinds); i++)
         if (strlen(kinds[i]) == length && memcmp(kinds[i], kind, length) == 0)
             return true;
@@ -325,28 +355,10 @@ struct seep_error *seep_suppress_rules_parse(struct seep_suppress_rules *rules, 
 }
 
 struct seep_error *seep_suppress_rules_read(struct seep_suppress_rules *rules, const char *path) {
-    FILE *in = fopen(path, "re");
-    if (!in)
-        return seep_error_system(errno, "%s: cannot read the suppressions", path);
     char *text = NULL;
-    size_t nr = 0, capacity = 0;
-    struct seep_error *error = NULL;
-    for (;;) {
-        if (!seep_grow(&text, &capacity, nr + 4096, 1)) {
-            error = seep_error_no_memory();
-            break;
-        }
-        errno = 0;
-        size_t got = fread(text + nr, 1, capacity - nr, in);
-        nr += got;
-        if (ferror(in))
-            error = seep_error_system(errno ? errno : EIO, "%s: cannot read the suppressions", path);
-        else if (nr > SEEP_SUPPRESS_FILE_MAX)
-            error = seep_error_create(SEEP_E_FORMAT, "%s: more than 16 MiB of suppressions", path);
-        if (error || got == 0)
-            break;
-    }
-    fclose(in);
+    size_t nr = 0;
+    struct seep_error *error =
+        seep_text_file_read(path, "the suppressions", SEEP_SUPPRESS_FILE_MAX, &text, &nr);
     if (!error)
         error = seep_suppress_rules_parse(rules, path, text, nr);
     free(text);

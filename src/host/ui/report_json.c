@@ -11,44 +11,13 @@
 #include "base/version.h"
 #include "model/account.h"
 #include "ui/format.h"
+#include "ui/json_build.h"
 #include "ui/report.h"
 
 #define FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER)
 
-static json_t *integer(uint64_t value) {
-    return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
-}
-
 static json_t *known(const struct seep_view_row *row, uint32_t bits, uint64_t value) {
     return (row->known & bits) == bits ? integer(value) : json_null();
-}
-
-// Valid UTF-8 of any text; NULL gives null.
-static json_t *string(const char *text) {
-    if (!text)
-        return json_null();
-    json_t *whole = json_string(text);
-    if (whole)
-        return whole;
-    char *fixed = malloc(strlen(text) * 3 + 1); // a byte becomes at most the three of U+FFFD
-    if (!fixed)
-        return NULL;
-    size_t nr = 0;
-    while (*text) {
-        uint32_t code;
-        unsigned length = seep_utf8_next(text, &code);
-        if (length) {
-            memcpy(fixed + nr, text, length);
-            nr += length;
-        } else {
-            memcpy(fixed + nr, "\xef\xbf\xbd", 3);
-            nr += 3;
-        }
-        text += SEEP_MAX(length, 1u);
-    }
-    json_t *result = json_stringn(fixed, nr);
-    free(fixed);
-    return result;
 }
 
 // Writes and takes `value`, which may be NULL for out of memory.
@@ -62,25 +31,6 @@ static struct seep_error *dump(FILE *out, json_t *value) {
     fputs(text, out);
     free(text);
     return NULL;
-}
-
-// json_object_set_new, but remembers failures in *object: NULL from then on.
-static void set(json_t **object, const char *key, json_t *value) {
-    if (!*object) {
-        json_decref(value);
-    } else if (!value || json_object_set_new(*object, key, value) != 0) {
-        json_decref(*object);
-        *object = NULL;
-    }
-}
-
-static void append(json_t **array, json_t *value) {
-    if (!*array) {
-        json_decref(value);
-    } else if (!value || json_array_append_new(*array, value) != 0) {
-        json_decref(*array);
-        *array = NULL;
-    }
 }
 
 // ---- process, health, totals ----
