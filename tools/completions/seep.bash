@@ -13,7 +13,7 @@ _seep() {
     local command=${COMP_WORDS[1]} options='' valued='' i
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run snap report scan info help --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run snap report scan check info help --help --version' -- "$word")
         return
     fi
     case $command in
@@ -233,6 +233,112 @@ _seep() {
             ;;
         esac
         ;;
+    check)
+        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
+        valued=' --max-leaked --max-peak --max-allocations --baseline --junit --sarif --suppressions --output --report --error-exitcode --depth --sample --children --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions -o -T -s -b -z -Z '
+        case $before in
+        --max-leaked)
+            :
+            return
+            ;;
+        --max-peak)
+            :
+            return
+            ;;
+        --max-allocations)
+            :
+            return
+            ;;
+        --baseline)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --junit)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --sarif)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --suppressions)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --output | -o)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --report)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --error-exitcode)
+            :
+            return
+            ;;
+        --depth)
+            :
+            return
+            ;;
+        --sample)
+            :
+            return
+            ;;
+        --children)
+            mapfile -t COMPREPLY < <(compgen -W 'follow ignore' -- "$word")
+            return
+            ;;
+        --top | -T)
+            :
+            return
+            ;;
+        --sort | -s)
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size age' -- "$word")
+            return
+            ;;
+        --by | -b)
+            mapfile -t COMPREPLY < <(compgen -W 'site function file line module thread size process' -- "$word")
+            return
+            ;;
+        --older)
+            :
+            return
+            ;;
+        --min-size | -z)
+            :
+            return
+            ;;
+        --max-size | -Z)
+            :
+            return
+            ;;
+        --function)
+            :
+            return
+            ;;
+        --file)
+            :
+            return
+            ;;
+        --module)
+            :
+            return
+            ;;
+        --thread)
+            :
+            return
+            ;;
+        --kind)
+            :
+            return
+            ;;
+        --gen-suppressions)
+            mapfile -t COMPREPLY < <(compgen -W 'valgrind lsan' -- "$word")
+            return
+            ;;
+        esac
+        ;;
     info)
         options='--json --help'
         case $before in
@@ -246,7 +352,7 @@ _seep() {
     *) return ;;
     esac
     case $command in
-    run)
+    run | check)
         # After the program all words are the program's own.
         for ((i = 2; i < COMP_CWORD; i++)); do
             case ${COMP_WORDS[i]} in
@@ -269,7 +375,8 @@ _seep() {
         snap) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         report) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         scan) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
-        help) mapfile -t COMPREPLY < <(compgen -W 'run snap report scan info help' -- "$word") ;;
+        check) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
+        help) mapfile -t COMPREPLY < <(compgen -W 'run snap report scan check info help' -- "$word") ;;
         esac
         ;;
     esac

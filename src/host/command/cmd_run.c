@@ -9,9 +9,11 @@
 
 #include "command/command.h"
 #include "command/reporting.h"
+#include "command/running.h"
 #include "command/trace_name.h"
 #include "model/run_session.h"
 #include "model/session_file.h"
+#include "ui/report.h"
 
 struct run_values {
     const char *output;
@@ -44,7 +46,7 @@ static const struct seep_option run_options[] = {
     {NULL},
 };
 
-static const struct seep_option_group run_group = {
+const struct seep_option_group seep_run_group = {
     .title = "Options", .options = run_options, .values_bytes = sizeof(struct run_values)};
 
 // A run can take hours: that its trace has no place is said before it. What is only known when the
@@ -132,40 +134,65 @@ static bool blocks_remain(const struct seep_session *session) {
     return false;
 }
 
-static struct seep_error *suppress_and_report(FILE *out, struct seep_session *session,
-                                              const struct run_values *values,
-                                              const struct seep_suppress_rules *rules,
-                                              const struct seep_view_options *view, const char *source) {
-    if (!values->quiet)
-        return seep_report_session(out, session, rules, view, source);
-    if (!values->error_exitcode)
-        return NULL;
-    struct seep_symbols *symbols = NULL;
-    struct seep_error *err = seep_report_symbols(view, &symbols);
-    if (!err)
-        err = seep_suppress_session(rules, session, symbols);
-    seep_symbols_destroy(symbols);
-    return err;
+// What a run comes to when the program has ended.
+struct ending {
+    const struct run_values *values;
+    const struct seep_view_options *view;
+    const struct seep_suppress_rules *rules;
+    const struct seep_judge *judge; // NULL: none
+    FILE *out;
+    int *status;
+};
+
+static struct seep_error *judge(const struct ending *ending, struct seep_session *session,
+                                struct seep_symbols *symbols) {
+    const struct seep_judge *judge = ending->judge;
+    const struct run_values *values = ending->values;
+    int failure_status = values->error_exitcode ? (int)values->error_exitcode : 1;
+    return judge ? judge->judge(judge->data, session, symbols, values->quiet, failure_status, ending->status)
+                 : NULL;
 }
 
-// false: the report could not be written, which has been said.
-static bool finish(struct seep_session *session, const struct run_values *values,
-                   const struct seep_suppress_rules *rules, const struct seep_view_options *view,
-                   const char *program, FILE *out) {
+static struct seep_error *report(const struct ending *ending, struct seep_session *session,
+                                 struct seep_symbols *symbols, const char *source) {
+    if (ending->values->quiet || (ending->judge && !ending->values->report))
+        return NULL;
+    struct seep_error *err = seep_report_write(ending->out, session, symbols, ending->view, source);
+    return err && ending->values->report ? seep_error_prefix(err, "%s", ending->values->report) : err;
+}
+
+// false: something of it failed, which has been said.
+static bool finish(const struct ending *ending, struct seep_session *session, const char *program) {
+    const struct run_values *values = ending->values;
     char *saved = NULL;
-    struct seep_error *err = save(session, values->output, program, &saved);
+    struct seep_error *err =
+        ending->judge && !values->output ? NULL : save(session, values->output, program, &saved);
     if (err)
         seep_command_fail(err);
-    err = suppress_and_report(out, session, values, rules, view, saved);
-    free(saved);
+    struct seep_symbols *symbols = NULL;
+    err = seep_report_symbols(ending->view, &symbols);
+    if (!err && (!values->quiet || values->error_exitcode || ending->judge))
+        err = seep_suppress_session(ending->rules, session, symbols);
     if (!err)
-        return true;
-    seep_command_fail(values->report ? seep_error_prefix(err, "%s", values->report) : err);
-    return false;
+        err = report(ending, session, symbols, saved);
+    bool done = !err;
+    if (err) {
+        seep_command_fail(err);
+        *ending->status = ending->judge ? 1 : *ending->status;
+    }
+    free(saved);
+    err = judge(ending, session, symbols);
+    if (err) {
+        seep_command_fail(err);
+        *ending->status = 1;
+    }
+    seep_symbols_destroy(symbols);
+    return done;
 }
 
-static struct seep_error *run_run(const struct seep_arguments *arguments, int *ret_status) {
-    const struct run_values *values = seep_arguments_values(arguments, &run_group);
+struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const struct seep_judge *judge,
+                                   int *ret_status) {
+    const struct run_values *values = seep_arguments_values(arguments, &seep_run_group);
     const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
     struct seep_run_options options = {.argv = arguments->operands,
                                        .depth = values->depth,
@@ -193,9 +220,10 @@ static struct seep_error *run_run(const struct seep_arguments *arguments, int *r
     if (err) {
         seep_command_fail(err);
     } else {
-        reported = finish(session, values, &rules, view, arguments->operands[0], out);
+        struct ending ending = {values, view, &rules, judge, out, &status};
+        reported = finish(&ending, session, arguments->operands[0]);
         bool killed = session->profiles[0]->process.exit_kind == SEEP_EXIT_SIGNAL;
-        if (values->error_exitcode && !killed && blocks_remain(session))
+        if (!judge && values->error_exitcode && !killed && blocks_remain(session))
             status = (int)values->error_exitcode;
     }
     seep_session_destroy(session);
@@ -209,6 +237,10 @@ static struct seep_error *run_run(const struct seep_arguments *arguments, int *r
     return NULL;
 }
 
+static struct seep_error *run_run(const struct seep_arguments *arguments, int *ret_status) {
+    return seep_run_judged(arguments, NULL, ret_status);
+}
+
 const struct seep_command seep_command_run = {
     .name = "run",
     .summary = "trace a program from its start, report when it ends",
@@ -216,8 +248,8 @@ const struct seep_command seep_command_run = {
     .about =
         "The program's input, output and exit status are its own; the report goes to standard error when it\n"
         "has ended, the trace to a file. Exits with 126 or 127 when the program cannot be run.\n",
-    .groups =
-        (const struct seep_option_group *const[]){&run_group, &seep_report_group, &seep_suppress_group, NULL},
+    .groups = (const struct seep_option_group *const[]){&seep_run_group, &seep_report_group,
+                                                        &seep_suppress_group, NULL},
     .examples =
         (const struct seep_example[]){
             {"seep run ./app input.txt", "what app allocated, and what it did not give back"},

@@ -11,6 +11,7 @@ const struct seep_command *const seep_commands[] = {
     &seep_command_snap,
     &seep_command_report,
     &seep_command_scan,
+    &seep_command_check,
     &seep_command_info,
     &seep_command_help,
     NULL,

@@ -200,6 +200,22 @@ static struct seep_error *add_share(struct builder *builder, struct seep_leak *l
     return NULL;
 }
 
+static bool matches(const regex_t *regex, const char *text) {
+    return text && regexec(regex, text, 0, NULL, 0) == 0;
+}
+
+// As the filters of a view: each by a frame of its own.
+static bool passes(const struct seep_check_options *options, const struct seep_leak_frame *frames,
+                   uint32_t nr) {
+    bool function = !options->function, file = !options->file, module = !options->module;
+    for (uint32_t i = 0; i < nr && !(function && file && module); i++) {
+        function |= options->function && matches(options->function, frames[i].function);
+        file |= options->file && matches(options->file, frames[i].file);
+        module |= options->module && matches(options->module, frames[i].module);
+    }
+    return function && file && module;
+}
+
 static struct seep_error *add_site(struct builder *builder, uint32_t process, uint32_t site, uint32_t node,
                                    struct seep_leaked leaked) {
     const struct seep_profile *profile = builder->check->session->profiles[process];
@@ -208,6 +224,8 @@ static struct seep_error *add_site(struct builder *builder, uint32_t process, ui
     uint32_t nr_frames = 0;
     struct seep_leak *leak = NULL;
     struct seep_error *error = expand(builder, node, &frames, &nr_frames);
+    if (!error && !passes(&builder->check->options, frames, nr_frames))
+        return NULL;
     if (!error && !make_key(builder, frames, nr_frames, s->via))
         error = seep_error_no_memory();
     if (!error)

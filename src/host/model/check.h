@@ -9,6 +9,8 @@
 #ifndef SEEP_MODEL_CHECK_H
 #define SEEP_MODEL_CHECK_H
 
+#include <regex.h>
+
 #include "model/baseline.h"
 #include "model/profile.h"
 #include "symbol/symbols.h"
@@ -21,6 +23,10 @@ struct seep_check_options {
     uint64_t max_allocations;
     uint32_t kinds;                       // bits 1 << enum seep_kind that are leaks
     const struct seep_baseline *baseline; // NULL: none
+    // Only leaks with a frame that matches; NULL: all. Borrowed.
+    const regex_t *function;
+    const regex_t *file;
+    const regex_t *module;
 };
 
 struct seep_leak_frame {

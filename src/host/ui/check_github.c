@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A check as workflow commands of GitHub Actions, see check.h: one line each, which the runner turns
+// A check as workflow commands of GitHub Actions, see check_report.h: one line each, which the runner turns
 // into an annotation at the line of source. Source: GitHub, "Workflow commands for GitHub Actions".
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/check.h"
+#include "ui/check_report.h"
 #include "ui/format.h"
 
 // The runner shows ten annotations of a step.

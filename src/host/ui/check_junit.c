@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A check as JUnit XML, see check.h. There is no standard; this is the part that Jenkins, GitLab,
+// A check as JUnit XML, see check_report.h. There is no standard; this is the part that Jenkins, GitLab,
 // GitHub's report actions and others read alike: testsuites, testsuite, testcase, failure, error.
 // A suite for each process, named as its program, with the same cases in every run.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/check.h"
+#include "ui/check_report.h"
 #include "ui/format.h"
 
 // Source: XML 1.0, 2.2 (Characters) and 2.4: what is no character of XML is shown as U+FFFD.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A check as SARIF 2.1.0, see check.h: a result for each leak, and for each budget that is broken
+// A check as SARIF 2.1.0, see check_report.h: a result for each leak, and for each budget that is broken
 // otherwise. A leak's fingerprint is made of its key, so code hosts know it again when lines move.
 #include <inttypes.h>
 #include <unistd.h>
 
 #include "base/map.h"
 #include "base/version.h"
-#include "ui/check.h"
+#include "ui/check_report.h"
 #include "ui/json_build.h"
 
 #define FRAMES_MAX 64u // of one stack

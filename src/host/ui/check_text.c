@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The result of a check for people, and the words that all forms share, see check.h.
+// The result of a check for people, and the words that all forms share, see check_report.h.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/check.h"
+#include "ui/check_report.h"
 #include "ui/format.h"
 
 #define FRAMES_SHOWN 64u // of one stack; recursion fills the rest

@@ -2,8 +2,8 @@
 //
 // What a check found (model/check.h), for people, for CI servers and for code hosts. Nothing is
 // decided here.
-#ifndef SEEP_UI_CHECK_H
-#define SEEP_UI_CHECK_H
+#ifndef SEEP_UI_CHECK_REPORT_H
+#define SEEP_UI_CHECK_REPORT_H
 
 #include <stdio.h>
 

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// `seep check PROG ARGS`: a run held against budgets and a baseline, for CI. What is decided is
+// model/check.h; here are the options, the files that are asked for, and the exit status.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command/command.h"
+#include "command/reporting.h"
+#include "command/running.h"
+#include "ui/check_report.h"
+#include "ui/format.h"
+
+struct check_values {
+    uint64_t max_leaked;
+    uint64_t max_peak;
+    uint64_t max_allocations;
+    const char *baseline;
+    bool update_baseline;
+    const char *junit;
+    const char *sarif;
+    bool github;
+};
+
+static const struct check_values defaults = {.max_peak = SEEP_NO_BUDGET, .max_allocations = SEEP_NO_BUDGET};
+
+#define AT(field) offsetof(struct check_values, field)
+
+static const struct seep_option check_options[] = {
+    {"max-leaked", 0, SEEP_OPTION_SIZE, AT(max_leaked),
+     .help = "how much may leak, in all processes together (default 0)"},
+    {"max-peak", 0, SEEP_OPTION_SIZE, AT(max_peak), .help = "how much may be live at once in a process"},
+    {"max-allocations", 0, SEEP_OPTION_NUMBER, AT(max_allocations),
+     .help = "how often may be allocated, in all processes together"},
+    {"baseline", 0, SEEP_OPTION_STRING, AT(baseline), .value = "FILE",
+     .help = "leaks that FILE lists are known, and accepted up to what it says"},
+    {"update-baseline", 0, SEEP_OPTION_FLAG, AT(update_baseline),
+     .help = "write the present leaks into the baseline, and accept them"},
+    {"junit", 0, SEEP_OPTION_STRING, AT(junit), .value = "FILE", .help = "write the result as JUnit XML"},
+    {"sarif", 0, SEEP_OPTION_STRING, AT(sarif), .value = "FILE", .help = "write the result as SARIF 2.1.0"},
+    {"github", 0, SEEP_OPTION_FLAG, AT(github), .help = "print annotations for GitHub Actions"},
+    {NULL},
+};
+
+static const struct seep_option_group check_group = {.title = "Check",
+                                                     .options = check_options,
+                                                     .values_bytes = sizeof(struct check_values),
+                                                     .defaults = &defaults};
+
+struct checking {
+    const struct check_values *values;
+    const struct seep_view_options *view;
+    struct seep_baseline baseline;
+    uint32_t kinds;
+};
+
+typedef struct seep_error *(*put_function)(FILE *out, const struct seep_check *check);
+
+static struct seep_error *write_file(const char *path, const char *what, put_function put,
+                                     const struct seep_check *check) {
+    if (!path)
+        return NULL;
+    if (strcmp(path, "-") == 0)
+        return put(stdout, check);
+    FILE *out = fopen(path, "we");
+    if (!out)
+        return seep_error_system(errno, "%s: cannot write %s", path, what);
+    struct seep_error *err = put(out, check);
+    if (!err)
+        err = seep_stream_check(out, path);
+    errno = 0;
+    if (fclose(out) != 0 && !err)
+        err = seep_error_system(errno ? errno : EIO, "%s: cannot write %s", path, what);
+    return err;
+}
+
+static struct seep_error *write_results(const struct checking *checking, const struct seep_check *check) {
+    const struct check_values *values = checking->values;
+    struct seep_error *err = write_file(values->junit, "the JUnit file", seep_check_put_junit, check);
+    if (!err)
+        err = write_file(values->sarif, "the SARIF file", seep_check_put_sarif, check);
+    if (!err && values->github)
+        err = seep_check_put_github(stderr, check);
+    return err;
+}
+
+// The baseline of a run of which too little is known would accept too little, or too much.
+static struct seep_error *update_baseline(const struct checking *checking, const struct seep_check *check) {
+    const char *path = checking->values->baseline;
+    if (check->unsure)
+        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: not updated", path),
+                               "the run tells too little: see above");
+    struct seep_error *err = seep_check_save_baseline(check, path);
+    if (!err)
+        fprintf(stderr, "seep: check: %s: %zu known leak%s\n", path, check->nr_leaks,
+                check->nr_leaks == 1 ? "" : "s");
+    return err;
+}
+
+// Everything that leaks is accepted, so that only the other budgets are left.
+static void accept_all(struct seep_check *check) {
+    check->options.max_leaked = SEEP_NO_BUDGET;
+    check->broken[SEEP_BUDGET_LEAKED] = false;
+    check->nr_gone = 0;
+}
+
+static struct seep_error *judge(void *data, const struct seep_session *session, struct seep_symbols *symbols,
+                                bool quiet, int failure_status, int *status) {
+    const struct checking *checking = data;
+    const struct check_values *values = checking->values;
+    const struct seep_check_options options = {
+        .max_leaked = values->max_leaked,
+        .max_peak = values->max_peak,
+        .max_allocations = values->max_allocations,
+        .kinds = checking->kinds,
+        .function = checking->view->function,
+        .file = checking->view->file,
+        .module = checking->view->module,
+        .baseline = values->baseline && !values->update_baseline ? &checking->baseline : NULL};
+    struct seep_check *check = NULL;
+    struct seep_error *err = seep_check_create(session, symbols, &options, &check);
+    if (err)
+        return err;
+    if (values->update_baseline)
+        accept_all(check);
+    uint64_t top = checking->view->top == SEEP_TOP_DEFAULT ? 10 : checking->view->top;
+    if (!quiet && check->broken[SEEP_BUDGET_LEAKED])
+        seep_check_put_leaks(stderr, check, top);
+    if (!quiet || !seep_check_passed(check))
+        seep_check_put_verdict(stderr, check);
+    if (!seep_check_passed(check))
+        *status = failure_status;
+    err = write_results(checking, check);
+    if (!err && values->update_baseline)
+        err = update_baseline(checking, check);
+    seep_check_destroy(check);
+    return err;
+}
+
+// What is known to go wrong is said before the program starts.
+static struct seep_error *check_file(const char *path, const char *what) {
+    if (!path || strcmp(path, "-") == 0)
+        return NULL;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)SEEP_MAX(slash - path, (ptrdiff_t)1)) : strdup(".");
+    if (!folder)
+        return seep_error_no_memory();
+    bool there = access(path, F_OK) == 0;
+    struct seep_error *err =
+        access(there ? path : folder, W_OK) != 0
+            ? seep_error_hint(seep_error_system(errno, "%s: cannot write %s", path, what),
+                              "the program was not started")
+            : NULL;
+    free(folder);
+    return err;
+}
+
+static struct seep_error *check_values(const struct check_values *values) {
+    if (values->update_baseline && !values->baseline)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--update-baseline: which one?"),
+                               "name it with --baseline FILE");
+    struct seep_error *err = check_file(values->junit, "the JUnit file");
+    if (!err)
+        err = check_file(values->sarif, "the SARIF file");
+    if (!err && values->update_baseline)
+        err = check_file(values->baseline, "the baseline");
+    return err;
+}
+
+static struct seep_error *read_baseline(const struct check_values *values, struct seep_baseline *baseline) {
+    if (!values->baseline || values->update_baseline)
+        return NULL;
+    struct seep_error *err = seep_baseline_read(baseline, values->baseline);
+    if (err && err->code == SEEP_E_NOT_FOUND)
+        err = seep_error_hint(err, "--update-baseline makes it");
+    return err;
+}
+
+static struct seep_error *run_check(const struct seep_arguments *arguments, int *ret_status) {
+    struct checking checking = {.values = seep_arguments_values(arguments, &check_group),
+                                .view = seep_arguments_values(arguments, &seep_report_group),
+                                .baseline = SEEP_BASELINE_INIT,
+                                .kinds = 1u << SEEP_KIND_LOST | 1u << SEEP_KIND_INDIRECT |
+                                         1u << SEEP_KIND_POSSIBLE};
+    struct seep_error *err = check_values(checking.values);
+    if (!err && checking.view->kind && !seep_kinds_parse(checking.view->kind, &checking.kinds))
+        err = seep_report_check(checking.view);
+    if (!err)
+        err = read_baseline(checking.values, &checking.baseline);
+    if (err)
+        return err;
+    const struct seep_judge how = {&checking, judge};
+    err = seep_run_judged(arguments, &how, ret_status);
+    seep_baseline_deinit(&checking.baseline);
+    return err;
+}
+
+const struct seep_command seep_command_check = {
+    .name = "check",
+    .summary = "for CI: run a program, fail when it leaks or breaks a budget",
+    .usage = "[options] [--] PROG [ARG...]",
+    .about =
+        "Exits with 1 when a budget is broken, or when too little is known to say that none is; with the\n"
+        "program's own status otherwise. What leaks is what is lost, indirectly or possibly lost: --kind\n"
+        "takes others. The report is only written with --report, the trace only with -o.\n",
+    .groups = (const struct seep_option_group *const[]){&check_group, &seep_suppress_group, &seep_run_group,
+                                                        &seep_report_group, NULL},
+    .examples =
+        (const struct seep_example[]){
+            {"seep check ./test", "fail when anything leaks"},
+            {"seep check --max-peak 64M --max-allocations 100000 ./test", "and when it takes too much"},
+            {"seep check --baseline leaks.txt --update-baseline ./test", "accept what leaks today"},
+            {"seep check --baseline leaks.txt ./test", "fail when more leaks than that"},
+            {"seep check --junit seep.xml --sarif seep.sarif ./test", "for the CI server, for code scanning"},
+            {NULL},
+        },
+    .operand = "PROG",
+    .min_operands = 1,
+    .max_operands = SEEP_OPERANDS_ANY,
+    .stop_at_operand = true,
+    .run = run_check,
+};

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep check: budgets, the baseline, what it writes for CI servers and code hosts, and that it never passes on a guess."""
+import json
+import os
+import re
+import subprocess
+import xml.etree.ElementTree
+
+import pytest
+
+import sarif
+
+# Leaks 5 blocks of 100 bytes in read_order, 1 of 30 in read_name; frees everything else. The stack is overwritten
+# and nothing is printed, so that what is lost is what is live.
+SOURCE = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define OUT __attribute__((noinline)) static void
+#define USE(p) __asm__ volatile("" : "+r"(p))
+/* FILLER */
+OUT read_order(void) { void *p = malloc(100); USE(p); p = NULL; USE(p); }
+OUT read_name(void) { void *p = strdup("twenty-nine characters of it."); USE(p); p = NULL; USE(p); }
+OUT wipe(void) { char room[8192]; memset(room, 0, sizeof(room)); __asm__ volatile("" :: "r"(room) : "memory"); }
+static void *thread(void *data) { for (int i = 0; i < 3; i++) read_order(); wipe(); return data; }
+int main(int argc, char **argv) {
+    const char *how = argc > 1 ? argv[1] : "";
+    void *big = malloc(50000);
+    USE(big);
+    free(big);
+    if (strcmp(how, "clean") == 0)
+        return 0;
+    if (strcmp(how, "exit") == 0)
+        return 3;
+    if (strcmp(how, "children") == 0) {
+        for (int i = 0; i < 2; i++) {
+            if (fork() == 0) {
+                read_order();
+                wipe();
+                exit(0);
+            }
+            wait(NULL);
+        }
+        return 0;
+    }
+    if (strcmp(how, "threads") == 0) {
+        pthread_t threads[2];
+        for (int i = 0; i < 2; i++)
+            pthread_create(&threads[i], NULL, thread, NULL);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        wipe();
+        return 0;
+    }
+    for (int i = 0; i < 5; i++)
+        read_order();
+    read_name();
+    wipe();
+    if (strcmp(how, "more") == 0)
+        read_order();
+    wipe();
+    if (strcmp(how, "abort") == 0)
+        abort();
+    return 0;
+}
+"""
+
+
+def compile_program(folder, source=SOURCE, name="app", flags=()):
+    path = folder / (name + ".c")
+    path.write_text(source)
+    subprocess.run(["gcc", "-g", "-O1", "-pthread", "-o", str(folder / name), path.name, *flags], check=True, cwd=str(folder))
+    return str(folder / name)
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    return compile_program(tmp_path_factory.mktemp("check"))
+
+
+def last_lines(done):
+    return [line for line in done.stderr.splitlines() if line.startswith("seep: check: ")]
+
+
+def test_nothing_leaked(run, seep, app, tmp_path):
+    done = run(seep, "check", app, "clean", cwd=tmp_path)
+    assert done.returncode == 0, done
+    assert re.fullmatch(r"seep: check: passed; nothing leaked; peak 48\.8 KiB, [1-9] allocations?\n", done.stderr)
+    assert os.listdir(tmp_path) == []  # no trace, unless asked for
+    done = run(seep, "check", "-q", app, "clean")
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_the_status_of_the_program_is_kept(run, seep, app):
+    done = run(seep, "check", app, "exit")
+    assert done.returncode == 3 and "passed" in done.stderr
+    assert run(seep, "check", "--max-peak", "10", app, "exit").returncode == 1
+    assert run(seep, "check", "/nonexistent/program").returncode == 127
+
+
+def test_a_leak_fails(run, seep, app):
+    done = run(seep, "check", app, cwd=os.path.dirname(app))
+    assert done.returncode == 1, done
+    assert last_lines(done) == ["seep: check: 530 bytes in 6 blocks leaked, more than --max-leaked 0"]
+    assert re.search(r"^leak 1 of 2: 500 bytes in 5 blocks, \w[\w ]*, by malloc\n +read_order \(app\.c:\d+\) \[app\]\n"
+                     r" +main \(app\.c:\d+\) \[app\]$", done.stderr, re.M), done.stderr
+    assert run(seep, "check", "--error-exitcode", "77", app).returncode == 77
+    quiet = run(seep, "check", "-q", app)
+    assert quiet.returncode == 1 and quiet.stderr.splitlines() == last_lines(done)
+
+
+@pytest.mark.parametrize("options, broken", [
+    (["--max-leaked", "530"], []),
+    (["--max-leaked", "529"], ["530 bytes in 6 blocks leaked, more than --max-leaked 529"]),
+    (["--max-leaked", "1K", "--max-peak", "50000"], []),
+    (["--max-leaked", "1K", "--max-peak", "49999"], ["peak of 50,000 bytes (app, pid N), more than --max-peak 49,999"]),
+    (["--max-leaked", "1K", "--max-allocations", "7"], []),
+    (["--max-allocations", "6", "--max-peak", "1"],
+     ["530 bytes in 6 blocks leaked, more than --max-leaked 0", "peak of 50,000 bytes (app, pid N), more than --max-peak 1",
+      "7 allocations, more than --max-allocations 6"]),
+])
+def test_budgets(run, seep, app, options, broken):
+    done = run(seep, "check", *options, app)
+    lines = [re.sub(r"pid \d+", "pid N", line[len("seep: check: "):]) for line in last_lines(done)]
+    if broken:
+        assert done.returncode == 1 and lines == broken
+    else:
+        assert done.returncode == 0 and len(lines) == 1 and lines[0].startswith("passed; leaked 530 bytes in 6 blocks;")
+
+
+def test_filters_on_stacks_hold(run, seep, app):
+    for options, leaked in ((["--function", "read_name"], 30), (["--file", r"app\.c$"], 530), (["--module", "/app$"], 530),
+                            (["--module", "libc"], 530), (["--function", "strdup"], 30), (["--module", "nothing"], 0)):
+        done = run(seep, "check", *options, app)
+        assert (done.returncode, "%d bytes" % leaked in done.stderr) == ((1, True) if leaked else (0, False)), done
+
+
+def test_suppressions_come_first(run, seep, app, tmp_path):
+    (tmp_path / "a.supp").write_text("leak:read_order\n")
+    done = run(seep, "check", "--suppressions", str(tmp_path / "a.supp"), "--max-leaked", "30", app)
+    assert done.returncode == 0
+    assert "passed; leaked 30 bytes in 1 block; suppressed: 500 bytes in 5 blocks; peak" in done.stderr
+
+
+# ---- baseline ----
+
+
+def test_baseline(run, seep, app, tmp_path):
+    baseline = str(tmp_path / "leaks.txt")
+    done = run(seep, "check", "--baseline", baseline, app)
+    assert done.returncode == 1 and "No such file" in done.stderr and "--update-baseline makes it" in done.stderr
+    done = run(seep, "check", "--baseline", baseline, "--update-baseline", app)
+    assert done.returncode == 0 and "leaks.txt: 2 known leaks" in done.stderr
+    with open(baseline, encoding="utf-8") as file:
+        text = file.read()
+    assert text.endswith("\n30 bytes in 1 block, malloc\n    [libc.so]\n    read_name (app.c) [app]\n    main (app.c) [app]\n"
+                         "\n500 bytes in 5 blocks, malloc\n    read_order (app.c) [app]\n    main (app.c) [app]\n"), text
+    done = run(seep, "check", "--baseline", baseline, app)
+    assert done.returncode == 0 and "nothing leaked; in the baseline: 530 bytes in 6 blocks;" in done.stderr
+    # One block more than that.
+    done = run(seep, "check", "--baseline", baseline, app, "more")
+    assert done.returncode == 1
+    assert last_lines(done) == ["seep: check: 100 bytes in 1 block leaked beyond the baseline, more than --max-leaked 0"]
+    assert "leak 1 of 1: 100 bytes in 1 block" in done.stderr
+    assert "beyond the baseline, which accepts 500 bytes in 5 blocks of it" in done.stderr
+    # What is gone is said, and is no failure.
+    done = run(seep, "check", "--baseline", baseline, app, "clean")
+    assert done.returncode == 0 and "2 entries of the baseline leak no more" in done.stderr
+    # Edited by hand: any amount.
+    with open(baseline, "w", encoding="utf-8") as file:
+        file.write(text.replace("500 bytes in 5 blocks", "any bytes in any blocks"))
+    assert run(seep, "check", "--baseline", baseline, app, "more").returncode == 0
+
+
+def test_baseline_survives_lines_that_move(run, seep, app, tmp_path):
+    baseline = str(tmp_path / "leaks.txt")
+    assert run(seep, "check", "--baseline", baseline, "--update-baseline", app).returncode == 0
+    other = compile_program(tmp_path, SOURCE.replace("/* FILLER */", "\n" * 40 + "int filler(int i) { return i * 3; }"))
+    done = run(seep, "check", "--baseline", baseline, other)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("text, words", [
+    ("", ": an empty file is no baseline"),
+    ("leak:foo\n", ":1: not a baseline of seep"),
+    ("# seep baseline 2\n", ":1: a baseline of another version of seep"),
+    ("# seep baseline 1\n\n12 bytes of 1 block, malloc\n", ":3: '12 bytes of 1 block, malloc' does not begin an entry"),
+    ("# seep baseline 1\n    main\n", ":2: a line of a stack without an entry before it"),
+])
+def test_baseline_errors_name_the_line(run, seep, app, tmp_path, text, words):
+    (tmp_path / "leaks.txt").write_text(text)
+    done = run(seep, "check", "--baseline", str(tmp_path / "leaks.txt"), app)
+    assert done.returncode == 1 and done.stderr.startswith("seep: %s%s" % (tmp_path / "leaks.txt", words)), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+# ---- what it writes ----
+
+
+def suites_of(path):
+    root = xml.etree.ElementTree.parse(str(path)).getroot()
+    assert root.tag == "testsuites"
+    suites = root.findall("testsuite")
+    for key, tag in (("failures", "failure"), ("errors", "error")):
+        assert int(root.get(key)) == len(root.findall(".//" + tag)) == sum(int(s.get(key)) for s in suites)
+    assert int(root.get("tests")) == len(root.findall(".//testcase")) == sum(int(s.get("tests")) for s in suites)
+    return suites
+
+
+def cases_of(suite):
+    return {case.get("name"): [child.tag for child in case] for case in suite.findall("testcase")}
+
+
+def test_junit(run, seep, app, tmp_path):
+    file = tmp_path / "out.xml"
+    options = ["check", "--junit", str(file), "--max-peak", "1M", "--max-allocations", "1000"]
+    assert run(seep, *options, app, "clean").returncode == 0
+    suite, = suites_of(file)
+    assert suite.get("name") == "app"
+    assert cases_of(suite) == {"traced": [], "leaks": [], "peak": [], "allocations": [], "exit": []}
+    assert run(seep, *options, app, cwd=os.path.dirname(app)).returncode == 1
+    suite, = suites_of(file)
+    assert cases_of(suite) == {"traced": [], "leaks": ["failure"], "peak": [], "allocations": [], "exit": []}
+    failure = suite.find(".//failure")
+    assert failure.get("message") == "530 bytes in 6 blocks leaked" and "read_order (app.c:" in failure.text
+    strange = b"a<b>&\"'\x01\x1b\xff"
+    subprocess.run([seep, *options, app, strange], stderr=subprocess.PIPE, timeout=120)
+    suite, = suites_of(file)
+    command = [p.get("value") for p in suite.findall(".//property") if p.get("name") == "command"][0]
+    assert command.endswith(" a<b>&\"'\ufffd\ufffd\ufffd")
+
+
+def test_sarif(run, seep, app, tmp_path):
+    file = tmp_path / "out.sarif"
+    baseline = str(tmp_path / "leaks.txt")
+    where = os.path.dirname(app)
+    assert run(seep, "check", "--sarif", str(file), app, "clean", cwd=where).returncode == 0
+    log = json.loads(file.read_text())
+    sarif.check(log)
+    assert log["runs"][0]["results"] == []
+    assert run(seep, "check", "--sarif", str(file), "--max-peak", "1", app, cwd=where).returncode == 1
+    log = json.loads(file.read_text())
+    sarif.check(log)
+    results = log["runs"][0]["results"]
+    assert [r["ruleId"].split("/")[0] for r in results] == ["leak", "leak", "budget"]
+    place = results[0]["locations"][0]
+    assert place["physicalLocation"]["artifactLocation"] == {"uri": "app.c", "uriBaseId": "SRCROOT"}
+    assert SOURCE.splitlines()[place["physicalLocation"]["region"]["startLine"] - 1].startswith("OUT read_order")
+    assert place["logicalLocations"][0]["fullyQualifiedName"] == "read_order"
+    assert [f["location"]["logicalLocations"][0]["fullyQualifiedName"] for f in results[0]["stacks"][0]["frames"]][:2] == [
+        "read_order", "main"]
+    prints = [r["partialFingerprints"] for r in results[:2]]
+    # With a baseline: what is known, and what is new.
+    run(seep, "check", "--baseline", baseline, "--update-baseline", app)
+    assert run(seep, "check", "--baseline", baseline, "--sarif", str(file), app, "more", cwd=where).returncode == 1
+    log = json.loads(file.read_text())
+    sarif.check(log)
+    results = log["runs"][0]["results"]
+    assert [(r["baselineState"], r["level"]) for r in results] == [("updated", "error"), ("unchanged", "note")]
+    assert [r["partialFingerprints"] for r in results] == prints
+
+
+def test_github_annotations(run, seep, app):
+    done = run(seep, "check", "--github", app, cwd=os.path.dirname(app))
+    lines = [line for line in done.stderr.splitlines() if line.startswith("::")]
+    assert lines[0] == "::error title=seep check::530 bytes in 6 blocks leaked, more than --max-leaked 0"
+    assert re.fullmatch(r"::error file=app\.c,line=\d+,title=memory leak::500 bytes in 5 blocks, [\w ]+, by malloc%0A"
+                        r"  read_order \(app\.c:\d+\) \[app\]%0A.*", lines[1]), lines[1]
+    assert len(lines) == 3
+    assert "::" not in run(seep, "check", "--github", app, "clean").stderr
+
+
+# ---- several processes, threads ----
+
+
+def test_leaks_of_children_count(run, seep, app, tmp_path):
+    file = tmp_path / "out.xml"
+    done = run(seep, "check", "--junit", str(file), app, "children")
+    assert done.returncode == 1
+    assert last_lines(done) == ["seep: check: 200 bytes in 2 blocks leaked, more than --max-leaked 0"]
+    assert re.search(r"in 2 processes: app \(pid \d+\) 100 bytes, app \(pid \d+\) 100 bytes", done.stderr)
+    suites = suites_of(file)
+    assert [suite.get("name") for suite in suites] == ["app", "app #2", "app #3"]
+    assert [cases_of(suite)["leaks"] for suite in suites] == [[], ["failure"], ["failure"]]
+    done = run(seep, "check", "--children", "ignore", app, "children")
+    assert done.returncode == 0, done.stderr
+
+
+def test_leaks_of_threads_count(run, seep, app):
+    done = run(seep, "check", app, "threads")
+    assert done.returncode == 1
+    # glibc keeps stacks and thread control blocks of threads that ended: not lost, but maybe live.
+    assert re.search(r"^leak \d of \d: 600 bytes in 6 blocks, [\w ]+, by malloc\n +read_order", done.stderr, re.M)
+
+
+# ---- never on a guess ----
+
+
+def test_what_was_not_traced_does_not_pass(run, seep, tmp_path):
+    static = compile_program(tmp_path, name="still", flags=["-static"])
+    file = tmp_path / "out.xml"
+    log = tmp_path / "out.sarif"
+    done = run(seep, "check", "--junit", str(file), "--sarif", str(log), "--github", static, "clean")
+    assert done.returncode == 1
+    assert re.search(r"^seep: check: not sure: still \(pid \d+\): not traced: .*stat", done.stderr, re.M), done.stderr
+    assert "::error title=seep check is not sure::still" in done.stderr and "passed" not in done.stderr
+    suite, = suites_of(file)
+    assert cases_of(suite)["traced"] == ["error"]
+    run_ = json.loads(log.read_text())["runs"][0]
+    sarif.check({"version": "2.1.0", "runs": [run_]})
+    assert run_["invocations"][0]["executionSuccessful"] is False
+
+
+def test_samples_do_not_pass(run, seep, app):
+    done = run(seep, "check", "--sample", "1K", app, "clean")
+    assert done.returncode == 1 and "only samples were recorded" in done.stderr
+
+
+def test_a_baseline_is_not_made_of_a_guess(run, seep, app, tmp_path):
+    baseline = tmp_path / "leaks.txt"
+    done = run(seep, "check", "--sample", "1K", "--baseline", str(baseline), "--update-baseline", app)
+    assert done.returncode == 1 and "not updated" in done.stderr and not baseline.exists()
+
+
+def test_a_crash_is_the_status(run, seep, app):
+    done = run(seep, "check", "--max-leaked", "1M", app, "abort")
+    assert done.returncode in (1, 128 + 6)
+    assert (done.returncode == 1) == ("not sure" in done.stderr)
+
+
+# ---- wrong use ----
+
+
+@pytest.mark.parametrize("options, status, words", [
+    (["--update-baseline"], 2, "--update-baseline: which one?"),
+    (["--junit", "/nonexistent/a.xml"], 1, "cannot write the JUnit file"),
+    (["--sarif", "/nonexistent/a.sarif"], 1, "cannot write the SARIF file"),
+    (["--max-leaked", "-1"], 2, "--max-leaked"),
+    (["--max-peak", "1Q"], 2, "--max-peak"),
+    (["--kind", "gone"], 2, "--kind: bad value"),
+])
+def test_wrong_use(run, seep, tmp_path, options, status, words):
+    ran = tmp_path / "ran"
+    done = run(seep, "check", *options, "touch", str(ran))
+    assert done.returncode == status and words in done.stderr and done.stderr.count("\n") == 1, done
+    assert not ran.exists()
