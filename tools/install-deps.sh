@@ -20,7 +20,7 @@ packages_of() {
     build) echo gcc g++ make meson ninja-build pkg-config libc6-dev libdw-dev libelf-dev libdebuginfod-dev \
         libzstd-dev libjansson-dev libiberty-dev liblzma-dev binutils ;;
     demo) echo perl ;;
-    test) echo git python3 python3-pytest python3-pytest-xdist libcmocka-dev zstd procps ;;
+    test) echo git python3 python3-pytest python3-pytest-xdist libcmocka-dev zstd procps cmake ;;
     traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libjemalloc2 libjemalloc-dev \
         libmimalloc2.0 libmimalloc-dev libgoogle-perftools-dev libtcmalloc-minimal4 libunwind-dev libc6-dbg \
         musl-tools dwz llvm xz-utils valgrind gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
