@@ -342,12 +342,48 @@ static void make_mapped(struct seep_session *session) {
     seep_profile_derive(profile);
 }
 
+// Pools, pieces and marks of the program, small and absurd.
+static void make_pooled(struct seep_session *session) {
+    make_tiny(session);
+    struct seep_profile *profile = session->profiles[0];
+    struct seep_site *sites = room(profile, 4, sizeof(*sites));
+    memcpy(sites, profile->sites, 2 * sizeof(*sites));
+    for (uint32_t i = 2; i < 4; i++) {
+        sites[i] = (struct seep_site){.node = 1, .via = SEEP_VIA_POOL_ALLOC + i - 2};
+        sites[i].counters = (struct seep_counters){.allocations = 10 * i, .allocated_bytes = 640, .frees = i,
+                                                   .freed_bytes = 64, .size_min = 8, .size_max = 64};
+    }
+    profile->sites = sites;
+    profile->nr_sites = 4;
+    profile->pool_totals.pools_created = 3;
+    profile->pool_totals.pools_destroyed = UINT64_MAX;
+    profile->pool_totals.unknown_frees = 1;
+    profile->nr_pools = 2;
+    profile->pools = room(profile, 2, sizeof(*profile->pools));
+    profile->pools[0] = (struct seep_pool){0x5000, "sessions", 2, 7};
+    profile->pools[1] = (struct seep_pool){UINT64_MAX, NULL, 0, -1};
+    profile->nr_pieces = 3;
+    profile->pieces = room(profile, 3, sizeof(*profile->pieces));
+    profile->pieces[0] = (struct seep_piece){0x5010, 64, 2, 0, 3};
+    profile->pieces[1] = (struct seep_piece){0x5011, 0, 3, UINT32_MAX, -1};
+    profile->pieces[2] = (struct seep_piece){UINT64_MAX, UINT64_MAX, 3, 1, INT64_MAX};
+    struct seep_mark loaded = {.name = "loaded", .at_ns = 100, .tid = 42, .counted = true, .nr_sites = 2};
+    loaded.sites = room(profile, 2, sizeof(*loaded.sites));
+    loaded.sites[0] = (struct seep_mark_site){1, 1, 64, 0, 0, 0};
+    loaded.sites[1] = (struct seep_mark_site){3, UINT64_MAX, 640, 1, 64, 1};
+    struct seep_mark late = {.name = "end \xc3\xa9", .at_ns = INT64_MAX};
+    if (seep_profile_add_mark(profile, &late) || seep_profile_add_mark(profile, &loaded))
+        abort();
+    seep_profile_derive(profile);
+}
+
 static const struct recipe {
     const char *name;
     void (*make)(struct seep_session *session);
 } recipes[] = {
     {"empty", make_empty}, {"tiny", make_tiny},     {"modules", make_modules}, {"cut", make_cut},
     {"huge", make_huge},   {"family", make_family}, {"large", make_large},     {"even", make_even}, {"mapped", make_mapped},
+    {"pooled", make_pooled},
 };
 
 static struct seep_session *make(const char *name) {
@@ -511,6 +547,49 @@ static json_t *map_counts_json(const struct seep_map_counts *counts) {
     return numbers(values, SEEP_ARRAY_SIZE(values));
 }
 
+static void set_annotations(json_t *json, const struct seep_profile *profile) {
+    const struct seep_pool_totals *totals = &profile->pool_totals;
+    const uint64_t figures[] = {totals->pools_created, totals->pools_destroyed, totals->unknown_frees};
+    json_t *pools = json_array(), *pieces = json_array(), *marks = json_array();
+    for (uint32_t i = 0; i < profile->nr_pools; i++) {
+        json_t *row = json_array();
+        json_array_append_new(row, number(profile->pools[i].handle));
+        json_array_append_new(row, text(profile->pools[i].name));
+        json_array_append_new(row, number(profile->pools[i].site));
+        json_array_append_new(row, json_integer(profile->pools[i].age_ns));
+        json_array_append_new(pools, row);
+    }
+    for (uint32_t i = 0; i < profile->nr_pieces; i++) {
+        const struct seep_piece *piece = &profile->pieces[i];
+        const uint64_t row[] = {piece->address, piece->bytes, piece->site,
+                                piece->pool == UINT32_MAX ? 0 : (uint64_t)piece->pool + 1};
+        json_t *array = numbers(row, 4);
+        json_array_append_new(array, json_integer(piece->age_ns));
+        json_array_append_new(pieces, array);
+    }
+    for (uint32_t i = 0; i < profile->nr_marks; i++) {
+        const struct seep_mark *mark = &profile->marks[i];
+        json_t *rows = json_array();
+        for (uint32_t j = 0; j < mark->nr_sites; j++) {
+            const struct seep_mark_site *site = &mark->sites[j];
+            const uint64_t row[] = {site->site,  site->allocations, site->allocated_bytes,
+                                    site->frees, site->freed_bytes, site->temporary};
+            json_array_append_new(rows, numbers(row, 6));
+        }
+        json_t *array = json_array();
+        json_array_append_new(array, text(mark->name));
+        json_array_append_new(array, json_integer(mark->at_ns));
+        json_array_append_new(array, number(mark->tid));
+        json_array_append_new(array, json_boolean(mark->counted));
+        json_array_append_new(array, rows);
+        json_array_append_new(marks, array);
+    }
+    set(json, "pool_totals", numbers(figures, 3));
+    set(json, "pools", pools);
+    set(json, "pieces", pieces);
+    set(json, "marks", marks);
+}
+
 static json_t *profile_json(const struct seep_profile *profile) {
     json_t *json = json_object();
     set(json, "process", process_json(&profile->process));
@@ -582,6 +661,7 @@ static json_t *profile_json(const struct seep_profile *profile) {
     set(json, "map_sites", map_sites);
     set(json, "mappings", mappings);
     set(json, "wrong_releases", wrong_releases);
+    set_annotations(json, profile);
     return json;
 }
 

@@ -13,7 +13,7 @@ MAGIC = b"SEEP\r\n\x1a\n"
 MAJOR, MINOR = 1, 0
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
-MAPPINGS, WRONG_RELEASES, ACCOUNT = 13, 14, 15
+MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS = range(13, 19)
 NR_ACCOUNT = 9
 NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 16, 8, 16, 8, 64
 U64 = (1 << 64) - 1
@@ -151,7 +151,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= LEAKS and kind not in (MAPPINGS, WRONG_RELEASES, ACCOUNT):
+        if not 1 <= kind <= MARKS:
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -369,6 +369,37 @@ def take_wrong_releases(take, profile):
         profile["wrong_releases"].append(row)
 
 
+def take_pools(take, profile):
+    profile["pool_totals"] = [take.leb() for _ in range(3)]
+    for _ in range(take_number(take, 4)):
+        row = [take.leb(), take.text(), take.leb(), take.zz()]
+        if row[2] >= len(profile["sites"]):
+            raise BadTrace("pool out of range")
+        profile["pools"].append(row)
+
+
+def take_pieces(take, profile):
+    address = 0
+    for _ in range(take_number(take, 5)):
+        address += take.leb()
+        row = [address, take.leb(), take.leb(), take.leb(), take.zz()]
+        if address > U64 or row[2] >= len(profile["sites"]) or row[3] > len(profile["pools"]):
+            raise BadTrace("piece out of range")
+        profile["pieces"].append(row)
+
+
+def take_mark(take, profile):
+    mark = [take.text(), take.zz(), take.u32(), take.bool(), []]
+    site = 0
+    for _ in range(take_number(take, 6)):
+        further = take.leb()
+        site += further
+        if not further or site >= len(profile["sites"]):
+            raise BadTrace("mark: site out of range or order")
+        mark[4].append([site] + [take.leb() for _ in range(5)])
+    profile["marks"].append(mark)
+
+
 def derive(profile):
     totals = profile["totals"]
     for field in ("allocations", "allocated_bytes", "frees", "freed_bytes", "live_blocks", "live_bytes", "temporary"):
@@ -382,7 +413,7 @@ def derive(profile):
         allocations, allocated, frees, freed, temporary = site["counters"][:5]
         site["live_blocks"] = max(0, allocations - frees)
         site["live_bytes"] = max(0, allocated - freed)
-        if site is profile["sites"][0]:
+        if site is profile["sites"][0] or NR_VIA <= site["via"] < 32:
             continue
         add("allocations", allocations)
         add("allocated_bytes", allocated)
@@ -398,6 +429,10 @@ def derive(profile):
     health["stacks_cut"] = min(sum(health["cut"]), U64)
 
 
+ONE_RECORD = {MAPPINGS: take_mappings, WRONG_RELEASES: take_wrong_releases, POOLS: take_pools, PIECES: take_pieces,
+              MARKS: take_mark}
+
+
 def new_profile(process, promised):
     return {"process": process, "promised": promised, "health": None, "totals": None,
             "modules": [{"path": "(no module)", "bias_rt": 0, "start_rt": 0, "end_rt": 0, "first_seen_ns": 0,
@@ -405,7 +440,8 @@ def new_profile(process, promised):
             "nodes": [[0, 0, 0, 0, 0]],
             "sites": [{"node": 0, "via": 0, "counters": [0, 0, 0, 0, 0, 0, U64, 0]}],
             "threads": [], "thread_sites": [], "blocks": [],
-            "map_totals": [0] * 5, "map_sites": [], "mappings": [], "wrong_releases": []}
+            "map_totals": [0] * 5, "map_sites": [], "mappings": [], "wrong_releases": [],
+            "pool_totals": [0] * 3, "pools": [], "pieces": [], "marks": []}
 
 
 def counts(profile):
@@ -453,10 +489,10 @@ def read(data):
             by_page = take.bool()
             profiles[-1]["account"] = [by_page] + [take.leb() for _ in range(4)] + take.list(NR_ACCOUNT)
             check_end(take)
-        elif kind in (MAPPINGS, WRONG_RELEASES):
-            if last == kind:
+        elif kind in ONE_RECORD:
+            if last == kind and kind not in (PIECES, MARKS):
                 raise BadTrace("sections out of order")
-            (take_mappings if kind == MAPPINGS else take_wrong_releases)(take, profiles[-1])
+            ONE_RECORD[kind](take, profiles[-1])
             check_end(take)
         elif kind == BLOCKS:
             take_blocks(take, profiles[-1])

@@ -4,8 +4,8 @@ sums, the heap map, and losses. test_raw_image.py holds it against the tool and 
 import struct
 
 PAGE = 4096
-STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL, MAPPINGS, MAP_SITES, MISUSES = range(11)
-HEADER = struct.Struct('=QIIBBHIQ' + '33Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ' + '64Q')
+STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL, MAPPINGS, MAP_SITES, MISUSES, *_ = range(16)
+HEADER = struct.Struct('=QIIBBHIQ' + '48Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ' + '64Q3Q')
 THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64QQ4Q2QQ')
 VIAS = [
     'none',
@@ -26,7 +26,9 @@ VIAS = [
     'mremap',
     'brk',
     'sbrk',
-    *[''] * 4,
+    'seep_pool_alloc',
+    'seep_pool_resize',
+    *[''] * 2,
     'free',
     'realloc',
     'operator delete',
@@ -65,10 +67,10 @@ class Image:
     def read_header(self):
         h = HEADER.unpack(self.read(0, HEADER.size))
         assert h[0] == 0x0A474D4950454553 and h[1] == 1
-        self.areas = [h[8 + 3 * i : 11 + 3 * i] for i in range(11)]  # (offset, size, used)
-        self.pid, _, _, self.state, _, self.exit_code = h[41:47]
-        self.granule_shift, self.leaf_shift, self.dir_bits = h[55:58]
-        self.lost = h[63:79]
+        self.areas = [h[8 + 3 * i : 11 + 3 * i] for i in range(16)]  # (offset, size, used)
+        self.pid, _, _, self.state, _, self.exit_code = h[56:62]
+        self.granule_shift, self.leaf_shift, self.dir_bits = h[70:73]
+        self.lost = h[78:94]
 
     def element(self, area, size, index):
         return self.read(self.areas[area][0] + index * size, size)

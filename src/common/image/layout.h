@@ -36,6 +36,11 @@ enum seep_area_kind {
     SEEP_AREA_MAPPINGS,  // `used` slots of struct seep_image_mapping; holes have start 0
     SEEP_AREA_MAP_SITES, // `used` elements of struct seep_image_map_site; [0] is the sum of all
     SEEP_AREA_MISUSES,   // `used` slots of struct seep_image_misuse; a hash table, holes are zero
+    SEEP_AREA_CUSTOM_POOLS, // `used` slots of struct seep_image_custom_pool; 0 is "no pool"; holes have born_ns 0
+    SEEP_AREA_PIECES,    // `used` slots of struct seep_image_piece; holes have address 0
+    SEEP_AREA_REGIONS,   // `used` slots of struct seep_image_region; holes have kind 0
+    SEEP_AREA_MARKS,     // `used` bytes: records of struct seep_image_mark, made by the program
+    SEEP_AREA_TOOL_MARKS, // the same, made by the tool: the one area that it writes; all of it is accessible
     SEEP_AREA_NR
 };
 
@@ -66,6 +71,8 @@ enum seep_lost {
     SEEP_LOST_FORK_INEXACT, // blocks inherited by a fork child are as in its parent a little later
     SEEP_LOST_NO_MAPPING,   // mapping not kept, or what is left of one not: table full or its lock not to be had
     SEEP_LOST_NO_MISUSE,    // wrong release not kept: table full or its lock not to be had
+    SEEP_LOST_NO_PIECE,     // piece of a pool not kept: table full or its lock not to be had
+    SEEP_LOST_NO_NOTE,      // mark, region, pool or name told through seep.h not kept: table full or lock not to be had
     SEEP_LOST_NR = 16
 };
 
@@ -99,6 +106,8 @@ enum seep_via {
     SEEP_VIA_MREMAP,
     SEEP_VIA_BRK,
     SEEP_VIA_SBRK,
+    SEEP_VIA_POOL_ALLOC = 20, // pieces of the program's own pools, told through seep.h: a class of their own
+    SEEP_VIA_POOL_RESIZE,
     SEEP_VIA_FREE = 24, // 24 + enum seep_release: where a block was given back in the wrong way
     SEEP_VIA_NR = 32
 };
@@ -183,6 +192,11 @@ struct seep_image_header {
 
     // Private memory of the library, beside that of the thread slots, as far as there is room.
     struct seep_image_range own[SEEP_IMAGE_OWN_RANGES];
+
+    // Atomic, relaxed: pools and pieces that the program told of.
+    uint64_t pools_created;
+    uint64_t pools_destroyed;
+    uint64_t unknown_piece_frees; // pieces given back that were never seen
 };
 
 // Owner: the whole struct is written once, except unloaded_ns.
@@ -285,7 +299,7 @@ struct seep_image_thread {
     // already lie elsewhere. moving_bytes is its size, or 0: not known (yet).
     uint64_t moving_rt; // 0: none
     uint64_t moving_bytes;
-    uint64_t reserved[1]; // slots begin at cache lines
+    uint64_t name_given; // not 0: the program named the work of the thread, and `name` is that
 };
 
 // The heap map: block address to (site, size). For a block at address a, 8-byte aligned, with
@@ -365,7 +379,62 @@ struct seep_image_misuse {
 };
 #define SEEP_MISUSE_SLOTS 4096u
 
+// Pools of the program and the pieces they gave out, as told through seep.h. A piece lies inside a
+// block or a mapping, so none of it is in the figures of those: what was counted at the sites of
+// SEEP_VIA_POOL_* is of this class.
+struct seep_image_custom_pool {
+    uint64_t handle;   // the address that the program knows it by
+    uint64_t name_off; // in the strings area; 0: no name
+    uint64_t born_ns;  // CLOCK_MONOTONIC; 0: hole
+    uint32_t site;     // where it was made
+    uint32_t first;    // slot of one of its pieces; 0: it has none
+};
+#define SEEP_CUSTOM_POOLS (1u << 20)
+
+// Written with `address` last and ended with `address` first.
+struct seep_image_piece {
+    uint64_t address; // 0: hole
+    uint64_t bytes;
+    uint64_t born_ns; // CLOCK_MONOTONIC; 0: not kept
+    uint32_t site;
+    uint32_t pool;    // slot of its pool, 0: none
+    uint32_t next;    // slot of the next piece of the pool, or of the next hole; 0: none
+    uint32_t previous;
+};
+#define SEEP_PIECES (1u << 25)
+
+// What the program said about memory, for the scan.
+enum seep_region_kind {
+    SEEP_REGION_NONE,
+    SEEP_REGION_IGNORED, // the live block at `start` is no leak, nor is what it leads to; bytes is 0
+    SEEP_REGION_ROOT,    // [start, start + bytes) is searched for pointers as the globals are
+};
+struct seep_image_region {
+    uint64_t start;
+    uint64_t bytes;
+    uint32_t kind; // enum seep_region_kind; 0: hole
+    uint32_t reserved;
+};
+#define SEEP_REGIONS 65536u
+
+// A moment with a name. The record: this, the name, then, where counts_bytes is not 0, for each site that
+// had allocated anything, by id: unsigned LEB128 of its id minus that of the one before (0 before the
+// first), allocations, allocated bytes, frees, freed bytes, temporary; in units of the counters.
+struct seep_image_mark {
+    uint32_t bytes; // of the whole record, a multiple of 8
+    uint32_t tid;   // of the thread that made it; 0: the tool
+    uint64_t at_ns; // CLOCK_MONOTONIC
+    uint32_t name_bytes;
+    uint32_t counts_bytes; // 0: the counts were not kept
+    uint64_t reserved;
+};
+#define SEEP_MARK_NAME_MAX 255u
+
 _Static_assert(sizeof(struct seep_image_area) == 24, "wire size");
+_Static_assert(sizeof(struct seep_image_custom_pool) == 32, "wire size");
+_Static_assert(sizeof(struct seep_image_piece) == 40, "wire size");
+_Static_assert(sizeof(struct seep_image_region) == 24, "wire size");
+_Static_assert(sizeof(struct seep_image_mark) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_mapping) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_map_site) == 48, "wire size");
 _Static_assert(sizeof(struct seep_image_misuse) == 40, "wire size");

@@ -158,6 +158,15 @@ size_t seep_image_element_bytes(enum seep_area_kind kind) {
         return sizeof(struct seep_image_map_site);
     case SEEP_AREA_MISUSES:
         return sizeof(struct seep_image_misuse);
+    case SEEP_AREA_CUSTOM_POOLS:
+        return sizeof(struct seep_image_custom_pool);
+    case SEEP_AREA_PIECES:
+        return sizeof(struct seep_image_piece);
+    case SEEP_AREA_REGIONS:
+        return sizeof(struct seep_image_region);
+    case SEEP_AREA_MARKS:
+    case SEEP_AREA_TOOL_MARKS:
+        return 1;
     case SEEP_AREA_NR:
         break;
     }
@@ -170,7 +179,9 @@ const char *seep_image_area_name(enum seep_area_kind kind) {
         [SEEP_AREA_SITES] = "sites",     [SEEP_AREA_THREADS] = "threads", [SEEP_AREA_ODD] = "odd blocks",
         [SEEP_AREA_DIR] = "directory",   [SEEP_AREA_POOL] = "pool",
         [SEEP_AREA_MAPPINGS] = "mappings", [SEEP_AREA_MAP_SITES] = "mapping sites",
-        [SEEP_AREA_MISUSES] = "misuses",
+        [SEEP_AREA_MISUSES] = "misuses", [SEEP_AREA_CUSTOM_POOLS] = "pools of the program",
+        [SEEP_AREA_PIECES] = "pieces", [SEEP_AREA_REGIONS] = "regions",
+        [SEEP_AREA_MARKS] = "marks", [SEEP_AREA_TOOL_MARKS] = "marks of the tool",
     };
     return names[kind];
 }

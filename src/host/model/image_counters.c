@@ -89,6 +89,8 @@ static void add_counters(struct seep_profile *profile, uint32_t site_id, uint32_
     sum->peak_bytes = SEEP_MAX(sum->peak_bytes, counters->peak_bytes);
     sum->size_min = SEEP_MIN(sum->size_min, counters->size_min);
     sum->size_max = SEEP_MAX(sum->size_max, counters->size_max);
+    if (!seep_via_is_heap(profile->sites[site_id].via))
+        return; // a class of its own
     struct seep_thread *thread = &profile->threads[thread_id];
     add(&thread->allocations, counters->allocations);
     add(&thread->allocated_bytes, counters->allocated_bytes);

@@ -41,6 +41,14 @@ SEEP_MUST_CHECK struct seep_error *seep_image_read_counters(struct seep_image_re
 // Mappings of the program, and blocks given back in a wrong way.
 SEEP_MUST_CHECK struct seep_error *seep_image_read_mappings(struct seep_image_reader *reader);
 
+// What the program told through seep.h, and marks.
+SEEP_MUST_CHECK struct seep_error *seep_image_read_annotations(struct seep_image_reader *reader);
+
+// The string at `off` of the strings area, in the arena; `otherwise` when there is none. *ret_end,
+// if not NULL, is the offset behind its NUL. NULL: out of memory.
+SEEP_MUST_CHECK const char *seep_image_string(struct seep_image_reader *reader, uint64_t off,
+                                              const char *otherwise, uint64_t *ret_end);
+
 // The live blocks of the heap map and of the odd table, by address.
 SEEP_MUST_CHECK struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader);
 

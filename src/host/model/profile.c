@@ -97,12 +97,42 @@ static struct seep_map_site *map_site_of(const struct seep_profile *profile, uin
     return low < profile->nr_map_sites && profile->map_sites[low].site == site ? &profile->map_sites[low] : NULL;
 }
 
+static void add_to_pools(struct seep_pool_totals *totals, const struct seep_site *site) {
+    add(&totals->allocations, site->counters.allocations);
+    add(&totals->allocated_bytes, site->counters.allocated_bytes);
+    add(&totals->frees, site->counters.frees);
+    add(&totals->freed_bytes, site->counters.freed_bytes);
+    add(&totals->live_blocks, site->live_blocks);
+    add(&totals->live_bytes, site->live_bytes);
+}
+
+struct seep_error *seep_profile_add_mark(struct seep_profile *profile, const struct seep_mark *mark) {
+    if (profile->nr_marks == profile->marks_capacity) {
+        uint32_t capacity = profile->marks_capacity ? profile->marks_capacity * 2 : 16;
+        struct seep_mark *larger = seep_arena_alloc(&profile->arena, capacity, sizeof(*larger));
+        if (!larger)
+            return seep_error_no_memory();
+        for (uint32_t i = 0; i < profile->nr_marks; i++)
+            larger[i] = profile->marks[i];
+        profile->marks = larger;
+        profile->marks_capacity = capacity;
+    }
+    uint32_t at = profile->nr_marks++;
+    for (; at > 0 && profile->marks[at - 1].at_ns > mark->at_ns; at--)
+        profile->marks[at] = profile->marks[at - 1];
+    profile->marks[at] = *mark;
+    return NULL;
+}
+
 void seep_profile_derive(struct seep_profile *profile) {
     struct seep_totals *totals = &profile->totals;
     totals->allocations = totals->allocated_bytes = 0;
     totals->frees = totals->freed_bytes = 0;
     totals->live_blocks = totals->live_bytes = 0;
     totals->temporary = 0;
+    struct seep_pool_totals *pools = &profile->pool_totals;
+    pools->allocations = pools->allocated_bytes = pools->frees = pools->freed_bytes = 0;
+    pools->live_blocks = pools->live_bytes = 0;
     for (size_t i = 0; i < SEEP_VIA_HEAP_NR; i++)
         totals->by_function[i] = 0;
 
@@ -111,6 +141,10 @@ void seep_profile_derive(struct seep_profile *profile) {
         const struct seep_counters *counters = &site->counters;
         site->live_blocks = above(counters->allocations, counters->frees);
         site->live_bytes = above(counters->allocated_bytes, counters->freed_bytes);
+        if (seep_via_is_pool(site->via))
+            add_to_pools(&profile->pool_totals, site);
+        if (!seep_via_is_heap(site->via))
+            continue;
         add(&totals->allocations, counters->allocations);
         add(&totals->allocated_bytes, counters->allocated_bytes);
         add(&totals->frees, counters->frees);
@@ -160,6 +194,8 @@ static const char *const via_names[SEEP_VIA_NR] = {
     [SEEP_VIA_MREMAP] = "mremap",
     [SEEP_VIA_BRK] = "brk",
     [SEEP_VIA_SBRK] = "sbrk",
+    [SEEP_VIA_POOL_ALLOC] = "seep_pool_alloc",
+    [SEEP_VIA_POOL_RESIZE] = "seep_pool_resize",
     [SEEP_VIA_FREE + SEEP_RELEASE_FREE] = "free",
     [SEEP_VIA_FREE + SEEP_RELEASE_REALLOC] = "realloc",
     [SEEP_VIA_FREE + SEEP_RELEASE_DELETE] = "operator delete",
@@ -181,7 +217,8 @@ static const char *const lost_names[SEEP_LOST_NR] = {
     [SEEP_LOST_FREE_UNSEEN] = "free_unseen",   [SEEP_LOST_FORK] = "fork",
     [SEEP_LOST_NO_MODULE] = "no_module",       [SEEP_LOST_PASSIVE] = "passive",
     [SEEP_LOST_FORK_INEXACT] = "fork_inexact", [SEEP_LOST_NO_MAPPING] = "no_mapping",
-    [SEEP_LOST_NO_MISUSE] = "no_misuse",
+    [SEEP_LOST_NO_MISUSE] = "no_misuse",       [SEEP_LOST_NO_PIECE] = "no_piece",
+    [SEEP_LOST_NO_NOTE] = "no_note",
 };
 
 static const char *const lost_meanings[SEEP_LOST_NR] = {
@@ -221,6 +258,10 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
                              "busy: the mappings are not all there are; the heap's figures are right",
     [SEEP_LOST_NO_MISUSE] = "blocks given back in a wrong way that were not kept because their table was "
                             "full or busy: mend those that are shown first",
+    [SEEP_LOST_NO_PIECE] = "pieces of the program's own pools that were not kept because their table was full "
+                           "or busy: the figures of pools are too low; the heap's are right",
+    [SEEP_LOST_NO_NOTE] = "names, marks, ignored blocks or roots that the program told of and that were not kept "
+                          "because their table was full or busy",
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {

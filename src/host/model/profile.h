@@ -148,6 +148,61 @@ struct seep_moving {
     uint64_t stack_rt; // an address on the stack of that thread
 };
 
+// Pools of the program and the pieces they gave out, as it tells of them through seep.h. A class of
+// its own: pieces lie inside blocks or mappings, and are in no figure of those. Their sites are among
+// the sites, with via SEEP_VIA_POOL_*.
+struct seep_pool { // one that is there
+    uint64_t handle;  // the address that the program knows it by
+    const char *name; // NULL: none
+    uint32_t site;    // where it was made, 0: not told
+    int64_t age_ns;   // -1: not kept
+};
+
+struct seep_piece {
+    uint64_t address;
+    uint64_t bytes;
+    uint32_t site;
+    uint32_t pool;  // index in pools, or UINT32_MAX: of none
+    int64_t age_ns; // -1: not kept
+};
+
+struct seep_pool_totals {
+    uint64_t allocations; // from here to live_bytes: sums over the sites
+    uint64_t allocated_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    uint64_t pools_created;
+    uint64_t pools_destroyed;
+    uint64_t unknown_frees; // of pieces that were never seen
+};
+
+// What the program said about memory, for the scan. Not saved.
+struct seep_region {
+    uint64_t start;
+    uint64_t bytes;
+    uint32_t kind; // enum seep_region_kind
+};
+
+// A moment with a name, and what the sites had then. Sorted by time.
+struct seep_mark_site {
+    uint32_t site;
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t temporary;
+};
+struct seep_mark {
+    const char *name;
+    int64_t at_ns; // since the start of the process's image
+    uint32_t tid;  // of the thread that made it; 0: the tool
+    bool counted;  // `sites` were kept
+    struct seep_mark_site *sites; // by id; what is not there had nothing
+    uint32_t nr_sites;
+};
+
 // What the image knows of the process's memory beside blocks and mappings. Not saved.
 struct seep_hints {
     const struct seep_image_range *own; // private memory of the library
@@ -261,6 +316,16 @@ struct seep_profile {
     uint32_t nr_mappings;
     struct seep_wrong_release *wrong_releases; // the most frequent first
     uint32_t nr_wrong_releases;
+    struct seep_pool_totals pool_totals;
+    struct seep_pool *pools;
+    uint32_t nr_pools;
+    struct seep_piece *pieces; // sorted by address
+    uint32_t nr_pieces;
+    struct seep_region *regions;
+    uint32_t nr_regions;
+    struct seep_mark *marks;
+    uint32_t nr_marks;
+    uint32_t marks_capacity;
     struct seep_hints hints;
     struct seep_account account;
 };
@@ -314,6 +379,17 @@ uint32_t seep_profile_suppressed(const struct seep_profile *profile, uint32_t si
 const char *seep_kind_name(uint32_t kind); // "lost", "indirect", "possible", "reachable"
 // "lost,possible" as bits 1 << kind. false: not such a list.
 bool seep_kinds_parse(const char *text, uint32_t *ret_bits);
+
+// Keeps the order of time. The name and the sites are borrowed: of the profile's arena.
+SEEP_MUST_CHECK struct seep_error *seep_profile_add_mark(struct seep_profile *profile, const struct seep_mark *mark);
+
+// Whether blocks of the heap came through it: they make the totals.
+static inline bool seep_via_is_heap(uint32_t via) {
+    return via < SEEP_VIA_HEAP_NR || via >= SEEP_VIA_NR;
+}
+static inline bool seep_via_is_pool(uint32_t via) {
+    return via == SEEP_VIA_POOL_ALLOC || via == SEEP_VIA_POOL_RESIZE;
+}
 
 // Lower-case names as they appear in reports and JSON, e.g. "malloc", "operator new[]",
 // "no_leaf"; "unknown" for a value outside the enum.

@@ -59,10 +59,8 @@ static void read_element(const struct seep_image_reader *reader, enum seep_area_
                     bytes);
 }
 
-// The string at `off` of the strings area, in the arena; `otherwise` when there is none. *ret_end,
-// if not NULL, is the offset behind its NUL. NULL: out of memory.
-static const char *read_string(struct seep_image_reader *reader, uint64_t off, const char *otherwise,
-                               uint64_t *ret_end) {
+const char *seep_image_string(struct seep_image_reader *reader, uint64_t off, const char *otherwise,
+                              uint64_t *ret_end) {
     const struct seep_image_area *area = &reader->copy->header.areas[SEEP_AREA_STRINGS];
     if (off >= area->used) {
         reader->nr_damaged += off != 0;
@@ -107,7 +105,7 @@ static struct seep_error *read_modules(struct seep_image_reader *reader) {
     for (uint32_t i = 1; i < nr; i++) {
         struct seep_image_module from;
         read_element(reader, SEEP_AREA_MODULES, i, &from);
-        const char *path = read_string(reader, from.path_off, "(unknown)", NULL);
+        const char *path = seep_image_string(reader, from.path_off, "(unknown)", NULL);
         if (!path)
             return seep_error_no_memory();
         modules[i] = (struct seep_module){
@@ -201,7 +199,7 @@ static struct seep_error *read_args(struct seep_image_reader *reader) {
         return seep_error_no_memory();
     uint32_t done = 0;
     for (; done < nr && at < strings->used; done++) {
-        args[done] = read_string(reader, at, "", &at);
+        args[done] = seep_image_string(reader, at, "", &at);
         if (!args[done])
             return seep_error_no_memory();
     }
@@ -232,7 +230,7 @@ static struct seep_error *read_process(struct seep_image_reader *reader) {
                          : !exited && reader->copy->taken_ns ? SEEP_EXIT_RUNNING
                                                              : SEEP_EXIT_UNKNOWN;
     process->exit_value = code_known ? header->exit_code : 0;
-    process->exe = read_string(reader, header->exe_off, "", NULL);
+    process->exe = seep_image_string(reader, header->exe_off, "", NULL);
     if (!process->exe)
         return seep_error_no_memory();
     return read_args(reader);
@@ -249,7 +247,7 @@ static struct seep_error *read_health(struct seep_image_reader *reader) {
     health->depth_limit = header->depth_limit;
     health->sample_bytes = header->sample_bytes;
     if (header->flags & SEEP_FLAG_PREEMPTED) {
-        health->preempted_by = read_string(reader, header->preempted_by_off, "(unknown)", NULL);
+        health->preempted_by = seep_image_string(reader, header->preempted_by_off, "(unknown)", NULL);
         if (!health->preempted_by)
             return seep_error_no_memory();
     }
@@ -329,6 +327,7 @@ static struct seep_error *read_all(struct seep_image_reader *reader) {
         seep_image_read_counters,
         seep_image_read_blocks,
         seep_image_read_mappings,
+        seep_image_read_annotations,
     };
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(steps); i++) {
         struct seep_error *err = steps[i](reader);

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "image/raw.h"
 #include "model/profile_image.h"
+#include "model/session_annotations.h"
 #include "model/session_file.h"
 #include "model/session_leaks.h"
 #include "trace/trace.h"
@@ -219,10 +220,12 @@ static struct seep_error *load_totals(struct loader *loader, const struct seep_t
     return check_take(loader, section, take);
 }
 
-static struct seep_error *load_leaks(struct loader *loader, const struct seep_trace_section *section,
-                                     struct seep_take *take) {
+// Sections that have a file of their own: `take_all` returns what is wrong.
+static struct seep_error *load_with(struct loader *loader, const struct seep_trace_section *section,
+                                    struct seep_take *take,
+                                    const char *(*take_all)(struct seep_take *, struct seep_profile *, bool *)) {
     bool no_memory_left;
-    const char *wrong = seep_leaks_take(take, loader->profile, &no_memory_left);
+    const char *wrong = take_all(take, loader->profile, &no_memory_left);
     if (no_memory_left)
         return seep_error_no_memory();
     return wrong ? section_error(loader, section, wrong) : check_take(loader, section, take);
@@ -737,7 +740,8 @@ static struct seep_error *check_order(struct loader *loader, const struct seep_t
         return NULL;
     if (!loader->profile)
         return section_error(loader, section, "stands before the first PROCESS section");
-    bool may_repeat = type >= SEEP_TRACE_MODULES && type <= SEEP_TRACE_BLOCKS;
+    bool may_repeat =
+        (type >= SEEP_TRACE_MODULES && type <= SEEP_TRACE_BLOCKS) || type == SEEP_TRACE_PIECES || type == SEEP_TRACE_MARKS;
     // HEALTH and TOTALS must be there, each once; arrays without elements have no section.
     uint32_t least = type <= SEEP_TRACE_TOTALS ? type - 1 : SEEP_TRACE_TOTALS;
     if (loader->type < least || loader->type > type || (loader->type == type && !may_repeat))
@@ -771,7 +775,16 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
         error = load_totals(loader, section, &take);
         break;
     case SEEP_TRACE_LEAKS:
-        error = load_leaks(loader, section, &take);
+        error = load_with(loader, section, &take, seep_leaks_take);
+        break;
+    case SEEP_TRACE_POOLS:
+        error = load_with(loader, section, &take, seep_pools_take);
+        break;
+    case SEEP_TRACE_PIECES:
+        error = load_with(loader, section, &take, seep_pieces_take);
+        break;
+    case SEEP_TRACE_MARKS:
+        error = load_with(loader, section, &take, seep_mark_take);
         break;
     case SEEP_TRACE_MAPPINGS:
         error = load_mappings(loader, section, &take);

@@ -4,6 +4,7 @@
 // the other half. Element 0 of modules, nodes and sites means the same in every profile and is not
 // written. Arrays are cut into sections of a few MiB, so that a reader needs little memory at a time
 // and a file that was cut keeps most of what it had.
+#include "model/session_annotations.h"
 #include "model/session_file.h"
 #include "model/session_leaks.h"
 #include "trace/trace.h"
@@ -396,6 +397,18 @@ static struct seep_error *save_profile(struct saver *saver, const struct seep_pr
         error = save_wrong_releases(saver);
     if (!error)
         error = save_account(saver);
+    if (!error && seep_pools_worth_saving(profile)) {
+        seep_pools_put(&saver->put, profile);
+        error = flush(saver, SEEP_TRACE_POOLS);
+    }
+    for (uint32_t i = 0; !error && i < profile->nr_pieces; i += BLOCKS_PER_SECTION) {
+        seep_pieces_put(&saver->put, profile, i, SEEP_MIN(profile->nr_pieces - i, (uint32_t)BLOCKS_PER_SECTION));
+        error = flush(saver, SEEP_TRACE_PIECES);
+    }
+    for (uint32_t i = 0; !error && i < profile->nr_marks; i++) {
+        seep_mark_put(&saver->put, &profile->marks[i]);
+        error = flush(saver, SEEP_TRACE_MARKS);
+    }
     return error;
 }
 

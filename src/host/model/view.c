@@ -222,13 +222,15 @@ static struct seep_error *use_stacks(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     size_t nr_rows = view->options.by == SEEP_BY_SITE ? view->nr_rows : 0;
     size_t nr = 0;
-    uint32_t *nodes = calloc(nr_rows + view->nr_mappings + 2 * view->nr_wrong_releases + 1, sizeof(*nodes));
+    uint32_t *nodes = calloc(nr_rows + view->nr_mappings + view->nr_pool_sites + 2 * view->nr_wrong_releases + 1, sizeof(*nodes));
     if (!nodes)
         return seep_error_no_memory();
     for (size_t i = 0; i < nr_rows; i++)
         nodes[nr++] = view->rows[i].node;
     for (size_t i = 0; i < view->nr_mappings; i++)
         nodes[nr++] = view->mappings[i].stack.node;
+    for (size_t i = 0; i < view->nr_pool_sites; i++)
+        nodes[nr++] = view->pool_sites[i].stack.node;
     for (size_t i = 0; i < view->nr_wrong_releases; i++) {
         nodes[nr++] = view->wrong_releases[i].from.node;
         nodes[nr++] = view->wrong_releases[i].at.node;
@@ -320,6 +322,8 @@ static struct seep_error *fill(struct seep_view_build *build) {
     free(new_place);
     if (!error)
         error = seep_view_build_mappings(build);
+    if (!error)
+        error = seep_view_build_pools(build);
     if (!error)
         error = use_stacks(build);
     if (!error)

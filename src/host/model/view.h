@@ -156,6 +156,27 @@ struct seep_view_mapping {
     uint32_t site;
 };
 
+// What one place took of the program's pools. Of `stack` only what seep_view_frames needs is there, and `via`.
+struct seep_view_pool_site {
+    struct seep_view_row stack;
+    struct seep_counters counters;
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    const char *name;    // of the pools that its live pieces are of; NULL: none, or several names
+    bool several;        // several names
+    uint32_t process; // index in the session
+    uint32_t site;
+};
+
+// The live pools of one name, in one process.
+struct seep_view_pool {
+    const char *name; // NULL: those without one, or pieces without a pool (nr_pools 0)
+    uint32_t process;
+    uint64_t nr_pools;
+    uint64_t nr_pieces;
+    uint64_t bytes;
+};
+
 struct seep_view_wrong_release {
     struct seep_view_row from; // where the block was allocated
     struct seep_view_row at;   // where it was given back
@@ -192,6 +213,12 @@ struct seep_view {
     struct seep_view_mapping *mappings; // by what is still mapped, the top ones only
     size_t nr_mappings;
     size_t nr_mappings_all;
+    struct seep_pool_totals pool_totals; // of the looked-at profiles, without filters
+    struct seep_view_pool_site *pool_sites; // most live bytes first, the top ones only
+    size_t nr_pool_sites;
+    size_t nr_pool_sites_all;
+    struct seep_view_pool *pools; // most live bytes first
+    size_t nr_pools;
     struct seep_view_wrong_release *wrong_releases;
     size_t nr_wrong_releases;
     struct seep_view_trouble *without_symbols; // modules of which only the offset could be shown

@@ -74,6 +74,9 @@ void seep_counters_merge(struct seep_counters *into, const struct seep_counters 
 // view_mappings.c
 SEEP_MUST_CHECK struct seep_error *seep_view_build_mappings(struct seep_view_build *build);
 
+// view_pools.c
+SEEP_MUST_CHECK struct seep_error *seep_view_build_pools(struct seep_view_build *build);
+
 // view_group.c
 SEEP_MUST_CHECK struct seep_error *seep_view_build_rows(struct seep_view_build *build);
 SEEP_MUST_CHECK struct seep_error *seep_view_build_labels(struct seep_view_build *build);

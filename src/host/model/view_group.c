@@ -157,7 +157,7 @@ static struct seep_error *site_key(struct seep_view_build *build, const struct s
 static struct seep_error *rows_of_sites(struct seep_view_build *build, struct seep_view_part *part) {
     for (uint32_t i = 1; i < part->profile->nr_sites; i++) {
         const struct seep_view_figures *figures = &part->figures[i];
-        if (!part->site_ok[i] || is_nothing(build, figures))
+        if (!part->site_ok[i] || is_nothing(build, figures) || !seep_via_is_heap(part->profile->sites[i].via))
             continue;
         uint64_t key = 0;
         struct seep_view_label label;
@@ -214,6 +214,7 @@ static struct seep_error *rows_of_threads(struct seep_view_build *build, struct 
         const struct seep_thread_site *ts = &profile->thread_sites[i];
         bool of_known_thread = ts->thread < profile->nr_threads;
         if (ts->site >= profile->nr_sites || !part->site_ok[ts->site] ||
+            !seep_via_is_heap(profile->sites[ts->site].via) ||
             (of_known_thread && !part->thread_ok[ts->thread]) ||
             (!of_known_thread && build->view->options.thread))
             continue;

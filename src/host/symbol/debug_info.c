@@ -387,11 +387,20 @@ static struct seep_error *line_of_call(struct seep_debug_info *info, struct site
     return file_name(info, &site->lines, dwarf_filesrc(files, number, NULL, NULL), &frame->file);
 }
 
+// The functions of seep.h, which their author marks as part of the line that calls them.
+static bool is_annotation(Dwarf_Die *inlined) {
+    Dwarf_Attribute attribute;
+    const char *name = text_attribute(inlined, DW_AT_name);
+    return name && strncmp(name, "seep_", 5) == 0 && dwarf_hasattr(inlined, DW_AT_call_line) &&
+           dwarf_attr_integrate(inlined, DW_AT_artificial, &attribute);
+}
+
 static struct seep_error *fill_frames(struct seep_debug_info *info, struct site *site,
-                                      const struct chain *chain, struct seep_place *place) {
-    for (unsigned i = 0; i <= chain->nr; i++) {
+                                      struct chain *chain, struct seep_place *place) {
+    unsigned nr_hidden = chain->nr && is_annotation(&chain->entries[chain->nr - 1]);
+    for (unsigned i = nr_hidden; i <= chain->nr; i++) {
         // Frame 0 is the last of the chain; the last frame is the function itself.
-        struct seep_symbol_frame *frame = &place->frames[i];
+        struct seep_symbol_frame *frame = &place->frames[i - nr_hidden];
         *frame = (struct seep_symbol_frame){.inlined = i < chain->nr};
         Dwarf_Die entry = i < chain->nr ? chain->entries[chain->nr - 1 - i] : site->function;
         struct seep_error *error = function_name(info, &entry, frame);
@@ -404,7 +413,7 @@ static struct seep_error *fill_frames(struct seep_debug_info *info, struct site 
         if (error)
             return error;
     }
-    place->nr_frames = chain->nr + 1;
+    place->nr_frames = chain->nr + 1 - nr_hidden;
     place->has_function = true;
     place->is_plain = !linkage_name(&site->function);
     place->function_start = site->function_start;

@@ -49,6 +49,9 @@ enum seep_trace_type {
     SEEP_TRACE_MAPPINGS = 13,
     SEEP_TRACE_WRONG_RELEASES = 14,
     SEEP_TRACE_ACCOUNT = 15, // only where it was taken
+    SEEP_TRACE_POOLS = 16,   // only where the program told of some
+    SEEP_TRACE_PIECES = 17,
+    SEEP_TRACE_MARKS = 18,   // one section a mark
     SEEP_TRACE_TYPE_NR
 };
 

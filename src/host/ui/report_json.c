@@ -322,6 +322,89 @@ static struct seep_error *put_mappings(FILE *out, struct seep_view *view) {
     return error;
 }
 
+// ---- pools and marks ----
+
+static json_t *pool_totals_json(const struct seep_pool_totals *totals) {
+    json_t *object = json_object();
+    set(&object, "allocations", integer(totals->allocations));
+    set(&object, "allocated_bytes", integer(totals->allocated_bytes));
+    set(&object, "frees", integer(totals->frees));
+    set(&object, "freed_bytes", integer(totals->freed_bytes));
+    set(&object, "live_blocks", integer(totals->live_blocks));
+    set(&object, "live_bytes", integer(totals->live_bytes));
+    set(&object, "pools_created", integer(totals->pools_created));
+    set(&object, "pools_destroyed", integer(totals->pools_destroyed));
+    set(&object, "unknown_frees", integer(totals->unknown_frees));
+    return object;
+}
+
+static struct seep_error *put_pool_site(FILE *out, struct seep_view *view, const struct seep_view_pool_site *site) {
+    json_t *stack = NULL;
+    struct seep_error *error = stack_json(view, &site->stack, &stack);
+    if (error)
+        return error;
+    const struct seep_counters *c = &site->counters;
+    bool sizes = c->allocations && c->size_min <= c->size_max;
+    json_t *object = json_object();
+    set(&object, "live_blocks", integer(site->live_blocks));
+    set(&object, "live_bytes", integer(site->live_bytes));
+    set(&object, "allocations", integer(c->allocations));
+    set(&object, "allocated_bytes", integer(c->allocated_bytes));
+    set(&object, "frees", integer(c->frees));
+    set(&object, "freed_bytes", integer(c->freed_bytes));
+    set(&object, "size_min", sizes ? integer(c->size_min) : json_null());
+    set(&object, "size_max", sizes ? integer(c->size_max) : json_null());
+    set(&object, "via", json_string(seep_via_name(site->stack.via)));
+    set(&object, "pool", string(site->name));
+    set(&object, "stack", stack);
+    return dump(out, object);
+}
+
+// Only where the program told of pools.
+static struct seep_error *put_pools(FILE *out, struct seep_view *view) {
+    const struct seep_pool_totals *totals = &view->pool_totals;
+    if (!totals->allocations && !totals->pools_created && !totals->unknown_frees)
+        return NULL;
+    fputs(" \"pools\": {\"totals\": ", out);
+    struct seep_error *error = dump(out, pool_totals_json(totals));
+    json_t *names = json_array();
+    for (size_t i = 0; i < view->nr_pools; i++) {
+        json_t *object = json_object();
+        set(&object, "name", string(view->pools[i].name));
+        set(&object, "pools", integer(view->pools[i].nr_pools));
+        set(&object, "live_blocks", integer(view->pools[i].nr_pieces));
+        set(&object, "live_bytes", integer(view->pools[i].bytes));
+        append(&names, object);
+    }
+    if (error) {
+        json_decref(names);
+        return error;
+    }
+    fputs(",\n  \"by_name\": ", out);
+    error = dump(out, names);
+    fprintf(out, ",\n  \"sites_left_out\": %zu, \"sites\": [", view->nr_pool_sites_all - view->nr_pool_sites);
+    for (size_t i = 0; !error && i < view->nr_pool_sites; i++) {
+        fputs(i ? ",\n  " : "\n  ", out);
+        error = put_pool_site(out, view, &view->pool_sites[i]);
+    }
+    fputs("]},\n", out);
+    return error;
+}
+
+static json_t *marks_json(const struct seep_profile *profile) {
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < profile->nr_marks; i++) {
+        const struct seep_mark *mark = &profile->marks[i];
+        json_t *object = json_object();
+        set(&object, "name", string(mark->name));
+        set(&object, "at_s", json_real((double)mark->at_ns / 1e9));
+        set(&object, "thread", mark->tid ? integer(mark->tid) : json_null());
+        set(&object, "counted", json_boolean(mark->counted));
+        append(&array, object);
+    }
+    return array;
+}
+
 static struct seep_error *put_wrong_release(FILE *out, struct seep_view *view,
                                             const struct seep_view_wrong_release *wrong) {
     json_t *from = NULL;
@@ -402,6 +485,10 @@ static struct seep_error *put_process(FILE *out, const struct seep_session *sess
         error = put_key(out, "totals", totals_json(&profile->totals));
     if (!error)
         error = put_mappings(out, sites);
+    if (!error)
+        error = put_pools(out, sites);
+    if (!error && profile->nr_marks)
+        error = put_key(out, "marks", marks_json(profile));
     if (!error)
         error = put_wrong_releases(out, sites);
     if (!error && options->rss)

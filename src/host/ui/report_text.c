@@ -471,6 +471,7 @@ struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const cha
         return error;
     if (view->nr_processes == 1)
         put_process(out, &seep_text_profile(view, 0)->process);
+    seep_text_marks(out, view);
     put_totals(out, view, &style);
     put_leaks(out, view, &style);
     seep_text_suppressed(out, view->session, &style);
@@ -482,6 +483,8 @@ struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const cha
                                              : seep_text_table(out, view, &style);
     if (!error)
         error = seep_text_mappings(out, view, &style);
+    if (!error)
+        error = seep_text_pools(out, view, &style);
     if (!error)
         error = seep_text_wrong_releases(out, view, &style);
     if (error)

@@ -4,6 +4,8 @@
 // operation: until then it costs nothing, and it never writes to its parent's. It is recognised by
 // memory that the kernel wipes in children, so raw clones are seen too. What the parent does between
 // the fork and that first operation is undone in the child's image (undo.h).
+#include "preload/annotation.h"
+#include "preload/custom_pool.h"
 #include "preload/mapping.h"
 #include "preload/undo.h"
 
@@ -47,6 +49,8 @@ static bool set_up(void) {
     for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used; i++)
         seep_g.threads[i].tid = 0; // the parent's threads: none of them is here
     seep_mapping_index_again();
+    seep_custom_pools_in_child();
+    seep_annotations_in_child();
     return true;
 }
 

@@ -31,6 +31,11 @@ static const uint64_t area_sizes[SEEP_AREA_NR] = {
     [SEEP_AREA_MAPPINGS] = SEEP_MAPPING_SLOTS * (uint64_t)sizeof(struct seep_image_mapping),
     [SEEP_AREA_MAP_SITES] = SEEP_MAP_SITES * (uint64_t)sizeof(struct seep_image_map_site),
     [SEEP_AREA_MISUSES] = SEEP_MISUSE_SLOTS * (uint64_t)sizeof(struct seep_image_misuse),
+    [SEEP_AREA_CUSTOM_POOLS] = SEEP_CUSTOM_POOLS * (uint64_t)sizeof(struct seep_image_custom_pool),
+    [SEEP_AREA_PIECES] = SEEP_PIECES * (uint64_t)sizeof(struct seep_image_piece),
+    [SEEP_AREA_REGIONS] = SEEP_REGIONS * (uint64_t)sizeof(struct seep_image_region),
+    [SEEP_AREA_MARKS] = 64 * MIB,
+    [SEEP_AREA_TOOL_MARKS] = MIB,
 };
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
@@ -42,7 +47,8 @@ static uint64_t layout(struct seep_image_area areas[SEEP_AREA_NR], uint64_t pool
     for (int i = 0; i < SEEP_AREA_NR; i++) {
         areas[i].off = off;
         // Where address space is short (RLIMIT_AS) the arrays that grow with the program shrink too.
-        bool grows = i == SEEP_AREA_NODES || i == SEEP_AREA_SITES || i == SEEP_AREA_THREADS;
+        bool grows = i == SEEP_AREA_NODES || i == SEEP_AREA_SITES || i == SEEP_AREA_THREADS ||
+                     i == SEEP_AREA_CUSTOM_POOLS || i == SEEP_AREA_PIECES || i == SEEP_AREA_MARKS;
         uint64_t bytes = i == SEEP_AREA_POOL ? pool_bytes
                          : grows             ? SEEP_MIN(area_sizes[i], pool_bytes / 4)
                                              : area_sizes[i];
@@ -145,6 +151,12 @@ static bool open_at_start(void) {
            seep_area_open(SEEP_AREA_MAP_SITES, 1);
 }
 
+// Where the tool writes; where there is no room for it, it says so.
+static void open_for_tool(void) {
+    bool opened = !seep_g.strict_memory && seep_area_open(SEEP_AREA_TOOL_MARKS, area_sizes[SEEP_AREA_TOOL_MARKS]);
+    (void)opened;
+}
+
 static void fill_header(struct seep_image_header *header, uint64_t file_size) {
     header->version = SEEP_IMAGE_VERSION;
     header->header_size = sizeof(*header);
@@ -182,6 +194,7 @@ static bool begin(int fd, uint64_t bytes, const struct seep_image_area areas[SEE
     set_pointers();
     if (!open_at_start())
         return false;
+    open_for_tool();
     seep_g.header->areas[SEEP_AREA_STRINGS].used = 1; // the empty string
     seep_g.header->areas[SEEP_AREA_MODULES].used = 1; // "no module"
     seep_g.header->areas[SEEP_AREA_NODES].used = 1;   // the root
@@ -251,6 +264,11 @@ static bool copy_arrays(unsigned char *fresh) {
         {SEEP_AREA_MODULES, sizeof(struct seep_image_module)},
         {SEEP_AREA_NODES, sizeof(struct seep_image_node)},
         {SEEP_AREA_SITES, sizeof(struct seep_image_site)},
+        {SEEP_AREA_CUSTOM_POOLS, sizeof(struct seep_image_custom_pool)},
+        {SEEP_AREA_PIECES, sizeof(struct seep_image_piece)},
+        {SEEP_AREA_REGIONS, sizeof(struct seep_image_region)},
+        {SEEP_AREA_MARKS, 1},
+        {SEEP_AREA_TOOL_MARKS, 1},
     };
     const struct seep_image_header *from = seep_g.header;
     struct seep_image_header *to = (struct seep_image_header *)fresh;

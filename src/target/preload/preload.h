@@ -176,7 +176,7 @@ struct seep_config {
     bool is_ignored; // this process is a child that is to be ignored
 };
 
-enum { SEEP_SPECIAL_SAMPLING = 1, SEEP_SPECIAL_UNDO = 2 };
+enum { SEEP_SPECIAL_SAMPLING = 1, SEEP_SPECIAL_UNDO = 2, SEEP_SPECIAL_IGNORED = 4 };
 
 struct seep_global {
     // Read on hot paths; written at start and by fork.c only.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The rare halves of recording, see record.h.
 #include "preload/record.h"
+#include "preload/annotation.h"
 #include "preload/undo.h"
 
 static bool undo_is_on(void) {
@@ -29,6 +30,8 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
 }
 
 uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size) {
+    if (atomic_load_explicit(&seep_g.special, memory_order_relaxed) & SEEP_SPECIAL_IGNORED)
+        seep_ignored_gone((uint64_t)block);
     if (thread->filter) {
         if (undo_is_on())
             seep_undo_note_odd();

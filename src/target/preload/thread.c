@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include "preload/annotation.h"
+#include "preload/custom_pool.h"
 #include "preload/mapping.h"
 #include "preload/sampling.h"
 
@@ -120,7 +122,8 @@ static bool find_slot(uint32_t tid, uint32_t *ret_index) {
 
 static void read_name(struct seep_image_thread *slot) {
     char name[16] = "";
-    if (!seep_confined.filtered && sys6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0) == 0)
+    if (!slot->name_given && !seep_confined.filtered &&
+        sys6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0) == 0)
         __builtin_memcpy(slot->name, name, sizeof(slot->name));
 }
 
@@ -142,6 +145,7 @@ static struct seep_thread *take_slot(void) {
     thread->chunk_dir = (const uint32_t *)(seep_g.pool + slot->chunk_dir_page * SEEP_POOL_PAGE);
     slot->nr_owners++;
     slot->moving_rt = 0; // the owner before may have been killed at it
+    slot->name_given = 0;
     slot->stack_rt = (uint64_t)__builtin_frame_address(0);
     tell_memory(thread);
     slot->start_ns = sys_clock_ns(CLOCK_MONOTONIC);
@@ -175,6 +179,8 @@ static void recover(struct seep_thread *thread) {
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(locks); i++)
         if (atomic_load_explicit(&locks[i]->owner, memory_order_relaxed) == thread->tid)
             seep_lock_release(locks[i]);
+    seep_custom_pools_recover(thread->tid);
+    seep_annotations_recover(thread->tid);
     thread->memo_depth = 0;
     thread->top_counters_site = 0;
     thread->guard = SEEP_GUARD_READY;

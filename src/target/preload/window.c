@@ -27,7 +27,9 @@ static const uint64_t area_steps[SEEP_AREA_NR] = {
     [SEEP_AREA_STRINGS] = 64 << 10,   [SEEP_AREA_MODULES] = 64 << 10,  [SEEP_AREA_NODES] = MIB,
     [SEEP_AREA_SITES] = 256 << 10,    [SEEP_AREA_THREADS] = 64 << 10,  [SEEP_AREA_ODD] = MIB * 2,
     [SEEP_AREA_DIR] = 256 << 10,      [SEEP_AREA_POOL] = MIB,          [SEEP_AREA_MAPPINGS] = 64 << 10,
-    [SEEP_AREA_MAP_SITES] = 64 << 10, [SEEP_AREA_MISUSES] = 192 << 10,
+    [SEEP_AREA_MAP_SITES] = 64 << 10, [SEEP_AREA_MISUSES] = 192 << 10, [SEEP_AREA_CUSTOM_POOLS] = 64 << 10,
+    [SEEP_AREA_PIECES] = 256 << 10,   [SEEP_AREA_REGIONS] = 64 << 10,  [SEEP_AREA_MARKS] = 64 << 10,
+    [SEEP_AREA_TOOL_MARKS] = MIB,
 };
 
 // What an element of an area takes, where `used` counts elements.
@@ -38,6 +40,10 @@ static const uint64_t element_bytes[SEEP_AREA_NR] = {
     [SEEP_AREA_SITES] = sizeof(struct seep_image_site),
     [SEEP_AREA_THREADS] = sizeof(struct seep_image_thread),
     [SEEP_AREA_POOL] = SEEP_POOL_PAGE,
+    [SEEP_AREA_CUSTOM_POOLS] = sizeof(struct seep_image_custom_pool),
+    [SEEP_AREA_PIECES] = sizeof(struct seep_image_piece),
+    [SEEP_AREA_REGIONS] = sizeof(struct seep_image_region),
+    [SEEP_AREA_MARKS] = 1,
 };
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
