@@ -126,6 +126,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "fork") == 0)
         in_child(leaky);
     seep_mark("end");
-    printf("%d %d %p\n", seep_is_tracing(), errno, argc > 1 && strcmp(argv[1], "places") == 0 ? (void *)kept : NULL);
+    printf("%d %d %p\n", seep_is_tracing(), errno,
+           argc > 1 && strcmp(argv[1], "places") == 0 ? (void *)kept : NULL);
     return 0;
 }

@@ -36,6 +36,11 @@ enum {
     PAGE_MAPPINGS = PAGE_POOL + POOL_PAGES,
     PAGE_MAP_SITES,
     PAGE_MISUSES,
+    PAGE_CUSTOM_POOLS,
+    PAGE_PIECES,
+    PAGE_REGIONS,
+    PAGE_MARKS,
+    PAGE_TOOL_MARKS,
     NR_PAGES
 };
 
@@ -75,10 +80,10 @@ static uint64_t builder_string(struct image_builder *image, const char *text) {
 }
 
 static void builder_areas(struct image_builder *image) {
-    static const unsigned first[SEEP_AREA_NR + 1] = {PAGE_STRINGS, PAGE_MODULES, PAGE_NODES,
-                                                     PAGE_SITES,   PAGE_THREADS, PAGE_ODD,
-                                                     PAGE_DIR,     PAGE_POOL,    PAGE_MAPPINGS,
-                                                     PAGE_MAP_SITES, PAGE_MISUSES, NR_PAGES};
+    static const unsigned first[SEEP_AREA_NR + 1] = {
+        PAGE_STRINGS, PAGE_MODULES, PAGE_NODES,    PAGE_SITES,      PAGE_THREADS, PAGE_ODD,
+        PAGE_DIR,     PAGE_POOL,    PAGE_MAPPINGS, PAGE_MAP_SITES,  PAGE_MISUSES, PAGE_CUSTOM_POOLS,
+        PAGE_PIECES,  PAGE_REGIONS, PAGE_MARKS,    PAGE_TOOL_MARKS, NR_PAGES};
     for (int i = 0; i < SEEP_AREA_NR; i++) {
         image->header->areas[i].off = (uint64_t)first[i] * SEEP_POOL_PAGE;
         image->header->areas[i].size = (uint64_t)(first[i + 1] - first[i]) * SEEP_POOL_PAGE;
@@ -197,6 +202,41 @@ static struct image_builder *image_build(void) {
     builder_counters(image);
     builder_blocks(image);
     return image;
+}
+
+static void builder_mark(struct image_builder *image, unsigned page, enum seep_area_kind kind, uint32_t tid,
+                         uint64_t at_ns, const char *name, const unsigned char *counts,
+                         uint32_t counts_bytes) {
+    unsigned char *at = builder_page(image, page);
+    struct seep_image_mark mark = {
+        .tid = tid, .at_ns = at_ns, .name_bytes = (uint32_t)strlen(name), .counts_bytes = counts_bytes};
+    mark.bytes = (uint32_t)(sizeof(mark) + mark.name_bytes + counts_bytes + 7) / 8 * 8;
+    memcpy(at, &mark, sizeof(mark));
+    memcpy(at + sizeof(mark), name, mark.name_bytes);
+    if (counts_bytes)
+        memcpy(at + sizeof(mark) + mark.name_bytes, counts, counts_bytes);
+    image->header->areas[kind].used = mark.bytes;
+}
+
+// One pool, two pieces (one of no pool), two regions, a mark of the program and one of the tool.
+static inline void image_annotate(struct image_builder *image) {
+    struct seep_image_header *header = image->header;
+    struct seep_image_custom_pool *pools = builder_page(image, PAGE_CUSTOM_POOLS);
+    struct seep_image_piece *pieces = builder_page(image, PAGE_PIECES);
+    struct seep_image_region *regions = builder_page(image, PAGE_REGIONS);
+    static const unsigned char counts[] = {2, 3, 48, 0, 0, 0, 1, 1, 0xac, 2, 1, 16, 1};
+    header->pools_created = 2;
+    header->pools_destroyed = 1;
+    pools[1] = (struct seep_image_custom_pool){0x8000, builder_string(image, "a pool"), 3000, 2, 2};
+    pieces[1] = (struct seep_image_piece){.address = 0x9001, .bytes = 7, .site = 2};
+    pieces[2] = (struct seep_image_piece){.address = 0x9100, .bytes = 9, .site = 3, .pool = 1};
+    regions[1] = (struct seep_image_region){0x10000, 0, SEEP_REGION_IGNORED, 0};
+    regions[2] = (struct seep_image_region){0x20000, 4096, SEEP_REGION_ROOT, 0};
+    header->areas[SEEP_AREA_CUSTOM_POOLS].used = 2;
+    header->areas[SEEP_AREA_PIECES].used = 3;
+    header->areas[SEEP_AREA_REGIONS].used = 3;
+    builder_mark(image, PAGE_MARKS, SEEP_AREA_MARKS, 7, 3000, "loaded", counts, sizeof(counts));
+    builder_mark(image, PAGE_TOOL_MARKS, SEEP_AREA_TOOL_MARKS, 0, 2000, "before", NULL, 0);
 }
 
 // A second thread, which freed the block of site 2 and allocated one of 10 bytes at the odd multiple

@@ -31,6 +31,10 @@ int main(int argc, char **argv) {
     bytes = image_to_raw(image, &nr_bytes);
     failed |= write_seed(argv[1], "two_threads", bytes, nr_bytes);
     free(bytes);
+    image_annotate(image);
+    bytes = image_to_raw(image, &nr_bytes);
+    failed |= write_seed(argv[1], "annotated", bytes, nr_bytes);
+    free(bytes);
     image->nodes[1].parent = 4;
     image->sites[2].next = 3;
     image->sites[3].next = 2;

@@ -215,7 +215,7 @@ LIE(lie_order, header->byte_order ^= 3)
 LIE(lie_word, header->word_bytes = 5)
 LIE(lie_area_in_header, areas[SEEP_AREA_STRINGS].off = 8)
 LIE(lie_area_unaligned, areas[SEEP_AREA_NODES].off += 1)
-LIE(lie_area_end, areas[SEEP_AREA_MISUSES].size += SEEP_POOL_PAGE)
+LIE(lie_area_end, areas[SEEP_AREA_TOOL_MARKS].size += SEEP_POOL_PAGE)
 LIE(lie_area_wraps, areas[SEEP_AREA_POOL].size = UINT64_MAX - 100)
 LIE(lie_used, areas[SEEP_AREA_SITES].used = SEEP_POOL_PAGE)
 LIE(lie_used_huge, areas[SEEP_AREA_THREADS].used = UINT64_MAX)
@@ -239,7 +239,7 @@ static const struct lie lies[] = {
     {lie_area_in_header, SEEP_E_FORMAT, "test: area \"strings\" at offset 8 lies in the header"},
     {lie_area_unaligned, SEEP_E_FORMAT,
      "test: area \"nodes\" at offset 12289 lies in the header or is not aligned"},
-    {lie_area_end, SEEP_E_FORMAT, "test: area \"misuses\" ends beyond the file"},
+    {lie_area_end, SEEP_E_FORMAT, "test: area \"marks of the tool\" ends beyond the file"},
     {lie_area_wraps, SEEP_E_FORMAT, "test: area \"pool\" ends beyond the file"},
     {lie_used, SEEP_E_FORMAT, "test: area \"sites\" counts 4096 elements, but has room for 256"},
     {lie_used_huge, SEEP_E_FORMAT, "test: area \"threads\" counts 18446744073709551615 elements"},
@@ -356,6 +356,59 @@ static void test_same_address_twice(void **state) {
     image->odd[9] = (struct seep_image_odd){.address = 0x10000, .size = 1, .site = 2};
     struct seep_profile *profile = profile_of(image);
     assert_int_equal(profile->nr_blocks, 3);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+// ---- what the program told ----
+
+static void test_annotations(void **state) {
+    struct image_builder *image = image_build();
+    image_annotate(image);
+    struct seep_profile *profile = profile_of(image);
+    assert_int_equal(profile->pool_totals.pools_created, 2);
+    assert_int_equal(profile->nr_pools, 1);
+    assert_string_equal(profile->pools[0].name, "a pool");
+    assert_int_equal(profile->pools[0].age_ns, 5000 - 3000);
+    assert_int_equal(profile->nr_pieces, 2);
+    assert_true(profile->pieces[0].address == 0x9001 && profile->pieces[0].pool == UINT32_MAX);
+    assert_true(profile->pieces[1].address == 0x9100 && profile->pieces[1].pool == 0);
+    assert_int_equal(profile->pieces[0].age_ns, -1);
+    assert_int_equal(profile->nr_regions, 2);
+    assert_int_equal(profile->regions[1].kind, SEEP_REGION_ROOT);
+    assert_int_equal(profile->nr_marks, 2); // in order of time, the tool's first
+    assert_string_equal(profile->marks[0].name, "before");
+    assert_int_equal(profile->marks[0].tid, 0);
+    assert_false(profile->marks[0].counted);
+    assert_string_equal(profile->marks[1].name, "loaded");
+    assert_int_equal(profile->marks[1].at_ns, 2000);
+    assert_int_equal(profile->marks[1].nr_sites, 2);
+    assert_int_equal(profile->marks[1].sites[1].site, 3);
+    assert_int_equal(profile->marks[1].sites[1].allocated_bytes, 300);
+    assert_false(has_note(profile, "references of the image lead nowhere"));
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+static void test_bent_annotations(void **state) {
+    struct image_builder *image = image_build();
+    image_annotate(image);
+    ((struct seep_image_piece *)image->pages[PAGE_PIECES])[1].site = 99;
+    ((struct seep_image_piece *)image->pages[PAGE_PIECES])[2].pool = 99; // of none then
+    ((struct seep_image_custom_pool *)image->pages[PAGE_CUSTOM_POOLS])[1].name_off = UINT64_MAX;
+    ((struct seep_image_region *)image->pages[PAGE_REGIONS])[1].kind = 99;
+    ((struct seep_image_region *)image->pages[PAGE_REGIONS])[2].bytes = UINT64_MAX;
+    image->pages[PAGE_MARKS][sizeof(struct seep_image_mark) + 6] = 0xff; // a number of the counts
+    ((struct seep_image_mark *)image->pages[PAGE_TOOL_MARKS])->name_bytes = 4000;
+    image->header->areas[SEEP_AREA_REGIONS].used = 100;
+    struct seep_profile *profile = profile_of(image);
+    assert_int_equal(profile->nr_pools, 1);
+    assert_null(profile->pools[0].name);
+    assert_int_equal(profile->nr_pieces, 1);
+    assert_int_equal(profile->nr_regions, 0);
+    assert_int_equal(profile->nr_marks, 1);
+    assert_int_equal(profile->marks[0].nr_sites, 0);
+    assert_true(has_note(profile, "references of the image lead nowhere"));
     seep_profile_destroy(profile);
     free(image);
 }
@@ -540,6 +593,8 @@ int main(void) {
         cmocka_unit_test(test_counts_without_data),
         cmocka_unit_test(test_cyclic_site_chain),
         cmocka_unit_test(test_same_address_twice),
+        cmocka_unit_test(test_annotations),
+        cmocka_unit_test(test_bent_annotations),
         cmocka_unit_test(test_cut_dump),
         cmocka_unit_test(test_bad_dumps),
         cmocka_unit_test(test_bad_files),

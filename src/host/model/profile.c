@@ -261,7 +261,7 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
     [SEEP_LOST_NO_PIECE] = "pieces of the program's own pools that were not kept because their table was full "
                            "or busy: the figures of pools are too low; the heap's are right",
     [SEEP_LOST_NO_NOTE] = "names, marks, ignored blocks or roots that the program told of and that were not kept "
-                          "because their table was full or busy",
+                          "because their table was full or busy: tell less often; all other figures are right",
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {
