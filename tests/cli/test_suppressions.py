@@ -192,3 +192,59 @@ def test_leak_sanitizer_takes_what_is_generated(run, seep, require, traces, tmp_
     env = dict(os.environ, LSAN_OPTIONS="fast_unwind_on_malloc=0:suppressions=%s" % file)
     done = subprocess.run([binary], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     assert done.returncode == 0, done.stdout.decode()
+
+
+# ---- what the program says itself ----
+
+OWN_SOURCE = r"""
+#include <stdlib.h>
+#ifdef __cplusplus
+extern "C"
+#endif
+const char *__lsan_default_suppressions(void) { BODY }
+__attribute__((noinline)) static void leak_known(void) { void *p = malloc(100); __asm__ volatile("" : "+r"(p)); }
+__attribute__((noinline)) static void leak_new(void) { void *p = malloc(10); __asm__ volatile("" : "+r"(p)); }
+int main(void) { leak_known(); leak_new(); return 0; }
+"""
+CONSTANT = 'return "leak:leak_known\\n# comment\\nleak:unused\\n";'
+
+
+POINTER = 'static const char *volatile text = "leak:leak_known"; return text;'
+
+
+@pytest.mark.parametrize("body, compiler, flags", [
+    (CONSTANT, "gcc", "-O0"), (CONSTANT, "gcc", "-O2 -fcf-protection=full"), (CONSTANT, "gcc", "-O0 -no-pie -fno-pie"),
+    (CONSTANT, "gcc", "-O2 -no-pie -fno-pie -mcmodel=large"), (CONSTANT, "clang", "-O0 -no-pie -fno-pie"),
+    (CONSTANT, "g++", "-O1 -fPIC -rdynamic"), (POINTER, "gcc", "-O0"), (POINTER, "clang", "-O0 -no-pie -fno-pie"),
+    (POINTER, "gcc", "-O2 -no-pie -fno-pie -mcmodel=large"), (POINTER, "clang", "-O2 -no-pie -fno-pie -mcmodel=large"),
+])
+def test_default_suppressions_are_read(run, seep, require, tmp_path, compiler, flags, body):
+    source = tmp_path / ("own.cpp" if compiler == "g++" else "own.c")
+    source.write_text(OWN_SOURCE.replace("BODY", body))
+    subprocess.run([require(compiler), "-g", "-o", "own", source.name, *flags.split()], check=True, cwd=str(tmp_path))
+    done = run(seep, "run", "--report", "-", "--json", "-o", "/dev/null", str(tmp_path / "own"))
+    used = {rule["name"]: rule for rule in json.loads(done.stdout)["suppressions"]["rules"]}
+    assert used["leak:leak_known"]["bytes"] == 100 and used["leak:leak_known"]["line"] == 1, used
+    assert used["leak:leak_known"]["file"] == "__lsan_default_suppressions in own"
+    if body == CONSTANT:
+        assert used["leak:unused"]["line"] == 3 and used["leak:unused"]["blocks"] == 0
+
+
+def test_default_suppressions_can_be_left_out(run, seep, tmp_path):
+    (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", CONSTANT))
+    subprocess.run(["gcc", "-g", "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
+    for options, leaked in (([], "10 bytes in 1 block"), (["--no-default-suppressions"], "110 bytes in 2 blocks")):
+        done = run(seep, "check", "-q", *options, str(tmp_path / "own"))
+        assert done.returncode == 1 and "seep: check: %s leaked" % leaked in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("body, note", [
+    ('return getenv("NOTHING");', "does more than return a constant text: it is not run"),
+    ('static char text[40] = "leak:x"; text[5] = (char)rand(); return text;', "does more than return a constant text"),
+    ('return "leek:x";', "__lsan_default_suppressions in own:1: 'leek:x' is no suppression"),
+])
+def test_default_suppressions_that_cannot_be_read(run, seep, tmp_path, body, note):
+    (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", body))
+    subprocess.run(["gcc", "-g", "-O1", "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
+    done = run(seep, "run", "-o", "/dev/null", str(tmp_path / "own"))
+    assert done.returncode == 0 and note in done.stderr, done.stderr

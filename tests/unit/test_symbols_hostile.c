@@ -57,6 +57,13 @@ static void look_at(const unsigned char *bytes, size_t nr_bytes) {
     check_no_error(seep_symbols_create(&options, &symbols));
     unsigned module;
     check_no_error(seep_symbols_module(symbols, place, NULL, 0, &module));
+    static const char *const functions[] = {"main", "exported_one", "_start", "none"};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(functions); i++) {
+        bool found;
+        const char *text;
+        check_no_error(seep_symbols_returned_text(symbols, module, functions[i], &found, &text));
+        assert_true(found || !text);
+    }
     for (uint64_t address = 0x1000; address < 0x2400; address += 23) {
         const struct seep_symbol *symbol;
         check_no_error(seep_symbols_resolve(symbols, module, address, true, &symbol));

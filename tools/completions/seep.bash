@@ -18,7 +18,7 @@ _seep() {
     fi
     case $command in
     run)
-        options='--output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --help'
+        options='--output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
         valued=' --output --report --error-exitcode --depth --sample --children --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -o -T -s -b -z -Z '
         case $before in
         --output | -o)
@@ -110,7 +110,7 @@ _seep() {
         esac
         ;;
     report)
-        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --help'
+        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
         valued=' --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -T -s -b -z -Z '
         case $before in
         --top | -T)
@@ -168,7 +168,7 @@ _seep() {
         esac
         ;;
     scan)
-        options='--roots --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --help'
+        options='--roots --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
         valued=' --roots --output --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -o -T -s -b -z -Z '
         case $before in
         --roots)
@@ -234,7 +234,7 @@ _seep() {
         esac
         ;;
     check)
-        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
+        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --no-default-suppressions --output --report --quiet --error-exitcode --depth --sample --children --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
         valued=' --max-leaked --max-peak --max-allocations --baseline --junit --sarif --suppressions --output --report --error-exitcode --depth --sample --children --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions -o -T -s -b -z -Z '
         case $before in
         --max-leaked)

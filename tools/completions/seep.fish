@@ -38,6 +38,7 @@ complete -c seep -n '__fish_seen_subcommand_from run' -l json -d 'the report as 
 complete -c seep -n '__fish_seen_subcommand_from run' -l csv -d 'the rows as CSV'
 complete -c seep -n '__fish_seen_subcommand_from run' -l gen-suppressions -r -a 'valgrind lsan' -d 'instead of a report, what it would show as suppressions'
 complete -c seep -n '__fish_seen_subcommand_from run' -l suppressions -r -F -d 'leaks that FILE names do not count: LeakSanitizer\'s or Valgrind\'s; repeatable'
+complete -c seep -n '__fish_seen_subcommand_from run' -l no-default-suppressions -d 'without the built-in list and the program\'s __lsan_default_suppressions'
 complete -c seep -n '__fish_seen_subcommand_from run' -l help -s h -d 'what the command does, with examples'
 complete -c seep -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand)'
 
@@ -64,6 +65,7 @@ complete -c seep -n '__fish_seen_subcommand_from report' -l json -d 'the report 
 complete -c seep -n '__fish_seen_subcommand_from report' -l csv -d 'the rows as CSV'
 complete -c seep -n '__fish_seen_subcommand_from report' -l gen-suppressions -r -a 'valgrind lsan' -d 'instead of a report, what it would show as suppressions'
 complete -c seep -n '__fish_seen_subcommand_from report' -l suppressions -r -F -d 'leaks that FILE names do not count: LeakSanitizer\'s or Valgrind\'s; repeatable'
+complete -c seep -n '__fish_seen_subcommand_from report' -l no-default-suppressions -d 'without the built-in list and the program\'s __lsan_default_suppressions'
 complete -c seep -n '__fish_seen_subcommand_from report' -l help -s h -d 'what the command does, with examples'
 complete -c seep -n '__fish_seen_subcommand_from report' -F -a '(__fish_complete_pids)'
 
@@ -88,6 +90,7 @@ complete -c seep -n '__fish_seen_subcommand_from scan' -l json -d 'the report as
 complete -c seep -n '__fish_seen_subcommand_from scan' -l csv -d 'the rows as CSV'
 complete -c seep -n '__fish_seen_subcommand_from scan' -l gen-suppressions -r -a 'valgrind lsan' -d 'instead of a report, what it would show as suppressions'
 complete -c seep -n '__fish_seen_subcommand_from scan' -l suppressions -r -F -d 'leaks that FILE names do not count: LeakSanitizer\'s or Valgrind\'s; repeatable'
+complete -c seep -n '__fish_seen_subcommand_from scan' -l no-default-suppressions -d 'without the built-in list and the program\'s __lsan_default_suppressions'
 complete -c seep -n '__fish_seen_subcommand_from scan' -l help -s h -d 'what the command does, with examples'
 complete -c seep -n '__fish_seen_subcommand_from scan' -a '(__fish_complete_pids)'
 
@@ -100,6 +103,7 @@ complete -c seep -n '__fish_seen_subcommand_from check' -l junit -r -F -d 'write
 complete -c seep -n '__fish_seen_subcommand_from check' -l sarif -r -F -d 'write the result as SARIF 2.1.0'
 complete -c seep -n '__fish_seen_subcommand_from check' -l github -d 'print annotations for GitHub Actions'
 complete -c seep -n '__fish_seen_subcommand_from check' -l suppressions -r -F -d 'leaks that FILE names do not count: LeakSanitizer\'s or Valgrind\'s; repeatable'
+complete -c seep -n '__fish_seen_subcommand_from check' -l no-default-suppressions -d 'without the built-in list and the program\'s __lsan_default_suppressions'
 complete -c seep -n '__fish_seen_subcommand_from check' -l output -s o -r -F -d 'save the trace in FILE (default seep.%e.%p.seep: %e program, %p pid; -: standard output)'
 complete -c seep -n '__fish_seen_subcommand_from check' -l report -r -F -d 'write the report to FILE (default: standard error; -: standard output)'
 complete -c seep -n '__fish_seen_subcommand_from check' -l quiet -s q -d 'no report'

@@ -11,9 +11,9 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
     struct seep_error *error = seep_report_check(options);
     if (error)
         return error;
-    struct seep_suppress_rules rules = SEEP_SUPPRESS_RULES_INIT;
+    struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     struct seep_session *session = NULL;
-    error = seep_suppress_read(arguments, &rules);
+    error = seep_suppress_read(arguments, &suppress);
     if (!error)
         error = seep_session_open(source, &session);
     pid_t pid;
@@ -23,8 +23,8 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
     if (!error && is_pid)
         error = seep_account_take(session->profiles[0], pid);
     if (!error)
-        error = seep_report_session(stdout, session, &rules, options, source);
-    seep_suppress_rules_deinit(&rules);
+        error = seep_report_session(stdout, session, &suppress, options, source);
+    seep_suppress_deinit(&suppress);
     seep_session_destroy(session);
     return error;
 }

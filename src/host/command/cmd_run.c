@@ -138,7 +138,7 @@ static bool blocks_remain(const struct seep_session *session) {
 struct ending {
     const struct run_values *values;
     const struct seep_view_options *view;
-    const struct seep_suppress_rules *rules;
+    struct seep_suppress *suppress;
     const struct seep_judge *judge; // NULL: none
     FILE *out;
     int *status;
@@ -172,7 +172,7 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
     struct seep_symbols *symbols = NULL;
     err = seep_report_symbols(ending->view, &symbols);
     if (!err && (!values->quiet || values->error_exitcode || ending->judge))
-        err = seep_suppress_session(ending->rules, session, symbols);
+        err = seep_suppress_apply(ending->suppress, session, symbols);
     if (!err)
         err = report(ending, session, symbols, saved);
     bool done = !err;
@@ -199,18 +199,18 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
                                        .sample_bytes = values->sample_bytes,
                                        .ignore_children = values->children == 1};
     FILE *out;
-    struct seep_suppress_rules rules = SEEP_SUPPRESS_RULES_INIT;
+    struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     struct seep_error *err = seep_report_check(view);
     if (!err)
         err = check_quiet(values, view);
     if (!err)
         err = check_output(values);
     if (!err)
-        err = seep_suppress_read(arguments, &rules);
+        err = seep_suppress_read(arguments, &suppress);
     if (!err)
         err = open_report(values, &out);
     if (err) {
-        seep_suppress_rules_deinit(&rules);
+        seep_suppress_deinit(&suppress);
         return err;
     }
     struct seep_session *session = NULL;
@@ -220,14 +220,14 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     if (err) {
         seep_command_fail(err);
     } else {
-        struct ending ending = {values, view, &rules, judge, out, &status};
+        struct ending ending = {values, view, &suppress, judge, out, &status};
         reported = finish(&ending, session, arguments->operands[0]);
         bool killed = session->profiles[0]->process.exit_kind == SEEP_EXIT_SIGNAL;
         if (!judge && values->error_exitcode && !killed && blocks_remain(session))
             status = (int)values->error_exitcode;
     }
     seep_session_destroy(session);
-    seep_suppress_rules_deinit(&rules);
+    seep_suppress_deinit(&suppress);
     err = close_report(out, values->report);
     if (err && reported)
         seep_command_fail(err);

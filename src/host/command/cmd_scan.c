@@ -26,7 +26,7 @@ static const struct seep_option_group scan_group = {
     .title = "Options", .options = scan_options, .values_bytes = sizeof(struct scan_values)};
 
 static struct seep_error *scan_and_report(pid_t pid, const struct scan_values *values,
-                                          const struct seep_suppress_rules *rules,
+                                          struct seep_suppress *suppress,
                                           const struct seep_view_options *view) {
     struct seep_scan_options options = {.roots = (enum seep_roots)values->roots};
     struct seep_symbols *symbols = NULL;
@@ -37,7 +37,7 @@ static struct seep_error *scan_and_report(pid_t pid, const struct scan_values *v
     if (!err && values->output)
         err = seep_session_save(session, values->output);
     if (!err)
-        err = seep_suppress_session(rules, session, symbols);
+        err = seep_suppress_apply(suppress, session, symbols);
     if (!err)
         err = seep_report_write(stdout, session, symbols, view, values->output);
     seep_session_destroy(session);
@@ -59,11 +59,11 @@ static struct seep_error *run_scan(const struct seep_arguments *arguments, int *
     if (!is_pid)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "PID is a number, not '%s'", operand),
                                "a scan needs the memory of the process; 'seep report' shows a saved one");
-    struct seep_suppress_rules rules = SEEP_SUPPRESS_RULES_INIT;
-    err = seep_suppress_read(arguments, &rules);
+    struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
+    err = seep_suppress_read(arguments, &suppress);
     if (!err)
-        err = scan_and_report(pid, values, &rules, view);
-    seep_suppress_rules_deinit(&rules);
+        err = scan_and_report(pid, values, &suppress, view);
+    seep_suppress_deinit(&suppress);
     return err;
 }
 

@@ -79,12 +79,12 @@ struct seep_error *seep_report_symbols(const struct seep_view_options *options,
 }
 
 struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
-                                       const struct seep_suppress_rules *rules,
+                                       struct seep_suppress *suppress,
                                        const struct seep_view_options *options, const char *source) {
     struct seep_symbols *symbols = NULL;
     struct seep_error *error = seep_report_symbols(options, &symbols);
     if (!error)
-        error = seep_suppress_session(rules, session, symbols);
+        error = seep_suppress_apply(suppress, session, symbols);
     if (!error)
         error = seep_report_write(out, session, symbols, options, source);
     seep_symbols_destroy(symbols);

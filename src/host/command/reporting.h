@@ -6,8 +6,8 @@
 //                                                              &seep_suppress_group, NULL};
 //     const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
 //     error = seep_report_check(view);                 // before the work starts
-//     error = seep_suppress_read(arguments, &rules);
-//     error = seep_report_session(stderr, session, &rules, view, "app.seep");
+//     error = seep_suppress_read(arguments, &suppress);
+//     error = seep_report_session(stderr, session, &suppress, view, "app.seep");
 #ifndef SEEP_COMMAND_REPORTING_H
 #define SEEP_COMMAND_REPORTING_H
 
@@ -29,7 +29,7 @@ SEEP_MUST_CHECK struct seep_error *seep_report_symbols(const struct seep_view_op
 
 // Makes symbols, applies the suppressions, writes the report. `source` as in ui/report.h.
 SEEP_MUST_CHECK struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
-                                                       const struct seep_suppress_rules *rules,
+                                                       struct seep_suppress *suppress,
                                                        const struct seep_view_options *options,
                                                        const char *source);
 

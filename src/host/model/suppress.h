@@ -21,4 +21,11 @@ SEEP_MUST_CHECK struct seep_error *seep_suppress_session(const struct seep_suppr
                                                          struct seep_session *session,
                                                          struct seep_symbols *symbols);
 
+// Adds the rules that count without being asked for, behind those that are there: what the program itself
+// says (the C function __lsan_default_suppressions of the executable, which is read and not run), and
+// what is built in. What cannot be read of it is a note of its process.
+SEEP_MUST_CHECK struct seep_error *seep_suppress_add_defaults(struct seep_suppress_rules *rules,
+                                                              struct seep_session *session,
+                                                              struct seep_symbols *symbols);
+
 #endif

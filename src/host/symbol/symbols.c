@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "symbol/constant_text.h"
 #include "symbol/debug_info.h"
 #include "symbol/demangle.h"
 #include "symbol/module_file.h"
@@ -285,6 +286,28 @@ struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned 
     *ret_name = name;
     *ret_variable_offset = found ? offset - found->low : 0;
     return NULL;
+}
+
+struct seep_error *seep_symbols_returned_text(struct seep_symbols *symbols, unsigned module_id,
+                                              const char *function, bool *ret_found, const char **ret_text) {
+    if (module_id >= symbols->nr_modules)
+        return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to look symbols up in", module_id);
+    struct module *module = symbols->modules[module_id];
+    struct seep_error *error = open_module(symbols, module);
+    *ret_found = false;
+    *ret_text = NULL;
+    if (error || !module->files.main)
+        return error;
+    uint64_t address;
+    const struct seep_module_files *files = &module->files;
+    *ret_found = seep_function_find(files->main, function, &address) ||
+                 (files->debug && seep_function_find(files->debug, function, &address));
+    const char *text;
+    size_t nr_bytes;
+    if (!*ret_found || !seep_constant_text(files->main, address, &text, &nr_bytes))
+        return NULL;
+    *ret_text = seep_arena_strndup(&symbols->names.arena, text, nr_bytes);
+    return *ret_text ? NULL : seep_error_no_memory();
 }
 
 enum seep_symbols_quality seep_symbols_quality(const struct seep_symbols *symbols, unsigned module_id) {

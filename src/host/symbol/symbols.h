@@ -66,6 +66,13 @@ SEEP_MUST_CHECK struct seep_error *seep_symbols_variable(struct seep_symbols *sy
                                                          uint64_t offset, const char **ret_name,
                                                          uint64_t *ret_variable_offset);
 
+// The text that the C function `function` of the module returns, where all that it does is to return a
+// constant one: it is read from the file, not run. *ret_text is NULL where there is no such function
+// (then *ret_found is false), or where it does more. The result lives as long as `symbols`.
+SEEP_MUST_CHECK struct seep_error *seep_symbols_returned_text(struct seep_symbols *symbols, unsigned module,
+                                                              const char *function, bool *ret_found,
+                                                              const char **ret_text);
+
 // Known only after the first resolve in that module.
 enum seep_symbols_quality seep_symbols_quality(const struct seep_symbols *symbols, unsigned module);
 

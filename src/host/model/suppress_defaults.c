@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Suppressions that nobody names: the program's own, and the built-in list. See suppress.h.
+//
+// LeakSanitizer calls __lsan_default_suppressions in the program. Here it is not called: user code in a
+// process that is being looked at could do anything, and an executable does not export it. What nearly
+// every such function does is return a constant text, and that can be read from the file.
+#include <stdio.h>
+#include <string.h>
+
+#include "model/profile_image.h"
+#include "model/suppress.h"
+
+static const char function[] = "__lsan_default_suppressions";
+
+static const struct seep_module *executable_of(const struct seep_profile *profile) {
+    for (uint32_t i = 1; i < profile->nr_modules; i++)
+        if (strcmp(profile->modules[i].path, profile->process.exe) == 0)
+            return &profile->modules[i];
+    return NULL;
+}
+
+static struct seep_error *add_text(struct seep_suppress_rules *rules, struct seep_profile *profile,
+                                   const char *text) {
+    const char *slash = strrchr(profile->process.exe, '/');
+    char file[256];
+    snprintf(file, sizeof(file), "%s in %.200s", function, slash ? slash + 1 : profile->process.exe);
+    struct seep_error *error = seep_suppress_rules_parse(rules, file, text, strlen(text));
+    if (!error || error->code != SEEP_E_FORMAT)
+        return error;
+    struct seep_error *failed = seep_profile_note(profile, "%s", error->message);
+    seep_error_destroy(error);
+    return failed;
+}
+
+static struct seep_error *add_of_program(struct seep_suppress_rules *rules, struct seep_profile *profile,
+                                         struct seep_symbols *symbols) {
+    const struct seep_module *module = executable_of(profile);
+    if (!module)
+        return NULL;
+    unsigned id;
+    bool found = false;
+    const char *text = NULL;
+    struct seep_error *error =
+        seep_symbols_module(symbols, module->path, module->build_id_bytes ? module->build_id : NULL,
+                            SEEP_MIN(module->build_id_bytes, (uint32_t)sizeof(module->build_id)), &id);
+    if (!error)
+        error = seep_symbols_returned_text(symbols, id, function, &found, &text);
+    if (error || !found)
+        return error;
+    if (text)
+        return add_text(rules, profile, text);
+    return seep_profile_note(
+        profile,
+        "its function %s does more than return a constant text: it is not run, and what it "
+        "would suppress is not suppressed",
+        function);
+}
+
+static bool was_seen(const struct seep_session *session, size_t index) {
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(session->profiles[i]->process.exe, session->profiles[index]->process.exe) == 0)
+            return true;
+    return false;
+}
+
+struct seep_error *seep_suppress_add_defaults(struct seep_suppress_rules *rules, struct seep_session *session,
+                                              struct seep_symbols *symbols) {
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < session->nr_profiles; i++)
+        if (!was_seen(session, i))
+            error = add_of_program(rules, session->profiles[i], symbols);
+    return error;
+}
