@@ -50,7 +50,7 @@ static uint64_t layout(struct seep_image_area areas[SEEP_AREA_NR], uint64_t pool
         bool grows = i == SEEP_AREA_NODES || i == SEEP_AREA_SITES || i == SEEP_AREA_THREADS ||
                      i == SEEP_AREA_CUSTOM_POOLS || i == SEEP_AREA_PIECES || i == SEEP_AREA_MARKS;
         uint64_t bytes = i == SEEP_AREA_POOL ? pool_bytes
-                         : grows             ? SEEP_MIN(area_sizes[i], pool_bytes / 4)
+                         : grows             ? seep_fault_area(SEEP_MIN(area_sizes[i], pool_bytes / 4))
                                              : area_sizes[i];
         areas[i].size = round_up(bytes, SEEP_LARGEST_PAGE);
         areas[i].used = 0;
@@ -153,7 +153,8 @@ static bool open_at_start(void) {
 
 // Where the tool writes; where there is no room for it, it says so.
 static void open_for_tool(void) {
-    bool opened = !seep_g.strict_memory && seep_area_open(SEEP_AREA_TOOL_MARKS, area_sizes[SEEP_AREA_TOOL_MARKS]);
+    bool opened =
+        !seep_g.strict_memory && seep_area_open(SEEP_AREA_TOOL_MARKS, area_sizes[SEEP_AREA_TOOL_MARKS]);
     (void)opened;
 }
 

@@ -16,7 +16,7 @@
 
 #if defined(__x86_64__)
 
-SEEP_INLINE long sys6(long nr, long a, long b, long c, long d, long e, long f) {
+SEEP_INLINE long sys6_real(long nr, long a, long b, long c, long d, long e, long f) {
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
     register long r9 __asm__("r9") = f;
@@ -30,7 +30,7 @@ SEEP_INLINE long sys6(long nr, long a, long b, long c, long d, long e, long f) {
 
 #elif defined(__aarch64__)
 
-SEEP_INLINE long sys6(long nr, long a, long b, long c, long d, long e, long f) {
+SEEP_INLINE long sys6_real(long nr, long a, long b, long c, long d, long e, long f) {
     register long x8 __asm__("x8") = nr;
     register long x0 __asm__("x0") = a;
     register long x1 __asm__("x1") = b;
@@ -45,6 +45,25 @@ SEEP_INLINE long sys6(long nr, long a, long b, long c, long d, long e, long f) {
 #else
 #error "write the system call stub of this CPU here"
 #endif
+
+// In a build for tests (-Dfaults=true) a call can be made to fail, see faults.c.
+#ifdef SEEP_FAULTS
+long seep_fault(long nr) __attribute__((visibility("hidden"))); // 0: the call is made, else what it returns
+uint64_t seep_fault_area(uint64_t bytes) __attribute__((visibility("hidden"))); // SEEP_FAULT_SMALL: less
+#else
+SEEP_INLINE long seep_fault(long nr) {
+    (void)nr;
+    return 0;
+}
+SEEP_INLINE uint64_t seep_fault_area(uint64_t bytes) {
+    return bytes;
+}
+#endif
+
+SEEP_INLINE long sys6(long nr, long a, long b, long c, long d, long e, long f) {
+    long fault = seep_fault(nr);
+    return fault ? fault : sys6_real(nr, a, b, c, d, e, f);
+}
 
 // Bits of a user address that the heap map covers. AArch64: with 52-bit addresses (LVA) the kernel
 // still stays below 2^48 unless asked for more.

@@ -205,6 +205,7 @@ void seep_window_drop(void) {
         unmap_pieces(seep_g.base, seep_g.header->areas, seep_g.opened);
     seep_g.base = NULL;
     seep_g.header = NULL;
+    __builtin_memset(seep_g.opened, 0, sizeof(seep_g.opened));
 }
 
 void seep_window_limit(uint64_t limit_bytes) {

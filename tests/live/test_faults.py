@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every system call of the library fails once, in turn: the program does what it does, and the report is right or says
+what it lacks. The library is one built for this (src/target/preload/faults.c)."""
+import errno
+import os
+import signal
+import subprocess
+import sys
+
+from pathlib import Path
+
+import pytest
+from harness import BUILD, PROGRAMS, ROOT, SEEP, TIMEOUT, environment, exit_status, report, run, wait_until
+
+sys.path.insert(0, str(ROOT / 'tests/golden'))
+import seep_reader  # noqa: E402
+
+FAULTY = BUILD / 'tests/live/libseep-faults.so'
+MOST_CALLS = 3000
+COMMANDS = {
+    'threads': ([PROGRAMS / 'gcc-O2@threads'], {}),
+    'fork': ([PROGRAMS / 'gcc-O2@forks'], {}),
+    'exec': ([PROGRAMS / 'gcc-O2@execs'], {}),
+    'dlopen': ([PROGRAMS / 'gcc-O2@plugin'], {}),
+    'deep stacks': ([PROGRAMS / 'gcc-O2@recursion'], {}),
+    'mappings': ([BUILD / 'tests/live/live-confined', 'as'], {}),
+    'shell': (['sh', '-c', 'x=$(echo a | tr a b); echo $x; exit 4'], {}),
+}
+
+
+def all_figures(processes):
+    keys = ('allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'live_blocks')
+    return sorted([p['totals'][k] for k in keys] for p in processes)
+
+
+def healths(processes):
+    """What the reports say about themselves: losses, stacks cut, notes; without the number of events."""
+    return sorted(str({k: v for k, v in p['health'].items() if k != 'events'}) for p in processes)
+
+
+def right_or_said(processes, expected):
+    return all_figures(processes) == all_figures(expected) or healths(processes) != healths(expected)
+
+
+def faulty_run(args, env, folder, fault):
+    """(finished command, the processes of its trace, whether the call was reached)"""
+    seen, trace = folder / 'seen', folder / 't.seep'
+    for path in (seen, trace):
+        path.unlink(missing_ok=True)
+    env = environment(**env, SEEP_LIBRARY=FAULTY, SEEP_FAULT=fault, SEEP_FAULT_SEEN=seen)
+    done = run([SEEP, 'run', '-q', '-o', trace, '--', *args], env=env, cwd=folder)
+    # Hundreds of traces: the reader that names no functions is the quick one.
+    return done, seep_reader.read(trace.read_bytes())['processes'], seen.exists()
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_each_call_fails_once(name, tmp_path):
+    args, env = COMMANDS[name]
+    plain = run(args, env=environment(**env), cwd=tmp_path)
+    whole, expected, reached = faulty_run(args, env, tmp_path, '0')
+    assert not reached and not any(any(p['health']['lost']) for p in expected)
+    for n in range(1, MOST_CALLS):
+        done, processes, reached = faulty_run(args, env, tmp_path, str(n))
+        assert exit_status(done.code) == exit_status(plain.code), (n, done)
+        assert (done.out, done.err) == (plain.out, plain.err), (n, done)
+        assert right_or_said(processes, expected), (n, processes)
+        if not reached:
+            break
+    assert n > 20, 'the library makes more calls than that'
+    assert not reached
+
+
+# The whole machine is short of something, from one moment on.
+@pytest.mark.parametrize('error', [errno.ENOMEM, errno.EPERM, errno.EINTR, errno.EAGAIN], ids=errno.errorcode.get)
+@pytest.mark.parametrize('name', ['threads', 'fork', 'dlopen'])
+def test_all_calls_fail_from_one_on(name, error, tmp_path):
+    args, env = COMMANDS[name]
+    plain = run(args, env=environment(**env), cwd=tmp_path)
+    _, expected, _ = faulty_run(args, env, tmp_path, '0')
+    n = 1
+    while True:
+        done, processes, reached = faulty_run(args, env, tmp_path, f'{n}+:{error}')
+        assert exit_status(done.code) == exit_status(plain.code), (n, done)
+        assert (done.out, done.err) == (plain.out, plain.err), (n, done)
+        assert right_or_said(processes, expected), (n, processes)
+        if not reached:
+            break
+        n = n + 1 + n // 6  # each early one, then every so often
+
+
+def test_alone_each_call_fails_once(tmp_path):
+    """Without the tool the library also writes the file: none, or a whole one; never a broken one, never a rest."""
+    program = PROGRAMS / 'gcc-O2@plain'
+    plain = run([program])
+    whole = 0
+    for n in range(1, MOST_CALLS):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        seen = tmp_path / 'seen'
+        seen.unlink(missing_ok=True)
+        env = environment(
+            LD_PRELOAD=FAULTY, SEEP_OUT=folder / 'trace', SEEP_FAULT=str(n), SEEP_FAULT_SEEN=seen
+        )
+        done = run([program], env=env)
+        assert (done.code, done.out, done.err) == (plain.code, plain.out, plain.err), (n, done)
+        left = os.listdir(folder)
+        assert left in ([], ['trace']), (n, left)
+        if left:
+            report(folder / 'trace')
+            whole += 1
+        if not seen.exists():
+            break
+    assert whole > 10 and left == ['trace']
+
+
+# ---- full tables -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('sites, threads, reasons', [(20000, 1, {'no_site'}), (10, 200, {'no_thread'})])
+def test_full_tables(sites, threads, reasons, tmp_path):
+    """More stacks than ids, more threads than slots: losses by reason, and what did fit is right."""
+    program = BUILD / 'tests/live/live-many'
+    small = environment(SEEP_LIBRARY=FAULTY, SEEP_FAULT_SMALL=1)
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', program, sites, threads], env=small)
+    assert (done.code, done.out) == (0, f'{sites + threads} kept\n'.encode()), done
+    (process,) = report(tmp_path / 't.seep')
+    lost = {reason: n for reason, n in process['health']['lost'].items() if n}
+    assert reasons <= set(lost) <= reasons | {'free_unseen', 'no_counters', 'no_leaf'}, lost
+    blocks = sum(s['live_blocks'] for s in process['sites'] if s['size_min'] == s['size_max'] == 24)
+    if 'no_site' in reasons:
+        # Those without a stack of their own are blocks all the same.
+        unknown = sum(s['live_blocks'] for s in process['sites'] if not s['stack'])
+        assert 0 < blocks < sites and unknown > 0
+        assert process['totals']['live_blocks'] >= sites
+    else:
+        assert blocks == sites
+        seen = sum(s['allocations'] for s in process['sites'] if any(f['function'] == 'in_thread' for f in s['stack']))
+        assert seen % 11 == 0 and 80 <= seen // 11 < threads
+        assert lost['no_thread'] >= (threads - seen // 11) * 11
+
+
+# ---- the tool ----------------------------------------------------------------------------------------
+
+
+def test_the_tool_is_stopped(tmp_path):
+    """Processes start, work and end while the tool does not move; whoever does not reach it is traced no less safely,
+    and counted."""
+    script = 'i=0; while [ $i -lt 300 ]; do (exit 3); i=$((i+1)); done; /bin/echo $i; exit 5'
+    gate = tmp_path / 'gate'
+    os.mkfifo(gate)
+    tool = subprocess.Popen(
+        [SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', 'sh', '-c', f'read x < {gate}; ' + script],
+        stdout=subprocess.PIPE,
+        env=environment(),
+    )
+    with open(gate, 'w') as start:
+        wait_until(lambda: Path(f'/proc/{tool.pid}/task/{tool.pid}/children').read_text().split(), 'the program')
+        child = Path(f'/proc/{tool.pid}/task/{tool.pid}/children').read_text().split()[0]
+        os.kill(tool.pid, signal.SIGSTOP)
+        try:
+            start.write('go\n')
+            start.flush()
+            wait_until(lambda: Path(f'/proc/{child}/stat').read_text().rsplit(')')[1].split()[0] == 'Z', 'its end')
+        finally:
+            os.kill(tool.pid, signal.SIGCONT)
+    out, _ = tool.communicate(timeout=TIMEOUT)
+    assert (tool.returncode, out) == (5, b'300\n')
+    assert report(tmp_path / 't.seep')[0]['totals']['allocations'] > 0
+
+
+def test_the_clock_jumps(tmp_path):
+    """The wall clock is only read to say when a process started; what is measured is not measured by it."""
+    faked = PROGRAMS / 'gcc-O2@steady'
+    if os.geteuid() != 0 or subprocess.run(['unshare', '-T', 'true'], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip('no time namespaces for this user')
+    # Ten years of monotonic time between the tool and the program.
+    trace = tmp_path / 't.seep'
+    command = ['unshare', '-T', '--monotonic', '315360000', '--boottime', '315360000', faked]
+    done = run([SEEP, 'run', '-q', '-o', trace, '--', *command], input=b'leak 7\nexit 3\n')
+    assert done.code == 3, done
+    process = [p for p in report(trace) if p['process']['exe'].endswith('steady')][0]
+    assert process['totals']['live_blocks'] >= 7
+    assert 0 <= process['process']['duration_s'] < 600, process['process']
