@@ -18,7 +18,8 @@ set -eu
 packages_of() {
     case $1 in
     build) echo gcc g++ make meson ninja-build pkg-config libc6-dev libdw-dev libelf-dev libdebuginfod-dev \
-        libzstd-dev libjansson-dev libiberty-dev liblzma-dev binutils ;;
+        libzstd-dev libjansson-dev libiberty-dev liblzma-dev binutils \
+        libbpf-dev clang llvm bpftool ;;
     demo) echo perl ;;
     test) echo git python3 python3-pytest python3-pytest-xdist libcmocka-dev zstd procps cmake ;;
     traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libjemalloc2 libjemalloc-dev \
@@ -38,11 +39,11 @@ other_distributions() {
 The same by the names of other distributions (build and test):
   Fedora, RHEL  gcc gcc-c++ make meson ninja-build pkgconf elfutils-devel elfutils-debuginfod-client-devel
                 libzstd-devel jansson-devel binutils-devel xz-devel libcmocka-devel python3-pytest python3-pytest-xdist
-                git zstd clang clang-tools-extra compiler-rt
+                git zstd clang clang-tools-extra compiler-rt llvm libbpf-devel bpftool
   Arch          base-devel meson ninja libelf debuginfod zstd xz jansson binutils cmocka python-pytest
-                python-pytest-xdist git clang compiler-rt
+                python-pytest-xdist git clang compiler-rt llvm libbpf bpf
   Alpine        build-base meson elfutils-dev zstd-dev xz-dev jansson-dev binutils-dev cmocka-dev py3-pytest
-                py3-pytest-xdist git clang compiler-rt
+                py3-pytest-xdist git clang compiler-rt llvm libbpf-dev bpftool
   openSUSE      gcc gcc-c++ make meson ninja pkgconf libdw-devel libelf-devel libdebuginfod-devel libzstd-devel
                 libjansson-devel binutils-devel xz-devel libcmocka-devel python3-pytest python3-pytest-xdist git zstd clang
 END

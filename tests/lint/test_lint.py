@@ -14,6 +14,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 MAX_LINES = 1000
 
 COMMON = {"core", "image", "unwind"}
+# libbpf's, in a folder that has the name of a room.
+LIBBPF_HEADERS = {"bpf/bpf.h", "bpf/libbpf.h", "bpf/bpf_helpers.h", "bpf/bpf_core_read.h"}
 # Room -> rooms of its own tier that it may include, besides itself and common.
 HOST = {
     "base": set(),
@@ -113,7 +115,7 @@ def test_includes_follow_the_law():
                 troubles.append("%s: %s/%s may not include %s" % (where, tier, room, name))
             elif quote == '"' and not exists_or_is_generated(rooms[first], name):
                 troubles.append('%s: "%s" does not exist' % (where, name))
-            elif quote == "<" and first in rooms and "/" in name:
+            elif quote == "<" and first in rooms and "/" in name and name not in LIBBPF_HEADERS:
                 troubles.append("%s: <%s> is ours and wants quotes" % (where, name))
     none(troubles)
 
@@ -171,9 +173,11 @@ def test_every_source_names_its_licence():
     for path in tree():
         if is_source(path):
             head = text_of(path).splitlines()[:2]
-            if not any("SPDX-License-Identifier: BSD-2-Clause" in line for line in head):
+            # The kernel lends some of its functions only to programs under the GPL.
+            licence = "BSD-2-Clause" + (" OR GPL-2.0-only" if is_c(path) and "/target/bpf/" in path else "")
+            if not any("SPDX-License-Identifier: " + licence in line for line in head):
                 troubles.append("%s: no SPDX line" % path)
-            elif is_c(path) and head[0] != "// SPDX-License-Identifier: BSD-2-Clause":
+            elif is_c(path) and head[0] != "// SPDX-License-Identifier: " + licence:
                 troubles.append("%s: the SPDX line is not the first" % path)
     none(troubles)
 

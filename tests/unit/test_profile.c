@@ -121,7 +121,7 @@ static void check_names(const char *(*name_of)(uint32_t), uint32_t first, uint32
 static void test_names(void **state) {
     check_names(seep_via_name, SEEP_VIA_MALLOC, SEEP_VIA_INHERITED + 1);
     check_names(seep_release_name, 0, SEEP_RELEASE_IMPLICIT + 1);
-    check_names(seep_lost_name, 0, SEEP_LOST_NO_NOTE + 1);
+    check_names(seep_lost_name, 0, SEEP_LOST_RING + 1);
     check_names(seep_misuse_name, SEEP_MISUSE_MISMATCH, SEEP_MISUSE_NR);
     check_names(seep_cut_name, 0, SEEP_CUT_DEPTH + 1);
     assert_string_equal(seep_via_name(SEEP_VIA_NONE), "unknown");

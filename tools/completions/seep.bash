@@ -13,7 +13,7 @@ _seep() {
     local command=${COMP_WORDS[1]} options='' valued='' i
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run snap report scan check info help --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run attach snap report scan check info help --help --version' -- "$word")
         return
     fi
     case $command in
@@ -94,6 +94,60 @@ _seep() {
             return
             ;;
         --suppressions)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        esac
+        ;;
+    attach)
+        options='--pid --top --blocks --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --buffer --save --json --full-paths --no-demangle --help'
+        valued=' --pid --top --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --buffer --save -p -T -o -z -Z -s -O -S '
+        case $before in
+        --pid | -p)
+            :
+            return
+            ;;
+        --top | -T)
+            :
+            return
+            ;;
+        --older)
+            :
+            return
+            ;;
+        --older-ms | -o)
+            :
+            return
+            ;;
+        --sort)
+            mapfile -t COMPREPLY < <(compgen -W 'size count' -- "$word")
+            return
+            ;;
+        --min-size | -z)
+            :
+            return
+            ;;
+        --max-size | -Z)
+            :
+            return
+            ;;
+        --sample-rate | -s)
+            :
+            return
+            ;;
+        --obj | -O)
+            :
+            return
+            ;;
+        --symbols-prefix | -S)
+            :
+            return
+            ;;
+        --buffer)
+            :
+            return
+            ;;
+        --save)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
             ;;
@@ -372,11 +426,12 @@ _seep() {
     *)
         case $command in
         run) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
+        attach) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         snap) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         report) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         scan) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         check) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
-        help) mapfile -t COMPREPLY < <(compgen -W 'run snap report scan check info help' -- "$word") ;;
+        help) mapfile -t COMPREPLY < <(compgen -W 'run attach snap report scan check info help' -- "$word") ;;
         esac
         ;;
     esac

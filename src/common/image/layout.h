@@ -73,6 +73,7 @@ enum seep_lost {
     SEEP_LOST_NO_MISUSE,    // wrong release not kept: table full or its lock not to be had
     SEEP_LOST_NO_PIECE,     // piece of a pool not kept: table full or its lock not to be had
     SEEP_LOST_NO_NOTE,      // mark, region, pool or name told through seep.h not kept: table full or lock not to be had
+    SEEP_LOST_RING,         // event of the kernel that found no room in the ring buffer
     SEEP_LOST_NR = 16
 };
 

@@ -323,10 +323,14 @@ static int read_augmentation(struct cursor *cursor, struct cursor letters, struc
     }
 }
 
-static int read_cie(struct cursor cursor, struct cie *cie) {
+// In .eh_frame the id of a CIE is 0, and an FDE has the distance to its CIE there; in .debug_frame it is
+// all ones, and an FDE has the place of its CIE in the section.
+#define DEBUG_FRAME_CIE_ID 0xffffffff
+
+static int read_cie(struct cursor cursor, uint64_t id, struct cie *cie) {
     if (enter_entry(&cursor))
         return SEEP_CFI_BAD;
-    if (read_unsigned(&cursor, 4) != 0) // the id of a CIE in .eh_frame; an FDE has its distance here
+    if (read_unsigned(&cursor, 4) != id)
         return SEEP_CFI_BAD;
     uint64_t version = read_unsigned(&cursor, 1);
     if (version != 1 && version != 3 && version != 4)
@@ -357,15 +361,8 @@ static int read_cie(struct cursor cursor, struct cie *cie) {
     return cursor.bad ? SEEP_CFI_BAD : SEEP_CFI_OK;
 }
 
-static int read_fde(struct cursor cursor, struct cie *cie, struct fde *fde) {
-    if (enter_entry(&cursor))
-        return SEEP_CFI_BAD;
-    uint64_t place = cursor_address(&cursor);
-    uint64_t distance = read_unsigned(&cursor, 4);
-    if (cursor.bad || !distance || distance > place - cursor.object->start)
-        return SEEP_CFI_BAD;
-    if (read_cie(cursor_at(cursor.object, place - distance), cie))
-        return SEEP_CFI_BAD;
+// The cursor is behind the FDE's reference to its CIE.
+static int read_fde_body(struct cursor cursor, const struct cie *cie, struct fde *fde) {
     fde->start = read_encoded(&cursor, cie->pointer_encoding);
     uint64_t nr_bytes = read_format(&cursor, cie->pointer_encoding);
     if (cie->sized)
@@ -374,6 +371,18 @@ static int read_fde(struct cursor cursor, struct cie *cie, struct fde *fde) {
         return SEEP_CFI_BAD;
     fde->program = cursor;
     return SEEP_CFI_OK;
+}
+
+static int read_fde(struct cursor cursor, struct cie *cie, struct fde *fde) {
+    if (enter_entry(&cursor))
+        return SEEP_CFI_BAD;
+    uint64_t place = cursor_address(&cursor);
+    uint64_t distance = read_unsigned(&cursor, 4);
+    if (cursor.bad || !distance || distance > place - cursor.object->start)
+        return SEEP_CFI_BAD;
+    if (read_cie(cursor_at(cursor.object, place - distance), 0, cie))
+        return SEEP_CFI_BAD;
+    return read_fde_body(cursor, cie, fde);
 }
 
 struct table {
@@ -654,16 +663,35 @@ static int execute_op(struct machine *machine, struct cursor *program, bool *ret
 }
 
 // Every operation consumes a byte or more, so this ends with the program.
-static int execute(struct machine *machine, struct cursor program) {
+static int execute(struct machine *machine, struct cursor *program) {
     bool done = false;
-    while (!done && program.at < program.end) {
-        int status = execute_op(machine, &program, &done);
+    while (!done && program->at < program->end) {
+        int status = execute_op(machine, program, &done);
         if (status)
             return status;
-        if (program.bad)
+        if (program->bad)
             return SEEP_CFI_BAD;
     }
     return SEEP_CFI_OK;
+}
+
+// Runs the CIE's program, so that the FDE's can begin. Only what is read is set: the remembered states
+// are most of a machine.
+static int machine_start(struct machine *machine, const struct cie *cie, const struct fde *fde, uint64_t pc) {
+    machine->cie = cie;
+    machine->now = (struct state){.cfa_kind = SEEP_CFI_UNDEFINED};
+    machine->nr_remembered = 0;
+    machine->in_cie = true;
+    machine->pc = pc;
+    machine->start = fde->start;
+    machine->end = fde->end;
+    machine->args_bytes = 0;
+    struct cursor program = cie->program;
+    int status = execute(machine, &program);
+    machine->initial = machine->now;
+    machine->nr_remembered = 0;
+    machine->in_cie = false;
+    return status;
 }
 
 static bool has_expression(uint8_t kind) {
@@ -733,23 +761,84 @@ int seep_cfi_row_at(const struct seep_cfi_object *object, uint64_t pc, struct se
     if (pc < fde.start || pc >= fde.end)
         return SEEP_CFI_NONE;
 
-    struct machine machine; // only what is read is set: the remembered states are most of it
-    machine.cie = &cie;
-    machine.now = (struct state){.cfa_kind = SEEP_CFI_UNDEFINED};
-    machine.nr_remembered = 0;
-    machine.in_cie = true;
-    machine.pc = pc;
-    machine.start = fde.start;
-    machine.end = fde.end;
-    machine.args_bytes = 0;
-    status = execute(&machine, cie.program);
+    struct machine machine;
+    status = machine_start(&machine, &cie, &fde, pc);
     if (status)
         return status;
-    machine.initial = machine.now;
-    machine.nr_remembered = 0;
-    machine.in_cie = false;
-    status = execute(&machine, fde.program);
+    status = execute(&machine, &fde.program);
     if (status)
         return status;
     return finish(object, &machine, ret_row);
+}
+
+// All rows of one FDE: each is what row_at gives for its start.
+static int visit_fde(const struct seep_cfi_object *object, const struct cie *cie, struct fde *fde,
+                     seep_cfi_visit *visit, void *context) {
+    struct machine machine;
+    struct seep_cfi_row row;
+    int status = fde->start < fde->end ? machine_start(&machine, cie, fde, fde->start) : SEEP_CFI_BAD;
+    while (!status) {
+        machine.pc = machine.start;
+        machine.end = fde->end;
+        status = execute(&machine, &fde->program);
+        if (!status)
+            status = finish(object, &machine, &row);
+        if (status || !visit(context, &row) || machine.end >= fde->end)
+            break;
+        machine.start = machine.end;
+    }
+    return status;
+}
+
+// The CIE that an FDE at `entry` refers to, by its place; the cursor is behind the reference.
+static bool find_cie(struct cursor *entry, const struct cursor *section, bool is_debug_frame,
+                     uint64_t *ret_place) {
+    uint64_t place = entry->at;
+    uint64_t reference = read_unsigned(entry, 4);
+    if (is_debug_frame) {
+        *ret_place = section->at + reference;
+        return !entry->bad && reference != DEBUG_FRAME_CIE_ID && reference < section->end - section->at;
+    }
+    *ret_place = place - reference;
+    return !entry->bad && reference && reference <= place;
+}
+
+uint64_t seep_cfi_visit_rows(const struct seep_cfi_object *object, const struct seep_cfi_section *where,
+                             seep_cfi_visit *visit, void *context) {
+    if (object->size_bytes > UINT64_MAX - object->start || where->size_bytes > object->size_bytes)
+        return 0;
+    struct cursor section = cursor_at(object, where->start);
+    if (section.bad || where->size_bytes > section.end - section.at)
+        return 0;
+    section.end = section.at + where->size_bytes;
+    struct cursor at = section;
+    struct cie cie = {0};
+    uint64_t cie_place = UINT64_MAX, nr_bad = 0; // neighbours mostly share their CIE
+    while (section.end - at.at >= 4) {
+        struct cursor entry = at;
+        if (enter_entry(&entry))
+            break; // the end, or no telling where the next one begins
+        at.at = entry.end;
+        struct cursor body = entry;
+        uint64_t id = where->is_debug_frame ? DEBUG_FRAME_CIE_ID : 0;
+        if (read_unsigned(&body, 4) == id)
+            continue;
+        uint64_t place;
+        struct fde fde;
+        int status = find_cie(&entry, &section, where->is_debug_frame, &place) ? SEEP_CFI_OK : SEEP_CFI_BAD;
+        if (!status && place != cie_place) {
+            struct cursor cie_cursor = section;
+            cie_cursor.at = place;
+            cie_place = UINT64_MAX;
+            cie = (struct cie){0};
+            status = read_cie(cie_cursor, id, &cie);
+            cie_place = status ? UINT64_MAX : place;
+        }
+        if (!status)
+            status = read_fde_body(entry, &cie, &fde);
+        if (!status)
+            status = visit_fde(object, &cie, &fde, visit, context);
+        nr_bad += status != SEEP_CFI_OK;
+    }
+    return nr_bad;
 }

@@ -61,4 +61,19 @@ struct seep_cfi_row {
 SEEP_MUST_CHECK int seep_cfi_row_at(const struct seep_cfi_object *object, uint64_t pc,
                                     struct seep_cfi_row *ret_row);
 
+// A section of the object: .eh_frame, or .debug_frame, whose entries refer to one another in another way.
+struct seep_cfi_section {
+    uint64_t start;
+    uint64_t size_bytes;
+    bool is_debug_frame;
+};
+
+// false: no more rows of this entry.
+typedef bool seep_cfi_visit(void *context, const struct seep_cfi_row *row);
+
+// All rows of all entries, in the order of the section, which need not be that of addresses. Needs no
+// .eh_frame_hdr. Returns the number of entries that could not be interpreted, or not to their end. O(size).
+uint64_t seep_cfi_visit_rows(const struct seep_cfi_object *object, const struct seep_cfi_section *section,
+                             seep_cfi_visit *visit, void *context);
+
 #endif

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/version.h"
+#include "capture/bpf_program.h"
 #include "capture/program.h"
 #include "command/command.h"
 #include "ui/format.h"
@@ -45,7 +46,7 @@ struct item {
     char *what_to_do; // malloc'ed; NULL: nothing
 };
 
-#define MAX_ITEMS 32
+#define MAX_ITEMS 64
 struct info {
     struct item items[MAX_ITEMS];
     size_t nr_items;
@@ -249,6 +250,29 @@ static void add_symbols(struct info *info) {
                                                       : "has no debug files by build-id");
 }
 
+// Each is tried, in the kernel and with the rights that there are.
+static void add_bpf(struct info *info) {
+    struct seep_bpf_features features;
+    if (!seep_bpf_is_built()) {
+        advise(info, add(info, "bpf", "in this build", BAD, "left out"),
+               "for 'seep attach' and 'seep kernel' build with libbpf, clang, llvm-strip and bpftool");
+        return;
+    }
+    seep_bpf_features_probe(&features);
+    for (int i = 0; i < SEEP_BPF_FEATURES_NR; i++) {
+        const char *name = seep_bpf_feature_name((enum seep_bpf_feature)i);
+        if (features.can[i]) {
+            add(info, "bpf", name, GOOD, "yes");
+            continue;
+        }
+        const char *why = features.lockdown        ? "the kernel is locked down (confidentiality)"
+                          : i == SEEP_BPF_CAN_LOAD ? strerror(features.load_errno)
+                          : !features.can[SEEP_BPF_CAN_LOAD] && i > SEEP_BPF_CAN_BTF ? "could not be tried"
+                                                                                     : "not in this kernel";
+        advise(info, add(info, "bpf", name, BAD, "%s", why), seep_bpf_feature_cost((enum seep_bpf_feature)i));
+    }
+}
+
 static void add_all(struct info *info) {
     add_build(info);
     add_machine(info);
@@ -260,6 +284,7 @@ static void add_all(struct info *info) {
     add_tmpfs(info, "/dev/shm");
     add_tmpfs(info, "/tmp");
     add_ptrace(info);
+    add_bpf(info);
     add_symbols(info);
 }
 

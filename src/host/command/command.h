@@ -34,6 +34,7 @@ struct seep_command {
     struct seep_error *(*run)(const struct seep_arguments *arguments, int *ret_status);
 };
 
+extern const struct seep_command seep_command_attach;
 extern const struct seep_command seep_command_run;
 extern const struct seep_command seep_command_check;
 extern const struct seep_command seep_command_scan;

@@ -218,7 +218,7 @@ static const char *const lost_names[SEEP_LOST_NR] = {
     [SEEP_LOST_NO_MODULE] = "no_module",       [SEEP_LOST_PASSIVE] = "passive",
     [SEEP_LOST_FORK_INEXACT] = "fork_inexact", [SEEP_LOST_NO_MAPPING] = "no_mapping",
     [SEEP_LOST_NO_MISUSE] = "no_misuse",       [SEEP_LOST_NO_PIECE] = "no_piece",
-    [SEEP_LOST_NO_NOTE] = "no_note",
+    [SEEP_LOST_NO_NOTE] = "no_note",           [SEEP_LOST_RING] = "ring",
 };
 
 static const char *const lost_meanings[SEEP_LOST_NR] = {
@@ -262,6 +262,8 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
                            "or busy: the figures of pools are too low; the heap's are right",
     [SEEP_LOST_NO_NOTE] = "names, marks, ignored blocks or roots that the program told of and that were not kept "
                           "because their table was full or busy: tell less often; all other figures are right",
+    [SEEP_LOST_RING] = "events of the kernel that found no room in the ring buffer: totals are too low, and a block "
+                       "whose free was lost counts as live; set a larger --buffer or a --sample-rate",
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {

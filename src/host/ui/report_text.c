@@ -175,8 +175,7 @@ static void put_verdict(FILE *out, const struct seep_view *view, const struct he
     }
 }
 
-static struct seep_error *put_health(FILE *out, const struct seep_view *view,
-                                     const struct seep_style *style) {
+struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     struct health_sum sum = sum_health(view);
     put_verdict(out, view, &sum, style);
     if (sum.nr_untraced == view->nr_processes) {
@@ -466,7 +465,7 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
 
 struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const char *source) {
     struct seep_style style = seep_style_of(out);
-    struct seep_error *error = put_health(out, view, &style);
+    struct seep_error *error = seep_text_health(out, view, &style);
     if (error)
         return error;
     if (view->nr_processes == 1)

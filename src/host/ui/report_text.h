@@ -6,6 +6,10 @@
 #include "model/view.h"
 #include "ui/format.h"
 
+// Whether to trust the figures, and why not.
+SEEP_MUST_CHECK struct seep_error *seep_text_health(FILE *out, const struct seep_view *view,
+                                                    const struct seep_style *style);
+
 // The heading and the rows, as stacks or as a table.
 SEEP_MUST_CHECK struct seep_error *seep_text_sites(FILE *out, struct seep_view *view,
                                                    const struct seep_style *style);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What the BPF programs (src/target/bpf) and the host share: the events of the ring buffer, the tables
+// that the unwinder reads, the figures that it writes. Both are built from one tree and loaded together,
+// so there is no version here; nothing of it is ever saved.
+//
+// Invariants
+//  - Events lie in the ring in the order of the operations: an allocation is written after it, a free
+//    before it. A stack is written once, before the first event that names it.
+//  - Every event that could not be written is counted in `lost`, by reason.
+#ifndef SEEP_IMAGE_BPF_EVENTS_H
+#define SEEP_IMAGE_BPF_EVENTS_H
+
+#include <stdint.h>
+
+enum seep_bpf_kind {
+    SEEP_BPF_ALLOC = 1, // seep_bpf_alloc: a block came to life
+    SEEP_BPF_FREE,      // seep_bpf_event: a block is about to be given back
+    SEEP_BPF_RESIZE,    // seep_bpf_event: realloc is about to take this block
+    SEEP_BPF_RESIZED,   // seep_bpf_alloc: and this is what became of it; address 0: it failed
+    SEEP_BPF_FAILED,    // seep_bpf_event: an allocation returned NULL
+    SEEP_BPF_STACK,     // seep_bpf_stack, then nr_frames addresses
+    SEEP_BPF_MODULES,   // seep_bpf_event: the loader has changed the list of modules
+    SEEP_BPF_FORK,      // seep_bpf_event: address is the pid of the child
+    SEEP_BPF_EXEC,      // seep_bpf_event
+    SEEP_BPF_EXIT,      // seep_bpf_event: the last thread ended
+    SEEP_BPF_MAP,       // seep_bpf_alloc: memory was mapped
+    SEEP_BPF_UNMAP,     // seep_bpf_alloc: memory was unmapped, without a stack
+    SEEP_BPF_BREAK,     // seep_bpf_alloc: address is the new end of the heap area
+    SEEP_BPF_FAULT,     // seep_bpf_alloc: a page was touched that was not in memory
+};
+
+struct seep_bpf_event {
+    uint8_t kind; // enum seep_bpf_kind
+    uint8_t via;  // enum seep_via of image/layout.h
+    uint16_t reserved;
+    uint32_t pid;
+    uint32_t tid;
+    uint32_t unused;
+    uint64_t address;
+};
+
+struct seep_bpf_alloc {
+    struct seep_bpf_event event;
+    uint64_t size;
+    uint64_t stack; // its id: a hash of all its frames; 0: not known
+};
+
+// Addresses follow, innermost first: return addresses, or with SEEP_BPF_EXACT the instruction itself.
+struct seep_bpf_stack {
+    struct seep_bpf_event event; // address: the id
+    uint32_t nr_frames;
+    uint32_t end; // 0: complete, else 1 + enum seep_cut
+};
+#define SEEP_BPF_EXACT      (UINT64_C(1) << 63)
+#define SEEP_BPF_FRAMES_MAX 1024u // a power of two; one less is kept
+
+enum seep_bpf_lost {
+    SEEP_BPF_LOST_ALLOC,   // no room in the ring for an allocation
+    SEEP_BPF_LOST_FREE,    // or a free, or one half of a realloc
+    SEEP_BPF_LOST_STACK,   // or a stack
+    SEEP_BPF_LOST_OTHER,   // or news of modules and processes
+    SEEP_BPF_LOST_THREAD,  // no memory for a thread's state: the call was not seen
+    SEEP_BPF_LOST_SAMPLED, // no room in the table of sampled blocks
+    SEEP_BPF_LOST_NR = 8
+};
+
+// ---- the tables of the unwinder ----
+
+// A row of 8 bytes: what to do at addresses from `address` on (relative to the table's first) up to the
+// next row. Made by unwind/row.h from the same rules as everywhere.
+#define SEEP_BPF_ROW_ADDRESS(row)  ((uint32_t)(row))
+#define SEEP_BPF_ROW_CFA(row)      ((uint16_t)((row) >> 32)) // in words; signed where it is not from sp
+#define SEEP_BPF_ROW_KIND(row)     ((uint32_t)((row) >> 48) & 15u)
+#define SEEP_BPF_ROW_BP_SAVED(row) ((uint32_t)((row) >> 52) & 1u)
+#define SEEP_BPF_ROW_BP(row)       ((int8_t)((row) >> 56)) // in words
+
+// The index has one entry for each page of code: the first row that begins in it or behind it.
+#define SEEP_BPF_PAGE_SHIFT 10u
+
+// Code of a process that is mapped, and where its rows are. Sorted by start.
+struct seep_bpf_mapping {
+    uint64_t start; // run-time addresses
+    uint64_t end;
+    uint64_t base;       // run-time address that the table's first row would have
+    uint32_t first_page; // in the index
+    uint32_t nr_pages;   // the index has one entry more; 0: no table
+};
+
+// A traced process: its part of the table of mappings.
+struct seep_bpf_process {
+    uint32_t first;
+    uint32_t nr;
+    uint32_t generation; // changes when code goes: the same addresses are then other functions
+    uint32_t reserved;
+};
+
+// A block, where one table has those of several processes.
+struct seep_bpf_block {
+    uint64_t address;
+    uint64_t pid;
+};
+#define SEEP_BPF_MAPPINGS_MAX  4096u // of one process
+#define SEEP_BPF_PROCESSES_MAX 4096u
+
+// The cookie of a probe: which function it is on.
+#define SEEP_BPF_COOKIE(via, shape)   ((uint64_t)(via) | (uint64_t)(shape) << 8)
+#define SEEP_BPF_COOKIE_VIA(cookie)   ((uint8_t)(cookie))
+#define SEEP_BPF_COOKIE_SHAPE(cookie) ((uint8_t)((cookie) >> 8))
+// How the arguments say the size.
+enum seep_bpf_shape {
+    SEEP_BPF_SIZE_1,          // f(size)
+    SEEP_BPF_SIZE_2,          // f(x, size)
+    SEEP_BPF_PRODUCT,         // f(n, size)
+    SEEP_BPF_REALLOC,         // f(old, size)
+    SEEP_BPF_REALLOC_PRODUCT, // f(old, n, size)
+    SEEP_BPF_OUT,             // f(&result, alignment, size), 0: success
+};
+
+_Static_assert(sizeof(struct seep_bpf_event) == 24, "shared size");
+_Static_assert(sizeof(struct seep_bpf_alloc) == 40, "shared size");
+_Static_assert(sizeof(struct seep_bpf_stack) == 32, "shared size");
+_Static_assert(sizeof(struct seep_bpf_mapping) == 32, "shared size");
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Where in a file the functions of an allocator are, and where in them a probe is best.
+#ifndef SEEP_CAPTURE_ALLOCATOR_FILE_H
+#define SEEP_CAPTURE_ALLOCATOR_FILE_H
+
+#include "capture/elf_file.h"
+#include "capture/traced_heap.h"
+
+enum seep_probe_kind {
+    SEEP_PROBE_ALLOC,   // entry and return
+    SEEP_PROBE_FREE,    // entry
+    SEEP_PROBE_MODULES, // entry: the loader says that modules came or went
+    SEEP_PROBE_NR
+};
+
+// Places of one kind, no two the same: names of one function count once.
+struct seep_probe_places {
+    unsigned long *offsets; // in the file
+    uint64_t *cookies;      // SEEP_BPF_COOKIE
+    size_t nr;
+    size_t offsets_capacity;
+    size_t cookies_capacity;
+};
+
+struct seep_allocator_file {
+    struct seep_probe_places places[SEEP_PROBE_NR];
+    struct seep_traced_operator *operators; // of operator new, where that calls malloc
+    size_t nr_operators;
+    size_t operators_capacity;
+    bool has_malloc;
+    bool has_breakpoint;   // another tracer's, in the file's code as it is mapped: see the caller
+    bool throws_uncovered; // an operator new that does not call malloc: no probe may be put on it
+};
+
+// `prefix` goes before each name (je_malloc); NULL: none. Without a malloc there is only what concerns
+// modules and operators.
+SEEP_MUST_CHECK struct seep_error *seep_allocator_file_init(const struct seep_elf_file *elf,
+                                                            const char *prefix,
+                                                            struct seep_allocator_file *ret_file);
+void seep_allocator_file_deinit(struct seep_allocator_file *file);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Traces the heap of a running process by probes in the kernel, from now until the trace is destroyed.
+//
+// Invariants
+//  - The process is neither stopped nor changed; when we go, also by SIGKILL, so do the probes.
+//  - What is lost is counted by reason in the heap of its process.
+#ifndef SEEP_CAPTURE_HEAP_TRACE_H
+#define SEEP_CAPTURE_HEAP_TRACE_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "capture/traced_heap.h"
+
+struct seep_heap_trace_options {
+    pid_t pid;
+    uint64_t sample;     // every Nth call; 0 or 1: all
+    const char *object;  // only the allocator of this file (its name, or the end of its path); NULL: any
+    const char *prefix;  // of the allocator's functions; NULL: none
+    uint64_t ring_bytes; // 0: the default
+    int probes;          // enum seep_probe_choice
+};
+
+// For tests: what a kernel would do that has no more.
+enum seep_probe_choice { SEEP_PROBES_BEST, SEEP_PROBES_MULTI, SEEP_PROBES_PERF };
+
+#define SEEP_TRACE_RING_BYTES (UINT64_C(16) << 20)
+
+// A traced process. Its fields are set by the trace and read by all others.
+struct seep_traced_process {
+    struct seep_traced_heap heap;
+    uint32_t ppid;
+    const char *exe; // texts are in the heap's arena
+    const char *const *args;
+    uint32_t nr_args;
+    int64_t start_realtime_ns; // of the tracing
+    int64_t duration_ns;
+    bool ended;
+    const char **notes; // what a reader must know, in the heap's arena
+    size_t nr_notes;
+    size_t notes_capacity;
+};
+
+struct seep_heap_trace;
+
+// SEEP_E_PERMISSION, SEEP_E_UNSUPPORTED, SEEP_E_NOT_FOUND (no such process; no allocator in it).
+SEEP_MUST_CHECK struct seep_error *seep_heap_trace_create(const struct seep_heap_trace_options *options,
+                                                          struct seep_heap_trace **ret_trace);
+void seep_heap_trace_destroy(struct seep_heap_trace *trace); // takes NULL; the process is as it was
+
+// Takes events until `end_ns` (CLOCK_MONOTONIC), until *stop is set, or until all processes have ended.
+SEEP_MUST_CHECK struct seep_error *seep_heap_trace_run(struct seep_heap_trace *trace, int64_t end_ns,
+                                                       const volatile sig_atomic_t *stop);
+// All events so far have been taken and the figures are whole.
+SEEP_MUST_CHECK struct seep_error *seep_heap_trace_settle(struct seep_heap_trace *trace);
+bool seep_heap_trace_ended(const struct seep_heap_trace *trace);
+
+// The processes, in the order in which they were met. Valid until the next call.
+size_t seep_heap_trace_processes(const struct seep_heap_trace *trace,
+                                 struct seep_traced_process *const **ret_processes);
+
+// Whether libseep.so is in that process already: then its image is better than anything we could see.
+bool seep_process_has_library(pid_t pid);
+
+#endif

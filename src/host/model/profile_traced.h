@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From the processes of a heap trace to a session, as of now; the trace goes on.
+#ifndef SEEP_MODEL_PROFILE_TRACED_H
+#define SEEP_MODEL_PROFILE_TRACED_H
+
+#include "capture/heap_trace.h"
+#include "model/profile.h"
+
+// All of it is copied. O(sites + blocks).
+SEEP_MUST_CHECK struct seep_error *seep_session_from_trace(const struct seep_heap_trace *trace,
+                                                           struct seep_session **ret_session);
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// What the BPF programs need to know of the kernel, and no more: the loader puts in the offsets of the
+// running kernel by its BTF (CO-RE), so order and size of these structures do not matter.
+#ifndef SEEP_BPF_KERNEL_H
+#define SEEP_BPF_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+// The registers of a probe: what the kernel promises to BPF programs, the same in all versions.
+// Source: Linux uapi asm/ptrace.h (x86-64).
+struct pt_regs {
+    unsigned long r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8;
+    unsigned long rax, rcx, rdx, rsi, rdi, orig_rax;
+    unsigned long rip, cs, eflags, rsp, ss;
+};
+
+#define SEEP_CORE __attribute__((preserve_access_index))
+
+// A function on its way to return with a return probe: its return address was replaced.
+struct return_instance {
+    unsigned long stack; // where the return address was
+    unsigned long orig_ret_vaddr;
+    struct return_instance *next;
+} SEEP_CORE;
+
+struct uprobe_task {
+    struct return_instance *return_instances;
+} SEEP_CORE;
+
+struct task_struct {
+    int pid;
+    int tgid;
+    struct uprobe_task *utask;
+} SEEP_CORE;
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// The maps that all programs of the user side share, and the few things done with each of them. Sizes
+// marked "set by the host" are only the least that loads.
+#ifndef SEEP_BPF_TABLES_BPF_H
+#define SEEP_BPF_TABLES_BPF_H
+
+#include "bpf/kernel.h"
+#include "image/bpf_events.h"
+#include "image/layout.h"
+
+// Set before loading, then constant: what is false costs nothing, its code is never verified.
+const volatile bool seep_unwind_cfi = true; // bpf_loop is there
+const volatile uint32_t seep_sample = 1;    // every Nth allocation
+const volatile uint32_t seep_self = 0;      // our own pid, never traced
+
+// Written by any program, read by the host.
+uint64_t seep_lost[SEEP_BPF_LOST_NR];
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 4096); // bytes, set by the host
+} seep_events SEC(".maps");
+
+// Ids of stacks that are in the ring already. One that falls out is sent again, no more.
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 65536);
+    __type(key, uint64_t);
+    __type(value, uint32_t);
+} seep_seen SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, SEEP_BPF_PROCESSES_MAX);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, uint32_t);
+    __type(value, struct seep_bpf_process);
+} seep_processes SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1); // set by the host, as for the next two
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, uint32_t);
+    __type(value, struct seep_bpf_mapping);
+} seep_mappings SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, uint32_t);
+    __type(value, uint64_t);
+} seep_index SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, uint32_t);
+    __type(value, uint64_t);
+} seep_rows SEC(".maps");
+
+// The inner part of a stack, copied at once: most reads of a walk are then plain loads.
+#define SEEP_WINDOW_WORDS 256u
+
+// What is kept of a thread. Not per CPU: a probe's program can be preempted by another's.
+struct seep_bpf_thread {
+    uint64_t call_sp; // stack pointer at the entry of the outermost allocation call; 0: in none
+    uint64_t call_size;
+    uint64_t call_out; // where posix_memalign puts its result; for realloc the old block
+    uint32_t call_via;
+    uint32_t nr_calls; // for sampling
+    uint64_t window_start;
+    uint64_t window[SEEP_WINDOW_WORDS];
+    struct seep_bpf_stack stack; // with its frames: what goes to the ring
+    uint64_t frames[SEEP_BPF_FRAMES_MAX];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct seep_bpf_thread);
+} seep_threads SEC(".maps");
+
+static inline void seep_count_lost(enum seep_bpf_lost reason) {
+    __sync_fetch_and_add(&seep_lost[reason], 1);
+}
+
+static inline void seep_fill_event(struct seep_bpf_event *event, uint8_t kind, uint8_t via,
+                                   uint64_t address) {
+    uint64_t ids = bpf_get_current_pid_tgid();
+    event->kind = kind;
+    event->via = via;
+    event->reserved = 0;
+    event->pid = ids >> 32;
+    event->tid = (uint32_t)ids;
+    event->unused = 0;
+    event->address = address;
+}
+
+// The host looks every few milliseconds; waking it up would cost more than the event.
+static inline bool seep_send(uint8_t kind, uint8_t via, uint64_t address, uint64_t flags,
+                             enum seep_bpf_lost reason) {
+    struct seep_bpf_event *event = bpf_ringbuf_reserve(&seep_events, sizeof(*event), 0);
+    if (!event) {
+        seep_count_lost(reason);
+        return false;
+    }
+    seep_fill_event(event, kind, via, address);
+    bpf_ringbuf_submit(event, flags);
+    return true;
+}
+
+static inline void seep_send_alloc(uint8_t kind, uint8_t via, uint64_t address, uint64_t size,
+                                   uint64_t stack) {
+    struct seep_bpf_alloc *alloc = bpf_ringbuf_reserve(&seep_events, sizeof(*alloc), 0);
+    if (!alloc) {
+        seep_count_lost(SEEP_BPF_LOST_ALLOC);
+        return;
+    }
+    seep_fill_event(&alloc->event, kind, via, address);
+    alloc->size = size;
+    alloc->stack = stack;
+    bpf_ringbuf_submit(alloc, BPF_RB_NO_WAKEUP);
+}
+
+#endif

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// The walk of a user stack by call-frame information, inside the kernel. User space has turned the
+// information of every mapped object into rows of 8 bytes (image/bpf_events.h); a step finds the mapping
+// of the pc, then by the page index and a binary search its row, and leaves the frame as the row says.
+// Code without rows (JIT) is left by its frame pointer. Where a return probe has replaced a return
+// address, the kernel's own list of such calls has the real one.
+//
+// Loops are bpf_loop: a plain bounded loop is walked by the verifier iteration by iteration. Invariant:
+// `stack.nr_frames` < SEEP_BPF_FRAMES_MAX.
+#ifndef SEEP_BPF_UNWIND_BPF_H
+#define SEEP_BPF_UNWIND_BPF_H
+
+#include "bpf/tables.bpf.h"
+#include "unwind/row_kinds.h"
+
+struct seep_walk {
+    struct seep_bpf_thread *thread;
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t bp;
+    uint64_t hash;
+    bool exact;
+    bool cut;
+    uint8_t reason; // enum seep_cut
+    uint32_t first; // of the process's mappings
+    uint32_t nr;
+    struct seep_bpf_mapping mapping; // of the latest frame
+};
+
+struct seep_search {
+    uint64_t address;
+    uint32_t
+        low; // the element sought is below `high`, the count of those at or below `address` at least `low`
+    uint32_t high;
+};
+
+static long seep_search_mapping(uint32_t i, void *context) {
+    struct seep_search *search = context;
+    if (search->low >= search->high)
+        return 1;
+    uint32_t middle = search->low + (search->high - search->low) / 2;
+    const struct seep_bpf_mapping *mapping = bpf_map_lookup_elem(&seep_mappings, &middle);
+    if (!mapping)
+        return 1;
+    if (mapping->start <= search->address)
+        search->low = middle + 1;
+    else
+        search->high = middle;
+    return 0;
+}
+
+static long seep_search_row(uint32_t i, void *context) {
+    struct seep_search *search = context;
+    if (search->low >= search->high)
+        return 1;
+    uint32_t middle = search->low + (search->high - search->low) / 2;
+    const uint64_t *row = bpf_map_lookup_elem(&seep_rows, &middle);
+    if (!row)
+        return 1;
+    if (SEEP_BPF_ROW_ADDRESS(*row) <= search->address)
+        search->low = middle + 1;
+    else
+        search->high = middle;
+    return 0;
+}
+
+static __noinline bool seep_find_mapping(struct seep_walk *walk, uint64_t pc) {
+    if (pc >= walk->mapping.start && pc < walk->mapping.end)
+        return true;
+    struct seep_search search = {.address = pc, .low = walk->first, .high = walk->first + walk->nr};
+    bpf_loop(13, seep_search_mapping, &search, 0);
+    if (search.low <= walk->first)
+        return false;
+    uint32_t last = search.low - 1;
+    const struct seep_bpf_mapping *mapping = bpf_map_lookup_elem(&seep_mappings, &last);
+    if (!mapping || pc >= mapping->end)
+        return false;
+    walk->mapping = *mapping;
+    return true;
+}
+
+// The row of the pc; 0 (kind SEEP_ROW_NONE): there is none.
+static __noinline uint64_t seep_find_row(struct seep_walk *walk, uint64_t pc) {
+    if (!seep_find_mapping(walk, pc) || pc < walk->mapping.base)
+        return 0;
+    uint64_t offset = pc - walk->mapping.base;
+    uint64_t page = offset >> SEEP_BPF_PAGE_SHIFT;
+    if (page >= walk->mapping.nr_pages)
+        return 0;
+    uint32_t at = walk->mapping.first_page + (uint32_t)page;
+    const uint64_t *low = bpf_map_lookup_elem(&seep_index, &at);
+    at++;
+    const uint64_t *high = bpf_map_lookup_elem(&seep_index, &at);
+    if (!low || !high)
+        return 0;
+    struct seep_search search = {.address = offset, .low = (uint32_t)*low, .high = (uint32_t)*high};
+    bpf_loop(12, seep_search_row, &search, 0);
+    if (!search.low)
+        return 0;
+    uint32_t last = search.low - 1;
+    const uint64_t *row = bpf_map_lookup_elem(&seep_rows, &last);
+    return row && SEEP_BPF_ROW_ADDRESS(*row) <= offset ? *row : 0;
+}
+
+static __noinline bool seep_read_stack(struct seep_bpf_thread *thread, uint64_t address, uint64_t *ret_word) {
+    uint64_t offset = address - thread->window_start;
+    if (offset < sizeof(thread->window) && !(offset & 7)) {
+        barrier_var(offset); // the verifier must see the bound
+        *ret_word = thread->window[offset / 8 & (SEEP_WINDOW_WORDS - 1)];
+        return true;
+    }
+    return bpf_probe_read_user(ret_word, sizeof(*ret_word), (const void *)address) == 0;
+}
+
+struct seep_repair {
+    const struct return_instance *instance;
+    uint64_t slot;
+    uint64_t address;
+};
+
+static long seep_repair_step(uint32_t i, void *context) {
+    struct seep_repair *repair = context;
+    const struct return_instance *instance = repair->instance;
+    if (!instance)
+        return 1;
+    if (BPF_CORE_READ(instance, stack) == repair->slot) {
+        repair->address = BPF_CORE_READ(instance, orig_ret_vaddr);
+        return 1;
+    }
+    repair->instance = BPF_CORE_READ(instance, next);
+    return 0;
+}
+
+// The return address that a return probe replaced at `slot`, or 0.
+static __noinline uint64_t seep_replaced(uint64_t slot) {
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+    struct seep_repair repair = {.instance = BPF_CORE_READ(task, utask, return_instances), .slot = slot};
+    bpf_loop(64, seep_repair_step, &repair, 0); // the kernel allows no more
+    return repair.address;
+}
+
+static inline long seep_walk_cut(struct seep_walk *walk, uint8_t reason) {
+    walk->cut = true;
+    walk->reason = reason;
+    return 1;
+}
+
+static inline bool seep_walk_signal(struct seep_walk *walk, uint64_t *ret_pc, uint64_t *ret_sp,
+                                    uint64_t *ret_bp) {
+    struct seep_bpf_thread *thread = walk->thread;
+    return seep_read_stack(thread, walk->sp + SEEP_ROW_SIGNAL_PC, ret_pc) &&
+           seep_read_stack(thread, walk->sp + SEEP_ROW_SIGNAL_SP, ret_sp) &&
+           seep_read_stack(thread, walk->sp + SEEP_ROW_SIGNAL_BP, ret_bp);
+}
+
+// By the frame pointer: a word for the caller's, then the return address.
+static inline bool seep_walk_pointer(struct seep_walk *walk, uint64_t *ret_cfa, uint64_t *ret_bp) {
+    if (walk->bp < walk->sp || walk->bp & 7 || !seep_read_stack(walk->thread, walk->bp, ret_bp))
+        return false;
+    *ret_cfa = walk->bp + 16;
+    return true;
+}
+
+static __noinline bool seep_row_cfa(struct seep_walk *walk, uint64_t row, uint64_t *ret_cfa) {
+    uint64_t words = SEEP_BPF_ROW_CFA(row);
+    int64_t signed_bytes = (int64_t)(int16_t)SEEP_BPF_ROW_CFA(row) * 8;
+    switch (SEEP_BPF_ROW_KIND(row)) {
+    case SEEP_ROW_SP:
+        *ret_cfa = walk->sp + words * 8;
+        return true;
+    case SEEP_ROW_BP:
+        *ret_cfa = walk->bp + signed_bytes;
+        return true;
+    case SEEP_ROW_BP_DEREF:
+        return seep_read_stack(walk->thread, walk->bp + signed_bytes, ret_cfa);
+    default: // SEEP_ROW_PLT
+        *ret_cfa = walk->sp + 8 + ((walk->pc & 15) >= words ? 8 : 0);
+        return true;
+    }
+}
+
+// Records the frame at walk->pc and leaves it. 1: the walk is over.
+static long seep_walk_step(uint32_t i, void *context) {
+    struct seep_walk *walk = context;
+    struct seep_bpf_thread *thread = walk->thread;
+    if (!walk->pc)
+        return 1;
+    uint32_t at = thread->stack.nr_frames;
+    if (at >= SEEP_BPF_FRAMES_MAX - 1)
+        return seep_walk_cut(walk, SEEP_CUT_DEPTH);
+    thread->frames[at & (SEEP_BPF_FRAMES_MAX - 1)] = walk->pc | (walk->exact ? SEEP_BPF_EXACT : 0);
+    thread->stack.nr_frames = at + 1;
+    walk->hash = (walk->hash ^ walk->pc) * UINT64_C(0x9e3779b97f4a7c15);
+    walk->hash ^= walk->hash >> 29;
+
+    uint64_t row = seep_find_row(walk, walk->exact ? walk->pc : walk->pc - 1);
+    uint32_t kind = SEEP_BPF_ROW_KIND(row);
+    uint64_t pc = 0, cfa = 0, bp = walk->bp;
+    if (kind == SEEP_ROW_END)
+        return 1;
+    if (kind == SEEP_ROW_SIGNAL) {
+        if (!seep_walk_signal(walk, &pc, &cfa, &bp))
+            return seep_walk_cut(walk, SEEP_CUT_BAD_READ);
+        walk->exact = true;
+        walk->pc = pc;
+        walk->sp = cfa;
+        walk->bp = bp;
+        return 0;
+    }
+    if (kind == SEEP_ROW_NONE) {
+        if (!seep_walk_pointer(walk, &cfa, &bp))
+            return seep_walk_cut(walk, SEEP_CUT_NO_CFI);
+    } else if (kind == SEEP_ROW_UNSUPPORTED) {
+        return seep_walk_cut(walk, SEEP_CUT_BAD_CFI);
+    } else {
+        if (!seep_row_cfa(walk, row, &cfa))
+            return seep_walk_cut(walk, SEEP_CUT_BAD_READ);
+        uint64_t slot = (kind == SEEP_ROW_BP_DEREF ? walk->bp : cfa) + (int64_t)SEEP_BPF_ROW_BP(row) * 8;
+        if (SEEP_BPF_ROW_BP_SAVED(row) && !seep_read_stack(thread, slot, &bp))
+            return seep_walk_cut(walk, SEEP_CUT_BAD_READ);
+    }
+    if (cfa <= walk->sp)
+        return seep_walk_cut(walk, SEEP_CUT_LOOP);
+    if (!seep_read_stack(thread, cfa - 8, &pc))
+        return seep_walk_cut(walk, kind == SEEP_ROW_NONE ? SEEP_CUT_NO_CFI : SEEP_CUT_BAD_READ);
+    // A trampoline lies in no mapping that has rows.
+    if (pc && !seep_find_mapping(walk, pc - 1)) {
+        uint64_t real = seep_replaced(cfa - 8);
+        if (real)
+            pc = real;
+    }
+    walk->exact = false;
+    walk->pc = pc;
+    walk->sp = cfa;
+    walk->bp = bp;
+    return 0;
+}
+
+// The window is only a copy: where one of its pages is not there, words are read one by one.
+static inline void seep_fill_window(struct seep_bpf_thread *thread, uint64_t sp) {
+    thread->window_start = sp & ~UINT64_C(7);
+    if (bpf_probe_read_user(thread->window, sizeof(thread->window), (const void *)thread->window_start))
+        thread->window_start = UINT64_C(1) << 63; // where no stack is
+}
+
+// Walks from these registers into thread->stack. Returns the id of the stack.
+static __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc, uint64_t sp,
+                                           uint64_t bp, bool exact) {
+    uint32_t pid = bpf_get_current_pid_tgid() >> 32;
+    struct seep_walk walk = {.thread = thread, .pc = pc, .sp = sp, .bp = bp, .exact = exact};
+    const struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
+    walk.hash = pid;
+    if (process) {
+        walk.first = process->first;
+        walk.nr = process->nr;
+        walk.hash |= (uint64_t)process->generation << 32;
+    }
+    thread->stack.nr_frames = 0;
+    seep_fill_window(thread, sp);
+    bpf_loop(SEEP_BPF_FRAMES_MAX, seep_walk_step, &walk, 0);
+    thread->stack.end = walk.cut ? 1 + walk.reason : 0;
+    return walk.hash ? walk.hash : 1;
+}
+
+// Kernels without bpf_loop: frame pointers only.
+static __noinline uint64_t seep_walk_pointers(struct seep_bpf_thread *thread, void *context) {
+    uint32_t pid = bpf_get_current_pid_tgid() >> 32;
+    long nr_bytes = bpf_get_stack(context, thread->frames, 127 * 8, BPF_F_USER_STACK);
+    uint64_t hash = pid;
+    uint32_t nr = nr_bytes > 0 ? (uint32_t)nr_bytes / 8 : 0;
+    for (uint32_t i = 0; i < 127; i++) {
+        if (i >= nr)
+            break;
+        hash = (hash ^ thread->frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    thread->stack.nr_frames = nr;
+    thread->stack.end = 1 + SEEP_CUT_NO_CFI;
+    return hash ? hash : 1;
+}
+
+// Puts the walked stack into the ring, unless it is there already. false: it found no room.
+static __noinline bool seep_send_stack(struct seep_bpf_thread *thread, uint64_t id) {
+    if (bpf_map_lookup_elem(&seep_seen, &id))
+        return true;
+    seep_fill_event(&thread->stack.event, SEEP_BPF_STACK, 0, id);
+    uint32_t nr = thread->stack.nr_frames & (SEEP_BPF_FRAMES_MAX - 1);
+    if (bpf_ringbuf_output(&seep_events, &thread->stack, sizeof(thread->stack) + nr * 8, BPF_RB_NO_WAKEUP)) {
+        seep_count_lost(SEEP_BPF_LOST_STACK);
+        return false;
+    }
+    uint32_t one = 1;
+    bpf_map_update_elem(&seep_seen, &id, &one, BPF_ANY);
+    return true;
+}
+
+#endif

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep attach: probes in the kernel on running programs.
+
+Probes belong to a file, and a traced libc is slower for everyone: so each program here runs with a private copy
+of libc and loader. Without the right to load BPF programs all of it is skipped, with the reason.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import BUILD, SEEP, TIMEOUT, environment, report, run
+
+
+@pytest.fixture(scope='module', autouse=True)
+def can():
+    """What this kernel lets us do."""
+    done = run([SEEP, 'info', '--json'])
+    assert done.code == 0, done
+    bpf = json.loads(done.out)['bpf']
+    for name in ('in this build', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
+        if bpf.get(name, {}).get('verdict') == 'bad':
+            pytest.skip('%s: %s' % (name, bpf[name]['value']))
+    return {name for name in bpf if bpf[name]['verdict'] == 'good'}
+
+
+@pytest.fixture
+def private(tmp_path):
+    """private(program, *args): starts it with its own copy of the C library, waiting for input."""
+    started = []
+
+    def copy_of(path):
+        target = tmp_path / os.path.basename(path)
+        if not target.exists():
+            shutil.copy(os.path.realpath(path), target)
+        return target
+
+    def start(program, *args, env=None):
+        libraries = subprocess.run(['ldd', str(program)], stdout=subprocess.PIPE, check=True).stdout.decode()
+        loader = None
+        for path in re.findall(r'(/\S+)', libraries):
+            if 'libc.so' in path:
+                copy_of(path)
+            if 'ld-linux' in path or 'ld-musl' in path:
+                loader = copy_of(path)
+        process = subprocess.Popen([str(loader), '--library-path', str(tmp_path), str(program), *map(str, args)],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env or environment())
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+class Attached:
+    """A seep attach that has its probes in place."""
+
+    def __init__(self, pid, *options):
+        self.process = subprocess.Popen([str(SEEP), 'attach', *map(str, options), str(pid)], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env=environment())
+        first = self.process.stdout.readline().decode()
+        assert first.startswith('Attaching to pid'), (first, self.process.communicate())
+
+    def stop(self, how=signal.SIGINT):
+        """Its output after the first line."""
+        self.process.send_signal(how)
+        out, err = self.process.communicate(timeout=TIMEOUT)
+        assert self.process.returncode == 0, (out, err)
+        return out.decode()
+
+
+def say(process):
+    process.stdin.write(b'\n')
+    process.stdin.flush()
+
+
+def hear(process, word=b'done\n'):
+    assert process.stdout.readline() == word
+
+
+def no_probes_in(pid):
+    """Nothing of ours is left in the code that the process runs."""
+    areas = [line.split() for line in open('/proc/%d/maps' % pid) if 'r-xp' in line and 'libc.so' in line]
+    assert areas
+    for area in areas:
+        start, end = (int(x, 16) for x in area[0].split('-'))
+        with open('/proc/%d/mem' % pid, 'rb') as memory, open(area[5], 'rb') as file:
+            memory.seek(start)
+            file.seek(int(area[2], 16))
+            assert memory.read(end - start) == file.read(end - start)
+
+
+STEPS = BUILD / 'tests/live/live-attach-steps'
+PROBES = ['best', 'multi', 'perf']
+
+
+@pytest.mark.parametrize('probes', PROBES)
+def test_every_call_is_counted(private, tmp_path, can, probes):
+    program = private(STEPS, 20)
+    trace = tmp_path / 'steps.seep'
+    attached = Attached(program.pid, '--save', trace, '--probes', probes, '--older', '0')
+    say(program)
+    hear(program)
+    attached.stop()
+    no_probes_in(program.pid)
+    process, = report(trace)
+    assert process['health']['lost'] == {}, process['health']
+    assert process['health']['stacks_cut'] == 0
+    assert process['process']['exit'] is None
+    totals = process['totals']
+    rounds = 20
+    made = {'malloc': rounds * (3 + 1 + 50), 'calloc': rounds * 51, 'realloc': rounds * 51,
+            'posix_memalign': rounds * 50}
+    assert {k: v for k, v in totals['by_function'].items() if v} == made
+    assert totals['allocations'] == sum(made.values())
+    assert totals['live_blocks'] == rounds * 5
+    assert totals['live_bytes'] == rounds * (100 + 101 + 102 + 24 + 300)
+    live = {}
+    for site in process['sites']:
+        if site['live_blocks']:
+            names = tuple(frame['function'] for frame in site['stack'])
+            assert names[-1] == '_start' and 'main' in names, names
+            key = (site['via'], names[:2])
+            blocks, size = live.get(key, (0, 0))
+            live[key] = (blocks + site['live_blocks'], size + site['live_bytes'])
+    assert live == {
+        ('malloc', ('make', 'leave')): (60, rounds * 303),
+        ('calloc', ('leave', 'main')): (20, 480),
+        ('realloc', ('leave', 'main')): (20, 6000),
+    }
+
+
+def test_memleak_shape(private, tmp_path):
+    program = private(STEPS, 2)
+    attached = Attached(program.pid, '-a', '-o', '0', '-T', '1')
+    say(program)
+    hear(program)
+    out = attached.stop()
+    assert re.match(r'\[\d\d:\d\d:\d\d\] Top 1 stacks with outstanding allocations:\n', out), out
+    assert re.search(r'^ {8}600 bytes in 2 allocations from stack$', out, re.M), out
+    assert len(re.findall(r'^ {16}addr = 0x[0-9a-f]+ size = 300 age = .*$', out, re.M)) == 2, out
+    assert re.search(r'^ {16}leave\+0x[0-9a-f]+ \[live-attach-steps\]  \(attach_steps\.c:\d+\)$', out, re.M), out
+    assert re.search(r'^health: complete', out, re.M), out
+
+
+
+
+def test_the_end_of_the_process_ends_the_trace(private, tmp_path):
+    program = private(STEPS, 1)
+    attached = Attached(program.pid)
+    say(program)
+    hear(program)
+    say(program)
+    out, err = attached.process.communicate(timeout=TIMEOUT)
+    assert attached.process.returncode == 0, err
+    # Whatever their age: nothing will free them any more.
+    assert '300 bytes in 1 allocations' in out.decode()
+
+
+def test_a_killed_tracer_leaves_nothing(private, tmp_path):
+    program = private(STEPS, 1)
+    attached = Attached(program.pid)
+    attached.process.kill()
+    attached.process.communicate()
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        try:
+            no_probes_in(program.pid)
+            break
+        except AssertionError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    say(program)
+    hear(program)
+
+
+def test_a_process_with_the_library_is_read_by_its_image(private, tmp_path):
+    program = private(STEPS, 1, env=environment(LD_PRELOAD=str(BUILD / 'libseep.so'), SEEP_OUT=str(tmp_path / 'x')))
+    say(program)
+    hear(program)
+    done = run([SEEP, 'attach', program.pid, '50ms', '1'])
+    assert done.code == 0, done
+    assert b'libseep.so: reading its image' in done.out
+    assert b'300 bytes in 1 allocations' in done.out
+    no_probes_in(program.pid)
+
+
+def test_sampling_takes_every_nth(private, tmp_path):
+    program = private(STEPS, 40)
+    trace = tmp_path / 'sampled.seep'
+    attached = Attached(program.pid, '--save', trace, '-s', '4', '--older', '0')
+    say(program)
+    hear(program)
+    attached.stop()
+    process, = report(trace)
+    totals = process['totals']
+    everything = 40 * (54 + 51 + 51 + 50)
+    assert everything / 6 < totals['allocations'] < everything / 2
+    # What is freed is known to be, sampled or not.
+    assert totals['live_blocks'] <= 40 * 5
+    assert any('every 4th' in note for note in process['health']['notes'])
