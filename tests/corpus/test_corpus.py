@@ -44,3 +44,12 @@ def test_classes(source, variant, seep, libseep, tmp_path):
         pytest.skip(f'not with {compiler}: {expected.only[1]}')
     program, arguments = corpus.build(source, tmp_path, compiler, level)
     check(corpus.scan(seep, libseep, source, program, arguments, tmp_path), expected)
+
+
+def test_unaligned_pointers(seep, libseep, tmp_path):
+    """The one program about them, and one whose classes must not change for it."""
+    for name in ('pointers_unaligned.c', 'tree_binary.c'):
+        source = corpus.HERE / name
+        program, arguments = corpus.build(source, tmp_path, 'gcc', '-O2')
+        seen = corpus.scan(seep, libseep, source, program, arguments, tmp_path, '--unaligned')
+        check(seen, corpus.Expectation(source), unaligned=True)

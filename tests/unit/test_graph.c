@@ -61,19 +61,25 @@ static void classes(void **state) {
     uint64_t roots[] = {0, at(REACHED), at(MIDDLE) + 16, at(COOKIE) + 8, at(LOST) + 32, 12345};
     assert_true(seep_graph_feed_root(graph, 3, 0x1000, roots, sizeof(roots)));
     uint64_t words[NR_BLOCKS][4] = {
-        [REACHED] = {0, at(CHILD)},      [CHILD] = {at(REACHED), at(MIDDLE) + 8},
-        [MIDDLE] = {at(UNDER_MIDDLE)},   [LOST] = {at(LOST_CHILD)},
-        [LOST_CHILD] = {at(LOST) + 4},   [RING_A] = {at(RING_B)},
-        [RING_B] = {at(RING_A), at(RING_A)}, [COOKIE] = {3},
+        [REACHED] = {0, at(CHILD)},
+        [CHILD] = {at(REACHED), at(MIDDLE) + 8},
+        [MIDDLE] = {at(UNDER_MIDDLE)},
+        [LOST] = {at(LOST_CHILD)},
+        [LOST_CHILD] = {at(LOST) + 4},
+        [RING_A] = {at(RING_B)},
+        [RING_B] = {at(RING_A), at(RING_A)},
+        [COOKIE] = {3},
         [LATE] = {at(LOST)},
     };
     for (uint32_t i = 0; i < NR_BLOCKS; i++)
         assert_true(seep_graph_feed_block(graph, i, 0, words[i], 32));
     assert_null(seep_graph_classify(graph));
     static const uint8_t expected[NR_BLOCKS] = {
-        [REACHED] = SEEP_KIND_REACHABLE, [CHILD] = SEEP_KIND_REACHABLE,       [MIDDLE] = SEEP_KIND_POSSIBLE,
-        [UNDER_MIDDLE] = SEEP_KIND_POSSIBLE, [LOST] = SEEP_KIND_INDIRECT, [LOST_CHILD] = SEEP_KIND_INDIRECT,
-        [RING_A] = SEEP_KIND_LOST,       [RING_B] = SEEP_KIND_INDIRECT,       [COOKIE] = SEEP_KIND_REACHABLE,
+        [REACHED] = SEEP_KIND_REACHABLE, [CHILD] = SEEP_KIND_REACHABLE,
+        [MIDDLE] = SEEP_KIND_POSSIBLE,   [UNDER_MIDDLE] = SEEP_KIND_POSSIBLE,
+        [LOST] = SEEP_KIND_INDIRECT,     [LOST_CHILD] = SEEP_KIND_INDIRECT,
+        [RING_A] = SEEP_KIND_LOST,       [RING_B] = SEEP_KIND_INDIRECT,
+        [COOKIE] = SEEP_KIND_REACHABLE,
         [LATE] = SEEP_KIND_LOST, // found after LOST, and leads to it
     };
     assert_memory_equal(graph->kinds, expected, sizeof(expected));
@@ -85,6 +91,41 @@ static void classes(void **state) {
     seep_graph_destroy(graph);
 }
 
+// Pointers at odd places, also across the places where pieces meet.
+static void unaligned(void **state) {
+    enum { PACKED, INSIDE, ACROSS, ROOTED, ROOTED_ACROSS, NR_BLOCKS };
+    struct seep_block blocks[NR_BLOCKS];
+    for (uint32_t i = 0; i < NR_BLOCKS; i++)
+        blocks[i] = (struct seep_block){.address = at(i), .size = 32};
+    unsigned char bytes[32] = {0}, root[32] = {0};
+    uint64_t inside = at(INSIDE), across = at(ACROSS), rooted = at(ROOTED), rooted_across = at(ROOTED_ACROSS);
+    uint64_t packed = at(PACKED);
+    memcpy(bytes + 1, &inside, 8);
+    memcpy(bytes + 13, &across, 8);
+    memcpy(root, &packed, 8);
+    memcpy(root + 19, &rooted_across, 8);
+    memcpy(root + 9, &rooted, 8);
+    for (int whole = 0; whole < 2; whole++) {
+        for (int on = 0; on < 2; on++) {
+            struct seep_graph *graph;
+            assert_null(seep_graph_create(blocks, NR_BLOCKS, &graph));
+            graph->unaligned = on;
+            assert_true(seep_graph_feed_root(graph, 0, 0x1000, root, whole ? 32 : 24));
+            assert_true(whole || seep_graph_feed_root(graph, 0, 0x1018, root + 24, 8));
+            assert_true(seep_graph_feed_block(graph, PACKED, 0, bytes, whole ? 32 : 16));
+            assert_true(whole || seep_graph_feed_block(graph, PACKED, 16, bytes + 16, 16));
+            assert_null(seep_graph_classify(graph));
+            for (uint32_t i = 0; i < NR_BLOCKS; i++)
+                assert_int_equal(graph->kinds[i], on || i == PACKED ? SEEP_KIND_REACHABLE : SEEP_KIND_LOST);
+            if (on) {
+                assert_int_equal(graph->holder_off[ACROSS], 13);
+                assert_int_equal(graph->roots[graph->holder[ROOTED_ACROSS]].address, 0x1013);
+            }
+            seep_graph_destroy(graph);
+        }
+    }
+}
+
 static void nothing_and_absurd(void **state) {
     struct seep_graph *graph;
     uint64_t word = 0;
@@ -92,8 +133,8 @@ static void nothing_and_absurd(void **state) {
     assert_true(seep_graph_feed_root(graph, 0, 8, &word, 8));
     assert_null(seep_graph_classify(graph));
     seep_graph_destroy(graph);
-    struct seep_block blocks[] = {{.address = 0}, {.address = 16, .size = UINT64_MAX},
-                                  {.address = UINT64_MAX - 7, .size = 4096}};
+    struct seep_block blocks[] = {
+        {.address = 0}, {.address = 16, .size = UINT64_MAX}, {.address = UINT64_MAX - 7, .size = 4096}};
     assert_null(seep_graph_create(blocks, 3, &graph));
     uint32_t block;
     uint64_t off;
@@ -110,6 +151,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_what_halving_finds),
         cmocka_unit_test(classes),
+        cmocka_unit_test(unaligned),
         cmocka_unit_test(nothing_and_absurd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

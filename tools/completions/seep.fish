@@ -90,6 +90,7 @@ complete -c seep -n '__fish_seen_subcommand_from report' -l help -s h -d 'what t
 complete -c seep -n '__fish_seen_subcommand_from report' -F -a '(__fish_complete_pids)'
 
 complete -c seep -n '__fish_seen_subcommand_from scan' -l roots -r -a 'all lsan' -d 'lsan: memory that the program mapped itself holds nothing (default all: it does)'
+complete -c seep -n '__fish_seen_subcommand_from scan' -l unaligned -d 'pointers count wherever they lie, as in packed structures (slower)'
 complete -c seep -n '__fish_seen_subcommand_from scan' -l output -s o -r -F -d 'save the result in FILE too, for \'seep report\''
 complete -c seep -n '__fish_seen_subcommand_from scan' -l top -s T -r -d 'show the N biggest; 0: all (default 10; all with --json and --csv)'
 complete -c seep -n '__fish_seen_subcommand_from scan' -l sort -s s -r -a 'live leaked allocations bytes peak temporary size age' -d 'what is biggest (default live, or allocations when nothing is live)'

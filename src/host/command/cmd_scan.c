@@ -9,6 +9,7 @@
 
 struct scan_values {
     int roots;
+    bool unaligned;
     const char *output;
 };
 
@@ -17,6 +18,8 @@ static const char *const roots_names[] = {"all", "lsan", NULL}; // as enum seep_
 static const struct seep_option scan_options[] = {
     {"roots", 0, SEEP_OPTION_CHOICE, offsetof(struct scan_values, roots), .choices = roots_names,
      .help = "lsan: memory that the program mapped itself holds nothing (default all: it does)"},
+    {"unaligned", 0, SEEP_OPTION_FLAG, offsetof(struct scan_values, unaligned),
+     .help = "pointers count wherever they lie, as in packed structures (slower)"},
     {"output", 'o', SEEP_OPTION_STRING, offsetof(struct scan_values, output), .value = "FILE",
      .help = "save the result in FILE too, for 'seep report'"},
     {NULL},
@@ -28,7 +31,8 @@ static const struct seep_option_group scan_group = {
 static struct seep_error *scan_and_report(pid_t pid, const struct scan_values *values,
                                           struct seep_suppress *suppress,
                                           const struct seep_view_options *view) {
-    struct seep_scan_options options = {.roots = (enum seep_roots)values->roots};
+    struct seep_scan_options options = {.roots = (enum seep_roots)values->roots,
+                                        .unaligned = values->unaligned};
     struct seep_symbols *symbols = NULL;
     struct seep_session *session = NULL;
     struct seep_error *err = seep_report_symbols(view, &symbols);

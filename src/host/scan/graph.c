@@ -94,7 +94,8 @@ static uint32_t upto(const struct seep_graph *graph, uint64_t address) {
     return i;
 }
 
-bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block, uint64_t *ret_off) {
+bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block,
+                     uint64_t *ret_off) {
     if (address < graph->low || address >= graph->high)
         return false;
     uint32_t nr = upto(graph, address);
@@ -164,10 +165,11 @@ static bool add_root(struct seep_graph *graph, uint32_t range, uint64_t address,
     return true;
 }
 
-bool seep_graph_feed_root(struct seep_graph *graph, uint32_t range, uint64_t address, const void *bytes,
-                          size_t nr_bytes) {
+static bool feed_root(struct seep_graph *graph, uint32_t range, uint64_t address, const void *bytes,
+                      size_t nr_bytes) {
+    size_t step = graph->unaligned && address ? 1 : 8;
     uint64_t low = graph->low, extent = graph->high - graph->low;
-    for (size_t at = 0; at + 8 <= nr_bytes; at += 8) {
+    for (size_t at = 0; at + 8 <= nr_bytes; at += step) {
         uint64_t word = word_at(bytes, at);
         if (SEEP_LIKELY(word - low >= extent))
             continue;
@@ -178,6 +180,35 @@ bool seep_graph_feed_root(struct seep_graph *graph, uint32_t range, uint64_t add
             return false;
     }
     return true;
+}
+
+// Where a piece follows the one before it: the 14 bytes around the place where they meet, in ret_seam.
+static bool take_seam(struct seep_graph *graph, bool of_block, uint32_t owner, uint64_t start,
+                      const void *bytes, size_t nr_bytes, unsigned char ret_seam[14]) {
+    enum { HALF = sizeof(graph->carry.bytes) };
+    bool meets = graph->unaligned && nr_bytes >= HALF && graph->carry.of_block == of_block &&
+                 graph->carry.owner == owner && graph->carry.end == start && start;
+    if (meets) {
+        memcpy(ret_seam, graph->carry.bytes, HALF);
+        memcpy(ret_seam + HALF, bytes, HALF);
+    }
+    graph->carry.end = 0;
+    if (graph->unaligned && nr_bytes >= HALF) {
+        graph->carry.of_block = of_block;
+        graph->carry.owner = owner;
+        graph->carry.end = start + nr_bytes;
+        memcpy(graph->carry.bytes, (const char *)bytes + nr_bytes - HALF, HALF);
+    }
+    return meets;
+}
+
+bool seep_graph_feed_root(struct seep_graph *graph, uint32_t range, uint64_t address, const void *bytes,
+                          size_t nr_bytes) {
+    unsigned char seam[14];
+    if (address && take_seam(graph, false, range, address, bytes, nr_bytes, seam) &&
+        !feed_root(graph, range, address - sizeof(seam) / 2, seam, sizeof(seam)))
+        return false;
+    return feed_root(graph, range, address, bytes, nr_bytes);
 }
 
 bool seep_graph_feed_start(struct seep_graph *graph, uint32_t range, uint64_t address, uint64_t word) {
@@ -221,16 +252,14 @@ static void feed_upto(struct seep_graph *graph, uint32_t block) {
         graph->first_edge[++graph->nr_fed] = graph->nr_edges;
 }
 
-bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, const void *bytes,
-                           size_t nr_bytes) {
-    feed_upto(graph, block);
-    if (off == 0)
-        graph->shapes[block] = shape_of(graph, graph->blocks[block].size, bytes, nr_bytes);
+static bool feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, const void *bytes,
+                       size_t nr_bytes) {
+    size_t step = graph->unaligned ? 1 : 8;
     bool look_for_vtables = graph->shapes[block] & SHAPE_VTABLE;
     uint64_t low = graph->low, extent = graph->high - graph->low;
-    for (size_t at = 0; at + 8 <= nr_bytes; at += 8) {
+    for (size_t at = 0; at + 8 <= nr_bytes; at += step) {
         uint64_t word = word_at(bytes, at);
-        if (SEEP_UNLIKELY(look_for_vtables) && off + at && word &&
+        if (SEEP_UNLIKELY(look_for_vtables) && off + at && word && (off + at) % 8 == 0 &&
             graph->is_vtable(graph->is_vtable_data, word) && !add_vtable(graph, block, off + at))
             return false;
         if (SEEP_LIKELY(word - low >= extent))
@@ -244,6 +273,18 @@ bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t of
         graph->edges[graph->nr_edges++] = (struct seep_edge){target, cut32(off + at), cut32(to_off)};
     }
     return true;
+}
+
+bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, const void *bytes,
+                           size_t nr_bytes) {
+    unsigned char seam[14];
+    feed_upto(graph, block);
+    if (off == 0)
+        graph->shapes[block] = shape_of(graph, graph->blocks[block].size, bytes, nr_bytes);
+    if (take_seam(graph, true, block, off, bytes, nr_bytes, seam) &&
+        !feed_block(graph, block, off - sizeof(seam) / 2, seam, sizeof(seam)))
+        return false;
+    return feed_block(graph, block, off, bytes, nr_bytes);
 }
 
 // ---- classes ----

@@ -65,9 +65,17 @@ struct seep_graph {
     seep_is_vtable is_vtable;
     void *is_vtable_data;
 
+    bool unaligned; // pointers may lie anywhere: set it before feeding
+    struct {        // the last bytes of the latest piece, for words that reach over its end
+        bool of_block;
+        uint32_t owner; // block or range
+        uint64_t end;   // offset in the block, or address
+        unsigned char bytes[7];
+    } carry;
+
     // After seep_graph_classify.
-    uint8_t *kinds;    // enum seep_kind
-    uint32_t *holder;  // a block, or (where held_by_root) an index in roots; SEEP_NO_BLOCK: nobody
+    uint8_t *kinds;   // enum seep_kind
+    uint32_t *holder; // a block, or (where held_by_root) an index in roots; SEEP_NO_BLOCK: nobody
     uint32_t *holder_off;
     bool *held_by_root;
 };
@@ -78,7 +86,8 @@ SEEP_MUST_CHECK struct seep_error *seep_graph_create(const struct seep_block *bl
 void seep_graph_destroy(struct seep_graph *graph); // takes NULL
 
 // The block that `address` leads into; a block of size 0 has one byte. O(1).
-bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block, uint64_t *ret_off);
+bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block,
+                     uint64_t *ret_off);
 
 // Words of a root. `address` is a multiple of 8, or 0 for registers. false: out of memory.
 SEEP_MUST_CHECK bool seep_graph_feed_root(struct seep_graph *graph, uint32_t range, uint64_t address,

@@ -107,6 +107,7 @@ static struct seep_error *read_stopped(struct scan *scan) {
         err = seep_graph_create(scan->profile->blocks, scan->profile->nr_blocks, &scan->graph);
     if (err)
         return err;
+    scan->graph->unaligned = scan->options->unaligned;
     scan->graph->is_vtable = is_vtable;
     scan->graph->is_vtable_data = scan;
     err = seep_roots_feed(scan->memory, scan->stopped, &scan->profile->hints, scan->options->roots,

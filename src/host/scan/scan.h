@@ -4,7 +4,7 @@
 // The process is stopped while its image and its memory are read; marking is done when it runs again.
 //
 // What it cannot see: pointers that only the kernel has (data of epoll, of io_uring), that are kept
-// in another form (XOR, compressed, encrypted), or that are not aligned to 8 bytes.
+// in another form (XOR, compressed, encrypted), or, unless asked for, not aligned to 8 bytes.
 #ifndef SEEP_SCAN_SCAN_H
 #define SEEP_SCAN_SCAN_H
 
@@ -13,6 +13,7 @@
 
 struct seep_scan_options {
     enum seep_roots roots;
+    bool unaligned; // pointers that do not lie at multiples of 8 count too
 };
 
 // A session of one profile with leaks, block_kinds, and kind and held_by of sites. `symbols` is used
