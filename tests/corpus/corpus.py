@@ -121,19 +121,7 @@ def add_blocks(seen, source, expected, frames, kind, number):
 
 def scan(seep, libseep, source, program, arguments, folder, *options):
     """`seen` by seep, of the program parked."""
-    environment = dict(ENVIRONMENT, LD_PRELOAD=str(libseep), SEEP_OUT=str(Path(folder) / 'left.seep'))
-    parked = subprocess.Popen([str(program), *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE)
-    try:
-        pid = wait_ready(parked)
-        done = subprocess.run([str(seep), 'scan', '--blocks', '--json', *options, pid], env=ENVIRONMENT,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S)
-    finally:
-        parked.kill()
-        parked.stdout.close()
-        parked.wait(PATIENCE_S)
-    assert done.returncode == 0, done.stderr.decode()
-    report = json.loads(done.stdout)
+    report = json.loads(look(seep, libseep, program, arguments, folder, 'scan', '--blocks', '--json', *options))
     expected = Expectation(source)
     seen = collections.defaultdict(collections.Counter)
     for site in report['sites']:
@@ -141,6 +129,23 @@ def scan(seep, libseep, source, program, arguments, folder, *options):
         for block in site['blocks']:
             add_blocks(seen, source, expected, frames, block['kind'], 1)
     return seen
+
+
+def look(seep, libseep, program, arguments, folder, command, *options):
+    """What a command of seep says about the program parked."""
+    environment = dict(ENVIRONMENT, LD_PRELOAD=str(libseep), SEEP_OUT=str(Path(folder) / 'left.seep'))
+    parked = subprocess.Popen([str(program), *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE)
+    try:
+        pid = wait_ready(parked)
+        done = subprocess.run([str(seep), command, pid, *options], env=ENVIRONMENT,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S)
+    finally:
+        parked.kill()
+        parked.stdout.close()
+        parked.wait(PATIENCE_S)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
 
 
 def wait_ready(process):
@@ -190,27 +195,21 @@ def look_with_valgrind(source, folder, compiler='gcc'):
     """`seen` by Valgrind memcheck, with all its heuristics."""
     program, arguments = build(source, folder, compiler, '-O2', '-DCORPUS_VALGRIND')
     out = Path(folder) / 'valgrind.%p.xml'
-    done = subprocess.run(['valgrind', '--leak-check=full', '--show-leak-kinds=all', '--leak-resolution=high',
-                           '--num-callers=100', '--xml=yes', f'--xml-file={out}', '--child-silent-after-fork=no', '-q',
-                           str(program), *arguments],
+    done = subprocess.run(['valgrind', '-q', '--leak-check=full', '--show-leak-kinds=all', '--leak-resolution=high',
+                           '--num-callers=100', '--xml=yes', f'--xml-file={out}', str(program), *arguments],
                           cwd=folder, env=dict(ENVIRONMENT), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=PATIENCE_S)
-    assert done.returncode == 0, done.stdout.decode()
-    # The one that parks is the last: of a program that forks, the child where that is what parks.
-    files = sorted(Path(folder).glob('valgrind.*.xml'), key=lambda path: int(path.name.split('.')[1]))
+    # Valgrind looks a second time when the process ends: what precedes the message counts.
+    texts = [path.read_text() for path in Path(folder).glob('valgrind.*.xml')]
+    texts = [text for text in texts if '<clientmsg>' in text]
+    assert len(texts) == 1, f'{source.name}: {len(texts)} processes were seen: {done.stdout.decode()}'
+    return valgrind_errors(texts[0][:texts[0].index('<clientmsg>')] + '</valgrindoutput>', source)
+
+
+def valgrind_errors(text, source):
     expected = Expectation(source)
-    looks = [valgrind_errors(path, source, expected) for path in files]
-    looks = [look for look in looks if look]
-    assert looks, done.stdout.decode()
-    return looks[-1]
-
-
-def valgrind_errors(path, source, expected):
     seen = collections.defaultdict(collections.Counter)
-    try:
-        errors = ElementTree.parse(path).getroot().iter('error')
-    except ElementTree.ParseError:  # a child that was ended in the middle
-        return seen
+    errors = ElementTree.fromstring(text).iter('error')
     for error in errors:
         kind = VALGRIND_KINDS.get(error.findtext('kind'))
         if kind:

@@ -3,6 +3,7 @@
 
 SEEP_CORPUS=all runs it as both compilers make it, with and without optimisation; else gcc -O2.
 """
+import json
 import os
 
 import pytest
@@ -53,3 +54,29 @@ def test_unaligned_pointers(seep, libseep, tmp_path):
         program, arguments = corpus.build(source, tmp_path, 'gcc', '-O2')
         seen = corpus.scan(seep, libseep, source, program, arguments, tmp_path, '--unaligned')
         check(seen, corpus.Expectation(source), unaligned=True)
+
+
+def holders_of(report):
+    return {holder['what']: (holder['retained_blocks'], holder['retained_bytes'])
+            for holder in report['leaks']['holders']}
+
+
+def test_who_holds_most(seep, libseep, tmp_path):
+    """Retained sizes of programs whose structure is known."""
+    program, arguments = corpus.build(corpus.HERE / 'tree_binary.c', tmp_path, 'gcc', '-O2')
+    report = json.loads(corpus.look(seep, libseep, program, arguments, tmp_path, 'scan', '--json'))
+    assert holders_of(report)['global root in tree_binary'] == (19, 15 * 24 + 4 * 56)
+    lost = [site for site in report['sites'] if site['kind'] == 'lost' and site['size_max'] == 40]
+    # The dropped tree goes with the block at its top.
+    assert sum(site['retained_bytes'] for site in lost) == 15 * 40
+
+    program, arguments = corpus.build(corpus.HERE / 'cpp_polymorphic_array.cpp', tmp_path, 'gcc', '-O2')
+    report = json.loads(corpus.look(seep, libseep, program, arguments, tmp_path, 'scan', '--json'))
+    holders = holders_of(report)
+    assert holders['global array in cpp_polymorphic_array'] == (4, 80 + 3 * 40)
+    assert holders['global shapes in cpp_polymorphic_array'] == (7, 24 + 3 * 24 + 3 * 40)
+    held_by = ' '.join(site['held_by'] or '' for site in report['sites'])
+    assert 'block of 24 B (Circle) from ' in held_by, held_by
+
+    text = corpus.look(seep, libseep, program, arguments, tmp_path, 'scan', '--top', '2')
+    assert 'top holders' in text and 'global shapes in cpp_polymorphic_array' in text

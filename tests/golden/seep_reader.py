@@ -14,6 +14,7 @@ MAJOR, MINOR = 1, 0
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
 MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS = range(13, 19)
+HOLDERS = 20
 NR_ACCOUNT = 9
 NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 16, 8, 16, 8, 64
 U64 = (1 << 64) - 1
@@ -151,7 +152,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= MARKS:
+        if not 1 <= kind <= MARKS and kind != HOLDERS:
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -331,6 +332,18 @@ def leaks_of(take, profile):
     return leaks
 
 
+def holders_of(take, profile):
+    if "holders" in profile:
+        raise BadTrace("two HOLDERS sections")
+    nr_all, nr = take.leb(), take.leb()
+    if not nr_all or nr > nr_all:
+        raise BadTrace("holders: numbers")
+    holders = [{"what": take.text(), "blocks": take.leb(), "bytes": take.leb()} for _ in range(nr)]
+    for site in profile["sites"]:
+        site["retained_bytes"] = take.leb()
+    return holders
+
+
 # ---- Processes.
 
 
@@ -498,6 +511,9 @@ def read(data):
             take_blocks(take, profiles[-1])
         elif kind == LEAKS:
             profiles[-1]["leaks"] = leaks_of(take, profiles[-1])
+            check_end(take)
+        elif kind == HOLDERS:
+            profiles[-1]["holders"] = holders_of(take, profiles[-1])
             check_end(take)
         else:
             take_rows(kind, take, profiles[-1])

@@ -17,8 +17,8 @@ struct seep_module {
     uint64_t bias_rt; // run-time address minus ELF virtual address
     uint64_t start_rt;
     uint64_t end_rt;
-    int64_t first_seen_ns;  // since the start of the process's image
-    int64_t unloaded_ns;    // same, or -1: still mapped at the end
+    int64_t first_seen_ns; // since the start of the process's image
+    int64_t unloaded_ns;   // same, or -1: still mapped at the end
     uint32_t build_id_bytes;
     uint8_t build_id[44];
 };
@@ -50,12 +50,19 @@ struct seep_counters {
 
 // What a scan (scan/scan.h) found out about a block, from worst to best.
 enum seep_kind {
-    SEEP_KIND_UNKNOWN,   // not scanned
-    SEEP_KIND_LOST,      // no pointer to it anywhere
-    SEEP_KIND_INDIRECT,  // only lost blocks point to it
-    SEEP_KIND_POSSIBLE,  // only by pointers into the middle of blocks
+    SEEP_KIND_UNKNOWN,  // not scanned
+    SEEP_KIND_LOST,     // no pointer to it anywhere
+    SEEP_KIND_INDIRECT, // only lost blocks point to it
+    SEEP_KIND_POSSIBLE, // only by pointers into the middle of blocks
     SEEP_KIND_REACHABLE,
     SEEP_KIND_NR
+};
+
+// Who holds memory: a variable, a thread, a mapping, or a block that several of them share.
+struct seep_holder {
+    const char *what;
+    uint64_t bytes; // retained: what would be lost without it
+    uint64_t blocks;
 };
 
 struct seep_leaks {
@@ -68,16 +75,20 @@ struct seep_leaks {
     uint32_t nr_threads;
     uint64_t suppressed_blocks; // in none of the classes above
     uint64_t suppressed_bytes;
+    struct seep_holder *holders; // those that retain most, sorted; what one retains no other does
+    uint32_t nr_holders;
+    uint64_t nr_holders_all; // 0: not asked for
 };
 
 struct seep_site {
     uint32_t node;
-    uint32_t via; // enum seep_via
+    uint32_t via;                  // enum seep_via
     struct seep_counters counters; // summed over threads
     uint64_t live_blocks;          // allocations - frees, never below 0
     uint64_t live_bytes;
-    uint8_t kind;        // enum seep_kind: the worst of its blocks
-    const char *held_by; // who points to its largest block of that kind; NULL: nobody, or not known
+    uint8_t kind;            // enum seep_kind: the worst of its blocks
+    const char *held_by;     // who points to its largest block of that kind; NULL: nobody, or not known
+    uint64_t retained_bytes; // where leaks.nr_holders_all: of its blocks and of what only they hold
 };
 
 struct seep_block {
@@ -143,8 +154,8 @@ struct seep_wrong_release {
 // A block that a realloc was given: no block of the profile, and its successor not yet.
 struct seep_moving {
     uint64_t address;
-    uint64_t size; // 0: not known
-    uint32_t tid;  // as the process itself sees it
+    uint64_t size;     // 0: not known
+    uint32_t tid;      // as the process itself sees it
     uint64_t stack_rt; // an address on the stack of that thread
 };
 
@@ -250,20 +261,20 @@ struct seep_process {
     int64_t start_realtime_ns; // CLOCK_REALTIME
     int64_t duration_ns;       // to the end, or to the snapshot
     enum seep_exit_kind exit_kind;
-    int exit_value;            // code or signal number
-    bool is_main;              // the program the user named, not one of its descendants
+    int exit_value; // code or signal number
+    bool is_main;   // the program the user named, not one of its descendants
 };
 
 struct seep_health {
-    uint64_t events;              // allocations + frees counted
-    uint64_t lost[SEEP_LOST_NR];  // by enum seep_lost
-    uint64_t cut[SEEP_CUT_NR];    // sites with a cut stack, by enum seep_cut
-    uint64_t stacks_cut;          // sum of cut
-    uint32_t state;               // enum seep_image_state
-    uint32_t passive_reason;      // enum seep_passive_reason
-    uint32_t flags;               // SEEP_FLAG_*
-    const char *preempted_by;     // module whose malloc is called instead of ours, or NULL
-    const char **notes;           // other things a reader must know, one sentence each
+    uint64_t events;             // allocations + frees counted
+    uint64_t lost[SEEP_LOST_NR]; // by enum seep_lost
+    uint64_t cut[SEEP_CUT_NR];   // sites with a cut stack, by enum seep_cut
+    uint64_t stacks_cut;         // sum of cut
+    uint32_t state;              // enum seep_image_state
+    uint32_t passive_reason;     // enum seep_passive_reason
+    uint32_t flags;              // SEEP_FLAG_*
+    const char *preempted_by;    // module whose malloc is called instead of ours, or NULL
+    const char **notes;          // other things a reader must know, one sentence each
     size_t nr_notes;
     uint32_t depth_limit;
     uint64_t sample_bytes;
@@ -356,7 +367,8 @@ void seep_profile_destroy(struct seep_profile *profile); // takes NULL
 
 SEEP_MUST_CHECK struct seep_error *seep_session_create(struct seep_session **ret_session);
 // Owner: the session takes the profile, also when it fails (then the profile is destroyed).
-SEEP_MUST_CHECK struct seep_error *seep_session_add(struct seep_session *session, struct seep_profile *profile);
+SEEP_MUST_CHECK struct seep_error *seep_session_add(struct seep_session *session,
+                                                    struct seep_profile *profile);
 void seep_session_destroy(struct seep_session *session); // takes NULL
 
 // Fills the derived figures: live_* of sites, totals except those only capture knows (peak, failed,

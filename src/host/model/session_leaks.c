@@ -77,3 +77,50 @@ const char *seep_leaks_take(struct seep_take *take, struct seep_profile *profile
         seep_profile_derive_leaks(profile);
     return wrong;
 }
+
+// ---- HOLDERS ----
+
+void seep_holders_put(struct seep_put *put, const struct seep_profile *profile) {
+    const struct seep_leaks *leaks = &profile->leaks;
+    seep_put_leb(put, leaks->nr_holders_all);
+    seep_put_leb(put, leaks->nr_holders);
+    for (uint32_t i = 0; i < leaks->nr_holders; i++) {
+        seep_put_text(put, leaks->holders[i].what);
+        seep_put_leb(put, leaks->holders[i].blocks);
+        seep_put_leb(put, leaks->holders[i].bytes);
+    }
+    for (uint32_t i = 0; i < profile->nr_sites; i++)
+        seep_put_leb(put, profile->sites[i].retained_bytes);
+}
+
+const char *seep_holders_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    struct seep_leaks *leaks = &profile->leaks;
+    const char *const out = "cut short, or a number is out of range";
+    *ret_no_memory = false;
+    if (leaks->nr_holders_all)
+        return "stands twice";
+    uint64_t nr_all = seep_take_leb(take), nr = seep_take_leb(take);
+    if (take->failed || !nr_all || nr > nr_all || nr > seep_take_left(take) / 3)
+        return out;
+    leaks->holders =
+        seep_arena_alloc(&profile->arena, SEEP_MAX((size_t)nr, (size_t)1), sizeof(*leaks->holders));
+    if (!leaks->holders) {
+        *ret_no_memory = true;
+        return NULL;
+    }
+    leaks->nr_holders_all = nr_all;
+    for (uint64_t i = 0; i < nr && !*ret_no_memory; i++) {
+        size_t length;
+        const char *text = seep_take_text(take, &length);
+        uint64_t blocks = seep_take_leb(take), bytes = seep_take_leb(take);
+        struct seep_holder holder = {NULL, bytes, blocks};
+        if (take->failed)
+            return out;
+        holder.what = seep_arena_strndup(&profile->arena, text ? text : "", text ? length : 0);
+        *ret_no_memory = !holder.what;
+        leaks->holders[leaks->nr_holders++] = holder;
+    }
+    for (uint32_t i = 0; i < profile->nr_sites && !*ret_no_memory; i++)
+        profile->sites[i].retained_bytes = seep_take_leb(take);
+    return take->failed ? out : NULL;
+}

@@ -99,7 +99,8 @@ static struct seep_error *check_take(struct loader *loader, const struct seep_tr
     if (take->failed)
         return section_error(loader, section, "cut short, or a number is out of range");
     if (take->at != take->end && loader->reader.minor <= SEEP_TRACE_MINOR)
-        return seep_trace_section_error(&loader->reader, section, "bytes left over: %zu", seep_take_left(take));
+        return seep_trace_section_error(&loader->reader, section, "bytes left over: %zu",
+                                        seep_take_left(take));
     return NULL;
 }
 
@@ -226,6 +227,15 @@ static struct seep_error *load_with(struct loader *loader, const struct seep_tra
                                     const char *(*take_all)(struct seep_take *, struct seep_profile *, bool *)) {
     bool no_memory_left;
     const char *wrong = take_all(take, loader->profile, &no_memory_left);
+    if (no_memory_left)
+        return seep_error_no_memory();
+    return wrong ? section_error(loader, section, wrong) : check_take(loader, section, take);
+}
+
+static struct seep_error *load_holders(struct loader *loader, const struct seep_trace_section *section,
+                                       struct seep_take *take) {
+    bool no_memory_left;
+    const char *wrong = seep_holders_take(take, loader->profile, &no_memory_left);
     if (no_memory_left)
         return seep_error_no_memory();
     return wrong ? section_error(loader, section, wrong) : check_take(loader, section, take);
@@ -454,8 +464,8 @@ static void take_map_counts(struct seep_take *take, struct seep_map_counts *coun
 
 // Room for as many elements as are said to follow, and no more than the bytes can hold. NULL with
 // *ret_error set.
-static void *take_elements(struct loader *loader, const struct seep_trace_section *section, struct seep_take *take,
-                           size_t least_bytes, size_t element_bytes, uint32_t *ret_nr,
+static void *take_elements(struct loader *loader, const struct seep_trace_section *section,
+                           struct seep_take *take, size_t least_bytes, size_t element_bytes, uint32_t *ret_nr,
                            struct seep_error **ret_error) {
     uint64_t nr = seep_take_leb(take);
     if (take->failed || nr > seep_take_left(take) / least_bytes) {
@@ -785,6 +795,9 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
         break;
     case SEEP_TRACE_MARKS:
         error = load_with(loader, section, &take, seep_mark_take);
+        break;
+    case SEEP_TRACE_HOLDERS:
+        error = load_holders(loader, section, &take);
         break;
     case SEEP_TRACE_MAPPINGS:
         error = load_mappings(loader, section, &take);

@@ -409,6 +409,10 @@ static struct seep_error *save_profile(struct saver *saver, const struct seep_pr
         seep_mark_put(&saver->put, &profile->marks[i]);
         error = flush(saver, SEEP_TRACE_MARKS);
     }
+    if (!error && profile->leaks.nr_holders_all) {
+        seep_holders_put(&saver->put, profile);
+        error = flush(saver, SEEP_TRACE_HOLDERS);
+    }
     return error;
 }
 

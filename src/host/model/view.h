@@ -129,16 +129,17 @@ struct seep_view_row {
     struct seep_counters counters;
     bool peak_exact; // with SEEP_KNOWN_PEAK; else peak_bytes is a lower bound
     uint64_t nr_sites;
-    int64_t leaked_bytes; // lost and indirectly lost; 0 without a scan
-    uint8_t kind;         // enum seep_kind: the worst of its blocks that are not suppressed
+    int64_t leaked_bytes;      // lost and indirectly lost; 0 without a scan
+    uint8_t kind;              // enum seep_kind: the worst of its blocks that are not suppressed
     int64_t suppressed_blocks; // of the live ones
     int64_t suppressed_bytes;
-    uint32_t suppressed_by; // index + 1 in the session's suppressions: the first that takes of it; 0: none
-    const char *held_by;  // of the first site that has that kind; NULL: nobody, or not known
-    int64_t oldest_ns; // -1: not known
-    uint32_t via;      // enum seep_via, with SEEP_BY_SITE
-    uint32_t node;     // with SEEP_BY_SITE: for seep_view_frames; else 0
-    int cut;           // enum seep_cut, or -1: complete
+    uint32_t suppressed_by;  // index + 1 in the session's suppressions: the first that takes of it; 0: none
+    const char *held_by;     // of the first site that has that kind; NULL: nobody, or not known
+    uint64_t retained_bytes; // of its sites, whatever the filters; 0: not known
+    int64_t oldest_ns;       // -1: not known
+    uint32_t via;            // enum seep_via, with SEEP_BY_SITE
+    uint32_t node;           // with SEEP_BY_SITE: for seep_view_frames; else 0
+    int cut;                 // enum seep_cut, or -1: complete
     // With options.blocks: by address. nr_blocks may be less than live_blocks (losses).
     struct seep_view_block *blocks;
     size_t nr_blocks;
@@ -204,10 +205,10 @@ struct seep_view {
     struct seep_view_row *rows; // sorted, the top ones only
     size_t nr_rows;
     size_t nr_rows_all;
-    size_t nr_rows_live;                       // of all: those with live blocks that are not suppressed
-    struct seep_view_row all;                  // the sum of all rows, also those that are not shown
-    struct seep_totals totals;                 // of the looked-at profiles, without filters
-    struct seep_map_counts map_totals;         // the same; peaks are summed
+    size_t nr_rows_live;               // of all: those with live blocks that are not suppressed
+    struct seep_view_row all;          // the sum of all rows, also those that are not shown
+    struct seep_totals totals;         // of the looked-at profiles, without filters
+    struct seep_map_counts map_totals; // the same; peaks are summed
     uint64_t map_live_bytes;
     uint64_t nr_map_live;
     struct seep_view_mapping *mappings; // by what is still mapped, the top ones only

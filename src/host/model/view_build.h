@@ -20,6 +20,7 @@ struct seep_view_figures {
     int64_t leaked_bytes;
     uint8_t kind; // the worst of the blocks that pass
     const char *held_by;
+    uint64_t retained_bytes;
     int64_t suppressed_blocks;
     int64_t suppressed_bytes;
     uint32_t suppressed_by; // of one of them

@@ -198,6 +198,7 @@ static void find_kinds(const struct seep_view_build *build, const struct seep_vi
             figures->leaked_bytes = signed_of((uint64_t)figures->leaked_bytes + block->size);
         if (figures->kind == profile->sites[block->site].kind)
             figures->held_by = profile->sites[block->site].held_by;
+        figures->retained_bytes = profile->sites[block->site].retained_bytes;
     }
 }
 

@@ -83,6 +83,7 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
         row->kind = figures->kind;
         row->held_by = figures->held_by;
     }
+    row->retained_bytes += figures->retained_bytes;
     return add_share(build, row, process, figures);
 }
 

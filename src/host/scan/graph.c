@@ -138,6 +138,7 @@ void seep_graph_destroy(struct seep_graph *graph) {
     free(graph->first_edge);
     free(graph->shapes);
     free(graph->vtables);
+    free(graph->objects);
     free(graph->kinds);
     free(graph->holder);
     free(graph->holder_off);
@@ -247,6 +248,25 @@ static bool add_vtable(struct seep_graph *graph, uint32_t block, uint64_t off) {
     return true;
 }
 
+static bool add_object(struct seep_graph *graph, uint32_t block, uint64_t vtable) {
+    if (!seep_grow(&graph->objects, &graph->objects_capacity, graph->nr_objects + 1, sizeof(*graph->objects)))
+        return false;
+    graph->objects[graph->nr_objects++] = (struct seep_object){vtable, block};
+    return true;
+}
+
+uint64_t seep_graph_vtable_of(const struct seep_graph *graph, uint32_t block) {
+    size_t low = 0, high = graph->nr_objects;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (graph->objects[middle].block < block)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < graph->nr_objects && graph->objects[low].block == block ? graph->objects[low].vtable : 0;
+}
+
 static void feed_upto(struct seep_graph *graph, uint32_t block) {
     while (graph->nr_fed < block)
         graph->first_edge[++graph->nr_fed] = graph->nr_edges;
@@ -281,6 +301,8 @@ bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t of
     feed_upto(graph, block);
     if (off == 0)
         graph->shapes[block] = shape_of(graph, graph->blocks[block].size, bytes, nr_bytes);
+    if (off == 0 && graph->shapes[block] & SHAPE_VTABLE && !add_object(graph, block, word_at(bytes, 0)))
+        return false;
     if (take_seam(graph, true, block, off, bytes, nr_bytes, seam) &&
         !feed_block(graph, block, off - sizeof(seam) / 2, seam, sizeof(seam)))
         return false;

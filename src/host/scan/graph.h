@@ -62,6 +62,12 @@ struct seep_graph {
     } * vtables; // other places in a block that hold vtable addresses, in order
     size_t nr_vtables;
     size_t vtables_capacity;
+    struct seep_object {
+        uint64_t vtable; // what it begins with
+        uint32_t block;
+    } * objects; // blocks that begin with the address of a vtable, in order
+    size_t nr_objects;
+    size_t objects_capacity;
     seep_is_vtable is_vtable;
     void *is_vtable_data;
 
@@ -99,6 +105,9 @@ SEEP_MUST_CHECK bool seep_graph_feed_start(struct seep_graph *graph, uint32_t ra
 // order, parts of a block too; what is not fed is taken as zero.
 SEEP_MUST_CHECK bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t off,
                                            const void *bytes, size_t nr_bytes);
+
+// The address of a vtable that the block begins with; 0: none.
+uint64_t seep_graph_vtable_of(const struct seep_graph *graph, uint32_t block);
 
 // Once, after the last feeding.
 SEEP_MUST_CHECK struct seep_error *seep_graph_classify(struct seep_graph *graph);

@@ -1,161 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Chains of pointers as text, see holders.h.
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
+// Who holds the blocks of each site, and who holds most, see holders.h.
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/stacks.h"
+#include "base/map.h"
+#include "scan/chains.h"
 #include "scan/holders.h"
-
-#define STEPS_MAX  6    // blocks of a chain that are named; of a longer one the middle is left out
-#define CHAIN_MAX  4096 // blocks that are followed at all
-#define TEXT_BYTES 4096
-
-struct writer {
-    struct seep_profile *profile;
-    const struct seep_graph *graph;
-    const struct seep_root_ranges *ranges;
-    struct seep_symbols *symbols;
-    struct seep_stacks *stacks;
-    uint32_t *nodes; // of the profile to nodes of stacks
-    char text[TEXT_BYTES];
-    size_t used;
-};
-
-static SEEP_PRINTF(2, 3) void put(struct writer *writer, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int nr = vsnprintf(writer->text + writer->used, TEXT_BYTES - writer->used, format, args);
-    va_end(args);
-    if (nr > 0)
-        writer->used = SEEP_MIN(writer->used + (size_t)nr, (size_t)TEXT_BYTES - 1);
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
-static void put_offset(struct writer *writer, uint32_t off) {
-    if (off == UINT32_MAX)
-        put(writer, "+4G or more");
-    else
-        put(writer, "+0x%" PRIx32, off);
-}
-
-// ---- roots ----
-
-static struct seep_error *put_data(struct writer *writer, const struct seep_root_range *range, uint64_t address) {
-    const char *name = NULL;
-    uint64_t off = 0;
-    unsigned module;
-    struct seep_error *err = seep_symbols_module(writer->symbols, range->path, NULL, 0, &module);
-    if (!err)
-        err = seep_symbols_variable(writer->symbols, module, address - range->bias_rt, &name, &off);
-    if (err)
-        return err;
-    if (name)
-        put(writer, "global %s+0x%" PRIx64 " in %s", name, off, base_name(range->path));
-    else
-        put(writer, "data of %s+0x%" PRIx64, base_name(range->path), address - range->bias_rt);
-    return NULL;
-}
-
-static struct seep_error *put_root(struct writer *writer, const struct seep_root_edge *root) {
-    const struct seep_root_range *range = &writer->ranges->items[root->range];
-    switch (range->kind) {
-    case SEEP_ROOT_DATA:
-        return put_data(writer, range, root->address);
-    case SEEP_ROOT_STACK:
-        put(writer, "stack of thread %d", (int)range->tid);
-        break;
-    case SEEP_ROOT_TLS:
-        if (range->tid == 0) {
-            put(writer, "stack that glibc keeps for the next thread");
-            break;
-        }
-        put(writer, "thread-local storage of thread %d", (int)range->tid);
-        break;
-    case SEEP_ROOT_REGISTERS:
-        put(writer, "register of thread %d", (int)range->tid);
-        break;
-    case SEEP_ROOT_REALLOC:
-        put(writer, "block that thread %d is reallocating", (int)range->tid);
-        break;
-    case SEEP_ROOT_MEMORY:
-        put(writer, "memory mapped at 0x%" PRIx64 "+0x%" PRIx64, range->start, root->address - range->start);
-        break;
-    }
-    return NULL;
-}
-
-// ---- blocks ----
-
-static struct seep_error *put_site(struct writer *writer, uint32_t site) {
-    uint32_t frame;
-    unsigned inlined;
-    struct seep_error *err = seep_stacks_self(writer->stacks, writer->nodes[writer->profile->sites[site].node],
-                                              true, &frame, &inlined);
-    const struct seep_symbol *symbol = NULL;
-    if (!err && frame != SEEP_NO_FRAME)
-        err = seep_stacks_resolve(writer->stacks, frame, &symbol);
-    if (err || !symbol)
-        return err;
-    const struct seep_symbol_frame *at = &symbol->frames[inlined];
-    const struct seep_stack_frame *where = &writer->stacks->frames[frame];
-    if (at->function)
-        put(writer, " from %s", at->function);
-    else
-        put(writer, " from %s+0x%" PRIx64, base_name(writer->stacks->modules[where->module].path), where->offset);
-    if (at->file && at->line)
-        put(writer, " (%s:%u)", base_name(at->file), at->line);
-    return NULL;
-}
-
-static struct seep_error *put_block(struct writer *writer, uint32_t block, uint32_t off) {
-    const struct seep_block *b = &writer->graph->blocks[block];
-    uint8_t kind = writer->graph->kinds[block];
-    const char *lost = kind == SEEP_KIND_LOST ? "lost " : "";
-    put(writer, "%sblock of %" PRIu64 " B", lost, b->size);
-    struct seep_error *err = put_site(writer, b->site);
-    put(writer, " ");
-    put_offset(writer, off);
-    return err;
-}
-
-// The holders of `block`, the outermost first. Nothing where nobody holds it.
-static struct seep_error *describe(struct writer *writer, uint32_t block) {
-    const struct seep_graph *graph = writer->graph;
-    uint32_t chain[CHAIN_MAX]; // [0] is the block itself
-    size_t nr = 0;
-    uint32_t at = block;
-    writer->used = 0;
-    writer->text[0] = 0;
-    for (;;) {
-        chain[nr++] = at;
-        if (graph->held_by_root[at] || graph->holder[at] == SEEP_NO_BLOCK || nr == CHAIN_MAX)
-            break;
-        at = graph->holder[at];
-    }
-    struct seep_error *err = NULL;
-    if (graph->held_by_root[at])
-        err = put_root(writer, &graph->roots[graph->holder[at]]);
-    else if (nr == CHAIN_MAX)
-        put(writer, "a chain of more than %d blocks", CHAIN_MAX);
-    size_t nr_named = 0;
-    for (size_t i = nr - 1; !err && i > 0; i--) {
-        if (nr - 1 > STEPS_MAX && nr_named == STEPS_MAX - 2 && i > 2) {
-            put(writer, " -> ... %zu blocks ...", i - 2);
-            i = 2;
-        }
-        nr_named++;
-        put(writer, "%s", writer->used ? " -> " : "");
-        err = put_block(writer, chain[i], graph->holder_off[chain[i - 1]]);
-    }
-    return err;
-}
 
 // ---- sites ----
 
@@ -172,7 +22,8 @@ static int larger_first(const void *left, const void *right) {
 }
 
 // The largest block of each site, of the site's kind. *ret_choices is malloc'ed.
-static struct seep_error *choose(const struct seep_profile *profile, struct choice **ret_choices, size_t *ret_nr) {
+static struct seep_error *choose(const struct seep_profile *profile, struct choice **ret_choices,
+                                 size_t *ret_nr) {
     struct choice *choices = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*choices));
     if (!choices)
         return seep_error_no_memory();
@@ -200,33 +51,210 @@ static struct seep_error *choose(const struct seep_profile *profile, struct choi
     return NULL;
 }
 
-struct seep_error *seep_holders_describe(struct seep_profile *profile, const struct seep_graph *graph,
-                                         const struct seep_root_ranges *ranges, struct seep_symbols *symbols) {
-    struct writer *writer = calloc(1, sizeof(*writer));
-    if (!writer)
-        return seep_error_no_memory();
-    writer->profile = profile;
-    writer->graph = graph;
-    writer->ranges = ranges;
-    writer->symbols = symbols;
+static struct seep_error *describe_sites(struct seep_profile *profile, struct seep_chains *chains) {
     struct choice *choices = NULL;
     size_t nr = 0;
-    struct seep_error *err = seep_stacks_create(symbols, &writer->stacks);
-    if (!err)
-        err = seep_stacks_add(writer->stacks, profile, &writer->nodes);
-    if (!err)
-        err = choose(profile, &choices, &nr);
+    struct seep_error *err = choose(profile, &choices, &nr);
     for (size_t i = 0; !err && i < nr && i < SEEP_HELD_SITES_MAX; i++) {
-        err = describe(writer, choices[i].block);
-        if (err || !writer->used)
+        seep_chains_clear(chains);
+        err = seep_chains_put_holders(chains, choices[i].block);
+        if (err || !chains->used)
             continue;
-        profile->sites[choices[i].site].held_by = seep_arena_strdup(&profile->arena, writer->text);
+        profile->sites[choices[i].site].held_by = seep_arena_strdup(&profile->arena, chains->text);
         if (!profile->sites[choices[i].site].held_by)
             err = seep_error_no_memory();
     }
     free(choices);
-    free(writer->nodes);
-    seep_stacks_destroy(writer->stacks);
-    free(writer);
+    return err;
+}
+
+// ---- who holds most ----
+
+struct candidate {
+    uint64_t bytes;
+    uint32_t vertex;
+};
+
+static int more_bytes_first(const void *left, const void *right) {
+    const struct candidate *a = left, *b = right;
+    return a->bytes != b->bytes ? (a->bytes < b->bytes) - (a->bytes > b->bytes)
+                                : (a->vertex > b->vertex) - (a->vertex < b->vertex);
+}
+
+// The vertices right below the top, but for lost blocks: nobody holds those. Sorted.
+static struct seep_error *find_candidates(const struct seep_graph *graph,
+                                          const struct seep_dominators *dominators,
+                                          struct candidate **ret_candidates, size_t *ret_nr) {
+    size_t nr = 0, room = 0;
+    for (uint32_t v = 0; v < dominators->nr_vertices; v++)
+        room += dominators->idom[v] == dominators->nr_vertices;
+    struct candidate *candidates = malloc(SEEP_MAX(room, (size_t)1) * sizeof(*candidates));
+    if (!candidates)
+        return seep_error_no_memory();
+    for (uint32_t v = 0; v < dominators->nr_vertices; v++) {
+        bool lost = v < graph->nr_blocks && graph->kinds[v] == SEEP_KIND_LOST;
+        if (dominators->idom[v] == dominators->nr_vertices && dominators->bytes[v] && !lost)
+            candidates[nr++] = (struct candidate){dominators->bytes[v], v};
+    }
+    qsort(candidates, nr, sizeof(*candidates), more_bytes_first);
+    *ret_candidates = candidates;
+    *ret_nr = nr;
+    return NULL;
+}
+
+// A block that is right below the top has several holders: one of them is named.
+static struct seep_error *put_candidate(struct seep_chains *chains, const struct seep_holders *holders,
+                                        uint32_t vertex) {
+    seep_chains_clear(chains);
+    if (vertex >= chains->graph->nr_blocks)
+        return seep_chains_put_root(
+            chains, &chains->graph->roots[holders->first[vertex - chains->graph->nr_blocks]], false);
+    struct seep_error *err = seep_chains_put_block(chains, vertex);
+    if (!err) {
+        seep_chains_put(chains, ", held by several: ");
+        err = seep_chains_put_holders(chains, vertex);
+    }
+    return err;
+}
+
+static struct seep_error *describe_holders(struct seep_profile *profile, struct seep_chains *chains,
+                                           const struct seep_holders *holders) {
+    struct candidate *candidates = NULL;
+    size_t nr = 0;
+    struct seep_error *err = find_candidates(chains->graph, holders->dominators, &candidates, &nr);
+    if (err)
+        return err;
+    struct seep_leaks *leaks = &profile->leaks;
+    leaks->nr_holders_all = nr;
+    nr = SEEP_MIN(nr, (size_t)SEEP_TOP_HOLDERS_MAX);
+    leaks->holders = seep_arena_alloc(&profile->arena, SEEP_MAX(nr, (size_t)1), sizeof(*leaks->holders));
+    if (!leaks->holders)
+        err = seep_error_no_memory();
+    for (size_t i = 0; !err && i < nr; i++) {
+        uint32_t vertex = candidates[i].vertex;
+        err = put_candidate(chains, holders, vertex);
+        if (err)
+            break;
+        struct seep_holder *holder = &leaks->holders[leaks->nr_holders];
+        holder->what = seep_arena_strdup(&profile->arena, chains->text);
+        holder->bytes = holders->dominators->bytes[vertex];
+        holder->blocks = holders->dominators->blocks[vertex];
+        if (!holder->what)
+            err = seep_error_no_memory();
+        else
+            leaks->nr_holders++;
+    }
+    free(candidates);
+    return err;
+}
+
+static struct seep_error *add_retained(struct seep_profile *profile,
+                                       const struct seep_dominators *dominators) {
+    uint64_t *bytes = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*bytes));
+    if (!bytes)
+        return seep_error_no_memory();
+    struct seep_error *err = seep_dominators_by_site(dominators, profile->blocks, profile->nr_sites, bytes);
+    for (uint32_t i = 0; !err && i < profile->nr_sites; i++)
+        profile->sites[i].retained_bytes = bytes[i];
+    free(bytes);
+    return err;
+}
+
+// ---- groups of roots ----
+
+// One number for all roots of a holder: the start of a variable or of a mapping; else beyond all
+// addresses, a thread.
+static struct seep_error *key_of(const struct seep_root_edge *root, const struct seep_root_ranges *ranges,
+                                 struct seep_symbols *symbols, uint64_t *ret_key) {
+    const uint64_t of_thread = UINT64_C(1) << 63, of_tls = UINT64_C(1) << 62;
+    const struct seep_root_range *range = &ranges->items[root->range];
+    *ret_key = range->start;
+    if (range->kind == SEEP_ROOT_TLS)
+        *ret_key = of_thread | of_tls | (uint32_t)range->tid;
+    else if (range->kind != SEEP_ROOT_DATA && range->kind != SEEP_ROOT_MEMORY)
+        *ret_key = of_thread | (uint32_t)range->tid;
+    if (range->kind != SEEP_ROOT_DATA)
+        return NULL;
+    const char *name = NULL;
+    uint64_t off = 0;
+    unsigned module;
+    struct seep_error *err = seep_symbols_module(symbols, range->path, NULL, 0, &module);
+    if (!err)
+        err = seep_symbols_variable(symbols, module, root->address - range->bias_rt, &name, &off);
+    if (!err && name)
+        *ret_key = root->address - off;
+    return err;
+}
+
+static struct seep_error *group_roots(const struct seep_graph *graph, const struct seep_root_ranges *ranges,
+                                      struct seep_symbols *symbols, struct seep_holders *holders) {
+    struct seep_map ids = SEEP_MAP_INIT;
+    struct seep_error *err = NULL;
+    size_t capacity = 0;
+    holders->of_root = malloc(SEEP_MAX(graph->nr_roots, (size_t)1) * sizeof(*holders->of_root));
+    if (!holders->of_root)
+        return seep_error_no_memory();
+    for (size_t i = 0; !err && i < graph->nr_roots; i++) {
+        uint64_t key;
+        err = key_of(&graph->roots[i], ranges, symbols, &key);
+        uint64_t *id = err ? NULL : seep_map_at(&ids, key, NULL);
+        if (err)
+            break;
+        if (!id || (!*id && !seep_grow(&holders->first, &capacity, (size_t)holders->nr + 1,
+                                       sizeof(*holders->first)))) {
+            err = seep_error_no_memory();
+            break;
+        }
+        if (!*id) {
+            holders->first[holders->nr++] = (uint32_t)i;
+            *id = holders->nr;
+        }
+        holders->of_root[i] = (uint32_t)(*id - 1);
+    }
+    seep_map_deinit(&ids);
+    return err;
+}
+
+struct seep_error *seep_holders_create(const struct seep_graph *graph, const struct seep_root_ranges *ranges,
+                                       struct seep_symbols *symbols, struct seep_holders **ret_holders) {
+    struct seep_holders *holders = calloc(1, sizeof(*holders));
+    if (!holders)
+        return seep_error_no_memory();
+    struct seep_error *err = group_roots(graph, ranges, symbols, holders);
+    if (!err)
+        err = seep_dominators_create(graph, holders->of_root, holders->nr, &holders->dominators);
+    if (err) {
+        seep_holders_destroy(holders);
+        return err;
+    }
+    *ret_holders = holders;
+    return NULL;
+}
+
+void seep_holders_destroy(struct seep_holders *holders) {
+    if (!holders)
+        return;
+    free(holders->of_root);
+    free(holders->first);
+    seep_dominators_destroy(holders->dominators);
+    free(holders);
+}
+
+struct seep_error *seep_holders_describe(struct seep_profile *profile, const struct seep_graph *graph,
+                                         const struct seep_root_ranges *ranges,
+                                         struct seep_symbols *symbols) {
+    struct seep_chains *chains = NULL;
+    struct seep_holders *holders = NULL;
+    struct seep_error *err = seep_chains_create(profile, graph, ranges, symbols, &chains);
+    if (!err)
+        err = describe_sites(profile, chains);
+    if (!err)
+        err = seep_holders_create(graph, ranges, symbols, &holders);
+    if (!err)
+        err = add_retained(profile, holders->dominators);
+    if (!err)
+        err = describe_holders(profile, chains, holders);
+    seep_holders_destroy(holders);
+    seep_chains_destroy(chains);
     return err;
 }

@@ -52,6 +52,7 @@ enum seep_trace_type {
     SEEP_TRACE_POOLS = 16,   // only where the program told of some
     SEEP_TRACE_PIECES = 17,
     SEEP_TRACE_MARKS = 18,   // one section a mark
+    SEEP_TRACE_HOLDERS = 20, // only where a scan was made
     SEEP_TRACE_TYPE_NR
 };
 

@@ -48,6 +48,7 @@ static const char *known_name(uint32_t type) {
         [SEEP_TRACE_WRONG_RELEASES] = "WRONG_RELEASES",
         [SEEP_TRACE_ACCOUNT] = "ACCOUNT", [SEEP_TRACE_POOLS] = "POOLS",
         [SEEP_TRACE_PIECES] = "PIECES",   [SEEP_TRACE_MARKS] = "MARKS",
+        [SEEP_TRACE_HOLDERS] = "HOLDERS",
     };
     return type < SEEP_TRACE_TYPE_NR ? names[type] : NULL;
 }

@@ -149,6 +149,16 @@ static json_t *leaks_json(const struct seep_leaks *leaks) {
     set(&object, "pause_s", json_real((double)leaks->pause_ns / 1e9));
     set(&object, "read_bytes", integer(leaks->read_bytes));
     set(&object, "unread_bytes", integer(leaks->unread_bytes));
+    json_t *holders = json_array();
+    for (uint32_t i = 0; i < leaks->nr_holders; i++) {
+        json_t *holder = json_object();
+        set(&holder, "what", string(leaks->holders[i].what));
+        set(&holder, "retained_blocks", integer(leaks->holders[i].blocks));
+        set(&holder, "retained_bytes", integer(leaks->holders[i].bytes));
+        append(&holders, holder);
+    }
+    set(&object, "holders", holders);
+    set(&object, "holders_left_out", integer(leaks->nr_holders_all - leaks->nr_holders));
     return object;
 }
 
@@ -229,6 +239,8 @@ static struct seep_error *put_site(FILE *out, struct seep_view *view, const stru
     set(&object, "via", json_string(seep_via_name(row->via)));
     set(&object, "kind", row->kind ? json_string(seep_kind_name(row->kind)) : json_null());
     set(&object, "held_by", string(row->held_by));
+    if (row->retained_bytes)
+        set(&object, "retained_bytes", integer(row->retained_bytes));
     if (row->suppressed_by)
         set(&object, "suppressed", suppressed_json(view, row));
     set(&object, "cut", row->cut >= 0 ? json_string(seep_cut_name((uint32_t)row->cut)) : json_null());

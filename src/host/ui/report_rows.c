@@ -199,6 +199,12 @@ static void put_holder(FILE *out, const struct seep_view_row *row) {
     fputc('\n', out);
 }
 
+static void put_retained(FILE *out, const struct seep_view_row *row) {
+    if (row->live_bytes >= 0 && row->retained_bytes > (uint64_t)row->live_bytes)
+        fprintf(out, "    retains %s bytes: its blocks and what only they hold\n",
+                seep_format_count(row->retained_bytes).text);
+}
+
 static void put_suppressed(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
     if (!row->suppressed_by)
         return;
@@ -281,6 +287,7 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
         fprintf(out, "%s\n", seep_style_off(style));
         put_history(out, view, row);
         put_holder(out, row);
+        put_retained(out, row);
         put_suppressed(out, view, row);
         put_shares(out, view, row);
         struct seep_error *error = seep_text_stack(out, view, row, style);

@@ -237,6 +237,7 @@ static void put_exit(FILE *out, const struct seep_process *process) {
     }
 }
 
+#define TOP_HOLDERS 10u
 // At most this many bytes of the arguments are shown.
 #define COMMAND_LINE_MAX 1000
 
@@ -372,6 +373,25 @@ const char *seep_text_kind(uint32_t kind) {
     return kind < SEEP_KIND_NR ? words[kind] : "not known";
 }
 
+static void put_holders(FILE *out, const struct seep_view *view, const struct seep_leaks *leaks,
+                        const struct seep_style *style) {
+    if (!leaks->nr_holders)
+        return;
+    fprintf(out, "\n%s%-17s %12s %19s%s   what nobody else holds\n", seep_style_bold(style), "top holders",
+            "blocks", "bytes", seep_style_off(style));
+    uint64_t top = view->options.top == SEEP_TOP_DEFAULT ? TOP_HOLDERS : view->options.top;
+    uint32_t nr = top && top < leaks->nr_holders ? (uint32_t)top : leaks->nr_holders;
+    for (uint32_t i = 0; i < nr; i++) {
+        const struct seep_holder *holder = &leaks->holders[i];
+        fprintf(out, "  %-15s %12s %19s   ", "", seep_format_count(holder->blocks).text,
+                seep_format_count(holder->bytes).text);
+        seep_put_escaped(out, holder->what);
+        fputc('\n', out);
+    }
+    if (nr < leaks->nr_holders_all)
+        fprintf(out, "  (and %s more that hold less)\n", seep_format_count(leaks->nr_holders_all - nr).text);
+}
+
 static void put_leaks(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     static const char *const remarks[SEEP_KIND_NR] = {
         "", "no pointer to it anywhere", "only lost blocks point to it",
@@ -393,6 +413,7 @@ static void put_leaks(FILE *out, const struct seep_view *view, const struct seep
             fprintf(out, "  %-15s %12s %19s   %s\n", "suppressed",
                     seep_format_count(leaks->suppressed_blocks).text,
                     seep_format_count(leaks->suppressed_bytes).text, "in none of these classes");
+        put_holders(out, view, leaks, style);
     }
 }
 

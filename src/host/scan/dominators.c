@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Depth-first numbers, semidominators, nearest common ancestors: see dominators.h. Vertices are named
+// by their number in preorder, the top is 0, so a dominator's number is below that of what it dominates.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "scan/dominators.h"
+
+#define NONE       UINT32_MAX
+#define BLOCKS_MAX (UINT32_C(1) << 31) // vertices, too
+
+struct tree {
+    const struct seep_graph *graph;
+    uint32_t nr_vertices; // without the top
+    uint32_t nr_blocks;
+    uint32_t *root_order;   // indices of roots, by holder
+    uint64_t *root_first;   // by holder, and one more
+    uint32_t *number;       // by vertex
+    uint32_t *vertex;       // by number
+    uint32_t nr;            // numbers given
+    uint32_t *parent;       // by number, as are the following; later the ancestor in the compressed forest
+    uint64_t *cursor;       // while numbering: how many successors were looked at
+    uint64_t *before_first; // where its predecessors begin
+    uint32_t *before;       // predecessors
+    uint32_t *semi;
+    uint32_t *label;
+    uint32_t *idom;
+    uint32_t *path; // of eval
+    size_t path_capacity;
+};
+
+// ---- the graph with holders ----
+
+static bool is_lost(uint8_t kind) {
+    return kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT;
+}
+
+// The next successor of `vertex` from *cursor on; NONE: no more.
+static uint32_t next_successor(const struct tree *tree, uint32_t vertex, uint64_t *cursor) {
+    const struct seep_graph *graph = tree->graph;
+    if (vertex == tree->nr_vertices) { // the top: holders, then lost blocks
+        uint32_t nr_holders = tree->nr_vertices - tree->nr_blocks;
+        if (*cursor < nr_holders)
+            return tree->nr_blocks + (uint32_t)(*cursor)++;
+        while (*cursor - nr_holders < tree->nr_blocks) {
+            uint32_t block = (uint32_t)((*cursor)++ - nr_holders);
+            if (graph->kinds[block] == SEEP_KIND_LOST)
+                return block;
+        }
+        return NONE;
+    }
+    if (vertex >= tree->nr_blocks) {
+        uint64_t at = tree->root_first[vertex - tree->nr_blocks] + *cursor;
+        if (at >= tree->root_first[vertex - tree->nr_blocks + 1])
+            return NONE;
+        (*cursor)++;
+        return graph->roots[tree->root_order[at]].target;
+    }
+    bool lost = is_lost(graph->kinds[vertex]);
+    while (graph->first_edge[vertex] + *cursor < graph->first_edge[vertex + 1]) {
+        uint32_t target = graph->edges[graph->first_edge[vertex] + (*cursor)++].target;
+        if (!lost || is_lost(graph->kinds[target]))
+            return target;
+    }
+    return NONE;
+}
+
+static bool sort_roots(struct tree *tree, const uint32_t *holders, uint32_t nr_holders) {
+    size_t nr_roots = tree->graph->nr_roots;
+    tree->root_order = malloc(SEEP_MAX(nr_roots, (size_t)1) * sizeof(*tree->root_order));
+    tree->root_first = calloc((size_t)nr_holders + 2, sizeof(*tree->root_first));
+    if (!tree->root_order || !tree->root_first)
+        return false;
+    // Counted one place further on, so that placing them leaves the starts.
+    uint64_t *next = tree->root_first + 1;
+    for (size_t i = 0; i < nr_roots; i++)
+        if (holders[i] + 1 < nr_holders)
+            next[holders[i] + 1]++;
+    for (uint32_t h = 1; h < nr_holders; h++)
+        next[h] += next[h - 1];
+    for (size_t i = 0; i < nr_roots; i++)
+        tree->root_order[next[holders[i]]++] = (uint32_t)i;
+    return true;
+}
+
+// ---- numbers ----
+
+static void enter(struct tree *tree, uint32_t vertex, uint32_t parent) {
+    uint32_t number = tree->nr++;
+    tree->vertex[number] = vertex;
+    tree->parent[number] = parent;
+    tree->cursor[number] = 0;
+    if (vertex < tree->nr_vertices)
+        tree->number[vertex] = number;
+}
+
+static void number_all(struct tree *tree) {
+    enter(tree, tree->nr_vertices, 0);
+    for (uint32_t now = 0;;) {
+        uint32_t next = next_successor(tree, tree->vertex[now], &tree->cursor[now]);
+        if (next == NONE) {
+            if (now == 0)
+                return;
+            now = tree->parent[now];
+        } else if (tree->number[next] == NONE) {
+            enter(tree, next, now);
+            now = tree->nr - 1;
+        }
+    }
+}
+
+static bool find_predecessors(struct tree *tree) {
+    uint64_t *first = calloc((size_t)tree->nr + 1, sizeof(*first));
+    if (!first)
+        return false;
+    tree->before_first = first;
+    for (int fill = 0; fill < 2; fill++) {
+        for (uint32_t now = 0; now < tree->nr; now++) {
+            uint64_t cursor = 0;
+            for (uint32_t next; (next = next_successor(tree, tree->vertex[now], &cursor)) != NONE;) {
+                uint32_t number = tree->number[next];
+                if (fill)
+                    tree->before[--first[number]] = now;
+                else
+                    first[number]++;
+            }
+        }
+        if (fill)
+            break;
+        uint64_t sum = 0; // ends for now: filling counts them down to starts
+        for (uint32_t i = 0; i <= tree->nr; i++)
+            first[i] = sum += first[i];
+        tree->before = malloc(SEEP_MAX(sum, (uint64_t)1) * sizeof(*tree->before));
+        if (!tree->before)
+            return false;
+    }
+    return true;
+}
+
+// ---- semidominators ----
+
+// The one with the least semidominator on the path from `v` up to where `linked` begins, which gets
+// shorter for the next time. false: out of memory.
+static bool eval(struct tree *tree, uint32_t v, uint32_t linked, uint32_t *ret_label) {
+    uint32_t *parent = tree->parent, *label = tree->label;
+    size_t nr_path = 0;
+    uint32_t top = v;
+    for (; parent[top] >= linked; top = parent[top]) {
+        if (nr_path == tree->path_capacity &&
+            !seep_grow(&tree->path, &tree->path_capacity, nr_path + 1, sizeof(*tree->path)))
+            return false;
+        tree->path[nr_path++] = top;
+    }
+    uint32_t best = label[top];
+    for (uint32_t upper = top; nr_path > 0;) {
+        uint32_t lower = tree->path[--nr_path];
+        parent[lower] = parent[upper];
+        if (tree->semi[best] < tree->semi[label[lower]])
+            label[lower] = best;
+        else
+            best = label[lower];
+        upper = lower;
+    }
+    *ret_label = label[v];
+    return true;
+}
+
+static bool find_dominators(struct tree *tree) {
+    uint32_t nr = tree->nr;
+    tree->semi = malloc((size_t)nr * sizeof(*tree->semi));
+    tree->label = malloc((size_t)nr * sizeof(*tree->label));
+    tree->idom = malloc((size_t)nr * sizeof(*tree->idom));
+    if (!tree->semi || !tree->label || !tree->idom)
+        return false;
+    for (uint32_t i = 0; i < nr; i++) {
+        tree->semi[i] = tree->label[i] = i;
+        tree->idom[i] = tree->parent[i];
+    }
+    for (uint32_t i = nr - 1; i > 0; i--) {
+        uint32_t semi = tree->idom[i]; // its parent
+        for (uint64_t b = tree->before_first[i]; b < tree->before_first[i + 1]; b++) {
+            uint32_t label;
+            if (!eval(tree, tree->before[b], i + 1, &label))
+                return false;
+            semi = SEEP_MIN(semi, tree->semi[label]);
+        }
+        tree->semi[i] = semi;
+    }
+    for (uint32_t i = 1; i < nr; i++)
+        while (tree->idom[i] > tree->semi[i])
+            tree->idom[i] = tree->idom[tree->idom[i]];
+    return true;
+}
+
+// ---- the result ----
+
+static void sum_up(const struct tree *tree, struct seep_dominators *dominators) {
+    for (uint32_t i = tree->nr - 1; i > 0; i--) {
+        uint32_t vertex = tree->vertex[i], above = tree->vertex[tree->idom[i]];
+        if (vertex < tree->nr_blocks) {
+            dominators->bytes[vertex] += tree->graph->blocks[vertex].size;
+            dominators->blocks[vertex]++;
+        }
+        dominators->idom[vertex] = above;
+        if (above == tree->nr_vertices)
+            continue;
+        dominators->bytes[above] += dominators->bytes[vertex];
+        dominators->blocks[above] += dominators->blocks[vertex];
+    }
+}
+
+static bool work(struct tree *tree, const uint32_t *holders, uint32_t nr_holders) {
+    size_t room = (size_t)tree->nr_vertices + 1;
+    tree->number = malloc(room * sizeof(*tree->number));
+    tree->vertex = malloc(room * sizeof(*tree->vertex));
+    tree->parent = malloc(room * sizeof(*tree->parent));
+    tree->cursor = malloc(room * sizeof(*tree->cursor));
+    if (!tree->number || !tree->vertex || !tree->parent || !tree->cursor ||
+        !sort_roots(tree, holders, nr_holders))
+        return false;
+    memset(tree->number, 0xff, room * sizeof(*tree->number));
+    number_all(tree);
+    free(tree->cursor);
+    tree->cursor = NULL;
+    return find_predecessors(tree) && find_dominators(tree);
+}
+
+struct seep_error *seep_dominators_create(const struct seep_graph *graph, const uint32_t *holders,
+                                          uint32_t nr_holders, struct seep_dominators **ret_dominators) {
+    if (nr_holders >= BLOCKS_MAX || graph->nr_blocks >= BLOCKS_MAX - nr_holders)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "%u blocks are more than can be held", graph->nr_blocks);
+    struct tree tree = {
+        .graph = graph, .nr_blocks = graph->nr_blocks, .nr_vertices = graph->nr_blocks + nr_holders};
+    struct seep_dominators *dominators = calloc(1, sizeof(*dominators));
+    size_t room = SEEP_MAX(tree.nr_vertices, 1u);
+    bool fits = dominators && work(&tree, holders, nr_holders);
+    if (fits) {
+        dominators->nr_blocks = tree.nr_blocks;
+        dominators->nr_vertices = tree.nr_vertices;
+        dominators->idom = malloc(room * sizeof(*dominators->idom));
+        dominators->bytes = calloc(room, sizeof(*dominators->bytes));
+        dominators->blocks = calloc(room, sizeof(*dominators->blocks));
+        fits = dominators->idom && dominators->bytes && dominators->blocks;
+    }
+    if (fits) {
+        memset(dominators->idom, 0xff, room * sizeof(*dominators->idom));
+        sum_up(&tree, dominators);
+    }
+    free(tree.root_order);
+    free(tree.root_first);
+    free(tree.number);
+    free(tree.vertex);
+    free(tree.parent);
+    free(tree.cursor);
+    free(tree.before_first);
+    free(tree.before);
+    free(tree.semi);
+    free(tree.label);
+    free(tree.idom);
+    free(tree.path);
+    if (!fits) {
+        seep_dominators_destroy(dominators);
+        return seep_error_no_memory();
+    }
+    *ret_dominators = dominators;
+    return NULL;
+}
+
+void seep_dominators_destroy(struct seep_dominators *dominators) {
+    if (!dominators)
+        return;
+    free(dominators->idom);
+    free(dominators->bytes);
+    free(dominators->blocks);
+    free(dominators);
+}
+
+// ---- by group ----
+
+struct family {
+    uint64_t *first; // children of vertex v, the top being the last: [first[v], first[v + 1])
+    uint32_t *children;
+    uint32_t *stack; // vertices that are open
+    uint64_t *open;  // by group: open blocks
+};
+
+static bool find_children(const struct seep_dominators *dominators, struct family *family) {
+    size_t room = (size_t)dominators->nr_vertices + 1;
+    family->first = calloc(room + 1, sizeof(*family->first));
+    family->children = malloc(room * sizeof(*family->children));
+    family->stack = malloc((room + 1) * sizeof(*family->stack));
+    if (!family->first || !family->children || !family->stack)
+        return false;
+    for (uint32_t v = 0; v < dominators->nr_vertices; v++)
+        if (dominators->idom[v] != NONE)
+            family->first[dominators->idom[v]]++;
+    uint64_t sum = 0; // ends for now, as above
+    for (size_t v = 0; v <= room; v++)
+        family->first[v] = sum += family->first[v];
+    for (uint32_t v = dominators->nr_vertices; v-- > 0;)
+        if (dominators->idom[v] != NONE)
+            family->children[--family->first[dominators->idom[v]]] = v;
+    return true;
+}
+
+// A walk down the tree of dominators; a vertex is left when the one above it in the stack is.
+static void walk_down(const struct seep_dominators *dominators, const struct seep_block *blocks,
+                      struct family *family, uint64_t *ret_bytes) {
+    const uint32_t leave = BLOCKS_MAX; // marks a vertex in the stack that was entered
+    size_t nr = 0;
+    family->stack[nr++] = dominators->nr_vertices;
+    while (nr > 0) {
+        uint32_t v = family->stack[--nr];
+        if (v & leave) {
+            family->open[blocks[v & ~leave].site]--;
+            continue;
+        }
+        if (v < dominators->nr_blocks) {
+            if (family->open[blocks[v].site]++ == 0)
+                ret_bytes[blocks[v].site] += dominators->bytes[v];
+            family->stack[nr++] = v | leave;
+        }
+        for (uint64_t c = family->first[v]; c < family->first[v + 1]; c++)
+            family->stack[nr++] = family->children[c];
+    }
+}
+
+struct seep_error *seep_dominators_by_site(const struct seep_dominators *dominators,
+                                           const struct seep_block *blocks, uint32_t nr_sites,
+                                           uint64_t *ret_bytes) {
+    struct family family = {.open = calloc(SEEP_MAX(nr_sites, 1u), sizeof(*family.open))};
+    memset(ret_bytes, 0, nr_sites * sizeof(*ret_bytes));
+    bool fits = family.open && find_children(dominators, &family);
+    if (fits)
+        walk_down(dominators, blocks, &family, ret_bytes);
+    free(family.first);
+    free(family.children);
+    free(family.stack);
+    free(family.open);
+    return fits ? NULL : seep_error_no_memory();
+}
