@@ -222,7 +222,7 @@ _seep() {
         esac
         ;;
     scan)
-        options='--roots --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
+        options='--roots --unaligned --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
         valued=' --roots --output --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -o -T -s -b -z -Z '
         case $before in
         --roots)
