@@ -10,12 +10,13 @@ WERROR ?= true
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench bench-instructions install format lint fuzz clean deps completions
+.PHONY: help run build test corpus bench bench-instructions install format lint fuzz clean deps completions
 
 help:
 	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
 	@echo "make test     install what is missing, build twice, run all tests (ORDER=random SEED=n JOBS=n)"
 	@echo "make build    build/seep and build/libseep.so, ready to use from there"
+	@echo "make corpus   the programs of tests/corpus by four compilers' ways, and under LeakSanitizer and Valgrind"
 	@echo "make install  install under PREFIX=$(PREFIX), in DESTDIR"
 	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start RUNS=n QUICK=1)"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
@@ -44,6 +45,13 @@ test:
 	@tools/install-deps.sh build test traced lint
 	@$(PYTHON) tools/run-tests.py --jobs $(JOBS) --order $(ORDER) $(if $(SEED),--seed $(SEED)) \
 		--werror $(WERROR)
+
+# Minutes: all four ways to compile the corpus, then docs/leak-agreement.md again.
+corpus:
+	@tools/install-deps.sh build test lint
+	@$(MAKE) --no-print-directory build
+	@SEEP_BUILD=$(CURDIR)/build SEEP_CORPUS=all $(PYTHON) -m pytest -q -p no:cacheprovider -n $(JOBS) tests/corpus
+	@tools/leak-agreement.py --jobs $(JOBS)
 
 install: build/build.ninja
 	@meson configure build --prefix=$(PREFIX) >/dev/null

@@ -18,6 +18,7 @@ static void held() {
 
 static void dropped() {
     auto *map = new std::map<int, std::string>; // EXPECT: lost
+    // LSAN: indirect: of a ring of lost blocks it calls all indirect, for each has one that points to it
     for (int i = 0; i < 5; i++)
         (*map)[i] = std::string(70, 'y'); // EXPECT: 10 indirect
     KEEP(map);

@@ -13,5 +13,6 @@ static NOINLINE void leave_behind(void) {
 
 int main(void) {
     leave_behind();
+    scrub_registers();
     park_as_it_is(); // far above it
 }
