@@ -114,8 +114,11 @@ static void resolve(void) {
         !operator_new || name_contains(of_new, "libstdc++") || name_contains(of_new, "libc++");
     seep_g.delete_is_free =
         !operator_delete || name_contains(of_delete, "libstdc++") || name_contains(of_delete, "libc++");
-    // What failed above must not be what the program's first dlerror() says.
-    dlerror();
+    // What failed above must not be what the program's first dlerror() says. A look-up that succeeds
+    // clears it; dlerror() itself would translate the message, under the lock of the locale, which our
+    // caller may hold: newlocale() calls malloc with it, and would find it given back.
+    // Source: glibc, dlfcn/dlerror.c (_dlerror_run) and locale/newlocale.c.
+    next("malloc");
     *real = found;
 }
 

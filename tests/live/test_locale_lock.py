@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The first allocation of a process may come from inside of libc, under a lock of its own: newlocale() allocates with
+the lock of the locale. What the library does at its start must not take or give back such a lock. (Seen with curl, whose
+libp11-kit calls newlocale() before anything else allocates: setlocale() then waited for ever.)"""
+import json
+import subprocess
+
+LIBRARY = r"""
+#include <locale.h>
+locale_t early_locale;
+__attribute__((constructor)) static void start(void) { early_locale = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0); }
+"""
+PROGRAM = r"""
+#include <dlfcn.h>
+#include <locale.h>
+#include <stdio.h>
+extern locale_t early_locale;
+int main(void) {
+    const char *error = dlerror(); /* nothing of ours may be left in it */
+    for (int i = 0; i < 3; i++)
+        setlocale(i % 2 ? LC_ALL : LC_NUMERIC, "C");
+    printf("%s %s\n", error ? error : "none", early_locale ? "made" : "missing");
+    return 0;
+}
+"""
+
+
+def test_first_allocation_under_the_lock_of_the_locale(run, seep, tmp_path):
+    (tmp_path / "library.c").write_text(LIBRARY)
+    (tmp_path / "program.c").write_text(PROGRAM)
+    for command in (["-shared", "-fPIC", "-o", "libearly_locale.so", "library.c"],
+                    ["-o", "program", "program.c", "libearly_locale.so", "-Wl,-rpath,$ORIGIN", "-ldl"]):
+        subprocess.run(["gcc", "-g", *command], check=True, cwd=str(tmp_path))
+    program = str(tmp_path / "program")
+    assert run(program).stdout == "none made\n"
+    done = run(seep, "run", "-o", "/dev/null", "--json", "--report", str(tmp_path / "report"), program, timeout=60)
+    assert done.returncode == 0 and done.stdout == "none made\n", done
+    report = json.loads((tmp_path / "report").read_text())
+    assert report["health"]["complete"] is True
+    # The test is about that allocation: it must have been the first that was recorded.
+    assert any("__newlocale" in [frame["function"] for frame in site["stack"]][:2] or
+               "newlocale" in [frame["function"] for frame in site["stack"]][:2] for site in report["sites"])
