@@ -52,6 +52,7 @@ static bool is_ours(const struct seep_run_options *options, const char *item) {
            (options->mode && is_named(item, "SEEP_MODE")) ||
            (options->depth && is_named(item, "SEEP_DEPTH")) ||
            (options->sample_bytes && is_named(item, "SEEP_SAMPLE")) ||
+           (options->allocator && is_named(item, "SEEP_ALLOCATOR")) ||
            (options->ignore_children && is_named(item, "SEEP_CHILDREN"));
 }
 
@@ -64,7 +65,10 @@ static bool fill(struct seep_environment *environment, const struct seep_run_opt
     if (library) {
         const char *before = getenv("LD_PRELOAD");
         bool some = before && *before;
-        fits = fits && make(environment, "LD_PRELOAD=%s%s%s", library, some ? ":" : "", some ? before : "");
+        // The allocator last: what the user preloads may stand in front of it as of any other.
+        const char *allocator = options->allocator;
+        fits = fits && make(environment, "LD_PRELOAD=%s%s%s%s%s", library, some ? ":" : "",
+                            some ? before : "", allocator ? ":" : "", allocator ? allocator : "");
         fits = fits && make(environment, "SEEP_SOCKET=%s", socket);
         fits = fits && (!options->mode || make(environment, "SEEP_MODE=%s", options->mode));
         fits = fits && (!options->depth || make(environment, "SEEP_DEPTH=%" PRIu64, options->depth));

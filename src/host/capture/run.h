@@ -20,6 +20,7 @@ struct seep_run_options {
     uint64_t depth;        // SEEP_DEPTH; 0: the library's default
     uint64_t sample_bytes; // SEEP_SAMPLE; 0: every allocation
     bool ignore_children;  // SEEP_CHILDREN=ignore
+    const char *allocator; // a library to preload behind libseep.so and what the user preloads; or NULL
 };
 
 // One image: a process from its start, exec or fork on.

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/allocator.h"
 #include "command/command.h"
 #include "command/reporting.h"
 #include "command/running.h"
@@ -23,6 +24,7 @@ struct run_values {
     uint64_t depth;
     uint64_t sample_bytes;
     int children;
+    const char *allocator;
 };
 
 static const char *const children_choices[] = {"follow", "ignore", NULL};
@@ -43,6 +45,9 @@ static const struct seep_option run_options[] = {
      .help = "record about one allocation in SIZE bytes (unbiased); 0, the default: all"},
     {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
      .help = "follow or ignore the processes that the program starts (default follow)"},
+    {"allocator", 0, SEEP_OPTION_STRING, AT(allocator), .value = "NAME",
+     .help = "allocate with glibc, jemalloc, mimalloc, tcmalloc or a library (default next: what the program "
+             "has)"},
     {NULL},
 };
 
@@ -199,6 +204,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
                                        .sample_bytes = values->sample_bytes,
                                        .ignore_children = values->children == 1};
     FILE *out;
+    char *allocator = NULL;
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     struct seep_error *err = seep_report_check(view);
     if (!err)
@@ -207,9 +213,13 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
         err = check_output(values);
     if (!err)
         err = seep_suppress_read(arguments, &suppress);
+    if (!err && values->allocator)
+        err = seep_allocator_find(values->allocator, &allocator);
     if (!err)
         err = open_report(values, &out);
+    options.allocator = allocator;
     if (err) {
+        free(allocator);
         seep_suppress_deinit(&suppress);
         return err;
     }
@@ -227,6 +237,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
             status = (int)values->error_exitcode;
     }
     seep_session_destroy(session);
+    free(allocator);
     seep_suppress_deinit(&suppress);
     err = close_report(out, values->report);
     if (err && reported)

@@ -38,6 +38,39 @@ static void *next(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }
 
+static void complain(const char *name, const char *expected);
+
+// SEEP_ALLOCATOR, for the library alone: `seep run --allocator` preloads the allocator instead, which is
+// found by RTLD_NEXT. Not in a namespace of its own: an allocator shares libc's threads with the program.
+static void *chosen_allocator(void) {
+    static const char *const known[][2] = {
+        {"glibc", "libc.so.6"},
+        {"jemalloc", "libjemalloc.so.2"},
+        {"mimalloc", "libmimalloc.so.2"},
+        {"mimalloc", "libmimalloc.so.2.0"},
+        {"tcmalloc", "libtcmalloc_minimal.so.4"},
+        {"tcmalloc", "libtcmalloc.so.4"},
+    };
+    const char *name = getenv("SEEP_ALLOCATOR");
+    if (!name || !*name || __builtin_strcmp(name, "next") == 0)
+        return NULL;
+    void *library = NULL;
+    bool is_known = false;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(known) && !library; i++) {
+        if (__builtin_strcmp(name, known[i][0]) != 0)
+            continue;
+        is_known = true;
+        library = dlopen(known[i][1], RTLD_NOW | RTLD_LOCAL);
+    }
+    if (!is_known)
+        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library && dlsym(library, "malloc") && dlsym(library, "free"))
+        return library;
+    complain("SEEP_ALLOCATOR",
+             "an allocator that can be loaded late is wanted; any other: LD_PRELOAD=libseep.so:ALLOCATOR");
+    return NULL;
+}
+
 // The module that defines `function`; NULL: none.
 static const char *module_name_of(const void *function) {
     Dl_info info;
@@ -62,22 +95,29 @@ static void resolve(void) {
     // malloc last: while any of these look-ups allocates, malloc must still be the boot allocator's,
     // and free must cope with both.
     struct seep_real found = *real;
+    void *chosen = chosen_allocator();
+#define FIND_ALLOCATION(member, name)                                                                        \
+    do {                                                                                                     \
+        void *function = chosen ? dlsym(chosen, name) : next(name);                                          \
+        if (function)                                                                                        \
+            __builtin_memcpy(&found.member, &function, sizeof(function));                                    \
+    } while (0)
 #define FIND(member, name)                                                                                   \
     do {                                                                                                     \
         void *function = next(name);                                                                         \
         if (function)                                                                                        \
             __builtin_memcpy(&found.member, &function, sizeof(function));                                    \
     } while (0)
-    FIND(malloc, "malloc");
-    FIND(free, "free");
-    FIND(calloc, "calloc");
-    FIND(realloc, "realloc");
-    FIND(posix_memalign, "posix_memalign");
-    FIND(aligned_alloc, "aligned_alloc");
-    FIND(memalign, "memalign");
-    FIND(valloc, "valloc");
-    FIND(pvalloc, "pvalloc");
-    FIND(usable_size, "malloc_usable_size");
+    FIND_ALLOCATION(malloc, "malloc");
+    FIND_ALLOCATION(free, "free");
+    FIND_ALLOCATION(calloc, "calloc");
+    FIND_ALLOCATION(realloc, "realloc");
+    FIND_ALLOCATION(posix_memalign, "posix_memalign");
+    FIND_ALLOCATION(aligned_alloc, "aligned_alloc");
+    FIND_ALLOCATION(memalign, "memalign");
+    FIND_ALLOCATION(valloc, "valloc");
+    FIND_ALLOCATION(pvalloc, "pvalloc");
+    FIND_ALLOCATION(usable_size, "malloc_usable_size");
     FIND(dlclose, "dlclose");
     FIND(exit_now, "_exit");
     FIND(quick_exit, "quick_exit");
@@ -98,6 +138,7 @@ static void resolve(void) {
     FIND(mlockall, "mlockall");
     FIND(prctl, "prctl");
     FIND(syscall, "syscall");
+#undef FIND_ALLOCATION
 #undef FIND
     void *real_malloc;
     __builtin_memcpy(&real_malloc, &found.malloc, sizeof(real_malloc));
