@@ -13,7 +13,7 @@ _seep() {
     local command=${COMP_WORDS[1]} options='' valued='' i
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run attach snap report scan check info help --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run attach snap report mark diff scan check info help --help --version' -- "$word")
         return
     fi
     case $command in
@@ -221,6 +221,69 @@ _seep() {
             ;;
         --suppressions)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        esac
+        ;;
+    mark)
+        options='--help'
+        case $before in
+        esac
+        ;;
+    diff)
+        options='--error-exitcode --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
+        valued=' --error-exitcode --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions -T -s -b -z -Z '
+        case $before in
+        --error-exitcode)
+            :
+            return
+            ;;
+        --top | -T)
+            :
+            return
+            ;;
+        --sort | -s)
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size age' -- "$word")
+            return
+            ;;
+        --by | -b)
+            mapfile -t COMPREPLY < <(compgen -W 'site function file line module thread size process' -- "$word")
+            return
+            ;;
+        --older)
+            :
+            return
+            ;;
+        --min-size | -z)
+            :
+            return
+            ;;
+        --max-size | -Z)
+            :
+            return
+            ;;
+        --function)
+            :
+            return
+            ;;
+        --file)
+            :
+            return
+            ;;
+        --module)
+            :
+            return
+            ;;
+        --thread)
+            :
+            return
+            ;;
+        --kind)
+            :
+            return
+            ;;
+        --gen-suppressions)
+            mapfile -t COMPREPLY < <(compgen -W 'valgrind lsan' -- "$word")
             return
             ;;
         esac
@@ -437,9 +500,10 @@ _seep() {
         attach) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         snap) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         report) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
+        mark) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         scan) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         check) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
-        help) mapfile -t COMPREPLY < <(compgen -W 'run attach snap report scan check info help' -- "$word") ;;
+        help) mapfile -t COMPREPLY < <(compgen -W 'run attach snap report mark diff scan check info help' -- "$word") ;;
         esac
         ;;
     esac

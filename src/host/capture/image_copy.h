@@ -49,6 +49,11 @@ SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_fd(int fd, const char *n
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_pid(pid_t pid, unsigned flags,
                                                             struct seep_image_copy **ret_copy);
 
+// Appends a record (struct seep_image_mark and what follows it, of a multiple of 8 bytes) to the marks that
+// the tool keeps in the live image of a process: the only thing that is ever written there. The process is
+// neither stopped nor signalled.
+SEEP_MUST_CHECK struct seep_error *seep_image_mark_pid(pid_t pid, const void *record, size_t nr_bytes);
+
 // A raw dump (image/raw.h). `bytes` is borrowed as long as the copy lives.
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_raw(const void *bytes, size_t nr_bytes,
                                                             const char *name,

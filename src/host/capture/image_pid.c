@@ -150,7 +150,7 @@ static bool same_file(int fd, uint64_t inode) {
 }
 
 // A descriptor of the file among those of `pid`, or -1.
-static int open_descriptor(pid_t pid, uint64_t inode) {
+static int open_descriptor(pid_t pid, uint64_t inode, int access) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
     DIR *folder = opendir(path);
@@ -165,7 +165,7 @@ static int open_descriptor(pid_t pid, uint64_t inode) {
         target[length] = 0;
         if (strncmp(target, IMAGE_NAME, strlen(IMAGE_NAME)) != 0)
             continue;
-        found = openat(dirfd(folder), entry->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        found = openat(dirfd(folder), entry->d_name, access | O_CLOEXEC | O_NONBLOCK);
         if (found >= 0 && !same_file(found, inode)) {
             close(found);
             found = -1;
@@ -175,19 +175,20 @@ static int open_descriptor(pid_t pid, uint64_t inode) {
     return found;
 }
 
-static int open_image(pid_t pid, const struct image_file *file) {
+// `access`: O_RDONLY or O_RDWR.
+static int open_image(pid_t pid, const struct image_file *file, int access) {
     char path[96];
     snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
              (unsigned long long)file->windows[0].address,
              (unsigned long long)(file->windows[0].address + file->windows[0].nr_bytes));
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, access | O_CLOEXEC);
     if (fd >= 0 && same_file(fd, file->inode))
         return fd;
     if (fd >= 0)
         close(fd);
     pid_t holder = pid;
     for (int i = 0; i < ANCESTORS_MAX && holder > 0; i++) {
-        fd = open_descriptor(holder, file->inode);
+        fd = open_descriptor(holder, file->inode, access);
         if (fd >= 0)
             return fd;
         holder = (pid_t)status_number(holder, "PPid:");
@@ -231,7 +232,7 @@ static struct seep_error *copy_file(pid_t pid, unsigned flags, const struct imag
                                     struct seep_image_copy **ret_copy) {
     char name[64];
     snprintf(name, sizeof(name), "process %d", (int)pid);
-    int fd = flags & SEEP_IMAGE_PID_ONLY_MEM ? -1 : open_image(pid, file);
+    int fd = flags & SEEP_IMAGE_PID_ONLY_MEM ? -1 : open_image(pid, file, O_RDONLY);
     if (fd < 0)
         return copy_memory(pid, name, file, ret_copy);
     struct seep_error *err = seep_image_copy_from_fd(fd, name, ret_copy);
@@ -291,6 +292,101 @@ struct seep_error *seep_image_copy_from_pid(pid_t pid, unsigned flags, struct se
         err = no_image(pid, any_mapping);
     if (!err)
         err = choose(pid, flags, &files, ret_copy);
+    files_deinit(&files);
+    return err;
+}
+
+// ---- writing a mark ---------------------------------------------------------------------------------
+
+// Where image bytes lie in what was opened: in the file, or in the memory of the process.
+struct place {
+    int fd;
+    const struct image_file *file; // NULL: fd is the file
+};
+
+static bool at_place(const struct place *place, uint64_t off, size_t nr_bytes, off_t *ret_at) {
+    *ret_at = (off_t)off;
+    for (size_t i = 0; place->file && i < place->file->nr_windows; i++) {
+        const struct seep_image_window *window = &place->file->windows[i];
+        if (off >= window->image_off && nr_bytes <= window->nr_bytes &&
+            off - window->image_off <= window->nr_bytes - nr_bytes) {
+            *ret_at = (off_t)(window->address + (off - window->image_off));
+            return true;
+        }
+    }
+    return !place->file;
+}
+
+static bool read_place(const struct place *place, uint64_t off, void *bytes, size_t nr_bytes) {
+    off_t at;
+    return at_place(place, off, nr_bytes, &at) && pread(place->fd, bytes, nr_bytes, at) == (ssize_t)nr_bytes;
+}
+
+static bool write_place(const struct place *place, uint64_t off, const void *bytes, size_t nr_bytes) {
+    off_t at;
+    return at_place(place, off, nr_bytes, &at) && pwrite(place->fd, bytes, nr_bytes, at) == (ssize_t)nr_bytes;
+}
+
+static struct seep_error *append_mark(const struct place *place, const char *name, const void *record,
+                                      size_t nr_bytes) {
+    struct seep_image_header header;
+    errno = 0;
+    if (!read_place(place, 0, &header, sizeof(header)))
+        return seep_error_system(errno ? errno : EIO, "%s: cannot read its image", name);
+    struct seep_error *err = seep_image_check_header(&header, name);
+    if (err)
+        return err;
+    const struct seep_image_area *area = &header.areas[SEEP_AREA_TOOL_MARKS];
+    if (nr_bytes > area->size - area->used)
+        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: no room for another mark", name),
+                               "%llu bytes of marks are there; take snapshots from now on (seep snap)",
+                               (unsigned long long)area->used);
+    uint64_t used = area->used + nr_bytes;
+    uint64_t off_used = offsetof(struct seep_image_header, areas) +
+                        SEEP_AREA_TOOL_MARKS * sizeof(struct seep_image_area) + offsetof(struct seep_image_area, used);
+    // First the record, then that it is there.
+    if (!write_place(place, area->off + area->used, record, nr_bytes) ||
+        !write_place(place, off_used, &used, sizeof(used)))
+        return seep_error_system(errno ? errno : EIO, "%s: cannot write the mark into its image", name);
+    return NULL;
+}
+
+static struct seep_error *append_mark_to(pid_t pid, const struct image_file *file, const void *record,
+                                         size_t nr_bytes) {
+    char name[64];
+    snprintf(name, sizeof(name), "process %d", (int)pid);
+    struct place place = {.fd = open_image(pid, file, O_RDWR)};
+    if (place.fd < 0) {
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+        place = (struct place){.fd = open(path, O_RDWR | O_CLOEXEC), .file = file};
+    }
+    if (place.fd < 0)
+        return open_error(pid, errno);
+    struct seep_error *err = append_mark(&place, name, record, nr_bytes);
+    close(place.fd);
+    return err;
+}
+
+struct seep_error *seep_image_mark_pid(pid_t pid, const void *record, size_t nr_bytes) {
+    struct image_files files = {NULL, 0, 0};
+    bool any_mapping = false;
+    struct seep_image_copy *copy = NULL;
+    struct seep_error *err = find_files(pid, &files, &any_mapping);
+    if (!err && !files.nr_items)
+        err = no_image(pid, any_mapping);
+    unsigned long own_pid = status_number(pid, "NSpid:");
+    for (size_t i = 0; !err && i < files.nr_items; i++) {
+        // A child that has not used its heap yet maps its parent's: that one is not its own to mark.
+        err = copy_file(pid, 0, &files.items[i], &copy);
+        bool own = !err && copy->header.pid == (own_pid ? own_pid : (unsigned long)pid);
+        seep_image_copy_destroy(copy);
+        copy = NULL;
+        if (own) {
+            err = append_mark_to(pid, &files.items[i], record, nr_bytes);
+            break;
+        }
+    }
     files_deinit(&files);
     return err;
 }

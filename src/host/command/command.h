@@ -37,6 +37,8 @@ struct seep_command {
 extern const struct seep_command seep_command_attach;
 extern const struct seep_command seep_command_run;
 extern const struct seep_command seep_command_check;
+extern const struct seep_command seep_command_diff;
+extern const struct seep_command seep_command_mark;
 extern const struct seep_command seep_command_scan;
 extern const struct seep_command seep_command_snap;
 extern const struct seep_command seep_command_help;

@@ -11,6 +11,8 @@ const struct seep_command *const seep_commands[] = {
     &seep_command_attach,
     &seep_command_snap,
     &seep_command_report,
+    &seep_command_mark,
+    &seep_command_diff,
     &seep_command_scan,
     &seep_command_check,
     &seep_command_info,

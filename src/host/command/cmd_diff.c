@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// `seep diff OLD NEW`: what changed between two snapshots, marks, runs or versions of a program.
+#include "command/command.h"
+#include "command/reporting.h"
+#include "model/moment.h"
+#include "ui/report_diff.h"
+
+struct diff_values {
+    uint64_t error_exitcode;
+};
+
+static const struct seep_option diff_options[] = {
+    {"error-exitcode", 0, SEEP_OPTION_NUMBER, offsetof(struct diff_values, error_exitcode), .min = 1,
+     .max = 255, .help = "exit with N when more bytes are live than before"},
+    {NULL},
+};
+
+static const struct seep_option_group diff_group = {
+    .title = "Options", .options = diff_options, .values_bytes = sizeof(struct diff_values)};
+
+// Options of reports that say nothing about two of them.
+static struct seep_error *check(const struct seep_view_options *options) {
+    struct seep_error *error = seep_report_check(options);
+    if (error)
+        return error;
+    const char *senseless = options->blocks             ? "--blocks"
+                            : options->rss              ? "--rss"
+                            : options->gen_suppressions ? "--gen-suppressions"
+                                                        : NULL;
+    if (senseless)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "diff: %s is for one trace, not for two", senseless),
+            "use it with 'seep report'");
+    bool known = options->sort == SEEP_SORT_AUTO || options->sort == SEEP_SORT_LIVE ||
+                 options->sort == SEEP_SORT_ALLOCATIONS || options->sort == SEEP_SORT_BYTES ||
+                 options->sort == SEEP_SORT_TEMPORARY;
+    if (!known)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "diff: --sort %s has no change to sort by",
+                                                 seep_view_sort_name(options->sort)),
+                               "one of live, allocations, bytes, temporary");
+    return NULL;
+}
+
+static struct seep_error *run_diff(const struct seep_arguments *arguments, int *ret_status) {
+    const struct diff_values *values = seep_arguments_values(arguments, &diff_group);
+    const struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
+    struct seep_diff_names names = {arguments->operands[0], arguments->operands[1]};
+    struct seep_session *before = NULL, *after = NULL;
+    struct seep_symbols *symbols = NULL;
+    struct seep_diff *diff = NULL;
+    struct seep_error *error = check(options);
+    if (!error)
+        error = seep_moment_open(names.before, &before);
+    if (!error)
+        error = seep_moment_open(names.after, &after);
+    if (!error)
+        error = seep_report_symbols(options, &symbols);
+    if (!error)
+        error = seep_diff_create(before, after, symbols, options, &diff);
+    if (!error)
+        error = seep_diff_write(stdout, diff, &names, options);
+    if (!error && values->error_exitcode && diff->all.live_bytes > 0)
+        *ret_status = (int)values->error_exitcode;
+    seep_diff_destroy(diff);
+    seep_symbols_destroy(symbols);
+    seep_session_destroy(before);
+    seep_session_destroy(after);
+    return error;
+}
+
+const struct seep_command seep_command_diff = {
+    .name = "diff",
+    .summary = "what changed between two snapshots, marks, runs or versions of a program",
+    .usage = "[options] OLD NEW",
+    .about =
+        "OLD and NEW are each a trace, a process that is being traced (its pid), or with @NAME what it was "
+        "at\n"
+        "a mark: app.seep@loaded. Of several marks of one name @NAME is the last, @NAME#2 the second.\n"
+        "Stacks are matched by module, function and line; where code has moved, by module and function.\n",
+    .groups = (const struct seep_option_group *const[]){&diff_group, &seep_report_group, NULL},
+    .examples =
+        (const struct seep_example[]){
+            {"seep diff monday.seep tuesday.seep", "the ten sites that grew most between two snapshots"},
+            {"seep diff app.seep@loaded app.seep", "what has come since the mark 'loaded'"},
+            {"seep diff old.seep new.seep --by function --sort allocations",
+             "two versions of a program, by function"},
+            {"seep diff base.seep 1234 --json", "a snapshot against the process as it is now"},
+            {NULL},
+        },
+    .operand = "OLD",
+    .min_operands = 2,
+    .max_operands = 2,
+    .run = run_diff,
+};

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep diff and seep mark: marks, snapshots, runs, versions of a program; wrong use."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import schema  # noqa: E402
+
+# LINES moves all code down, EXTRA puts an allocation before the others: what a new version does.
+SOURCE = """
+#include <stdio.h>
+#include <stdlib.h>
+static void *volatile keep;
+%(lines)s
+__attribute__((noinline)) static void grow(int n) {
+    for (int i = 0; i < n; i++)
+        keep = malloc(100);
+}
+__attribute__((noinline)) static void serve(int n) {
+    %(extra)s
+    keep = malloc(300 + n);
+    keep = calloc(1, 500);
+    keep = malloc(700);
+}
+int main(void) {
+    static char buffer[64];
+    int n;
+    setvbuf(stdin, buffer, _IOLBF, sizeof(buffer));
+    setvbuf(stdout, NULL, _IONBF, 0);
+    while (fgets(buffer + 32, 16, stdin) && (n = atoi(buffer + 32)) > 0) {
+        grow(n);
+        serve(n);
+        puts("ok");
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def build(tmp_path, require):
+    def build_program(name, lines="", extra="", options=("-O1",)):
+        source = tmp_path / (name + ".c")
+        source.write_text(SOURCE % {"lines": lines, "extra": extra})
+        program = tmp_path / name
+        done = subprocess.run([require("gcc"), "-g", *options, str(source), "-o", str(program)],
+                              stderr=subprocess.PIPE)
+        assert done.returncode == 0, done.stderr
+        return program
+    return build_program
+
+
+class Traced:
+    """A program under seep that does one step for each number it is told."""
+
+    def __init__(self, seep, program, trace, *options):
+        self.process = subprocess.Popen([seep, "run", "-q", "-o", str(trace), *options, "--", str(program)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.trace, self.pid = str(trace), None
+
+    def step(self, n):
+        self.process.stdin.write("%d\n" % n)
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "ok\n"
+        with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)) as file:
+            self.pid = file.read().split()[0]
+        return self
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(60) == 0
+        self.process.stdout.close()
+        return self.trace
+
+
+def diff(run, seep, root, *args, status=0):
+    done = run(seep, "diff", "--json", *args)
+    assert done.returncode == status, done
+    got = json.loads(done.stdout)
+    with open(os.path.join(root, "docs", "diff.schema.json")) as file:
+        shape = json.load(file)
+    assert not schema.check(got, shape, shape)
+    return got
+
+
+def rows(got):
+    """Of the program's own stacks: (function, via) and the change."""
+    return {(row["stack"][0]["function"], row["via"], row["stack"][0]["line"]): row
+            for row in got["rows"] if row["stack"] and row["stack"][0]["function"] in ("grow", "serve")}
+
+
+def test_marks_of_a_running_process(run, seep, root, build, tmp_path):
+    traced = Traced(seep, build("app"), tmp_path / "app.seep").step(10)
+    done = run(seep, "mark", traced.pid, "ten")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    traced.step(5)
+    assert run(seep, "mark", traced.pid, "again").returncode == 0
+    live = diff(run, seep, root, traced.pid + "@ten", traced.pid)
+    assert live["totals"]["live_bytes"] == 500 + 305 + 500 + 700
+    traced.step(2)
+    assert run(seep, "mark", traced.pid, "again").returncode == 0
+    traced.step(1)
+    trace = traced.end()
+
+    got = diff(run, seep, root, trace + "@ten", trace + "@again#1")
+    changed = {key[:2]: row["live_bytes"] for key, row in rows(got).items() if row["change"] != "same"}
+    assert changed == {("grow", "malloc"): 500, ("serve", "malloc"): changed["serve", "malloc"], ("serve", "calloc"): 500}
+    assert got["changes"]["grew"] == 4 and got["changes"]["new"] == 0 and got["changes"]["gone"] == 0
+    assert got["same_program"] and got["same_sampling"]
+    # the last of that name, and the end
+    got = diff(run, seep, root, trace + "@again", trace)
+    (row,) = [row for key, row in rows(got).items() if key[0] == "grow"]
+    assert (row["live_bytes"], row["allocations"], row["old"]["live_bytes"], row["new"]["live_bytes"]) == (100, 1, 1700, 1800)
+    back = diff(run, seep, root, trace, trace + "@again")
+    assert back["totals"]["live_bytes"] == -got["totals"]["live_bytes"] and back["changes"]["shrank"] == 4
+    report = json.loads(run(seep, "report", "--json", trace).stdout)
+    assert [mark["name"] for mark in report["marks"]] == ["ten", "again", "again"]
+    assert all(mark["thread"] is None for mark in report["marks"])
+
+    done = run(seep, "diff", trace + "@ten", trace, "--top", "1")
+    assert done.returncode == 0
+    assert "\n#1   +800 bytes live in +8 blocks  1,000 -> 1,800\n    malloc: +8 allocations" in done.stdout or \
+        "bytes live in +3 blocks" in done.stdout, done.stdout
+    assert "more changed: --top 0 shows all" in done.stdout
+    done = run(seep, "diff", trace + "@none", trace)
+    assert done.returncode == 1 and "there is no mark 'none' in it (its marks are ten, again, again)" in done.stderr
+    done = run(seep, "diff", trace + "@ten", trace, "--csv", "--by", "function", "--function", "grow")
+    assert done.stdout.splitlines()[1].startswith("grew,800,8,8,800,0,0,1000,1800,") and '"grow"' in done.stdout
+
+
+def test_a_new_version_of_a_program(run, seep, root, build, tmp_path):
+    old = Traced(seep, build("server"), tmp_path / "old.seep").step(3).end()
+    # Code moved by ten lines, one allocation came before the others, and the file has another name.
+    new = Traced(seep, build("server-2", "\n" * 10, "keep = malloc(40);"), tmp_path / "new.seep").step(4).end()
+    got = diff(run, seep, root, old, new)
+    seen = rows(got)
+    assert not got["same_program"]
+    assert [row["live_bytes"] for key, row in seen.items() if key[0] == "grow"] == [100]
+    assert [row["live_bytes"] for key, row in seen.items() if key[1] == "calloc"] == [0]
+    # serve: 40 is new, 700 is as it was (same size), 303 became 304 or is one gone and one new.
+    malloc = sorted(row["live_bytes"] for key, row in seen.items() if key[:2] == ("serve", "malloc"))
+    assert sum(malloc) == 41 and 0 in malloc
+    assert all(row["moved"] for row in seen.values() if row["old"] and row["new"])
+    assert got["changes"]["gone"] == 0
+
+
+def test_the_same_and_different_things(run, seep, root, build, program, tmp_path):
+    app = build("app")
+    whole = Traced(seep, app, tmp_path / "a.seep").step(3).end()
+    again = Traced(seep, app, tmp_path / "b.seep").step(3).end()
+    sampled = Traced(seep, app, tmp_path / "s.seep", "--sample", "64").step(3).end()
+    other = tmp_path / "other.seep"
+    assert run(seep, "run", "-q", "-o", other, program("gcc-O2@plain")).returncode == 0
+    done = run(seep, "diff", whole, whole)
+    assert done.returncode == 0 and "Both are the same: nothing can differ." in done.stdout
+    assert "Nothing changed." in done.stdout
+    got = diff(run, seep, root, whole, again, "--error-exitcode", "9")
+    assert got["changes"] == {"same": got["changes"]["same"], "new": 0, "gone": 0, "grew": 0, "shrank": 0}
+    assert got["totals"]["live_bytes"] == 0
+    assert run(seep, "diff", whole, other).returncode == 0
+    got = diff(run, seep, root, whole, other)
+    assert not got["same_program"] and got["changes"]["gone"] >= 4
+    done = run(seep, "diff", whole, sampled)
+    assert "different sampling" in done.stdout
+    more = Traced(seep, app, tmp_path / "m.seep").step(4).end()
+    diff(run, seep, root, whole, more, "--error-exitcode", "9", status=9)
+    diff(run, seep, root, more, whole, "--error-exitcode", "9")
+    for by in ("function", "file", "line", "module", "thread", "size", "process"):
+        got = diff(run, seep, root, whole, more, "--by", by)
+        assert got["totals"]["live_bytes"] == 101 and sum(row["live_bytes"] for row in got["rows"]) == 101, by
+
+
+def test_wrong_use(run, seep, tmp_path):
+    bad = tmp_path / "bad.seep"
+    bad.write_text("this is no trace")
+    for command, operands, status, words in (
+            ("diff", ["x.seep"], 2, "is missing"), ("diff", [], 2, "is missing"),
+            ("diff", ["/nonexistent", "/nonexistent"], 1, "/nonexistent"), ("diff", [str(bad), str(bad)], 1, "not a seep trace"),
+            ("diff", ["--blocks", "a", "b"], 2, "--blocks is for one trace"),
+            ("diff", ["--sort", "age", "a", "b"], 2, "no change to sort by"),
+            ("diff", ["--json", "--csv", "a", "b"], 2, "exclude one another"),
+            ("mark", ["1"], 2, "is missing"), ("mark", ["x", "name"], 2, "PID is a number"),
+            ("mark", ["0", "name"], 1, "no process 0"), ("mark", ["1", "a@b"], 2, "no @ and no #"),
+            ("mark", ["1", ""], 2, "the name is empty"), ("mark", ["1", "x" * 256], 2, "at most 255 bytes"),
+            ("mark", [str(os.getpid()), "name"], 1, "is not traced")):
+        done = run(seep, command, *operands)
+        assert done.returncode == status, done
+        assert words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, done.stderr
