@@ -5,7 +5,9 @@ import pytest
 
 @pytest.mark.parametrize("words, complaint", [
     ([], "which process?"),
-    (["app"], "PID is a number"),
+    (["-p", "1", "-c", "app"], "--pid and --command exclude one another"),
+    (["-c", "app 'x"], "a quote is not closed"),
+    (["-c", "  "], "no word in it"),
     (["1", "soon"], "INTERVAL: bad value 'soon'"),
     (["1", "0"], "INTERVAL is longer than nothing"),
     (["1", "1s", "0"], "COUNT: '0' is too small"),

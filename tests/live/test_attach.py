@@ -10,11 +10,13 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
-from harness import BUILD, SEEP, TIMEOUT, environment, report, run
+from harness import BUILD, SEEP, TIMEOUT, environment, need, report, run
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -208,3 +210,97 @@ def test_sampling_takes_every_nth(private, tmp_path):
     # What is freed is known to be, sampled or not.
     assert totals['live_blocks'] <= 40 * 5
     assert any('every 4th' in note for note in process['health']['notes'])
+
+
+@pytest.fixture
+def from_start(tmp_path):
+    """from_start(program): a copy of it whose loader and libraries are private, and the environment to run it in."""
+    folder = tempfile.mkdtemp(prefix='s', dir='/tmp')  # short: its name has to fit where the loader's was
+
+    def make(program):
+        name = os.path.join(folder, 'l')
+        listing = subprocess.run(['ldd', str(program)], stdout=subprocess.PIPE, check=True).stdout.decode()
+        for path in re.findall(r'(/\S+)', listing):
+            shutil.copy(os.path.realpath(path), name if 'ld-linux' in path else tmp_path / os.path.basename(path))
+        image = Path(program).read_bytes()
+        loader = re.search(rb'/lib64/ld-linux-x86-64\.so\.2\0', image).group(0)
+        copy = tmp_path / os.path.basename(program)
+        copy.write_bytes(image.replace(loader, name.encode().ljust(len(loader), b'\0'), 1))
+        copy.chmod(0o755)
+        return copy, environment(LD_LIBRARY_PATH=str(tmp_path))
+
+    yield make
+    shutil.rmtree(folder)
+
+
+def sites_of(trace):
+    """Counts by function called and stack, for what both ways of tracing must agree on."""
+    process, = report(trace)
+    assert process['health']['lost'] == {}, process['health']
+    assert process['health']['stacks_cut'] == 0, process['health']
+    sites = {}
+    for site in process['sites']:
+        stack = tuple(frame['function'] for frame in site['stack'])
+        # The loader gives each thread memory for the thread-local data of the library, which one of them has.
+        if '_dl_allocate_tls' in stack or '_dl_init' in stack:
+            continue
+        # new[] jumps into new, and leaves no frame.
+        key = (site['via'].replace('[]', ''), stack)
+        counts = [site[name] for name in ('allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary')]
+        sites[key] = [a + b for a, b in zip(counts, sites.get(key, [0] * 5))]
+    return sites, process
+
+
+@pytest.mark.parametrize('name', ['callbacks', 'containers', 'coroutines', 'exceptions', 'jumps', 'threads'])
+def test_from_its_start_a_program_is_as_the_library_sees_it(name, from_start, tmp_path):
+    program, env = from_start(BUILD / 'tests/programs' / ('gcc-O2@' + name))
+    by_library, by_probes = tmp_path / 'library.seep', tmp_path / 'probes.seep'
+    first = run([SEEP, 'run', '-q', '-o', by_library, program], env=env, cwd=tmp_path)
+    second = run([SEEP, 'attach', '--save', by_probes, '--', program], env=env, cwd=tmp_path)
+    assert first.code == second.code == 0, (first, second)
+    expected, _ = sites_of(by_library)
+    found, process = sites_of(by_probes)
+    assert process['process']['exit'] == {'code': 0}
+    assert len(expected) >= 3
+    assert found == expected
+
+
+def test_a_static_program_from_its_start(tmp_path):
+    need('gcc')
+    program = tmp_path / 'static'
+    source = Path(__file__).with_name('attach_steps.c')
+    done = run(['gcc', '-O2', '-static', '-w', source, '-o', program])
+    if done.code:
+        pytest.skip('no static C library: %s' % done.err[-200:])
+    done = run([SEEP, 'attach', '--save', tmp_path / 'a.seep', '-c', "%s '7'" % program], input=b'\n\n', cwd=tmp_path)
+    assert done.code == 0, done
+    process, = report(tmp_path / 'a.seep')
+    # glibc's start allocates as well.
+    sites = [site for site in process['sites'] if 'main' in [frame['function'] for frame in site['stack']]]
+    made = dict.fromkeys(process['totals']['by_function'], 0)
+    for site in sites:
+        made[site['via']] += site['allocations']
+    assert {k: v for k, v in made.items() if v} == {
+        'malloc': 7 * 54, 'calloc': 7 * 51, 'realloc': 7 * 51, 'posix_memalign': 7 * 50}
+    assert sum(site['live_blocks'] for site in sites) == 7 * 5
+    assert process['health']['stacks_cut'] == 0
+
+
+def test_a_program_that_cannot_be_run(tmp_path):
+    assert run([SEEP, 'attach', '--', tmp_path / 'absent']).code == 127
+    (tmp_path / 'text').write_text('no program')
+    assert run([SEEP, 'attach', '--', tmp_path / 'text']).code == 126
+
+
+def test_a_small_buffer_counts_what_it_loses(from_start, tmp_path):
+    program, env = from_start(STEPS)
+    trace = tmp_path / 'small.seep'
+    done = run([SEEP, 'attach', '--buffer', '4K', '--save', trace, '-c', '%s 2000' % program], env=env, input=b'\n\n',
+               cwd=tmp_path)
+    assert done.code == 0, done
+    process, = report(trace)
+    lost = process['health']['lost'].get('ring', 0)
+    seen = process['totals']['allocations']
+    made = 2000 * (54 + 51 + 51 + 50)
+    assert lost > 0 and b'health: INCOMPLETE' in done.out, process['health']
+    assert seen < made <= seen + lost

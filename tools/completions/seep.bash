@@ -104,10 +104,14 @@ _seep() {
         esac
         ;;
     attach)
-        options='--pid --top --blocks --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --buffer --save --json --full-paths --no-demangle --help'
-        valued=' --pid --top --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --buffer --save -p -T -o -z -Z -s -O -S '
+        options='--pid --command --top --blocks --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --buffer --save --json --full-paths --no-demangle --help'
+        valued=' --pid --command --top --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --buffer --save -p -c -T -o -z -Z -s -O -S '
         case $before in
         --pid | -p)
+            :
+            return
+            ;;
+        --command | -c)
             :
             return
             ;;
@@ -477,7 +481,7 @@ _seep() {
     *) return ;;
     esac
     case $command in
-    run | check)
+    run | attach | check)
         # After the program all words are the program's own.
         for ((i = 2; i < COMP_CWORD; i++)); do
             case ${COMP_WORDS[i]} in
@@ -497,7 +501,7 @@ _seep() {
     *)
         case $command in
         run) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
-        attach) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
+        attach) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
         snap) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         report) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         mark) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;

@@ -47,6 +47,7 @@ complete -c seep -n '__fish_seen_subcommand_from run' -l help -s h -d 'what the 
 complete -c seep -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand)'
 
 complete -c seep -n '__fish_seen_subcommand_from attach' -l pid -s p -r -d 'the process, where it is not the first operand'
+complete -c seep -n '__fish_seen_subcommand_from attach' -l command -s c -r -d 'start COMMAND (words with blanks between; quotes as in a shell) and trace it from the start'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l top -s T -r -d 'show the N biggest stacks; 0: all (default 10)'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l blocks -s a -d 'list each outstanding block with address, size and age'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l older -r -d 'only blocks at least this old (default 500ms while the process runs)'
@@ -63,7 +64,7 @@ complete -c seep -n '__fish_seen_subcommand_from attach' -l json -d 'each report
 complete -c seep -n '__fish_seen_subcommand_from attach' -l full-paths -d 'whole paths of files and modules'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l no-demangle -d 'symbol names as they are in the file'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l help -s h -d 'what the command does, with examples'
-complete -c seep -n '__fish_seen_subcommand_from attach' -a '(__fish_complete_pids)'
+complete -c seep -n '__fish_seen_subcommand_from attach' -a '(__fish_complete_subcommand)'
 
 complete -c seep -n '__fish_seen_subcommand_from snap' -l output -s o -r -F -d 'save in FILE (default seep.%e.%p.seep: %e program, %p pid; -: standard output)'
 complete -c seep -n '__fish_seen_subcommand_from snap' -l help -s h -d 'what the command does, with examples'

@@ -23,7 +23,8 @@ struct seep_error *seep_bpf_features_check(const struct seep_bpf_features *featu
 }
 
 struct seep_error *seep_heap_trace_create(const struct seep_heap_trace_options *options,
-                                          struct seep_heap_trace **ret_trace) {
+                                          struct seep_heap_trace **ret_trace, int *ret_status) {
+    (void)ret_status;
     (void)options;
     (void)ret_trace;
     return not_built();

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/allocator_file.h"
@@ -20,6 +21,7 @@
 #include "capture/bpf_tables.h"
 #include "capture/heap.skel.h"
 #include "capture/heap_trace.h"
+#include "capture/held_program.h"
 #include "capture/process_map.h"
 #include "capture/traced_process.h"
 #include "image/bpf_events.h"
@@ -72,8 +74,9 @@ struct seep_heap_trace {
     size_t nr_processes;
     size_t processes_capacity;
     int pidfd;
-    int64_t start_ns; // CLOCK_MONOTONIC
-    int64_t now_ns;   // since then, when the latest events were taken
+    struct seep_held_program held; // with options.argv
+    int64_t start_ns;              // CLOCK_MONOTONIC
+    int64_t now_ns;                // since then, when the latest events were taken
     uint32_t generation;
     uint64_t nr_without_table; // objects for which the tables had no room
     struct seep_error *failed; // what stopped taking events
@@ -346,6 +349,8 @@ static struct seep_error *update_process(struct seep_heap_trace *trace, struct s
     struct seep_error *err = seep_process_map_init(process->heap.pid, &map);
     if (err)
         return err;
+    if (!map.nr_areas) // it has ended: what is known of it stays
+        return NULL;
     struct layout layout = {.areas = calloc(map.nr_areas + 1, sizeof(*layout.areas)),
                             .mappings = calloc(map.nr_areas + 1, sizeof(*layout.mappings))};
     if (!layout.areas || !layout.mappings)
@@ -467,6 +472,17 @@ bool seep_heap_trace_ended(const struct seep_heap_trace *trace) {
     return trace->processes[0]->ended && trace->processes[trace->nr_processes - 1]->ended;
 }
 
+// The exit status of a program that is our child.
+static void reap(struct seep_heap_trace *trace) {
+    struct seep_traced_process *last = trace->processes[trace->nr_processes - 1];
+    if (!trace->options.argv || last->has_status)
+        return;
+    if (!trace->held.ended)
+        trace->held.ended = waitpid(trace->held.pid, &trace->held.wait_status, WNOHANG) == trace->held.pid;
+    last->has_status = trace->held.ended;
+    last->wait_status = trace->held.wait_status;
+}
+
 struct seep_error *seep_heap_trace_run(struct seep_heap_trace *trace, int64_t end_ns,
                                        const volatile sig_atomic_t *stop) {
     for (;;) {
@@ -475,6 +491,7 @@ struct seep_error *seep_heap_trace_run(struct seep_heap_trace *trace, int64_t en
         if (err)
             return err;
         if (ended) {
+            reap(trace);
             for (size_t i = 0; i < trace->nr_processes; i++) {
                 if (!trace->processes[i]->ended)
                     trace->processes[i]->duration_ns = trace->now_ns;
@@ -525,9 +542,12 @@ static struct seep_error *scan_objects(struct seep_heap_trace *trace, pid_t pid)
 }
 
 static struct seep_error *check_allocator(const struct seep_heap_trace *trace) {
-    for (size_t i = 0; i < trace->nr_objects; i++)
-        if (trace->objects[i]->allocator.places[SEEP_PROBE_ALLOC].nr)
+    for (size_t i = 0; i < trace->nr_objects; i++) {
+        const struct seep_probe_places *places = trace->objects[i]->allocator.places;
+        // A program may go on as another one, whose loader will tell: `ld.so PROG`, `sh -c PROG`.
+        if (places[SEEP_PROBE_ALLOC].nr || (trace->options.argv && places[SEEP_PROBE_MODULES].nr))
             return NULL;
+    }
     struct seep_error *err =
         seep_error_create(SEEP_E_NOT_FOUND, "process %d: no function named %smalloc in its code",
                           (int)trace->options.pid, trace->options.prefix ? trace->options.prefix : "");
@@ -556,7 +576,9 @@ static void choose_programs(struct seep_heap_trace *trace) {
 }
 
 static struct seep_error *load(struct seep_heap_trace *trace) {
-    uint64_t capacities[3] = {SPARE_ROWS, SPARE_PAGES, NR_MAPPINGS};
+    // Of a program that is yet to start nothing is known: one of clang's size fits.
+    uint64_t spare = trace->options.argv ? 4 : 1;
+    uint64_t capacities[3] = {SPARE_ROWS * spare, SPARE_PAGES * spare, NR_MAPPINGS};
     for (size_t i = 0; i < trace->nr_objects; i++) {
         capacities[0] += trace->objects[i]->table.nr_rows;
         capacities[1] += trace->objects[i]->table.nr_pages + UINT64_C(1);
@@ -596,9 +618,8 @@ static struct seep_error *load(struct seep_heap_trace *trace) {
 
 static struct seep_error *add_notes(const struct seep_heap_trace *trace,
                                     struct seep_traced_process *process) {
-    struct seep_error *err =
-        seep_traced_process_note(process, "attached while it ran: blocks from before are not known");
-    if (!err && trace->options.sample > 1)
+    struct seep_error *err = NULL;
+    if (trace->options.sample > 1)
         err = seep_traced_process_note(process, "only every %lluth allocation was recorded: multiply",
                                        (unsigned long long)trace->options.sample);
     if (!err && trace->nr_without_table)
@@ -617,9 +638,7 @@ static struct seep_error *add_notes(const struct seep_heap_trace *trace,
     return err;
 }
 
-static struct seep_error *start(struct seep_heap_trace *trace) {
-    pid_t pid = trace->options.pid;
-    struct seep_traced_process *process = NULL;
+static struct seep_error *choose_probes(struct seep_heap_trace *trace) {
     seep_bpf_features_probe(&trace->features);
     struct seep_error *err = seep_bpf_features_check(&trace->features);
     if (err)
@@ -628,11 +647,20 @@ static struct seep_error *start(struct seep_heap_trace *trace) {
         trace->options.probes = SEEP_PROBES_MULTI;
     if (trace->options.probes == SEEP_PROBES_MULTI && !trace->features.can[SEEP_BPF_CAN_MULTI])
         trace->options.probes = SEEP_PROBES_PERF;
+    return NULL;
+}
+
+static struct seep_error *open_pidfd(struct seep_heap_trace *trace, pid_t pid) {
     trace->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (trace->pidfd < 0)
-        return seep_error_system(errno, "process %d", (int)pid);
-    trace->start_ns = seep_monotonic_ns();
-    err = scan_objects(trace, pid);
+    return trace->pidfd < 0 ? seep_error_system(errno, "process %d", (int)pid) : NULL;
+}
+
+static struct seep_error *start_process(struct seep_heap_trace *trace) {
+    pid_t pid = trace->options.pid;
+    struct seep_traced_process *process = NULL;
+    struct seep_error *err = open_pidfd(trace, pid);
+    if (!err)
+        err = scan_objects(trace, pid);
     if (!err)
         err = check_allocator(trace);
     if (!err)
@@ -641,19 +669,47 @@ static struct seep_error *start(struct seep_heap_trace *trace) {
         err = add_process(trace, pid, &process);
     if (!err)
         err = update_process(trace, process);
+    if (!err)
+        err = seep_traced_process_note(process, "attached while it ran: blocks from before are not known");
+    return err ? err : add_notes(trace, process);
+}
+
+static struct seep_error *mapped_code(void *context) {
+    struct seep_heap_trace *trace = context;
+    return update_process(trace, trace->processes[0]);
+}
+
+static struct seep_error *start_program(struct seep_heap_trace *trace, int *ret_status) {
+    struct seep_traced_process *process = NULL;
+    struct seep_error *err = load(trace);
+    if (!err)
+        err = seep_held_program_start(trace->options.argv, &trace->held, ret_status);
+    if (err)
+        return err;
+    trace->options.pid = trace->held.pid;
+    err = open_pidfd(trace, trace->held.pid);
+    if (!err)
+        err = add_process(trace, trace->held.pid, &process);
+    if (!err)
+        err = seep_held_program_load(&trace->held, mapped_code, trace);
+    if (!err)
+        err = check_allocator(trace);
     return err ? err : add_notes(trace, process);
 }
 
 struct seep_error *seep_heap_trace_create(const struct seep_heap_trace_options *options,
-                                          struct seep_heap_trace **ret_trace) {
+                                          struct seep_heap_trace **ret_trace, int *ret_status) {
     struct seep_heap_trace *trace = calloc(1, sizeof(*trace));
     if (!trace)
         return seep_error_no_memory();
     trace->options = *options;
     trace->pidfd = -1;
+    trace->start_ns = seep_monotonic_ns();
     if (!trace->options.ring_bytes)
         trace->options.ring_bytes = SEEP_TRACE_RING_BYTES;
-    struct seep_error *err = start(trace);
+    struct seep_error *err = choose_probes(trace);
+    if (!err)
+        err = options->argv ? start_program(trace, ret_status) : start_process(trace);
     if (err) {
         seep_heap_trace_destroy(trace);
         return err;
@@ -665,6 +721,8 @@ struct seep_error *seep_heap_trace_create(const struct seep_heap_trace_options *
 void seep_heap_trace_destroy(struct seep_heap_trace *trace) {
     if (!trace)
         return;
+    if (trace->options.argv)
+        seep_held_program_abandon(&trace->held);
     for (size_t i = 0; i < trace->nr_attachments; i++)
         attachment_deinit(&trace->attachments[i]);
     free(trace->attachments);

@@ -15,7 +15,8 @@
 #include "capture/traced_heap.h"
 
 struct seep_heap_trace_options {
-    pid_t pid;
+    pid_t pid;           // 0: run argv
+    char *const *argv;   // a program, traced from its first instruction; ends with NULL
     uint64_t sample;     // every Nth call; 0 or 1: all
     const char *object;  // only the allocator of this file (its name, or the end of its path); NULL: any
     const char *prefix;  // of the allocator's functions; NULL: none
@@ -38,6 +39,8 @@ struct seep_traced_process {
     int64_t start_realtime_ns; // of the tracing
     int64_t duration_ns;
     bool ended;
+    bool has_status; // it was started by us, and has ended so:
+    int wait_status;
     const char **notes; // what a reader must know, in the heap's arena
     size_t nr_notes;
     size_t notes_capacity;
@@ -46,8 +49,10 @@ struct seep_traced_process {
 struct seep_heap_trace;
 
 // SEEP_E_PERMISSION, SEEP_E_UNSUPPORTED, SEEP_E_NOT_FOUND (no such process; no allocator in it).
+// With argv *ret_status is what a shell would exit with on failure.
 SEEP_MUST_CHECK struct seep_error *seep_heap_trace_create(const struct seep_heap_trace_options *options,
-                                                          struct seep_heap_trace **ret_trace);
+                                                          struct seep_heap_trace **ret_trace,
+                                                          int *ret_status);
 void seep_heap_trace_destroy(struct seep_heap_trace *trace); // takes NULL; the process is as it was
 
 // Takes events until `end_ns` (CLOCK_MONOTONIC), until *stop is set, or until all processes have ended.

@@ -24,6 +24,7 @@
 
 struct attach_values {
     uint64_t pid;
+    const char *command;
     uint64_t top;
     bool blocks;
     uint64_t older_ms;
@@ -51,6 +52,8 @@ static const char *const probes_choices[] = {"best", "multi", "perf", NULL};
 static const struct seep_option attach_options[] = {
     {"pid", 'p', SEEP_OPTION_NUMBER, AT(pid), .min = 1, .max = INT32_MAX, .value = "PID",
      .help = "the process, where it is not the first operand"},
+    {"command", 'c', SEEP_OPTION_STRING, AT(command), .value = "COMMAND",
+     .help = "start COMMAND (words with blanks between; quotes as in a shell) and trace it from the start"},
     {"top", 'T', SEEP_OPTION_NUMBER, AT(top), .max = UINT32_MAX,
      .help = "show the N biggest stacks; 0: all (default 10)"},
     {"blocks", 'a', SEEP_OPTION_FLAG, AT(blocks),
@@ -111,24 +114,87 @@ static int64_t monotonic_ns(void) {
 
 struct plan {
     pid_t pid;
+    char *const *argv; // instead
+    char **words;      // malloc'ed with its first: of -c
     int64_t interval_ns;
     uint64_t count; // 0: no limit
 };
 
+// Splits as a shell does, without its substitutions. One block of memory: first the pointers, then the texts.
+static struct seep_error *split_command(const char *command, char ***ret_words) {
+    size_t room = strlen(command) + 1;
+    char **words = calloc(1, (room / 2 + 2) * sizeof(*words) + room);
+    if (!words)
+        return seep_error_no_memory();
+    char *to = (char *)(words + room / 2 + 2), quote = 0;
+    size_t nr = 0;
+    bool in_word = false;
+    for (const char *at = command; *at; at++) {
+        bool blank = !quote && (*at == ' ' || *at == '\t' || *at == '\n');
+        if (blank) {
+            if (in_word)
+                *to++ = 0;
+            in_word = false;
+            continue;
+        }
+        if (!in_word)
+            words[nr++] = to;
+        in_word = true;
+        if (quote ? *at == quote : *at == '\'' || *at == '"') {
+            quote = quote ? 0 : *at;
+            continue;
+        }
+        if (*at == '\\' && quote != '\'' && at[1])
+            at++;
+        *to++ = *at;
+    }
+    if (!quote && nr) {
+        *ret_words = words;
+        return NULL;
+    }
+    free(words);
+    return seep_error_create(SEEP_E_USAGE, "--command: %s",
+                             quote ? "a quote is not closed" : "no word in it");
+}
+
+static bool is_digits(const char *text) {
+    return *text && !text[strspn(text, "0123456789")];
+}
+
+// Which of the ways to name what is traced was taken; *ret_operands: those that follow.
+static struct seep_error *read_target(const struct seep_arguments *arguments,
+                                      const struct attach_values *values, struct plan *plan,
+                                      char *const **ret_operands) {
+    char *const *operands = arguments->operands;
+    *ret_operands = operands;
+    if (values->command && values->pid)
+        return seep_error_create(SEEP_E_USAGE, "--pid and --command exclude one another");
+    if (values->command) {
+        struct seep_error *err = split_command(values->command, &plan->words);
+        plan->argv = plan->words;
+        return err;
+    }
+    plan->pid = (pid_t)values->pid;
+    if (plan->pid)
+        return NULL;
+    if (!*operands)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "which process?"),
+                               "seep attach PID, or seep attach -- PROG ARGS");
+    if (!is_digits(*operands)) {
+        plan->argv = operands;
+        *ret_operands = operands + arguments->nr_operands;
+        return NULL;
+    }
+    bool is_pid;
+    *ret_operands = operands + 1;
+    return seep_parse_pid(*operands, &is_pid, &plan->pid);
+}
+
 static struct seep_error *read_plan(const struct seep_arguments *arguments,
                                     const struct attach_values *values, struct plan *ret_plan) {
-    struct plan plan = {.pid = (pid_t)values->pid, .interval_ns = INTERVAL_NS};
-    char *const *operands = arguments->operands;
-    struct seep_error *err = NULL;
-    if (!plan.pid) {
-        bool is_pid = false;
-        if (!*operands)
-            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "which process?"), "seep attach PID");
-        err = seep_parse_pid(*operands, &is_pid, &plan.pid);
-        if (!err && (!is_pid || !plan.pid))
-            err = seep_error_create(SEEP_E_USAGE, "PID is a number, not '%s'", *operands);
-        operands++;
-    }
+    struct plan plan = {.interval_ns = INTERVAL_NS};
+    char *const *operands;
+    struct seep_error *err = read_target(arguments, values, &plan, &operands);
     if (!err && *operands)
         err = seep_parse_duration("INTERVAL", *operands++, &plan.interval_ns);
     if (!err && plan.interval_ns <= 0)
@@ -137,7 +203,9 @@ static struct seep_error *read_plan(const struct seep_arguments *arguments,
         err = seep_parse_number("COUNT", *operands++, 1, 0, &plan.count);
     if (!err && *operands)
         err = seep_error_create(SEEP_E_USAGE, "one operand too many: '%s'", *operands);
-    if (!err)
+    if (err)
+        free(plan.words);
+    else
         *ret_plan = plan;
     return err;
 }
@@ -220,18 +288,22 @@ static struct seep_error *watch_image(const struct plan *plan, const struct atta
 }
 
 static struct seep_error *attach(const struct plan *plan, const struct attach_values *values,
-                                 struct seep_symbols *symbols, struct seep_session **ret_session) {
+                                 struct seep_symbols *symbols, struct seep_session **ret_session,
+                                 int *ret_status) {
     struct seep_heap_trace_options options = {.pid = plan->pid,
+                                              .argv = plan->argv,
                                               .sample = values->sample,
                                               .object = values->object,
                                               .prefix = values->prefix,
                                               .ring_bytes = values->buffer,
                                               .probes = values->probes};
     struct seep_heap_trace *trace;
-    struct seep_error *err = seep_heap_trace_create(&options, &trace);
+    struct seep_error *err = seep_heap_trace_create(&options, &trace, ret_status);
     if (err)
         return err;
-    if (!values->json)
+    if (!values->json && plan->argv)
+        printf("Executing '%s' and tracing the resulting process, Ctrl+C to quit.\n", plan->argv[0]);
+    else if (!values->json)
         printf("Attaching to pid %d, Ctrl+C to quit.\n", (int)plan->pid);
     fflush(stdout);
     err = watch(trace, plan, values, symbols, ret_session);
@@ -257,50 +329,63 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
     if (!err && values->min_size > values->max_size)
         err = seep_error_create(SEEP_E_USAGE, "--min-size %llu is more than --max-size %llu",
                                 (unsigned long long)values->min_size, (unsigned long long)values->max_size);
-    if (err)
+    if (err) {
+        free(plan.words);
         return err;
+    }
     struct seep_symbols_options how = {.no_demangle = values->no_demangle};
     struct seep_symbols *symbols;
     err = seep_symbols_create(&how, &symbols);
-    if (err)
+    if (err) {
+        free(plan.words);
         return err;
+    }
     struct seep_session *session = NULL;
+    int status = 1;
     catch_signals();
-    if (seep_process_has_library(plan.pid)) {
+    if (!plan.argv && seep_process_has_library(plan.pid)) {
         if (!values->json)
             printf(
                 "pid %d has libseep.so: reading its image, which knows all blocks and costs nothing more.\n",
                 (int)plan.pid);
         err = watch_image(&plan, values, symbols, &session);
     } else {
-        err = attach(&plan, values, symbols, &session);
+        err = attach(&plan, values, symbols, &session, &status);
+        if (err && plan.argv) {
+            *ret_status = status;
+            seep_command_fail(err);
+            err = NULL;
+        }
     }
-    if (!err && values->save)
+    if (!err && session && values->save)
         err = seep_session_save(session, values->save);
     seep_session_destroy(session);
     seep_symbols_destroy(symbols);
+    free(plan.words);
     return err;
 }
 
 const struct seep_command seep_command_attach = {
     .name = "attach",
     .summary = "trace a running process; print outstanding memory now and then",
-    .usage = "[options] PID [INTERVAL [COUNT]]",
+    .usage = "[options] PID [INTERVAL [COUNT]] | -- PROG [ARG...]",
     .about =
         "Puts probes on the allocator's functions of a running process, by BPF programs in the kernel, and\n"
         "prints what was allocated since then and not freed, every INTERVAL (default 5s), COUNT times\n"
-        "(default: until it ends). Ctrl-C prints a last report and leaves the process as it was.\n",
+        "(default: until it ends). Ctrl-C prints a last report and leaves the process as it was. A program\n"
+        "that is named instead is started and traced from its first allocation on.\n",
     .groups = (const struct seep_option_group *const[]){&attach_group, NULL},
     .examples =
         (const struct seep_example[]){
             {"seep attach 1234", "what grows in process 1234, every five seconds"},
             {"seep attach 1234 10s 6 -T 3", "six reports in a minute, the three biggest stacks"},
             {"seep attach 1234 -a -o 60000", "each block that is older than a minute"},
+            {"seep attach -- ./app input.txt", "a program from its start, static ones too"},
             {"seep attach 1234 --save app.seep", "save it at the end; seep report app.seep shows it again"},
             {NULL},
         },
     .operand = "PID",
     .min_operands = 0,
-    .max_operands = 3,
+    .max_operands = SEEP_OPERANDS_ANY,
     .run = run_attach,
 };

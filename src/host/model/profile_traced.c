@@ -3,6 +3,7 @@
 // refers to what needs no check.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "model/profile_image.h"
 #include "model/profile_traced.h"
@@ -29,6 +30,11 @@ static struct seep_error *copy_process(const struct copying *copying) {
     process->start_realtime_ns = from->start_realtime_ns;
     process->duration_ns = from->duration_ns;
     process->exit_kind = from->ended ? SEEP_EXIT_UNKNOWN : SEEP_EXIT_RUNNING;
+    if (from->has_status) {
+        bool killed = WIFSIGNALED(from->wait_status);
+        process->exit_kind = killed ? SEEP_EXIT_SIGNAL : SEEP_EXIT_CODE;
+        process->exit_value = killed ? WTERMSIG(from->wait_status) : WEXITSTATUS(from->wait_status);
+    }
     struct seep_error *err = NULL;
     for (size_t i = 0; i < from->nr_notes && !err; i++)
         err = seep_profile_note(copying->profile, "%s", from->notes[i]);

@@ -32,9 +32,14 @@ struct uprobe_task {
     struct return_instance *return_instances;
 } SEEP_CORE;
 
+struct mm_struct {
+    unsigned long start_stack; // the stack pointer of the program's first instruction
+} SEEP_CORE;
+
 struct task_struct {
     int pid;
     int tgid;
+    struct mm_struct *mm;
     struct uprobe_task *utask;
 } SEEP_CORE;
 

@@ -180,6 +180,20 @@ static __noinline bool seep_row_cfa(struct seep_walk *walk, uint64_t row, uint64
     }
 }
 
+// Where a stack begins without saying so: at the loader's entry point, which calls the constructors, on the
+// kernel's own stack; and at a function that nobody called, whose address stands where its caller's would
+// (makecontext).
+static __noinline bool seep_is_start(struct seep_walk *walk) {
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+    if (BPF_CORE_READ(task, mm, start_stack) - walk->sp < 64)
+        return true;
+    if (walk->exact)
+        return false;
+    uint64_t row = seep_find_row(walk, walk->pc);
+    return SEEP_BPF_ROW_KIND(row) != SEEP_ROW_NONE &&
+           walk->mapping.base + SEEP_BPF_ROW_ADDRESS(row) == walk->pc;
+}
+
 // Records the frame at walk->pc and leaves it. 1: the walk is over.
 static long seep_walk_step(uint32_t i, void *context) {
     struct seep_walk *walk = context;
@@ -209,6 +223,8 @@ static long seep_walk_step(uint32_t i, void *context) {
         return 0;
     }
     if (kind == SEEP_ROW_NONE) {
+        if (seep_is_start(walk))
+            return 1;
         if (!seep_walk_pointer(walk, &cfa, &bp))
             return seep_walk_cut(walk, SEEP_CUT_NO_CFI);
     } else if (kind == SEEP_ROW_UNSUPPORTED) {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A program that is started and held while its libraries are loaded, so that probes are in place before it
+// can call any of them: by ptrace, from its exec to its first own instruction, and never after.
+#ifndef SEEP_CAPTURE_HELD_PROGRAM_H
+#define SEEP_CAPTURE_HELD_PROGRAM_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct seep_held_program {
+    pid_t pid;
+    uint64_t entry_rt; // its first instruction
+    long entry_word;   // what stood there, while a breakpoint does
+    bool released;
+    bool ended; // before it was released
+    int wait_status;
+};
+
+// Starts argv[0], looked up as execvp does, and stops it behind its exec. On failure *ret_status is what a
+// shell would exit with.
+SEEP_MUST_CHECK struct seep_error *seep_held_program_start(char *const *argv,
+                                                           struct seep_held_program *ret_program,
+                                                           int *ret_status);
+
+// Lets it load; calls `mapped` whenever it has mapped code, at its exec first; and lets it go when it is
+// about to begin.
+typedef struct seep_error *seep_held_program_mapped(void *context);
+SEEP_MUST_CHECK struct seep_error *seep_held_program_load(struct seep_held_program *program,
+                                                          seep_held_program_mapped *mapped, void *context);
+// Ends a program that has not been released.
+void seep_held_program_abandon(struct seep_held_program *program);
+
+#endif
