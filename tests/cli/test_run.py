@@ -218,7 +218,7 @@ def test_program_runs_as_without_seep(run, traced):
     assert done.stderr == ""
     seen = done.stdout.splitlines()
     assert seen[:3] == plain[:3]
-    assert seen[4] == "['SEEP_SOCKET']"
+    assert seen[4] == "['SEEP_SCAN', 'SEEP_SOCKET']"
 
 
 def test_preload_of_the_user_stays(traced, libseep):
@@ -346,11 +346,31 @@ def test_report_that_cannot_be_written(run, seep, libseep, tmp_path):
     one_line(done.stderr, "/dev/full: cannot write the report: No space left on device")
 
 
-def test_error_exitcode(traced, program):
-    # dash keeps blocks at its end
-    assert traced(SH, "-c", "exit 0", options=["--error-exitcode", "9"]).returncode == 9
-    assert traced(SH, "-c", "kill -KILL $$", options=["--error-exitcode", "9"]).returncode == 137
-    assert traced("no-such-program", options=["--error-exitcode", "9"]).returncode == 127
+def test_error_exitcode(run, require, traced, tmp_path):
+    def compiled(name, text, *flags):
+        require("gcc")
+        (tmp_path / (name + ".c")).write_text(text)
+        done = run("gcc", "-w", *flags, tmp_path / (name + ".c"), "-o", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        return str(tmp_path / name)
+
+    def code(*command, options=()):
+        return traced(*command, options=["--error-exitcode", "9", *options]).returncode
+
+    assert code(SH, "-c", "kill -KILL $$") == 137
+    assert code("no-such-program") == 127
+    # dash keeps blocks at its end, and holds them
+    assert code(SH, "-c", "exit 0") == 0
+    assert code(SH, "-c", "exit 0", options=["--kind", "reachable"]) == 9
+    assert code(SH, "-c", "exit 0", options=["--scan", "no"]) == 9
+    assert code(SH, "-c", "exit 3", options=["--sample", "1K"]) in (3, 9)
+    leaky = compiled("leaky", "#include <stdlib.h>\nint main(void) { return !malloc(1000); }\n", "-O0")
+    assert code(leaky) == 9
+    assert code(leaky, options=["--kind", "possible,reachable"]) == 0
+    assert code(SH, "-c", "%s; exit 0" % leaky) == 9
+    static = compiled("static", "int main(void) { return 0; }\n", "-static")
+    done = traced(static, options=["--error-exitcode", "9"])
+    assert done.returncode == 9 and "was not traced" in done.stderr
 
 
 def test_sample(traced):

@@ -18,8 +18,8 @@ _seep() {
     fi
     case $command in
     run)
-        options='--output --report --quiet --error-exitcode --depth --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
-        valued=' --output --report --error-exitcode --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -o -T -s -b -z -Z '
+        options='--output --report --quiet --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
+        valued=' --output --report --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -o -T -s -b -z -Z '
         case $before in
         --output | -o)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -31,6 +31,10 @@ _seep() {
             ;;
         --error-exitcode)
             :
+            return
+            ;;
+        --scan)
+            mapfile -t COMPREPLY < <(compgen -W 'yes no' -- "$word")
             return
             ;;
         --depth)
@@ -359,8 +363,8 @@ _seep() {
         esac
         ;;
     check)
-        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --no-default-suppressions --output --report --quiet --error-exitcode --depth --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
-        valued=' --max-leaked --max-peak --max-allocations --baseline --junit --sarif --suppressions --output --report --error-exitcode --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions -o -T -s -b -z -Z '
+        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --no-default-suppressions --output --report --quiet --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
+        valued=' --max-leaked --max-peak --max-allocations --baseline --junit --sarif --suppressions --output --report --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions -o -T -s -b -z -Z '
         case $before in
         --max-leaked)
             :
@@ -400,6 +404,10 @@ _seep() {
             ;;
         --error-exitcode)
             :
+            return
+            ;;
+        --scan)
+            mapfile -t COMPREPLY < <(compgen -W 'yes no' -- "$word")
             return
             ;;
         --depth)

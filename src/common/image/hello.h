@@ -22,6 +22,18 @@ struct seep_hello {
     uint64_t image_size; // Units: bytes; the fixed size of the memory file
 };
 
+// A process that is leaving says so with this, on a connection of its own, if SEEP_SCAN asked for it.
+// It waits for any answer, for the end of the connection or for a time limit, whichever is first: until
+// then the tool may stop it and read its memory.
+#define SEEP_PARKED_MAGIC UINT64_C(0x4b52415050454553) // "SEEPPARK", little-endian
+struct seep_parked {
+    uint64_t magic;   // SEEP_PARKED_MAGIC
+    uint32_t version; // SEEP_HELLO_VERSION
+    uint32_t pid;     // getpid() as the sender sees itself
+    uint64_t sp_rt;   // on the stack of the thread that is leaving: what is below is the library's
+};
+
 _Static_assert(sizeof(struct seep_hello) == 24, "wire size");
+_Static_assert(sizeof(struct seep_parked) == 24, "wire size");
 
 #endif

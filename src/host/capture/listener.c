@@ -17,6 +17,7 @@
 
 #define BACKLOG 4096 // the kernel cuts it to net.core.somaxconn
 #define FDS_MAX 4
+_Static_assert(sizeof(struct seep_parked) == sizeof(struct seep_hello), "one size of message");
 
 static bool socket_address(const char *path, struct sockaddr_un *ret_address) {
     *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -161,8 +162,11 @@ enum outcome { OUTCOME_WAIT, OUTCOME_GONE, OUTCOME_REFUSED, OUTCOME_MESSAGE };
 
 static enum outcome receive(struct seep_listener *listener, int peer,
                             struct seep_listener_message *ret_message) {
-    struct seep_hello hello;
-    struct iovec part = {&hello, sizeof(hello)};
+    union {
+        struct seep_hello hello;
+        struct seep_parked parked;
+    } said;
+    struct iovec part = {&said, sizeof(said)};
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
@@ -178,15 +182,22 @@ static enum outcome receive(struct seep_listener *listener, int peer,
         return OUTCOME_GONE;
     struct stat status;
     pid_t pid = 0;
-    bool good = got == (ssize_t)sizeof(hello) && !(message.msg_flags & MSG_TRUNC) && fd >= 0 &&
-                hello.magic == SEEP_IMAGE_MAGIC && hello.version == SEEP_HELLO_VERSION &&
-                peer_allowed(peer, &pid) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-    if (!good) {
+    bool allowed =
+        got == (ssize_t)sizeof(said) && !(message.msg_flags & MSG_TRUNC) && peer_allowed(peer, &pid);
+    if (allowed && fd < 0 && said.parked.magic == SEEP_PARKED_MAGIC &&
+        said.parked.version == SEEP_HELLO_VERSION) {
+        *ret_message = (struct seep_listener_message){
+            .fd = -1, .peer = peer, .pid = pid, .own_pid = said.parked.pid, .sp_rt = said.parked.sp_rt};
+        return OUTCOME_MESSAGE;
+    }
+    if (!allowed || fd < 0 || said.hello.magic != SEEP_IMAGE_MAGIC ||
+        said.hello.version != SEEP_HELLO_VERSION || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
         if (fd >= 0)
             close(fd);
         return OUTCOME_REFUSED;
     }
-    *ret_message = (struct seep_listener_message){.fd = fd, .pid = pid, .own_pid = hello.pid};
+    *ret_message =
+        (struct seep_listener_message){.fd = fd, .peer = -1, .pid = pid, .own_pid = said.hello.pid};
     return OUTCOME_MESSAGE;
 }
 
@@ -236,7 +247,7 @@ struct seep_error *seep_listener_read(struct seep_listener *listener,
         enum outcome outcome = err ? OUTCOME_WAIT : receive(listener, peer, &message);
         if (outcome == OUTCOME_WAIT)
             listener->peers[kept++] = peer;
-        else
+        else if (outcome != OUTCOME_MESSAGE || message.peer < 0)
             close(peer);
         keep_spare(listener); // where it fails nobody is let in next time
         listener->nr_refused += outcome == OUTCOME_REFUSED;

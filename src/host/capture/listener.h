@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The socket at which traced processes hand over their images (image/hello.h). It lives in a private
-// folder, takes what is sent and answers nothing; it never waits for a peer.
+// folder and takes what is sent; it never waits for a peer.
 #ifndef SEEP_CAPTURE_LISTENER_H
 #define SEEP_CAPTURE_LISTENER_H
 
@@ -11,7 +11,9 @@
 #include "base/error.h"
 
 struct seep_listener_message {
-    int fd;           // of the memory file; the taker owns it
+    int fd;           // hello: of the memory file; the taker owns it. -1: the process has parked
+    int peer;         // parked: the connection; the process goes on when it is closed; the taker owns it
+    uint64_t sp_rt;   // parked: struct seep_parked
     pid_t pid;        // as this side sees the sender (SO_PEERCRED)
     uint32_t own_pid; // as the sender sees itself
 };
@@ -32,7 +34,7 @@ struct seep_listener {
 SEEP_MUST_CHECK struct seep_error *seep_listener_init(struct seep_listener *ret_listener);
 void seep_listener_deinit(struct seep_listener *listener); // removes socket and folder
 
-// Accepts and reads all there is. `take` owns message->fd.
+// Accepts and reads all there is. `take` owns message->fd and message->peer.
 SEEP_MUST_CHECK struct seep_error *seep_listener_read(
     struct seep_listener *listener,
     struct seep_error *(*take)(void *data, const struct seep_listener_message *message), void *data);

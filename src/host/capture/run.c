@@ -40,8 +40,7 @@ struct supervisor {
     struct seep_run *run;
     struct seep_listener listener;
     struct signals signals;
-    seep_run_early early;
-    void *data;
+    const struct seep_run_events *events;
     struct seep_map last_of_pid; // pid to index of its latest image + 1
     size_t nr_held;
     size_t sweep_at; // number of held images at which to look for ended ones
@@ -176,9 +175,32 @@ static void raise_own_limit(void) {
 
 // ---- images ---------------------------------------------------------------------------------------
 
-static struct seep_error *take_image(void *data, const struct seep_listener_message *message) {
+void seep_run_release(struct seep_run_parked *parked) {
+    if (parked->peer >= 0)
+        close(parked->peer);
+    parked->peer = -1;
+}
+
+// A process is leaving: its latest image and its memory may be looked at now.
+static struct seep_error *take_parked(struct supervisor *supervisor,
+                                      const struct seep_listener_message *message) {
+    struct seep_run *run = supervisor->run;
+    const uint64_t *last = seep_map_find(&supervisor->last_of_pid, (uint64_t)message->pid);
+    struct seep_run_parked parked = {.sp_rt = message->sp_rt, .peer = message->peer};
+    struct seep_error *err = NULL;
+    if (last && run->images[*last - 1].fd >= 0 && supervisor->events->parked) {
+        parked.image = &run->images[*last - 1];
+        err = supervisor->events->parked(supervisor->events->data, &parked);
+    }
+    seep_run_release(&parked);
+    return err;
+}
+
+static struct seep_error *take_message(void *data, const struct seep_listener_message *message) {
     struct supervisor *supervisor = data;
     struct seep_run *run = supervisor->run;
+    if (message->fd < 0)
+        return take_parked(supervisor, message);
     // What the environment did not reach: a child that made its own.
     if (supervisor->ignore_children && message->pid != run->main_pid) {
         close(message->fd);
@@ -210,7 +232,7 @@ static struct seep_error *sweep(struct supervisor *supervisor) {
             continue;
         if (!image->replaced && !seep_run_image_ended(image))
             continue;
-        err = supervisor->early(supervisor->data, image);
+        err = supervisor->events->early(supervisor->events->data, image);
         close(image->fd);
         image->fd = -1;
         supervisor->nr_held--;
@@ -220,12 +242,12 @@ static struct seep_error *sweep(struct supervisor *supervisor) {
 }
 
 static struct seep_error *read_listener(struct supervisor *supervisor) {
-    struct seep_error *err = seep_listener_read(&supervisor->listener, take_image, supervisor);
+    struct seep_error *err = seep_listener_read(&supervisor->listener, take_message, supervisor);
     bool ran_out = supervisor->listener.out_of_descriptors;
-    if (!err && supervisor->early && (supervisor->nr_held > supervisor->sweep_at || ran_out))
+    if (!err && (supervisor->nr_held > supervisor->sweep_at || ran_out))
         err = sweep(supervisor);
     if (!err && ran_out) {
-        err = seep_listener_read(&supervisor->listener, take_image, supervisor);
+        err = seep_listener_read(&supervisor->listener, take_message, supervisor);
         supervisor->run->descriptors_ran_out |= supervisor->listener.out_of_descriptors;
     }
     return err;
@@ -334,12 +356,9 @@ static struct seep_error *supervise(struct supervisor *supervisor, const struct 
 
 static struct seep_error *run_prepared(struct seep_run *run, const struct seep_run_options *options,
                                        const struct seep_program *program, const char *library,
-                                       seep_run_early early, void *data, int *ret_status) {
-    struct supervisor supervisor = {.run = run,
-                                    .early = early,
-                                    .data = data,
-                                    .sweep_at = IMAGES_HELD,
-                                    .ignore_children = options->ignore_children};
+                                       const struct seep_run_events *events, int *ret_status) {
+    struct supervisor supervisor = {
+        .run = run, .events = events, .sweep_at = IMAGES_HELD, .ignore_children = options->ignore_children};
     struct seep_error *err = signals_init(&supervisor.signals);
     if (err)
         return err;
@@ -361,8 +380,9 @@ static struct seep_error *run_prepared(struct seep_run *run, const struct seep_r
     return err;
 }
 
-struct seep_error *seep_run_program(const struct seep_run_options *options, seep_run_early early, void *data,
-                                    struct seep_run **ret_run, int *ret_status) {
+struct seep_error *seep_run_program(const struct seep_run_options *options,
+                                    const struct seep_run_events *events, struct seep_run **ret_run,
+                                    int *ret_status) {
     struct seep_program program = {NULL};
     char *library = NULL;
     struct seep_run *run = calloc(1, sizeof(*run));
@@ -376,7 +396,7 @@ struct seep_error *seep_run_program(const struct seep_run_options *options, seep
     if (!err)
         err = seep_program_inspect(&program, library);
     if (!err)
-        err = run_prepared(run, options, &program, library, early, data, ret_status);
+        err = run_prepared(run, options, &program, library, events, ret_status);
     free(library);
     run->path = program.path;
     run->why_untraced = program.why_untraced;

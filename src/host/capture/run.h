@@ -5,7 +5,8 @@
 // Invariants
 //  - The program's descriptors, signals, mask, limits and terminal are as if it were run without us.
 //    Only LD_PRELOAD and SEEP_* are added to its environment.
-//  - The program never waits for us, and goes on unharmed when we are killed.
+//  - The program waits for us only where `scan` asks for it, when it leaves, and for a limited time; it
+//    goes on unharmed when we are killed.
 //  - Socket and folder are removed, whatever happens; after SIGKILL by the next run.
 #ifndef SEEP_CAPTURE_RUN_H
 #define SEEP_CAPTURE_RUN_H
@@ -21,6 +22,7 @@ struct seep_run_options {
     uint64_t sample_bytes; // SEEP_SAMPLE; 0: every allocation
     bool ignore_children;  // SEEP_CHILDREN=ignore
     const char *allocator; // a library to preload behind libseep.so and what the user preloads; or NULL
+    bool scan;             // SEEP_SCAN=yes: processes park when they leave
 };
 
 // One image: a process from its start, exec or fork on.
@@ -48,13 +50,26 @@ struct seep_run {
     bool descriptors_ran_out;
 };
 
-// Called while the program runs, for an image whose process has ended, when many images are held;
-// its fd is closed afterwards. An error ends the waiting for further early takes, nothing else.
-typedef struct seep_error *(*seep_run_early)(void *data, const struct seep_run_image *image);
+// A process that is leaving and waits until it is released.
+struct seep_run_parked {
+    const struct seep_run_image *image;
+    uint64_t sp_rt; // struct seep_parked
+    int peer;
+};
+void seep_run_release(struct seep_run_parked *parked); // once more does nothing
+
+// Both are called while the program runs. An error ends the watch for images, nothing else.
+struct seep_run_events {
+    // An image whose process has ended, when many images are held; its fd is closed afterwards.
+    struct seep_error *(*early)(void *data, const struct seep_run_image *image);
+    // Whoever has not been released when this returns is then. NULL: nobody is looked at.
+    struct seep_error *(*parked)(void *data, struct seep_run_parked *parked);
+    void *data;
+};
 
 // Returns when the program has ended. On failure *ret_status is what a shell would exit with.
 SEEP_MUST_CHECK struct seep_error *seep_run_program(const struct seep_run_options *options,
-                                                    seep_run_early early, void *data,
+                                                    const struct seep_run_events *events,
                                                     struct seep_run **ret_run, int *ret_status);
 void seep_run_destroy(struct seep_run *run); // takes NULL; closes the images
 

@@ -14,6 +14,7 @@
 #include "command/trace_name.h"
 #include "model/run_session.h"
 #include "model/session_file.h"
+#include "scan/scan.h"
 #include "ui/report.h"
 
 struct run_values {
@@ -25,8 +26,10 @@ struct run_values {
     uint64_t sample_bytes;
     int children;
     const char *allocator;
+    int scan;
 };
 
+static const char *const scan_choices[] = {"yes", "no", NULL};
 static const char *const children_choices[] = {"follow", "ignore", NULL};
 
 #define AT(field) offsetof(struct run_values, field)
@@ -38,7 +41,10 @@ static const struct seep_option run_options[] = {
      .help = "write the report to FILE (default: standard error; -: standard output)"},
     {"quiet", 'q', SEEP_OPTION_FLAG, AT(quiet), .help = "no report"},
     {"error-exitcode", 0, SEEP_OPTION_NUMBER, AT(error_exitcode), .min = 1, .max = 255,
-     .help = "exit with N when blocks remain at the end"},
+     .help = "exit with N when blocks are lost or possibly lost (with --scan no: when any remain)"},
+    {"scan", 0, SEEP_OPTION_CHOICE, AT(scan), .choices = scan_choices,
+     .help =
+         "when a process leaves, look which of its blocks are lost, and who holds the others (default yes)"},
     {"depth", 0, SEEP_OPTION_NUMBER, AT(depth), .min = 1, .max = 16384,
      .help = "keep the N innermost frames of a stack (default: all, up to 16384)"},
     {"sample", 0, SEEP_OPTION_SIZE, AT(sample_bytes),
@@ -129,14 +135,58 @@ static struct seep_error *save(const struct seep_session *session, const char *p
     return NULL;
 }
 
-// Processes that went on with exec or were killed had no chance to free anything.
-static bool blocks_remain(const struct seep_session *session) {
-    for (size_t i = 0; i < session->nr_profiles; i++) {
-        const struct seep_profile *profile = session->profiles[i];
-        if (profile->process.exit_kind == SEEP_EXIT_CODE && seep_profile_leaked(profile).blocks)
+// ---- leaks ----
+
+// What --error-exitcode counts where a scan told the classes: as Valgrind's --errors-for-leak-kinds.
+#define KINDS_THAT_FAIL (1u << SEEP_KIND_LOST | 1u << SEEP_KIND_POSSIBLE)
+
+// Without a scan, all that remains. Processes that went on with exec or were killed had no chance to
+// free anything.
+static uint64_t nr_leaks(const struct seep_profile *profile, uint32_t kinds) {
+    uint64_t nr = 0;
+    if (!profile->leaks.known)
+        return profile->process.exit_kind == SEEP_EXIT_CODE ? seep_profile_leaked(profile).blocks : 0;
+    for (uint32_t kind = SEEP_KIND_LOST; kind < SEEP_KIND_NR; kind++)
+        nr += kinds >> kind & 1 ? profile->leaks.blocks[kind] : 0;
+    return nr;
+}
+
+// A check must not pass because nobody looked.
+static bool fails_unseen(const struct seep_profile *profile) {
+    size_t note;
+    if (profile->process.exit_kind != SEEP_EXIT_CODE ||
+        seep_profile_verdict(profile, &note) != SEEP_VERDICT_NOT_TRACED)
+        return false;
+    seep_command_fail(seep_error_hint(
+        seep_error_create(SEEP_E_UNSUPPORTED,
+                          "--error-exitcode: the program was not traced, its leaks are not known"),
+        "the report says why"));
+    return true;
+}
+
+static bool has_leaks(const struct seep_session *session, const struct seep_view_options *view) {
+    uint32_t kinds = KINDS_THAT_FAIL;
+    if (view->kind && !seep_kinds_parse(view->kind, &kinds))
+        kinds = KINDS_THAT_FAIL; // checked before
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        if (nr_leaks(session->profiles[i], kinds))
             return true;
-    }
-    return false;
+    return fails_unseen(session->profiles[0]);
+}
+
+// A process is leaving: it is let go as soon as its memory has been read.
+static struct seep_error *look(void *data, struct seep_run_parked *parked,
+                               struct seep_profile **ret_profile) {
+    struct seep_scan_target target = {
+        .pid = parked->image->pid, .image_fd = parked->image->fd, .parked_sp_rt = parked->sp_rt};
+    struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL};
+    struct seep_scan *scan = NULL;
+    struct seep_error *err = seep_scan_look(&target, &options, &scan);
+    seep_run_release(parked);
+    if (!err)
+        err = seep_scan_finish(scan, data, ret_profile);
+    seep_scan_destroy(scan);
+    return err;
 }
 
 // What a run comes to when the program has ended.
@@ -145,6 +195,7 @@ struct ending {
     const struct seep_view_options *view;
     struct seep_suppress *suppress;
     const struct seep_judge *judge; // NULL: none
+    struct seep_symbols *symbols;
     FILE *out;
     int *status;
 };
@@ -174,9 +225,9 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
         ending->judge && !values->output ? NULL : save(session, values->output, program, &saved);
     if (err)
         seep_command_fail(err);
-    struct seep_symbols *symbols = NULL;
-    err = seep_report_symbols(ending->view, &symbols);
-    if (!err && (!values->quiet || values->error_exitcode || ending->judge))
+    struct seep_symbols *symbols = ending->symbols;
+    err = NULL;
+    if (!values->quiet || values->error_exitcode || ending->judge)
         err = seep_suppress_apply(ending->suppress, session, symbols);
     if (!err)
         err = report(ending, session, symbols, saved);
@@ -191,7 +242,6 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
         seep_command_fail(err);
         *ending->status = 1;
     }
-    seep_symbols_destroy(symbols);
     return done;
 }
 
@@ -202,7 +252,9 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     struct seep_run_options options = {.argv = arguments->operands,
                                        .depth = values->depth,
                                        .sample_bytes = values->sample_bytes,
-                                       .ignore_children = values->children == 1};
+                                       .ignore_children = values->children == 1,
+                                       .scan = values->scan == 0 && !values->sample_bytes};
+    struct seep_symbols *symbols = NULL;
     FILE *out;
     char *allocator = NULL;
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
@@ -218,27 +270,31 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     if (!err)
         err = open_report(values, &out);
     options.allocator = allocator;
+    if (!err)
+        err = seep_report_symbols(view, &symbols);
     if (err) {
         free(allocator);
         seep_suppress_deinit(&suppress);
         return err;
     }
+    struct seep_exit_look at_exit = {.look = look, .data = symbols};
     struct seep_session *session = NULL;
     int status = 1;
     bool reported = true;
-    err = seep_session_run(&options, &session, &status);
+    err = seep_session_run(&options, &at_exit, &session, &status);
     if (err) {
         seep_command_fail(err);
     } else {
-        struct ending ending = {values, view, &suppress, judge, out, &status};
+        struct ending ending = {values, view, &suppress, judge, symbols, out, &status};
         reported = finish(&ending, session, arguments->operands[0]);
         bool killed = session->profiles[0]->process.exit_kind == SEEP_EXIT_SIGNAL;
-        if (!judge && values->error_exitcode && !killed && blocks_remain(session))
+        if (!judge && values->error_exitcode && !killed && has_leaks(session, view))
             status = (int)values->error_exitcode;
     }
     seep_session_destroy(session);
     free(allocator);
     seep_suppress_deinit(&suppress);
+    seep_symbols_destroy(symbols);
     err = close_report(out, values->report);
     if (err && reported)
         seep_command_fail(err);
@@ -267,7 +323,7 @@ const struct seep_command seep_command_run = {
             {"seep run -q -o app.seep -- ./app --its-own-option",
              "only save the trace, for 'seep report app.seep'"},
             {"seep run --report report.json --json ./app", "the report as JSON, into a file"},
-            {"seep run --error-exitcode 9 ./test", "in a script: fail when blocks remain"},
+            {"seep run --error-exitcode 9 ./test", "in a script: fail when blocks are lost"},
             {NULL},
         },
     .operand = "PROG",

@@ -16,7 +16,18 @@ struct member {
     bool is_main;
 };
 
+// What a look at a leaving process gave, by the order of its image.
+struct looked {
+    size_t order;
+    struct seep_profile *profile; // NULL: `trouble` says why
+    char *trouble;
+};
+
 struct gathering {
+    const struct seep_exit_look *look; // NULL: nobody is looked at
+    struct looked *looked;
+    size_t nr_looked;
+    size_t looked_capacity;
     struct member *members;
     size_t nr_members;
     size_t capacity;
@@ -28,6 +39,11 @@ static void gathering_deinit(struct gathering *gathering) {
     for (size_t i = 0; i < gathering->nr_members; i++)
         seep_profile_destroy(gathering->members[i].profile);
     free(gathering->members);
+    for (size_t i = 0; i < gathering->nr_looked; i++) {
+        seep_profile_destroy(gathering->looked[i].profile);
+        free(gathering->looked[i].trouble);
+    }
+    free(gathering->looked);
     seep_error_destroy(gathering->first_unread);
 }
 
@@ -42,6 +58,51 @@ static struct seep_error *read_image(const struct seep_run_image *image, struct 
         copy->taken_ns = (uint64_t)image->replaced_ns; // nothing changed since
     err = seep_profile_from_image(copy, ret_profile);
     seep_image_copy_destroy(copy);
+    return err;
+}
+
+static struct looked *find_looked(const struct gathering *gathering, const struct seep_run_image *image) {
+    for (size_t i = 0; i < gathering->nr_looked; i++)
+        if (gathering->looked[i].order == image->order)
+            return &gathering->looked[i];
+    return NULL;
+}
+
+static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
+    struct gathering *gathering = data;
+    if (find_looked(gathering, parked->image))
+        return NULL; // abort() whose handler went on, or two threads that leave
+    if (!seep_grow(&gathering->looked, &gathering->looked_capacity, gathering->nr_looked + 1,
+                   sizeof(*gathering->looked)))
+        return seep_error_no_memory();
+    struct looked *looked = &gathering->looked[gathering->nr_looked++];
+    *looked = (struct looked){.order = parked->image->order};
+    struct seep_error *err = gathering->look->look(gathering->look->data, parked, &looked->profile);
+    if (!err)
+        return NULL;
+    looked->trouble = strdup(err->message);
+    seep_error_destroy(err);
+    return looked->trouble ? NULL : seep_error_no_memory();
+}
+
+// The profile that was made when the process left, or one of the image as it is now, with a note why
+// nobody looked.
+static struct seep_error *profile_of(struct gathering *gathering, const struct seep_run_image *image,
+                                     struct seep_profile **ret_profile) {
+    struct looked *looked = find_looked(gathering, image);
+    if (looked && looked->profile) {
+        *ret_profile = looked->profile;
+        looked->profile = NULL;
+        return NULL;
+    }
+    struct seep_error *err = read_image(image, ret_profile);
+    if (!err && looked) {
+        err = seep_profile_note(*ret_profile, "what is lost is not known: %s", looked->trouble);
+        if (err) {
+            seep_profile_destroy(*ret_profile);
+            *ret_profile = NULL;
+        }
+    }
     return err;
 }
 
@@ -68,7 +129,7 @@ static struct seep_error *gather(void *data, const struct seep_run_image *image)
     if (!seep_grow(&gathering->members, &gathering->capacity, gathering->nr_members + 1,
                    sizeof(*gathering->members)))
         return seep_error_no_memory();
-    struct seep_error *err = read_image(image, &profile);
+    struct seep_error *err = profile_of(gathering, image, &profile);
     if (err) {
         gathering->nr_unread++;
         if (gathering->first_unread)
@@ -129,10 +190,11 @@ static struct seep_error *add_untraced(struct gathering *gathering, const struct
         return seep_profile_note(profile, SEEP_NOTE_UNTRACED "its image could not be read");
     if (run->why_untraced)
         return seep_profile_note(profile, SEEP_NOTE_UNTRACED "%s", run->why_untraced);
-    return seep_profile_note(profile,
-                             SEEP_NOTE_UNTRACED "no image came from the program: it ended before libseep.so was "
-                             "ready (as one built with AddressSanitizer does), or the loader did not load it, "
-                             "or a sandbox kept it from the socket, or there is no room (ulimit -v)");
+    return seep_profile_note(
+        profile,
+        SEEP_NOTE_UNTRACED "no image came from the program: it ended before libseep.so was "
+                           "ready (as one built with AddressSanitizer does), or the loader did not load it, "
+                           "or a sandbox kept it from the socket, or there is no room (ulimit -v)");
 }
 
 static struct member *main_member(struct gathering *gathering) {
@@ -203,12 +265,14 @@ static struct seep_error *make_session(struct gathering *gathering, struct seep_
     return NULL;
 }
 
-struct seep_error *seep_session_run(const struct seep_run_options *options, struct seep_session **ret_session,
-                                    int *ret_status) {
-    struct gathering gathering = {NULL};
+struct seep_error *seep_session_run(const struct seep_run_options *options, const struct seep_exit_look *look,
+                                    struct seep_session **ret_session, int *ret_status) {
+    struct gathering gathering = {.look = options->scan ? look : NULL};
+    struct seep_run_events events = {
+        .early = gather, .parked = gathering.look ? look_at : NULL, .data = &gathering};
     struct seep_run *run = NULL;
     struct seep_session *session = NULL;
-    struct seep_error *err = seep_run_program(options, gather, &gathering, &run, ret_status);
+    struct seep_error *err = seep_run_program(options, &events, &run, ret_status);
     if (!err) {
         *ret_status =
             WIFSIGNALED(run->wait_status) ? 128 + WTERMSIG(run->wait_status) : WEXITSTATUS(run->wait_status);

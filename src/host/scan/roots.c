@@ -9,7 +9,6 @@
 #include "scan/heap_areas.h"
 #include "scan/roots.h"
 
-#define RED_ZONE_BYTES  128 // below the stack pointer, still in use: System V ABI of x86-64
 #define HEADERS_MAX     64
 #define TLS_MODULES_MAX 65536
 // A thread inside realloc has the new place of the block in a register or this near to its stack
@@ -188,8 +187,7 @@ static bool exclude_unused_stack(struct finder *finder) {
             own = i == j || ((other->sp < mapping->start || other->sp >= mapping->end) &&
                              (other->tls < mapping->start || other->tls >= mapping->end));
         }
-        if (own &&
-            !seep_spans_add(&finder->excluded, mapping->start, (thread->sp - RED_ZONE_BYTES) & ~UINT64_C(7)))
+        if (own && !seep_spans_add(&finder->excluded, mapping->start, thread->stack_from_rt))
             return false;
     }
     return true;
@@ -329,7 +327,7 @@ static bool feed_thread(struct finder *finder, const struct seep_stopped_thread 
     uint64_t off;
     if (seep_graph_find(finder->graph, thread->sp, &block, &off)) { // its stack was allocated
         struct seep_root_range stack = {.kind = SEEP_ROOT_STACK, .tid = thread->tid};
-        stack.start = (thread->sp - SEEP_MIN(off, (uint64_t)RED_ZONE_BYTES) + 7) & ~UINT64_C(7);
+        stack.start = (SEEP_MAX(thread->stack_from_rt, thread->sp - off) + 7) & ~UINT64_C(7);
         stack.end = thread->sp - off + finder->graph->blocks[block].size;
         if (!add_range(finder, stack) ||
             !seep_memory_walk(finder->memory, stack.start, stack.end, take_piece, finder))
@@ -408,7 +406,7 @@ static bool feed_reallocs(struct finder *finder) {
         if (!thread || moving->address % 8)
             continue; // left by a thread that was killed, or not to be believed
         struct places places = {.finder = finder, .moving = moving};
-        uint64_t sp = (thread->sp - RED_ZONE_BYTES) & ~UINT64_C(7);
+        uint64_t sp = thread->stack_from_rt;
         bool fits =
             feed_moved(finder, moving, moving->address, thread->tid) &&
             take_places(&places, 0, thread->words, thread->nr_words * 8) &&

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Stop, read, resume, mark, describe: see scan.h.
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/map.h"
+#include "capture/image_copy.h"
 #include "model/profile_image.h"
-#include "model/session_open.h"
 #include "scan/holders.h"
 #include "scan/scan.h"
 
-struct scan {
-    pid_t pid;
-    const struct seep_scan_options *options;
+struct seep_scan {
+    struct seep_scan_target target;
+    struct seep_scan_options options;
     struct seep_stopped *stopped;
     struct seep_memory *memory;
-    struct seep_session *session;
     struct seep_profile *profile;
     struct seep_graph *graph;
     struct seep_root_ranges ranges;
     struct seep_map vtables; // words that were asked about: 1 no, 2 yes
     uint32_t block;          // that is being fed
+    int64_t pause_ns;
+    uint32_t nr_threads;
 };
 
 static int64_t now_ns(void) {
@@ -30,7 +32,7 @@ static int64_t now_ns(void) {
 
 // A table of functions: in memory of a file that is not written, and its first entry leads to code.
 static bool is_vtable(void *data, uint64_t word) {
-    struct scan *scan = data;
+    struct seep_scan *scan = data;
     const struct seep_memory_area *mapping = word % 8 ? NULL : seep_memory_find(scan->memory, word);
     if (!mapping || mapping->path[0] != '/' || mapping->writable || mapping->executable || !mapping->readable)
         return false;
@@ -48,7 +50,7 @@ static bool is_vtable(void *data, uint64_t word) {
 
 // A piece of the memory from block scan->block on: what lies in blocks is fed.
 static bool take_piece(void *data, uint64_t address, const void *bytes, size_t nr_bytes) {
-    struct scan *scan = data;
+    struct seep_scan *scan = data;
     const struct seep_graph *graph = scan->graph;
     uint64_t end = address + nr_bytes;
     while (scan->block < graph->nr_blocks && graph->blocks[scan->block].address < end) {
@@ -68,7 +70,7 @@ static bool take_piece(void *data, uint64_t address, const void *bytes, size_t n
 }
 
 // Blocks are read together with the small gaps between them.
-static bool feed_blocks(struct scan *scan) {
+static bool feed_blocks(struct seep_scan *scan) {
     const struct seep_graph *graph = scan->graph;
     for (uint32_t first = 0; first < graph->nr_blocks;) {
         uint64_t start = graph->blocks[first].address & ~UINT64_C(7);
@@ -91,33 +93,49 @@ static bool feed_blocks(struct scan *scan) {
     return true;
 }
 
-static struct seep_error *read_stopped(struct scan *scan) {
-    struct seep_error *err = seep_session_from_pid(scan->pid, &scan->session);
+static struct seep_error *read_profile(struct seep_scan *scan) {
+    struct seep_image_copy *copy = NULL;
+    char name[64];
+    snprintf(name, sizeof(name), "image of process %d", (int)scan->target.pid);
+    struct seep_error *err = scan->target.image_fd < 0
+                                 ? seep_image_copy_from_pid(scan->target.pid, 0, &copy)
+                                 : seep_image_copy_from_fd(scan->target.image_fd, name, &copy);
+    if (!err)
+        err = seep_profile_from_image(copy, &scan->profile);
+    seep_image_copy_destroy(copy);
+    if (!err) {
+        scan->profile->process.pid = (uint32_t)scan->target.pid;
+        scan->profile->process.is_main = true;
+    }
+    return err;
+}
+
+static struct seep_error *read_stopped(struct seep_scan *scan) {
+    struct seep_error *err = read_profile(scan);
     if (err)
         return err;
-    scan->profile = scan->session->profiles[0];
     if (scan->profile->health.sample_bytes)
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                                  "process %d is traced with --sample: blocks that were not "
                                                  "recorded may hold others",
-                                                 (int)scan->pid),
+                                                 (int)scan->target.pid),
                                "trace it without --sample");
-    err = seep_memory_open(scan->pid, &scan->memory);
+    err = seep_memory_open(scan->target.pid, &scan->memory);
     if (!err)
         err = seep_graph_create(scan->profile->blocks, scan->profile->nr_blocks, &scan->graph);
     if (err)
         return err;
-    scan->graph->unaligned = scan->options->unaligned;
+    scan->graph->unaligned = scan->options.unaligned;
     scan->graph->is_vtable = is_vtable;
     scan->graph->is_vtable_data = scan;
-    err = seep_roots_feed(scan->memory, scan->stopped, &scan->profile->hints, scan->options->roots,
+    err = seep_roots_feed(scan->memory, scan->stopped, &scan->profile->hints, scan->options.roots,
                           scan->graph, &scan->ranges);
     if (!err && !feed_blocks(scan))
         err = seep_error_no_memory();
     return err;
 }
 
-static struct seep_error *add_notes(struct scan *scan) {
+static struct seep_error *add_notes(struct seep_scan *scan) {
     const struct seep_leaks *leaks = &scan->profile->leaks;
     struct seep_error *err = NULL;
     if (leaks->unread_bytes)
@@ -136,7 +154,7 @@ static struct seep_error *add_notes(struct scan *scan) {
     return err;
 }
 
-static struct seep_error *fill_profile(struct scan *scan) {
+static struct seep_error *fill_profile(struct seep_scan *scan) {
     struct seep_profile *profile = scan->profile;
     profile->block_kinds = seep_arena_alloc(&profile->arena, SEEP_MAX(profile->nr_blocks, (size_t)1), 1);
     if (!profile->block_kinds)
@@ -149,38 +167,80 @@ static struct seep_error *fill_profile(struct scan *scan) {
     return add_notes(scan);
 }
 
-static void scan_deinit(struct scan *scan) {
+void seep_scan_destroy(struct seep_scan *scan) {
+    if (!scan)
+        return;
     seep_root_ranges_deinit(&scan->ranges);
     seep_graph_destroy(scan->graph);
     seep_memory_close(scan->memory);
     seep_map_deinit(&scan->vtables);
+    seep_profile_destroy(scan->profile);
+    free(scan);
+}
+
+struct seep_error *seep_scan_look(const struct seep_scan_target *target,
+                                  const struct seep_scan_options *options, struct seep_scan **ret_scan) {
+    struct seep_scan *scan = calloc(1, sizeof(*scan));
+    if (!scan)
+        return seep_error_no_memory();
+    scan->target = *target;
+    scan->options = *options;
+    int64_t start = now_ns();
+    struct seep_error *err = seep_stop_process(target->pid, &scan->stopped);
+    if (!err) {
+        scan->nr_threads = (uint32_t)scan->stopped->nr_threads;
+        if (target->parked_sp_rt)
+            seep_stopped_parked(scan->stopped, target->parked_sp_rt);
+        err = read_stopped(scan);
+        seep_resume_process(scan->stopped);
+        scan->stopped = NULL;
+        scan->pause_ns = now_ns() - start;
+    }
+    if (err) {
+        seep_scan_destroy(scan);
+        return err;
+    }
+    *ret_scan = scan;
+    return NULL;
+}
+
+struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_symbols *symbols,
+                                    struct seep_profile **ret_profile) {
+    scan->profile->leaks.pause_ns = scan->pause_ns;
+    scan->profile->leaks.nr_threads = scan->nr_threads;
+    struct seep_error *err = seep_graph_classify(scan->graph);
+    if (!err)
+        err = fill_profile(scan);
+    if (!err)
+        err = seep_holders_describe(scan->profile, scan->graph, &scan->ranges, symbols);
+    if (err)
+        return err;
+    *ret_profile = scan->profile;
+    scan->profile = NULL;
+    return NULL;
 }
 
 struct seep_error *seep_scan_process(pid_t pid, const struct seep_scan_options *options,
                                      struct seep_symbols *symbols, struct seep_session **ret_session) {
-    struct scan scan = {.pid = pid, .options = options};
-    int64_t start = now_ns();
-    struct seep_error *err = seep_stop_process(pid, &scan.stopped);
-    if (err)
-        return err;
-    uint32_t nr_threads = (uint32_t)scan.stopped->nr_threads;
-    err = read_stopped(&scan);
-    seep_resume_process(scan.stopped);
-    int64_t pause_ns = now_ns() - start;
+    struct seep_scan_target target = {.pid = pid, .image_fd = -1};
+    struct seep_scan *scan = NULL;
+    struct seep_profile *profile = NULL;
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_scan_look(&target, options, &scan);
     if (!err)
-        err = seep_graph_classify(scan.graph);
-    if (!err) {
-        scan.profile->leaks.pause_ns = pause_ns;
-        scan.profile->leaks.nr_threads = nr_threads;
-        err = fill_profile(&scan);
-    }
+        err = seep_scan_finish(scan, symbols, &profile);
+    seep_scan_destroy(scan);
     if (!err)
-        err = seep_holders_describe(scan.profile, scan.graph, &scan.ranges, symbols);
-    scan_deinit(&scan);
+        err = seep_session_create(&session);
     if (err) {
-        seep_session_destroy(scan.session);
+        seep_profile_destroy(profile);
         return err;
     }
-    *ret_session = scan.session;
+    err = seep_session_add(session, profile);
+    if (err) {
+        seep_session_destroy(session);
+        return err;
+    }
+    *ret_session = session;
     return NULL;
 }

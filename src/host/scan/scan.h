@@ -16,8 +16,26 @@ struct seep_scan_options {
     bool unaligned; // pointers that do not lie at multiples of 8 count too
 };
 
-// A session of one profile with leaks, block_kinds, and kind and held_by of sites. `symbols` is used
-// for holders only. SEEP_E_UNSUPPORTED where not every block is recorded (sampling).
+struct seep_scan_target {
+    pid_t pid;
+    int image_fd;          // of its image's file, borrowed; -1: to be found by the pid
+    uint64_t parked_sp_rt; // it waits for us in libseep.so: only what is above on that stack is the
+                           // program's (image/hello.h); 0: it runs
+};
+
+struct seep_scan;
+// Stops the process, reads what is needed, and lets it go on. Takes `target` and `options` by value.
+// SEEP_E_UNSUPPORTED where not every block is recorded (sampling).
+SEEP_MUST_CHECK struct seep_error *seep_scan_look(const struct seep_scan_target *target,
+                                                  const struct seep_scan_options *options,
+                                                  struct seep_scan **ret_scan);
+// Needs the process no more: a profile with leaks, block_kinds, and kind and held_by of sites, owned by
+// the caller. Once. `symbols` is used for holders only.
+SEEP_MUST_CHECK struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_symbols *symbols,
+                                                    struct seep_profile **ret_profile);
+void seep_scan_destroy(struct seep_scan *scan); // takes NULL
+
+// Both steps for a running process, as a session.
 SEEP_MUST_CHECK struct seep_error *seep_scan_process(pid_t pid, const struct seep_scan_options *options,
                                                      struct seep_symbols *symbols,
                                                      struct seep_session **ret_session);

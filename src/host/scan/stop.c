@@ -14,11 +14,14 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "scan/stop.h"
 
-#define WAIT_MAX_MS 3000
+#define WAIT_MAX_MS        3000
+#define RED_ZONE_BYTES     128 // below the stack pointer, still in use: System V ABI of x86-64
+#define PARKED_STACK_BYTES ((uint64_t)64 << 10) // that libseep.so takes to park: much more than it does
 
 // The field of /proc/PID/task/TID/stat or status after `key`; -1: not there.
 static long status_number(pid_t pid, pid_t tid, const char *key) {
@@ -93,8 +96,8 @@ static void pause_ms(long ms) {
 // again, or, if a handler is to run now after all, fail with EINTR.
 // Source: signal(7); arch_do_signal_or_restart() of Linux.
 static void restart_call(pid_t tid, struct user_regs_struct *regs) {
-    static const long calls[] = {SYS_epoll_wait,      SYS_epoll_pwait, SYS_epoll_pwait2,   SYS_semop,
-                                 SYS_semtimedop,      SYS_io_getevents, SYS_rt_sigtimedwait};
+    static const long calls[] = {SYS_epoll_wait, SYS_epoll_pwait,  SYS_epoll_pwait2,   SYS_semop,
+                                 SYS_semtimedop, SYS_io_getevents, SYS_rt_sigtimedwait};
     enum { ERESTARTNOHAND = 514 };
     if ((long)regs->rax != -EINTR)
         return;
@@ -132,6 +135,7 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 #else
 #error "write the registers of this CPU here"
 #endif
+    thread->stack_from_rt = (thread->sp - SEEP_MIN(thread->sp, (uint64_t)RED_ZONE_BYTES)) & ~UINT64_C(7);
     struct iovec rest = {words + nr, (SEEP_REGISTER_WORDS_MAX - nr) * sizeof(uint64_t)};
     if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)vectors, &rest) == 0)
         nr += rest.iov_len / sizeof(uint64_t);
@@ -145,19 +149,29 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 
 // ---- stopping ----
 
+// A thread that ended while it was ours: its parent is not told before we have waited for it. The end
+// of a child of our own (`seep run`) is for whoever started it to see.
+static void bury(pid_t pid, pid_t tid) {
+    siginfo_t info = {.si_pid = 0};
+    if (tid == pid && status_number(pid, tid, "PPid:") == (long)getpid())
+        return;
+    (void)!waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL);
+}
+
 // Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
 static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *thread, bool *ret_there) {
     for (long waited = 0; waited < WAIT_MAX_MS;) {
-        int status;
-        pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
-        if (got < 0 || (got == thread->tid && (WIFEXITED(status) || WIFSIGNALED(status)))) {
+        siginfo_t info = {.si_pid = 0};
+        int failed = waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WNOHANG | __WALL);
+        if (failed) {
             *ret_there = false;
             return NULL;
         }
-        if (got == thread->tid && WIFSTOPPED(status)) {
-            bool of_ptrace = status >> 16 == PTRACE_EVENT_STOP;
-            thread->signal = of_ptrace ? 0 : WSTOPSIG(status);
-            *ret_there = read_registers(thread, of_ptrace && WSTOPSIG(status) == SIGTRAP);
+        if (info.si_pid == thread->tid) {
+            int signal = info.si_status & 0xff;
+            bool of_ptrace = info.si_status >> 8 == PTRACE_EVENT_STOP;
+            thread->signal = of_ptrace ? 0 : signal;
+            *ret_there = read_registers(thread, of_ptrace && signal == SIGTRAP);
             return NULL;
         }
         if (has_ended(pid, thread->tid)) { // a leader that ended before its threads is never reported
@@ -175,8 +189,7 @@ static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *threa
 static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     if (has_ended(stopped->pid, tid))
         return NULL;
-    if (!seep_grow(&stopped->threads, &stopped->capacity, stopped->nr_threads + 1,
-                   sizeof(*stopped->threads)))
+    if (!seep_grow(&stopped->threads, &stopped->capacity, stopped->nr_threads + 1, sizeof(*stopped->threads)))
         return seep_error_no_memory();
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
         int trouble = errno;
@@ -190,8 +203,10 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     struct seep_error *err = NULL;
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
         err = wait_stop(stopped->pid, thread, &there);
-    if (!err && !there)
+    if (!err && !there) {
+        bury(stopped->pid, tid);
         stopped->nr_threads--;
+    }
     return err;
 }
 
@@ -237,13 +252,29 @@ struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stoppe
     return NULL;
 }
 
+void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt) {
+    struct seep_stopped_thread *parked = NULL;
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        struct seep_stopped_thread *thread = &stopped->threads[i];
+        if (thread->sp < sp_rt && sp_rt - thread->sp < PARKED_STACK_BYTES &&
+            (!parked || thread->sp > parked->sp))
+            parked = thread;
+    }
+    if (parked) {
+        parked->stack_from_rt = sp_rt & ~UINT64_C(7);
+        parked->nr_words = 0;
+    }
+}
+
 void seep_resume_process(struct seep_stopped *stopped) {
     if (!stopped)
         return;
     for (size_t i = 0; i < stopped->nr_threads; i++) {
         // Fails only for a thread that is gone (killed meanwhile), or that did not stop: the kernel
         // gives that one back when the tool ends.
-        (void)!ptrace(PTRACE_DETACH, stopped->threads[i].tid, NULL, (void *)(long)stopped->threads[i].signal);
+        if (ptrace(PTRACE_DETACH, stopped->threads[i].tid, NULL, (void *)(long)stopped->threads[i].signal) !=
+            0)
+            bury(stopped->pid, stopped->threads[i].tid);
         free(stopped->threads[i].words);
     }
     free(stopped->threads);

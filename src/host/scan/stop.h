@@ -19,10 +19,11 @@
 
 struct seep_stopped_thread {
     pid_t tid;
-    int signal;      // that it was about to take when it stopped; given on at resume
+    int signal; // that it was about to take when it stopped; given on at resume
     uint64_t sp;
-    uint64_t tls;    // thread pointer; 0: not known
-    uint64_t *words; // malloc'ed: what its registers hold
+    uint64_t stack_from_rt; // what is in use of its stack begins here: sp, without the red zone
+    uint64_t tls;           // thread pointer; 0: not known
+    uint64_t *words;        // malloc'ed: what its registers hold
     size_t nr_words;
 };
 
@@ -36,6 +37,9 @@ struct seep_stopped {
 // Errors: no such process, no right (the hint says which), held by a debugger, a thread that does not
 // stop within some seconds. On failure every thread has been given back.
 SEEP_MUST_CHECK struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stopped);
+// The thread whose stack has sp_rt is in libseep.so: below is no memory of the program's, and nothing of
+// it in the registers.
+void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt);
 void seep_resume_process(struct seep_stopped *stopped); // takes NULL; frees
 
 #endif

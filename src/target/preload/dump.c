@@ -180,6 +180,8 @@ void seep_at_exit(int status) {
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
         atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
         return;
+    if (!seep_confined.filtered && sys_getpid() != seep_g.header->pid)
+        return; // a child of vfork: it shares our memory, and is not us
     seep_g.header->end_ns = sys_clock_ns(CLOCK_MONOTONIC);
     seep_g.header->exit_code = status == SEEP_STATUS_UNKNOWN ? status : status & 0xff;
     seep_g.header->state = SEEP_STATE_EXITED;

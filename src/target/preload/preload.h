@@ -121,6 +121,7 @@ struct seep_real {
     size_t (*usable_size)(void *);
     int (*dlclose)(void *);
     void (*exit_now)(int);
+    void (*exit)(int);
     void (*quick_exit)(int);
     void (*abort)(void);
     int (*execv)(const char *, char *const *);
@@ -174,6 +175,7 @@ struct seep_config {
     bool disabled;
     bool ignore_children;
     bool is_ignored; // this process is a child that is to be ignored
+    bool scan; // the tool wants to look at our memory before it is gone
 };
 
 enum { SEEP_SPECIAL_SAMPLING = 1, SEEP_SPECIAL_UNDO = 2, SEEP_SPECIAL_IGNORED = 4 };
@@ -269,6 +271,21 @@ void seep_meet_tool(struct seep_image_header *header);
 void seep_dump(void);
 #define SEEP_STATUS_UNKNOWN INT32_MIN
 void seep_at_exit(int status);
+
+// park.c: the process leaves after this; returns when the tool has looked at it.
+void seep_park(void);
+void seep_park_at_exit(void); // the same in the last of all exit handlers
+// In a function that has called __builtin_unwind_init: where on the stack the program's memory begins,
+// its registers included. Below it old words must not hold the program's blocks. With a frame pointer
+// the five other registers that functions preserve are pushed right below it on x86-64; elsewhere all of
+// the frame is taken.
+#if defined(__x86_64__)
+#define SEEP_PARK_PLACE() ((uint64_t)__builtin_frame_address(0) - 5 * sizeof(uint64_t))
+#else
+#define SEEP_PARK_PLACE() seep_park_place()
+uint64_t seep_park_place(void);
+#endif
+void seep_park_leaving(uint64_t sp); // exit() was called, above `sp` is the program's
 
 // module.c: what covers `pc`. false: no module (JIT code).
 struct seep_module_at {

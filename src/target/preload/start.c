@@ -120,6 +120,7 @@ static void resolve(void) {
     FIND_ALLOCATION(usable_size, "malloc_usable_size");
     FIND(dlclose, "dlclose");
     FIND(exit_now, "_exit");
+    FIND(exit, "exit");
     FIND(quick_exit, "quick_exit");
     FIND(abort, "abort");
     FIND(execv, "execv");
@@ -250,6 +251,12 @@ void seep_config_read(struct seep_config *ret_config) {
     if (bad)
         complain("SEEP_SAMPLE", "a number of bytes below 4 GiB is wanted, 0 records all");
     read_children(&config);
+    const char *scan = getenv("SEEP_SCAN");
+    if (scan && *scan) {
+        config.scan = is_text(scan, "yes");
+        if (!config.scan && !is_text(scan, "no"))
+            complain("SEEP_SCAN", "yes or no is wanted");
+    }
     const char *mode = getenv("SEEP_MODE");
     if (mode && *mode && !is_text(mode, "live"))
         complain("SEEP_MODE", "this build has only the mode live");
@@ -365,16 +372,29 @@ extern int on_exit(void (*function)(int, void *), void *argument) __attribute__(
 static void at_exit_with_status(int status, void *unused) {
     (void)unused;
     seep_at_exit(status);
+    seep_park_at_exit();
+}
+
+// at_quick_exit, of which there is no other form in libc.so. Registered first, so it runs last.
+extern int __cxa_at_quick_exit(void (*function)(void *), void *dso) __attribute__((weak));
+
+static void at_quick_exit_last(void *unused) {
+    (void)unused;
+    seep_park();
 }
 
 __attribute__((constructor)) static void on_load(void) {
     seep_start();
     if (on_exit)
         on_exit(at_exit_with_status, NULL);
+    if (__cxa_at_quick_exit)
+        __cxa_at_quick_exit(at_quick_exit_last, NULL);
 }
 
 // Where there is no on_exit (musl) the status stays unknown to the image; the tool has it from the kernel.
 __attribute__((destructor)) static void on_unload(void) {
-    if (!on_exit)
+    if (!on_exit) {
         seep_at_exit(SEEP_STATUS_UNKNOWN);
+        seep_park();
+    }
 }

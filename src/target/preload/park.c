@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Parking: a process that is leaving waits until the tool has looked at its memory, which is gone
+// afterwards. Only where the tool asked for it (SEEP_SCAN) and has our image; never for longer than
+// PARK_MS, and not at all when the tool is gone: its end closes the connection. System calls only.
+#include <poll.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "image/hello.h"
+#include "preload/preload.h"
+
+#define PARK_MS 10000
+
+static _Atomic uint32_t parked_pid; // that has parked already
+
+static int connect_to_tool(void) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = __builtin_strlen(seep_g.config.socket);
+    __builtin_memcpy(address.sun_path, seep_g.config.socket, length);
+    long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (sys_failed(fd))
+        return -1;
+    if (sys3(SYS_connect, fd, &address, sizeof(address)) == 0)
+        return (int)fd;
+    sys_close((int)fd);
+    return -1;
+}
+
+static void await(int fd) {
+    struct timespec left = {.tv_sec = PARK_MS / 1000}; // the kernel writes back what is left of it
+    struct pollfd answer = {.fd = fd, .events = POLLIN};
+    while (sys6(SYS_ppoll, (long)&answer, 1, (long)&left, 0, 0, 0) == -4 /* EINTR */)
+        continue;
+}
+
+static void tell_and_wait(uint64_t sp_rt) {
+    int fd = connect_to_tool();
+    if (fd < 0)
+        return;
+    struct seep_parked parked = {
+        .magic = SEEP_PARKED_MAGIC, .version = SEEP_HELLO_VERSION, .pid = sys_getpid(), .sp_rt = sp_rt};
+    struct iovec part = {.iov_base = &parked, .iov_len = sizeof(parked)};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (sys3(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (long)sizeof(parked))
+        await(fd);
+    sys_close(fd);
+}
+
+// A look at memory, no system call: a filter may kill.
+static bool may_park(void) {
+    return seep_g.config.scan && seep_g.handed_over && !seep_g.sample_bytes && !seep_confined.filtered &&
+           !seep_confined.frozen;
+}
+
+static bool wants_to_park(void) {
+    if (!may_park() || atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
+        atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
+        return false;
+    uint32_t pid = sys_getpid();
+    // A child of vfork is not the one that leaves.
+    return pid == seep_g.header->pid && atomic_exchange(&parked_pid, pid) != pid;
+}
+
+#ifndef __x86_64__
+// The address of its own frame: above it is that of the caller.
+__attribute__((noinline)) uint64_t seep_park_place(void) {
+    return (uint64_t)__builtin_frame_address(0);
+}
+#endif
+
+__attribute__((noinline)) void seep_park(void) {
+    if (!wants_to_park())
+        return;
+    __builtin_unwind_init(); // the program's registers into this frame, which the tool reads
+    tell_and_wait(SEEP_PARK_PLACE());
+    __asm__ volatile(""); // no tail call: the frame stays
+}
+
+// Initial stack pointer of the process; of glibc's loader.
+extern void *__libc_stack_end __attribute__((weak));
+
+// The thread that is in exit(), and what is in use of its stack. 0: none that called it by name.
+static uint32_t leaving_tid;
+static uint64_t leaving_sp;
+
+void seep_park_leaving(uint64_t sp) {
+    if (!may_park())
+        return;
+    leaving_tid = sys_gettid();
+    leaving_sp = sp;
+}
+
+void seep_park_at_exit(void) {
+    if (!may_park())
+        return;
+    uint64_t end = &__libc_stack_end ? (uint64_t)__libc_stack_end : 0;
+    uint32_t tid = sys_gettid();
+    if (leaving_sp && leaving_tid == tid) {
+        if (wants_to_park())
+            tell_and_wait(leaving_sp);
+    } else if (end && !leaving_sp && tid == sys_getpid() && (uint64_t)__builtin_frame_address(0) < end) {
+        // main returned: none of its frames are left, though what was in them is.
+        if (wants_to_park())
+            tell_and_wait(end);
+    } else {
+        seep_park();
+    }
+}
