@@ -151,7 +151,7 @@ static void builder_counters(struct image_builder *image) {
                                                    .nr_owners = 1,
                                                    .name = "sixteen letters!", // no NUL
                                                    .chunk_dir_page = POOL_CHUNK_DIR,
-                                                   .net_bytes = 164,
+                                                   .net_room = 0,
                                                    .peak_bytes = 264,
                                                    .unknown_frees = 3,
                                                    .failed = 1};

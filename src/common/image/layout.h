@@ -279,11 +279,13 @@ struct seep_image_thread {
     uint64_t start_ns;  // of the latest owner, CLOCK_MONOTONIC
     uint64_t chunk_dir_page; // pool page where its table of SEEP_CHUNKS_PER_THREAD uint32_t pool
                              // pages begins: chunk i has the counters of sites [i << 10, (i+1) << 10)
-    int64_t net_bytes;  // allocated minus freed by this slot
-    int64_t flushed_bytes;
-    int64_t peak_bytes; // highest net_bytes: exact while there is only one slot
+    // What this slot allocated minus what it freed is
+    //     min(peak_bytes, flushed_bytes + header.peak_slack_bytes) - net_room
+    int64_t net_room;
+    int64_t flushed_bytes; // the part of it that is in header.live_bytes_flushed
+    int64_t peak_bytes;    // the highest it ever was: the program's exact peak while there is only one slot
     uint64_t unknown_frees; // frees of blocks that were never seen
-    uint64_t releases[SEEP_RELEASE_NR];
+    uint64_t releases[SEEP_RELEASE_NR]; // but free, where sample_bytes is 0: the rest of all frees
     uint64_t failed;    // allocations that returned NULL
     // Only where header.sample_bytes is not 0: what was not recorded, and what was, unweighted.
     uint64_t skipped_allocations;

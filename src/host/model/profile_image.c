@@ -286,6 +286,18 @@ static struct seep_error *read_threads(struct seep_image_reader *reader) {
     return NULL;
 }
 
+// Where everything is recorded, capture does not count what free gave back: it is the rest.
+static void set_releases(struct seep_image_reader *reader) {
+    struct seep_totals *totals = &reader->profile->totals;
+    if (reader->copy->header.sample_bytes)
+        return;
+    uint64_t rest = totals->frees;
+    for (size_t i = 0; i < SEEP_RELEASE_NR; i++)
+        if (i != SEEP_RELEASE_FREE)
+            rest -= SEEP_MIN(rest, totals->releases[i]);
+    totals->releases[SEEP_RELEASE_FREE] = rest;
+}
+
 // Once the live bytes are known: exact with one thread slot, else what the threads flushed.
 static void set_peak(struct seep_image_reader *reader) {
     struct seep_totals *totals = &reader->profile->totals;
@@ -335,6 +347,7 @@ static struct seep_error *read_all(struct seep_image_reader *reader) {
             return err;
     }
     seep_profile_derive(reader->profile);
+    set_releases(reader);
     set_peak(reader);
     return add_notes(reader);
 }

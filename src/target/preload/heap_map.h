@@ -27,6 +27,18 @@ SEEP_INLINE uint64_t *map_entry(uint64_t address) {
            ((address & SEEP_LEAF_MASK) >> seep_g.granule_shift);
 }
 
+#define SEEP_NO_LEAF UINT64_MAX // as thread->leaf_start: no block is in it
+
+// Keeps the leaf of `address` for the short way, which knows blocks as glibc lays them.
+SEEP_INLINE void map_remember_leaf(struct seep_thread *thread, uint64_t address) {
+    uint64_t start = address & ~SEEP_LEAF_MASK;
+    if (SEEP_LIKELY(start == thread->leaf_start) || seep_g.granule_shift != 5)
+        return;
+    uint64_t *first = address & 15 ? NULL : map_entry(start);
+    thread->leaf_start = first ? start : SEEP_NO_LEAF;
+    thread->leaf = first;
+}
+
 // Which of the blocks that one granule can hold. With granules of 16 bytes there is only one.
 SEEP_INLINE uint64_t map_sub(uint64_t address) {
     return address >> 4 & seep_g.sub_mask;

@@ -62,17 +62,6 @@ static real_new_fn *real_new(enum real_new form) {
     return function;
 }
 
-// The C++ library's new and malloc differ in nothing that is recorded but the name.
-SEEP_INLINE void record_new(void *block, size_t size, enum seep_via via, struct seep_caller caller) {
-    if (SEEP_UNLIKELY(sample_skips(block, size)))
-        return;
-    struct seep_thread *thread = thread_enter();
-    if (SEEP_UNLIKELY(!thread))
-        return;
-    record_allocation(thread, block, size, via, caller);
-    thread_leave(thread);
-}
-
 static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const void *second,
                                          const void *third, enum seep_via via, struct seep_caller caller) {
     void *block = real_new(form)(size, second, third);
@@ -93,10 +82,8 @@ SEEP_INLINE void *new_plain(enum real_new form, size_t size, const void *second,
                             struct seep_caller caller) {
     if (SEEP_LIKELY(seep_g.new_is_malloc)) {
         void *block = seep_g.real.malloc(size ? size : 1);
-        if (SEEP_LIKELY(block != NULL)) {
-            record_new(block, size, via, caller);
-            return block;
-        }
+        if (SEEP_LIKELY(block != NULL))
+            return allocated(block, size, via);
     }
     return call_real_new(form, size, second, NULL, via, caller);
 }
@@ -109,10 +96,8 @@ SEEP_INLINE void *new_aligned(enum real_new form, size_t size, size_t alignment,
         size_t unit = SEEP_MAX(alignment, sizeof(void *));
         size_t rounded = ((size ? size : 1) + unit - 1) & ~(unit - 1);
         void *block = seep_g.real.aligned_alloc(unit, rounded);
-        if (SEEP_LIKELY(block != NULL)) {
-            record_new(block, size, via, caller);
-            return block;
-        }
+        if (SEEP_LIKELY(block != NULL))
+            return allocated(block, size, via);
     }
     return call_real_new(form, size, (const void *)alignment, third, via, caller);
 }
@@ -195,16 +180,28 @@ static SEEP_NOINLINE void call_real_delete(enum real_delete form, void *block, s
         thread->nested_release = false;
 }
 
-SEEP_INLINE void delete_block(enum real_delete form, void *block, size_t alignment, enum seep_release via) {
+static SEEP_NOINLINE void delete_long(enum real_delete form, void *block, size_t alignment, bool recorded,
+                                      enum seep_release via, const struct seep_caller *caller) {
     if (!block)
         return;
-    release(block, via);
+    if (!recorded)
+        seep_released_long(block, via, caller->pc, caller->sp, caller->bp);
     if (SEEP_UNLIKELY(seep_boot_has(block)))
         return;
     if (SEEP_LIKELY(seep_g.delete_is_free))
         seep_g.real.free(block);
     else
         call_real_delete(form, block, alignment);
+}
+
+SEEP_INLINE void delete_block(enum real_delete form, void *block, size_t alignment, enum seep_release via) {
+    bool recorded = released_short(block, via);
+    if (SEEP_LIKELY(recorded && seep_g.delete_is_free)) {
+        seep_g.real.free(block);
+        return;
+    }
+    struct seep_caller caller = SEEP_HOOK_CALLER();
+    delete_long(form, block, alignment, recorded, via, &caller);
 }
 
 OPERATOR(void, operator_delete, "_ZdlPv", void *block) {

@@ -10,38 +10,32 @@
 #include "preload/boot.h"
 #include "preload/hooks.h"
 
-// Records what an allocation function returned. errno is the real function's.
-SEEP_INLINE void allocated(void *block, uint64_t size, enum seep_via via, struct seep_caller caller) {
-    if (SEEP_UNLIKELY(sample_skips(block, size)))
-        return;
-    struct seep_thread *thread = thread_enter();
-    if (SEEP_UNLIKELY(!thread))
-        return;
-    if (SEEP_LIKELY(block != NULL))
-        record_allocation(thread, block, size, via, caller);
-    else
-        thread->slot->failed++;
-    thread_leave(thread);
-}
-
 SEEP_EXPORT void *malloc(size_t size) {
     void *block = seep_g.real.malloc(size);
-    allocated(block, size, SEEP_VIA_MALLOC, SEEP_HOOK_CALLER());
-    return block;
+    return allocated(block, size, SEEP_VIA_MALLOC);
 }
 
-SEEP_EXPORT void free(void *block) {
-    if (SEEP_UNLIKELY(!block))
+static SEEP_NOINLINE void free_long(void *block, uint64_t pc, uint64_t sp, uint64_t bp) {
+    if (!block)
         return;
-    release(block, SEEP_RELEASE_FREE);
+    seep_released_long(block, SEEP_RELEASE_FREE, pc, sp, bp);
     if (SEEP_LIKELY(!seep_boot_has(block)))
         seep_g.real.free(block);
 }
 
+// NULL and what the boot allocator gave out are no blocks of the map: the short way does not know them.
+SEEP_EXPORT void free(void *block) {
+    if (SEEP_LIKELY(released_short(block, SEEP_RELEASE_FREE))) {
+        seep_g.real.free(block);
+        return;
+    }
+    struct seep_caller caller = SEEP_HOOK_CALLER();
+    free_long(block, caller.pc, caller.sp, caller.bp);
+}
+
 SEEP_EXPORT void *calloc(size_t count, size_t size) {
     void *block = seep_g.real.calloc(count, size);
-    allocated(block, (uint64_t)count * size, SEEP_VIA_CALLOC, SEEP_HOOK_CALLER());
-    return block;
+    return allocated(block, (uint64_t)count * size, SEEP_VIA_CALLOC);
 }
 
 // What a realloc takes out of the map and may have to put back.
@@ -96,7 +90,8 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
             seep_misuse_check(thread, suspect, intent.site, (uint64_t)block, intent.size,
                               SEEP_RELEASE_REALLOC, SEEP_HOOK_CALLER());
     }
-    if (SEEP_LIKELY(fresh != NULL) && !sample_skips(fresh, size))
+    if (SEEP_LIKELY(fresh != NULL) && !record_allocation_short(thread, fresh, size, via, caller) &&
+        !sample_skips(fresh, size))
         record_allocation(thread, fresh, size, via, caller);
     atomic_signal_fence(memory_order_release);
     thread->slot->moving_rt = 0;
@@ -105,9 +100,7 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
 
 SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, struct seep_caller caller) {
     if (!block) {
-        void *fresh = seep_g.real.realloc(NULL, size);
-        allocated(fresh, size, via, caller);
-        return fresh;
+        return allocated(seep_g.real.realloc(NULL, size), size, via);
     }
     if (SEEP_UNLIKELY(seep_boot_has(block)))
         return seep_boot_move(block, size);
@@ -126,7 +119,7 @@ SEEP_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
     size_t bytes;
     if (SEEP_UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
         errno = ENOMEM;
-        allocated(NULL, 0, SEEP_VIA_REALLOCARRAY, SEEP_HOOK_CALLER());
+        allocated(NULL, 0, SEEP_VIA_REALLOCARRAY);
         return NULL;
     }
     return reallocate(block, bytes, SEEP_VIA_REALLOCARRAY, SEEP_HOOK_CALLER());
@@ -134,32 +127,29 @@ SEEP_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
 
 SEEP_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size) {
     int result = seep_g.real.posix_memalign(ret_block, alignment, size);
-    allocated(result == 0 ? *ret_block : NULL, size, SEEP_VIA_POSIX_MEMALIGN, SEEP_HOOK_CALLER());
+    allocated(result == 0 ? *ret_block : NULL, size, SEEP_VIA_POSIX_MEMALIGN);
     return result;
 }
 
 SEEP_EXPORT void *aligned_alloc(size_t alignment, size_t size) {
     void *block = seep_g.real.aligned_alloc(alignment, size);
-    allocated(block, size, SEEP_VIA_ALIGNED_ALLOC, SEEP_HOOK_CALLER());
-    return block;
+    return allocated(block, size, SEEP_VIA_ALIGNED_ALLOC);
 }
 
 SEEP_EXPORT void *memalign(size_t alignment, size_t size) {
     void *block = seep_g.real.memalign(alignment, size);
-    allocated(block, size, SEEP_VIA_MEMALIGN, SEEP_HOOK_CALLER());
-    return block;
+    return allocated(block, size, SEEP_VIA_MEMALIGN);
 }
 
 SEEP_EXPORT void *valloc(size_t size) {
     void *block = seep_g.real.valloc(size);
-    allocated(block, size, SEEP_VIA_VALLOC, SEEP_HOOK_CALLER());
-    return block;
+    return allocated(block, size, SEEP_VIA_VALLOC);
 }
 
 SEEP_EXPORT void *pvalloc(size_t size) {
     void *block = seep_g.real.pvalloc(size);
     // tcmalloc rounds up past the end of all numbers to a block of nothing: no block is larger than this.
-    allocated(block, size <= PTRDIFF_MAX ? size : 0, SEEP_VIA_PVALLOC, SEEP_HOOK_CALLER());
+    allocated(block, size <= PTRDIFF_MAX ? size : 0, SEEP_VIA_PVALLOC);
     return block;
 }
 

@@ -170,6 +170,6 @@ void seep_modules_check(void) {
         changed = true;
     }
     if (changed)
-        atomic_fetch_add_explicit(&seep_g.modules_epoch, 1, memory_order_release);
+        atomic_fetch_add_explicit(&seep_g.mode.modules_epoch, 1, memory_order_release);
     seep_lock_release(&seep_g.rules_lock);
 }

@@ -69,21 +69,52 @@ struct seep_walk_frame {
 // The guard of a thread. Any other value: a hook is at work, and this is the address of its frame.
 enum { SEEP_GUARD_WIPED = 0, SEEP_GUARD_READY = 1 };
 
+// The recorded stack of an allocation, as the short way (record.h) asks for it and what it answers.
+struct seep_shortcut {
+    uint64_t frame; // SEEP_FRAME_OF the hook's caller; 0: none
+    uint64_t pc;
+    uint64_t bp;                            // means something only where need_bp
+    const struct seep_memo_slot *slots_end; // the memo's slots up to here must hold
+    uint64_t entry;                         // the site, as a heap map entry has it
+    struct seep_image_counters *counters;   // of the site
+    uint32_t via;
+    uint32_t need_bp;
+};
+
+// What makes operations go the long way; compared as one word.
+union seep_mode {
+    struct {
+        _Atomic uint32_t special;       // SEEP_SPECIAL_*: the longest way, 0: none
+        _Atomic uint32_t modules_epoch; // grows when code may have gone away: memos end
+    };
+    _Atomic uint64_t word;
+};
+union seep_mode_seen {
+    struct {
+        uint32_t special, modules_epoch;
+    };
+    uint64_t word;
+};
+
 // In its own MADV_WIPEONFORK mapping. Only its thread writes.
 struct seep_thread {
-    // Read on every operation.
+    // Read on every operation: two cache lines.
     uint64_t guard;
-    uint32_t memo_depth; // frames in the memo, 0: none
-    uint32_t modules_epoch;
-    uint64_t last_block; // the block this thread allocated as its latest heap operation, or 0
+    struct seep_shortcut last;
+    union seep_mode_seen mode; // what `last` and the memo were made under; special is 0
+    uint64_t last_block;       // the block this thread allocated as its latest heap operation, or 0
+    uint64_t leaf_start;       // the leaf of the heap map that was used last: its first address,
+    uint64_t *leaf;            // and its entries
+    struct seep_memo_slot *slots;
     struct seep_image_thread *slot;
     const uint32_t *chunk_dir;
-    struct seep_memo_frame *frames; // [0] is the outermost
-    struct seep_memo_slot *slots;
-    uint32_t top_site; // site of the memo's whole stack for `top_via`, 0: not known
+    int64_t net_most;  // slot->net_room above this: the process must be told,
+    int64_t net_above; // and when net_room would fall below 0 by more than this
+
+    uint32_t memo_depth; // frames in the memo, 0: none
+    uint32_t top_site;   // site of the memo's whole stack for `top_via`
     uint32_t top_via;
-    uint32_t top_counters_site; // 0: none
-    struct seep_image_counters *top_counters;
+    struct seep_memo_frame *frames; // [0] is the outermost
     uint32_t slot_index;
 
     // Only where sampling: bytes to the next point (else 0), the filter of recorded blocks (else NULL).
@@ -193,12 +224,11 @@ struct seep_global {
     uint32_t depth;
     uint64_t sample_bytes; // 0: every allocation is recorded
     _Atomic uint8_t *filter;
-    _Atomic uint32_t special; // SEEP_SPECIAL_*: why operations take the long way, 0: they do not
     _Atomic(struct seep_rule_table *) rules;
     _Atomic(struct seep_node_table *) node_index;
-    _Atomic uint32_t unmap_epoch;   // grows when memory has been unmapped
-    _Atomic uint32_t modules_epoch; // grows when code may have gone away: memos end
-    _Atomic uint32_t entry;         // SEEP_ENTRY_*
+    _Atomic uint32_t unmap_epoch; // grows when memory has been unmapped
+    union seep_mode mode;
+    _Atomic uint32_t entry; // SEEP_ENTRY_*
 
     // Cold.
     struct seep_image_header *header;

@@ -5,7 +5,7 @@
 #include "preload/undo.h"
 
 static bool undo_is_on(void) {
-    return atomic_load_explicit(&seep_g.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO;
+    return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO;
 }
 
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
@@ -118,17 +118,56 @@ void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum
 
 // Threads tell the process about their net bytes now and then: the peak is known to within
 // SEEP_NET_SLACK a thread without a line that all threads write.
-void seep_record_flush_net(struct seep_thread *thread) {
-    struct seep_image_thread *slot = thread->slot;
+static void flush_net(struct seep_image_thread *slot, int64_t net) {
     struct seep_image_header *header = seep_g.header;
-    int64_t delta = slot->net_bytes - slot->flushed_bytes;
-    slot->flushed_bytes = slot->net_bytes;
+    int64_t delta = net - slot->flushed_bytes;
+    slot->flushed_bytes = net;
     int64_t live =
         (int64_t)__atomic_add_fetch(&header->live_bytes_flushed, (uint64_t)delta, __ATOMIC_RELAXED);
     int64_t peak = (int64_t)__atomic_load_n(&header->peak_bytes_flushed, __ATOMIC_RELAXED);
     while (live > peak && !__atomic_compare_exchange_n((int64_t *)&header->peak_bytes_flushed, &peak, live,
                                                        true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
+}
+
+void seep_record_net(struct seep_thread *thread) {
+    struct seep_image_thread *slot = thread->slot;
+    int64_t net = SEEP_MIN(slot->peak_bytes, slot->flushed_bytes + SEEP_NET_SLACK) - slot->net_room;
+    slot->peak_bytes = SEEP_MAX(slot->peak_bytes, net);
+    if (net > slot->flushed_bytes + SEEP_NET_SLACK || net < slot->flushed_bytes - SEEP_NET_SLACK)
+        flush_net(slot, net);
+    int64_t flush_at = slot->flushed_bytes + SEEP_NET_SLACK;
+    int64_t limit = SEEP_MIN(slot->peak_bytes, flush_at);
+    slot->net_room = limit - net;
+    thread->net_above = flush_at - limit;
+    thread->net_most = limit - (slot->flushed_bytes - SEEP_NET_SLACK);
+}
+
+void *seep_allocated_long(void *block, uint64_t size, enum seep_via via, uint64_t pc, uint64_t sp,
+                          uint64_t bp) {
+    if (sample_skips(block, size))
+        return block;
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return block;
+    if (SEEP_LIKELY(block != NULL))
+        record_allocation(thread, block, size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
+    else
+        thread->slot->failed++;
+    thread_leave(thread);
+    return block;
+}
+
+void seep_released_long(const void *block, enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp) {
+    if (sample_skips_free(block))
+        return;
+    struct seep_thread *thread = thread_enter();
+    if (!thread) {
+        seep_record_free_unentered(block);
+        return;
+    }
+    record_free(thread, block, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
+    thread_leave(thread);
 }
 
 // Even when the event cannot be counted, the block must not stay in the map as live.

@@ -27,12 +27,17 @@ void seep_record_again(struct seep_thread *thread, const void *block, uint64_t s
                        struct seep_caller caller);
 void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,
                               struct seep_caller caller);
-void seep_record_flush_net(struct seep_thread *thread);
+// Reckons net_room and its bounds anew; tells the process what it must know.
+void seep_record_net(struct seep_thread *thread);
+// The long ways of the hooks, see hooks.h. The caller as numbers, so that nothing is put in memory for it.
+void *seep_allocated_long(void *block, uint64_t size, enum seep_via via, uint64_t pc, uint64_t sp,
+                          uint64_t bp);
+void seep_released_long(const void *block, enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp);
 void seep_record_free_unentered(const void *block); // in a signal handler inside a hook, or passive
 
 // Sampling, or a fork whose child has no image yet: the long way, in record.c.
 SEEP_INLINE bool is_special(void) {
-    return atomic_load_explicit(&seep_g.special, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) != 0;
 }
 
 // The thread, marked busy, or NULL: pass through and record nothing.
@@ -45,6 +50,16 @@ SEEP_INLINE struct seep_thread *thread_enter(void) {
     }
     thread->guard = (uint64_t)__builtin_frame_address(0);
     atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts us must see it
+    return thread;
+}
+
+// The same for the short ways: NULL: take the long way, which finds out why.
+SEEP_INLINE struct seep_thread *thread_enter_short(void) {
+    struct seep_thread *thread = seep_self;
+    if (SEEP_UNLIKELY(!thread || thread->guard != SEEP_GUARD_READY))
+        return NULL;
+    thread->guard = (uint64_t)__builtin_frame_address(0);
+    atomic_signal_fence(memory_order_seq_cst);
     return thread;
 }
 
@@ -73,27 +88,16 @@ SEEP_INLINE uint32_t size_class_of(uint64_t size) {
 
 #define SEEP_NET_SLACK (64 << 10) // header.peak_slack_bytes
 
+// Exact peaks at the price of an addition: the slot counts down what it may still gain before its peak
+// or its next report to the process, whichever is nearer (see net_room in image/layout.h).
 SEEP_INLINE void count_net(struct seep_thread *thread, int64_t delta) {
-    struct seep_image_thread *slot = thread->slot;
-    int64_t net = slot->net_bytes + delta;
-    slot->net_bytes = net;
-    if (net > slot->peak_bytes)
-        slot->peak_bytes = net;
-    if (SEEP_UNLIKELY((uint64_t)(net - slot->flushed_bytes + SEEP_NET_SLACK) > 2 * SEEP_NET_SLACK))
-        seep_record_flush_net(thread);
+    int64_t room = thread->slot->net_room - delta;
+    thread->slot->net_room = room;
+    if (SEEP_UNLIKELY(room < 0 || room > thread->net_most))
+        seep_record_net(thread);
 }
 
-// The site is the memo's whole stack's, so its counters are most often those of last time.
-SEEP_INLINE void count_allocation(struct seep_thread *thread, uint32_t site, uint64_t size) {
-    struct seep_image_counters *counters = thread->top_counters;
-    if (SEEP_UNLIKELY(thread->top_counters_site != site)) {
-        counters = counters_of(thread, site);
-        if (SEEP_UNLIKELY(!counters))
-            return;
-        thread->top_counters = counters;
-        thread->top_counters_site = site;
-    }
-    counters->allocations++;
+SEEP_INLINE void count_sizes(struct seep_image_counters *counters, uint64_t size) {
     uint64_t bytes = counters->allocated_bytes + size;
     counters->allocated_bytes = bytes;
     int64_t live = (int64_t)(bytes - counters->freed_bytes);
@@ -103,8 +107,18 @@ SEEP_INLINE void count_allocation(struct seep_thread *thread, uint32_t site, uin
         counters->size_min_inverted = ~size;
     if (size > counters->size_max)
         counters->size_max = size;
+    counters->allocations++;
+}
+
+SEEP_INLINE struct seep_image_counters *count_allocation(struct seep_thread *thread, uint32_t site,
+                                                         uint64_t size) {
+    struct seep_image_counters *counters = counters_of(thread, site);
+    if (SEEP_UNLIKELY(!counters))
+        return NULL;
+    count_sizes(counters, size);
     thread->slot->size_class[size_class_of(size)]++;
     count_net(thread, (int64_t)size);
+    return counters;
 }
 
 // Returns the counters where they do not say that this way to give the block back is right, else NULL.
@@ -115,7 +129,8 @@ SEEP_INLINE struct seep_image_counters *count_free(struct seep_thread *thread, u
         return NULL;
     counters->frees++;
     counters->freed_bytes += size;
-    thread->slot->releases[via]++;
+    if (via != SEEP_RELEASE_FREE) // the reader knows what is left
+        thread->slot->releases[via]++;
     count_net(thread, -(int64_t)size);
     counters->temporary += temporary;
     if (via == SEEP_RELEASE_FREE || via == SEEP_RELEASE_REALLOC)
@@ -123,7 +138,7 @@ SEEP_INLINE struct seep_image_counters *count_free(struct seep_thread *thread, u
     return SEEP_LIKELY(counters->temporary & SEEP_RELEASE_OK(via)) ? NULL : counters;
 }
 
-// A block that the real allocator has just handed out.
+// A block that the real allocator has just handed out, the long way.
 SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block, uint64_t size,
                                    enum seep_via via, struct seep_caller caller) {
     uint64_t address = (uint64_t)block;
@@ -138,7 +153,93 @@ SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block
     else
         seep_record_put_slow(thread, address, site, size);
     thread->last_block = address;
-    count_allocation(thread, site, size);
+    struct seep_image_counters *counters = count_allocation(thread, site, size);
+    map_remember_leaf(thread, address);
+    stack_remember(thread, site, counters, caller);
+}
+
+// ---- the short way --------------------------------------------------------------------------------
+//
+// What nearly all operations are, if they are anything like the one before: the stack of last time, a
+// block in the leaf of last time. First everything is looked at, then everything is written; so there
+// is no call in between and nothing to take back. false: not so, and nothing has been done.
+
+SEEP_INLINE uint64_t leaf_offset(const struct seep_thread *thread, const void *block) {
+    return (uint64_t)block - thread->leaf_start;
+}
+// In the leaf, and where a glibc block may start.
+#define IN_LEAF(offset) (((offset) & ~(SEEP_LEAF_MASK & ~UINT64_C(15))) == 0)
+#define LEAF_GRANULE    5 // other granules are never remembered
+
+SEEP_INLINE uint64_t sub_bit(uint64_t offset) {
+    uint64_t sub = offset & 16;
+    __asm__("" : "+r"(sub)); // gcc would shift first, and then need a mask of 38 bits
+    return sub << (SEEP_ENTRY_SUB_BIT - 4);
+}
+
+SEEP_INLINE bool record_allocation_short(struct seep_thread *thread, const void *block, uint64_t size,
+                                         enum seep_via via, struct seep_caller caller) {
+    const struct seep_shortcut *last = &thread->last;
+    if (SEEP_UNLIKELY(last->frame != SEEP_FRAME_OF(caller) || last->pc != caller.pc ||
+                      last->via != (uint32_t)via || (last->need_bp && last->bp != caller.bp) ||
+                      thread->mode.word != mode_now()))
+        return false;
+    uint64_t offset = leaf_offset(thread, block);
+    if (SEEP_UNLIKELY(!block || !IN_LEAF(offset)))
+        return false;
+    uint64_t *at = &thread->leaf[offset >> LEAF_GRANULE];
+    // Live entries have higher bits than any size.
+    if (SEEP_UNLIKELY((*at | size) >> SEEP_ENTRY_SIZE_BITS || !slots_hold(last->slots_end, thread->slots)))
+        return false;
+    struct seep_image_thread *slot = thread->slot;
+    int64_t room = slot->net_room - (int64_t)size;
+    if (SEEP_UNLIKELY(room < 0)) {
+        // A new peak; it matters to nobody else yet.
+        if (thread->net_above < -room)
+            return false;
+        thread->net_above += room;
+        slot->peak_bytes -= room;
+        room = 0;
+    }
+    slot->net_room = room;
+    thread->last_block = (uint64_t)block;
+    *at = last->entry | sub_bit(offset) | size;
+    slot->size_class[size_class_of(size)]++;
+    count_sizes(last->counters, size);
+    seep_stack_show_memo(thread);
+    return true;
+}
+
+// The same for free: `ok` of its kind of release is known for the site.
+SEEP_INLINE bool record_free_short(struct seep_thread *thread, const void *block, enum seep_release via) {
+    uint64_t offset = leaf_offset(thread, block);
+    if (SEEP_UNLIKELY(!IN_LEAF(offset)))
+        return false;
+    uint64_t *at = &thread->leaf[offset >> LEAF_GRANULE];
+    uint64_t entry = *at;
+    uint32_t site = SEEP_ENTRY_SITE(entry);
+    uint32_t page = thread->chunk_dir[site >> SEEP_CHUNK_SITES_SHIFT];
+    if (SEEP_UNLIKELY(!site ||
+                      (entry ^ offset << (SEEP_ENTRY_SUB_BIT - 4)) & UINT64_C(1) << SEEP_ENTRY_SUB_BIT ||
+                      !page))
+        return false;
+    struct seep_image_counters *counters =
+        (struct seep_image_counters *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE) +
+        (site & (SEEP_CHUNK_SITES - 1));
+    uint64_t size = SEEP_ENTRY_SIZE(entry);
+    int64_t room = thread->slot->net_room + (int64_t)size;
+    uint64_t temporary = counters->temporary + (thread->last_block == (uint64_t)block);
+    if (SEEP_UNLIKELY(!(temporary & SEEP_RELEASE_OK(via)) || room > thread->net_most))
+        return false;
+    *at = site; // no live block; and whose it was
+    counters->frees++;
+    counters->freed_bytes += size;
+    counters->temporary = temporary;
+    thread->last_block = 0;
+    thread->slot->net_room = room;
+    if (via != SEEP_RELEASE_FREE) // the reader knows what is left
+        thread->slot->releases[via]++;
+    return true;
 }
 
 SEEP_INLINE uint32_t take_block(struct seep_thread *thread, const void *block, uint64_t *ret_size) {
@@ -154,19 +255,20 @@ SEEP_INLINE struct seep_image_counters *count_taken(struct seep_thread *thread, 
 }
 
 // A block that is about to be given back. false: not a block we know.
-SEEP_INLINE bool record_free(struct seep_thread *thread, const void *block, enum seep_release via) {
+SEEP_INLINE bool record_free(struct seep_thread *thread, const void *block, enum seep_release via,
+                             struct seep_caller caller) {
     uint64_t address = (uint64_t)block;
     uint64_t size;
     uint32_t site = take_block(thread, block, &size);
     bool temporary = thread->last_block == address;
     thread->last_block = 0;
     if (SEEP_UNLIKELY(!site)) {
-        seep_record_unknown_free(thread, address, via, SEEP_HOOK_CALLER());
+        seep_record_unknown_free(thread, address, via, caller);
         return false;
     }
     struct seep_image_counters *suspect = count_taken(thread, site, size, via, temporary);
     if (SEEP_UNLIKELY(suspect != NULL))
-        seep_misuse_check(thread, suspect, site, address, size, via, SEEP_HOOK_CALLER());
+        seep_misuse_check(thread, suspect, site, address, size, via, caller);
     return true;
 }
 

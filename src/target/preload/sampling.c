@@ -8,7 +8,7 @@
 
 bool seep_sample_prepare(void) {
     seep_g.filter = sys_private(UINT64_C(1) << SEEP_FILTER_SHIFT);
-    atomic_store_explicit(&seep_g.special, SEEP_SPECIAL_SAMPLING, memory_order_relaxed);
+    atomic_store_explicit(&seep_g.mode.special, SEEP_SPECIAL_SAMPLING, memory_order_relaxed);
     return seep_g.filter != NULL;
 }
 

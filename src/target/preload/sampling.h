@@ -33,7 +33,7 @@ SEEP_INLINE uint32_t filter_index(const void *block) {
 // Whether no point falls into an allocation of `size`; then it is counted as skipped.
 // Without sampling: one load, one branch.
 SEEP_INLINE bool sample_skips(const void *block, uint64_t size) {
-    if (SEEP_LIKELY(!atomic_load_explicit(&seep_g.special, memory_order_relaxed)))
+    if (SEEP_LIKELY(!atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed)))
         return false;
     struct seep_thread *thread = seep_self;
     if (!thread || thread->sample_left <= 0 || !block)
@@ -49,7 +49,7 @@ SEEP_INLINE bool sample_skips(const void *block, uint64_t size) {
 
 // Whether `block` is certainly not recorded; then its free is counted as skipped.
 SEEP_INLINE bool sample_skips_free(const void *block) {
-    if (SEEP_LIKELY(!atomic_load_explicit(&seep_g.special, memory_order_relaxed)))
+    if (SEEP_LIKELY(!atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed)))
         return false;
     struct seep_thread *thread = seep_self;
     if (!thread || !thread->filter ||

@@ -513,9 +513,10 @@ void seep_stack_show_memo(const struct seep_thread *thread) {
 uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp,
                          uint64_t bp) {
     struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
-    uint32_t epoch = atomic_load_explicit(&seep_g.modules_epoch, memory_order_acquire);
-    if (thread->modules_epoch != epoch) {
-        thread->modules_epoch = epoch;
+    thread->last.frame = 0;
+    uint32_t epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_acquire);
+    if (thread->mode.modules_epoch != epoch) {
+        thread->mode.modules_epoch = epoch;
         thread->memo_depth = 0;
     }
     uint32_t unmaps = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);

@@ -40,6 +40,10 @@ struct seep_caller {
     })
 #endif
 
+// What tells hooks of the same caller at another place of the stack apart; where it is at hand, the hook's
+// own frame.
+#define SEEP_FRAME_OF(caller) ((caller).sp - (SEEP_ARCH_RECORD_GIVES_SP ? 16 : 0))
+
 // The slow half: walks, grows the memo and the tree. Never 0: SEEP_SITE_UNKNOWN when all else fails.
 // The caller as numbers: a struct would be put in memory on the fast path too.
 uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp,
@@ -50,6 +54,14 @@ uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller cal
 
 SEEP_INLINE bool slot_holds(const struct seep_memo_slot *slot) {
     return SEEP_LIKELY(__atomic_load_n(slot->address, __ATOMIC_RELAXED) == slot->value);
+}
+
+// The short way's check: all hold, or not. In fours; below slots[0] lie pads that always do.
+SEEP_INLINE bool slots_hold(const struct seep_memo_slot *at, const struct seep_memo_slot *slots) {
+    for (; at > slots; at -= 4)
+        if (!slot_holds(at - 1) || !slot_holds(at - 2) || !slot_holds(at - 3) || !slot_holds(at - 4))
+            return false;
+    return true;
 }
 
 // 0 when slots [0, nr) hold what they held, else 1 + the index of the innermost that does not.
@@ -84,14 +96,38 @@ void seep_stack_show_memo(const struct seep_thread *thread);
 #define seep_stack_show_memo(thread) ((void)0)
 #endif
 
+SEEP_INLINE uint64_t mode_now(void) {
+    return atomic_load_explicit(&seep_g.mode.word, memory_order_relaxed);
+}
+
+// Keeps what stack_site has just found, for the short way.
+SEEP_INLINE void stack_remember(struct seep_thread *thread, uint32_t site,
+                                struct seep_image_counters *counters, struct seep_caller caller) {
+    if (SEEP_UNLIKELY(thread->memo_depth == 0 || !counters)) {
+        thread->last.frame = 0;
+        return;
+    }
+    const struct seep_memo_frame *top = &thread->frames[thread->memo_depth - 1];
+    thread->last = (struct seep_shortcut){
+        .frame = SEEP_FRAME_OF(caller),
+        .pc = caller.pc,
+        .bp = caller.bp,
+        .slots_end = thread->slots + top->slot_end,
+        .entry = (uint64_t)site << SEEP_ENTRY_SITE_SHIFT,
+        .counters = counters,
+        .via = thread->top_via,
+        .need_bp = top->need_bp != 0,
+    };
+}
+
 // The site of the stack that called the hook, through `via`.
 SEEP_INLINE uint32_t stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
     uint32_t depth = thread->memo_depth;
     if (SEEP_LIKELY(depth != 0)) {
         const struct seep_memo_frame *top = &thread->frames[depth - 1];
         if (SEEP_LIKELY(memo_state_is(top, caller.pc, caller.sp, caller.bp) && thread->top_via == via &&
-                        thread->modules_epoch ==
-                            atomic_load_explicit(&seep_g.modules_epoch, memory_order_relaxed) &&
+                        thread->mode.modules_epoch ==
+                            atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed) &&
                         !slots_changed(thread->slots, top->slot_end))) {
             seep_stack_show_memo(thread);
             return thread->top_site;

@@ -10,7 +10,7 @@
 #include "preload/annotation.h"
 #include "preload/custom_pool.h"
 #include "preload/mapping.h"
-#include "preload/sampling.h"
+#include "preload/record.h"
 
 __thread struct seep_thread *seep_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -19,18 +19,29 @@ enum {
     LOOK_FOR_DEAD = 64, // slots looked at before a new one is opened
 };
 
-enum { FIRST_CAPACITY = 256 };
+enum {
+    FIRST_CAPACITY = 256,
+    PADS = 4, // in front of the slots: hold for ever, so that slots may be checked in fours
+};
+
+static unsigned char *arrays_of(const struct seep_thread *thread) {
+    return thread->slots ? (unsigned char *)(thread->slots - PADS) : NULL;
+}
 
 // Bytes of the arrays of a thread: frames, slots, walk.
 static size_t array_bytes(uint32_t capacity) {
-    return capacity * (sizeof(struct seep_memo_frame) + 3 * sizeof(struct seep_memo_slot) +
+    return PADS * sizeof(struct seep_memo_slot) +
+           capacity * (sizeof(struct seep_memo_frame) + 3 * sizeof(struct seep_memo_slot) +
                        sizeof(struct seep_walk_frame));
 }
 
 static void set_arrays(struct seep_thread *thread, unsigned char *at, uint32_t capacity) {
-    thread->frames = (struct seep_memo_frame *)at;
-    thread->slots = (struct seep_memo_slot *)(thread->frames + capacity);
-    thread->walk = (struct seep_walk_frame *)(thread->slots + 3 * (size_t)capacity);
+    struct seep_memo_slot *pads = (struct seep_memo_slot *)at;
+    for (int i = 0; i < PADS; i++)
+        pads[i] = (struct seep_memo_slot){&pads[i].value, 0};
+    thread->slots = pads + PADS;
+    thread->frames = (struct seep_memo_frame *)(thread->slots + 3 * (size_t)capacity);
+    thread->walk = (struct seep_walk_frame *)(thread->frames + capacity);
     thread->capacity = capacity;
 }
 
@@ -38,7 +49,7 @@ static void set_arrays(struct seep_thread *thread, unsigned char *at, uint32_t c
 static void tell_memory(struct seep_thread *thread) {
     struct seep_image_thread *slot = thread->slot;
     slot->own[0] = (struct seep_image_range){(uint64_t)thread, sizeof(*thread)};
-    slot->own[1] = (struct seep_image_range){(uint64_t)thread->frames, array_bytes(thread->capacity)};
+    slot->own[1] = (struct seep_image_range){(uint64_t)arrays_of(thread), array_bytes(thread->capacity)};
 }
 
 // Stacks are rarely deep, and address space may be short: the arrays grow when they must.
@@ -54,7 +65,8 @@ bool seep_thread_deeper(struct seep_thread *thread) {
     __builtin_memcpy(thread->frames, before.frames, old * sizeof(*before.frames));
     __builtin_memcpy(thread->slots, before.slots, 3 * (size_t)old * sizeof(*before.slots));
     __builtin_memcpy(thread->walk, before.walk, old * sizeof(*before.walk));
-    sys_munmap(before.frames, array_bytes(old));
+    sys_munmap(arrays_of(&before), array_bytes(old));
+    thread->last.frame = 0;
     tell_memory(thread);
     return true;
 }
@@ -72,7 +84,7 @@ static struct seep_thread *private_memory(uint32_t slot_index) {
         }
         seep_g.thread_of_slot[slot_index] = thread;
     }
-    unsigned char *arrays = (unsigned char *)thread->frames;
+    unsigned char *arrays = arrays_of(thread);
     uint32_t capacity = thread->capacity;
     if (!arrays) {
         capacity = FIRST_CAPACITY;
@@ -80,7 +92,7 @@ static struct seep_thread *private_memory(uint32_t slot_index) {
         if (!arrays)
             return NULL;
     }
-    *thread = (struct seep_thread){.slot_index = slot_index, .tid = sys_gettid()};
+    *thread = (struct seep_thread){.slot_index = slot_index, .tid = sys_gettid(), .leaf_start = SEEP_NO_LEAF};
     set_arrays(thread, arrays, capacity);
     return thread;
 }
@@ -148,6 +160,7 @@ static struct seep_thread *take_slot(void) {
     slot->name_given = 0;
     slot->stack_rt = (uint64_t)__builtin_frame_address(0);
     tell_memory(thread);
+    seep_record_net(thread);
     slot->start_ns = sys_clock_ns(CLOCK_MONOTONIC);
     slot->tid = tid;
     read_name(slot);
@@ -182,7 +195,8 @@ static void recover(struct seep_thread *thread) {
     seep_custom_pools_recover(thread->tid);
     seep_annotations_recover(thread->tid);
     thread->memo_depth = 0;
-    thread->top_counters_site = 0;
+    thread->last.frame = 0;
+    thread->leaf_start = SEEP_NO_LEAF;
     thread->guard = SEEP_GUARD_READY;
 }
 

@@ -141,7 +141,7 @@ void seep_undo_prepare(void) {
         return;
     pending = place_now(log_for_child());
     if (pending.log)
-        atomic_fetch_or_explicit(&seep_g.special, SEEP_SPECIAL_UNDO, memory_order_seq_cst);
+        atomic_fetch_or_explicit(&seep_g.mode.special, SEEP_SPECIAL_UNDO, memory_order_seq_cst);
     seep_lock_release(&seep_g.fork_lock);
 }
 
@@ -150,7 +150,7 @@ void seep_undo_in_child(void) {
     own_missing = !own.log;
     own_pid = sys_getpid();
     // What was pending for the parent is nothing to this process.
-    atomic_fetch_and_explicit(&seep_g.special, ~SEEP_SPECIAL_UNDO, memory_order_relaxed);
+    atomic_fetch_and_explicit(&seep_g.mode.special, ~SEEP_SPECIAL_UNDO, memory_order_relaxed);
     for (int i = 0; i < NR_LOGS; i++)
         if (logs[i] && logs[i] != own.log)
             sys_munmap(logs[i], sizeof(*logs[i]));
@@ -182,7 +182,7 @@ void seep_undo_note(struct seep_thread *thread, uint64_t address, uint64_t befor
         atomic_store_explicit(&log->entries[at].address, address, memory_order_release);
     }
     if (!any)
-        atomic_fetch_and_explicit(&seep_g.special, ~SEEP_SPECIAL_UNDO, memory_order_relaxed);
+        atomic_fetch_and_explicit(&seep_g.mode.special, ~SEEP_SPECIAL_UNDO, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); // the change itself comes after
 }
 
@@ -284,7 +284,7 @@ static void uncount(unsigned char *fresh, uint64_t entry, bool allocation) {
             continue;
         --*events;
         *bytes -= size;
-        slots[slot].net_bytes += allocation ? -(int64_t)size : (int64_t)size;
+        slots[slot].net_room += allocation ? (int64_t)size : -(int64_t)size;
         if (allocation)
             slots[slot].size_class[63u - (uint32_t)__builtin_clzll(size << 1 | 1)]--;
         return;
