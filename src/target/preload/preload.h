@@ -40,7 +40,8 @@ struct seep_memo_frame {
     uint64_t bp;       // means something only where need_bp
     uint32_t node;     // in the stack tree, of the path from the root to this frame
     uint32_t slot_end; // slots [0, slot_end) were read to leave this frame and all frames outside it
-    uint64_t need_bp;  // leaving this frame or one outside it depends on bp
+    uint32_t need_bp;  // leaving this frame or one outside it depends on bp
+    uint32_t stamp;    // of the walk that wrote it, see struct seep_detour
 };
 
 // A word of the stack that was read, and what it held.
@@ -79,6 +80,30 @@ struct seep_shortcut {
     struct seep_image_counters *counters;   // of the site
     uint32_t via;
     uint32_t need_bp;
+};
+
+// A stack that was recorded lately and differs from the memo in its innermost frames only: where call paths
+// take turns, each is validated instead of walked. It stands as long as the memo's first `kept` frames are
+// those it was made with: frame kept - 1 then still has its stamp, for whatever is written further out
+// in the memo is followed by new frames up to the innermost.
+enum { SEEP_DETOUR_SLOTS = 12, SEEP_DETOURS_SHIFT = 8, SEEP_DETOURS_FROM = 64 };
+struct seep_detour {
+    uint64_t frame; // as in struct seep_shortcut
+    uint64_t pc;
+    uint64_t bp;
+    struct seep_image_counters *counters;
+    uint32_t stamp;
+    uint32_t kept;
+    uint32_t site;
+    uint16_t via;
+    uint8_t need_bp;
+    uint8_t nr_slots;
+    uint32_t kept_slots;                            // slots of the memo's first `kept` frames
+    struct seep_memo_slot slots[SEEP_DETOUR_SLOTS]; // of the frames inside of those
+#ifdef SEEP_ORACLE
+    uint64_t pcs[SEEP_DETOUR_SLOTS];
+    uint32_t nr_pcs;
+#endif
 };
 
 // What makes operations go the long way; compared as one word.
@@ -125,11 +150,13 @@ struct seep_thread {
 
     // Only while walking.
     struct seep_walk_frame *walk;
-    uint32_t capacity; // of frames and walk in frames, of slots in three times that
-    uint64_t stack_lo; // memory known to be readable: [lo, hi), as long as nothing was unmapped
+    struct seep_detour *detours; // by hash of frame and pc
+    uint32_t walk_kept; // frames of the memo that the latest walk left, 0: no detour is to be made of it
+    uint32_t stamp;     // of the latest walk
+    uint32_t capacity;  // of frames and walk in frames, of slots in three times that
+    uint64_t stack_lo;  // memory known to be readable: [lo, hi), as long as nothing was unmapped
     uint64_t stack_hi;
     uint32_t unmap_epoch; // when that was found out
-    uint32_t child_misses;
     uint32_t tid;
     bool nested_release; // in a real delete: the free it calls is the same event
 };
@@ -179,7 +206,7 @@ struct seep_rule_entry {
     _Atomic uint64_t key; // pc with SEEP_PC_EXACT, 0: free, 1: dead
     uint64_t rule;        // struct seep_rule
     uint64_t frame;
-    _Atomic uint64_t child; // parent << 32 | node of one earlier look-up of this frame in the tree
+    uint64_t frame_hash; // seep_frame_hash of it
 };
 
 struct seep_rule_table {
@@ -193,7 +220,7 @@ struct seep_node_table {
     uint32_t shift;
     uint32_t nr_used;
     uint64_t mask;
-    _Atomic uint64_t entries[]; // high half of the hash << 32 | node, 0: free
+    _Atomic uint32_t entries[]; // node, 0: free
 };
 
 struct seep_config {

@@ -25,7 +25,7 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
         seep_undo_note(thread, address, 0, SEEP_ENTRY_MAKE(site, map_sub(address), size));
     seep_record_put_slow(thread, address, site, size);
     thread->last_block = address;
-    count_allocation(thread, site, size);
+    count_allocation(thread, counters_of(thread, site), size);
     seep_undo_done(thread);
 }
 

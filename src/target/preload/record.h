@@ -110,15 +110,14 @@ SEEP_INLINE void count_sizes(struct seep_image_counters *counters, uint64_t size
     counters->allocations++;
 }
 
-SEEP_INLINE struct seep_image_counters *count_allocation(struct seep_thread *thread, uint32_t site,
-                                                         uint64_t size) {
-    struct seep_image_counters *counters = counters_of(thread, site);
+// counters: NULL: there was no memory for them.
+SEEP_INLINE void count_allocation(struct seep_thread *thread, struct seep_image_counters *counters,
+                                  uint64_t size) {
     if (SEEP_UNLIKELY(!counters))
-        return NULL;
+        return;
     count_sizes(counters, size);
     thread->slot->size_class[size_class_of(size)]++;
     count_net(thread, (int64_t)size);
-    return counters;
 }
 
 // Returns the counters where they do not say that this way to give the block back is right, else NULL.
@@ -146,16 +145,22 @@ SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block
         seep_record_allocation_special(thread, block, size, via, caller.pc, caller.sp, caller.bp);
         return;
     }
-    uint32_t site = stack_site(thread, via, caller);
+    const struct seep_detour *detour = detour_at(thread, caller);
+    bool known = detour_holds(thread, detour, via, caller);
+    uint32_t site = known ? detour->site : stack_site(thread, via, caller);
+    struct seep_image_counters *counters = known ? detour->counters : counters_of(thread, site);
+    if (known)
+        seep_stack_show_detour(thread, detour);
     uint64_t *at = map_entry(address);
     if (SEEP_LIKELY(at != NULL && !SEEP_ENTRY_IS_LIVE(*at) && size >> SEEP_ENTRY_SIZE_BITS == 0))
         *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
     else
         seep_record_put_slow(thread, address, site, size);
     thread->last_block = address;
-    struct seep_image_counters *counters = count_allocation(thread, site, size);
+    count_allocation(thread, counters, size);
     map_remember_leaf(thread, address);
-    stack_remember(thread, site, counters, caller);
+    if (!known)
+        stack_remember(thread, site, counters, caller);
 }
 
 // ---- the short way --------------------------------------------------------------------------------

@@ -453,7 +453,7 @@ static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
     uint32_t node = kept ? thread->frames[kept - 1].node : 0;
     bool rooted = kept > 0;
     if (!kept && walk->cut != CUT_NONE) {
-        node = seep_tree_child(thread, 0, SEEP_FRAME_CUT(walk->cut), NULL);
+        node = seep_tree_child(0, SEEP_FRAME_CUT(walk->cut));
         rooted = node != 0;
     } else {
         rooted = true;
@@ -465,7 +465,7 @@ static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
         if (!walk->unproven)
             nr_slots = keep_slots(thread->slots, nr_slots, walked, outside_needs);
         if (whole && rooted) {
-            node = seep_tree_child(thread, node, walked->frame, walked->entry);
+            node = seep_tree_child(node, walked->frame);
             rooted = node != 0;
         }
         thread->frames[depth++] = (struct seep_memo_frame){
@@ -475,6 +475,7 @@ static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
             .node = rooted ? node : 0,
             .slot_end = nr_slots,
             .need_bp = need_bp,
+            .stamp = thread->stamp,
         };
     }
     return depth;
@@ -483,14 +484,14 @@ static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
 // With a limit, a stack's node is that of its innermost frames alone, under the mark of the cut.
 static uint32_t limited_node(struct seep_thread *thread, uint32_t depth) {
     uint32_t first = depth > seep_g.depth ? depth - seep_g.depth : 0;
-    uint32_t node = first ? seep_tree_child(thread, 0, SEEP_FRAME_CUT(SEEP_CUT_DEPTH), NULL) : 0;
+    uint32_t node = first ? seep_tree_child(0, SEEP_FRAME_CUT(SEEP_CUT_DEPTH)) : 0;
     if (first && !node)
         return 0;
     for (uint32_t i = first; i < depth; i++) {
         struct seep_walk_frame probe = {.pc = thread->frames[i].pc};
         if (!rule_known(&probe) && !seep_rule_learn(&probe))
             return 0;
-        node = seep_tree_child(thread, node, probe.frame, probe.entry);
+        node = seep_tree_child(node, probe.frame);
         if (!node)
             return 0;
     }
@@ -508,12 +509,29 @@ static void check_with_oracle(const struct seep_thread *thread, uint32_t depth, 
 void seep_stack_show_memo(const struct seep_thread *thread) {
     check_with_oracle(thread, thread->memo_depth, CUT_NONE);
 }
+
+void seep_stack_show_detour(const struct seep_thread *thread, const struct seep_detour *detour) {
+    uint64_t *pcs = (uint64_t *)thread->walk;
+    __builtin_memcpy(pcs, detour->pcs, detour->nr_pcs * sizeof(*pcs));
+    for (uint32_t i = 0; i < detour->kept; i++)
+        pcs[detour->nr_pcs + i] = thread->frames[detour->kept - 1 - i].pc & ~SEEP_PC_EXACT;
+    seep_oracle_check(pcs, detour->nr_pcs + detour->kept, CUT_NONE);
+}
 #endif
+
+// The stamps begin again: nothing may be left that has one.
+static SEEP_COLD void forget_all(struct seep_thread *thread) {
+    thread->memo_depth = 0;
+    __builtin_memset(thread->detours, 0, sizeof(struct seep_detour) << SEEP_DETOURS_SHIFT);
+}
 
 uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp,
                          uint64_t bp) {
     struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
     thread->last.frame = 0;
+    thread->walk_kept = 0;
+    if (SEEP_UNLIKELY(++thread->stamp == 0))
+        forget_all(thread);
     uint32_t epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_acquire);
     if (thread->mode.modules_epoch != epoch) {
         thread->mode.modules_epoch = epoch;
@@ -533,6 +551,7 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
         return thread->top_site;
     }
 #endif
+    thread->walk_kept = 0;
     struct walk walk = {.thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
     uint32_t kept = walk_outward(&walk, caller);
     while (kept + walk.nr > thread->capacity && seep_thread_deeper(thread)) {

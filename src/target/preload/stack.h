@@ -92,9 +92,63 @@ SEEP_INLINE bool memo_state_is(const struct seep_memo_frame *frame, uint64_t pc,
 #ifdef SEEP_ORACLE
 // Test builds: shows the memo's stack to tests/oracle, as the slow half does with what it walked.
 void seep_stack_show_memo(const struct seep_thread *thread);
+void seep_stack_show_detour(const struct seep_thread *thread, const struct seep_detour *detour);
 #else
-#define seep_stack_show_memo(thread) ((void)0)
+#define seep_stack_show_memo(thread)           ((void)0)
+#define seep_stack_show_detour(thread, detour) ((void)0)
 #endif
+
+// ---- detours --------------------------------------------------------------------------------------
+
+SEEP_INLINE struct seep_detour *detour_at(const struct seep_thread *thread, struct seep_caller caller) {
+    uint64_t hash = (SEEP_FRAME_OF(caller) >> 3 ^ caller.pc) * UINT64_C(0x9e3779b97f4a7c15);
+    return &thread->detours[hash >> (64 - SEEP_DETOURS_SHIFT)];
+}
+
+// Whether the present stack is the detour's: its own slots first, for they lie further in.
+SEEP_INLINE bool detour_holds(const struct seep_thread *thread, const struct seep_detour *detour,
+                              enum seep_via via, struct seep_caller caller) {
+    if (detour->frame != SEEP_FRAME_OF(caller) || detour->pc != caller.pc || detour->via != via ||
+        (detour->need_bp && detour->bp != caller.bp) || detour->kept > thread->memo_depth ||
+        thread->frames[detour->kept - 1].stamp != detour->stamp ||
+        thread->mode.modules_epoch != atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed))
+        return false;
+    for (uint32_t i = detour->nr_slots; i > 0; i--)
+        if (!slot_holds(&detour->slots[i - 1]))
+            return false;
+    return slots_hold(thread->slots + detour->kept_slots, thread->slots);
+}
+
+// Keeps the stack that the latest walk has found.
+SEEP_INLINE void detour_keep(struct seep_thread *thread, uint32_t site, struct seep_image_counters *counters,
+                             struct seep_caller caller) {
+    uint32_t kept = thread->walk_kept;
+    const struct seep_memo_frame *top = &thread->frames[thread->memo_depth - 1];
+    uint32_t kept_slots = kept ? thread->frames[kept - 1].slot_end : 0;
+    uint32_t nr_slots = top->slot_end - kept_slots;
+    // A thread that allocates little needs no memory for this.
+    if (!kept || nr_slots > SEEP_DETOUR_SLOTS || thread->stamp < SEEP_DETOURS_FROM)
+        return;
+    struct seep_detour *detour = detour_at(thread, caller);
+    detour->frame = SEEP_FRAME_OF(caller);
+    detour->pc = caller.pc;
+    detour->bp = caller.bp;
+    detour->stamp = thread->frames[kept - 1].stamp;
+    detour->counters = counters;
+    detour->kept = kept;
+    detour->site = site;
+    detour->via = (uint16_t)thread->top_via;
+    detour->need_bp = top->need_bp;
+    detour->nr_slots = (uint8_t)nr_slots;
+    detour->kept_slots = kept_slots;
+    for (uint32_t i = 0; i < nr_slots; i++)
+        detour->slots[i] = thread->slots[kept_slots + i];
+#ifdef SEEP_ORACLE
+    detour->nr_pcs = thread->memo_depth - kept;
+    for (uint32_t i = 0; i < detour->nr_pcs; i++)
+        detour->pcs[i] = thread->frames[thread->memo_depth - 1 - i].pc & ~SEEP_PC_EXACT;
+#endif
+}
 
 SEEP_INLINE uint64_t mode_now(void) {
     return atomic_load_explicit(&seep_g.mode.word, memory_order_relaxed);
@@ -116,8 +170,9 @@ SEEP_INLINE void stack_remember(struct seep_thread *thread, uint32_t site,
         .entry = (uint64_t)site << SEEP_ENTRY_SITE_SHIFT,
         .counters = counters,
         .via = thread->top_via,
-        .need_bp = top->need_bp != 0,
+        .need_bp = top->need_bp,
     };
+    detour_keep(thread, site, counters, caller);
 }
 
 // The site of the stack that called the hook, through `via`.

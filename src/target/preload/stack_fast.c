@@ -17,15 +17,13 @@ struct fast_frame {
     uint64_t pc;
     uint64_t sp;
     uint64_t bp;
-    struct seep_rule_entry *entry;
-    const uint64_t *return_slot; // NULL: the outermost frame
-    const uint64_t *bp_slot;     // NULL: bp is not saved in this frame
+    const struct seep_rule_entry *entry;
 };
 _Static_assert(sizeof(struct fast_frame) <= sizeof(struct seep_walk_frame), "as many fit");
 
-SEEP_INLINE struct seep_rule_entry *find_rule(const struct seep_rule_table *table, uint64_t pc) {
+SEEP_INLINE const struct seep_rule_entry *find_rule(const struct seep_rule_table *table, uint64_t pc) {
     for (uint64_t i = rule_hash(pc) >> table->shift;; i = (i + 1) & table->mask) {
-        struct seep_rule_entry *entry = (struct seep_rule_entry *)&table->entries[i];
+        const struct seep_rule_entry *entry = &table->entries[i];
         uint64_t key = atomic_load_explicit(&entry->key, memory_order_acquire); // as in rule_known
         if (SEEP_LIKELY(key == pc))
             return entry;
@@ -36,67 +34,63 @@ SEEP_INLINE struct seep_rule_entry *find_rule(const struct seep_rule_table *tabl
 
 // The first memo frame, counted from the outermost, that read a changed slot: what lies outside of it
 // may still be met.
-static SEEP_COLD const struct seep_memo_frame *outside_of(const struct seep_thread *thread,
-                                                          const struct seep_memo_frame *end,
-                                                          uint32_t changed) {
+static SEEP_NOINLINE const struct seep_memo_frame *outside_of(const struct seep_thread *thread,
+                                                              const struct seep_memo_frame *end,
+                                                              uint32_t changed) {
     while (end - thread->frames >= 2 && end[-2].slot_end >= changed)
         end--;
     return end - 1;
 }
 
-SEEP_INLINE bool is_known(const struct seep_thread *thread, uint64_t address) {
-    return !(address & (SEEP_ARCH_WORD - 1)) &&
-           address - thread->stack_lo < thread->stack_hi - thread->stack_lo;
-}
-
 // Fills thread->walk. Returns one past the innermost memo frame that the walk ended at (frames: it
-// ended at the start of the thread), or NULL: not this way. *ret_pc, *ret_bp: the state it ended in.
+// ended at the start of the thread), or NULL: not this way. *ret_end: the state it ended in; its pc is 0
+// where it is that of no frame.
 SEEP_INLINE const struct seep_memo_frame *walk_outward(struct seep_thread *thread, struct seep_caller at,
                                                        uint32_t *ret_nr, struct seep_caller *ret_end) {
     struct fast_frame *out = (struct fast_frame *)thread->walk;
     const struct seep_memo_frame *const outermost = thread->frames;
     const struct seep_memo_frame *candidate = outermost + thread->memo_depth;
     const struct seep_rule_table *table = atomic_load_explicit(&seep_g.rules, memory_order_acquire);
+    const uint64_t lo = thread->stack_lo, size = thread->stack_hi - thread->stack_lo;
     uint32_t room = thread->capacity;
     if (!table)
         return NULL;
     for (uint32_t nr = 0; nr < room; nr++) {
-        while (candidate != outermost && candidate[-1].sp < at.sp)
+        while (candidate[-1].sp < at.sp) // one past the outermost lies a frame with the highest sp of all
             candidate--;
-        if (candidate != outermost && memo_state_is(&candidate[-1], at.pc, at.sp, at.bp)) {
+        if (memo_state_is(&candidate[-1], at.pc, at.sp, at.bp)) {
             uint32_t changed = slots_changed(thread->slots, candidate[-1].slot_end);
-            if (!changed) {
+            if (SEEP_LIKELY(!changed)) {
                 *ret_nr = nr;
                 *ret_end = at;
                 return candidate;
             }
             candidate = outside_of(thread, candidate, changed);
         }
-        struct seep_rule_entry *entry = find_rule(table, at.pc);
+        const struct seep_rule_entry *entry = find_rule(table, at.pc);
         if (SEEP_UNLIKELY(!entry))
             return NULL;
+        out[nr] = (struct fast_frame){.pc = at.pc, .sp = at.sp, .bp = at.bp, .entry = entry};
         struct seep_rule rule = {entry->rule};
         enum seep_rule_kind kind = seep_rule_kind(rule);
-        out[nr] = (struct fast_frame){.pc = at.pc, .sp = at.sp, .bp = at.bp, .entry = entry};
         if (SEEP_UNLIKELY(kind > SEEP_RULE_BP)) {
             if (kind != SEEP_RULE_END)
                 return NULL;
             *ret_nr = nr + 1;
-            *ret_end = at;
+            *ret_end = (struct seep_caller){.pc = 0};
             return outermost;
         }
         uint64_t cfa = (kind == SEEP_RULE_SP ? at.sp : at.bp) + (uint64_t)seep_rule_cfa_offset(rule);
-        if (SEEP_UNLIKELY(cfa <= at.sp || !is_known(thread, cfa - SEEP_ARCH_WORD)))
+        uint64_t slot = cfa - SEEP_ARCH_WORD;
+        if (SEEP_UNLIKELY(cfa <= at.sp || slot - lo >= size || slot % SEEP_ARCH_WORD))
             return NULL;
         if (seep_rule_bp_saved(rule)) {
-            uint64_t slot = cfa + (uint64_t)seep_rule_bp_offset(rule);
-            if (SEEP_UNLIKELY(!is_known(thread, slot)))
+            uint64_t bp_slot = cfa + (uint64_t)seep_rule_bp_offset(rule);
+            if (SEEP_UNLIKELY(bp_slot - lo >= size || bp_slot % SEEP_ARCH_WORD))
                 return NULL;
-            out[nr].bp_slot = (const uint64_t *)slot;
-            at.bp = *(const uint64_t *)slot;
+            at.bp = *(const uint64_t *)bp_slot;
         }
-        out[nr].return_slot = (const uint64_t *)(cfa - SEEP_ARCH_WORD);
-        at.pc = *out[nr].return_slot;
+        at.pc = *(const uint64_t *)slot;
         at.sp = cfa;
         if (SEEP_UNLIKELY(at.pc == 0))
             return NULL;
@@ -104,37 +98,42 @@ SEEP_INLINE const struct seep_memo_frame *walk_outward(struct seep_thread *threa
     return NULL;
 }
 
-SEEP_INLINE uint32_t child_of(struct seep_thread *thread, uint32_t parent, struct seep_rule_entry *entry) {
-    uint64_t cached = atomic_load_explicit(&entry->child, memory_order_relaxed);
-    if (SEEP_LIKELY(cached >> 32 == parent && (uint32_t)cached))
-        return (uint32_t)cached;
-    return seep_tree_child(thread, parent, entry->frame, entry);
-}
-
 uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller caller) {
     uint32_t nr;
     struct seep_caller end;
     const struct seep_memo_frame *candidate = walk_outward(thread, caller, &nr, &end);
-    if (SEEP_UNLIKELY(!candidate || (uint64_t)(candidate - thread->frames) + nr > thread->capacity))
+    // acquire: the nodes that are listed
+    const struct seep_node_table *index = atomic_load_explicit(&seep_g.node_index, memory_order_acquire);
+    if (SEEP_UNLIKELY(!candidate || !index || (uint64_t)(candidate - thread->frames) + nr > thread->capacity))
         return 0;
     struct seep_memo_frame *to = (struct seep_memo_frame *)candidate;
     bool kept = to != thread->frames;
     struct seep_memo_slot *slot = thread->slots + (kept ? to[-1].slot_end : 0);
-    bool need_bp = kept && to[-1].need_bp;
+    uint32_t need_bp = kept ? to[-1].need_bp : 0;
     uint32_t node = kept ? to[-1].node : 0;
+    const uint32_t stamp = thread->stamp;
     const struct fast_frame *walked = (const struct fast_frame *)thread->walk + nr;
-    while (nr-- > 0) {
-        walked--;
-        struct seep_rule rule = {walked->entry->rule};
-        if (SEEP_LIKELY(walked->return_slot != NULL))
-            *slot++ = (struct seep_memo_slot){walked->return_slot, end.pc};
-        if (need_bp && walked->bp_slot)
-            *slot++ = (struct seep_memo_slot){walked->bp_slot, end.bp};
-        need_bp = seep_rule_kind(rule) == SEEP_RULE_BP || (need_bp && !walked->bp_slot);
-        node = child_of(thread, node, walked->entry);
+    thread->walk_kept = (uint32_t)(to - thread->frames);
+    while (walked-- != (const struct fast_frame *)thread->walk) {
+        const struct seep_rule_entry *entry = walked->entry;
+        struct seep_rule rule = {entry->rule};
+        uint32_t saved = seep_rule_bp_saved(rule);
+        if (SEEP_LIKELY(end.pc != 0)) {
+            *slot++ = (struct seep_memo_slot){(const uint64_t *)(end.sp - SEEP_ARCH_WORD), end.pc};
+            if (need_bp & saved)
+                *slot++ = (struct seep_memo_slot){
+                    (const uint64_t *)(end.sp + (uint64_t)seep_rule_bp_offset(rule)), end.bp};
+        }
+        need_bp = (seep_rule_kind(rule) == SEEP_RULE_BP) | (need_bp & ~saved);
+        uint32_t parent = node;
+        node = find_node(index, parent, entry->frame, entry->frame_hash);
         if (SEEP_UNLIKELY(!node)) {
-            thread->memo_depth = 0; // half of it is written over
-            return 0;
+            node = seep_tree_child_new(parent, entry->frame);
+            index = atomic_load_explicit(&seep_g.node_index, memory_order_acquire);
+            if (!node) {
+                thread->memo_depth = 0; // half of it is written over
+                return 0;
+            }
         }
         end = (struct seep_caller){.pc = walked->pc, .sp = walked->sp, .bp = walked->bp};
         *to++ = (struct seep_memo_frame){
@@ -144,6 +143,7 @@ uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller cal
             .node = node,
             .slot_end = (uint32_t)(slot - thread->slots),
             .need_bp = need_bp,
+            .stamp = stamp,
         };
     }
     thread->memo_depth = (uint32_t)(to - thread->frames);

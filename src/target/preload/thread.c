@@ -30,7 +30,8 @@ static unsigned char *arrays_of(const struct seep_thread *thread) {
 
 // Bytes of the arrays of a thread: frames, slots, walk.
 static size_t array_bytes(uint32_t capacity) {
-    return PADS * sizeof(struct seep_memo_slot) +
+    return PADS * sizeof(struct seep_memo_slot) + sizeof(struct seep_memo_frame) +
+           (sizeof(struct seep_detour) << SEEP_DETOURS_SHIFT) +
            capacity * (sizeof(struct seep_memo_frame) + 3 * sizeof(struct seep_memo_slot) +
                        sizeof(struct seep_walk_frame));
 }
@@ -40,8 +41,10 @@ static void set_arrays(struct seep_thread *thread, unsigned char *at, uint32_t c
     for (int i = 0; i < PADS; i++)
         pads[i] = (struct seep_memo_slot){&pads[i].value, 0};
     thread->slots = pads + PADS;
-    thread->frames = (struct seep_memo_frame *)(thread->slots + 3 * (size_t)capacity);
+    thread->frames = (struct seep_memo_frame *)(thread->slots + 3 * (size_t)capacity) + 1;
+    thread->frames[-1].sp = UINT64_MAX; // ends every search for a frame further out
     thread->walk = (struct seep_walk_frame *)(thread->frames + capacity);
+    thread->detours = (struct seep_detour *)(thread->walk + capacity);
     thread->capacity = capacity;
 }
 
@@ -86,13 +89,15 @@ static struct seep_thread *private_memory(uint32_t slot_index) {
     }
     unsigned char *arrays = arrays_of(thread);
     uint32_t capacity = thread->capacity;
+    uint32_t stamp = thread->stamp; // goes on, for the arrays do
     if (!arrays) {
         capacity = FIRST_CAPACITY;
         arrays = sys_private(array_bytes(capacity));
         if (!arrays)
             return NULL;
     }
-    *thread = (struct seep_thread){.slot_index = slot_index, .tid = sys_gettid(), .leaf_start = SEEP_NO_LEAF};
+    *thread = (struct seep_thread){
+        .slot_index = slot_index, .tid = sys_gettid(), .leaf_start = SEEP_NO_LEAF, .stamp = stamp};
     set_arrays(thread, arrays, capacity);
     return thread;
 }

@@ -39,8 +39,7 @@ static struct seep_rule_table *roomy_rule_table(void) {
         struct seep_rule_entry *entry = free_rule_entry(larger, key);
         entry->rule = old->rule;
         entry->frame = old->frame;
-        atomic_store_explicit(&entry->child, atomic_load_explicit(&old->child, memory_order_relaxed),
-                              memory_order_relaxed);
+        entry->frame_hash = old->frame_hash;
         atomic_store_explicit(&entry->key, key, memory_order_relaxed);
         larger->nr_used++;
     }
@@ -82,6 +81,7 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
         struct seep_rule_entry *entry = free_rule_entry(table, walk->pc);
         entry->rule = walk->rule.bits;
         entry->frame = walk->frame;
+        entry->frame_hash = seep_frame_hash(walk->frame);
         atomic_store_explicit(&entry->key, walk->pc, memory_order_release);
         table->nr_used++;
         walk->entry = entry;
@@ -92,36 +92,12 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
 
 // ---- nodes ----------------------------------------------------------------------------------------
 
-static uint64_t node_hash(uint32_t parent, uint64_t frame) {
-    uint64_t hash = (frame ^ (uint64_t)parent << 20) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= hash >> 29;
-    return hash * UINT64_C(0xbf58476d1ce4e5b9);
-}
-
-static uint32_t find_node(const struct seep_node_table *table, uint64_t hash, uint32_t parent,
-                          uint64_t frame) {
-    if (!table)
-        return 0;
-    for (uint64_t i = hash >> table->shift;; i = (i + 1) & table->mask) {
-        // acquire: the node was written before it was listed
-        uint64_t entry = atomic_load_explicit(&table->entries[i], memory_order_acquire);
-        if (!entry)
-            return 0;
-        // The high bits choose the slot, so the middle ones make the better tag.
-        if ((uint32_t)(entry >> 32) != (uint32_t)(hash >> 8))
-            continue;
-        const struct seep_image_node *node = &seep_g.nodes[(uint32_t)entry];
-        if (node->parent == parent && node->frame == frame)
-            return (uint32_t)entry;
-    }
-}
-
-static void list_node(struct seep_node_table *table, uint64_t hash, uint32_t node) {
-    uint64_t i = hash >> table->shift;
+static void list_node(struct seep_node_table *table, uint32_t node) {
+    const struct seep_image_node *at = &seep_g.nodes[node];
+    uint64_t i = node_hash(at->parent, seep_frame_hash(at->frame)) >> table->shift;
     while (atomic_load_explicit(&table->entries[i], memory_order_relaxed))
         i = (i + 1) & table->mask;
-    atomic_store_explicit(&table->entries[i], (uint64_t)(uint32_t)(hash >> 8) << 32 | node,
-                          memory_order_release);
+    atomic_store_explicit(&table->entries[i], node, memory_order_release);
     table->nr_used++;
 }
 
@@ -138,9 +114,9 @@ static struct seep_node_table *roomy_node_table(void) {
     larger->shift = 64 - size_shift;
     larger->mask = (UINT64_C(1) << size_shift) - 1;
     for (uint64_t i = 0; table && i <= table->mask; i++) {
-        uint32_t node = (uint32_t)atomic_load_explicit(&table->entries[i], memory_order_relaxed);
+        uint32_t node = atomic_load_explicit(&table->entries[i], memory_order_relaxed);
         if (node)
-            list_node(larger, node_hash(seep_g.nodes[node].parent, seep_g.nodes[node].frame), node);
+            list_node(larger, node);
     }
     atomic_store_explicit(&seep_g.node_index, larger, memory_order_release);
     return larger;
@@ -161,37 +137,30 @@ static uint32_t append(enum seep_area_kind kind, uint64_t element_bytes) {
     return (uint32_t)index;
 }
 
-static uint32_t add_node(uint64_t hash, uint32_t parent, uint64_t frame) {
+static uint32_t look_up(uint32_t parent, uint64_t frame, memory_order order) {
+    const struct seep_node_table *table = atomic_load_explicit(&seep_g.node_index, order);
+    return table ? find_node(table, parent, frame, seep_frame_hash(frame)) : 0;
+}
+
+uint32_t seep_tree_child_new(uint32_t parent, uint64_t frame) {
     if (!seep_lock_take(&seep_g.tree_lock))
         return 0;
-    uint32_t node =
-        find_node(atomic_load_explicit(&seep_g.node_index, memory_order_relaxed), hash, parent, frame);
+    uint32_t node = look_up(parent, frame, memory_order_relaxed);
     struct seep_node_table *table = node ? NULL : roomy_node_table();
     if (table)
         node = append(SEEP_AREA_NODES, sizeof(struct seep_image_node));
     if (table && node) {
         seep_g.nodes[node] = (struct seep_image_node){.frame = frame, .parent = parent};
         __atomic_store_n(&seep_g.header->areas[SEEP_AREA_NODES].used, node + 1, __ATOMIC_RELEASE);
-        list_node(table, hash, node);
+        list_node(table, node);
     }
     seep_lock_release(&seep_g.tree_lock);
     return node;
 }
 
-uint32_t seep_tree_child(struct seep_thread *thread, uint32_t parent, uint64_t frame,
-                         struct seep_rule_entry *entry) {
-    uint64_t cached = entry ? atomic_load_explicit(&entry->child, memory_order_relaxed) : 0;
-    if (SEEP_LIKELY(cached >> 32 == parent && (uint32_t)cached))
-        return (uint32_t)cached;
-    uint64_t hash = node_hash(parent, frame);
-    uint32_t node =
-        find_node(atomic_load_explicit(&seep_g.node_index, memory_order_acquire), hash, parent, frame);
-    if (!node)
-        node = add_node(hash, parent, frame);
-    // Not at every miss: two threads that take turns must not pull the line to and fro.
-    if (entry && node && (!cached || (++thread->child_misses & 15) == 0))
-        atomic_store_explicit(&entry->child, (uint64_t)parent << 32 | node, memory_order_relaxed);
-    return node;
+uint32_t seep_tree_child(uint32_t parent, uint64_t frame) {
+    uint32_t node = look_up(parent, frame, memory_order_acquire);
+    return node ? node : seep_tree_child_new(parent, frame);
 }
 
 // ---- sites ----------------------------------------------------------------------------------------

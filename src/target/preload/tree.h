@@ -7,10 +7,9 @@
 
 #include "preload/preload.h"
 
-// The child of `parent` for `frame`, made if need be. `entry` (may be NULL) remembers one answer.
-// 0: no room.
-uint32_t seep_tree_child(struct seep_thread *thread, uint32_t parent, uint64_t frame,
-                         struct seep_rule_entry *entry);
+// The child of `parent` for `frame`, made if need be. 0: no room.
+uint32_t seep_tree_child(uint32_t parent, uint64_t frame);
+uint32_t seep_tree_child_new(uint32_t parent, uint64_t frame); // the half of it for what is not there
 
 // The site of `node` and `via`, made if need be. SEEP_SITE_UNKNOWN: no room (counted).
 uint32_t seep_tree_site(uint32_t node, enum seep_via via);
@@ -36,6 +35,29 @@ SEEP_INLINE bool seep_is_signal_return(uint64_t pc) {
 
 SEEP_INLINE uint64_t rule_hash(uint64_t key) {
     return key * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+// Of a node: the sum of its frame's and its parent's, of which the highest bits count. So the half that
+// is known early is reckoned early, and the parent's waits for one multiplication only.
+SEEP_INLINE uint64_t seep_frame_hash(uint64_t frame) {
+    return frame * UINT64_C(0x9e3779b97f4a7c15);
+}
+SEEP_INLINE uint64_t node_hash(uint32_t parent, uint64_t frame_hash) {
+    return frame_hash + parent * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+// The node that is there already, or 0.
+SEEP_INLINE uint32_t find_node(const struct seep_node_table *table, uint32_t parent, uint64_t frame,
+                               uint64_t frame_hash) {
+    for (uint64_t i = node_hash(parent, frame_hash) >> table->shift;; i = (i + 1) & table->mask) {
+        // acquire: the node was written before it was listed
+        uint32_t node = atomic_load_explicit(&table->entries[i], memory_order_acquire);
+        if (SEEP_UNLIKELY(!node))
+            return 0;
+        const struct seep_image_node *at = &seep_g.nodes[node];
+        if (SEEP_LIKELY(at->frame == frame && at->parent == parent))
+            return node;
+    }
 }
 
 // Same as seep_rule_learn for what is known already; false: ask that.
