@@ -35,6 +35,8 @@ SEEP_INLINE void map_remember_leaf(struct seep_thread *thread, uint64_t address)
     if (SEEP_LIKELY(start == thread->leaf_start) || seep_g.granule_shift != 5)
         return;
     uint64_t *first = address & 15 ? NULL : map_entry(start);
+    if (first && start == 0)
+        *first = UINT64_C(1) << SEEP_ENTRY_SUB_BIT; // of address 0: no block, but not free either
     thread->leaf_start = first ? start : SEEP_NO_LEAF;
     thread->leaf = first;
 }

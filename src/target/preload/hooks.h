@@ -9,12 +9,16 @@
 // function's. In the hook itself: its caller is looked up here, and again where the long way needs it,
 // so that no register holds it.
 SEEP_INLINE void *allocated(void *block, uint64_t size, enum seep_via via) {
-    struct seep_thread *thread = thread_enter_short();
-    if (SEEP_LIKELY(thread != NULL)) {
+    struct seep_thread *thread = seep_self;
+    uint64_t mode = mode_now();
+    if (SEEP_LIKELY(thread && thread->guard == mode)) {
+        thread_mark_busy(thread);
         bool done = record_allocation_short(thread, block, size, via, SEEP_HOOK_CALLER());
-        thread_leave(thread);
+        thread_mark_idle(thread, mode);
         if (SEEP_LIKELY(done))
             return block;
+    } else if (thread && sample_skips(thread, block, size)) {
+        return block;
     }
     struct seep_caller caller = SEEP_HOOK_CALLER();
     return seep_allocated_long(block, size, via, caller.pc, caller.sp, caller.bp);
@@ -23,11 +27,13 @@ SEEP_INLINE void *allocated(void *block, uint64_t size, enum seep_via via) {
 // Records that `block` is about to be given back. free() keeps errno (POSIX 2024): we never touch it.
 // false: not recorded yet, call seep_released_long.
 SEEP_INLINE bool released_short(const void *block, enum seep_release via) {
-    struct seep_thread *thread = is_special() ? NULL : thread_enter_short();
-    if (SEEP_UNLIKELY(!thread))
-        return false;
+    struct seep_thread *thread = seep_self;
+    uint64_t mode = mode_now();
+    if (SEEP_UNLIKELY(!thread || thread->guard != mode))
+        return thread && sample_skips_free(thread, block);
+    thread_mark_busy(thread);
     bool done = record_free_short(thread, block, via);
-    thread_leave(thread);
+    thread_mark_idle(thread, mode);
     return done;
 }
 

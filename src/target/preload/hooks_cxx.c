@@ -172,7 +172,7 @@ static SEEP_NOINLINE void call_real_delete(enum real_delete form, void *block, s
     // A delete that calls free comes to our hook again, for a block that the map no longer has: the
     // guard keeps it from being counted. Nothing can pass it: delete does not throw.
     struct seep_thread *thread = seep_self;
-    bool guarded = thread && thread->guard == SEEP_GUARD_READY;
+    bool guarded = thread && SEEP_GUARD_IS_IDLE(thread->guard);
     if (guarded)
         thread->nested_release = true;
     function(block, (const void *)alignment);

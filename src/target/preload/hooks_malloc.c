@@ -90,8 +90,10 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
             seep_misuse_check(thread, suspect, intent.site, (uint64_t)block, intent.size,
                               SEEP_RELEASE_REALLOC, SEEP_HOOK_CALLER());
     }
-    if (SEEP_LIKELY(fresh != NULL) && !record_allocation_short(thread, fresh, size, via, caller) &&
-        !sample_skips(fresh, size))
+    bool short_way = thread->mode.word == mode_now();
+    if (SEEP_LIKELY(fresh != NULL) &&
+        !(short_way && record_allocation_short(thread, fresh, size, via, caller)) &&
+        !sample_skips(thread, fresh, size))
         record_allocation(thread, fresh, size, via, caller);
     atomic_signal_fence(memory_order_release);
     thread->slot->moving_rt = 0;

@@ -67,20 +67,23 @@ struct seep_walk_frame {
 
 // ---- a thread -------------------------------------------------------------------------------------
 
-// The guard of a thread. Any other value: a hook is at work, and this is the address of its frame.
-enum { SEEP_GUARD_WIPED = 0, SEEP_GUARD_READY = 1 };
+// The guard of a thread: 0, the kernel has wiped it; with the highest bit, it is idle, and this is the mode
+// under which its memo was made; else a hook is at work, and this is the address of its frame. So one
+// comparison with the mode of the process says all that a hook must know.
+#define SEEP_GUARD_WIPED          0
+#define SEEP_GUARD_IS_IDLE(guard) ((int64_t)(guard) < 0)
 
 // The recorded stack of an allocation, as the short way (record.h) asks for it and what it answers.
 struct seep_shortcut {
     uint64_t frame; // SEEP_FRAME_OF the hook's caller; 0: none
     uint64_t pc;
-    uint64_t bp;                            // means something only where need_bp
+    uint64_t bp;
     const struct seep_memo_slot *slots_end; // the memo's slots up to here must hold
     uint64_t entry;                         // the site, as a heap map entry has it
     struct seep_image_counters *counters;   // of the site
-    uint32_t via;
-    uint32_t need_bp;
+    uint64_t via;                           // with SEEP_NEED_BP where bp counts
 };
+#define SEEP_NEED_BP (UINT64_C(1) << 32)
 
 // A stack that was recorded lately and differs from the memo in its innermost frames only: where call paths
 // take turns, each is validated instead of walked. It stands as long as the memo's first `kept` frames are
@@ -106,14 +109,16 @@ struct seep_detour {
 #endif
 };
 
-// What makes operations go the long way; compared as one word.
+// What makes operations go the long way; read as one word, little-endian.
 union seep_mode {
     struct {
-        _Atomic uint32_t special;       // SEEP_SPECIAL_*: the longest way, 0: none
-        _Atomic uint32_t modules_epoch; // grows when code may have gone away: memos end
+        _Atomic uint32_t special; // SEEP_SPECIAL_*: the longest way, 0: none
+        _Atomic uint32_t
+            modules_epoch; // from SEEP_FIRST_EPOCH on; grows when code may have gone away: memos end
     };
     _Atomic uint64_t word;
 };
+#define SEEP_FIRST_EPOCH 0x80000000u
 union seep_mode_seen {
     struct {
         uint32_t special, modules_epoch;
@@ -126,7 +131,7 @@ struct seep_thread {
     // Read on every operation: two cache lines.
     uint64_t guard;
     struct seep_shortcut last;
-    union seep_mode_seen mode; // what `last` and the memo were made under; special is 0
+    union seep_mode_seen mode; // what `last` and the memo were made under; special is 0: the guard when idle
     uint64_t last_block;       // the block this thread allocated as its latest heap operation, or 0
     uint64_t leaf_start;       // the leaf of the heap map that was used last: its first address,
     uint64_t *leaf;            // and its entries

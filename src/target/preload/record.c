@@ -145,8 +145,6 @@ void seep_record_net(struct seep_thread *thread) {
 
 void *seep_allocated_long(void *block, uint64_t size, enum seep_via via, uint64_t pc, uint64_t sp,
                           uint64_t bp) {
-    if (sample_skips(block, size))
-        return block;
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return block;
@@ -159,8 +157,6 @@ void *seep_allocated_long(void *block, uint64_t size, enum seep_via via, uint64_
 }
 
 void seep_released_long(const void *block, enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp) {
-    if (sample_skips_free(block))
-        return;
     struct seep_thread *thread = thread_enter();
     if (!thread) {
         seep_record_free_unentered(block);

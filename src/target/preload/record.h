@@ -40,32 +40,34 @@ SEEP_INLINE bool is_special(void) {
     return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) != 0;
 }
 
+SEEP_INLINE uint64_t mode_now(void) {
+    return atomic_load_explicit(&seep_g.mode.word, memory_order_relaxed);
+}
+
+SEEP_INLINE void thread_mark_busy(struct seep_thread *thread) {
+    thread->guard = (uint64_t)__builtin_frame_address(0);
+    atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts us must see it
+}
+
+SEEP_INLINE void thread_mark_idle(struct seep_thread *thread, uint64_t guard) {
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->guard = guard;
+}
+
 // The thread, marked busy, or NULL: pass through and record nothing.
 SEEP_INLINE struct seep_thread *thread_enter(void) {
     struct seep_thread *thread = seep_self;
-    if (SEEP_UNLIKELY(!thread || thread->guard != SEEP_GUARD_READY)) {
+    if (SEEP_UNLIKELY(!thread || !SEEP_GUARD_IS_IDLE(thread->guard))) {
         thread = seep_thread_slow();
         if (!thread)
             return NULL;
     }
-    thread->guard = (uint64_t)__builtin_frame_address(0);
-    atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts us must see it
-    return thread;
-}
-
-// The same for the short ways: NULL: take the long way, which finds out why.
-SEEP_INLINE struct seep_thread *thread_enter_short(void) {
-    struct seep_thread *thread = seep_self;
-    if (SEEP_UNLIKELY(!thread || thread->guard != SEEP_GUARD_READY))
-        return NULL;
-    thread->guard = (uint64_t)__builtin_frame_address(0);
-    atomic_signal_fence(memory_order_seq_cst);
+    thread_mark_busy(thread);
     return thread;
 }
 
 SEEP_INLINE void thread_leave(struct seep_thread *thread) {
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->guard = SEEP_GUARD_READY;
+    thread_mark_idle(thread, thread->mode.word);
 }
 
 // NULL: no memory for them (counted).
@@ -166,8 +168,9 @@ SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block
 // ---- the short way --------------------------------------------------------------------------------
 //
 // What nearly all operations are, if they are anything like the one before: the stack of last time, a
-// block in the leaf of last time. First everything is looked at, then everything is written; so there
-// is no call in between and nothing to take back. false: not so, and nothing has been done.
+// block in the leaf of last time, in the mode of last time (the caller has seen to that). First everything is
+// looked at, then everything is written; so there is no call in between and nothing to take back. false: not
+// so, and nothing has been done.
 
 SEEP_INLINE uint64_t leaf_offset(const struct seep_thread *thread, const void *block) {
     return (uint64_t)block - thread->leaf_start;
@@ -185,15 +188,16 @@ SEEP_INLINE uint64_t sub_bit(uint64_t offset) {
 SEEP_INLINE bool record_allocation_short(struct seep_thread *thread, const void *block, uint64_t size,
                                          enum seep_via via, struct seep_caller caller) {
     const struct seep_shortcut *last = &thread->last;
-    if (SEEP_UNLIKELY(last->frame != SEEP_FRAME_OF(caller) || last->pc != caller.pc ||
-                      last->via != (uint32_t)via || (last->need_bp && last->bp != caller.bp) ||
-                      thread->mode.word != mode_now()))
+    if (SEEP_UNLIKELY(last->frame != SEEP_FRAME_OF(caller) || last->pc != caller.pc))
+        return false;
+    if (SEEP_UNLIKELY(last->via != (uint64_t)via) &&
+        (last->via != (via | SEEP_NEED_BP) || last->bp != caller.bp))
         return false;
     uint64_t offset = leaf_offset(thread, block);
-    if (SEEP_UNLIKELY(!block || !IN_LEAF(offset)))
+    if (SEEP_UNLIKELY(!IN_LEAF(offset)))
         return false;
     uint64_t *at = &thread->leaf[offset >> LEAF_GRANULE];
-    // Live entries have higher bits than any size.
+    // Live entries have higher bits than any size; so has that of NULL, which no block has.
     if (SEEP_UNLIKELY((*at | size) >> SEEP_ENTRY_SIZE_BITS || !slots_hold(last->slots_end, thread->slots)))
         return false;
     struct seep_image_thread *slot = thread->slot;

@@ -30,29 +30,22 @@ SEEP_INLINE uint32_t filter_index(const void *block) {
     return (uint32_t)(((uint64_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEP_FILTER_SHIFT));
 }
 
-// Whether no point falls into an allocation of `size`; then it is counted as skipped.
-// Without sampling: one load, one branch.
-SEEP_INLINE bool sample_skips(const void *block, uint64_t size) {
-    if (SEEP_LIKELY(!atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed)))
+// Whether no point falls into an allocation of `size`; then it is counted as skipped. Where nothing is
+// sampled, sample_left is 0.
+SEEP_INLINE bool sample_skips(struct seep_thread *thread, const void *block, uint64_t size) {
+    int64_t left = thread->sample_left - (int64_t)size;
+    if (left <= 0 || !block)
         return false;
-    struct seep_thread *thread = seep_self;
-    if (!thread || thread->sample_left <= 0 || !block)
-        return false;
+    thread->sample_left = left;
     thread->last_block = 0;
-    thread->sample_left -= (int64_t)size;
-    if (SEEP_UNLIKELY(thread->sample_left <= 0))
-        return false;
     thread->slot->skipped_allocations++;
     thread->slot->skipped_bytes += size;
     return true;
 }
 
 // Whether `block` is certainly not recorded; then its free is counted as skipped.
-SEEP_INLINE bool sample_skips_free(const void *block) {
-    if (SEEP_LIKELY(!atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed)))
-        return false;
-    struct seep_thread *thread = seep_self;
-    if (!thread || !thread->filter ||
+SEEP_INLINE bool sample_skips_free(struct seep_thread *thread, const void *block) {
+    if (!thread->filter || !block ||
         atomic_load_explicit(&thread->filter[filter_index(block)], memory_order_relaxed))
         return false;
     thread->last_block = 0;

@@ -101,7 +101,8 @@ void seep_stack_show_detour(const struct seep_thread *thread, const struct seep_
 // ---- detours --------------------------------------------------------------------------------------
 
 SEEP_INLINE struct seep_detour *detour_at(const struct seep_thread *thread, struct seep_caller caller) {
-    uint64_t hash = (SEEP_FRAME_OF(caller) >> 3 ^ caller.pc) * UINT64_C(0x9e3779b97f4a7c15);
+    // A sum: equal steps, as recursion makes them, are spread evenly.
+    uint64_t hash = ((SEEP_FRAME_OF(caller) >> 3) + caller.pc) * UINT64_C(0x9e3779b97f4a7c15);
     return &thread->detours[hash >> (64 - SEEP_DETOURS_SHIFT)];
 }
 
@@ -150,10 +151,6 @@ SEEP_INLINE void detour_keep(struct seep_thread *thread, uint32_t site, struct s
 #endif
 }
 
-SEEP_INLINE uint64_t mode_now(void) {
-    return atomic_load_explicit(&seep_g.mode.word, memory_order_relaxed);
-}
-
 // Keeps what stack_site has just found, for the short way.
 SEEP_INLINE void stack_remember(struct seep_thread *thread, uint32_t site,
                                 struct seep_image_counters *counters, struct seep_caller caller) {
@@ -169,8 +166,7 @@ SEEP_INLINE void stack_remember(struct seep_thread *thread, uint32_t site,
         .slots_end = thread->slots + top->slot_end,
         .entry = (uint64_t)site << SEEP_ENTRY_SITE_SHIFT,
         .counters = counters,
-        .via = thread->top_via,
-        .need_bp = top->need_bp,
+        .via = thread->top_via | (uint64_t)top->need_bp << 32,
     };
     detour_keep(thread, site, counters, caller);
 }

@@ -18,6 +18,7 @@
 #include "preload/undo.h"
 
 struct seep_global seep_g = {
+    .mode = {.modules_epoch = SEEP_FIRST_EPOCH},
     .real =
         {
             .malloc = seep_boot_malloc,

@@ -98,6 +98,7 @@ static struct seep_thread *private_memory(uint32_t slot_index) {
     }
     *thread = (struct seep_thread){
         .slot_index = slot_index, .tid = sys_gettid(), .leaf_start = SEEP_NO_LEAF, .stamp = stamp};
+    thread->mode.modules_epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_acquire);
     set_arrays(thread, arrays, capacity);
     return thread;
 }
@@ -202,14 +203,14 @@ static void recover(struct seep_thread *thread) {
     thread->memo_depth = 0;
     thread->last.frame = 0;
     thread->leaf_start = SEEP_NO_LEAF;
-    thread->guard = SEEP_GUARD_READY;
+    thread->guard = thread->mode.word;
 }
 
 // Whatever keeps the hot path from going on ends here: first call of all, first call of a thread,
 // a child of fork, a signal handler inside a hook, a process that is passive.
 struct seep_thread *seep_thread_slow(void) {
     struct seep_thread *thread = seep_self;
-    if (thread && thread->guard > SEEP_GUARD_READY) {
+    if (thread && thread->guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(thread->guard)) {
         if (!abandoned(thread)) {
             seep_lost(SEEP_LOST_REENTERED);
             return NULL;
@@ -222,7 +223,7 @@ struct seep_thread *seep_thread_slow(void) {
     if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child())
         return NULL;
     thread = seep_self;
-    if (thread && thread->guard == SEEP_GUARD_READY)
+    if (thread && SEEP_GUARD_IS_IDLE(thread->guard))
         return thread; // seep_start() came back here for us
     if (!seep_lock_take(&seep_g.threads_lock)) {
         seep_lost(SEEP_LOST_NO_THREAD);
@@ -234,7 +235,7 @@ struct seep_thread *seep_thread_slow(void) {
         seep_lost(SEEP_LOST_NO_THREAD);
         return NULL;
     }
-    thread->guard = SEEP_GUARD_READY;
+    thread->guard = thread->mode.word;
     seep_self = thread;
     return thread;
 }
