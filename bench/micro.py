@@ -5,7 +5,7 @@ import json
 from common import Failed, figure, interleave, say, take
 
 # name, program, arguments, which peers, budget: what one operation is stands in pairs.c.
-ALL = ("heaptrack raw", "memcheck", "lsan-gcc", "lsan-clang", "unw_step")
+ALL = ("heaptrack", "heaptrack raw", "memcheck", "lsan-gcc", "lsan-clang", "unw_step")
 FAST = ("heaptrack raw", "lsan-gcc", "lsan-clang")
 PAIRS = [
     ("depth 5", "pairs", ["-d", "5"], ALL),

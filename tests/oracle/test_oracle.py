@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every stack that capture records, of every test program and of short runs of real ones, is what libgcc's
 unwinder sees at the same moment: no difference, and nothing cut where there is call-frame information."""
+import http.client
 import json
 import os
 import random
+import signal
 import socket
 import struct
 import subprocess
@@ -96,6 +98,62 @@ def test_program(program, args, code, tmp_path):
     found = compare([program, *args], tmp_path, at_least=1, code=code)
     if program.name.endswith('@recursion'):
         assert found['max_depth'] > 5000
+
+
+# ---- the workloads of the benchmark ----------------------------------------------------------------
+
+sys.path.insert(0, str(ROOT / 'bench'))
+import common  # noqa: E402
+
+# name: program, arguments, stacks that must be met at least. Sizes that take a second or two.
+WORKLOADS = {
+    **{f'pairs-depth-{depth}': ('pairs', ['-d', depth, '-n', 4000], 4000) for depth in (5, 20, 60, 200)},
+    **{f'change-{frames}': ('pairs', ['-s', 'change', '-k', frames, '-n', 6000], 6000) for frames in (1, 3, 10)},
+    'one-live-block': ('pairs', ['-l', 1, '-n', 4000], 4000),
+    'many-live-blocks': ('pairs', ['-l', 20000, '-n', 20000], 40_000),
+    'recursion': ('pairs', ['-s', 'recursion', '-n', 12800], 12_800),
+    'calloc': ('pairs', ['-s', 'calloc', '-n', 4000], 4000),
+    'realloc': ('pairs', ['-s', 'realloc', '-n', 4000], 4000),
+    'sites': ('pairs', ['-s', 'sites', '-d', 41, '-b', 10, '-n', 4000], 5000),
+    'new': ('pairs_cxx', ['-n', 6000], 6000),
+    'two-threads': ('pairs', ['-j', 2, '-n', 3000], 6000),
+    'short': ('patterns', ['-p', 'short', '-j', 4, '-n', 40], 4000),
+    'handoff': ('patterns', ['-p', 'handoff', '-j', 1, '-n', 6000], 6000),
+    'exchange': ('patterns', ['-p', 'exchange', '-j', 2, '-n', 6000], 6000),
+    'server': ('patterns', ['-p', 'server', '-j', 2, '-n', 10_000], 10_000),
+    'stress': ('patterns', ['-p', 'stress', '-j', 2, '-n', 10_000], 5_000),
+    'fraction': ('fraction', [60], 5_000),
+    'memory-blocks': ('memory', ['blocks', 10_000, 32], 10_000),
+    'memory-threads': ('memory', ['threads', 20], 160),
+}
+
+
+@pytest.fixture(scope='session')
+def workload(tmp_path_factory):
+    """Compiles a workload as the benchmark does, once."""
+    folder = tmp_path_factory.mktemp('workloads')
+
+    def compiled(name):
+        source = next((ROOT / 'bench/workloads').glob(f'{name}.c*'))
+        cxx = source.suffix == '.cpp'
+        flags = [*common.COMMON_FLAGS, *common.GCC_FLAGS, *common.VARIANTS['plain'][2]]
+        target = folder / name
+        assert common.compile_one(['g++' if cxx else 'gcc', *flags], str(source), str(target))
+        return target
+
+    return compiled
+
+
+@pytest.mark.parametrize('name', WORKLOADS)
+def test_benchmark(name, workload, tmp_path):
+    program, arguments, at_least = WORKLOADS[name]
+    compare([workload(program), *map(str, arguments)], tmp_path, at_least=at_least)
+
+
+def test_every_workload_of_the_benchmark_is_here():
+    not_traced = {'launch', 'spawn'}  # start other programs
+    sources = {path.stem for path in (ROOT / 'bench/workloads').glob('*.c*')}
+    assert {program for program, _, _ in WORKLOADS.values()} == sources - not_traced
 
 
 def test_sqlite3(tmp_path):
@@ -199,6 +257,19 @@ def test_cc1plus(tmp_path):
     )
 
 
+def test_clang(tmp_path):
+    need('clang')
+    (tmp_path / 'in.c').write_text(
+        ''.join(
+            f'int f{i}(int *a, int n) {{ int s = {i}; for (int k = 0; k < n; k++) s += a[k] * k ^ s >> {i % 7}; '
+            f'switch (s & 7) {{ case 1: return n; case 5: s *= n; }} return s{f" + f{i - 1}(a, s & 15)" if i else ""}; }}\n'
+            for i in range(12)
+        )
+    )
+    # One process: the driver's own, which compiles in itself where it can.
+    compare(['clang', '-w', '-O2', '-c', 'in.c', '-o', 'out.o'], tmp_path, at_least=10_000)
+
+
 def test_z3(tmp_path):
     need('z3')
     lines = [f'(declare-const x{i} Int)' for i in range(12)]
@@ -250,6 +321,37 @@ def free_port():
 def answers(port):
     with socket.socket() as s:
         return s.connect_ex(('127.0.0.1', port)) == 0
+
+
+def test_nginx(tmp_path):
+    need('nginx')
+    port = free_port()
+    (tmp_path / 'logs').mkdir()
+    (tmp_path / 'page.txt').write_text('a line of text that compresses\n' * 300)
+    (tmp_path / 'nginx.conf').write_text(
+        'daemon off; master_process off; error_log logs/error.log; pid nginx.pid; events { worker_connections 64; }\n'
+        'http { access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u;\n'
+        'scgi_temp_path s; gzip on; gzip_types text/plain; default_type text/plain;\n'
+        f'server {{ listen 127.0.0.1:{port}; root .; location / {{ ssi on; ssi_types text/plain; }} }} }}\n'
+    )
+    server = subprocess.Popen(
+        ['/usr/sbin/nginx', '-p', f'{tmp_path}/', '-c', 'nginx.conf'],
+        env=under_oracle(tmp_path),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: answers(port), 'nginx')
+        for _ in range(50):
+            client = http.client.HTTPConnection('127.0.0.1', port, timeout=60)
+            client.request('GET', '/page.txt', headers={'Accept-Encoding': 'gzip'})
+            assert client.getresponse().status == 200
+            client.close()
+        server.send_signal(signal.SIGQUIT)
+        assert server.wait(timeout=60) == 0
+    finally:
+        kill(server)
+    check(tmp_path, at_least=500)
 
 
 def test_redis(tmp_path):

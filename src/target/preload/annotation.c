@@ -223,7 +223,7 @@ static bool put_region(enum seep_region_kind kind, uint64_t start, uint64_t byte
     if (kind == SEEP_REGION_IGNORED) {
         note_in_filter(start, 1);
         // From now on every free is looked at the long way.
-        atomic_fetch_or_explicit(&seep_g.special, SEEP_SPECIAL_IGNORED, memory_order_seq_cst);
+        atomic_fetch_or_explicit(&seep_g.mode.special, SEEP_SPECIAL_IGNORED, memory_order_seq_cst);
     }
     return true;
 }

@@ -109,7 +109,7 @@ static void bump(uint64_t *counter) {
 }
 
 static void note_for_fork(void) {
-    if (atomic_load_explicit(&seep_g.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO)
+    if (atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO)
         seep_undo_note_odd();
 }
 

@@ -24,6 +24,14 @@ SEEP_INLINE void *allocated(void *block, uint64_t size, enum seep_via via) {
     return seep_allocated_long(block, size, via, caller.pc, caller.sp, caller.bp);
 }
 
+// The same for functions that few programs call often: small instead of quick.
+SEEP_INLINE void *allocated_rarely(void *block, uint64_t size, enum seep_via via, struct seep_caller caller) {
+    struct seep_thread *thread = seep_self;
+    if (thread && sample_skips(thread, block, size))
+        return block;
+    return seep_allocated_long(block, size, via, caller.pc, caller.sp, caller.bp);
+}
+
 // Records that `block` is about to be given back. free() keeps errno (POSIX 2024): we never touch it.
 // false: not recorded yet, call seep_released_long.
 SEEP_INLINE bool released_short(const void *block, enum seep_release via) {

@@ -72,41 +72,39 @@ static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const 
         thread->slot->failed++;
     else if (thread->last_block == (uint64_t)block)
         seep_record_again(thread, block, size, via, caller); // a malloc hook that it called was first
-    else
+    else if (!sample_skips(thread, block, size))
         record_allocation(thread, block, size, via, caller);
     thread_leave(thread);
     return block;
 }
 
-SEEP_INLINE void *new_plain(enum real_new form, size_t size, const void *second, enum seep_via via,
-                            struct seep_caller caller) {
+SEEP_INLINE void *new_plain(enum real_new form, size_t size, enum seep_via via) {
     if (SEEP_LIKELY(seep_g.new_is_malloc)) {
         void *block = seep_g.real.malloc(size ? size : 1);
         if (SEEP_LIKELY(block != NULL))
             return allocated(block, size, via);
     }
-    return call_real_new(form, size, second, NULL, via, caller);
+    return call_real_new(form, size, NULL, NULL, via, SEEP_HOOK_CALLER());
 }
 
 // As libstdc++ and libc++ do it: the size rounded up to the alignment, then aligned_alloc.
-SEEP_INLINE void *new_aligned(enum real_new form, size_t size, size_t alignment, const void *third,
-                              enum seep_via via, struct seep_caller caller) {
+static void *aligned_block(size_t size, size_t alignment) {
     bool valid = alignment && !(alignment & (alignment - 1)) && size <= SIZE_MAX - alignment;
-    if (SEEP_LIKELY(seep_g.new_is_malloc && valid)) {
-        size_t unit = SEEP_MAX(alignment, sizeof(void *));
-        size_t rounded = ((size ? size : 1) + unit - 1) & ~(unit - 1);
-        void *block = seep_g.real.aligned_alloc(unit, rounded);
-        if (SEEP_LIKELY(block != NULL))
-            return allocated(block, size, via);
-    }
-    return call_real_new(form, size, (const void *)alignment, third, via, caller);
+    size_t unit = SEEP_MAX(alignment, sizeof(void *));
+    return valid ? seep_g.real.aligned_alloc(unit, ((size ? size : 1) + unit - 1) & ~(unit - 1)) : NULL;
 }
 
 // The forms that few programs call share one body: the library is small where it can be.
 static SEEP_NOINLINE void *new_rare(enum real_new form, size_t size, size_t alignment, const void *nothrow,
                                     enum seep_via via, struct seep_caller caller) {
-    return form >= NEW_ALIGNED ? new_aligned(form, size, alignment, nothrow, via, caller)
-                               : new_plain(form, size, nothrow, via, caller);
+    bool aligned = form >= NEW_ALIGNED;
+    void *block = !seep_g.new_is_malloc ? NULL
+                  : aligned             ? aligned_block(size, alignment)
+                                        : seep_g.real.malloc(size ? size : 1);
+    if (SEEP_LIKELY(block != NULL))
+        return allocated_rarely(block, size, via, caller);
+    return aligned ? call_real_new(form, size, (const void *)alignment, nothrow, via, caller)
+                   : call_real_new(form, size, nothrow, NULL, via, caller);
 }
 
 #define OPERATOR(type, name, symbol, ...)                                                                    \
@@ -114,10 +112,10 @@ static SEEP_NOINLINE void *new_rare(enum real_new form, size_t size, size_t alig
     SEEP_EXPORT type name(__VA_ARGS__)
 
 OPERATOR(void *, operator_new, "_Znwm", size_t size) {
-    return new_plain(NEW, size, NULL, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
+    return new_plain(NEW, size, SEEP_VIA_NEW);
 }
 OPERATOR(void *, operator_new_array, "_Znam", size_t size) {
-    return new_plain(NEW_ARRAY, size, NULL, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
+    return new_plain(NEW_ARRAY, size, SEEP_VIA_NEW_ARRAY);
 }
 OPERATOR(void *, operator_new_nothrow, "_ZnwmRKSt9nothrow_t", size_t size, const void *nothrow) {
     return new_rare(NEW_NOTHROW, size, 0, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());

@@ -101,9 +101,8 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
 }
 
 SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, struct seep_caller caller) {
-    if (!block) {
+    if (!block)
         return allocated(seep_g.real.realloc(NULL, size), size, via);
-    }
     if (SEEP_UNLIKELY(seep_boot_has(block)))
         return seep_boot_move(block, size);
     struct intent intent = begin_realloc(block);
@@ -121,7 +120,7 @@ SEEP_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
     size_t bytes;
     if (SEEP_UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
         errno = ENOMEM;
-        allocated(NULL, 0, SEEP_VIA_REALLOCARRAY);
+        allocated_rarely(NULL, 0, SEEP_VIA_REALLOCARRAY, SEEP_HOOK_CALLER());
         return NULL;
     }
     return reallocate(block, bytes, SEEP_VIA_REALLOCARRAY, SEEP_HOOK_CALLER());
@@ -129,29 +128,29 @@ SEEP_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
 
 SEEP_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size) {
     int result = seep_g.real.posix_memalign(ret_block, alignment, size);
-    allocated(result == 0 ? *ret_block : NULL, size, SEEP_VIA_POSIX_MEMALIGN);
+    allocated_rarely(result == 0 ? *ret_block : NULL, size, SEEP_VIA_POSIX_MEMALIGN, SEEP_HOOK_CALLER());
     return result;
 }
 
 SEEP_EXPORT void *aligned_alloc(size_t alignment, size_t size) {
     void *block = seep_g.real.aligned_alloc(alignment, size);
-    return allocated(block, size, SEEP_VIA_ALIGNED_ALLOC);
+    return allocated_rarely(block, size, SEEP_VIA_ALIGNED_ALLOC, SEEP_HOOK_CALLER());
 }
 
 SEEP_EXPORT void *memalign(size_t alignment, size_t size) {
     void *block = seep_g.real.memalign(alignment, size);
-    return allocated(block, size, SEEP_VIA_MEMALIGN);
+    return allocated_rarely(block, size, SEEP_VIA_MEMALIGN, SEEP_HOOK_CALLER());
 }
 
 SEEP_EXPORT void *valloc(size_t size) {
     void *block = seep_g.real.valloc(size);
-    return allocated(block, size, SEEP_VIA_VALLOC);
+    return allocated_rarely(block, size, SEEP_VIA_VALLOC, SEEP_HOOK_CALLER());
 }
 
 SEEP_EXPORT void *pvalloc(size_t size) {
     void *block = seep_g.real.pvalloc(size);
     // tcmalloc rounds up past the end of all numbers to a block of nothing: no block is larger than this.
-    allocated(block, size <= PTRDIFF_MAX ? size : 0, SEEP_VIA_PVALLOC);
+    allocated_rarely(block, size <= PTRDIFF_MAX ? size : 0, SEEP_VIA_PVALLOC, SEEP_HOOK_CALLER());
     return block;
 }
 

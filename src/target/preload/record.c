@@ -30,7 +30,7 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
 }
 
 uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size) {
-    if (atomic_load_explicit(&seep_g.special, memory_order_relaxed) & SEEP_SPECIAL_IGNORED)
+    if (atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_IGNORED)
         seep_ignored_gone((uint64_t)block);
     if (thread->filter) {
         if (undo_is_on())

@@ -100,16 +100,26 @@ void seep_stack_show_detour(const struct seep_thread *thread, const struct seep_
 
 // ---- detours --------------------------------------------------------------------------------------
 
-SEEP_INLINE struct seep_detour *detour_at(const struct seep_thread *thread, struct seep_caller caller) {
+// Where one for this caller is, and beside it the other place for it.
+SEEP_INLINE struct seep_detour *detours_for(const struct seep_thread *thread, struct seep_caller caller) {
     // A sum: equal steps, as recursion makes them, are spread evenly.
     uint64_t hash = ((SEEP_FRAME_OF(caller) >> 3) + caller.pc) * UINT64_C(0x9e3779b97f4a7c15);
-    return &thread->detours[hash >> (64 - SEEP_DETOURS_SHIFT)];
+    return &thread->detours[hash >> (64 - SEEP_DETOURS_SHIFT + 1) << 1];
+}
+
+SEEP_INLINE bool detour_is_for(const struct seep_detour *detour, struct seep_caller caller) {
+    return detour->frame == SEEP_FRAME_OF(caller) && detour->pc == caller.pc;
+}
+
+SEEP_INLINE struct seep_detour *detour_at(const struct seep_thread *thread, struct seep_caller caller) {
+    struct seep_detour *two = detours_for(thread, caller);
+    return detour_is_for(&two[0], caller) ? &two[0] : &two[1];
 }
 
 // Whether the present stack is the detour's: its own slots first, for they lie further in.
 SEEP_INLINE bool detour_holds(const struct seep_thread *thread, const struct seep_detour *detour,
                               enum seep_via via, struct seep_caller caller) {
-    if (detour->frame != SEEP_FRAME_OF(caller) || detour->pc != caller.pc || detour->via != via ||
+    if (!detour_is_for(detour, caller) || detour->via != via ||
         (detour->need_bp && detour->bp != caller.bp) || detour->kept > thread->memo_depth ||
         thread->frames[detour->kept - 1].stamp != detour->stamp ||
         thread->mode.modules_epoch != atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed))
@@ -131,6 +141,8 @@ SEEP_INLINE void detour_keep(struct seep_thread *thread, uint32_t site, struct s
     if (!kept || nr_slots > SEEP_DETOUR_SLOTS || thread->stamp < SEEP_DETOURS_FROM)
         return;
     struct seep_detour *detour = detour_at(thread, caller);
+    if (!detour_is_for(detour, caller))
+        detour = &detours_for(thread, caller)[thread->stamp & 1];
     detour->frame = SEEP_FRAME_OF(caller);
     detour->pc = caller.pc;
     detour->bp = caller.bp;
