@@ -40,6 +40,7 @@ extern const struct seep_command seep_command_check;
 extern const struct seep_command seep_command_diff;
 extern const struct seep_command seep_command_mark;
 extern const struct seep_command seep_command_scan;
+extern const struct seep_command seep_command_whois;
 extern const struct seep_command seep_command_snap;
 extern const struct seep_command seep_command_help;
 extern const struct seep_command seep_command_info;

@@ -108,8 +108,7 @@ static struct seep_error *put_site(struct seep_chains *chains, uint32_t site) {
     return NULL;
 }
 
-// The class of an object, by the symbol of the vtable that it begins with.
-static struct seep_error *put_class(struct seep_chains *chains, uint32_t block) {
+struct seep_error *seep_chains_put_class(struct seep_chains *chains, uint32_t block) {
     static const char before[] = "vtable for ";
     uint64_t vtable = seep_graph_vtable_of(chains->graph, block);
     const struct seep_profile *profile = chains->profile;
@@ -127,9 +126,9 @@ static struct seep_error *put_class(struct seep_chains *chains, uint32_t block) 
         if (err)
             return err;
         if (name && strncmp(name, before, strlen(before)) == 0)
-            seep_chains_put(chains, " (%s)", name + strlen(before));
+            seep_chains_put(chains, "%s", name + strlen(before));
         else if (name && strncmp(name, "_ZTV", 4) == 0)
-            seep_chains_put(chains, " (%s)", name);
+            seep_chains_put(chains, "%s", name);
         return NULL;
     }
     return NULL;
@@ -139,7 +138,14 @@ struct seep_error *seep_chains_put_block(struct seep_chains *chains, uint32_t bl
     const struct seep_block *b = &chains->graph->blocks[block];
     const char *lost = chains->graph->kinds[block] == SEEP_KIND_LOST ? "lost " : "";
     seep_chains_put(chains, "%sblock of %" PRIu64 " B", lost, b->size);
-    struct seep_error *err = put_class(chains, block);
+    size_t before = chains->used;
+    seep_chains_put(chains, " (");
+    size_t opened = chains->used;
+    struct seep_error *err = seep_chains_put_class(chains, block);
+    if (chains->used > opened)
+        seep_chains_put(chains, ")");
+    else
+        chains->text[chains->used = before] = 0;
     return err ? err : put_site(chains, b->site);
 }
 

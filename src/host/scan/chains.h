@@ -40,6 +40,8 @@ SEEP_MUST_CHECK struct seep_error *seep_chains_put_root(struct seep_chains *chai
                                                         const struct seep_root_edge *root, bool place);
 // "block of 48 B from f (a.c:3)".
 SEEP_MUST_CHECK struct seep_error *seep_chains_put_block(struct seep_chains *chains, uint32_t block);
+// "Circle", where the block is a C++ object with a known vtable; else nothing.
+SEEP_MUST_CHECK struct seep_error *seep_chains_put_class(struct seep_chains *chains, uint32_t block);
 void seep_chains_put_offset(struct seep_chains *chains, uint32_t off);
 // The shortest chain to `block`, without it: the outermost holder first. Nothing where nobody holds it.
 SEEP_MUST_CHECK struct seep_error *seep_chains_put_holders(struct seep_chains *chains, uint32_t block);

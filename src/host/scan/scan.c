@@ -211,7 +211,10 @@ struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_symbols 
     struct seep_error *err = seep_graph_classify(scan->graph);
     if (!err)
         err = fill_profile(scan);
-    if (!err)
+    struct seep_scan_state state = {scan->profile, scan->graph, &scan->ranges, scan->memory};
+    if (!err && scan->options.inspect)
+        err = scan->options.inspect(scan->options.inspect_data, &state);
+    else if (!err)
         err = seep_holders_describe(scan->profile, scan->graph, &scan->ranges, symbols);
     if (err)
         return err;

@@ -11,9 +11,20 @@
 #include "scan/roots.h"
 #include "symbol/symbols.h"
 
+// What a scan knows before it is taken apart.
+struct seep_scan_state {
+    const struct seep_profile *profile; // with leaks and block_kinds
+    const struct seep_graph *graph;     // classified
+    const struct seep_root_ranges *ranges;
+    struct seep_memory *memory; // of the process, which runs again
+};
+typedef struct seep_error *(*seep_inspect)(void *data, const struct seep_scan_state *state);
+
 struct seep_scan_options {
     enum seep_roots roots;
-    bool unaligned; // pointers that do not lie at multiples of 8 count too
+    bool unaligned;       // pointers that do not lie at multiples of 8 count too
+    seep_inspect inspect; // called at the end in place of the search for holders; NULL: that is done
+    void *inspect_data;
 };
 
 struct seep_scan_target {

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One block and its surroundings, out of a scan: see inspect.h.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "scan/chains.h"
+#include "scan/heap_areas.h"
+#include "scan/holders.h"
+#include "scan/scan.h"
+#include "scan/inspect.h"
+
+struct question {
+    uint64_t nr_pointers_max;
+    struct seep_symbols *symbols;
+    struct seep_whois *whois;
+};
+
+static struct seep_error *keep_text(struct seep_whois *whois, const char *text, const char **ret_text) {
+    *ret_text = seep_arena_strdup(&whois->arena, text);
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
+// ---- the block ----
+
+static struct seep_error *add_frame(struct seep_whois *whois, size_t *capacity,
+                                    struct seep_whois_frame frame) {
+    struct seep_whois_frame *frames = whois->frames;
+    if (whois->nr_frames == *capacity) {
+        size_t room = SEEP_MAX(*capacity * 2, (size_t)32);
+        frames = seep_arena_alloc(&whois->arena, room, sizeof(*frames));
+        if (!frames)
+            return seep_error_no_memory();
+        if (whois->nr_frames)
+            memcpy(frames, whois->frames, whois->nr_frames * sizeof(*frames));
+        *capacity = room;
+        whois->frames = frames;
+    }
+    frames[whois->nr_frames++] = frame;
+    return NULL;
+}
+
+// Texts of symbols live as long as the symbols do, which is longer than the answer.
+static struct seep_error *fill_stack(struct seep_whois *whois, struct seep_stacks *stacks, uint32_t node) {
+    size_t capacity = 0;
+    struct seep_error *err = NULL;
+    whois->cut = -1;
+    for (; !err && node; node = stacks->nodes[node].parent) {
+        const struct seep_stack_node *at = &stacks->nodes[node];
+        const struct seep_symbol *symbol = NULL;
+        if (at->cut >= 0)
+            whois->cut = at->cut;
+        if (at->frame == SEEP_NO_FRAME)
+            continue;
+        err = seep_stacks_resolve(stacks, at->frame, &symbol);
+        struct seep_whois_frame frame = {.offset = stacks->frames[at->frame].offset};
+        if (!err)
+            err = keep_text(whois, stacks->modules[stacks->frames[at->frame].module].path, &frame.module);
+        for (unsigned i = 0; !err && i < symbol->nr_frames; i++) {
+            frame.function = symbol->frames[i].function;
+            frame.file = symbol->frames[i].file;
+            frame.line = symbol->frames[i].line;
+            frame.inlined = symbol->frames[i].inlined;
+            err = add_frame(whois, &capacity, frame);
+        }
+    }
+    return err;
+}
+
+static struct seep_error *fill_block(struct seep_whois *whois, const struct seep_profile *profile,
+                                     struct seep_stacks *stacks, const uint32_t *nodes, uint32_t block) {
+    const struct seep_site *site = &profile->sites[profile->blocks[block].site];
+    whois->place = SEEP_PLACE_BLOCK;
+    whois->block = profile->blocks[block];
+    whois->via = site->via;
+    whois->kind = profile->block_kinds ? profile->block_kinds[block] : SEEP_KIND_UNKNOWN;
+    if (whois->block.thread < profile->nr_threads)
+        whois->tid = profile->threads[whois->block.thread].tid;
+    return fill_stack(whois, stacks, nodes[site->node]);
+}
+
+// ---- who points to it ----
+
+static struct seep_error *add_pointer(struct seep_whois *whois, const struct seep_chains *chains,
+                                      uint64_t max, uint64_t address, uint64_t to_off) {
+    struct seep_whois_pointer pointer = {.address = address, .to_off = to_off};
+    struct seep_error *err = keep_text(whois, chains->text, &pointer.from);
+    if (!err && !whois->pointers) {
+        whois->pointers = seep_arena_alloc(&whois->arena, (size_t)max, sizeof(*whois->pointers));
+        if (!whois->pointers)
+            err = seep_error_no_memory();
+    }
+    if (!err)
+        whois->pointers[whois->nr_pointers++] = pointer;
+    return err;
+}
+
+static uint64_t count_pointers(const struct seep_graph *graph, uint32_t block) {
+    uint64_t nr = 0;
+    for (size_t i = 0; i < graph->nr_roots; i++)
+        nr += graph->roots[i].target == block;
+    for (size_t i = 0; i < graph->nr_edges; i++)
+        nr += graph->edges[i].target == block;
+    return nr;
+}
+
+static struct seep_error *fill_pointers(struct seep_whois *whois, struct seep_chains *chains, uint32_t block,
+                                        uint64_t max) {
+    const struct seep_graph *graph = chains->graph;
+    struct seep_error *err = NULL;
+    whois->pointers_known = true;
+    whois->nr_pointers_all = count_pointers(graph, block);
+    max = max ? SEEP_MIN(max, whois->nr_pointers_all) : whois->nr_pointers_all;
+    for (size_t i = 0; !err && i < graph->nr_roots && whois->nr_pointers < max; i++) {
+        const struct seep_root_edge *root = &graph->roots[i];
+        if (root->target != block)
+            continue;
+        seep_chains_clear(chains);
+        err = seep_chains_put_root(chains, root, true);
+        if (!err)
+            err = add_pointer(whois, chains, max, root->address, root->to_off);
+    }
+    for (uint32_t b = 0; !err && b < graph->nr_blocks && whois->nr_pointers < max; b++) {
+        for (uint64_t e = graph->first_edge[b]; !err && e < graph->first_edge[b + 1]; e++) {
+            const struct seep_edge *edge = &graph->edges[e];
+            if (edge->target != block || whois->nr_pointers == max)
+                continue;
+            seep_chains_clear(chains);
+            err = seep_chains_put_block(chains, b);
+            seep_chains_put(chains, " ");
+            seep_chains_put_offset(chains, edge->from_off);
+            if (!err)
+                err =
+                    add_pointer(whois, chains, max, graph->blocks[b].address + edge->from_off, edge->to_off);
+        }
+    }
+    return err;
+}
+
+// ---- what is no block ----
+
+static struct seep_error *put_code(struct seep_chains *chains, uint64_t address, const char *path) {
+    const struct seep_profile *profile = chains->profile;
+    for (uint32_t i = 1; i < profile->nr_modules; i++) {
+        const struct seep_module *module = &profile->modules[i];
+        if (address < module->start_rt || address >= module->end_rt || module->unloaded_ns >= 0)
+            continue;
+        unsigned id;
+        const struct seep_symbol *symbol = NULL;
+        struct seep_error *err =
+            seep_symbols_module(chains->symbols, module->path, module->build_id, module->build_id_bytes, &id);
+        if (!err)
+            err = seep_symbols_resolve(chains->symbols, id, address - module->bias_rt, true, &symbol);
+        if (err)
+            return err;
+        const struct seep_symbol_frame *frame = &symbol->frames[symbol->nr_frames - 1];
+        if (frame->function) {
+            seep_chains_put(chains, "%s+0x%" PRIx64 " in %s", frame->function, frame->function_offset,
+                            module->path);
+            return NULL;
+        }
+    }
+    seep_chains_put(chains, "%s", path);
+    return NULL;
+}
+
+static struct seep_error *put_free(struct seep_chains *chains, const struct seep_memory_area *mapping,
+                                   uint64_t address) {
+    const struct seep_graph *graph = chains->graph;
+    uint32_t before = SEEP_NO_BLOCK;
+    for (uint32_t low = 0, high = graph->nr_blocks; low < high;) {
+        uint32_t middle = low + (high - low) / 2;
+        if (graph->blocks[middle].address <= address) {
+            before = middle;
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    seep_chains_put(chains, "memory of the allocator, in no live block");
+    if (before == SEEP_NO_BLOCK || graph->blocks[before].address < mapping->start)
+        return NULL;
+    const struct seep_block *block = &graph->blocks[before];
+    seep_chains_put(chains, "; %" PRIu64 " bytes behind ", address - block->address - block->size);
+    return seep_chains_put_block(chains, before);
+}
+
+static bool is_of_allocator(struct seep_memory *memory, uint64_t address, bool *ret_is) {
+    struct seep_spans spans = {NULL, 0, 0};
+    bool fits = seep_heap_areas_find(memory, &spans);
+    seep_spans_settle(&spans);
+    *ret_is = fits && seep_spans_find(&spans, address) != NULL;
+    seep_spans_deinit(&spans);
+    return fits;
+}
+
+static const struct seep_root_range *find_range(const struct seep_root_ranges *ranges, uint64_t address) {
+    for (size_t i = 0; i < ranges->nr_items; i++)
+        if (ranges->items[i].start <= address && address < ranges->items[i].end)
+            return &ranges->items[i];
+    return NULL;
+}
+
+static struct seep_error *describe_place(struct seep_whois *whois, struct seep_chains *chains,
+                                         struct seep_memory *memory) {
+    const struct seep_memory_area *mapping = seep_memory_find(memory, whois->address);
+    const struct seep_root_range *range = find_range(chains->ranges, whois->address);
+    struct seep_error *err = NULL;
+    bool of_allocator = false;
+    seep_chains_clear(chains);
+    if (!mapping) {
+        whois->place = SEEP_PLACE_NOTHING;
+        seep_chains_put(chains, "no memory is mapped there");
+    } else if (mapping->of_seep) {
+        whois->place = SEEP_PLACE_SEEP;
+        seep_chains_put(chains, "memory of libseep.so");
+    } else if (!is_of_allocator(memory, whois->address, &of_allocator)) {
+        return seep_error_no_memory();
+    } else if (of_allocator || strcmp(mapping->path, "[heap]") == 0) {
+        whois->place = SEEP_PLACE_FREE;
+        err = put_free(chains, mapping, whois->address);
+    } else if (mapping->executable) {
+        whois->place = SEEP_PLACE_CODE;
+        err = put_code(chains, whois->address, *mapping->path ? mapping->path : "code without a file");
+    } else if (range) {
+        struct seep_root_edge here = {.address = whois->address,
+                                      .range = (uint32_t)(range - chains->ranges->items)};
+        whois->place = range->kind == SEEP_ROOT_DATA    ? SEEP_PLACE_DATA
+                       : range->kind == SEEP_ROOT_STACK ? SEEP_PLACE_STACK
+                                                        : SEEP_PLACE_MAPPING;
+        err = seep_chains_put_root(chains, &here, true);
+        if (range->kind == SEEP_ROOT_MEMORY && *mapping->path)
+            seep_chains_put(chains, " (%s)", mapping->path);
+    } else {
+        whois->place = *mapping->path == '/' ? SEEP_PLACE_DATA : SEEP_PLACE_MAPPING;
+        seep_chains_put(chains, "%s at 0x%" PRIx64 "+0x%" PRIx64 "%s",
+                        *mapping->path ? mapping->path : "memory mapped", mapping->start,
+                        whois->address - mapping->start,
+                        mapping->writable   ? ""
+                        : mapping->readable ? ", read only"
+                                            : ", without access");
+    }
+    return err ? err : keep_text(whois, chains->text, &whois->what);
+}
+
+// ---- the answer ----
+
+static struct seep_error *fill_retained(struct seep_whois *whois, const struct seep_scan_state *state,
+                                        struct seep_symbols *symbols, uint32_t block) {
+    struct seep_holders *holders;
+    struct seep_error *err = seep_holders_create(state->graph, state->ranges, symbols, &holders);
+    if (err)
+        return err;
+    whois->retained_bytes = holders->dominators->bytes[block];
+    whois->retained_blocks = holders->dominators->blocks[block];
+    seep_holders_destroy(holders);
+    return NULL;
+}
+
+static struct seep_error *answer(void *data, const struct seep_scan_state *state) {
+    struct question *question = data;
+    struct seep_whois *whois = question->whois;
+    struct seep_chains *chains = NULL;
+    uint32_t block;
+    uint64_t off;
+    whois->pid = state->profile->process.pid;
+    struct seep_error *err =
+        state->profile->process.exe ? keep_text(whois, state->profile->process.exe, &whois->exe) : NULL;
+    if (!err)
+        err = seep_chains_create(state->profile, state->graph, state->ranges, question->symbols, &chains);
+    if (!err && !seep_graph_find(state->graph, whois->address, &block, &off)) {
+        err = describe_place(whois, chains, state->memory);
+    } else if (!err) {
+        err = fill_block(whois, state->profile, chains->stacks, chains->nodes, block);
+        seep_chains_clear(chains);
+        if (!err)
+            err = seep_chains_put_class(chains, block);
+        if (!err && chains->used)
+            err = keep_text(whois, chains->text, &whois->class_name);
+        seep_chains_clear(chains);
+        if (!err)
+            err = seep_chains_put_holders(chains, block);
+        if (!err && chains->used)
+            err = keep_text(whois, chains->text, &whois->held_by);
+        if (!err)
+            err = fill_pointers(whois, chains, block, question->nr_pointers_max);
+        if (!err)
+            err = fill_retained(whois, state, question->symbols, block);
+    }
+    seep_chains_destroy(chains);
+    return err;
+}
+
+static struct seep_whois *create(uint64_t address) {
+    struct seep_whois *whois = calloc(1, sizeof(*whois));
+    if (whois) {
+        whois->address = address;
+        whois->place = SEEP_PLACE_UNKNOWN;
+        whois->cut = -1;
+    }
+    return whois;
+}
+
+struct seep_error *seep_whois_process(pid_t pid, uint64_t address, uint64_t nr_pointers_max,
+                                      struct seep_symbols *symbols, struct seep_whois **ret_whois) {
+    struct seep_whois *whois = create(address);
+    if (!whois)
+        return seep_error_no_memory();
+    struct question question = {nr_pointers_max, symbols, whois};
+    struct seep_scan_options options = {.inspect = answer, .inspect_data = &question};
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_scan_process(pid, &options, symbols, &session);
+    seep_session_destroy(session);
+    if (err) {
+        seep_whois_destroy(whois);
+        return err;
+    }
+    *ret_whois = whois;
+    return NULL;
+}
+
+struct seep_error *seep_whois_profile(const struct seep_profile *profile, uint64_t address,
+                                      struct seep_symbols *symbols, struct seep_whois **ret_whois) {
+    struct seep_whois *whois = create(address);
+    if (!whois)
+        return seep_error_no_memory();
+    struct seep_stacks *stacks = NULL;
+    uint32_t *nodes = NULL;
+    struct seep_graph *graph = NULL;
+    uint32_t block;
+    uint64_t off;
+    whois->pid = profile->process.pid;
+    struct seep_error *err =
+        profile->process.exe ? keep_text(whois, profile->process.exe, &whois->exe) : NULL;
+    if (!err)
+        err = seep_graph_create(profile->blocks, profile->nr_blocks, &graph);
+    if (!err)
+        err = seep_stacks_create(symbols, &stacks);
+    if (!err)
+        err = seep_stacks_add(stacks, profile, &nodes);
+    if (!err && seep_graph_find(graph, address, &block, &off))
+        err = fill_block(whois, profile, stacks, nodes, block);
+    else if (!err)
+        err = keep_text(whois, "in no live block that the trace has; a trace keeps nothing of other memory",
+                        &whois->what);
+    free(nodes);
+    seep_stacks_destroy(stacks);
+    seep_graph_destroy(graph);
+    if (err) {
+        seep_whois_destroy(whois);
+        return err;
+    }
+    *ret_whois = whois;
+    return NULL;
+}

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep whois: what is at an address of a running process and of a saved trace; wrong use."""
+import json
+import re
+import subprocess
+
+import pytest
+
+SOURCE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+struct cache { long n; void *items[8]; };
+struct cache *cache;
+char text[100];
+static __attribute__((noinline)) void fill(void) {
+    cache = calloc(1, sizeof(*cache));
+    for (int i = 0; i < 3; i++)
+        cache->items[i] = calloc(1, 100 + i);
+    cache->items[4] = (char *)cache->items[2] + 7;
+}
+static __attribute__((noinline)) void wipe(void) { /* what is left of pointers below and in registers */
+    volatile char room[8000];
+    for (int i = 0; i < 8000; i++)
+        room[i] = 0;
+#ifdef __x86_64__
+    __asm__ volatile("xor %%r8d,%%r8d; xor %%r9d,%%r9d; xor %%r10d,%%r10d; xor %%ecx,%%ecx; xor %%edx,%%edx;"
+                     "xor %%esi,%%esi; xor %%edi,%%edi" ::: "r8", "r9", "r10", "rcx", "rdx", "rsi", "rdi");
+#endif
+}
+int main(void);
+static __attribute__((noinline)) void tell(char *freed, int *local) {
+    dprintf(1, "%d %p %p %p %p %p %p\\n", getpid(), (void *)cache, cache->items[2], freed + 600,
+            (void *)text, (void *)local, (void *)main);
+}
+int main(void) {
+    int local;
+    fill();
+    void *freed = malloc(5000);
+    void *wall = malloc(30);
+    tell(freed, &local);
+    free(freed);
+    freed = NULL;
+    wipe();
+    for (;;)
+        pause();
+    return wall != NULL;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory, libseep):
+    """(pid, addresses by name) of a program that waits."""
+    folder = tmp_path_factory.mktemp("whois")
+    (folder / "cached.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O0", "-w", "cached.c", "-o", "cached"], cwd=folder, check=True, timeout=120)
+    environment = {"PATH": "/usr/bin:/bin", "LD_PRELOAD": libseep, "SEEP_OUT": str(folder / "left.seep"),
+                   "MALLOC_PERTURB_": "0"}
+    process = subprocess.Popen([str(folder / "cached")], env=environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE)
+    words = process.stdout.readline().split()
+    names = ("table", "item", "freed", "text", "local", "main")
+    yield int(words[0]), dict(zip(names, (int(word, 16) for word in words[1:])))
+    process.kill()
+    process.stdout.close()
+    process.wait(60)
+
+
+def ask(run, seep, who, address, *options):
+    done = run(seep, "whois", who, hex(address), *options)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def answer(run, seep, who, address, *options):
+    return json.loads(ask(run, seep, who, address, "--json", *options))
+
+
+def test_a_block_and_who_points_to_it(run, seep, traced):
+    pid, at = traced
+    whole = answer(run, seep, pid, at["table"])
+    assert whole["place"] == "block" and whole["process"]["pid"] == pid
+    block = whole["block"]
+    assert (int(block["address"], 16), block["size"], block["offset"]) == (at["table"], 72, 0)
+    assert block["kind"] == "reachable" and block["via"] == "calloc" and block["age_s"] is None
+    assert block["held_by"] == "global cache+0x0 in cached"
+    assert (block["retained_blocks"], block["retained_bytes"]) == (4, 72 + 100 + 101 + 102)
+    assert block["stack"][0]["function"] == "fill" and block["stack"][0]["line"] == 9
+
+    inside = answer(run, seep, pid, at["item"] + 40)["block"]
+    assert (int(inside["address"], 16), inside["size"], inside["offset"]) == (at["item"], 102, 40)
+    of_table = [p for p in inside["pointers"] if p["from"].startswith("block of 72 B from fill (cached.c:9)")]
+    assert [(p["from"][-5:], int(p["address"], 16) - at["table"], p["offset"]) for p in of_table] == [
+        ("+0x18", 24, 0), ("+0x28", 40, 7)]
+    few = answer(run, seep, pid, at["item"], "--top", "1")["block"]
+    assert len(few["pointers"]) == 1 and few["pointers_left_out"] == len(inside["pointers"]) - 1
+
+
+def test_text(run, seep, traced):
+    pid, at = traced
+    text = ask(run, seep, pid, at["item"] + 40)
+    assert "40 bytes into the block at %s" % hex(at["item"]) in text and "reachable" in text
+    assert "block of 72 B from fill (cached.c:9) +0x28 -> +0x7" in text
+    assert re.search(r"allocated by:\n    fill \(cached.c:11\) \[cached\]\n    main ", text)
+    assert "more (--top 0 shows all)" in ask(run, seep, pid, at["item"], "--top", "1")
+
+
+def test_what_is_no_block(run, seep, traced):
+    pid, at = traced
+    for address, place, words in ((at["freed"], "free", "in no live block; "),
+                                  (at["text"] + 8, "data", "global text+0x8 in cached"),
+                                  (at["local"], "stack", "stack of thread %d" % pid),
+                                  (at["main"], "code", "main+0x0 in "), (0x10, "nothing", "no memory is mapped there"),
+                                  ((1 << 64) - 1, "nothing", "no memory is mapped there")):
+        whole = answer(run, seep, pid, address)
+        assert whole["place"] == place and words in whole["what"] and whole["block"] is None, whole
+        assert words in ask(run, seep, pid, address)
+
+
+def test_of_a_saved_trace(run, seep, traced, tmp_path):
+    pid, at = traced
+    assert run(seep, "snap", pid, "-o", "now.seep").returncode == 0
+    block = answer(run, seep, "now.seep", at["item"] + 40)["block"]
+    assert (block["size"], block["offset"], block["kind"], block["pointers"]) == (102, 40, None, None)
+    assert block["stack"][0]["function"] == "fill"
+    assert run(seep, "scan", pid, "-o", "scanned.seep").returncode == 0
+    assert answer(run, seep, "scanned.seep", at["item"])["block"]["kind"] == "reachable"
+    assert answer(run, seep, "now.seep", 0x10)["place"] == "unknown"
+
+
+def test_wrong_use(run, seep, traced):
+    pid, at = traced
+    for operands, status, words in (([], 2, "PID is missing"), ([pid], 2, "is missing"), ([pid, "zz"], 2, "bad value 'zz'"),
+                                    ([pid, "-1"], 2, ""), ([pid, "0x1", "2"], 2, "unexpected argument"),
+                                    ([pid, "0x10000000000000000"], 2, "bad value"), ([pid, ""], 2, "bad value"),
+                                    (["none.seep", "0x1"], 1, "none.seep"), ([1 << 30, "0x1"], 1, "process"),
+                                    (["--top", "x", pid, "0x1"], 2, "--top")):
+        done = run(seep, "whois", *operands)
+        assert done.returncode == status, done
+        assert words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, done.stderr
