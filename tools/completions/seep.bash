@@ -13,7 +13,7 @@ _seep() {
     local command=${COMP_WORDS[1]} options='' valued='' i
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run attach snap report mark diff scan check info help --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run attach snap report mark diff scan whois check info help --help --version' -- "$word")
         return
     fi
     case $command in
@@ -362,6 +362,16 @@ _seep() {
             ;;
         esac
         ;;
+    whois)
+        options='--top --no-demangle --json --help'
+        valued=' --top -T '
+        case $before in
+        --top | -T)
+            :
+            return
+            ;;
+        esac
+        ;;
     check)
         options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --no-default-suppressions --output --report --quiet --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
         valued=' --max-leaked --max-peak --max-allocations --baseline --junit --sarif --suppressions --output --report --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions -o -T -s -b -z -Z '
@@ -514,8 +524,9 @@ _seep() {
         report) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         mark) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         scan) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
+        whois) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         check) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
-        help) mapfile -t COMPREPLY < <(compgen -W 'run attach snap report mark diff scan check info help' -- "$word") ;;
+        help) mapfile -t COMPREPLY < <(compgen -W 'run attach snap report mark diff scan whois check info help' -- "$word") ;;
         esac
         ;;
     esac

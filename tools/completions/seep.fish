@@ -11,6 +11,7 @@ complete -c seep -n __fish_use_subcommand -a report -d 'what is in a trace or a 
 complete -c seep -n __fish_use_subcommand -a mark -d 'name this moment of a traced process, to diff against later'
 complete -c seep -n __fish_use_subcommand -a diff -d 'what changed between two snapshots, marks, runs or versions of a program'
 complete -c seep -n __fish_use_subcommand -a scan -d 'lost, indirectly lost, possibly lost, reachable: and who holds it'
+complete -c seep -n __fish_use_subcommand -a whois -d 'which block is at an address, who allocated it, who points to it'
 complete -c seep -n __fish_use_subcommand -a check -d 'for CI: run a program, fail when it leaks or breaks a budget'
 complete -c seep -n __fish_use_subcommand -a info -d 'what this build, machine and kernel can do, and why not'
 complete -c seep -n __fish_use_subcommand -a help -d 'what the commands do'
@@ -144,6 +145,12 @@ complete -c seep -n '__fish_seen_subcommand_from scan' -l no-default-suppression
 complete -c seep -n '__fish_seen_subcommand_from scan' -l help -s h -d 'what the command does, with examples'
 complete -c seep -n '__fish_seen_subcommand_from scan' -a '(__fish_complete_pids)'
 
+complete -c seep -n '__fish_seen_subcommand_from whois' -l top -s T -r -d 'show at most N pointers to it; 0: all (default 10)'
+complete -c seep -n '__fish_seen_subcommand_from whois' -l no-demangle -d 'symbol names as they are in the file'
+complete -c seep -n '__fish_seen_subcommand_from whois' -l json -d 'the answer as JSON'
+complete -c seep -n '__fish_seen_subcommand_from whois' -l help -s h -d 'what the command does, with examples'
+complete -c seep -n '__fish_seen_subcommand_from whois' -F -a '(__fish_complete_pids)'
+
 complete -c seep -n '__fish_seen_subcommand_from check' -l max-leaked -r -d 'how much may leak, in all processes together (default 0)'
 complete -c seep -n '__fish_seen_subcommand_from check' -l max-peak -r -d 'how much may be live at once in a process'
 complete -c seep -n '__fish_seen_subcommand_from check' -l max-allocations -r -d 'how often may be allocated, in all processes together'
@@ -188,4 +195,4 @@ complete -c seep -n '__fish_seen_subcommand_from info' -l json -d 'the same as J
 complete -c seep -n '__fish_seen_subcommand_from info' -l help -s h -d 'what the command does, with examples'
 
 complete -c seep -n '__fish_seen_subcommand_from help' -l help -s h -d 'what the command does, with examples'
-complete -c seep -n '__fish_seen_subcommand_from help' -a 'run attach snap report mark diff scan check info help'
+complete -c seep -n '__fish_seen_subcommand_from help' -a 'run attach snap report mark diff scan whois check info help'
