@@ -117,7 +117,7 @@ static bool look_at(void *context, const char *name, uint64_t address, uint64_t 
 static struct seep_error *add_place(const struct seep_elf_file *elf, const struct found *found,
                                     struct seep_probe_places *places) {
     uint64_t file_off;
-    if (!seep_elf_file_off(elf, found->address, &file_off))
+    if (!seep_elf_file_off(elf, found->address, &file_off) || file_off >= elf->file_bytes)
         return NULL;
     uint64_t nr_bytes = SEEP_MIN(found->nr_bytes, (uint64_t)FUNCTION_BYTES_MAX);
     unsigned char *code = malloc(nr_bytes + 1);
