@@ -304,3 +304,18 @@ def test_a_small_buffer_counts_what_it_loses(from_start, tmp_path):
     made = 2000 * (54 + 51 + 51 + 50)
     assert lost > 0 and b'health: INCOMPLETE' in done.out, process['health']
     assert seen < made <= seen + lost
+
+
+def test_children_begin_with_the_blocks_of_their_parent(from_start, tmp_path):
+    program, env = from_start(BUILD / 'tests/live/live-attach-children')
+    trace = tmp_path / 'children.seep'
+    done = run([SEEP, 'attach', '--save', trace, '--', program], env=env, cwd=tmp_path)
+    assert done.code == 0, done
+    parent, child = report(trace)
+    stacks = [{site['stack'][0]['function']: (site['live_blocks'], site['live_bytes'], site['frees'])
+               for site in process['sites']} for process in (parent, child)]
+    assert stacks[0] == {'keep': (1, 1000, 0), 'hand_over': (1, 55, 0)}
+    assert stacks[1] == {'keep': (1, 1000, 0), 'hand_over': (0, 0, 1), 'child_keeps': (10, 770, 0)}
+    done = run([SEEP, 'attach', '--children', 'ignore', '--save', trace, '--', program], env=env, cwd=tmp_path)
+    assert done.code == 0, done
+    assert len(report(trace)) == 1

@@ -108,8 +108,8 @@ _seep() {
         esac
         ;;
     attach)
-        options='--pid --command --top --blocks --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --buffer --save --json --full-paths --no-demangle --help'
-        valued=' --pid --command --top --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --buffer --save -p -c -T -o -z -Z -s -O -S '
+        options='--pid --command --top --blocks --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --children --buffer --save --json --full-paths --no-demangle --help'
+        valued=' --pid --command --top --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --children --buffer --save -p -c -T -o -z -Z -s -O -S '
         case $before in
         --pid | -p)
             :
@@ -153,6 +153,10 @@ _seep() {
             ;;
         --symbols-prefix | -S)
             :
+            return
+            ;;
+        --children)
+            mapfile -t COMPREPLY < <(compgen -W 'follow ignore' -- "$word")
             return
             ;;
         --buffer)

@@ -60,6 +60,7 @@ complete -c seep -n '__fish_seen_subcommand_from attach' -l max-size -s Z -r -d 
 complete -c seep -n '__fish_seen_subcommand_from attach' -l sample-rate -s s -r -d 'record every Nth allocation only: costs half as much'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l obj -s O -r -d 'the object with the allocator, by name or path (default: every one that has a malloc)'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l symbols-prefix -s S -r -d 'what the names of the allocator\'s functions begin with, as je_ in je_malloc'
+complete -c seep -n '__fish_seen_subcommand_from attach' -l children -r -a 'follow ignore' -d 'follow or ignore the processes that it forks (default follow)'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l buffer -r -d 'memory for events on their way from the kernel (default 16M)'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l save -r -F -d 'save the trace at the end, for all other commands'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l json -d 'each report as JSON'

@@ -403,6 +403,41 @@ static struct seep_error *took_exec(struct seep_heap_trace *trace, struct seep_t
     return err ? err : update_process(trace, process);
 }
 
+// A child begins with its parent's blocks. It runs meanwhile: what it does until its probes are in place is
+// not seen, and one that has ended by then is only counted.
+static struct seep_error *took_fork(struct seep_heap_trace *trace, struct seep_traced_process *parent,
+                                    pid_t pid) {
+    struct seep_traced_heap heap;
+    struct seep_traced_process *child;
+    if (trace->options.ignore_children)
+        return NULL;
+    char path[64], exe; // which one that has ended has not
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    if (readlink(path, &exe, sizeof(exe)) < 0 || trace->nr_processes >= SEEP_BPF_PROCESSES_MAX) {
+        parent->heap.lost[SEEP_LOST_FORK]++;
+        return NULL;
+    }
+    struct seep_error *err = seep_traced_heap_fork(&parent->heap, pid, &heap);
+    if (err)
+        return err;
+    err = add_process(trace, pid, &child);
+    if (err) {
+        seep_traced_heap_deinit(&heap);
+        return err;
+    }
+    seep_traced_heap_deinit(&child->heap);
+    child->heap = heap;
+    child->forked_from = (uint32_t)parent->heap.pid;
+    err = seep_traced_process_identify(child);
+    if (!err)
+        err = update_process(trace, child);
+    if (!err)
+        err = seep_traced_process_note(child,
+                                       "a forked child: what it did before its probes were in place, some "
+                                       "milliseconds, is not known");
+    return err;
+}
+
 static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_bpf_event *event,
                                size_t nr_bytes) {
     struct seep_traced_process *process = process_of(trace, event->pid);
@@ -435,6 +470,9 @@ static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_
         break;
     case SEEP_BPF_EXEC:
         err = took_exec(trace, process);
+        break;
+    case SEEP_BPF_FORK:
+        err = took_fork(trace, process, (pid_t)event->address);
         break;
     default:
         return NULL;
@@ -469,12 +507,15 @@ static bool has_ended(int pidfd) {
 }
 
 bool seep_heap_trace_ended(const struct seep_heap_trace *trace) {
-    return trace->processes[0]->ended && trace->processes[trace->nr_processes - 1]->ended;
+    for (size_t i = 0; i < trace->nr_processes; i++)
+        if (trace->processes[i]->heap.pid == trace->options.pid && !trace->processes[i]->ended)
+            return false;
+    return true;
 }
 
 // The exit status of a program that is our child.
 static void reap(struct seep_heap_trace *trace) {
-    struct seep_traced_process *last = trace->processes[trace->nr_processes - 1];
+    struct seep_traced_process *last = process_of(trace, (uint32_t)trace->options.pid);
     if (!trace->options.argv || last->has_status)
         return;
     if (!trace->held.ended)
@@ -508,8 +549,29 @@ struct seep_error *seep_heap_trace_run(struct seep_heap_trace *trace, int64_t en
     }
 }
 
+// The probes in children that have ended would only take up descriptors.
+static void forget_ended(struct seep_heap_trace *trace) {
+    for (size_t i = 1; i < trace->nr_processes; i++) {
+        struct seep_traced_process *process = trace->processes[i];
+        if (process->ended || process->heap.pid == trace->options.pid || kill(process->heap.pid, 0) == 0)
+            continue;
+        process->ended = true;
+        process->duration_ns = trace->now_ns;
+        seep_bpf_tables_forget_process(&trace->tables, (uint32_t)process->heap.pid);
+        for (size_t j = 0; j < trace->nr_attachments;) {
+            if (trace->attachments[j].pid != process->heap.pid) {
+                j++;
+                continue;
+            }
+            attachment_deinit(&trace->attachments[j]);
+            trace->attachments[j] = trace->attachments[--trace->nr_attachments];
+        }
+    }
+}
+
 struct seep_error *seep_heap_trace_settle(struct seep_heap_trace *trace) {
     struct seep_error *err = drain(trace);
+    forget_ended(trace);
     const uint64_t *lost = trace->bpf->bss->seep_lost;
     uint64_t *into = trace->processes[0]->heap.lost;
     into[SEEP_LOST_RING] = lost[SEEP_BPF_LOST_ALLOC] + lost[SEEP_BPF_LOST_FREE] + lost[SEEP_BPF_LOST_OTHER];

@@ -21,7 +21,8 @@ struct seep_heap_trace_options {
     const char *object;  // only the allocator of this file (its name, or the end of its path); NULL: any
     const char *prefix;  // of the allocator's functions; NULL: none
     uint64_t ring_bytes; // 0: the default
-    int probes;          // enum seep_probe_choice
+    bool ignore_children;
+    int probes; // enum seep_probe_choice
 };
 
 // For tests: what a kernel would do that has no more.
@@ -33,7 +34,8 @@ enum seep_probe_choice { SEEP_PROBES_BEST, SEEP_PROBES_MULTI, SEEP_PROBES_PERF }
 struct seep_traced_process {
     struct seep_traced_heap heap;
     uint32_t ppid;
-    const char *exe; // texts are in the heap's arena
+    uint32_t forked_from; // pid whose blocks it began with, or 0
+    const char *exe;      // texts are in the heap's arena
     const char *const *args;
     uint32_t nr_args;
     int64_t start_realtime_ns; // of the tracing

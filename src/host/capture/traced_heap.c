@@ -400,3 +400,80 @@ struct seep_error *seep_traced_resized(struct seep_traced_heap *heap, const stru
     heap->threads[thread].latest = 0;
     return err || !call->address ? err : add_block(heap, call, thread);
 }
+
+// ---- fork ----
+
+static bool copy_map(const struct seep_map *from, struct seep_map *to) {
+    for (size_t i = 0; i < from->nr_slots; i++) {
+        if (!from->slots[i].used)
+            continue;
+        uint64_t *value = seep_map_at(to, from->slots[i].key, NULL);
+        if (!value)
+            return false;
+        *value = from->slots[i].value;
+    }
+    return true;
+}
+
+static bool copy_array(void *to_of_any, size_t *capacity, const void *from, size_t nr, size_t element_bytes) {
+    void **to = to_of_any;
+    if (!seep_grow(to, capacity, SEEP_MAX(nr, (size_t)1), element_bytes))
+        return false;
+    if (nr)
+        memcpy(*to, from, nr * element_bytes);
+    return true;
+}
+
+static struct seep_error *inherit(struct seep_traced_heap *child, const struct seep_traced_block *from) {
+    struct seep_traced_block *block = seep_block_table_at(&child->blocks, from->address);
+    struct seep_traced_counters *counters;
+    struct seep_error *err = block ? NULL : seep_error_no_memory();
+    if (!err)
+        err = find_thread_site(child, from->site, 0, &counters);
+    if (err)
+        return err;
+    *block = *from;
+    block->thread = 0;
+    count_alloc(counters, from->size);
+    count_alloc(&child->sites[from->site].counters, from->size);
+    child->threads[0].allocations++;
+    child->threads[0].allocated_bytes += from->size;
+    child->live_bytes += from->size;
+    return NULL;
+}
+
+struct seep_error *seep_traced_heap_fork(const struct seep_traced_heap *parent, pid_t pid,
+                                         struct seep_traced_heap *ret_heap) {
+    struct seep_traced_heap child = {.pid = pid};
+    uint32_t thread;
+    bool copied = copy_array(&child.modules, &child.modules_capacity, parent->modules, parent->nr_modules,
+                             sizeof(*child.modules)) &&
+                  copy_array(&child.frames, &child.frames_capacity, parent->frames, parent->nr_frames,
+                             sizeof(*child.frames)) &&
+                  copy_array(&child.nodes, &child.nodes_capacity, parent->nodes, parent->nr_nodes,
+                             sizeof(*child.nodes)) &&
+                  copy_array(&child.sites, &child.sites_capacity, parent->sites, parent->nr_sites,
+                             sizeof(*child.sites)) &&
+                  copy_map(&parent->frame_ids, &child.frame_ids) &&
+                  copy_map(&parent->node_ids, &child.node_ids) &&
+                  copy_map(&parent->site_ids, &child.site_ids);
+    child.nr_modules = parent->nr_modules;
+    child.nr_frames = parent->nr_frames;
+    child.nr_nodes = parent->nr_nodes;
+    child.nr_sites = parent->nr_sites;
+    struct seep_error *err = copied ? find_thread(&child, (uint32_t)pid, &thread) : seep_error_no_memory();
+    for (size_t i = 1; i < child.nr_modules && !err; i++)
+        if (!(child.modules[i].path = seep_arena_strdup(&child.arena, parent->modules[i].path)))
+            err = seep_error_no_memory();
+    for (size_t i = 0; i < child.nr_sites && !err; i++)
+        child.sites[i].counters = (struct seep_traced_counters){.size_min = UINT64_MAX};
+    for (size_t i = 0; i < parent->blocks.nr_slots && !err; i++)
+        if (parent->blocks.slots[i].address)
+            err = inherit(&child, &parent->blocks.slots[i]);
+    child.peak_bytes = child.live_bytes;
+    if (err)
+        seep_traced_heap_deinit(&child);
+    else
+        *ret_heap = child;
+    return err;
+}

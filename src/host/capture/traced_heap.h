@@ -127,6 +127,11 @@ struct seep_traced_heap {
 SEEP_MUST_CHECK struct seep_error *seep_traced_heap_init(pid_t pid, struct seep_traced_heap *ret_heap);
 void seep_traced_heap_deinit(struct seep_traced_heap *heap);
 
+// The heap of a child at its fork: the parent's live blocks with their sites, and nothing else. Where its
+// code is mapped must be set. O(sites + blocks).
+SEEP_MUST_CHECK struct seep_error *seep_traced_heap_fork(const struct seep_traced_heap *parent, pid_t pid,
+                                                         struct seep_traced_heap *ret_heap);
+
 // Adds a module, or gives the id of the one that is the same. `module->path` is copied.
 SEEP_MUST_CHECK struct seep_error *seep_traced_add_module(struct seep_traced_heap *heap,
                                                           const struct seep_traced_module *module,

@@ -35,6 +35,7 @@ struct attach_values {
     const char *object;
     const char *prefix;
     int sort;
+    int children;
     uint64_t buffer;
     const char *save;
     bool json;
@@ -45,6 +46,7 @@ struct attach_values {
 
 enum { SORT_SIZE, SORT_COUNT };
 static const char *const sort_choices[] = {"size", "count", NULL};
+static const char *const children_choices[] = {"follow", "ignore", NULL};
 static const char *const probes_choices[] = {"best", "multi", "perf", NULL};
 
 #define AT(field) offsetof(struct attach_values, field)
@@ -72,6 +74,8 @@ static const struct seep_option attach_options[] = {
      .help = "the object with the allocator, by name or path (default: every one that has a malloc)"},
     {"symbols-prefix", 'S', SEEP_OPTION_STRING, AT(prefix), .value = "P",
      .help = "what the names of the allocator's functions begin with, as je_ in je_malloc"},
+    {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
+     .help = "follow or ignore the processes that it forks (default follow)"},
     {"buffer", 0, SEEP_OPTION_SIZE, AT(buffer),
      .help = "memory for events on their way from the kernel (default 16M)"},
     {"save", 0, SEEP_OPTION_STRING, AT(save), .value = "FILE",
@@ -296,6 +300,7 @@ static struct seep_error *attach(const struct plan *plan, const struct attach_va
                                               .object = values->object,
                                               .prefix = values->prefix,
                                               .ring_bytes = values->buffer,
+                                              .ignore_children = values->children == 1,
                                               .probes = values->probes};
     struct seep_heap_trace *trace;
     struct seep_error *err = seep_heap_trace_create(&options, &trace, ret_status);

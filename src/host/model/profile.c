@@ -245,7 +245,7 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
                               "may free past seep",
     [SEEP_LOST_FORK] = "forked children that are not in this report: they could not make an image of their own "
                        "(raise the limits of memory and open files) or could not reach the tool (chroot, "
-                       "another user)",
+                       "another user), or ended before probes could be put in place",
     [SEEP_LOST_NO_MODULE] =
         "frames shown as bare addresses because the module table was full: load fewer libraries, or trace a "
         "shorter run",

@@ -18,6 +18,7 @@ static struct seep_error *copy_process(const struct copying *copying) {
     struct seep_process *process = &copying->profile->process;
     process->pid = (uint32_t)from->heap.pid;
     process->ppid = from->ppid;
+    process->forked_from = from->forked_from;
     process->exe = seep_arena_strdup(&copying->profile->arena, from->exe);
     const char **args = seep_arena_alloc(&copying->profile->arena, from->nr_args, sizeof(*args));
     if (!process->exe || !args)
@@ -201,6 +202,7 @@ static void copy_totals(const struct copying *copying) {
           compare_thread_sites);
     memcpy(profile->health.lost, heap->lost, sizeof(profile->health.lost));
     profile->health.state = SEEP_STATE_LIVE;
+    profile->health.flags = copying->from->forked_from ? SEEP_FLAG_FORKED : 0;
     profile->health.depth_limit = 1023;
     totals->failed = heap->failed;
     totals->unknown_frees = heap->unknown_frees;
