@@ -95,7 +95,6 @@ struct elf_facts {
     unsigned char ident[EI_NIDENT];
     uint16_t machine;
     bool has_interpreter;
-    bool is_musl;
     bool has_dynamic;
 };
 
@@ -147,12 +146,7 @@ static void read_elf(int fd, struct elf_facts *ret_facts) {
         if (at > INT64_MAX - step || !read_segment(fd, wide, at, &type, &off, &size))
             return;
         ret_facts->has_dynamic |= type == PT_DYNAMIC;
-        if (type == PT_INTERP) {
-            char name[256] = "";
-            size_t want = SEEP_MIN(size, (uint64_t)sizeof(name) - 1);
-            ret_facts->has_interpreter = true;
-            ret_facts->is_musl = read_exactly(fd, name, want, off) && strstr(name, "ld-musl") != NULL;
-        }
+        ret_facts->has_interpreter |= type == PT_INTERP;
     }
 }
 
@@ -210,17 +204,6 @@ static const char *trouble_with(const char *path, const struct elf_facts *facts,
         return "is a static binary: libseep.so cannot be loaded into it";
     if (!facts->has_interpreter)
         return "is a static binary (or the loader itself): libseep.so cannot be loaded into it";
-#ifdef __GLIBC__
-    if (facts->is_musl) {
-        *ret_cannot_preload = true;
-        return "uses musl, but this libseep.so is made for glibc";
-    }
-#else
-    if (!facts->is_musl) {
-        *ret_cannot_preload = true;
-        return "uses another C library than this libseep.so";
-    }
-#endif
     if (raises_rights(path))
         return "is set-user-ID, set-group-ID or has file capabilities: the loader ignores LD_PRELOAD for it";
     return NULL;

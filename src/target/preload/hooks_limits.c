@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "preload/hooks.h"
+#include "preload/maps.h"
 #include "preload/window.h"
 
 static bool has_image(void) {
@@ -71,47 +72,6 @@ SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const stru
 
 // ---- locked memory --------------------------------------------------------------------------------
 
-// The areas of /proc/self/maps, one after the other.
-struct areas {
-    int fd;
-    size_t at;
-    size_t nr;
-    char text[1024];
-};
-
-static int next_char(struct areas *areas) {
-    if (areas->at == areas->nr) {
-        long got = sys3(SYS_read, areas->fd, areas->text, sizeof(areas->text));
-        if (got <= 0)
-            return -1;
-        areas->at = 0;
-        areas->nr = (size_t)got;
-    }
-    return (unsigned char)areas->text[areas->at++];
-}
-
-static bool read_hex(struct areas *areas, char end, uint64_t *ret_value) {
-    *ret_value = 0;
-    for (;;) {
-        int c = next_char(areas);
-        if (c == end)
-            return true;
-        bool digit = c >= '0' && c <= '9';
-        if (!digit && !(c >= 'a' && c <= 'f'))
-            return false;
-        *ret_value = *ret_value << 4 | (uint64_t)(digit ? c - '0' : c - 'a' + 10);
-    }
-}
-
-static bool next_area(struct areas *areas, uint64_t *ret_start, uint64_t *ret_end) {
-    if (!read_hex(areas, '-', ret_start) || !read_hex(areas, ' ', ret_end))
-        return false;
-    int c = 0;
-    while (c != '\n' && c >= 0)
-        c = next_char(areas);
-    return *ret_start >> 63 == 0; // the vsyscall page is the last and no memory of the process
-}
-
 static bool is_in(uint64_t address, uint64_t start, uint64_t bytes) {
     return address - start < bytes;
 }
@@ -140,13 +100,14 @@ enum work { ADD_UP_PROGRAM, LOCK_PROGRAM, LOCK_PROGRAM_ON_FAULT, UNLOCK_OURS };
 
 // One way through the address space. false: it cannot be read.
 static bool each_area(enum work work, uint64_t *ret_bytes) {
-    struct areas areas = {.fd = sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0)};
-    if (areas.fd < 0)
-        return false;
-    uint64_t start;
-    uint64_t end;
+    struct seep_maps maps;
+    struct seep_maps_area area;
     *ret_bytes = 0;
-    while (next_area(&areas, &start, &end)) {
+    if (!seep_maps_open(&maps))
+        return false;
+    while (seep_maps_next(&maps, &area)) {
+        uint64_t start = area.start;
+        uint64_t end = area.end;
         bool ours = is_ours(start);
         if (ours != (work == UNLOCK_OURS))
             continue;
@@ -159,7 +120,7 @@ static bool each_area(enum work work, uint64_t *ret_bytes) {
         else if (work == UNLOCK_OURS)
             sys3(SYS_munlock, start, end - start, 0);
     }
-    sys_close(areas.fd);
+    seep_maps_close(&maps);
     return *ret_bytes != 0;
 }
 

@@ -7,9 +7,36 @@
 #include <elf.h>
 #include <link.h>
 
+#include "preload/maps.h"
 #include "preload/preload.h"
 
 extern int _dl_find_object(void *pc, struct dl_find_object *result) __attribute__((weak));
+
+// A module as the loader has it, or where that cannot be asked (musl), as the kernel has it.
+struct found {
+    uint64_t start;
+    uint64_t end;
+    uint64_t bias_rt;
+    uint64_t eh_frame_hdr; // 0: none
+    const char *path;      // "" or NULL: the program
+};
+
+static bool find(uint64_t pc, struct found *ret_found) {
+    if (_dl_find_object) {
+        struct dl_find_object object;
+        if (_dl_find_object((void *)pc, &object) != 0 || !object.dlfo_link_map)
+            return false;
+        *ret_found = (struct found){(uint64_t)object.dlfo_map_start, (uint64_t)object.dlfo_map_end,
+                                    object.dlfo_link_map->l_addr, (uint64_t)object.dlfo_eh_frame,
+                                    object.dlfo_link_map->l_name};
+        return true;
+    }
+    const struct seep_maps_module *module = seep_maps_module(pc);
+    if (module)
+        *ret_found =
+            (struct found){module->start, module->end, module->bias_rt, module->eh_frame_hdr, module->path};
+    return module != NULL;
+}
 
 enum { MAX_MODULES = 65535 };
 
@@ -64,8 +91,7 @@ static struct seep_image_module *modules(void) {
     return (struct seep_image_module *)(seep_g.base + seep_g.header->areas[SEEP_AREA_MODULES].off);
 }
 
-static uint64_t path_of(const struct link_map *map) {
-    const char *name = map->l_name;
+static uint64_t path_of(const char *name) {
     if (!name || !*name)
         return seep_g.header->exe_off;
     if (__builtin_strncmp(name, "linux-vdso", 10) == 0 || __builtin_strncmp(name, "linux-gate", 10) == 0)
@@ -83,11 +109,10 @@ static void end_overlapped(uint64_t start, uint64_t end, uint64_t now_ns) {
     }
 }
 
-static uint32_t add_module(const struct dl_find_object *found) {
+static uint32_t add_module(const struct found *found) {
     struct seep_image_area *area = &seep_g.header->areas[SEEP_AREA_MODULES];
     uint32_t id = (uint32_t)area->used;
-    const struct link_map *map = found->dlfo_link_map;
-    uint64_t path_off = path_of(map); // takes image_lock, so before we do
+    uint64_t path_off = path_of(found->path); // takes image_lock, so before we do
     if (id >= MAX_MODULES - 1 || !seep_lock_take(&seep_g.image_lock)) {
         seep_lost(SEEP_LOST_NO_MODULE);
         return 0;
@@ -100,9 +125,9 @@ static uint32_t add_module(const struct dl_find_object *found) {
     }
     struct seep_image_module *module = &modules()[id];
     module->path_off = path_off;
-    module->bias_rt = map->l_addr;
-    module->start_rt = (uint64_t)found->dlfo_map_start;
-    module->end_rt = (uint64_t)found->dlfo_map_end;
+    module->bias_rt = found->bias_rt;
+    module->start_rt = found->start;
+    module->end_rt = found->end;
     module->first_seen_ns = sys_clock_ns(CLOCK_MONOTONIC);
     module->build_id_bytes = build_id(module->start_rt, module->end_rt, module->bias_rt, module->build_id,
                                       sizeof(module->build_id));
@@ -111,32 +136,31 @@ static uint32_t add_module(const struct dl_find_object *found) {
     return id;
 }
 
-static uint32_t module_id(const struct dl_find_object *found) {
+static uint32_t module_id(const struct found *found) {
     uint32_t nr = (uint32_t)seep_g.header->areas[SEEP_AREA_MODULES].used;
     for (uint32_t i = nr - 1; i > 0; i--) {
         const struct seep_image_module *module = &modules()[i];
-        if (!module->unloaded_ns && module->start_rt == (uint64_t)found->dlfo_map_start &&
-            module->end_rt == (uint64_t)found->dlfo_map_end &&
-            module->bias_rt == found->dlfo_link_map->l_addr)
+        if (!module->unloaded_ns && module->start_rt == found->start && module->end_rt == found->end &&
+            module->bias_rt == found->bias_rt)
             return i;
     }
     return add_module(found);
 }
 
 bool seep_module_find(uint64_t pc, struct seep_module_at *ret_at) {
-    struct dl_find_object found;
-    if (!_dl_find_object || _dl_find_object((void *)pc, &found) != 0 || !found.dlfo_link_map)
+    struct found found;
+    if (!find(pc, &found))
         return false;
     struct seep_module_at at = {
         .object =
             {
-                .bytes = found.dlfo_map_start,
-                .start = (uint64_t)found.dlfo_map_start,
-                .size_bytes = (uint64_t)found.dlfo_map_end - (uint64_t)found.dlfo_map_start,
-                .eh_frame_hdr = (uint64_t)found.dlfo_eh_frame,
+                .bytes = (const void *)found.start,
+                .start = found.start,
+                .size_bytes = found.end - found.start,
+                .eh_frame_hdr = found.eh_frame_hdr,
             },
         .module = module_id(&found),
-        .bias_rt = found.dlfo_link_map->l_addr,
+        .bias_rt = found.bias_rt,
     };
     *ret_at = at;
     return true;
@@ -152,18 +176,18 @@ static void forget_rules(uint64_t start, uint64_t end) {
 }
 
 void seep_modules_check(void) {
-    if (!_dl_find_object || !seep_lock_take(&seep_g.rules_lock))
+    if (!seep_lock_take(&seep_g.rules_lock))
         return;
+    seep_maps_forget();
     uint32_t nr = (uint32_t)seep_g.header->areas[SEEP_AREA_MODULES].used;
     bool changed = false;
     for (uint32_t i = 1; i < nr; i++) {
         struct seep_image_module *module = &modules()[i];
-        struct dl_find_object found;
+        struct found found;
         if (module->unloaded_ns)
             continue;
-        if (_dl_find_object((void *)module->start_rt, &found) == 0 &&
-            (uint64_t)found.dlfo_map_start == module->start_rt &&
-            (uint64_t)found.dlfo_map_end == module->end_rt && found.dlfo_link_map->l_addr == module->bias_rt)
+        if (find(module->start_rt, &found) && found.start == module->start_rt &&
+            found.end == module->end_rt && found.bias_rt == module->bias_rt)
             continue;
         module->unloaded_ns = sys_clock_ns(CLOCK_MONOTONIC);
         forget_rules(module->start_rt, module->end_rt);

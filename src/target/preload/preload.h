@@ -163,6 +163,7 @@ struct seep_thread {
     uint64_t stack_hi;
     uint32_t unmap_epoch; // when that was found out
     uint32_t tid;
+    bool quiet;          // in a function of musl that calls other hooks of ours (musl.c)
     bool nested_release; // in a real delete: the free it calls is the same event
 };
 
@@ -274,6 +275,9 @@ struct seep_global {
     bool strict_memory;    // pages must be asked for before they are touched
     struct seep_thread **thread_of_slot;
     uint32_t thread_cursor;
+    uint64_t stack_start; // with musl: where the kernel began the first thread's stack
+    uint64_t musl_rt;     // and where musl's code is
+    uint64_t musl_bytes;
     int fd;                        // of the memory file, until the tool has it; -1
     struct seep_lock image_lock;   // areas, pool
     struct seep_lock tree_lock;    // nodes, sites, node_index

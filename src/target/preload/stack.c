@@ -94,15 +94,22 @@ static enum leave cut(struct walk *walk, enum seep_cut reason) {
 extern void *__libc_stack_end __attribute__((weak));
 
 // The loader's entry point has no CFI; it is what calls the constructors, on the kernel's own stack.
-static bool is_entry_point(uint64_t sp) {
-    return &__libc_stack_end && (uint64_t)__libc_stack_end - sp < 64;
+// All of musl has none: there it is what calls main, and what starts a thread, just below its descriptor.
+enum { MUSL_START_BYTES = 1024, MUSL_THREAD_BYTES = 8192 };
+
+static bool is_entry_point(uint64_t pc, uint64_t sp) {
+    if (&__libc_stack_end)
+        return (uint64_t)__libc_stack_end - sp < 64;
+    if ((pc & ~SEEP_PC_EXACT) - seep_g.musl_rt >= seep_g.musl_bytes)
+        return false;
+    return seep_g.stack_start - sp < MUSL_START_BYTES || sys_thread_pointer() - sp < MUSL_THREAD_BYTES;
 }
 
 // No CFI (JIT code, hand-written assembly): the frame pointer, if it can be one. It is read with a
 // fresh check each time: where a wrong one leads may have been unmapped since.
 static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame) {
     uint64_t bp = frame->bp;
-    if (is_entry_point(frame->sp))
+    if (is_entry_point(frame->pc, frame->sp))
         return OUTERMOST;
     if (bp & 7 || bp < frame->sp || bp - frame->sp > MAX_FRAME || !sys_readable(bp) || !sys_readable(bp + 8))
         return cut(walk, SEEP_CUT_NO_CFI);

@@ -6,16 +6,23 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "preload/boot.h"
+#include "preload/maps.h"
+#include "preload/musl.h"
 #include "preload/preload.h"
 #include "preload/sampling.h"
 #include "preload/undo.h"
+
+// glibc's name of it, and musl's: the library is built for one and runs with both.
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso)
+    __attribute__((weak));
+extern int plain_atfork(void (*prepare)(void), void (*parent)(void),
+                        void (*child)(void)) __asm__("pthread_atfork") __attribute__((weak));
 
 struct seep_global seep_g = {
     .mode = {.modules_epoch = SEEP_FIRST_EPOCH},
@@ -157,6 +164,8 @@ static void resolve(void) {
         !operator_new || name_contains(of_new, "libstdc++") || name_contains(of_new, "libc++");
     seep_g.delete_is_free =
         !operator_delete || name_contains(of_delete, "libstdc++") || name_contains(of_delete, "libc++");
+    if (!__register_atfork && found.malloc != seep_boot_malloc)
+        seep_musl_quiet(&found);
     // What failed above must not be what the program's first dlerror() says. A look-up that succeeds
     // clears it; dlerror() itself would translate the message, under the lock of the locale, which our
     // caller may hold: newlocale() calls malloc with it, and would find it given back.
@@ -318,6 +327,23 @@ static bool heeds_advice(void *page) {
     return sys3(SYS_madvise, page, 4096, 0x5ee9) != 0;
 }
 
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static bool at_fork(void (*prepare)(void), void (*child)(void)) {
+    if (__register_atfork)
+        return __register_atfork(prepare, NULL, child, &__dso_handle) == 0;
+    return plain_atfork && plain_atfork(prepare, NULL, child) == 0;
+}
+
+static void learn_musl(void) {
+    const struct seep_maps_module *libc = seep_maps_module((uint64_t)seep_g.real.exit_now);
+    seep_g.stack_start = seep_maps_stack_start();
+    if (!libc)
+        return;
+    seep_g.musl_rt = libc->start;
+    seep_g.musl_bytes = libc->end - libc->start;
+}
+
 #define THREAD_TABLE_BYTES (65536 * sizeof(struct seep_thread *))
 
 static bool make_alive_page(void) {
@@ -325,7 +351,7 @@ static bool make_alive_page(void) {
     if (!seep_g.alive || sys3(SYS_madvise, seep_g.alive, 4096, 18 /* MADV_WIPEONFORK */) != 0)
         return false;
     seep_g.emulated = !heeds_advice(seep_g.alive);
-    if (pthread_atfork(seep_undo_prepare, NULL, seep_fork_in_child) != 0 && seep_g.emulated)
+    if (!at_fork(seep_undo_prepare, seep_fork_in_child) && seep_g.emulated)
         return false;
     seep_g.thread_of_slot = sys_private(THREAD_TABLE_BYTES);
     return seep_g.thread_of_slot != NULL;
@@ -342,6 +368,8 @@ static bool start_once(void) {
         return false;
     if (!make_alive_page() || !seep_image_create())
         return false;
+    if (!__register_atfork)
+        learn_musl();
     seep_own_note(seep_g.filter, UINT64_C(1) << SEEP_FILTER_SHIFT);
     seep_own_note(seep_g.thread_of_slot, THREAD_TABLE_BYTES);
     seep_own_note(seep_boot_memory, sizeof(seep_boot_memory));

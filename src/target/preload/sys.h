@@ -28,7 +28,19 @@ SEEP_INLINE long sys6_real(long nr, long a, long b, long c, long d, long e, long
     return result;
 }
 
+SEEP_INLINE uint64_t sys_thread_pointer(void) {
+    uint64_t pointer;
+    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+}
+
 #elif defined(__aarch64__)
+
+SEEP_INLINE uint64_t sys_thread_pointer(void) {
+    uint64_t pointer;
+    __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+    return pointer;
+}
 
 SEEP_INLINE long sys6_real(long nr, long a, long b, long c, long d, long e, long f) {
     register long x8 __asm__("x8") = nr;

@@ -203,6 +203,7 @@ static void recover(struct seep_thread *thread) {
     thread->memo_depth = 0;
     thread->last.frame = 0;
     thread->leaf_start = SEEP_NO_LEAF;
+    thread->quiet = false;
     thread->guard = thread->mode.word;
 }
 
@@ -212,7 +213,8 @@ struct seep_thread *seep_thread_slow(void) {
     struct seep_thread *thread = seep_self;
     if (thread && thread->guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(thread->guard)) {
         if (!abandoned(thread)) {
-            seep_lost(SEEP_LOST_REENTERED);
+            if (!thread->quiet)
+                seep_lost(SEEP_LOST_REENTERED);
             return NULL;
         }
         recover(thread);

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs of musl: the same libseep.so is loaded into them, also when one of glibc starts them and the other way about."""
+import pytest
+from harness import LIBSEEP, SEEP, environment, need, no_losses, report, run
+
+LATE = r'''
+#include <stdlib.h>
+void *volatile late_block;
+__attribute__((constructor)) static void on_load(void) { late_block = malloc(11); free(late_block); }
+void late(void) { for (int i = 0; i < 6; i++) late_block = malloc(60); }
+'''
+
+
+@pytest.fixture
+def musl(tmp_path):
+    """(program, library for it to open)"""
+    need('musl-gcc')
+    source = __file__.replace('test_musl.py', 'musl_program.c')
+    args = ['musl-gcc', '-g', '-O1', '-D_GNU_SOURCE', '-fno-builtin', '-fasynchronous-unwind-tables', '-w', '-Wl,--eh-frame-hdr']
+    done = run([*args, source, '-o', tmp_path / 'program'])
+    assert done.code == 0, done
+    (tmp_path / 'late.c').write_text(LATE)
+    done = run([*args, '-fPIC', '-shared', 'late.c', '-o', 'liblate.so'], cwd=tmp_path)
+    assert done.code == 0, done
+    return tmp_path / 'program', tmp_path / 'liblate.so'
+
+
+def figures(process, function, **wanted):
+    sites = [
+        s
+        for s in process['sites']
+        if any(f['function'] == function for f in s['stack']) and all(s[k] == v for k, v in wanted.items())
+    ]
+    return tuple(sum(s[k] for s in sites) for k in ('allocations', 'frees', 'live_bytes'))
+
+
+def check_main(process):
+    no_losses(process)
+    assert figures(process, 'leak') == (17, 0, 1490)
+    assert figures(process, 'deep') == (7, 0, 490)
+    assert figures(process, 'churn', via='calloc') == figures(process, 'churn', via='realloc') == (2000, 2000, 0)
+    for site in process['sites']:
+        names = [f['function'] for f in site['stack']]
+        if 'leak' in names:
+            assert 'main' in names, names  # whole, although musl's own code cannot be unwound
+            assert names.count('deep') in (0, 21)
+        if 'churn' in names:
+            assert names[-2:] == ['churn', 'in_thread'] or 'in_thread' in names, names
+    assert figures(process, 'compare')[0] == figures(process, 'compare')[1] > 63
+
+
+def test_exact_counts_and_stacks(musl, tmp_path):
+    program, late = musl
+    plain = run([program, late, program])
+    assert plain.code == 5, plain
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', program, late, program])
+    assert (done.code, done.out, done.err) == (5, plain.out, b''), done
+    processes = report(tmp_path / 't.seep')
+    check_main(processes[0])
+    assert figures(processes[0], 'late') == (6, 0, 360)
+    assert figures(processes[0], 'on_load') == (1, 1, 0)
+    child = [p for p in processes if p['process']['exit'] == {'code': 3} or figures(p, 'leak') == (19, 1, 1430)]
+    assert len(child) == 1
+    again = [p for p in processes if figures(p, 'leak') == (3, 0, 90)]
+    assert len(again) == 1
+
+
+def test_alone(musl, tmp_path):
+    program, late = musl
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / '%p.raw')
+    done = run([program, late], env=env)
+    assert (done.code, done.out, done.err) == (5, b'child 3\n', b''), done
+    mains = [p for path in tmp_path.glob('*.raw') for p in report(path) if figures(p, 'leak') == (17, 0, 1490)]
+    assert len(mains) == 1
+    check_main(mains[0])
+
+
+def test_each_starts_the_other(musl, tmp_path):
+    """glibc's shell starts the program of musl, and the program of musl one of glibc."""
+    program, late = musl
+    command = ['sh', '-c', f'{program} {late} /bin/echo; echo $?; exit 6']
+    plain = run(command)
+    assert plain.code == 6 and b'other 0' in plain.out and b'again' in plain.out, plain
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', *command])
+    assert (done.code, done.out, done.err) == (6, plain.out, b''), done
+    processes = report(tmp_path / 't.seep')
+    names = {p['process']['exe'].rsplit('/', 1)[-1] for p in processes}
+    assert {'program', 'echo'} <= names, names
+    check_main([p for p in processes if figures(p, 'leak') == (17, 0, 1490)][0])
+
+
+def test_malloc_semantics(tmp_path):
+    need('musl-gcc')
+    source = __file__.replace('test_musl.py', 'malloc_semantics.c')
+    done = run(['musl-gcc', '-O1', '-D_GNU_SOURCE', '-fno-builtin', '-w', source, '-o', tmp_path / 'semantics'])
+    assert done.code == 0, done
+    plain = run([tmp_path / 'semantics'])
+    under = run([SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', tmp_path / 'semantics'])
+    assert plain.code == under.code == 0 and len(plain.out.splitlines()) > 750
+    differ = [p for p in zip(plain.out.splitlines(), under.out.splitlines()) if p[0] != p[1]]
+    assert not differ, differ[:5]
+    no_losses(report(tmp_path / 't.seep')[0])
