@@ -10,6 +10,14 @@
 #define NONE       UINT32_MAX
 #define BLOCKS_MAX (UINT32_C(1) << 31) // vertices, too
 
+// What is needed together lies together: the work is bound by memory, not by arithmetic.
+struct place {
+    uint32_t parent; // later the ancestor in the compressed forest
+    uint32_t semi;
+    uint32_t label;
+    uint32_t idom;
+};
+
 struct tree {
     const struct seep_graph *graph;
     uint32_t nr_vertices; // without the top
@@ -19,14 +27,11 @@ struct tree {
     uint32_t *number;       // by vertex
     uint32_t *vertex;       // by number
     uint32_t nr;            // numbers given
-    uint32_t *parent;       // by number, as are the following; later the ancestor in the compressed forest
+    struct place *places;   // by number, as are the following
     uint64_t *cursor;       // while numbering: how many successors were looked at
-    uint64_t *before_first; // where its predecessors begin
+    uint64_t *before_first; // where its predecessors begin; while numbering, how many there are
     uint32_t *before;       // predecessors
-    uint32_t *semi;
-    uint32_t *label;
-    uint32_t *idom;
-    uint32_t *path; // of eval
+    uint32_t *path;         // of eval
     size_t path_capacity;
 };
 
@@ -89,7 +94,7 @@ static bool sort_roots(struct tree *tree, const uint32_t *holders, uint32_t nr_h
 static void enter(struct tree *tree, uint32_t vertex, uint32_t parent) {
     uint32_t number = tree->nr++;
     tree->vertex[number] = vertex;
-    tree->parent[number] = parent;
+    tree->places[number] = (struct place){parent, number, number, parent};
     tree->cursor[number] = 0;
     if (vertex < tree->nr_vertices)
         tree->number[vertex] = number;
@@ -102,38 +107,30 @@ static void number_all(struct tree *tree) {
         if (next == NONE) {
             if (now == 0)
                 return;
-            now = tree->parent[now];
-        } else if (tree->number[next] == NONE) {
-            enter(tree, next, now);
-            now = tree->nr - 1;
+            now = tree->places[now].parent;
+            continue;
         }
+        uint32_t number = tree->number[next];
+        if (number == NONE) {
+            enter(tree, next, now);
+            now = number = tree->nr - 1;
+        }
+        tree->before_first[number]++;
     }
 }
 
 static bool find_predecessors(struct tree *tree) {
-    uint64_t *first = calloc((size_t)tree->nr + 1, sizeof(*first));
-    if (!first)
+    uint64_t *first = tree->before_first;
+    uint64_t sum = 0; // ends for now: filling counts them down to starts
+    for (uint32_t i = 0; i <= tree->nr; i++)
+        first[i] = sum += first[i];
+    tree->before = malloc(SEEP_MAX(sum, (uint64_t)1) * sizeof(*tree->before));
+    if (!tree->before)
         return false;
-    tree->before_first = first;
-    for (int fill = 0; fill < 2; fill++) {
-        for (uint32_t now = 0; now < tree->nr; now++) {
-            uint64_t cursor = 0;
-            for (uint32_t next; (next = next_successor(tree, tree->vertex[now], &cursor)) != NONE;) {
-                uint32_t number = tree->number[next];
-                if (fill)
-                    tree->before[--first[number]] = now;
-                else
-                    first[number]++;
-            }
-        }
-        if (fill)
-            break;
-        uint64_t sum = 0; // ends for now: filling counts them down to starts
-        for (uint32_t i = 0; i <= tree->nr; i++)
-            first[i] = sum += first[i];
-        tree->before = malloc(SEEP_MAX(sum, (uint64_t)1) * sizeof(*tree->before));
-        if (!tree->before)
-            return false;
+    for (uint32_t now = 0; now < tree->nr; now++) {
+        uint64_t cursor = 0;
+        for (uint32_t next; (next = next_successor(tree, tree->vertex[now], &cursor)) != NONE;)
+            tree->before[--first[tree->number[next]]] = now;
     }
     return true;
 }
@@ -143,53 +140,44 @@ static bool find_predecessors(struct tree *tree) {
 // The one with the least semidominator on the path from `v` up to where `linked` begins, which gets
 // shorter for the next time. false: out of memory.
 static bool eval(struct tree *tree, uint32_t v, uint32_t linked, uint32_t *ret_label) {
-    uint32_t *parent = tree->parent, *label = tree->label;
+    struct place *places = tree->places;
     size_t nr_path = 0;
     uint32_t top = v;
-    for (; parent[top] >= linked; top = parent[top]) {
+    for (; places[top].parent >= linked; top = places[top].parent) {
         if (nr_path == tree->path_capacity &&
             !seep_grow(&tree->path, &tree->path_capacity, nr_path + 1, sizeof(*tree->path)))
             return false;
         tree->path[nr_path++] = top;
     }
-    uint32_t best = label[top];
-    for (uint32_t upper = top; nr_path > 0;) {
-        uint32_t lower = tree->path[--nr_path];
-        parent[lower] = parent[upper];
-        if (tree->semi[best] < tree->semi[label[lower]])
-            label[lower] = best;
+    uint32_t best = places[top].label, above = places[top].parent;
+    while (nr_path > 0) {
+        struct place *lower = &places[tree->path[--nr_path]];
+        lower->parent = above;
+        if (places[best].semi < places[lower->label].semi)
+            lower->label = best;
         else
-            best = label[lower];
-        upper = lower;
+            best = lower->label;
     }
-    *ret_label = label[v];
+    *ret_label = places[v].label;
     return true;
 }
 
 static bool find_dominators(struct tree *tree) {
-    uint32_t nr = tree->nr;
-    tree->semi = malloc((size_t)nr * sizeof(*tree->semi));
-    tree->label = malloc((size_t)nr * sizeof(*tree->label));
-    tree->idom = malloc((size_t)nr * sizeof(*tree->idom));
-    if (!tree->semi || !tree->label || !tree->idom)
-        return false;
-    for (uint32_t i = 0; i < nr; i++) {
-        tree->semi[i] = tree->label[i] = i;
-        tree->idom[i] = tree->parent[i];
-    }
-    for (uint32_t i = nr - 1; i > 0; i--) {
-        uint32_t semi = tree->idom[i]; // its parent
+    struct place *places = tree->places;
+    for (uint32_t i = tree->nr - 1; i > 0; i--) {
+        uint32_t semi = places[i].idom; // its parent
         for (uint64_t b = tree->before_first[i]; b < tree->before_first[i + 1]; b++) {
-            uint32_t label;
-            if (!eval(tree, tree->before[b], i + 1, &label))
+            uint32_t from = tree->before[b], label = from;
+            // Numbers up to i have not been linked yet: they are their own label.
+            if (from > i && !eval(tree, from, i + 1, &label))
                 return false;
-            semi = SEEP_MIN(semi, tree->semi[label]);
+            semi = SEEP_MIN(semi, places[label].semi);
         }
-        tree->semi[i] = semi;
+        places[i].semi = semi;
     }
-    for (uint32_t i = 1; i < nr; i++)
-        while (tree->idom[i] > tree->semi[i])
-            tree->idom[i] = tree->idom[tree->idom[i]];
+    for (uint32_t i = 1; i < tree->nr; i++)
+        while (places[i].idom > places[i].semi)
+            places[i].idom = places[places[i].idom].idom;
     return true;
 }
 
@@ -197,7 +185,7 @@ static bool find_dominators(struct tree *tree) {
 
 static void sum_up(const struct tree *tree, struct seep_dominators *dominators) {
     for (uint32_t i = tree->nr - 1; i > 0; i--) {
-        uint32_t vertex = tree->vertex[i], above = tree->vertex[tree->idom[i]];
+        uint32_t vertex = tree->vertex[i], above = tree->vertex[tree->places[i].idom];
         if (vertex < tree->nr_blocks) {
             dominators->bytes[vertex] += tree->graph->blocks[vertex].size;
             dominators->blocks[vertex]++;
@@ -214,9 +202,10 @@ static bool work(struct tree *tree, const uint32_t *holders, uint32_t nr_holders
     size_t room = (size_t)tree->nr_vertices + 1;
     tree->number = malloc(room * sizeof(*tree->number));
     tree->vertex = malloc(room * sizeof(*tree->vertex));
-    tree->parent = malloc(room * sizeof(*tree->parent));
+    tree->places = malloc(room * sizeof(*tree->places));
+    tree->before_first = calloc(room + 1, sizeof(*tree->before_first));
     tree->cursor = malloc(room * sizeof(*tree->cursor));
-    if (!tree->number || !tree->vertex || !tree->parent || !tree->cursor ||
+    if (!tree->number || !tree->vertex || !tree->places || !tree->before_first || !tree->cursor ||
         !sort_roots(tree, holders, nr_holders))
         return false;
     memset(tree->number, 0xff, room * sizeof(*tree->number));
@@ -251,13 +240,10 @@ struct seep_error *seep_dominators_create(const struct seep_graph *graph, const 
     free(tree.root_first);
     free(tree.number);
     free(tree.vertex);
-    free(tree.parent);
+    free(tree.places);
     free(tree.cursor);
     free(tree.before_first);
     free(tree.before);
-    free(tree.semi);
-    free(tree.label);
-    free(tree.idom);
     free(tree.path);
     if (!fits) {
         seep_dominators_destroy(dominators);
