@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import BUILD, SEEP, TIMEOUT, environment, need, report, run
+from harness import BUILD, SEEP, TIMEOUT, environment, library, need, report, run
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -319,3 +319,19 @@ def test_children_begin_with_the_blocks_of_their_parent(from_start, tmp_path):
     done = run([SEEP, 'attach', '--children', 'ignore', '--save', trace, '--', program], env=env, cwd=tmp_path)
     assert done.code == 0, done
     assert len(report(trace)) == 1
+
+
+def test_operators_that_throw_are_left_alone(from_start, tmp_path):
+    """An allocator with operators of its own: no return probe on what throws, or bad_alloc would end the program."""
+    allocator = shutil.copy(library('libjemalloc.so.2'), tmp_path)
+    program, env = from_start(BUILD / 'tests/programs/gcc-O2@operators')
+    env['LD_PRELOAD'] = str(allocator)
+    plain = run([program], env=env)
+    assert plain.code == 0, plain
+    done = run([SEEP, 'attach', '--save', tmp_path / 'a.seep', '--', program], env=env, cwd=tmp_path)
+    assert done.code == 0, done
+    process, = report(tmp_path / 'a.seep')
+    assert process['process']['exit'] == {'code': 0}
+    assert any('is not covered' in note for note in process['health']['notes'])
+    assert b'health: INCOMPLETE' in done.out
+    assert process['totals']['by_function']['malloc'] > 0

@@ -400,7 +400,14 @@ static struct seep_error *took_exec(struct seep_heap_trace *trace, struct seep_t
         process, "the process went on as another program (exec), which follows by itself");
     if (!err)
         err = add_process(trace, process->heap.pid, &process);
-    return err ? err : update_process(trace, process);
+    if (!err)
+        err = update_process(trace, process);
+    if (err)
+        return err;
+    if (!process->heap.nr_areas)
+        return seep_traced_process_note(process, "not traced: it had ended before its probes were in place");
+    return seep_traced_process_note(process,
+                                    "began by exec: what it did in its first milliseconds is not known");
 }
 
 // A child begins with its parent's blocks. It runs meanwhile: what it does until its probes are in place is
@@ -433,8 +440,7 @@ static struct seep_error *took_fork(struct seep_heap_trace *trace, struct seep_t
         err = update_process(trace, child);
     if (!err)
         err = seep_traced_process_note(child,
-                                       "a forked child: what it did before its probes were in place, some "
-                                       "milliseconds, is not known");
+                                       "a forked child: what it did in its first milliseconds is not known");
     return err;
 }
 

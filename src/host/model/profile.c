@@ -352,7 +352,8 @@ static bool says_that_something_is_missing(const char *note) {
         if (strncmp(note, openings[i], strlen(openings[i])) == 0)
             return true;
     return strstr(note, "elements that the image counts are not in it") ||
-           strstr(note, "references of the image lead nowhere") || strstr(note, "images could not be read");
+           strstr(note, "references of the image lead nowhere") || strstr(note, "images could not be read") ||
+           strstr(note, "is not covered: ") || strstr(note, "in its first milliseconds is not known");
 }
 
 enum seep_verdict seep_profile_verdict(const struct seep_profile *profile, size_t *ret_note) {
