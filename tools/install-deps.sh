@@ -22,7 +22,7 @@ packages_of() {
         libbpf-dev clang llvm bpftool ;;
     demo) echo perl ;;
     test) echo git python3 python3-pytest python3-pytest-xdist libcmocka-dev zstd procps cmake ;;
-    traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libjemalloc2 libjemalloc-dev \
+    traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libglib2.0-bin libjemalloc2 libjemalloc-dev \
         libmimalloc2.0 libmimalloc-dev libgoogle-perftools-dev libtcmalloc-minimal4 libunwind-dev libc6-dbg \
         musl-tools dwz llvm xz-utils valgrind gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;

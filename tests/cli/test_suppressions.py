@@ -4,7 +4,10 @@ in. The languages themselves are tests/unit/test_suppress.c."""
 import json
 import os
 import re
+import select
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -251,3 +254,36 @@ def test_default_suppressions_that_cannot_be_read(run, seep, tmp_path, body, not
     subprocess.run(["gcc", "-g", "-O1", "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
     done = run(seep, "run", "-o", "/dev/null", str(tmp_path / "own"))
     assert done.returncode == 0 and note in done.stderr, done.stderr
+
+
+# ---- what is built in ----
+
+
+def test_what_glib_keeps_is_suppressed(run, seep, require, tmp_path):
+    """`gio monitor` waits for ever with the usual types and slices of GLib made."""
+    process = subprocess.Popen([seep, "run", "-q", "-o", "/dev/null", require("gio"), "monitor", str(tmp_path)],
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                               start_new_session=True)
+    try:
+        (tmp_path / "changed").write_text("")
+        deadline = time.monotonic() + 60
+        file = tmp_path / "changed"
+        while not select.select([process.stdout], [], [], 0.1)[0]:  # it says so once it watches
+            assert time.monotonic() < deadline and process.poll() is None
+            file.write_text(file.read_text() + "x")
+        children = "/proc/%d/task/%d/children" % (process.pid, process.pid)
+        with open(children, encoding="ascii") as pids:
+            pid = pids.read().split()[0]
+        plain = json.loads(run(seep, "scan", "--json", "--no-default-suppressions", pid).stdout)
+        report = json.loads(run(seep, "scan", "--json", pid).stdout)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    assert "suppressions" not in plain and plain["leaks"]["possible"]["blocks"] > 5
+    rules = report["suppressions"]["rules"]
+    assert {rule["file"] for rule in rules} == {"built in"} and {rule["line"] for rule in rules} == {None}
+    assert "gobject types" in [rule["name"] for rule in rules] and all(rule["reason"] for rule in rules)
+    assert report["leaks"]["suppressed"]["blocks"] == sum(rule["blocks"] for rule in rules)
+    assert report["leaks"]["suppressed"]["blocks"] > 10
+    assert report["leaks"]["possible"]["blocks"] + report["leaks"]["suppressed"]["blocks"] == plain["leaks"]["possible"]["blocks"]

@@ -182,8 +182,7 @@ static struct seep_error *run_check(const struct seep_arguments *arguments, int 
     struct checking checking = {.values = seep_arguments_values(arguments, &check_group),
                                 .view = seep_arguments_values(arguments, &seep_report_group),
                                 .baseline = SEEP_BASELINE_INIT,
-                                .kinds = 1u << SEEP_KIND_LOST | 1u << SEEP_KIND_INDIRECT |
-                                         1u << SEEP_KIND_POSSIBLE};
+                                .kinds = 1u << SEEP_KIND_LOST | 1u << SEEP_KIND_INDIRECT};
     struct seep_error *err = check_values(checking.values);
     if (!err && checking.view->kind && !seep_kinds_parse(checking.view->kind, &checking.kinds))
         err = seep_report_check(checking.view);
@@ -203,8 +202,8 @@ const struct seep_command seep_command_check = {
     .usage = "[options] [--] PROG [ARG...]",
     .about =
         "Exits with 1 when a budget is broken, or when too little is known to say that none is; with the\n"
-        "program's own status otherwise. What leaks is what is lost, indirectly or possibly lost: --kind\n"
-        "takes others. The report is only written with --report, the trace only with -o.\n",
+        "program's own status otherwise. What leaks is what is lost or indirectly lost: --kind takes\n"
+        "others. The report is only written with --report, the trace only with -o.\n",
     .groups = (const struct seep_option_group *const[]){&check_group, &seep_suppress_group, &seep_run_group,
                                                         &seep_report_group, NULL},
     .examples =

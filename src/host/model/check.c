@@ -326,6 +326,10 @@ static struct seep_error *add_process(struct builder *builder, uint32_t process)
     add(&check->allocations, profile->totals.allocations);
     add(&check->suppressed_blocks, profile->leaks.suppressed_blocks);
     add(&check->suppressed_bytes, profile->leaks.suppressed_bytes);
+    if (!(check->options.kinds >> SEEP_KIND_POSSIBLE & 1)) {
+        check->possible_blocks += profile->leaks.blocks[SEEP_KIND_POSSIBLE];
+        add(&check->possible_bytes, profile->leaks.bytes[SEEP_KIND_POSSIBLE]);
+    }
     struct seep_leaked *leaked = leaks_of_sites(check, profile);
     uint32_t *nodes = NULL;
     if (!leaked)

@@ -83,6 +83,8 @@ struct seep_check {
     uint64_t accepted_bytes;
     uint64_t suppressed_blocks;
     uint64_t suppressed_bytes;
+    uint64_t possible_blocks; // possibly lost, where that is not among `kinds`
+    uint64_t possible_bytes;
     uint64_t peak_bytes; // the highest of a process
     uint32_t peak_process;
     uint64_t allocations; // of all processes

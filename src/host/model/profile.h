@@ -358,7 +358,7 @@ struct seep_session {
     size_t nr_profiles;
     struct seep_suppression *suppressions; // in the order in which they were read; see model/suppress.h
     uint32_t nr_suppressions;
-    bool suppressions_applied;
+    bool suppressions_applied; // some were given, or took something
     uint64_t nr_suppressions_skipped; // entries of their files that are not about leaks
 };
 

@@ -308,6 +308,7 @@ static struct seep_error *match_site(struct matcher *matcher, const struct seep_
 
 static void count(struct seep_session *session, uint32_t rule, uint64_t blocks, uint64_t bytes) {
     struct seep_suppression *suppression = &session->suppressions[rule - 1];
+    session->suppressions_applied = true;
     suppression->blocks += blocks;
     if (__builtin_add_overflow(suppression->bytes, bytes, &suppression->bytes))
         suppression->bytes = UINT64_MAX;
@@ -371,7 +372,9 @@ static struct seep_error *list_suppressions(const struct seep_suppress_rules *ru
     }
     session->nr_suppressions = (uint32_t)rules->nr_rules;
     session->nr_suppressions_skipped = rules->nr_skipped;
-    session->suppressions_applied = true;
+    for (size_t i = 0; i < rules->nr_rules; i++)
+        session->suppressions_applied |= rules->rules[i].line != 0;
+    session->suppressions_applied |= rules->nr_skipped != 0;
     return NULL;
 }
 

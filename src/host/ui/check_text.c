@@ -182,6 +182,7 @@ void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
             fprintf(out, "seep: check: passed; nothing leaked");
         put_taken(out, "in the baseline", check->accepted_blocks, check->accepted_bytes);
         put_taken(out, "suppressed", check->suppressed_blocks, check->suppressed_bytes);
+        put_taken(out, "only possibly lost", check->possible_blocks, check->possible_bytes);
         fprintf(out, "; peak %s, %s allocations", seep_format_bytes(check->peak_bytes).text,
                 seep_format_count(check->allocations).text);
         if (check->session->nr_profiles > 1)
