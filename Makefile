@@ -19,6 +19,7 @@ help:
 	@echo "make corpus   the programs of tests/corpus by four compilers' ways, and under LeakSanitizer and Valgrind"
 	@echo "make install  install under PREFIX=$(PREFIX), in DESTDIR"
 	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start RUNS=n QUICK=1)"
+	@echo "make soak     servers under seep and real clients, 20 minutes (SECONDS=n): steady memory, nothing lost"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
 	@echo "make lint     format, clang-tidy and the rules of the house"
 	@echo "make format   lay the C code out with clang-format"
@@ -75,6 +76,12 @@ bench:
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) bench/run.py --build build $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS)) \
 		$(if $(QUICK),--quick)
+
+# SECONDS=n for all servers together.
+soak:
+	@tools/install-deps.sh build traced
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS))
 
 # UPDATE=1 makes what is counted now the committed state.
 bench-instructions:
