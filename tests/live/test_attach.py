@@ -335,3 +335,21 @@ def test_operators_that_throw_are_left_alone(from_start, tmp_path):
     assert any('is not covered' in note for note in process['health']['notes'])
     assert b'health: INCOMPLETE' in done.out
     assert process['totals']['by_function']['malloc'] > 0
+
+
+def test_breakpoints_of_another_tracer_are_told(private, tmp_path):
+    program = private(STEPS, 1)
+    deadline = time.monotonic() + TIMEOUT
+    while 'libc.so' not in Path('/proc/%d/maps' % program.pid).read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    # On a function that the program does not call: nobody would catch it.
+    line, = [x.split() for x in open('/proc/%d/maps' % program.pid) if 'r-xp' in x and 'libc.so' in x]
+    symbols = run(['readelf', '--dyn-syms', '-W', line[5]]).out.decode()
+    offset = int(re.search(r': ([0-9a-f]+) .* valloc@', symbols).group(1), 16)
+    with open('/proc/%d/mem' % program.pid, 'r+b', buffering=0) as memory:
+        for at in range(offset, offset + 12):  # wherever the probe comes to lie
+            memory.seek(int(line[0].split('-')[0], 16) + at - int(line[2], 16))
+            memory.write(b'\xcc')
+    attached = Attached(program.pid)
+    assert 'another tracer has breakpoints in the allocator functions' in attached.stop()

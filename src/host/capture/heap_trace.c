@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,6 +292,41 @@ struct layout {
     size_t nr_mappings;
 };
 
+// Whether in the process there is a breakpoint where the file has none: another tracer's.
+static bool has_breakpoint(const struct object *object, pid_t pid, const struct seep_code_area *area) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/mem", (int)pid);
+    int memory = open(name, O_RDONLY | O_CLOEXEC);
+    bool found = false;
+    for (size_t kind = 0; kind < SEEP_PROBE_NR && memory >= 0; kind++) {
+        const struct seep_probe_places *places = &object->allocator.places[kind];
+        for (size_t i = 0; i < places->nr; i++) {
+            uint64_t at = places->offsets[i] - area->file_off;
+            uint8_t mapped, in_file;
+            found |= places->offsets[i] >= area->file_off && at < area->end - area->start &&
+                     pread(memory, &mapped, 1, (off_t)(area->start + at)) == 1 && mapped == 0xcc &&
+                     pread(object->fd, &in_file, 1, (off_t)places->offsets[i]) == 1 && in_file != 0xcc;
+        }
+    }
+    if (memory >= 0)
+        close(memory);
+    return found;
+}
+
+// Before our own are there. A child has copies of its parent's, which the kernel takes away in time.
+static struct seep_error *warn_of_breakpoints(const struct object *object,
+                                              struct seep_traced_process *process,
+                                              const struct seep_code_area *area) {
+    if (object->fd < 0 || process->forked_from || process->heap.nr_areas ||
+        !has_breakpoint(object, process->heap.pid, area))
+        return NULL;
+    return seep_traced_process_note(
+        process,
+        "another tracer has breakpoints in the allocator functions of %s: both see "
+        "the calls, and each call costs more",
+        object->path);
+}
+
 static struct seep_error *add_area(struct seep_heap_trace *trace, struct seep_traced_process *process,
                                    const struct seep_code_area *area, struct layout *layout) {
     size_t index;
@@ -327,7 +363,8 @@ static struct seep_error *add_area(struct seep_heap_trace *trace, struct seep_tr
         .first_page = object->place.first_page,
         .nr_pages = object->place.nr_pages,
     };
-    return attach(trace, index, process->heap.pid);
+    err = warn_of_breakpoints(object, process, area);
+    return err ? err : attach(trace, index, process->heap.pid);
 }
 
 // Some code that was there is gone, or is something else now.
