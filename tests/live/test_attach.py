@@ -353,3 +353,32 @@ def test_breakpoints_of_another_tracer_are_told(private, tmp_path):
             memory.write(b'\xcc')
     attached = Attached(program.pid)
     assert 'another tracer has breakpoints in the allocator functions' in attached.stop()
+
+
+def test_a_process_in_another_mount_namespace(tmp_path):
+    """Its files are read as it sees them: here the program lies where we see nothing."""
+    need('unshare', 'mount', 'ldd')
+    inside = tmp_path / 'inside'
+    inside.mkdir()
+    listing = subprocess.run(['ldd', str(STEPS)], stdout=subprocess.PIPE, check=True).stdout.decode()
+    script = 'mount -t tmpfs none %s && cp %s %s && ' % (inside, STEPS, inside)
+    script += ''.join('cp -L %s %s && ' % (path, inside) for path in re.findall(r'(/\S+)', listing))
+    script += 'exec %s/ld-linux-x86-64.so.2 --library-path %s %s/%s 3' % (inside, inside, inside, STEPS.name)
+    program = subprocess.Popen(['unshare', '--mount', 'sh', '-c', script], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    try:
+        deadline = time.monotonic() + TIMEOUT
+        while 'inside/libc.so' not in Path('/proc/%d/maps' % program.pid).read_text():
+            if program.poll() is not None:
+                pytest.skip('no mount namespace: %s' % program.stderr.read()[-200:])
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        attached = Attached(program.pid, '-o', '0')
+        say(program)
+        hear(program)
+        out = attached.stop()
+        assert '900 bytes in 3 allocations' in out
+        assert re.search(r'^ +leave\+0x[0-9a-f]+ \[live-attach-steps\]  \(attach_steps\.c:\d+\)$', out, re.M), out
+    finally:
+        program.kill()
+        program.communicate()

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -316,6 +317,17 @@ static struct seep_error *attach(const struct plan *plan, const struct attach_va
     return err;
 }
 
+// Where the process sees other files than we do (a container): its root, else NULL. As long as it lives.
+static const char *root_of(pid_t pid, char *root, size_t root_bytes) {
+    char path[64];
+    struct stat ours, its;
+    snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+    if (!pid || stat("/proc/self/ns/mnt", &ours) != 0 || stat(path, &its) != 0 || ours.st_ino == its.st_ino)
+        return NULL;
+    snprintf(root, root_bytes, "/proc/%d/root", (int)pid);
+    return root;
+}
+
 static struct seep_error *check_buffer(const struct attach_values *values) {
     if (!values->buffer || (values->buffer >= 4096 && (values->buffer & (values->buffer - 1)) == 0 &&
                             values->buffer <= UINT64_C(1) << 30))
@@ -338,7 +350,9 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
         free(plan.words);
         return err;
     }
-    struct seep_symbols_options how = {.no_demangle = values->no_demangle};
+    char root[64];
+    struct seep_symbols_options how = {.no_demangle = values->no_demangle,
+                                       .sysroot = root_of(plan.pid, root, sizeof(root))};
     struct seep_symbols *symbols;
     err = seep_symbols_create(&how, &symbols);
     if (err) {

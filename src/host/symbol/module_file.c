@@ -27,8 +27,9 @@ struct seep_error *seep_file_search_init(struct seep_file_search *search, const 
     if (!sysroot || !strcmp(sysroot, "/"))
         return NULL;
     search->sysroot = realpath(sysroot, NULL);
+    // By the name that was given: that of a process's root (/proc/PID/root) leads to it, its target to ours.
     if (search->sysroot)
-        search->sysroot_fd = open(search->sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        search->sysroot_fd = open(sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (search->sysroot_fd >= 0)
         return NULL;
     struct seep_error *error =
