@@ -311,10 +311,17 @@ def test_health_of_a_trace_that_was_cut(run, seep, libseep, tmp_path, traced):
     assert done.stdout.startswith("health: INCOMPLETE — the trace was cut at offset"), done.stdout
 
 
-def test_equal_notes_are_one_line(run, seep, libseep):
+def test_exec_in_the_tree(run, seep, libseep):
     done = run(seep, "run", SH, "-c", "exec sh -c 'exec sh -c \"exec ls\"'")
-    assert done.stderr.count("went on as another program") == 1, done.stderr
-    assert "processes: the process went on as another program" in done.stderr
+    assert "health: complete" in done.stderr and "note:" not in done.stderr
+    assert done.stderr.count("└─ exec ") == 3, done.stderr
+
+
+def test_equal_notes_are_one_line(run, seep, libseep, tmp_path):
+    static = compile_c(tmp_path, "still", "-static")
+    done = run(seep, "run", SH, "-c", "%s; %s; :" % (static, static))
+    assert done.stderr.count("is a static binary") == 1, done.stderr
+    assert "2 processes: not traced: " in done.stderr
 
 
 def test_long_command_lines_are_cut(run, seep, libseep):
@@ -481,7 +488,7 @@ def test_program_that_went_on_untraced(traced, tmp_path):
     assert done.returncode == 5
     process = done.processes()[0]
     assert process["process"]["exit"] == {"code": 5}
-    assert "could not be traced" in notes_of(process)
+    assert "is a static binary" in notes_of(process)
 
 
 def test_script_is_traced_through_its_interpreter(traced, tmp_path):
@@ -514,7 +521,8 @@ def test_exec_is_the_last_image(traced):
     processes = done.processes()
     assert processes[0]["process"]["exe"].endswith("/ls")
     assert processes[0]["process"]["exit"] == {"code": 0}
-    before, = [p for p in processes[1:] if "exec" in notes_of(p)]
+    before, = [p for p in processes[1:] if p["process"]["went_on"]]
+    assert processes[0]["process"]["origin"] == "exec" and not processes[0]["process"]["went_on"]
     assert before["process"]["pid"] == processes[0]["process"]["pid"]
     assert before["process"]["exit"] is None
 

@@ -241,5 +241,14 @@ int main(int argc, char **argv) {
         own((size_t)nr);
         return 0;
     }
-    return 2;
+    if (strcmp(what, "idle") == 0) { // a child that runs on and never allocates
+        if (fork() == 0) {
+            close(1);
+            close(2);
+            sleep((unsigned)nr);
+            _exit(0);
+        }
+        own(1);
+    }
+    return 0;
 }

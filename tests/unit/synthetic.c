@@ -276,6 +276,7 @@ struct seep_session *synthetic_hurt(void) {
     p->health.preempted_by = "/usr/lib/libother.so";
     p->health.notes = notes;
     p->health.nr_notes = 1;
+    p->health.flags |= SEEP_HEALTH_MISSING;
     p->process.exit_kind = SEEP_EXIT_SIGNAL;
     p->process.exit_value = 11;
     p->process.duration_ns = 125000000000;

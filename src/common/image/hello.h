@@ -36,4 +36,28 @@ struct seep_parked {
 _Static_assert(sizeof(struct seep_hello) == 24, "wire size");
 _Static_assert(sizeof(struct seep_parked) == 24, "wire size");
 
+// A traced process says over the same socket, without a file, that a process is about to become
+// another program. If no image comes of it, the tool can say what was not traced, and who started it.
+#define SEEP_NOTICE_MAGIC   UINT64_C(0x0a434558454545) // "EEEXEC\n", little-endian
+#define SEEP_NOTICE_VERSION 1u
+
+#define SEEP_NOTICE_SPAWNED    (1u << 0) // by posix_spawn: `pid` is not the sender
+#define SEEP_NOTICE_SEARCHED   (1u << 1) // a name without a slash was looked up in PATH
+#define SEEP_NOTICE_NO_PRELOAD (1u << 2) // its environment has no LD_PRELOAD
+#define SEEP_NOTICE_FAILED     (1u << 3) // it did not come to that: the notice before is void
+
+struct seep_notice {
+    uint64_t magic;   // SEEP_NOTICE_MAGIC
+    uint32_t version; // SEEP_NOTICE_VERSION
+    uint32_t flags;   // SEEP_NOTICE_*
+    // As the sender sees them.
+    uint32_t sender_pid;
+    uint32_t pid;       // of the process that becomes the program
+    uint32_t image_pid; // whose image the sender is in: itself, or the process that it was forked from
+    uint32_t reserved;
+    char path[472]; // NUL-terminated; a longer one is cut
+};
+
+_Static_assert(sizeof(struct seep_notice) == 504, "wire size");
+
 #endif

@@ -160,13 +160,34 @@ static bool peer_allowed(int peer, pid_t *ret_pid) {
 
 enum outcome { OUTCOME_WAIT, OUTCOME_GONE, OUTCOME_REFUSED, OUTCOME_MESSAGE };
 
-static enum outcome receive(struct seep_listener *listener, int peer,
+union words {
+    struct seep_hello hello;
+    struct seep_parked parked;
+    struct seep_notice notice;
+};
+
+static bool is_parked(const union words *words, ssize_t got, int fd) {
+    const struct seep_parked *parked = &words->parked;
+    return got == (ssize_t)sizeof(*parked) && fd < 0 && parked->magic == SEEP_PARKED_MAGIC &&
+           parked->version == SEEP_HELLO_VERSION;
+}
+
+static bool is_notice(const union words *words, ssize_t got, int fd) {
+    const struct seep_notice *notice = &words->notice;
+    return got == (ssize_t)sizeof(*notice) && fd < 0 && notice->magic == SEEP_NOTICE_MAGIC &&
+           notice->version == SEEP_NOTICE_VERSION && memchr(notice->path, 0, sizeof(notice->path));
+}
+
+static bool is_hello(const union words *words, ssize_t got, int fd) {
+    struct stat status;
+    const struct seep_hello *hello = &words->hello;
+    return got == (ssize_t)sizeof(*hello) && fd >= 0 && hello->magic == SEEP_IMAGE_MAGIC &&
+           hello->version == SEEP_HELLO_VERSION && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static enum outcome receive(struct seep_listener *listener, int peer, union words *words,
                             struct seep_listener_message *ret_message) {
-    union {
-        struct seep_hello hello;
-        struct seep_parked parked;
-    } said;
-    struct iovec part = {&said, sizeof(said)};
+    struct iovec part = {words, sizeof(*words)};
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
@@ -180,25 +201,26 @@ static enum outcome receive(struct seep_listener *listener, int peer,
     listener->lost_a_file |= fd < 0 && (message.msg_flags & MSG_CTRUNC);
     if (got == 0 && fd < 0)
         return OUTCOME_GONE;
-    struct stat status;
     pid_t pid = 0;
-    bool allowed =
-        got == (ssize_t)sizeof(said) && !(message.msg_flags & MSG_TRUNC) && peer_allowed(peer, &pid);
-    if (allowed && fd < 0 && said.parked.magic == SEEP_PARKED_MAGIC &&
-        said.parked.version == SEEP_HELLO_VERSION) {
-        *ret_message = (struct seep_listener_message){
-            .fd = -1, .peer = peer, .pid = pid, .own_pid = said.parked.pid, .sp_rt = said.parked.sp_rt};
+    bool allowed = !(message.msg_flags & MSG_TRUNC) && peer_allowed(peer, &pid);
+    if (allowed && is_hello(words, got, fd)) {
+        *ret_message =
+            (struct seep_listener_message){.fd = fd, .peer = -1, .pid = pid, .own_pid = words->hello.pid};
         return OUTCOME_MESSAGE;
     }
-    if (!allowed || fd < 0 || said.hello.magic != SEEP_IMAGE_MAGIC ||
-        said.hello.version != SEEP_HELLO_VERSION || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        if (fd >= 0)
-            close(fd);
-        return OUTCOME_REFUSED;
+    if (allowed && is_notice(words, got, fd)) {
+        *ret_message = (struct seep_listener_message){
+            .fd = -1, .peer = -1, .pid = pid, .own_pid = words->notice.sender_pid, .notice = &words->notice};
+        return OUTCOME_MESSAGE;
     }
-    *ret_message =
-        (struct seep_listener_message){.fd = fd, .peer = -1, .pid = pid, .own_pid = said.hello.pid};
-    return OUTCOME_MESSAGE;
+    if (allowed && is_parked(words, got, fd)) {
+        *ret_message = (struct seep_listener_message){
+            .fd = -1, .peer = peer, .pid = pid, .own_pid = words->parked.pid, .sp_rt = words->parked.sp_rt};
+        return OUTCOME_MESSAGE;
+    }
+    if (fd >= 0)
+        close(fd);
+    return OUTCOME_REFUSED;
 }
 
 // When all descriptors are in use the kernel drops the file of a message that is received: so one is
@@ -241,10 +263,11 @@ struct seep_error *seep_listener_read(struct seep_listener *listener,
     struct seep_error *err = accept_all(listener);
     size_t kept = 0;
     for (size_t i = 0; i < listener->nr_peers; i++) {
+        union words words;
         struct seep_listener_message message;
         int peer = listener->peers[i];
         drop_spare(listener);
-        enum outcome outcome = err ? OUTCOME_WAIT : receive(listener, peer, &message);
+        enum outcome outcome = err ? OUTCOME_WAIT : receive(listener, peer, &words, &message);
         if (outcome == OUTCOME_WAIT)
             listener->peers[kept++] = peer;
         else if (outcome != OUTCOME_MESSAGE || message.peer < 0)

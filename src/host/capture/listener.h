@@ -9,13 +9,16 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "image/hello.h"
 
+// An image, a process that has parked, or a notice that one becomes another program (image/hello.h).
 struct seep_listener_message {
-    int fd;           // hello: of the memory file; the taker owns it. -1: the process has parked
+    int fd;           // hello: of the memory file; the taker owns it. -1: parked, or a notice
     int peer;         // parked: the connection; the process goes on when it is closed; the taker owns it
     uint64_t sp_rt;   // parked: struct seep_parked
     pid_t pid;        // as this side sees the sender (SO_PEERCRED)
     uint32_t own_pid; // as the sender sees itself
+    const struct seep_notice *notice; // NULL: no notice
 };
 
 struct seep_listener {

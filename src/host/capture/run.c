@@ -2,9 +2,11 @@
 //
 // Starts the program and watches over it: one poll loop over a signalfd (the program's end, signals
 // to forward), the listener, and peers that have yet to speak. See run.h.
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -41,7 +43,8 @@ struct supervisor {
     struct seep_listener listener;
     struct signals signals;
     const struct seep_run_events *events;
-    struct seep_map last_of_pid; // pid to index of its latest image + 1
+    struct seep_map last_of_pid;   // pid to index of its latest image + 1
+    struct seep_map notice_of_pid; // pid to index of its latest notice + 1, while nothing came of it
     size_t nr_held;
     size_t sweep_at; // number of held images at which to look for ended ones
     bool ended;
@@ -56,7 +59,13 @@ void seep_run_destroy(struct seep_run *run) {
     for (size_t i = 0; i < run->nr_images; i++)
         if (run->images[i].fd >= 0)
             close(run->images[i].fd);
+    for (size_t i = 0; i < run->nr_notices; i++) {
+        free(run->notices[i].path);
+        free(run->notices[i].why);
+    }
     free(run->images);
+    free(run->notices);
+    free(run->idle);
     free(run->path);
     free(run->why_untraced);
     free(run);
@@ -196,9 +205,71 @@ static struct seep_error *take_parked(struct supervisor *supervisor,
     return err;
 }
 
+static bool read_header(int fd, struct seep_image_header *ret_header) {
+    return fd >= 0 && pread(fd, ret_header, sizeof(*ret_header), 0) == (ssize_t)sizeof(*ret_header);
+}
+
+static struct seep_run_image *last_image(const struct supervisor *supervisor, pid_t pid) {
+    uint64_t *last = seep_map_find(&supervisor->last_of_pid, (uint64_t)pid);
+    return last && *last ? &supervisor->run->images[*last - 1] : NULL;
+}
+
+// The notice that is open for a process, if there is one, is not open any more.
+static const struct seep_run_notice *answer_notice(struct supervisor *supervisor, pid_t pid) {
+    uint64_t *place = seep_map_find(&supervisor->notice_of_pid, (uint64_t)pid);
+    if (!place || !*place)
+        return NULL;
+    struct seep_run_notice *notice = &supervisor->run->notices[*place - 1];
+    notice->answered = true;
+    *place = 0;
+    struct seep_run_image *before = last_image(supervisor, pid);
+    if (before)
+        before->leaving = false;
+    return notice;
+}
+
+static struct seep_error *take_notice(struct supervisor *supervisor,
+                                      const struct seep_listener_message *message) {
+    const struct seep_notice *notice = message->notice;
+    struct seep_run *run = supervisor->run;
+    // What a process in a pid namespace of its own says of others cannot be told apart here.
+    bool spawned = notice->flags & SEEP_NOTICE_SPAWNED;
+    pid_t pid = spawned ? (pid_t)notice->pid : message->pid;
+    if (supervisor->ignore_children || (spawned && message->own_pid != (uint32_t)message->pid))
+        return NULL;
+    if (notice->flags & SEEP_NOTICE_FAILED) {
+        answer_notice(supervisor, pid);
+        return NULL;
+    }
+    struct seep_run_image *image = last_image(supervisor, pid);
+    if (spawned && image && !image->announced) { // its image was quicker
+        image->announced = true;
+        if (message->own_pid == (uint32_t)message->pid)
+            image->started_by = notice->image_pid;
+        return NULL;
+    }
+    uint64_t *of_pid = seep_map_at(&supervisor->notice_of_pid, (uint64_t)pid, NULL);
+    if (!of_pid ||
+        !seep_grow(&run->notices, &run->notices_capacity, run->nr_notices + 1, sizeof(*run->notices)))
+        return seep_error_no_memory();
+    struct seep_run_notice *kept = &run->notices[run->nr_notices];
+    *kept = (struct seep_run_notice){.pid = pid,
+                                     .flags = notice->flags,
+                                     .realtime_ns = clock_ns(CLOCK_REALTIME),
+                                     .path = strdup(notice->path)};
+    if (message->own_pid == (uint32_t)message->pid)
+        kept->started_by = notice->image_pid;
+    if (image && image->own_pid == notice->image_pid && !spawned)
+        image->leaving = true;
+    *of_pid = ++run->nr_notices;
+    return kept->path ? NULL : seep_error_no_memory();
+}
+
 static struct seep_error *take_message(void *data, const struct seep_listener_message *message) {
     struct supervisor *supervisor = data;
     struct seep_run *run = supervisor->run;
+    if (message->notice)
+        return take_notice(supervisor, message);
     if (message->fd < 0)
         return take_parked(supervisor, message);
     // What the environment did not reach: a child that made its own.
@@ -211,12 +282,22 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
         close(message->fd);
         return seep_error_no_memory();
     }
+    struct seep_image_header header;
+    bool forked = read_header(message->fd, &header) && header.flags & SEEP_FLAG_FORKED;
+    const struct seep_run_notice *notice = forked ? NULL : answer_notice(supervisor, message->pid);
     if (*last) {
-        run->images[*last - 1].replaced = true;
-        run->images[*last - 1].replaced_ns = clock_ns(CLOCK_MONOTONIC);
+        struct seep_run_image *before = &run->images[*last - 1];
+        // One that was taken early had ended.
+        bool left = !read_header(before->fd, &header) || header.state == SEEP_STATE_EXITED;
+        before->reused = forked || left;
+        before->replaced = !before->reused;
+        before->replaced_ns = clock_ns(CLOCK_MONOTONIC);
     }
     run->images[run->nr_images] = (struct seep_run_image){
         .fd = message->fd, .pid = message->pid, .own_pid = message->own_pid, .order = run->nr_images};
+    run->images[run->nr_images].announced = forked || notice;
+    if (notice && notice->started_by != message->own_pid)
+        run->images[run->nr_images].started_by = notice->started_by;
     *last = ++run->nr_images;
     supervisor->nr_held++;
     return NULL;
@@ -230,7 +311,7 @@ static struct seep_error *sweep(struct supervisor *supervisor) {
         struct seep_run_image *image = &run->images[i];
         if (image->fd < 0 || image->pid == run->main_pid)
             continue;
-        if (!image->replaced && !seep_run_image_ended(image))
+        if (!image->replaced && !image->reused && !seep_run_image_ended(image))
             continue;
         err = supervisor->events->early(supervisor->events->data, image);
         close(image->fd);
@@ -323,6 +404,83 @@ static struct seep_error *last_words(struct supervisor *supervisor) {
     return err;
 }
 
+// What nothing came of: why.
+static struct seep_error *finish_notices(struct supervisor *supervisor, const char *library) {
+    struct seep_run *run = supervisor->run;
+    for (size_t i = 0; i < run->nr_notices; i++) {
+        struct seep_run_notice *notice = &run->notices[i];
+        if (notice->answered)
+            continue;
+        struct seep_program program = {NULL};
+        int status;
+        struct seep_error *err = NULL;
+        if (*notice->path)
+            err = seep_program_find(notice->path, &program, &status);
+        if (!err && program.path)
+            err = seep_program_inspect(&program, library);
+        if (!err) {
+            notice->why = program.why_untraced;
+            program.why_untraced = NULL;
+        }
+        seep_error_destroy(err); // it may be gone: then nothing is known of it
+        seep_program_deinit(&program);
+    }
+    return NULL;
+}
+
+// Whether the environment that a process began with names our socket.
+static bool is_descendant(const char *pid, const char *socket) {
+    char path[64];
+    char wanted[160];
+    snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
+    size_t length = (size_t)snprintf(wanted, sizeof(wanted), "SEEP_SOCKET=%s", socket) + 1;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    char *item = NULL;
+    size_t room = 0;
+    ssize_t got;
+    bool found = false;
+    while (!found && (got = getdelim(&item, &room, 0, file)) > 0)
+        found = (size_t)got == length && memcmp(item, wanted, length) == 0;
+    free(item);
+    fclose(file);
+    return found;
+}
+
+static struct seep_error *add_idle(struct seep_run *run, pid_t pid) {
+    if (!seep_grow(&run->idle, &run->idle_capacity, run->nr_idle + 1, sizeof(*run->idle)))
+        return seep_error_no_memory();
+    struct seep_run_idle *idle = &run->idle[run->nr_idle++];
+    idle->pid = pid;
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file && fgets(idle->name, sizeof(idle->name), file))
+        idle->name[strcspn(idle->name, "\n")] = 0;
+    if (file)
+        fclose(file);
+    return NULL;
+}
+
+// Descendants that run on and of which there is nothing yet: they may have been forked and made no heap
+// operation. Nothing but /proc knows them.
+static struct seep_error *find_idle(struct supervisor *supervisor) {
+    struct seep_error *err = NULL;
+    DIR *all = opendir("/proc");
+    for (struct dirent *entry; !err && all && (entry = readdir(all));) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid <= 0 || pid == getpid() || seep_map_find(&supervisor->last_of_pid, (uint64_t)pid))
+            continue;
+        uint64_t *notice = seep_map_find(&supervisor->notice_of_pid, (uint64_t)pid);
+        if (!(notice && *notice) && is_descendant(entry->d_name, supervisor->listener.path))
+            err = add_idle(supervisor->run, pid);
+    }
+    if (all)
+        closedir(all);
+    return err;
+}
+
 static void mark_main(struct seep_run *run) {
     for (size_t i = run->nr_images; i-- > 0;) {
         if (run->images[i].pid == run->main_pid) {
@@ -334,8 +492,8 @@ static void mark_main(struct seep_run *run) {
 
 // Between the start of the program and its end; *ret_status is set where it cannot be run.
 static struct seep_error *supervise(struct supervisor *supervisor, const struct seep_run_options *options,
-                                    const struct seep_program *program, char *const *environment,
-                                    int *ret_status) {
+                                    const struct seep_program *program, const char *library,
+                                    char *const *environment, int *ret_status) {
     int trouble = 0;
     int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
     struct seep_error *err = start(supervisor, program->path, options->argv, environment, &trouble);
@@ -348,6 +506,10 @@ static struct seep_error *supervise(struct supervisor *supervisor, const struct 
     supervisor->run->duration_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
     if (!err)
         err = last_words(supervisor);
+    if (!err)
+        err = finish_notices(supervisor, library);
+    if (!err && !supervisor->ignore_children)
+        err = find_idle(supervisor);
     supervisor->run->nr_refused = supervisor->listener.nr_refused;
     supervisor->run->descriptors_ran_out |= supervisor->listener.lost_a_file;
     mark_main(supervisor->run);
@@ -368,7 +530,7 @@ static struct seep_error *run_prepared(struct seep_run *run, const struct seep_r
         err = seep_environment_init(options, program->cannot_preload ? NULL : library,
                                     supervisor.listener.path, &environment);
         if (!err) {
-            err = supervise(&supervisor, options, program, environment.items, ret_status);
+            err = supervise(&supervisor, options, program, library, environment.items, ret_status);
             seep_environment_deinit(&environment);
         }
         seep_listener_deinit(&supervisor.listener);
@@ -376,6 +538,7 @@ static struct seep_error *run_prepared(struct seep_run *run, const struct seep_r
     signals_restore(&supervisor.signals);
     close(supervisor.signals.fd);
     seep_map_deinit(&supervisor.last_of_pid);
+    seep_map_deinit(&supervisor.notice_of_pid);
     free(supervisor.polls);
     return err;
 }

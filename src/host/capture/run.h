@@ -31,9 +31,30 @@ struct seep_run_image {
     pid_t pid;           // as we see it
     uint32_t own_pid;    // as it sees itself
     size_t order;        // of arrival
-    bool replaced;       // the same process handed over a later image: it went on with exec
+    bool replaced;       // it went on with exec: as a later image, or untraced
+    bool reused;         // another process of that number handed over a later image
     int64_t replaced_ns; // CLOCK_MONOTONIC, when it did
+    bool announced;      // a notice said that it would come, or it is of a forked child
+    bool leaving;        // it has said that it goes on with exec, and nothing came of that yet
+    uint32_t started_by; // process that it was forked from before its exec, as far as it has said; or 0
     bool is_main;        // the last image of the program itself
+};
+
+// A process became another program (exec, posix_spawn), and nothing came of that one.
+struct seep_run_notice {
+    pid_t pid;
+    uint32_t started_by; // the process that it was forked from, or itself
+    uint32_t flags;      // SEEP_NOTICE_*
+    char *path;          // malloc'ed: as the sender named it; "": it had no name
+    char *why;           // malloc'ed: what speaks against tracing it, one sentence; NULL: nothing known
+    int64_t realtime_ns; // when
+    bool answered;       // an image came, or it failed
+};
+
+// A process that still ran when the program had ended, and had made no heap operation of its own.
+struct seep_run_idle {
+    pid_t pid;
+    char name[32];
 };
 
 struct seep_run {
@@ -44,8 +65,14 @@ struct seep_run {
     int wait_status; // as of waitpid
     int64_t start_realtime_ns;
     int64_t duration_ns;
-    char *path;         // malloc'ed: what was executed
-    char *why_untraced; // malloc'ed: why its image could not come, or NULL
+    char *path;                      // malloc'ed: what was executed
+    char *why_untraced;              // malloc'ed: why its image could not come, or NULL
+    struct seep_run_notice *notices; // in order of arrival
+    size_t nr_notices;
+    size_t notices_capacity;
+    struct seep_run_idle *idle;
+    size_t nr_idle;
+    size_t idle_capacity;
     uint64_t nr_refused;
     bool descriptors_ran_out;
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What all reporting commands share, see reporting.h.
+#include <stdlib.h>
+
 #include "command/reporting.h"
 #include "ui/report.h"
 
@@ -25,6 +27,8 @@ static const struct seep_option report_options[] = {
     {"thread", 0, SEEP_OPTION_REGEX, AT(thread), .help = "only what threads did whose name or tid matches"},
     {"kind", 0, SEEP_OPTION_STRING, AT(kind), .value = "KINDS",
      .help = "only blocks that a scan found lost, indirect, possible, reachable (comma list)"},
+    {"pid", 0, SEEP_OPTION_NUMBER, AT(pid), .min = 1, .max = INT32_MAX, .help = "only the process N"},
+    {"program", 0, SEEP_OPTION_REGEX, AT(program), .help = "only processes whose program matches"},
     {"rss", 0, SEEP_OPTION_FLAG, AT(rss), .help = "the account of resident memory: what it is for"},
     {"full-paths", 0, SEEP_OPTION_FLAG, AT(full_paths), .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
@@ -78,6 +82,20 @@ struct seep_error *seep_report_symbols(const struct seep_view_options *options,
     return seep_symbols_create(&how, ret_symbols);
 }
 
+static struct seep_error *write_selected(FILE *out, const struct seep_session *session,
+                                         struct seep_symbols *symbols,
+                                         const struct seep_view_options *options, const char *source) {
+    if (!options->pid && !options->program)
+        return seep_report_write(out, session, symbols, options, source);
+    struct seep_session some;
+    struct seep_error *error = seep_session_select(session, options->pid, options->program, &some);
+    if (error)
+        return error;
+    error = seep_report_write(out, &some, symbols, options, source);
+    free(some.profiles);
+    return error;
+}
+
 struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
                                        struct seep_suppress *suppress,
                                        const struct seep_view_options *options, const char *source) {
@@ -86,7 +104,7 @@ struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
     if (!error)
         error = seep_suppress_apply(suppress, session, symbols);
     if (!error)
-        error = seep_report_write(out, session, symbols, options, source);
+        error = write_selected(out, session, symbols, options, source);
     seep_symbols_destroy(symbols);
     return error;
 }

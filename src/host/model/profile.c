@@ -73,6 +73,32 @@ void seep_session_destroy(struct seep_session *session) {
     free(session);
 }
 
+static bool is_selected(const struct seep_process *process, uint64_t pid, const regex_t *program) {
+    if (pid && process->pid != pid)
+        return false;
+    return !program || regexec(program, process->exe, 0, NULL, 0) == 0 ||
+           (process->nr_args && regexec(program, process->args[0], 0, NULL, 0) == 0);
+}
+
+struct seep_error *seep_session_select(const struct seep_session *session, uint64_t pid,
+                                       const regex_t *program, struct seep_session *ret_some) {
+    struct seep_session some = {calloc(session->nr_profiles + 1, sizeof(*some.profiles)), 0};
+    if (!some.profiles)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        if (is_selected(&session->profiles[i]->process, pid, program))
+            some.profiles[some.nr_profiles++] = session->profiles[i];
+    if (some.nr_profiles) {
+        *ret_some = some;
+        return NULL;
+    }
+    free(some.profiles);
+    return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND,
+                                             "none of the %zu processes is the one asked for",
+                                             session->nr_profiles),
+                           "without --pid and --program the report lists them all");
+}
+
 // Figures come from outside and may be absurd: a sum stops at the largest number instead of
 // starting again at 0.
 static void add(uint64_t *sum, uint64_t value) {
@@ -94,7 +120,8 @@ static struct seep_map_site *map_site_of(const struct seep_profile *profile, uin
         else
             high = middle;
     }
-    return low < profile->nr_map_sites && profile->map_sites[low].site == site ? &profile->map_sites[low] : NULL;
+    return low < profile->nr_map_sites && profile->map_sites[low].site == site ? &profile->map_sites[low]
+                                                                               : NULL;
 }
 
 static void add_to_pools(struct seep_pool_totals *totals, const struct seep_site *site) {
@@ -154,7 +181,8 @@ void seep_profile_derive(struct seep_profile *profile) {
         // more frees than allocations at a site.
         add(&totals->live_blocks, site->live_blocks);
         add(&totals->live_bytes, site->live_bytes);
-        add(&totals->by_function[site->via < SEEP_VIA_HEAP_NR ? site->via : SEEP_VIA_NONE], counters->allocations);
+        add(&totals->by_function[site->via < SEEP_VIA_HEAP_NR ? site->via : SEEP_VIA_NONE],
+            counters->allocations);
     }
 
     for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
@@ -340,39 +368,14 @@ const char *seep_cut_meaning(uint32_t cut) {
     return word(cut_meanings, SEEP_CUT_NR, cut, newer);
 }
 
-// Notes are all that a saved trace keeps of these, so they are known by how they begin.
-static bool says_that_something_is_missing(const char *note) {
-    static const char *const openings[] = {
-        "the trace was cut",
-        "the dump was cut",
-        "the memory file of the image is shorter",
-        "more processes at once than the tool may have descriptors",
-    };
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(openings); i++)
-        if (strncmp(note, openings[i], strlen(openings[i])) == 0)
-            return true;
-    return strstr(note, "elements that the image counts are not in it") ||
-           strstr(note, "references of the image lead nowhere") || strstr(note, "images could not be read") ||
-           strstr(note, "is not covered: ") || strstr(note, "in its first milliseconds is not known");
-}
-
 enum seep_verdict seep_profile_verdict(const struct seep_profile *profile, size_t *ret_note) {
     const struct seep_health *health = &profile->health;
-    *ret_note = SIZE_MAX;
-    for (size_t i = 0; i < health->nr_notes && !health->events; i++) {
-        if (strncmp(health->notes[i], SEEP_NOTE_UNTRACED, strlen(SEEP_NOTE_UNTRACED)) == 0) {
-            *ret_note = i;
-            return SEEP_VERDICT_NOT_TRACED;
-        }
-    }
-    if (health->state == SEEP_STATE_PASSIVE && !health->events)
+    bool noted = health->flags & (SEEP_HEALTH_UNTRACED | SEEP_HEALTH_MISSING) && health->nr_notes;
+    *ret_note = noted ? 0 : SIZE_MAX;
+    if (health->flags & SEEP_HEALTH_UNTRACED || (health->state == SEEP_STATE_PASSIVE && !health->events))
         return SEEP_VERDICT_NOT_TRACED;
-    for (size_t i = 0; i < health->nr_notes; i++) {
-        if (says_that_something_is_missing(health->notes[i])) {
-            *ret_note = i;
-            return SEEP_VERDICT_INCOMPLETE;
-        }
-    }
+    if (health->flags & SEEP_HEALTH_MISSING)
+        return SEEP_VERDICT_INCOMPLETE;
     bool trouble = health->state == SEEP_STATE_PASSIVE || health->flags & SEEP_FLAG_PREEMPTED;
     for (size_t i = 0; i < SEEP_LOST_NR; i++)
         trouble |= health->lost[i] != 0;

@@ -8,6 +8,8 @@
 #ifndef SEEP_MODEL_PROFILE_H
 #define SEEP_MODEL_PROFILE_H
 
+#include <regex.h>
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "image/layout.h"
@@ -248,12 +250,18 @@ struct seep_account {
     uint64_t untouched_bytes; // of live blocks: not in memory
 };
 
-enum seep_exit_kind { SEEP_EXIT_UNKNOWN, SEEP_EXIT_RUNNING, SEEP_EXIT_CODE, SEEP_EXIT_SIGNAL };
+enum seep_exit_kind {
+    SEEP_EXIT_UNKNOWN,
+    SEEP_EXIT_RUNNING,
+    SEEP_EXIT_CODE,
+    SEEP_EXIT_SIGNAL,
+    SEEP_EXIT_EXEC, // no end: the process went on as another program, which is a profile of its own
+};
 
 struct seep_process {
     uint32_t pid;
     uint32_t ppid;
-    uint32_t forked_from;
+    uint32_t forked_from; // process that it was forked from, where that is known and no longer its parent; 0
     const char *exe;
     const char *const *args;
     uint32_t nr_args;
@@ -265,6 +273,12 @@ struct seep_process {
     bool is_main;   // the program the user named, not one of its descendants
 };
 
+// What capture found out beside the image: bits of health.flags above those of the image. Where one is
+// set, the first note says why.
+#define SEEP_HEALTH_UNTRACED    (1u << 30) // nothing was traced
+#define SEEP_HEALTH_MISSING     (1u << 31) // something that there was is not here
+#define SEEP_HEALTH_IMAGE_FLAGS (SEEP_HEALTH_UNTRACED - 1)
+
 struct seep_health {
     uint64_t events;             // allocations + frees counted
     uint64_t lost[SEEP_LOST_NR]; // by enum seep_lost
@@ -272,7 +286,7 @@ struct seep_health {
     uint64_t stacks_cut;         // sum of cut
     uint32_t state;              // enum seep_image_state
     uint32_t passive_reason;     // enum seep_passive_reason
-    uint32_t flags;              // SEEP_FLAG_*
+    uint32_t flags;              // SEEP_FLAG_* and SEEP_HEALTH_*
     const char *preempted_by;    // module whose malloc is called instead of ours, or NULL
     const char **notes;          // other things a reader must know, one sentence each
     size_t nr_notes;
@@ -371,6 +385,12 @@ SEEP_MUST_CHECK struct seep_error *seep_session_add(struct seep_session *session
                                                     struct seep_profile *profile);
 void seep_session_destroy(struct seep_session *session); // takes NULL
 
+// The processes of this pid (0: any) whose program or first argument matches (NULL: any). SEEP_E_NOT_FOUND
+// where there is none.
+// Owner: *ret_some borrows the profiles; its array is for the caller to free().
+SEEP_MUST_CHECK struct seep_error *seep_session_select(const struct seep_session *session, uint64_t pid,
+                                                       const regex_t *program, struct seep_session *ret_some);
+
 // Fills the derived figures: live_* of sites, totals except those only capture knows (peak, failed,
 // unknown_frees, releases, size_class), events, stacks_cut, and checks no invariant. Call it once
 // after filling sites, thread_sites and threads.
@@ -423,7 +443,7 @@ enum seep_verdict {
 };
 // *ret_note: the index of the note that says why, or SIZE_MAX: another part of health says it.
 enum seep_verdict seep_profile_verdict(const struct seep_profile *profile, size_t *ret_note);
-// How the note of a process that was not traced begins; what follows says why.
+// How the note of a process that was not traced begins, for people; what follows says why.
 #define SEEP_NOTE_UNTRACED "not traced: "
 
 #endif

@@ -11,22 +11,40 @@
 
 #define STRING_MAX 65536
 
-struct seep_error *seep_profile_note(struct seep_profile *profile, const char *format, ...) {
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
+static struct seep_error *add_note(struct seep_profile *profile, bool first, const char *text) {
     struct seep_health *health = &profile->health;
     const char **notes = seep_arena_alloc(&profile->arena, health->nr_notes + 1, sizeof(*notes));
     char *note = seep_arena_strdup(&profile->arena, text);
     if (!notes || !note)
         return seep_error_no_memory();
     for (size_t i = 0; i < health->nr_notes; i++)
-        notes[i] = health->notes[i];
-    notes[health->nr_notes++] = note;
+        notes[i + first] = health->notes[i];
+    notes[first ? 0 : health->nr_notes] = note;
+    health->nr_notes++;
     health->notes = notes;
     return NULL;
+}
+
+struct seep_error *seep_profile_note(struct seep_profile *profile, const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return add_note(profile, false, text);
+}
+
+struct seep_error *seep_profile_note_why(struct seep_profile *profile, uint32_t flag, const char *format,
+                                         ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    // The first reason stays the first note.
+    bool is_first = !(profile->health.flags & (SEEP_HEALTH_UNTRACED | SEEP_HEALTH_MISSING));
+    profile->health.flags |= flag;
+    return add_note(profile, is_first, text);
 }
 
 // How many elements of an array are there. Arrays have no holes: a count that says more than there
@@ -243,7 +261,7 @@ static struct seep_error *read_health(struct seep_image_reader *reader) {
     memcpy(health->cut, header->cut, sizeof(health->cut));
     health->state = header->state;
     health->passive_reason = header->passive_reason;
-    health->flags = header->flags;
+    health->flags = header->flags & SEEP_HEALTH_IMAGE_FLAGS;
     health->depth_limit = header->depth_limit;
     health->sample_bytes = header->sample_bytes;
     if (header->flags & SEEP_FLAG_PREEMPTED) {
@@ -252,7 +270,8 @@ static struct seep_error *read_health(struct seep_image_reader *reader) {
             return seep_error_no_memory();
     }
     for (size_t i = 0; i < reader->copy->nr_notes; i++) {
-        struct seep_error *err = seep_profile_note(reader->profile, "%s", reader->copy->notes[i]);
+        struct seep_error *err =
+            seep_profile_note_why(reader->profile, SEEP_HEALTH_MISSING, "%s", reader->copy->notes[i]);
         if (err)
             return err;
     }
@@ -317,13 +336,14 @@ static void set_peak(struct seep_image_reader *reader) {
 static struct seep_error *add_notes(struct seep_image_reader *reader) {
     struct seep_error *err = NULL;
     if (reader->nr_damaged)
-        err = seep_profile_note(reader->profile,
-                                "%llu references of the image lead nowhere and were left out: "
-                                "the program may have overwritten it",
-                                (unsigned long long)reader->nr_damaged);
+        err = seep_profile_note_why(reader->profile, SEEP_HEALTH_MISSING,
+                                    "%llu references of the image lead nowhere and were left out: "
+                                    "the program may have overwritten it",
+                                    (unsigned long long)reader->nr_damaged);
     if (!err && reader->nr_missing)
-        err = seep_profile_note(reader->profile, "%llu elements that the image counts are not in it",
-                                (unsigned long long)reader->nr_missing);
+        err = seep_profile_note_why(reader->profile, SEEP_HEALTH_MISSING,
+                                    "%llu elements that the image counts are not in it",
+                                    (unsigned long long)reader->nr_missing);
     return err;
 }
 

@@ -18,6 +18,10 @@ SEEP_MUST_CHECK struct seep_error *seep_session_from_raw(const void *bytes, size
                                                          struct seep_session **ret_session);
 
 // Adds a sentence to health.notes.
+// The same as the first note, and sets `flag`, SEEP_HEALTH_*, of which it is the reason.
+SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_profile_note_why(struct seep_profile *profile,
+                                                                           uint32_t flag, const char *format,
+                                                                           ...);
 SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_profile_note(struct seep_profile *profile,
                                                                        const char *format, ...);
 

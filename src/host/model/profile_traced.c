@@ -13,6 +13,15 @@ struct copying {
     struct seep_profile *profile;
 };
 
+// Capture says in words what it did not see; here it becomes a fact of the health.
+static struct seep_error *copy_note(struct seep_profile *profile, const char *note) {
+    if (strncmp(note, SEEP_NOTE_UNTRACED, strlen(SEEP_NOTE_UNTRACED)) == 0)
+        return seep_profile_note_why(profile, SEEP_HEALTH_UNTRACED, "%s", note);
+    if (strstr(note, "is not covered: ") || strstr(note, "in its first milliseconds is not known"))
+        return seep_profile_note_why(profile, SEEP_HEALTH_MISSING, "%s", note);
+    return seep_profile_note(profile, "%s", note);
+}
+
 static struct seep_error *copy_process(const struct copying *copying) {
     const struct seep_traced_process *from = copying->from;
     struct seep_process *process = &copying->profile->process;
@@ -38,7 +47,7 @@ static struct seep_error *copy_process(const struct copying *copying) {
     }
     struct seep_error *err = NULL;
     for (size_t i = 0; i < from->nr_notes && !err; i++)
-        err = seep_profile_note(copying->profile, "%s", from->notes[i]);
+        err = copy_note(copying->profile, from->notes[i]);
     return err;
 }
 

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // From the images of a run to a session, see run_session.h.
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/map.h"
+#include "image/hello.h"
 #include "capture/image_copy.h"
+#include "model/process_tree.h"
 #include "model/profile_image.h"
 #include "model/run_session.h"
+#include "model/texts.h"
 
 struct member {
     struct seep_profile *profile;
@@ -109,14 +114,15 @@ static struct seep_error *profile_of(struct gathering *gathering, const struct s
 // The exit as far as the image and its process tell; that of the program itself is set later.
 static struct seep_error *set_exit(const struct seep_run_image *image, struct seep_profile *profile) {
     struct seep_process *process = &profile->process;
-    if (image->replaced) {
-        process->exit_kind = SEEP_EXIT_UNKNOWN;
-        return seep_profile_note(profile,
-                                 "the process went on as another program (exec), which follows by itself");
+    if (!(profile->health.flags & SEEP_FLAG_FORKED))
+        process->forked_from = image->started_by;
+    if (image->replaced || image->leaving) {
+        process->exit_kind = SEEP_EXIT_EXEC;
+        return NULL;
     }
     if (process->exit_kind != SEEP_EXIT_RUNNING || image->is_main)
         return NULL;
-    if (!seep_run_image_ended(image))
+    if (!image->reused && !seep_run_image_ended(image))
         return seep_profile_note(profile, "the process was still running when it was looked at");
     process->exit_kind = SEEP_EXIT_UNKNOWN;
     return NULL;
@@ -138,10 +144,6 @@ static struct seep_error *gather(void *data, const struct seep_run_image *image)
             gathering->first_unread = err;
         return NULL;
     }
-    if (!image->is_main && !profile->health.events) {
-        seep_profile_destroy(profile);
-        return NULL;
-    }
     profile->process.pid = image->pid > 0 ? (uint32_t)image->pid : profile->process.pid;
     profile->process.is_main = image->is_main;
     gathering->members[gathering->nr_members++] = (struct member){profile, image->order, image->is_main};
@@ -157,9 +159,9 @@ static struct seep_error *gather_rest(struct gathering *gathering, const struct 
     return NULL;
 }
 
-// A profile that says only what was run, and why nothing is known of it.
-static struct seep_error *add_untraced(struct gathering *gathering, const struct seep_run *run,
-                                       char *const *argv) {
+// A profile that says only what was run; the note why nothing is known of it is for the caller.
+static struct seep_error *add_untraced(struct gathering *gathering, uint32_t pid, int64_t start_ns,
+                                       const char *path, struct seep_profile **ret_profile) {
     struct seep_profile *profile;
     if (!seep_grow(&gathering->members, &gathering->capacity, gathering->nr_members + 1,
                    sizeof(*gathering->members)))
@@ -167,34 +169,154 @@ static struct seep_error *add_untraced(struct gathering *gathering, const struct
     struct seep_error *err = seep_profile_create(&profile);
     if (err)
         return err;
-    gathering->members[gathering->nr_members++] = (struct member){profile, 0, true};
-    struct seep_process *process = &profile->process;
-    process->pid = (uint32_t)run->main_pid;
-    process->is_main = true;
-    process->start_realtime_ns = run->start_realtime_ns;
+    gathering->members[gathering->nr_members++] = (struct member){.profile = profile, .order = SIZE_MAX};
+    profile->process.pid = pid;
+    profile->process.start_realtime_ns = start_ns;
+    profile->process.exe = seep_arena_strdup(&profile->arena, path);
+    seep_profile_derive(profile);
+    *ret_profile = profile;
+    return profile->process.exe ? NULL : seep_error_no_memory();
+}
+
+static struct seep_error *add_main(struct gathering *gathering, const struct seep_run *run,
+                                   char *const *argv) {
+    struct seep_profile *profile;
     char *real = realpath(run->path, NULL);
-    process->exe = seep_arena_strdup(&profile->arena, real ? real : run->path);
+    struct seep_error *err = add_untraced(gathering, (uint32_t)run->main_pid, run->start_realtime_ns,
+                                          real ? real : run->path, &profile);
     free(real);
+    if (err)
+        return err;
+    gathering->members[gathering->nr_members - 1].is_main = true;
+    struct seep_process *process = &profile->process;
+    process->is_main = true;
     while (argv[process->nr_args])
         process->nr_args++;
     process->nr_args_all = process->nr_args;
     const char **args = seep_arena_alloc(&profile->arena, process->nr_args, sizeof(*args));
-    if (!process->exe || !args)
+    if (!args)
         return seep_error_no_memory();
     for (uint32_t i = 0; i < process->nr_args; i++)
         if (!(args[i] = seep_arena_strdup(&profile->arena, argv[i])))
             return seep_error_no_memory();
     process->args = args;
-    seep_profile_derive(profile);
     if (gathering->nr_unread)
-        return seep_profile_note(profile, SEEP_NOTE_UNTRACED "its image could not be read");
+        return seep_profile_note_why(profile, SEEP_HEALTH_UNTRACED,
+                                     SEEP_NOTE_UNTRACED "its image could not be read");
     if (run->why_untraced)
-        return seep_profile_note(profile, SEEP_NOTE_UNTRACED "%s", run->why_untraced);
-    return seep_profile_note(
-        profile,
+        return seep_profile_note_why(profile, SEEP_HEALTH_UNTRACED, SEEP_NOTE_UNTRACED "%s",
+                                     run->why_untraced);
+    return seep_profile_note_why(
+        profile, SEEP_HEALTH_UNTRACED,
         SEEP_NOTE_UNTRACED "no image came from the program: it ended before libseep.so was "
                            "ready (as one built with AddressSanitizer does), or the loader did not load it, "
                            "or a sandbox kept it from the socket, or there is no room (ulimit -v)");
+}
+
+// ---- descendants of which no image came --------------------------------------------------------------
+
+static bool is_running(pid_t pid) {
+    return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+static struct seep_error *add_descendant(struct gathering *gathering, const struct seep_run_notice *notice) {
+    struct seep_profile *profile;
+    const char *name = *notice->path ? notice->path : "(a program by descriptor)";
+    struct seep_error *err =
+        add_untraced(gathering, (uint32_t)notice->pid, notice->realtime_ns, name, &profile);
+    if (err)
+        return err;
+    profile->process.forked_from = notice->started_by == (uint32_t)notice->pid ? 0 : notice->started_by;
+    profile->process.duration_ns = -1;
+    profile->process.exit_kind = is_running(notice->pid) ? SEEP_EXIT_RUNNING : SEEP_EXIT_UNKNOWN;
+    if (notice->why)
+        return seep_profile_note_why(profile, SEEP_HEALTH_UNTRACED, SEEP_NOTE_UNTRACED "%s", notice->why);
+    if (notice->flags & SEEP_NOTICE_NO_PRELOAD)
+        return seep_profile_note_why(
+            profile, SEEP_HEALTH_UNTRACED,
+            SEEP_NOTE_UNTRACED "%s was started with an environment of its own, without LD_PRELOAD", name);
+    return seep_profile_note_why(profile, SEEP_HEALTH_UNTRACED,
+                                 SEEP_NOTE_UNTRACED
+                                 "no image came from %s: it ended before libseep.so was ready, or a sandbox "
+                                 "kept it from the socket",
+                                 name);
+}
+
+// Those that run on and have made no heap operation are known by their number only.
+static struct seep_error *note_idle(const struct seep_run *run, struct seep_profile *main_profile) {
+    char list[512] = "";
+    size_t used = 0;
+    size_t nr_listed = 0;
+    for (; nr_listed < run->nr_idle && used + 64 < sizeof(list); nr_listed++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%d (%s)", nr_listed ? ", " : "",
+                                 (int)run->idle[nr_listed].pid, run->idle[nr_listed].name);
+    if (!run->nr_idle)
+        return NULL;
+    return seep_profile_note(
+        main_profile,
+        "%zu process%s still ran when the program had ended, without a heap operation of "
+        "%s own until then: %s%s; 'seep report PID' shows what came later",
+        run->nr_idle, run->nr_idle == 1 ? "" : "es", run->nr_idle == 1 ? "its" : "their", list,
+        nr_listed < run->nr_idle ? ", ..." : "");
+}
+
+// ---- traced, and nothing to tell ---------------------------------------------------------------------
+
+static const char *program_of(const struct seep_profile *profile) {
+    const char *slash = strrchr(profile->process.exe, '/');
+    return slash ? slash + 1 : profile->process.exe;
+}
+
+static struct seep_error *note_silent(struct seep_profile *main_profile, const struct seep_texts *names,
+                                      const uint64_t *counts, size_t nr_all) {
+    char list[512] = "";
+    size_t used = 0;
+    size_t i = 0;
+    for (; i < names->nr && used + 300 < sizeof(list); i++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%.200s (%llu)", i ? ", " : "",
+                                 names->texts[i], (unsigned long long)counts[i]);
+    return seep_profile_note(main_profile, "%zu process%s that made no heap operation %s not listed: %s%s",
+                             nr_all, nr_all == 1 ? "" : "es", nr_all == 1 ? "is" : "are", list,
+                             i < names->nr ? ", ..." : "");
+}
+
+// Drops traced processes without any heap operation, unless others were started by them.
+static struct seep_error *drop_silent(struct seep_session *session) {
+    struct seep_process_tree tree;
+    struct seep_error *err = seep_process_tree_init(session, &tree);
+    if (err)
+        return err;
+    struct seep_texts names = {NULL}; // borrowed from the profiles, so those are ended last
+    uint64_t *counts = calloc(session->nr_profiles, sizeof(*counts));
+    struct seep_profile **silent_ones = calloc(session->nr_profiles, sizeof(*silent_ones));
+    size_t nr_silent = 0;
+    size_t nr_kept = 0;
+    if (!counts || !silent_ones)
+        err = seep_error_no_memory();
+    size_t nr_all = session->nr_profiles;
+    for (size_t i = 0; counts && silent_ones && i < nr_all; i++) {
+        struct seep_profile *profile = session->profiles[i];
+        const struct seep_process_node *node = &tree.nodes[i];
+        bool silent = i && !profile->health.events && !(profile->health.flags & SEEP_HEALTH_UNTRACED) &&
+                      profile->process.exit_kind != SEEP_EXIT_EXEC && node->first_child == SEEP_NO_PROCESS;
+        uint32_t id;
+        if (silent && !err && !(err = seep_texts_add(&names, program_of(profile), &id)))
+            counts[id]++;
+        if (silent)
+            silent_ones[nr_silent++] = profile;
+        else
+            session->profiles[nr_kept++] = profile;
+    }
+    session->nr_profiles = nr_all - nr_silent;
+    if (!err && nr_silent)
+        err = note_silent(session->profiles[0], &names, counts, nr_silent);
+    for (size_t i = 0; i < nr_silent; i++)
+        seep_profile_destroy(silent_ones[i]);
+    free(silent_ones);
+    free(counts);
+    seep_texts_deinit(&names);
+    seep_process_tree_deinit(&tree);
+    return err;
 }
 
 static struct member *main_member(struct gathering *gathering) {
@@ -202,6 +324,20 @@ static struct member *main_member(struct gathering *gathering) {
         if (gathering->members[i].is_main)
             return &gathering->members[i];
     return NULL;
+}
+
+// Where the program went on as one that was not traced, that one is what it ended as.
+static void choose_main(struct gathering *gathering) {
+    struct member *before = main_member(gathering);
+    for (size_t i = 0; before && i < gathering->nr_members; i++) {
+        struct member *other = &gathering->members[i];
+        if (!(other->profile->health.flags & SEEP_HEALTH_UNTRACED) || other == before ||
+            other->profile->process.pid != before->profile->process.pid)
+            continue;
+        before->is_main = before->profile->process.is_main = false;
+        other->is_main = other->profile->process.is_main = true;
+        before = other;
+    }
 }
 
 static struct seep_error *finish_main(const struct gathering *gathering, const struct seep_run *run,
@@ -213,24 +349,27 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
     process->exit_value =
         WIFSIGNALED(run->wait_status) ? WTERMSIG(run->wait_status) : WEXITSTATUS(run->wait_status);
     // Without an end of its own the image only knows when it was read.
-    if (process->duration_ns == 0 || process->duration_ns > run->duration_ns)
+    if (process->duration_ns <= 0 || process->duration_ns > run->duration_ns)
         process->duration_ns = run->duration_ns;
     struct seep_error *err = NULL;
     if (left_open)
         err = seep_profile_note(profile,
-                                "the program did not leave through exit(): it made the system call itself, "
-                                "or went on (exec) as a program that could not be traced");
+                                "the program did not leave through exit(): it made the system call itself");
+    if (!err)
+        err = note_idle(run, profile);
     if (!err && gathering->first_unread)
-        err = seep_profile_note(profile, "%llu images could not be read: %s",
-                                (unsigned long long)gathering->nr_unread, gathering->first_unread->message);
+        err =
+            seep_profile_note_why(profile, SEEP_HEALTH_MISSING, "%llu images could not be read: %s",
+                                  (unsigned long long)gathering->nr_unread, gathering->first_unread->message);
     if (!err && run->nr_refused)
         err = seep_profile_note(profile,
                                 "%llu messages at the socket were refused: not from our user, or not ours",
                                 (unsigned long long)run->nr_refused);
     if (!err && run->descriptors_ran_out)
-        err = seep_profile_note(profile,
-                                "more processes at once than the tool may have descriptors (ulimit -n): some "
-                                "descendants may be missing");
+        err = seep_profile_note_why(
+            profile, SEEP_HEALTH_MISSING,
+            "more processes at once than the tool may have descriptors (ulimit -n): some "
+            "descendants may be missing");
     return err;
 }
 
@@ -257,6 +396,8 @@ static struct seep_error *make_session(struct gathering *gathering, struct seep_
         gathering->members[i].profile = NULL;
         err = seep_session_add(session, profile);
     }
+    if (!err)
+        err = drop_silent(session);
     if (err) {
         seep_session_destroy(session);
         return err;
@@ -278,7 +419,11 @@ struct seep_error *seep_session_run(const struct seep_run_options *options, cons
             WIFSIGNALED(run->wait_status) ? 128 + WTERMSIG(run->wait_status) : WEXITSTATUS(run->wait_status);
         err = gather_rest(&gathering, run);
         if (!err && !main_member(&gathering))
-            err = add_untraced(&gathering, run, options->argv);
+            err = add_main(&gathering, run, options->argv);
+        for (size_t i = 0; !err && i < run->nr_notices; i++)
+            if (!run->notices[i].answered)
+                err = add_descendant(&gathering, &run->notices[i]);
+        choose_main(&gathering);
         if (!err)
             err = finish_main(&gathering, run, main_member(&gathering)->profile);
         if (!err)

@@ -154,7 +154,7 @@ static struct seep_error *load_process(struct loader *loader, const struct seep_
     process->start_realtime_ns = seep_take_zigzag(take);
     process->duration_ns = seep_take_zigzag(take);
     uint64_t exit_kind = seep_take_leb(take);
-    process->exit_kind = exit_kind <= SEEP_EXIT_SIGNAL ? (enum seep_exit_kind)exit_kind : SEEP_EXIT_UNKNOWN;
+    process->exit_kind = exit_kind <= SEEP_EXIT_EXEC ? (enum seep_exit_kind)exit_kind : SEEP_EXIT_UNKNOWN;
     int64_t exit_value = seep_take_zigzag(take);
     if (exit_value < INT32_MIN || exit_value > INT32_MAX)
         take->failed = true;
@@ -699,8 +699,8 @@ static struct seep_error *check_complete(struct loader *loader) {
 
 static struct seep_error *note_cut(struct loader *loader, struct seep_profile *profile) {
     loader->said_cut = true;
-    return seep_profile_note(
-        profile,
+    return seep_profile_note_why(
+        profile, SEEP_HEALTH_MISSING,
         "the trace was cut at offset %llu and what precedes is shown: %llu of %llu blocks of "
         "this process",
         (unsigned long long)loader->reader.cut_at, (unsigned long long)loader->loaded[SEEP_TRACE_BLOCKS],
@@ -853,8 +853,9 @@ static struct seep_error *check_session(struct loader *loader) {
                                                  reader->name, (unsigned long long)loader->nr_processes, nr),
                                "the file is damaged: copy it again from where it was made");
     struct seep_profile *main_profile = loader->session->profiles[0];
-    return seep_profile_note(
-        main_profile, "the trace was cut at offset %llu and what precedes is shown: %zu of %llu processes",
+    return seep_profile_note_why(
+        main_profile, SEEP_HEALTH_MISSING,
+        "the trace was cut at offset %llu and what precedes is shown: %zu of %llu processes",
         (unsigned long long)reader->cut_at, nr, (unsigned long long)loader->nr_processes);
 }
 

@@ -11,6 +11,7 @@
 //  --function, --file, --module  sites with any frame (inlined ones too) that matches
 //  --thread                      what threads whose name or tid matches did; live is then net (below)
 //  --min-size, --max-size, --older  live blocks of that size and age; needs the blocks
+//  --pid, --program  only these processes; what is left is a session of its own (seep_session_select)
 //  --kind  live blocks that a scan put in these classes
 // Suppressions (model/suppress.h) filter nothing: what they take stays in the figures of a row, and is
 // told beside them; but rows of which they take all come behind the others.
@@ -69,6 +70,8 @@ struct seep_view_options {
     regex_t *file;
     regex_t *module;
     regex_t *thread;
+    uint64_t pid;      // 0: any process
+    regex_t *program;  // NULL: any
     bool rss; // the account of resident memory
     bool full_paths;
     bool no_demangle;

@@ -10,6 +10,7 @@
 
 #include "base/version.h"
 #include "model/account.h"
+#include "model/process_tree.h"
 #include "ui/format.h"
 #include "ui/json_build.h"
 #include "ui/report.h"
@@ -35,10 +36,17 @@ static struct seep_error *dump(FILE *out, json_t *value) {
 
 // ---- process, health, totals ----
 
-static json_t *process_json(const struct seep_process *process) {
+static json_t *process_json(const struct seep_session *session, const struct seep_process_tree *tree,
+                            size_t index) {
+    const struct seep_process *process = &session->profiles[index]->process;
+    const struct seep_process_node *node = &tree->nodes[index];
     json_t *object = json_object();
     set(&object, "pid", integer(process->pid));
     set(&object, "parent", integer(process->ppid));
+    set(&object, "started_by",
+        node->parent == SEEP_NO_PROCESS ? json_null()
+                                        : integer(session->profiles[node->parent]->process.pid));
+    set(&object, "origin", json_string(seep_origin_name(node->origin)));
     set(&object, "exe", string(process->exe));
     json_t *args = json_array();
     for (uint32_t i = 0; i < process->nr_args; i++)
@@ -58,6 +66,7 @@ static json_t *process_json(const struct seep_process *process) {
             json_integer(process->exit_value));
     }
     set(&object, "exit", exit);
+    set(&object, "went_on", json_boolean(process->exit_kind == SEEP_EXIT_EXEC));
     return object;
 }
 
@@ -480,7 +489,8 @@ static struct seep_error *put_key(FILE *out, const char *key, json_t *value) {
 }
 
 // All keys of one process, without the braces.
-static struct seep_error *put_process(FILE *out, const struct seep_session *session, size_t index,
+static struct seep_error *put_process(FILE *out, const struct seep_session *session,
+                                      const struct seep_process_tree *tree, size_t index,
                                       struct seep_symbols *symbols, const struct seep_view_options *options) {
     const struct seep_profile *profile = session->profiles[index];
     struct seep_view_options by_site = *options;
@@ -490,7 +500,7 @@ static struct seep_error *put_process(FILE *out, const struct seep_session *sess
     if (!error && options->by != SEEP_BY_SITE)
         error = seep_view_create(session, index, symbols, options, &groups);
     if (!error)
-        error = put_key(out, "process", process_json(&profile->process));
+        error = put_key(out, "process", process_json(session, tree, index));
     if (!error)
         error = put_key(out, "health", health_json(profile, sites));
     if (!error)
@@ -556,6 +566,10 @@ struct seep_error *seep_report_json(FILE *out, const struct seep_session *sessio
     seep_view_destroy(all);
     if (error)
         return error;
+    struct seep_process_tree tree;
+    error = seep_process_tree_init(session, &tree);
+    if (error)
+        return error;
     fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": 1},\n", SEEP_VERSION);
     if (session->suppressions_applied)
         error = put_key(out, "suppressions", suppressions_json(session));
@@ -563,9 +577,10 @@ struct seep_error *seep_report_json(FILE *out, const struct seep_session *sessio
         fputs("\"processes\": [\n", out);
     for (size_t i = 0; !error && i < session->nr_profiles; i++) {
         fputs(several ? (i ? ",\n{" : "{") : "", out);
-        error = put_process(out, session, i, symbols, options);
+        error = put_process(out, session, &tree, i, symbols, options);
         fputs(several ? "}" : "", out);
     }
     fputs(several ? "]}\n" : "}\n", out);
+    seep_process_tree_deinit(&tree);
     return error;
 }

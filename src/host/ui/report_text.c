@@ -31,7 +31,7 @@ struct health_sum {
     size_t nr_passive;
     size_t nr_preempted;
     size_t nr_untraced;
-    size_t nr_incomplete;
+    size_t nr_incomplete;              // those with nothing traced too
     const struct seep_profile *why_of; // the first with a note that says why
     size_t why;                        // that note
 };
@@ -55,7 +55,9 @@ static struct health_sum sum_health(const struct seep_view *view) {
         enum seep_verdict verdict = seep_profile_verdict(seep_text_profile(view, p), &note);
         sum.nr_untraced += verdict == SEEP_VERDICT_NOT_TRACED;
         sum.nr_incomplete += verdict != SEEP_VERDICT_COMPLETE;
-        if (note != SIZE_MAX && !sum.why_of) {
+        // Of several processes those that were not traced are counted, and the notes say why.
+        bool one_of_many = view->nr_processes > 1 && verdict == SEEP_VERDICT_NOT_TRACED;
+        if (note != SIZE_MAX && !sum.why_of && !one_of_many) {
             sum.why_of = seep_text_profile(view, p);
             sum.why = note;
         }
@@ -170,9 +172,12 @@ static void put_verdict(FILE *out, const struct seep_view *view, const struct he
         put_who(out, view, sum->why_of);
         seep_put_escaped(out, said ? why + strlen(SEEP_NOTE_UNTRACED) : why);
         fputs("\n  ", out);
-    } else if (untraced) {
+    } else if (untraced && view->nr_processes == 1) {
         fputs("seep gave up before the first allocation\n  ", out);
     }
+    if (!untraced && sum->nr_untraced)
+        fprintf(out, "%s process%s not traced: see the notes\n  ", seep_format_count(sum->nr_untraced).text,
+                sum->nr_untraced == 1 ? "" : "es");
 }
 
 struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, const struct seep_style *style) {
@@ -216,99 +221,14 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
 
 // ---- processes ----
 
-static void put_exit(FILE *out, const struct seep_process *process) {
-    switch (process->exit_kind) {
-    case SEEP_EXIT_CODE:
-        fprintf(out, "exit %d", process->exit_value);
-        break;
-    case SEEP_EXIT_SIGNAL: {
-        const char *name = sigabbrev_np(process->exit_value);
-        if (name)
-            fprintf(out, "SIG%s", name);
-        else
-            fprintf(out, "signal %d", process->exit_value);
-        break;
-    }
-    case SEEP_EXIT_RUNNING:
-        fputs("running", out);
-        break;
-    default:
-        fputs("end not known", out);
-    }
-}
-
 #define TOP_HOLDERS 10u
-// At most this many bytes of the arguments are shown.
-#define COMMAND_LINE_MAX 1000
-
-// The first bytes of a long argument, without a part of a character at the end.
-static void put_beginning(FILE *out, const char *text, size_t nr_bytes) {
-    char beginning[COMMAND_LINE_MAX + 1];
-    while (nr_bytes && ((unsigned char)text[nr_bytes] & 0xc0) == 0x80)
-        nr_bytes--;
-    memcpy(beginning, text, nr_bytes);
-    beginning[nr_bytes] = 0;
-    seep_put_escaped(out, beginning);
-}
-
-static void put_command_line(FILE *out, const struct seep_process *process) {
-    if (process->nr_args == 0)
-        seep_put_escaped(out, process->exe && *process->exe ? process->exe : "(program not known)");
-    size_t room = COMMAND_LINE_MAX;
-    uint64_t nr_more = 0;
-    for (uint32_t i = 0; i < process->nr_args; i++) {
-        size_t nr_bytes = strlen(process->args[i]);
-        if (i && room)
-            fputc(' ', out);
-        if (nr_bytes <= room)
-            seep_put_escaped(out, process->args[i]);
-        else
-            put_beginning(out, process->args[i], room);
-        nr_more += nr_bytes > room ? nr_bytes - room : 0;
-        // The blank behind it is a character too, also where it is not shown.
-        nr_more += nr_bytes >= room && i + 1 < process->nr_args;
-        room -= SEEP_MIN(room, nr_bytes + 1);
-    }
-    if (nr_more)
-        fprintf(out, "... (%s more characters)", seep_format_count(nr_more).text);
-    if (process->nr_args_all > process->nr_args)
-        fprintf(out, " (and %s more)", seep_format_count(process->nr_args_all - process->nr_args).text);
-}
-
 static void put_process(FILE *out, const struct seep_process *process) {
     fputs("program: ", out);
-    put_command_line(out, process);
+    seep_text_command_line(out, process);
     fprintf(out, "\n         pid %" PRIu32 ", ran %s, ", process->pid,
             seep_format_duration(process->duration_ns).text);
-    put_exit(out, process);
+    seep_text_exit(out, process);
     fputc('\n', out);
-}
-
-static void put_processes(FILE *out, const struct seep_view *view, const struct seep_style *style) {
-    fprintf(out, "\n%s%zu processes%s\n", seep_style_bold(style), view->nr_processes, seep_style_off(style));
-    fprintf(out, "%8s %8s %16s %12s %16s %12s  %-14s %s\n", "pid", "parent", "live bytes", "live blocks",
-            "peak bytes", "allocations", "end", "program");
-    for (size_t p = 0; p < view->nr_processes; p++) {
-        const struct seep_profile *profile = seep_text_profile(view, p);
-        const struct seep_totals *totals = &profile->totals;
-        char end[32] = "";
-        FILE *cell = fmemopen(end, sizeof(end), "w");
-        if (cell) {
-            put_exit(cell, &profile->process);
-            fclose(cell);
-        }
-        char peak[48];
-        snprintf(peak, sizeof(peak), "%s%s", totals->peak_exact ? "" : "~",
-                 seep_format_count(totals->peak_bytes).text);
-        fprintf(out, "%8" PRIu32 " %8" PRIu32 " %16s %12s %16s %12s  %-14s ", profile->process.pid,
-                profile->process.ppid, seep_format_count(totals->live_bytes).text,
-                seep_format_count(totals->live_blocks).text, peak,
-                seep_format_count(totals->allocations).text, end);
-        put_command_line(out, &profile->process);
-        if (profile->process.forked_from)
-            fprintf(out, " (forked from %" PRIu32 ")", profile->process.forked_from);
-        fputc('\n', out);
-    }
 }
 
 static bool any_forked(const struct seep_view *view) {
@@ -496,7 +416,9 @@ struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const cha
     put_leaks(out, view, &style);
     seep_text_suppressed(out, view->session, &style);
     if (view->nr_processes > 1)
-        put_processes(out, view, &style);
+        error = seep_text_processes(out, view, &style);
+    if (error)
+        return error;
     if (view->options.rss)
         seep_text_accounts(out, view, &style);
     error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)

@@ -33,6 +33,12 @@ SEEP_MUST_CHECK struct seep_error *seep_text_stack(FILE *out, struct seep_view *
                                                    const struct seep_view_row *row,
                                                    const struct seep_style *style);
 
+// The processes as a tree; one by one as the header of a report has them.
+SEEP_MUST_CHECK struct seep_error *seep_text_processes(FILE *out, const struct seep_view *view,
+                                                       const struct seep_style *style);
+void seep_text_command_line(FILE *out, const struct seep_process *process);
+void seep_text_exit(FILE *out, const struct seep_process *process);
+
 // How many rows the report shows, of how many; nr_idle are beyond both: nothing of them is live.
 struct seep_text_extent {
     uint64_t nr_shown;

@@ -1,46 +1,78 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The exec family, hooked for one reason: a fork child that becomes another program needs its fork's
-// undo log no longer (undo.h), and its parent can stop writing it. Nothing else is changed; errno and
-// results are the real functions'. libc's own callers (system, posix_spawn) are not seen: a log that
-// nobody ends fills up and ends by itself.
+// The exec family and posix_spawn, hooked for two reasons: a fork child that becomes another program
+// needs its fork's undo log no longer (undo.h), and its parent can stop writing it; and the tool is
+// told what will be executed, so that it can say so where that cannot be traced. Nothing else is
+// changed; errno and results are the real functions'. libc's own callers (system, popen) are not
+// seen: they execute a shell, and a log that nobody ends fills up and ends by itself.
+#include <spawn.h>
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "image/hello.h"
 #include "preload/hooks.h"
 #include "preload/undo.h"
 
-#define BECOME(call)                                                                                         \
+// `path` NULL: it cannot be named.
+#define BECOME(call, flags, path, environment)                                                               \
     do {                                                                                                     \
         seep_start(); /* or there are no real functions yet */                                               \
         seep_undo_leave();                                                                                   \
+        seep_meet_notice((flags), 0, (path), (environment));                                                 \
         int result_ = (call);                                                                                \
+        seep_meet_notice(SEEP_NOTICE_FAILED, 0, NULL, NULL);                                                 \
         seep_undo_need_again();                                                                              \
         return result_;                                                                                      \
     } while (0)
 
 SEEP_EXPORT int execv(const char *path, char *const argv[]) {
-    BECOME(seep_g.real.execv(path, argv));
+    BECOME(seep_g.real.execv(path, argv), 0, path, NULL);
 }
 
 SEEP_EXPORT int execve(const char *path, char *const argv[], char *const envp[]) {
-    BECOME(seep_g.real.execve(path, argv, envp));
+    BECOME(seep_g.real.execve(path, argv, envp), 0, path, envp);
 }
 
 SEEP_EXPORT int execvp(const char *file, char *const argv[]) {
-    BECOME(seep_g.real.execvp(file, argv));
+    BECOME(seep_g.real.execvp(file, argv), SEEP_NOTICE_SEARCHED, file, NULL);
 }
 
 SEEP_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[]) {
-    BECOME(seep_g.real.execvpe(file, argv, envp));
+    BECOME(seep_g.real.execvpe(file, argv, envp), SEEP_NOTICE_SEARCHED, file, envp);
 }
 
 SEEP_EXPORT int fexecve(int fd, char *const argv[], char *const envp[]) {
-    BECOME(seep_g.real.fexecve(fd, argv, envp));
+    BECOME(seep_g.real.fexecve(fd, argv, envp), 0, NULL, envp);
 }
 
 SEEP_EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags) {
-    BECOME(seep_g.real.execveat(dirfd, path, argv, envp, flags));
+    BECOME(seep_g.real.execveat(dirfd, path, argv, envp, flags), 0, path, envp);
+}
+
+static int spawned(int result, pid_t pid, pid_t *ret_pid, uint32_t flags, const char *path,
+                   char *const *environment) {
+    if (result == 0) {
+        seep_meet_notice(flags | SEEP_NOTICE_SPAWNED, (uint32_t)pid, path, environment);
+        if (ret_pid)
+            *ret_pid = pid;
+    }
+    return result;
+}
+
+SEEP_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                            const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
+    pid_t child = 0;
+    seep_start();
+    int result = seep_g.real.posix_spawn(&child, path, actions, attributes, argv, envp);
+    return spawned(result, child, pid, 0, path, envp);
+}
+
+SEEP_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                             const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
+    pid_t child = 0;
+    seep_start();
+    int result = seep_g.real.posix_spawnp(&child, file, actions, attributes, argv, envp);
+    return spawned(result, child, pid, SEEP_NOTICE_SEARCHED, file, envp);
 }
 
 // How many arguments follow, the terminating NULL included.
@@ -73,18 +105,18 @@ static void fill(char **argv, const char *first, va_list args) {
 SEEP_EXPORT int execl(const char *path, const char *first, ...) {
     VECTOR(first, argv, args);
     va_end(args);
-    BECOME(seep_g.real.execv(path, argv));
+    BECOME(seep_g.real.execv(path, argv), 0, path, NULL);
 }
 
 SEEP_EXPORT int execlp(const char *file, const char *first, ...) {
     VECTOR(first, argv, args);
     va_end(args);
-    BECOME(seep_g.real.execvp(file, argv));
+    BECOME(seep_g.real.execvp(file, argv), SEEP_NOTICE_SEARCHED, file, NULL);
 }
 
 SEEP_EXPORT int execle(const char *path, const char *first, ...) {
     VECTOR(first, argv, args);
     char *const *envp = va_arg(args, char *const *);
     va_end(args);
-    BECOME(seep_g.real.execve(path, argv, envp));
+    BECOME(seep_g.real.execve(path, argv, envp), 0, path, envp);
 }

@@ -3,11 +3,30 @@
 // Meets the tool: hands the memory file over its Unix socket and keeps no descriptor. Never blocks,
 // waits for no answer. Without a tool the library goes on alone.
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "image/hello.h"
 #include "preload/preload.h"
+
+// A socket that is connected to the tool, or -1.
+static int connect_tool(void) {
+    const char *path = seep_g.config.socket;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!*path)
+        return -1;
+    size_t length = __builtin_strlen(path);
+    _Static_assert(sizeof(seep_g.config.socket) <= sizeof(address.sun_path), "any setting fits");
+    __builtin_memcpy(address.sun_path, path, length);
+    long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (sys_failed(fd))
+        return -1;
+    if (sys3(SYS_connect, fd, &address, sizeof(address)) == 0)
+        return (int)fd;
+    sys_close((int)fd);
+    return -1;
+}
 
 static bool send_hello(int fd) {
     struct seep_hello hello = {
@@ -36,19 +55,54 @@ static bool send_hello(int fd) {
 }
 
 static bool hand_over(void) {
-    const char *path = seep_g.config.socket;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!*path)
+    int fd = connect_tool();
+    if (fd < 0)
         return false;
-    size_t length = __builtin_strlen(path);
-    _Static_assert(sizeof(seep_g.config.socket) <= sizeof(address.sun_path), "any setting fits");
-    __builtin_memcpy(address.sun_path, path, length);
-    long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (sys_failed(fd))
-        return false;
-    bool done = sys3(SYS_connect, fd, &address, sizeof(address)) == 0 && send_hello((int)fd);
-    sys_close((int)fd);
+    bool done = send_hello(fd);
+    sys_close(fd);
     return done;
+}
+
+// What programs hand to exec need not be good pointers: the kernel says EFAULT then, and so must we.
+// *page: the last page that was found readable.
+static bool is_readable(const void *at, uint64_t *page) {
+    uint64_t address = (uint64_t)(uintptr_t)at;
+    if (*page == address >> 12)
+        return true;
+    if (!sys_readable(address & ~UINT64_C(7)))
+        return false;
+    *page = address >> 12;
+    return true;
+}
+
+static bool begins_with(const char *text, const char *name, uint64_t *page) {
+    for (; *name; name++, text++)
+        if (!is_readable(text, page) || *text != *name)
+            return false;
+    return true;
+}
+
+// Also called in children of vfork: nothing but the stack is written.
+void seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment) {
+    if (!seep_g.header || seep_g.config.ignore_children ||
+        atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY)
+        return;
+    int fd = connect_tool();
+    if (fd < 0)
+        return;
+    struct seep_notice notice = {.magic = SEEP_NOTICE_MAGIC, .version = SEEP_NOTICE_VERSION};
+    notice.sender_pid = sys_getpid();
+    notice.pid = flags & SEEP_NOTICE_SPAWNED ? pid : notice.sender_pid;
+    notice.image_pid = seep_g.header->pid;
+    uint64_t page = UINT64_MAX;
+    bool preloads = !environment && getenv("LD_PRELOAD");
+    for (size_t i = 0; !preloads && environment && is_readable(&environment[i], &page) && environment[i]; i++)
+        preloads = begins_with(environment[i], "LD_PRELOAD=", &page);
+    notice.flags = flags | (preloads ? 0 : SEEP_NOTICE_NO_PRELOAD);
+    for (size_t i = 0; path && i < sizeof(notice.path) - 1 && is_readable(path + i, &page) && path[i]; i++)
+        notice.path[i] = path[i];
+    sys6(SYS_sendto, fd, (long)&notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+    sys_close(fd);
 }
 
 void seep_meet_tool(struct seep_image_header *header) {

@@ -194,6 +194,8 @@ struct seep_real {
     int (*execvpe)(const char *, char *const *, char *const *);
     int (*fexecve)(int, char *const *, char *const *);
     int (*execveat)(int, const char *, char *const *, char *const *, int);
+    int (*posix_spawn)(pid_t *, const char *, const void *, const void *, char *const *, char *const *);
+    int (*posix_spawnp)(pid_t *, const char *, const void *, const void *, char *const *, char *const *);
     void *(*mmap)(void *, size_t, int, int, int, off_t);
     int (*munmap)(void *, size_t);
     void *(*mremap)(void *, size_t, size_t, int, ...);
@@ -332,6 +334,9 @@ void seep_fork_wipe(void);     // in the child: does what the kernel should have
 // meet.c
 // `header`: of the image in seep_g.fd, in a fork child not yet in its place.
 void seep_meet_tool(struct seep_image_header *header);
+// Tells the tool that a process is about to become another program. `flags`: SEEP_NOTICE_*;
+// `environment` NULL: the process's own.
+void seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment);
 
 // dump.c
 void seep_dump(void);

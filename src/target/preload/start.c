@@ -137,6 +137,8 @@ static void resolve(void) {
     FIND(execvpe, "execvpe");
     FIND(fexecve, "fexecve");
     FIND(execveat, "execveat");
+    FIND(posix_spawn, "posix_spawn");
+    FIND(posix_spawnp, "posix_spawnp");
     FIND(mmap, "mmap");
     FIND(munmap, "munmap");
     FIND(mremap, "mremap");
