@@ -100,13 +100,44 @@ static struct undo_log *idle_log(void) {
     return full;
 }
 
+// Whether a thread has come out of the hook that it was in, or has begun another operation since: its
+// block or its bytes are others then.
+static bool is_out(const struct seep_thread *thread, uint64_t guard, uint64_t block, int64_t room) {
+    return __atomic_load_n(&thread->guard, __ATOMIC_ACQUIRE) != guard || thread->last_block != block ||
+           !thread->slot || thread->slot->net_room != room;
+}
+
+// A thread that looked before the log was open may be in the middle of an operation that is not in it.
+// Where one does not come out of its hook soon (it is not running), the log says so.
+static void wait_for_hooks(struct undo_log *log) {
+    uint64_t nr_slots = seep_g.header->areas[SEEP_AREA_THREADS].used;
+    for (uint64_t i = 0; i < nr_slots; i++) {
+        const struct seep_thread *thread = seep_g.thread_of_slot[i];
+        uint64_t guard = thread ? __atomic_load_n(&thread->guard, __ATOMIC_ACQUIRE) : SEEP_GUARD_WIPED;
+        if (SEEP_GUARD_IS_IDLE(guard) || guard == SEEP_GUARD_WIPED || thread == seep_self || !thread->slot)
+            continue;
+        uint64_t block = thread->last_block;
+        int64_t room = thread->slot->net_room;
+        int patience = 100;
+        while (patience && !is_out(thread, guard, block, room)) {
+            patience--;
+            sys3(SYS_sched_yield, 0, 0, 0);
+        }
+        if (!patience)
+            atomic_store_explicit(&log->inexact, 1, memory_order_relaxed);
+    }
+}
+
 static struct undo_log *log_for_child(void) {
     for (int i = 0; i < NR_LOGS; i++)
         if (join(logs[i]))
             return logs[i];
     struct undo_log *log = idle_log();
-    if (log)
+    if (log) {
         open_log(log);
+        atomic_fetch_or_explicit(&seep_g.mode.special, SEEP_SPECIAL_UNDO, memory_order_seq_cst);
+        wait_for_hooks(log);
+    }
     return log;
 }
 
