@@ -211,7 +211,7 @@ static void copy_totals(const struct copying *copying) {
           compare_thread_sites);
     memcpy(profile->health.lost, heap->lost, sizeof(profile->health.lost));
     profile->health.state = SEEP_STATE_LIVE;
-    profile->health.flags = copying->from->forked_from ? SEEP_FLAG_FORKED : 0;
+    profile->health.flags |= copying->from->forked_from ? SEEP_FLAG_FORKED : 0;
     profile->health.depth_limit = 1023;
     totals->failed = heap->failed;
     totals->unknown_frees = heap->unknown_frees;
