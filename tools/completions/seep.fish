@@ -51,7 +51,7 @@ complete -c seep -n '__fish_seen_subcommand_from run' -l help -s h -d 'what the 
 complete -c seep -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand)'
 
 complete -c seep -n '__fish_seen_subcommand_from attach' -l pid -s p -r -d 'the process, where it is not the first operand'
-complete -c seep -n '__fish_seen_subcommand_from attach' -l command -s c -r -d 'start COMMAND (words with blanks between; quotes as in a shell) and trace it from the start'
+complete -c seep -n '__fish_seen_subcommand_from attach' -l command -s c -r -d 'start COMMAND (words and quotes as in a shell) and trace it from the start'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l top -s T -r -d 'show the N biggest stacks; 0: all (default 10)'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l blocks -s a -d 'list each outstanding block with address, size and age'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l older -r -d 'only blocks at least this old (default 500ms while the process runs)'
@@ -60,7 +60,7 @@ complete -c seep -n '__fish_seen_subcommand_from attach' -l sort -r -a 'size cou
 complete -c seep -n '__fish_seen_subcommand_from attach' -l min-size -s z -r -d 'only blocks of at least this size'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l max-size -s Z -r -d 'only blocks of at most this size'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l sample-rate -s s -r -d 'record every Nth allocation only: costs half as much'
-complete -c seep -n '__fish_seen_subcommand_from attach' -l obj -s O -r -d 'the object with the allocator, by name or path (default: every one that has a malloc)'
+complete -c seep -n '__fish_seen_subcommand_from attach' -l obj -s O -r -d 'the object with the allocator, by name or path (default: all that have a malloc)'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l symbols-prefix -s S -r -d 'what the names of the allocator\'s functions begin with, as je_ in je_malloc'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l children -r -a 'follow ignore' -d 'follow or ignore the processes that it forks (default follow)'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l buffer -r -d 'memory for events on their way from the kernel (default 16M)'

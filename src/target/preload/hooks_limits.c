@@ -209,8 +209,11 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
 
 // As libc's: the arguments go on as they came, and by a jump, for a clone may come back on another stack.
 SEEP_EXPORT long seep_syscall(long nr, long a, long b, long c, long d, long e, long f) __asm__("syscall");
-SEEP_EXPORT __attribute__((optimize("omit-frame-pointer"))) long seep_syscall(long nr, long a, long b, long c,
-                                                                              long d, long e, long f) {
+#ifndef __clang__ // which jumps without being asked
+__attribute__((optimize("omit-frame-pointer")))
+#endif
+SEEP_EXPORT long
+seep_syscall(long nr, long a, long b, long c, long d, long e, long f) {
     if (SEEP_LIKELY(seep_g.real.syscall != NULL && nr != SYS_seccomp))
         return seep_g.real.syscall(nr, a, b, c, d, e, f);
     return rare_syscall(nr, a, b, c, d, e, f);

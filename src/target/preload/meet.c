@@ -84,7 +84,7 @@ static bool begins_with(const char *text, const char *name, uint64_t *page) {
 
 // Also called in children of vfork: nothing but the stack is written.
 void seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment) {
-    if (!seep_g.header || seep_g.config.ignore_children ||
+    if (!seep_g.header || seep_g.config.ignore_children || seep_confined.filtered ||
         atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY)
         return;
     int fd = connect_tool();

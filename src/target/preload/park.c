@@ -2,7 +2,8 @@
 //
 // Parking: a process that is leaving waits until the tool has looked at its memory, which is gone
 // afterwards. Only where the tool asked for it (SEEP_SCAN) and has our image; never for longer than
-// PARK_MS, and not at all when the tool is gone: its end closes the connection. System calls only.
+// PARK_MS, and not at all when the tool is stopped or gone: its end closes the connection. System calls only.
+#include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -12,6 +13,11 @@
 #include "preload/preload.h"
 
 #define PARK_MS 10000
+// After each slice of that time we look whether the tool has been stopped: nobody waits for it then.
+#define SLICE_MS 500
+// A wait that is interrupted goes on with what is left of its time, but not for ever: where the
+// time left is not written back (under an emulator, say), only this ends a storm of signals.
+#define SLICE_INTERRUPTIONS_MAX 5000
 
 static _Atomic uint32_t parked_pid; // that has parked already
 
@@ -28,10 +34,47 @@ static int connect_to_tool(void) {
     return -1;
 }
 
-static void await(int fd) {
-    struct timespec left = {.tv_sec = PARK_MS / 1000}; // the kernel writes back what is left of it
+// The state letter of a process comes after its name in brackets, which may hold anything.
+static bool is_stopped(uint32_t pid) {
+    char path[] = "/proc/4294967295/stat", text[256];
+    char *at = path + sizeof("/proc/4294967295") - 1;
+    for (; pid; pid /= 10)
+        *--at = (char)('0' + pid % 10);
+    at -= sizeof("/proc/") - 1;
+    __builtin_memmove(at, "/proc/", sizeof("/proc/") - 1);
+    int fd = sys_open(at, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    long got = sys3(SYS_read, fd, text, sizeof(text));
+    sys_close(fd);
+    for (long i = got - 3; i > 0; i--)
+        if (text[i] == ')')
+            return text[i + 2] == 'T' || text[i + 2] == 't';
+    return false;
+}
+
+// False: the tool does not move, so there is nothing to wait for. Not known: it does.
+static bool moves(int fd) {
+    struct ucred tool = {.pid = 0};
+    socklen_t size = sizeof(tool);
+    bool known = sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, (long)&tool, (long)&size, 0) == 0;
+    return !known || tool.pid <= 0 || !is_stopped((uint32_t)tool.pid);
+}
+
+// True when the tool has answered or is gone, or waiting is not possible.
+static bool answered(int fd) {
+    struct timespec left = {.tv_nsec = SLICE_MS * 1000000L}; // the kernel writes back what is left of it
     struct pollfd answer = {.fd = fd, .events = POLLIN};
-    while (sys6(SYS_ppoll, (long)&answer, 1, (long)&left, 0, 0, 0) == -4 /* EINTR */)
+    for (unsigned tries = 0; tries < SLICE_INTERRUPTIONS_MAX; tries++) {
+        long result = sys6(SYS_ppoll, (long)&answer, 1, (long)&left, 0, 0, 0);
+        if (result != -4 /* EINTR */)
+            return result != 0;
+    }
+    return false;
+}
+
+static void await(int fd) {
+    for (unsigned slice = 0; slice < PARK_MS / SLICE_MS && moves(fd) && !answered(fd); slice++)
         continue;
 }
 
