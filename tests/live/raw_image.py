@@ -136,10 +136,10 @@ class Image:
         for at in sorted(p for p in self.pages if odd[0] <= p < odd[0] + odd[1]):
             usable = (PAGE // 8) * 8
             assert usable == PAGE
-        for i in range(odd[1] // 24):
-            start = odd[0] + i * 24
-            if start // PAGE * PAGE in self.pages or (start + 23) // PAGE * PAGE in self.pages:
-                address, length, _ = struct.unpack('=3Q', self.read(start, 24))
+        for i in range(odd[1] // 32):
+            start = odd[0] + i * 32
+            if start // PAGE * PAGE in self.pages or (start + 31) // PAGE * PAGE in self.pages:
+                address, length, _, _ = struct.unpack('=4Q', self.read(start, 32))
                 if address:
                     found.append((address, length))
         return sorted(found)

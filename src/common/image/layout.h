@@ -143,6 +143,7 @@ enum seep_passive_reason {
 #define SEEP_FLAG_PREEMPTED (1u << 0)  // the program or an earlier library has its own malloc: it is called instead of ours
 #define SEEP_FLAG_FORKED (1u << 1)     // image began as a copy of the fork parent's
 #define SEEP_FLAG_STANDALONE (1u << 2) // no tool took the image over at start
+#define SEEP_FLAG_AGES (1u << 3)       // births of blocks are kept, see SEEP_BIRTH_MAKE
 
 #define SEEP_IMAGE_SIZE_CLASSES 64
 
@@ -331,8 +332,16 @@ struct seep_image_odd {
     uint64_t address;
     uint64_t size;
     uint64_t site;
+    uint64_t birth; // SEEP_BIRTH_MAKE, or 0: not kept
 };
 #define SEEP_ODD_SLOTS 65536u
+
+// The second plane, with SEEP_FLAG_AGES: behind the entries of a leaf as many births, each that of the entry
+// so many places before it. It means something only where the entry has a live block.
+#define SEEP_BIRTH_THREAD_SHIFT 48
+#define SEEP_BIRTH_MAKE(thread, us) ((uint64_t)(thread) << SEEP_BIRTH_THREAD_SHIFT | (us))
+#define SEEP_BIRTH_THREAD(b) ((uint32_t)((b) >> SEEP_BIRTH_THREAD_SHIFT)) // slot
+#define SEEP_BIRTH_US(b) ((b) & ((UINT64_C(1) << SEEP_BIRTH_THREAD_SHIFT) - 1)) // CLOCK_MONOTONIC, in us
 
 // Memory that the program mapped by itself: mmap, mremap, brk, sbrk. Slots are in no order and do not
 // overlap; one is written with `start` last and ended with `start` first. What munmap, mremap or a
@@ -445,7 +454,7 @@ _Static_assert(sizeof(struct seep_image_module) == 96, "wire size");
 _Static_assert(sizeof(struct seep_image_node) == 16, "wire size");
 _Static_assert(sizeof(struct seep_image_site) == 16, "wire size");
 _Static_assert(sizeof(struct seep_image_counters) == 64, "one cache line");
-_Static_assert(sizeof(struct seep_image_odd) == 24, "wire size");
+_Static_assert(sizeof(struct seep_image_odd) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_header) <= SEEP_POOL_PAGE, "the header fits its page");
 _Static_assert(sizeof(struct seep_image_thread) == 768, "wire size");
 

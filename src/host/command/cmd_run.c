@@ -24,6 +24,7 @@ struct run_values {
     uint64_t error_exitcode;
     uint64_t depth;
     uint64_t sample_bytes;
+    bool age;
     int children;
     const char *allocator;
     int scan;
@@ -47,6 +48,7 @@ static const struct seep_option run_options[] = {
          "when a process leaves, look which of its blocks are lost, and who holds the others (default yes)"},
     {"depth", 0, SEEP_OPTION_NUMBER, AT(depth), .min = 1, .max = 16384,
      .help = "keep the N innermost frames of a stack (default: all, up to 16384)"},
+    {"age", 0, SEEP_OPTION_FLAG, AT(age), .help = "keep when, and by which thread, each live block was allocated"},
     {"sample", 0, SEEP_OPTION_SIZE, AT(sample_bytes),
      .help = "record about one allocation in SIZE bytes (unbiased); 0, the default: all"},
     {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
@@ -252,6 +254,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     struct seep_run_options options = {.argv = arguments->operands,
                                        .depth = values->depth,
                                        .sample_bytes = values->sample_bytes,
+                                       .age = values->age,
                                        .ignore_children = values->children == 1,
                                        .scan = values->scan == 0 && !values->sample_bytes};
     struct seep_symbols *symbols = NULL;

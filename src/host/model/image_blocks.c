@@ -16,7 +16,18 @@ struct walk {
     bool sorted;
 };
 
-static void add_block(struct walk *walk, uint64_t address, uint64_t size, uint64_t site) {
+// The age of a block at the moment of the snapshot, or -1.
+static int64_t age_ns(const struct walk *walk, uint64_t birth) {
+    const struct seep_image_copy *copy = walk->reader->copy;
+    uint64_t now = copy->header.end_ns ? copy->header.end_ns : copy->taken_ns;
+    uint64_t us = SEEP_BIRTH_US(birth);
+    if (!us || !now)
+        return -1;
+    // Taken a moment before the clock was read, or rounded.
+    return now / 1000 > us ? (int64_t)((now / 1000 - us) * 1000) : 0;
+}
+
+static void add_block(struct walk *walk, uint64_t address, uint64_t size, uint64_t site, uint64_t birth) {
     if (site == 0 || site >= walk->reader->profile->nr_sites) {
         walk->nr_damaged++;
         return;
@@ -25,7 +36,10 @@ static void add_block(struct walk *walk, uint64_t address, uint64_t size, uint64
         if (walk->nr_blocks && walk->blocks[walk->nr_blocks - 1].address >= address)
             walk->sorted = false;
         walk->blocks[walk->nr_blocks] = (struct seep_block){
-            .address = address, .size = size, .site = (uint32_t)site, .thread = UINT32_MAX, .age_ns = -1};
+            .address = address, .size = size, .site = (uint32_t)site, .age_ns = age_ns(walk, birth)};
+        struct seep_block *block = &walk->blocks[walk->nr_blocks];
+        uint32_t thread = SEEP_BIRTH_THREAD(birth);
+        block->thread = SEEP_BIRTH_US(birth) && thread < walk->reader->profile->nr_threads ? thread : UINT32_MAX;
     }
     walk->nr_blocks++;
 }
@@ -52,6 +66,18 @@ static uint64_t leaf_bytes(const struct seep_image_header *header) {
     return (UINT64_C(1) << (header->leaf_shift - header->granule_shift)) * sizeof(uint64_t);
 }
 
+static bool has_births(const struct walk *walk) {
+    return walk->reader->copy->header.flags & SEEP_FLAG_AGES;
+}
+
+static uint64_t birth_of(const struct walk *walk, uint64_t leaf_off, uint64_t entry) {
+    uint64_t birth = 0;
+    const struct seep_image_copy *copy = walk->reader->copy;
+    if (walk->blocks && has_births(walk))
+        seep_image_read(copy, leaf_off + leaf_bytes(&copy->header) + entry * sizeof(birth), &birth, sizeof(birth));
+    return birth;
+}
+
 static void walk_leaf(struct walk *walk, const struct seep_pool_claim *leaf) {
     const struct seep_image_copy *copy = walk->reader->copy;
     const struct seep_image_header *header = &copy->header;
@@ -68,7 +94,8 @@ static void walk_leaf(struct walk *walk, const struct seep_pool_claim *leaf) {
             uint64_t address = base + ((at - off + i) / 8 << header->granule_shift);
             if (header->granule_shift == 5)
                 address |= SEEP_ENTRY_SUB(entry) << 4;
-            add_block(walk, address, SEEP_ENTRY_SIZE(entry), SEEP_ENTRY_SITE(entry));
+            add_block(walk, address, SEEP_ENTRY_SIZE(entry), SEEP_ENTRY_SITE(entry),
+                      birth_of(walk, off, (at - off + i) / 8));
         }
     }
 }
@@ -89,7 +116,7 @@ static void walk_odd(struct walk *walk) {
             struct seep_image_odd odd;
             seep_image_read(copy, area->off + next * sizeof(odd), &odd, sizeof(odd));
             if (odd.address)
-                add_block(walk, odd.address, odd.size, odd.site);
+                add_block(walk, odd.address, odd.size, odd.site, has_births(walk) ? odd.birth : 0);
         }
     }
 }
@@ -145,7 +172,8 @@ struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader) {
         free(leaves.items);
         return seep_error_no_memory();
     }
-    seep_pool_claims_settle(reader, &leaves, leaf_bytes(&reader->copy->header) / SEEP_POOL_PAGE);
+    uint64_t nr_planes = reader->copy->header.flags & SEEP_FLAG_AGES ? 2 : 1;
+    seep_pool_claims_settle(reader, &leaves, nr_planes * leaf_bytes(&reader->copy->header) / SEEP_POOL_PAGE);
     if (leaves.nr_items)
         qsort(leaves.items, leaves.nr_items, sizeof(*leaves.items), compare_leaves);
     struct seep_error *err = fill_blocks(reader, &leaves);

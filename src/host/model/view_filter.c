@@ -298,7 +298,7 @@ static struct seep_error *check_blocks_kept(const struct seep_view_build *build,
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                                  "%s needs the ages of blocks, which are not kept here",
                                                  option),
-                               "this build keeps no birth times: leave %s out", option);
+                               "they are kept by 'seep run --age' (SEEP_AGE=1); leave %s out", option);
     return NULL;
 }
 

@@ -414,6 +414,7 @@ struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const cha
     seep_text_marks(out, view);
     put_totals(out, view, &style);
     put_leaks(out, view, &style);
+    seep_text_ages(out, view, &style);
     seep_text_suppressed(out, view->session, &style);
     if (view->nr_processes > 1)
         error = seep_text_processes(out, view, &style);

@@ -25,6 +25,8 @@ SEEP_MUST_CHECK struct seep_error *seep_text_wrong_releases(FILE *out, struct se
 void seep_text_accounts(FILE *out, const struct seep_view *view, const struct seep_style *style);
 // What suppressions took, and those that took nothing; nothing where none were given.
 void seep_text_suppressed(FILE *out, const struct seep_session *session, const struct seep_style *style);
+// When the live blocks were born; nothing where ages are not kept.
+void seep_text_ages(FILE *out, const struct seep_view *view, const struct seep_style *style);
 // Pools that the program told of; and one line of marks.
 SEEP_MUST_CHECK struct seep_error *seep_text_pools(FILE *out, struct seep_view *view, const struct seep_style *style);
 void seep_text_marks(FILE *out, const struct seep_view *view);

@@ -22,9 +22,4 @@ void seep_ignored_gone(uint64_t address);
 void seep_annotations_recover(uint32_t tid);
 void seep_annotations_in_child(void);
 
-// CLOCK_MONOTONIC where births are kept, else 0.
-SEEP_INLINE uint64_t seep_birth_ns(void) {
-    return 0;
-}
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "image/sample.h"
 #include "preload/annotation.h"
+#include "preload/birth.h"
 #include "preload/record.h"
 #include "preload/slot_index.h"
 #include "preload/undo.h"

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The rare halves of the heap map: new leaves, and the table of blocks that it cannot hold.
 #include "preload/heap_map.h"
+#include "preload/birth.h"
 
 uint64_t *seep_map_new_leaf(uint64_t address) {
     if (address & 7 || address >> SEEP_ADDRESS_BITS)
         return NULL;
     uint32_t *slot = &seep_g.dir[(address >> SEEP_LEAF_SHIFT) << 1 | (address >> 3 & 1)];
-    uint32_t page = seep_pool_pages((sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift);
+    uint64_t bytes = (sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift;
+    uint32_t page = seep_pool_pages(births_are_kept() ? 2 * bytes : bytes);
     if (!page)
         return NULL;
     // Another thread may have been first: then our pages stay unused, and untouched.
@@ -29,6 +31,7 @@ bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size) {
             continue;
         at->size = size;
         at->site = site;
+        at->birth = seep_self ? seep_birth_now(seep_self) : 0;
         __atomic_store_n(&at->address, address, __ATOMIC_RELEASE);
         // `used` counts all slots from the first odd block on: the table is a hash table with holes.
         __atomic_store_n(&seep_g.header->areas[SEEP_AREA_ODD].used, SEEP_ODD_SLOTS, __ATOMIC_RELEASE);
@@ -48,7 +51,7 @@ static void close_gap(uint32_t gap) {
             gap = i;
         }
     }
-    seep_g.odd[gap] = (struct seep_image_odd){0, 0, 0};
+    seep_g.odd[gap] = (struct seep_image_odd){0, 0, 0, 0};
 }
 
 uint64_t seep_map_take_odd(uint64_t address, uint64_t *ret_size) {

@@ -238,13 +238,14 @@ struct seep_config {
     uint32_t depth;
     int dump_signal;
     uint64_t sample_bytes;
+    bool age;
     bool disabled;
     bool ignore_children;
     bool is_ignored; // this process is a child that is to be ignored
     bool scan; // the tool wants to look at our memory before it is gone
 };
 
-enum { SEEP_SPECIAL_SAMPLING = 1, SEEP_SPECIAL_UNDO = 2, SEEP_SPECIAL_IGNORED = 4 };
+enum { SEEP_SPECIAL_SAMPLING = 1, SEEP_SPECIAL_UNDO = 2, SEEP_SPECIAL_IGNORED = 4, SEEP_SPECIAL_AGE = 8 };
 
 struct seep_global {
     // Read on hot paths; written at start and by fork.c only.

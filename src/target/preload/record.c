@@ -2,6 +2,7 @@
 // The rare halves of recording, see record.h.
 #include "preload/record.h"
 #include "preload/annotation.h"
+#include "preload/birth.h"
 #include "preload/undo.h"
 
 static bool undo_is_on(void) {
@@ -19,11 +20,14 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
     }
     uint64_t address = (uint64_t)block;
     uint32_t site = stack_site(thread, via, caller);
-    if (size >> SEEP_ENTRY_SIZE_BITS || address & 7 || address >> SEEP_ADDRESS_BITS)
+    if (!undo_is_on())
+        ;
+    else if (size >> SEEP_ENTRY_SIZE_BITS || address & 7 || address >> SEEP_ADDRESS_BITS)
         seep_undo_note_odd();
     else
         seep_undo_note(thread, address, 0, SEEP_ENTRY_MAKE(site, map_sub(address), size));
     seep_record_put_slow(thread, address, site, size);
+    seep_birth_note(thread, address);
     thread->last_block = address;
     count_allocation(thread, counters_of(thread, site), size);
     seep_undo_done(thread);
@@ -39,7 +43,9 @@ uint32_t seep_record_take_special(struct seep_thread *thread, const void *block,
     }
     uint64_t address = (uint64_t)block;
     const uint64_t *at = map_entry(address);
-    if (at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub(address))
+    if (!undo_is_on())
+        ;
+    else if (at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub(address))
         seep_undo_note(thread, address, *at, 0);
     else
         seep_undo_note_odd();

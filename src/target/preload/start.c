@@ -259,6 +259,11 @@ void seep_config_read(struct seep_config *ret_config) {
     if (bad)
         complain("SEEP_SIGNAL", "a signal number from 1 to 64 is wanted");
     bad = false;
+    const char *age = getenv("SEEP_AGE");
+    config.age = age && *age && !is_text(age, "0");
+    if (config.age && !is_text(age, "1"))
+        complain("SEEP_AGE", "0 or 1 is wanted");
+    config.age = config.age && is_text(age, "1");
     config.sample_bytes = number("SEEP_SAMPLE", 0, 0, UINT32_MAX, &bad);
     if (bad)
         complain("SEEP_SAMPLE", "a number of bytes below 4 GiB is wanted, 0 records all");
@@ -368,6 +373,8 @@ static bool start_once(void) {
     seep_g.sample_bytes = seep_g.config.sample_bytes;
     if (seep_g.sample_bytes && !seep_sample_prepare())
         return false;
+    if (seep_g.config.age)
+        atomic_fetch_or_explicit(&seep_g.mode.special, SEEP_SPECIAL_AGE, memory_order_relaxed);
     if (!make_alive_page() || !seep_image_create())
         return false;
     if (!__register_atfork)
