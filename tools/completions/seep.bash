@@ -18,8 +18,8 @@ _seep() {
     fi
     case $command in
     run)
-        options='--output --report --quiet --error-exitcode --scan --depth --age --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
-        valued=' --output --report --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -o -T -s -b -z -Z '
+        options='--output --report --quiet --error-exitcode --scan --depth --age --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
+        valued=' --output --report --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --pid --program --gen-suppressions --suppressions -o -T -s -b -z -Z '
         case $before in
         --output | -o)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -94,6 +94,14 @@ _seep() {
             return
             ;;
         --kind)
+            :
+            return
+            ;;
+        --pid)
+            :
+            return
+            ;;
+        --program)
             :
             return
             ;;
@@ -180,8 +188,8 @@ _seep() {
         esac
         ;;
     report)
-        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
-        valued=' --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -T -s -b -z -Z '
+        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
+        valued=' --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --pid --program --gen-suppressions --suppressions -T -s -b -z -Z '
         case $before in
         --top | -T)
             :
@@ -227,6 +235,14 @@ _seep() {
             :
             return
             ;;
+        --pid)
+            :
+            return
+            ;;
+        --program)
+            :
+            return
+            ;;
         --gen-suppressions)
             mapfile -t COMPREPLY < <(compgen -W 'valgrind lsan' -- "$word")
             return
@@ -243,8 +259,8 @@ _seep() {
         esac
         ;;
     diff)
-        options='--error-exitcode --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
-        valued=' --error-exitcode --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions -T -s -b -z -Z '
+        options='--error-exitcode --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
+        valued=' --error-exitcode --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --pid --program --gen-suppressions -T -s -b -z -Z '
         case $before in
         --error-exitcode)
             :
@@ -294,6 +310,14 @@ _seep() {
             :
             return
             ;;
+        --pid)
+            :
+            return
+            ;;
+        --program)
+            :
+            return
+            ;;
         --gen-suppressions)
             mapfile -t COMPREPLY < <(compgen -W 'valgrind lsan' -- "$word")
             return
@@ -301,8 +325,8 @@ _seep() {
         esac
         ;;
     scan)
-        options='--roots --unaligned --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
-        valued=' --roots --output --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions --suppressions -o -T -s -b -z -Z '
+        options='--roots --unaligned --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
+        valued=' --roots --output --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --pid --program --gen-suppressions --suppressions -o -T -s -b -z -Z '
         case $before in
         --roots)
             mapfile -t COMPREPLY < <(compgen -W 'all lsan' -- "$word")
@@ -356,6 +380,14 @@ _seep() {
             :
             return
             ;;
+        --pid)
+            :
+            return
+            ;;
+        --program)
+            :
+            return
+            ;;
         --gen-suppressions)
             mapfile -t COMPREPLY < <(compgen -W 'valgrind lsan' -- "$word")
             return
@@ -377,8 +409,8 @@ _seep() {
         esac
         ;;
     check)
-        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --no-default-suppressions --output --report --quiet --error-exitcode --scan --depth --age --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
-        valued=' --max-leaked --max-peak --max-allocations --baseline --junit --sarif --suppressions --output --report --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --gen-suppressions -o -T -s -b -z -Z '
+        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --no-default-suppressions --output --report --quiet --error-exitcode --scan --depth --age --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
+        valued=' --max-leaked --max-peak --max-allocations --baseline --junit --sarif --suppressions --output --report --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --pid --program --gen-suppressions -o -T -s -b -z -Z '
         case $before in
         --max-leaked)
             :
@@ -481,6 +513,14 @@ _seep() {
             return
             ;;
         --kind)
+            :
+            return
+            ;;
+        --pid)
+            :
+            return
+            ;;
+        --program)
             :
             return
             ;;
