@@ -15,7 +15,7 @@ MAX_LINES = 1000
 
 COMMON = {"core", "image", "unwind"}
 # libbpf's, in a folder that has the name of a room.
-LIBBPF_HEADERS = {"bpf/bpf.h", "bpf/libbpf.h", "bpf/bpf_helpers.h", "bpf/bpf_core_read.h"}
+LIBBPF_HEADERS = {"bpf/bpf.h", "bpf/btf.h", "bpf/libbpf.h", "bpf/bpf_helpers.h", "bpf/bpf_core_read.h"}
 # Room -> rooms of its own tier that it may include, besides itself and common.
 HOST = {
     "base": set(),

@@ -13,7 +13,7 @@ _seep() {
     local command=${COMP_WORDS[1]} options='' valued='' i
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run attach snap report mark diff scan whois check info help --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run attach kernel snap report mark diff scan whois check info help --help --version' -- "$word")
         return
     fi
     case $command in
@@ -173,6 +173,44 @@ _seep() {
             ;;
         --save)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        esac
+        ;;
+    kernel)
+        options='--top --blocks --older --older-ms --sort --min-size --max-size --sample-rate --combined-only --percpu --wa-missing-free --max-blocks --json --help'
+        valued=' --top --older --older-ms --sort --min-size --max-size --sample-rate --max-blocks -T -o -z -Z -s '
+        case $before in
+        --top | -T)
+            :
+            return
+            ;;
+        --older)
+            :
+            return
+            ;;
+        --older-ms | -o)
+            :
+            return
+            ;;
+        --sort)
+            mapfile -t COMPREPLY < <(compgen -W 'size count' -- "$word")
+            return
+            ;;
+        --min-size | -z)
+            :
+            return
+            ;;
+        --max-size | -Z)
+            :
+            return
+            ;;
+        --sample-rate | -s)
+            :
+            return
+            ;;
+        --max-blocks)
+            :
             return
             ;;
         esac
@@ -570,7 +608,7 @@ _seep() {
         scan) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         whois) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         check) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
-        help) mapfile -t COMPREPLY < <(compgen -W 'run attach snap report mark diff scan whois check info help' -- "$word") ;;
+        help) mapfile -t COMPREPLY < <(compgen -W 'run attach kernel snap report mark diff scan whois check info help' -- "$word") ;;
         esac
         ;;
     esac

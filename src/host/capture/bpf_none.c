@@ -2,6 +2,7 @@
 // A build without libbpf: everything that needs BPF says so.
 #include "capture/bpf_program.h"
 #include "capture/heap_trace.h"
+#include "capture/kernel_trace.h"
 
 bool seep_bpf_is_built(void) {
     return false;
@@ -62,4 +63,27 @@ size_t seep_heap_trace_processes(const struct seep_heap_trace *trace,
 bool seep_process_has_library(pid_t pid) {
     (void)pid;
     return false;
+}
+
+struct seep_error *seep_kernel_trace_create(const struct seep_kernel_trace_options *options,
+                                            struct seep_kernel_trace **ret_trace) {
+    (void)options;
+    (void)ret_trace;
+    return not_built();
+}
+
+void seep_kernel_trace_destroy(struct seep_kernel_trace *trace) {
+    (void)trace;
+}
+
+struct seep_error *seep_kernel_trace_read(struct seep_kernel_trace *trace, int64_t older_ns,
+                                          struct seep_kernel_heap *ret_heap) {
+    (void)trace;
+    (void)older_ns;
+    (void)ret_heap;
+    return not_built();
+}
+
+void seep_kernel_heap_deinit(struct seep_kernel_heap *heap) {
+    (void)heap;
 }

@@ -35,6 +35,7 @@ struct seep_command {
 };
 
 extern const struct seep_command seep_command_attach;
+extern const struct seep_command seep_command_kernel;
 extern const struct seep_command seep_command_run;
 extern const struct seep_command seep_command_check;
 extern const struct seep_command seep_command_diff;

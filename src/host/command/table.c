@@ -9,6 +9,7 @@
 const struct seep_command *const seep_commands[] = {
     &seep_command_run,
     &seep_command_attach,
+    &seep_command_kernel,
     &seep_command_snap,
     &seep_command_report,
     &seep_command_mark,

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep kernel: what it says to wrong use. What it does is in tests/live/test_kernel.py."""
+import pytest
+
+
+@pytest.mark.parametrize("words, complaint", [
+    (["soon"], "INTERVAL: bad value 'soon'"),
+    (["0"], "INTERVAL is longer than nothing"),
+    (["1s", "0"], "COUNT: '0' is too small"),
+    (["1s", "2", "3"], "unexpected argument '3'"),
+    (["-z", "10", "-Z", "5"], "--min-size 10 is more than --max-size 5"),
+    (["-C", "-a"], "--combined-only keeps no single blocks: not with --blocks"),
+    (["-C", "-o", "10"], "--combined-only keeps no ages: not with --older"),
+    (["--max-blocks", "0"], "--max-blocks: '0' is too small"),
+    (["--sort", "siez"], "did you mean 'size'?"),
+    (["-s", "0"], "too small"),
+])
+def test_wrong_use(seep, run, words, complaint):
+    done = run(seep, "kernel", *words)
+    assert done.returncode == 2, done.stderr
+    assert complaint in done.stderr
+    assert done.stderr.count("\n") == 1

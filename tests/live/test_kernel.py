@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep kernel: the kernel's own allocators, traced while this process makes it allocate.
+
+The machine is never still, so figures of a stack have a lower bound that this process sets, and an end: what
+it gave back is gone. Without the right to load BPF programs all of it is skipped, with the reason.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from harness import ROOT, SEEP, TIMEOUT, environment, run
+
+sys.path.insert(0, str(ROOT / 'tests/cli'))
+import schema  # noqa: E402
+
+SCHEMA = json.loads((ROOT / 'docs/report.schema.json').read_text())
+
+NR = 200  # of pipes: each has a kmalloc of its own, which goes at once when it is closed
+
+
+@pytest.fixture(scope='module', autouse=True)
+def can():
+    done = run([SEEP, 'info', '--json'])
+    assert done.code == 0, done
+    bpf = json.loads(done.out)['bpf']
+    for name in ('in this build', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
+        if bpf.get(name, {}).get('verdict') == 'bad':
+            pytest.skip('%s: %s' % (name, bpf[name]['value']))
+    done = run([SEEP, 'kernel', '1ms', '1'])
+    if done.code == 1 and b'hides its addresses' in done.err:
+        pytest.skip(done.err.decode().strip())
+    assert done.code == 0, done
+
+
+class Traced:
+    """A seep kernel that runs; each report as JSON."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen([str(SEEP), 'kernel', '--json', *options], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env=environment())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def next(self):
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        report = json.loads(line)
+        assert not schema.check(report, SCHEMA, SCHEMA)
+        return report
+
+    def until(self, holds):
+        """The first report of which that is so."""
+        for _ in range(TIMEOUT):
+            report = self.next()
+            if holds(report):
+                return report
+        raise AssertionError('never so: %s' % json.dumps(report)[:4000])
+
+
+def blocks_by(report, function, allocator):
+    return max([site['live_blocks'] for site in report['sites'] if site['allocator'] == allocator
+                and function in [frame['function'] for frame in site['stack']]], default=0)
+
+
+@pytest.mark.parametrize('combined', [[], ['-C']])
+def test_what_stays_is_seen_and_goes(combined):
+    options = combined or ['--older', '0']
+    with Traced('-T', '0', *options, '1s') as traced:
+        before = traced.next()  # attached by now
+        assert blocks_by(before, 'alloc_pipe_info', 'kmalloc') < NR
+        pipes = [os.pipe() for _ in range(NR)]
+        try:
+            report = traced.until(lambda r: blocks_by(r, 'alloc_pipe_info', 'kmalloc') >= NR)
+            # The files of each come from a cache with a name.
+            assert sum(site['live_blocks'] for site in report['sites'] if site['cache'] == 'filp') >= 2 * NR
+            for site in report['sites']:
+                assert site['allocator'] in ('kmalloc', 'kmem_cache', 'pages', None)
+                assert (site['cache'] is not None) == (site['allocator'] == 'kmem_cache')
+                # The probe's own frames are not shown.
+                assert not any((frame['function'] or '').startswith(('bpf_prog_', 'bpf_trace_run'))
+                               for frame in site['stack'][:1]), site
+        finally:
+            for end in sum(pipes, ()):
+                os.close(end)
+        traced.until(lambda r: blocks_by(r, 'alloc_pipe_info', 'kmalloc') < NR)
+
+
+def test_pages_are_apart():
+    with Traced('-T', '0', '--older', '0', '1s') as traced:
+        traced.next()
+        mine = bytearray(32 << 20)
+        report = traced.until(lambda r: r['totals']['live_page_bytes'] >= len(mine))
+        pages = sum(site['live_bytes'] for site in report['sites'] if site['allocator'] == 'pages')
+        rest = sum(site['live_bytes'] for site in report['sites'] if site['allocator'] != 'pages')
+        assert (rest, pages) == (report['totals']['live_bytes'], report['totals']['live_page_bytes'])
+
+
+def test_per_cpu_memory():
+    def has_percpu(report):
+        return any(site['allocator'] == 'percpu' and site['stack'] for site in report['sites'])
+    with Traced('-T', '0', '--older', '0', '--percpu', '1s') as traced:
+        traced.next()
+        with Traced('100s'):  # has maps with an entry for each CPU
+            report = traced.until(has_percpu)
+    assert report['kernel']['percpu'] is True
+
+
+def test_a_small_map_loses_and_says_so():
+    with Traced('--max-blocks', '100', '--older', '0', '1s') as traced:
+        traced.next()
+        pipes = [os.pipe() for _ in range(NR)]
+        try:
+            report = traced.until(lambda r: r['health']['lost'].get('map_full'))
+            assert report['totals']['live_blocks'] + report['totals']['live_page_allocations'] <= 100
+        finally:
+            for end in sum(pipes, ()):
+                os.close(end)
+    done = run([SEEP, 'kernel', '--max-blocks', '1', '--older', '0', '1s', '1'])
+    assert b'health: INCOMPLETE' in done.out and b'(map_full)' in done.out, done
+
+
+def test_sizes():
+    with Traced('-T', '0', '--older', '0', '-z', '4096', '-Z', '8192', '1s', '1') as traced:
+        report = traced.next()
+        assert traced.process.wait(TIMEOUT) == 0
+    assert all(4096 <= site['size_min'] <= site['size_max'] <= 8192 for site in report['sites'])
+
+
+def test_blocks_have_ages():
+    with Traced('-T', '0', '--older-ms', '200', '-a', '1s', '1') as traced:
+        report = traced.next()
+    for site in report['sites']:
+        ages = [block['age_s'] for block in site['blocks']]
+        assert len(ages) == site['live_blocks']
+        assert ages == sorted(ages, reverse=True) and ages[-1] >= 0.2
+        assert sum(block['size'] for block in site['blocks']) == site['live_bytes']
+
+
+def test_the_text_has_the_shape_that_scripts_know():
+    done = run([SEEP, 'kernel', '-T', '3', '--older', '0', '--wa-missing-free', '500ms', '2'])
+    assert done.code == 0, done
+    assert done.out.startswith(b'Attaching to kernel allocators, Ctrl+C to quit.\n')
+    assert done.out.count(b'stacks with outstanding allocations:\n') == 2
+    assert done.out.count(b'stacks with outstanding pages:\n') == 2
+    assert done.out.count(b'health: ') == 2
+
+
+def programs_of(pid):
+    """Ids of the programs that a process has in the kernel."""
+    ids = set()
+    for name in os.listdir('/proc/%d/fdinfo' % pid):
+        with open('/proc/%d/fdinfo/%s' % (pid, name)) as info:
+            ids |= {int(line.split()[1]) for line in info if line.startswith('prog_id:')}
+    return ids
+
+
+def is_loaded(tool, program):
+    return subprocess.run([tool, 'prog', 'show', 'id', str(program)], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@pytest.mark.parametrize('how', [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left(how):
+    tool = shutil.which('bpftool', path='/usr/sbin:/usr/bin:/sbin:/bin')
+    if not tool:
+        pytest.skip('no bpftool to look for programs')
+    process = subprocess.Popen([str(SEEP), 'kernel', '100s'], stdout=subprocess.PIPE, env=environment())
+    try:
+        assert process.stdout.readline().startswith(b'Attaching')
+        programs = programs_of(process.pid)
+        assert len(programs) >= 7
+        assert all(is_loaded(tool, program) for program in programs)
+    finally:
+        process.send_signal(how)
+        out, _ = process.communicate(timeout=TIMEOUT)
+    assert (b'health: ' in out) == (how == signal.SIGINT)
+    # The kernel takes them away after a grace period.
+    end = time.monotonic() + TIMEOUT
+    while any(is_loaded(tool, program) for program in programs) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(is_loaded(tool, program) for program in programs)
+
+
+@pytest.mark.parametrize('dropped, missing', [
+    ('-sys_admin,-perfmon', 'needs CAP_PERFMON,'),
+    ('-sys_admin,-bpf', 'needs CAP_BPF,'),
+    ('-sys_admin,-bpf,-perfmon', 'needs CAP_BPF and CAP_PERFMON,'),
+])
+def test_which_right_is_missing(dropped, missing):
+    if not shutil.which('setpriv'):
+        pytest.skip('no setpriv')
+    done = run(['setpriv', '--bounding-set=' + dropped, SEEP, 'kernel', '1s', '1'])
+    if b'setpriv:' in done.err:
+        pytest.skip(done.err.decode().strip())
+    assert done.code == 1 and missing in done.err.decode(), done
+    assert done.err.count(b'\n') == 1
