@@ -156,8 +156,12 @@ static __noinline int remember(uint64_t key, uint64_t size, uint64_t site) {
         count(SEEP_KERNEL_LOST_BLOCKS, 1);
         return 0;
     }
-    count(SEEP_KERNEL_ALLOCATIONS, 1);
-    count(SEEP_KERNEL_ALLOCATED_BYTES, size);
+    uint32_t zero = 0;
+    struct counters *counters = bpf_map_lookup_elem(&seep_counters, &zero);
+    if (counters) {
+        __sync_fetch_and_add(&counters->values[SEEP_KERNEL_ALLOCATIONS], 1);
+        __sync_fetch_and_add(&counters->values[SEEP_KERNEL_ALLOCATED_BYTES], size);
+    }
     if (seep_combined)
         account(site, size, true);
     return 0;
@@ -174,14 +178,18 @@ static inline int allocated(void *context, uint64_t key, uint64_t size, uint32_t
         forget(key, SEEP_KERNEL_IMPLICIT);
         return 0;
     }
-    uint32_t level = __sync_fetch_and_add(&cpu->level, 1);
+    // Whoever comes in between leaves the level as it was: no atomic operation is needed.
+    uint32_t level = cpu->level;
+    cpu->level = level + 1;
+    barrier();
     uint64_t id = 0;
     if (level < LEVELS_MAX)
         id = find_site(context, bpf_map_lookup_elem(&seep_scratch, &level), class_of, cache_name);
     else
         count(SEEP_KERNEL_LOST_NESTED, 1);
     remember(key, size, id);
-    __sync_fetch_and_add(&cpu->level, -1);
+    barrier();
+    cpu->level = level;
     return 0;
 }
 
