@@ -155,6 +155,14 @@ static bool is_of_other_sanitizer(const char *kind, size_t length) {
     return false;
 }
 
+// Nothing but wildcards and anchors.
+static bool matches_all(const char *pattern, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if (!memchr("^*$", pattern[i], 3))
+            return false;
+    return true;
+}
+
 static struct seep_error *parse_lsan(struct source *source) {
     struct seep_suppress_rules *rules = source->rules;
     size_t length;
@@ -168,7 +176,7 @@ static struct seep_error *parse_lsan(struct source *source) {
         return seep_error_hint(error_at(source, source->line, "'%.*s' is no suppression", SHOWN(source)),
                                "leak:PATTERN as LeakSanitizer has it, or an entry in { } as Valgrind has it");
     }
-    if (length == 0 || strspn(pattern, "^*$") >= length)
+    if (matches_all(pattern, length))
         return seep_error_hint(error_at(source, source->line, "leak: without a pattern"),
                                "name a function, source file or module; a line that matches all is refused");
     struct seep_suppress_rule rule = {
