@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What programs tell through seep.h: exact counts, in C and C++, by every way to link, traced and untraced."""
+import json
 import struct
+import subprocess
 
 import pytest
 from harness import LIBSEEP, ROOT, SEEP, environment, need, no_losses, plain_name, report, run
@@ -135,3 +137,64 @@ def test_switched_off_nothing_is_left(tmp_path):
     assert done.out.split()[0] == b'0'
     done = run(['nm', tmp_path / 'plain'])
     assert b'seep_' not in done.out
+
+
+TOLD = r'''
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "seep.h"
+static __attribute__((noinline)) void work(int tell) {
+    void **kept = malloc(100);
+    kept[0] = malloc(200);
+    void **memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memory[3] = malloc(400);
+    if (tell) {
+        seep_ignore(kept);
+        seep_root_add(memory, 4096);
+        seep_root_add((void *)8, (size_t)-64); /* nonsense does no harm */
+        seep_root_remove((void *)8, (size_t)-64);
+    }
+    memset(malloc(300), 0, 300);
+}
+static __attribute__((noinline)) void scrub(void) {
+    volatile char stack[8192];
+    for (unsigned i = 0; i < sizeof(stack); i++)
+        stack[i] = 0;
+}
+int main(int argc, char **argv) {
+    (void)argv;
+    work(argc > 1);
+    scrub();
+    puts("there");
+    fflush(stdout);
+    return getchar() == EOF;
+}
+'''
+
+
+@pytest.mark.parametrize('tell', [False, True], ids=['untold', 'told'])
+def test_the_scan_believes_what_it_is_told(tell, tmp_path):
+    """Ignored blocks and what they hold are reachable, and memory that was named is searched."""
+    (tmp_path / 'told.c').write_text(TOLD)
+    built = run(['gcc', '-O0', '-g', '-I', ROOT / 'include', tmp_path / 'told.c', '-o', tmp_path / 'told'])
+    assert built.code == 0, built
+    process = subprocess.Popen(
+        [tmp_path / 'told', *(['tell'] if tell else [])],
+        env=environment(LD_PRELOAD=str(LIBSEEP), SEEP_OUT='/dev/null'), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b'there\n'
+        done = run([SEEP, 'scan', '--roots', 'lsan', '--json', '--top', '0', str(process.pid)])
+        assert done.code == 0, done
+        kinds = {s['live_bytes']: (s['kind'], s['held_by']) for s in json.loads(done.out)['sites']}
+    finally:
+        process.communicate(b'x')
+    assert process.returncode == 0
+    assert kinds[300] == ('lost', None)
+    if tell:
+        assert kinds[100] == ('reachable', 'seep_ignore() of the program')
+        assert kinds[200][0] == 'reachable' and kinds[200][1].startswith('seep_ignore() of the program -> block of 100 B')
+        assert kinds[400][0] == 'reachable' and kinds[400][1].startswith('memory of seep_root_add() at 0x')
+    else:
+        assert [kinds[size][0] for size in (100, 200, 400)] == ['lost', 'indirect', 'lost']

@@ -75,6 +75,14 @@ struct seep_error *seep_chains_put_root(struct seep_chains *chains, const struct
     case SEEP_ROOT_REALLOC:
         seep_chains_put(chains, place ? "block that thread %d is reallocating" : "stack of thread %d", tid);
         break;
+    case SEEP_ROOT_IGNORED:
+        seep_chains_put(chains, "seep_ignore() of the program");
+        break;
+    case SEEP_ROOT_TOLD:
+        seep_chains_put(chains, "memory of seep_root_add() at 0x%" PRIx64, range->start);
+        if (place)
+            seep_chains_put(chains, "+0x%" PRIx64, root->address - range->start);
+        break;
     case SEEP_ROOT_MEMORY:
         seep_chains_put(chains, "memory mapped at 0x%" PRIx64, range->start);
         if (place)

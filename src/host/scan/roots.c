@@ -20,7 +20,7 @@
 struct finder {
     struct seep_memory *memory;
     const struct seep_stopped *stopped;
-    const struct seep_hints *hints;
+    const struct seep_profile *profile;
     enum seep_roots which;
     struct seep_graph *graph;
     struct seep_root_ranges *ranges;
@@ -399,8 +399,8 @@ static bool take_places(void *data, uint64_t address, const void *bytes, size_t 
 }
 
 static bool feed_reallocs(struct finder *finder) {
-    for (size_t i = 0; i < finder->hints->nr_moving; i++) {
-        const struct seep_moving *moving = &finder->hints->moving[i];
+    for (size_t i = 0; i < finder->profile->hints.nr_moving; i++) {
+        const struct seep_moving *moving = &finder->profile->hints.moving[i];
         const struct seep_stopped_thread *thread = thread_of(finder, moving);
         const struct seep_memory_area *stack = thread ? seep_memory_find(finder->memory, thread->sp) : NULL;
         if (!thread || moving->address % 8)
@@ -420,13 +420,48 @@ static bool feed_reallocs(struct finder *finder) {
     return true;
 }
 
+// ---- what the program told ----
+
+// Only what is mapped: a program may tell anything.
+static bool feed_told(struct finder *finder, const struct seep_region *region) {
+    struct seep_root_range range = {.kind = SEEP_ROOT_TOLD, .start = (region->start + 7) & ~UINT64_C(7)};
+    if (__builtin_add_overflow(region->start, region->bytes, &range.end))
+        range.end = UINT64_MAX;
+    bool fits = add_range(finder, range);
+    for (size_t i = 0; fits && i < finder->memory->nr_mappings; i++) {
+        const struct seep_memory_area *mapping = &finder->memory->mappings[i];
+        uint64_t start = SEEP_MAX(range.start, mapping->start), end = SEEP_MIN(range.end, mapping->end);
+        if (start < end && mapping->readable && !mapping->of_seep && !is_device(mapping))
+            fits = seep_memory_walk(finder->memory, start, end, take_piece, finder);
+    }
+    return fits;
+}
+
+static bool feed_ignored(struct finder *finder, const struct seep_region *region) {
+    struct seep_root_range range = {.kind = SEEP_ROOT_IGNORED, .start = region->start};
+    return add_range(finder, range) &&
+           seep_graph_feed_start(finder->graph, finder->range, region->start, region->start);
+}
+
+static bool feed_regions(struct finder *finder) {
+    bool fits = true;
+    for (uint32_t i = 0; fits && i < finder->profile->nr_regions; i++) {
+        const struct seep_region *region = &finder->profile->regions[i];
+        if (region->kind == SEEP_REGION_IGNORED)
+            fits = feed_ignored(finder, region);
+        else if (region->kind == SEEP_REGION_ROOT)
+            fits = feed_told(finder, region);
+    }
+    return fits;
+}
+
 struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep_stopped *stopped,
-                                   const struct seep_hints *hints, enum seep_roots which,
+                                   const struct seep_profile *profile, enum seep_roots which,
                                    struct seep_graph *graph, struct seep_root_ranges *ret_ranges) {
     struct seep_root_ranges ranges = {NULL, 0, 0};
     struct finder finder = {.memory = memory,
                             .stopped = stopped,
-                            .hints = hints,
+                            .profile = profile,
                             .which = which,
                             .graph = graph,
                             .ranges = &ranges};
@@ -438,7 +473,7 @@ struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep
         struct seep_root_range kept = {.kind = SEEP_ROOT_TLS};
         fits = add_range(&finder, kept) && feed_dynamic_tls(&finder, finder.cached.items[i].tls);
     }
-    fits = fits && feed_reallocs(&finder);
+    fits = fits && feed_reallocs(&finder) && feed_regions(&finder);
     seep_cached_stacks_deinit(&finder.cached);
     seep_spans_deinit(&finder.arenas);
     seep_spans_deinit(&finder.excluded);

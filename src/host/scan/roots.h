@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The roots: where a pointer keeps a block reachable. Registers; stacks from the stack pointer up;
-// thread-local storage; what a realloc at work was given, wherever it lies by now; and all writable
-// memory but
+// thread-local storage; what a realloc at work was given, wherever it lies by now; what the program
+// told with seep_ignore() and seep_root_add(); and all writable memory but
 //  - memory of the allocator: what lies in it counts only inside of live blocks, so that old pointers
 //    in free memory hold nothing. For glibc that is known exactly (heap_areas.h); for another
 //    allocator a mapping that has live blocks is taken as its own.
@@ -25,6 +25,8 @@ enum seep_root_kind {
     SEEP_ROOT_STACK,
     SEEP_ROOT_REGISTERS,
     SEEP_ROOT_REALLOC, // what a thread inside realloc is moving
+    SEEP_ROOT_IGNORED, // seep_ignore()
+    SEEP_ROOT_TOLD,    // seep_root_add()
 };
 
 struct seep_root_range {
@@ -46,7 +48,7 @@ void seep_root_ranges_deinit(struct seep_root_ranges *ranges);
 // Finds the roots of a stopped process and feeds them.
 SEEP_MUST_CHECK struct seep_error *seep_roots_feed(struct seep_memory *memory,
                                                    const struct seep_stopped *stopped,
-                                                   const struct seep_hints *hints, enum seep_roots which,
+                                                   const struct seep_profile *profile, enum seep_roots which,
                                                    struct seep_graph *graph,
                                                    struct seep_root_ranges *ret_ranges);
 

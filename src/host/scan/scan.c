@@ -128,8 +128,8 @@ static struct seep_error *read_stopped(struct seep_scan *scan) {
     scan->graph->unaligned = scan->options.unaligned;
     scan->graph->is_vtable = is_vtable;
     scan->graph->is_vtable_data = scan;
-    err = seep_roots_feed(scan->memory, scan->stopped, &scan->profile->hints, scan->options.roots,
-                          scan->graph, &scan->ranges);
+    err = seep_roots_feed(scan->memory, scan->stopped, scan->profile, scan->options.roots, scan->graph,
+                          &scan->ranges);
     if (!err && !feed_blocks(scan))
         err = seep_error_no_memory();
     return err;
