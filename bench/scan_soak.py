@@ -58,7 +58,7 @@ def programs(folder):
     (folder / 'nginx.conf').write_text(NGINX.format(folder=folder))
     (folder / 'big.c').write_text(C_FILE.replace('\\n', '\n'))
     python = {'PYTHONMALLOC': 'malloc'}
-    short = PYTHON.replace('threading.Event().wait()', 'import time; time.sleep(0.3)').replace('daemon=True', 'daemon=True')
+    short = PYTHON.replace('threading.Event().wait()', 'import time; time.sleep(0.3)')
     sock = folder / 'redis.sock'
     redis = ['redis-server', '--port', '0', '--unixsocket', str(sock), '--save', '']
     benchmark = ['redis-benchmark', '-s', str(sock), '-q', '-l', '-t', 'set,lpush,hset', '-r', '10000']

@@ -757,7 +757,9 @@ static struct seep_error *choose_probes(struct seep_heap_trace *trace) {
 
 static struct seep_error *open_pidfd(struct seep_heap_trace *trace, pid_t pid) {
     trace->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    return trace->pidfd < 0 ? seep_error_system(errno, "process %d", (int)pid) : NULL;
+    if (trace->pidfd >= 0)
+        return NULL;
+    return seep_error_hint(seep_error_system(errno, "process %d", (int)pid), "name a running process");
 }
 
 static struct seep_error *start_process(struct seep_heap_trace *trace) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sum.h"
 #include "base/text_file.h"
 #include "model/baseline.h"
 
@@ -34,11 +35,6 @@ const struct seep_baseline_entry *seep_baseline_find(const struct seep_baseline 
     }
 }
 
-static void add(uint64_t *sum, uint64_t value) {
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = SEEP_BASELINE_ANY;
-}
-
 // `text` is the key and is taken over by the entry.
 static struct seep_error *add_entry(struct seep_baseline *baseline, const struct seep_baseline_entry *entry) {
     for (uint64_t at = seep_hash_bytes(entry->key, strlen(entry->key));; at++) {
@@ -54,8 +50,8 @@ static struct seep_error *add_entry(struct seep_baseline *baseline, const struct
         struct seep_baseline_entry *known = &baseline->entries[*index - 1];
         if (strcmp(known->key, entry->key) != 0)
             continue;
-        add(&known->bytes, entry->bytes);
-        add(&known->blocks, entry->blocks);
+        seep_add_up(&known->bytes, entry->bytes);
+        seep_add_up(&known->blocks, entry->blocks);
         return NULL;
     }
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "model/check.h"
 #include "model/stacks.h"
 
@@ -18,11 +19,6 @@ struct builder {
     size_t text_bytes;
     size_t text_capacity;
 };
-
-static void add(uint64_t *sum, uint64_t value) {
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = UINT64_MAX;
-}
 
 struct seep_leaked seep_leak_beyond(const struct seep_leak *leak) {
     return (struct seep_leaked){leak->blocks - leak->accepted_blocks, leak->bytes - leak->accepted_bytes};
@@ -196,7 +192,7 @@ static struct seep_error *add_share(struct builder *builder, struct seep_leak *l
     }
     struct seep_leak_share *share = &leak->shares[leak->nr_shares - 1];
     share->blocks += leaked.blocks;
-    add(&share->bytes, leaked.bytes);
+    seep_add_up(&share->bytes, leaked.bytes);
     return NULL;
 }
 
@@ -241,7 +237,7 @@ static struct seep_error *add_site(struct builder *builder, uint32_t process, ui
     if (s->kind && (!leak->kind || s->kind < leak->kind))
         leak->kind = s->kind;
     leak->blocks += leaked.blocks;
-    add(&leak->bytes, leaked.bytes);
+    seep_add_up(&leak->bytes, leaked.bytes);
     return add_share(builder, leak, process, leaked);
 }
 
@@ -308,7 +304,7 @@ static struct seep_leaked *leaks_of_sites(const struct seep_check *check,
         if (!(check->options.kinds >> kind & 1) || seep_profile_suppressed(profile, block->site, kind))
             continue;
         leaked[block->site].blocks++;
-        add(&leaked[block->site].bytes, block->size);
+        seep_add_up(&leaked[block->site].bytes, block->size);
     }
     return leaked;
 }
@@ -323,12 +319,12 @@ static struct seep_error *add_process(struct builder *builder, uint32_t process)
         check->peak_bytes = profile->totals.peak_bytes;
         check->peak_process = process;
     }
-    add(&check->allocations, profile->totals.allocations);
-    add(&check->suppressed_blocks, profile->leaks.suppressed_blocks);
-    add(&check->suppressed_bytes, profile->leaks.suppressed_bytes);
+    seep_add_up(&check->allocations, profile->totals.allocations);
+    seep_add_up(&check->suppressed_blocks, profile->leaks.suppressed_blocks);
+    seep_add_up(&check->suppressed_bytes, profile->leaks.suppressed_bytes);
     if (!(check->options.kinds >> SEEP_KIND_POSSIBLE & 1)) {
         check->possible_blocks += profile->leaks.blocks[SEEP_KIND_POSSIBLE];
-        add(&check->possible_bytes, profile->leaks.bytes[SEEP_KIND_POSSIBLE]);
+        seep_add_up(&check->possible_bytes, profile->leaks.bytes[SEEP_KIND_POSSIBLE]);
     }
     struct seep_leaked *leaked = leaks_of_sites(check, profile);
     uint32_t *nodes = NULL;
@@ -354,7 +350,7 @@ static void charge(struct seep_check *check, const struct seep_leak *leak) {
         uint64_t blocks = SEEP_MIN(beyond.blocks, leak->shares[i].blocks);
         uint64_t bytes = SEEP_MIN(beyond.bytes, leak->shares[i].bytes);
         process->leaked_blocks += blocks;
-        add(&process->leaked_bytes, bytes);
+        seep_add_up(&process->leaked_bytes, bytes);
         beyond.blocks -= blocks;
         beyond.bytes -= bytes;
     }
@@ -373,9 +369,9 @@ static void compare_with_baseline(struct seep_check *check) {
         }
         struct seep_leaked beyond = seep_leak_beyond(leak);
         check->leaked_blocks += beyond.blocks;
-        add(&check->leaked_bytes, beyond.bytes);
+        seep_add_up(&check->leaked_bytes, beyond.bytes);
         check->accepted_blocks += leak->accepted_blocks;
-        add(&check->accepted_bytes, leak->accepted_bytes);
+        seep_add_up(&check->accepted_bytes, leak->accepted_bytes);
         charge(check, leak);
     }
     check->nr_gone = baseline ? baseline->nr_entries - nr_used : 0;
@@ -400,7 +396,7 @@ static void judge(struct seep_check *check) {
     for (size_t i = 0; options->max_peak != SEEP_NO_BUDGET && i < check->session->nr_profiles; i++) {
         const struct seep_totals *totals = &check->session->profiles[i]->totals;
         uint64_t highest = totals->peak_bytes;
-        add(&highest, totals->peak_exact ? 0 : totals->peak_error_bytes);
+        seep_add_up(&highest, totals->peak_exact ? 0 : totals->peak_error_bytes);
         if (totals->peak_bytes <= options->max_peak && highest > options->max_peak &&
             !check->processes[i].unsure)
             say_unsure(check, (uint32_t)i,

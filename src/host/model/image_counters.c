@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "base/map.h"
 #include "image/sample.h"
 #include "model/image_reader.h"
@@ -72,19 +73,14 @@ static bool find_chunks(const struct seep_image_reader *reader, const struct see
     return true;
 }
 
-static void add(uint64_t *sum, uint64_t value) {
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = UINT64_MAX;
-}
-
 static void add_counters(struct seep_profile *profile, uint32_t site_id, uint32_t thread_id,
                          const struct seep_counters *counters) {
     struct seep_counters *sum = &profile->sites[site_id].counters;
-    add(&sum->allocations, counters->allocations);
-    add(&sum->allocated_bytes, counters->allocated_bytes);
-    add(&sum->frees, counters->frees);
-    add(&sum->freed_bytes, counters->freed_bytes);
-    add(&sum->temporary, counters->temporary);
+    seep_add_up(&sum->allocations, counters->allocations);
+    seep_add_up(&sum->allocated_bytes, counters->allocated_bytes);
+    seep_add_up(&sum->frees, counters->frees);
+    seep_add_up(&sum->freed_bytes, counters->freed_bytes);
+    seep_add_up(&sum->temporary, counters->temporary);
     // Peaks of slots at different moments do not add up: the highest is a lower bound.
     sum->peak_bytes = SEEP_MAX(sum->peak_bytes, counters->peak_bytes);
     sum->size_min = SEEP_MIN(sum->size_min, counters->size_min);
@@ -92,10 +88,10 @@ static void add_counters(struct seep_profile *profile, uint32_t site_id, uint32_
     if (!seep_via_is_heap(profile->sites[site_id].via))
         return; // a class of its own
     struct seep_thread *thread = &profile->threads[thread_id];
-    add(&thread->allocations, counters->allocations);
-    add(&thread->allocated_bytes, counters->allocated_bytes);
-    add(&thread->frees, counters->frees);
-    add(&thread->freed_bytes, counters->freed_bytes);
+    seep_add_up(&thread->allocations, counters->allocations);
+    seep_add_up(&thread->allocated_bytes, counters->allocated_bytes);
+    seep_add_up(&thread->frees, counters->frees);
+    seep_add_up(&thread->freed_bytes, counters->freed_bytes);
 }
 
 struct thread_sites {

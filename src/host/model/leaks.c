@@ -2,6 +2,7 @@
 // The classes of blocks: names, and the figures that follow from them. See profile.h.
 #include <string.h>
 
+#include "base/sum.h"
 #include "model/profile.h"
 
 static const char *const kind_names[SEEP_KIND_NR] = {"unknown", "lost", "indirect", "possible", "reachable"};
@@ -29,11 +30,6 @@ bool seep_kinds_parse(const char *text, uint32_t *ret_bits) {
     return true;
 }
 
-static void add(uint64_t *sum, uint64_t value) {
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = UINT64_MAX;
-}
-
 uint32_t seep_profile_suppressed(const struct seep_profile *profile, uint32_t site, uint32_t kind) {
     return profile->suppressed ? profile->suppressed[site][kind] : 0;
 }
@@ -43,7 +39,7 @@ struct seep_leaked seep_profile_leaked(const struct seep_profile *profile) {
     const struct seep_totals *totals = &profile->totals;
     struct seep_leaked leaked = {.blocks = leaks->blocks[SEEP_KIND_LOST] + leaks->blocks[SEEP_KIND_INDIRECT],
                                  .bytes = leaks->bytes[SEEP_KIND_LOST]};
-    add(&leaked.bytes, leaks->bytes[SEEP_KIND_INDIRECT]);
+    seep_add_up(&leaked.bytes, leaks->bytes[SEEP_KIND_INDIRECT]);
     if (leaks->known)
         return leaked;
     leaked.blocks = totals->live_blocks - SEEP_MIN(totals->live_blocks, leaks->suppressed_blocks);
@@ -65,11 +61,11 @@ void seep_profile_derive_leaks(struct seep_profile *profile) {
         struct seep_site *site = &profile->sites[block->site];
         if (seep_profile_suppressed(profile, block->site, kind)) {
             leaks->suppressed_blocks++;
-            add(&leaks->suppressed_bytes, block->size);
+            seep_add_up(&leaks->suppressed_bytes, block->size);
             continue;
         }
         leaks->blocks[kind]++;
-        add(&leaks->bytes[kind], block->size);
+        seep_add_up(&leaks->bytes[kind], block->size);
         if (kind != SEEP_KIND_UNKNOWN && (site->kind == SEEP_KIND_UNKNOWN || kind < site->kind))
             site->kind = kind;
     }

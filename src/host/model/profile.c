@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "model/profile.h"
 
 struct seep_error *seep_profile_create(struct seep_profile **ret_profile) {
@@ -99,13 +100,6 @@ struct seep_error *seep_session_select(const struct seep_session *session, uint6
                            "without --pid and --program the report lists them all");
 }
 
-// Figures come from outside and may be absurd: a sum stops at the largest number instead of
-// starting again at 0.
-static void add(uint64_t *sum, uint64_t value) {
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = UINT64_MAX;
-}
-
 static uint64_t above(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
@@ -125,12 +119,12 @@ static struct seep_map_site *map_site_of(const struct seep_profile *profile, uin
 }
 
 static void add_to_pools(struct seep_pool_totals *totals, const struct seep_site *site) {
-    add(&totals->allocations, site->counters.allocations);
-    add(&totals->allocated_bytes, site->counters.allocated_bytes);
-    add(&totals->frees, site->counters.frees);
-    add(&totals->freed_bytes, site->counters.freed_bytes);
-    add(&totals->live_blocks, site->live_blocks);
-    add(&totals->live_bytes, site->live_bytes);
+    seep_add_up(&totals->allocations, site->counters.allocations);
+    seep_add_up(&totals->allocated_bytes, site->counters.allocated_bytes);
+    seep_add_up(&totals->frees, site->counters.frees);
+    seep_add_up(&totals->freed_bytes, site->counters.freed_bytes);
+    seep_add_up(&totals->live_blocks, site->live_blocks);
+    seep_add_up(&totals->live_bytes, site->live_bytes);
 }
 
 struct seep_error *seep_profile_add_mark(struct seep_profile *profile, const struct seep_mark *mark) {
@@ -172,17 +166,17 @@ void seep_profile_derive(struct seep_profile *profile) {
             add_to_pools(&profile->pool_totals, site);
         if (!seep_via_is_heap(site->via))
             continue;
-        add(&totals->allocations, counters->allocations);
-        add(&totals->allocated_bytes, counters->allocated_bytes);
-        add(&totals->frees, counters->frees);
-        add(&totals->freed_bytes, counters->freed_bytes);
-        add(&totals->temporary, counters->temporary);
+        seep_add_up(&totals->allocations, counters->allocations);
+        seep_add_up(&totals->allocated_bytes, counters->allocated_bytes);
+        seep_add_up(&totals->frees, counters->frees);
+        seep_add_up(&totals->freed_bytes, counters->freed_bytes);
+        seep_add_up(&totals->temporary, counters->temporary);
         // Summed over sites, so that the parts add up to the whole even where a live snapshot saw
         // more frees than allocations at a site.
-        add(&totals->live_blocks, site->live_blocks);
-        add(&totals->live_bytes, site->live_bytes);
-        add(&totals->by_function[site->via < SEEP_VIA_HEAP_NR ? site->via : SEEP_VIA_NONE],
-            counters->allocations);
+        seep_add_up(&totals->live_blocks, site->live_blocks);
+        seep_add_up(&totals->live_bytes, site->live_bytes);
+        seep_add_up(&totals->by_function[site->via < SEEP_VIA_HEAP_NR ? site->via : SEEP_VIA_NONE],
+                    counters->allocations);
     }
 
     for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
@@ -198,11 +192,11 @@ void seep_profile_derive(struct seep_profile *profile) {
 
     struct seep_health *health = &profile->health;
     health->events = 0;
-    add(&health->events, totals->allocations);
-    add(&health->events, totals->frees);
+    seep_add_up(&health->events, totals->allocations);
+    seep_add_up(&health->events, totals->frees);
     health->stacks_cut = 0;
     for (size_t i = 0; i < SEEP_CUT_NR; i++)
-        add(&health->stacks_cut, health->cut[i]);
+        seep_add_up(&health->stacks_cut, health->cut[i]);
 }
 
 static const char *const via_names[SEEP_VIA_NR] = {
@@ -271,9 +265,10 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
     [SEEP_LOST_FREE_UNSEEN] = "blocks whose free was never seen before their address was handed out again: "
                               "counted as freed; a library "
                               "may free past seep",
-    [SEEP_LOST_FORK] = "forked children that are not in this report: they could not make an image of their own "
-                       "(raise the limits of memory and open files) or could not reach the tool (chroot, "
-                       "another user), or ended before probes could be put in place",
+    [SEEP_LOST_FORK] =
+        "forked children that are not in this report: they could not make an image of their own "
+        "(raise the limits of memory and open files) or could not reach the tool (chroot, "
+        "another user), or ended before probes could be put in place",
     [SEEP_LOST_NO_MODULE] =
         "frames shown as bare addresses because the module table was full: load fewer libraries, or trace a "
         "shorter run",
@@ -286,12 +281,15 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
                              "busy: the mappings are not all there are; the heap's figures are right",
     [SEEP_LOST_NO_MISUSE] = "blocks given back in a wrong way that were not kept because their table was "
                             "full or busy: mend those that are shown first",
-    [SEEP_LOST_NO_PIECE] = "pieces of the program's own pools that were not kept because their table was full "
-                           "or busy: the figures of pools are too low; the heap's are right",
-    [SEEP_LOST_NO_NOTE] = "names, marks, ignored blocks or roots that the program told of and that were not kept "
-                          "because their table was full or busy: tell less often; all other figures are right",
-    [SEEP_LOST_RING] = "events of the kernel that found no room in the ring buffer: totals are too low, and a block "
-                       "whose free was lost counts as live; set a larger --buffer or a --sample-rate",
+    [SEEP_LOST_NO_PIECE] =
+        "pieces of the program's own pools that were not kept because their table was full "
+        "or busy: the figures of pools are too low; the heap's are right",
+    [SEEP_LOST_NO_NOTE] =
+        "names, marks, ignored blocks or roots that the program told of and that were not kept "
+        "because their table was full or busy: tell less often; all other figures are right",
+    [SEEP_LOST_RING] =
+        "events of the kernel that found no room in the ring buffer: totals are too low, and a block "
+        "whose free was lost counts as live; set a larger --buffer or a --sample-rate",
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {

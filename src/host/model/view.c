@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "model/view_build.h"
 
 const struct seep_view_options seep_view_options_default = {
@@ -222,7 +223,8 @@ static struct seep_error *use_stacks(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     size_t nr_rows = view->options.by == SEEP_BY_SITE ? view->nr_rows : 0;
     size_t nr = 0;
-    uint32_t *nodes = calloc(nr_rows + view->nr_mappings + view->nr_pool_sites + 2 * view->nr_wrong_releases + 1, sizeof(*nodes));
+    uint32_t *nodes = calloc(
+        nr_rows + view->nr_mappings + view->nr_pool_sites + 2 * view->nr_wrong_releases + 1, sizeof(*nodes));
     if (!nodes)
         return seep_error_no_memory();
     for (size_t i = 0; i < nr_rows; i++)
@@ -264,29 +266,24 @@ static struct seep_error *list_trouble(struct seep_view_build *build) {
 
 // ---- the whole ----
 
-static void add(uint64_t *sum, uint64_t value) {
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = UINT64_MAX;
-}
-
 static void add_totals(struct seep_totals *into, const struct seep_totals *from) {
-    add(&into->allocations, from->allocations);
-    add(&into->allocated_bytes, from->allocated_bytes);
-    add(&into->frees, from->frees);
-    add(&into->freed_bytes, from->freed_bytes);
-    add(&into->live_blocks, from->live_blocks);
-    add(&into->live_bytes, from->live_bytes);
-    add(&into->peak_bytes, from->peak_bytes);
-    add(&into->peak_error_bytes, from->peak_error_bytes);
-    add(&into->temporary, from->temporary);
-    add(&into->failed, from->failed);
-    add(&into->unknown_frees, from->unknown_frees);
+    seep_add_up(&into->allocations, from->allocations);
+    seep_add_up(&into->allocated_bytes, from->allocated_bytes);
+    seep_add_up(&into->frees, from->frees);
+    seep_add_up(&into->freed_bytes, from->freed_bytes);
+    seep_add_up(&into->live_blocks, from->live_blocks);
+    seep_add_up(&into->live_bytes, from->live_bytes);
+    seep_add_up(&into->peak_bytes, from->peak_bytes);
+    seep_add_up(&into->peak_error_bytes, from->peak_error_bytes);
+    seep_add_up(&into->temporary, from->temporary);
+    seep_add_up(&into->failed, from->failed);
+    seep_add_up(&into->unknown_frees, from->unknown_frees);
     for (size_t i = 0; i < SEEP_VIA_HEAP_NR; i++)
-        add(&into->by_function[i], from->by_function[i]);
+        seep_add_up(&into->by_function[i], from->by_function[i]);
     for (size_t i = 0; i < SEEP_RELEASE_NR; i++)
-        add(&into->releases[i], from->releases[i]);
+        seep_add_up(&into->releases[i], from->releases[i]);
     for (size_t i = 0; i < SEEP_IMAGE_SIZE_CLASSES; i++)
-        add(&into->size_class[i], from->size_class[i]);
+        seep_add_up(&into->size_class[i], from->size_class[i]);
 }
 
 static void build_deinit(struct seep_view_build *build) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "model/view_build.h"
 
 enum { MATCH_FUNCTION = 1, MATCH_FILE = 2, MATCH_MODULE = 4 };
@@ -16,18 +17,13 @@ void seep_view_figures_init(struct seep_view_figures *figures) {
     figures->counters.size_min = UINT64_MAX;
 }
 
-static void add(uint64_t *sum, uint64_t value) {
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = UINT64_MAX; // figures from outside may be absurd
-}
-
 void seep_counters_merge(struct seep_counters *into, const struct seep_counters *from) {
-    add(&into->allocations, from->allocations);
-    add(&into->allocated_bytes, from->allocated_bytes);
-    add(&into->frees, from->frees);
-    add(&into->freed_bytes, from->freed_bytes);
-    add(&into->temporary, from->temporary);
-    add(&into->peak_bytes, from->peak_bytes);
+    seep_add_up(&into->allocations, from->allocations);
+    seep_add_up(&into->allocated_bytes, from->allocated_bytes);
+    seep_add_up(&into->frees, from->frees);
+    seep_add_up(&into->freed_bytes, from->freed_bytes);
+    seep_add_up(&into->temporary, from->temporary);
+    seep_add_up(&into->peak_bytes, from->peak_bytes);
     if (from->allocations) {
         into->size_min = SEEP_MIN(into->size_min, from->size_min);
         into->size_max = SEEP_MAX(into->size_max, from->size_max);
@@ -284,7 +280,7 @@ static struct seep_error *check_blocks_kept(const struct seep_view_build *build,
     uint64_t live = 0, nr_blocks = 0, aged = 0;
     for (size_t p = 0; p < build->nr_parts; p++) {
         const struct seep_profile *profile = build->parts[p].profile;
-        add(&live, profile->totals.live_blocks);
+        seep_add_up(&live, profile->totals.live_blocks);
         nr_blocks += profile->nr_blocks;
         for (size_t i = 0; ages && i < profile->nr_blocks; i++)
             aged += profile->blocks[i].age_ns >= 0;

@@ -5,19 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "model/view_build.h"
 
-static void add(uint64_t *sum, uint64_t value) {
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = UINT64_MAX;
-}
-
 static void add_counts(struct seep_map_counts *into, const struct seep_map_counts *from) {
-    add(&into->maps, from->maps);
-    add(&into->mapped_bytes, from->mapped_bytes);
-    add(&into->unmaps, from->unmaps);
-    add(&into->unmapped_bytes, from->unmapped_bytes);
-    add(&into->peak_bytes, from->peak_bytes);
+    seep_add_up(&into->maps, from->maps);
+    seep_add_up(&into->mapped_bytes, from->mapped_bytes);
+    seep_add_up(&into->unmaps, from->unmaps);
+    seep_add_up(&into->unmapped_bytes, from->unmapped_bytes);
+    seep_add_up(&into->peak_bytes, from->peak_bytes);
 }
 
 static struct seep_view_row stack_of(const struct seep_view_build *build, const struct seep_view_part *part,
@@ -51,8 +47,8 @@ static struct seep_error *collect_mappings(struct seep_view_build *build) {
         add_counts(&view->map_totals, &part->profile->map_totals);
         for (uint32_t i = 0; i < part->profile->nr_map_sites; i++) {
             const struct seep_map_site *site = &part->profile->map_sites[i];
-            add(&view->map_live_bytes, site->live_bytes);
-            add(&view->nr_map_live, site->nr_live);
+            seep_add_up(&view->map_live_bytes, site->live_bytes);
+            seep_add_up(&view->nr_map_live, site->nr_live);
             if (!part->site_ok[site->site])
                 continue;
             view->mappings[view->nr_mappings++] = (struct seep_view_mapping){
@@ -78,7 +74,8 @@ static struct seep_error *collect_wrong_releases(struct seep_view_build *build) 
     size_t nr = 0;
     for (size_t p = 0; p < build->nr_parts; p++)
         nr += build->parts[p].profile->nr_wrong_releases;
-    view->wrong_releases = seep_arena_alloc(&view->arena, SEEP_MAX(nr, (size_t)1), sizeof(*view->wrong_releases));
+    view->wrong_releases =
+        seep_arena_alloc(&view->arena, SEEP_MAX(nr, (size_t)1), sizeof(*view->wrong_releases));
     if (!view->wrong_releases)
         return seep_error_no_memory();
     for (size_t p = 0; p < build->nr_parts; p++) {

@@ -5,23 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "model/view_build.h"
 
-static void add(uint64_t *sum, uint64_t value) {
-    if (__builtin_add_overflow(*sum, value, sum))
-        *sum = UINT64_MAX;
-}
-
 static void add_totals(struct seep_pool_totals *into, const struct seep_pool_totals *from) {
-    add(&into->allocations, from->allocations);
-    add(&into->allocated_bytes, from->allocated_bytes);
-    add(&into->frees, from->frees);
-    add(&into->freed_bytes, from->freed_bytes);
-    add(&into->live_blocks, from->live_blocks);
-    add(&into->live_bytes, from->live_bytes);
-    add(&into->pools_created, from->pools_created);
-    add(&into->pools_destroyed, from->pools_destroyed);
-    add(&into->unknown_frees, from->unknown_frees);
+    seep_add_up(&into->allocations, from->allocations);
+    seep_add_up(&into->allocated_bytes, from->allocated_bytes);
+    seep_add_up(&into->frees, from->frees);
+    seep_add_up(&into->freed_bytes, from->freed_bytes);
+    seep_add_up(&into->live_blocks, from->live_blocks);
+    seep_add_up(&into->live_bytes, from->live_bytes);
+    seep_add_up(&into->pools_created, from->pools_created);
+    seep_add_up(&into->pools_destroyed, from->pools_destroyed);
+    seep_add_up(&into->unknown_frees, from->unknown_frees);
 }
 
 // ---- pools by name ----------------------------------------------------------------------------------
@@ -60,7 +56,7 @@ static size_t pools_of(const struct seep_view_part *part, struct seep_view_pool 
     for (uint32_t i = 0; i < profile->nr_pieces; i++) {
         struct seep_view_pool *row = &rows[SEEP_MIN(profile->pieces[i].pool, profile->nr_pools)];
         row->nr_pieces++;
-        add(&row->bytes, profile->pieces[i].bytes);
+        seep_add_up(&row->bytes, profile->pieces[i].bytes);
     }
     qsort(rows, nr, sizeof(*rows), compare_pool_names);
     size_t kept = 0;
@@ -70,7 +66,7 @@ static size_t pools_of(const struct seep_view_part *part, struct seep_view_pool 
         if (kept && compare_pool_names(&rows[kept - 1], &rows[i]) == 0) {
             rows[kept - 1].nr_pools += rows[i].nr_pools;
             rows[kept - 1].nr_pieces += rows[i].nr_pieces;
-            add(&rows[kept - 1].bytes, rows[i].bytes);
+            seep_add_up(&rows[kept - 1].bytes, rows[i].bytes);
         } else {
             rows[kept++] = rows[i];
         }
