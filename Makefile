@@ -18,8 +18,10 @@ help:
 	@echo "make build    build/seep and build/libseep.so, ready to use from there"
 	@echo "make corpus   the programs of tests/corpus by four compilers' ways, and under LeakSanitizer and Valgrind"
 	@echo "make install  install under PREFIX=$(PREFIX), in DESTDIR"
-	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start RUNS=n QUICK=1)"
+	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start,growth,bpf,scan,parts RUNS=n QUICK=1)"
 	@echo "make soak     servers under seep and real clients, 20 minutes (SECONDS=n): steady memory, nothing lost"
+	@echo "make soak ONLY=scan   eight real programs scanned idle, at work and when they leave: no false 'lost' (TIMES=n)"
+	@echo "make soak ONLY=attach as many events as the processors can make, a minute each: nothing lost (SECONDS=n, root)"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
 	@echo "make lint     format, clang-tidy and the rules of the house"
 	@echo "make format   lay the C code out with clang-format"
@@ -70,18 +72,20 @@ format:
 fuzz:
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
-# ONLY=micro,threads,real,memory,start a part; RUNS=n repetitions; QUICK=1 without peers.
+# ONLY=micro,threads,real,memory,start,growth,bpf,scan a part; RUNS=n repetitions; QUICK=1 without peers.
 bench:
 	@tools/install-deps.sh build traced lint bench
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) bench/run.py --build build $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS)) \
 		$(if $(QUICK),--quick)
 
-# SECONDS=n for all servers together.
+# SECONDS=n for all servers together. ONLY=scan: TIMES=n looks at each program in each state.
 soak:
 	@tools/install-deps.sh build traced
 	@$(MAKE) --no-print-directory build
-	@$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS))
+	@$(if $(filter scan,$(ONLY)),$(PYTHON) bench/scan_soak.py --build build $(if $(TIMES),--times $(TIMES)),\
+		$(if $(filter attach,$(ONLY)),$(PYTHON) bench/attach_soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)),\
+		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS))))
 
 # UPDATE=1 makes what is counted now the committed state.
 bench-instructions:

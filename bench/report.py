@@ -198,6 +198,64 @@ def start_lines(part):
     return lines + table(["", "microseconds", "more than untraced"], rows) + [""]
 
 
+VERDICTS = ["growing", "plateau", "sawtooth", "steady", "shrinking"]
+
+
+def growth_lines(part):
+    lines = ["## Growth: what is said of generated histories, of 1,000 each", ""] + made(part)
+    for run in part["results"]["runs"]:
+        rows = [[case["case"]] + [format(case[name], ",") for name in VERDICTS] +
+                ["%.1f %% %s" % (case["growing"] / run["histories"] * 100, "found" if case["leaks"] else "false alarms")]
+                for case in run["cases"]]
+        lines += ["%d snapshots, seed %d:" % (run["points"], run["seed"]), ""]
+        lines += table(["history"] + VERDICTS + ["said to grow"], rows) + [""]
+    return lines + ["How the histories are drawn stands at the head of `bench/growth.c`.", ""]
+
+
+def bpf_lines(part):
+    cases, find_ = part["results"]["pairs"], part["results"]["find"]
+    names = list(cases[0]["tools"])
+    lines = ["## BPF: a pair of malloc and free under probes, nanoseconds of CPU time", ""] + made(part)
+    rows = [[case["case"]] + [cell(of(case, name, "ns")) for name in names] for case in cases]
+    lines += table(["case"] + names, rows)
+    lines += ["", "All but the last keep a complete stack of each allocation, unwound without frame pointers; nothing was lost. The "
+              "last column does what bcc's memleak does, whose stack is one frame here: `bench/peers/memleak_way.bpf.c`.", "",
+              "`find` over %s files in the page cache under `seep kernel`, seconds of CPU time:" % format(find_["files"], ","), ""]
+    plain = median(find_, "untraced", "cpu_s")
+    rows = [[name, cell(of(find_, name, "cpu_s")), ratio(median(find_, name, "cpu_s"), plain)] for name in find_["tools"]]
+    return lines + table(["", "seconds", "times untraced"], rows) + [""]
+
+
+def scan_lines(part):
+    lines = ["## Scan: `seep scan` of a process, all of the tool's CPU time", ""] + made(part)
+    rows = [[case["case"], format(case["blocks"], ","), number(case["read_bytes"] / 2**30), cell(case["cpu_s"]), cell(case["wall_s"]),
+             cell(case["pause_s"]), cell(case["gib_per_s"]), "" if case["buffers"] else cell(case["bytes_per_block"])]
+            for case in part["results"]["cases"]]
+    header = ["heap", "blocks", "GiB read", "CPU seconds", "seconds", "pause, s", "GiB/s", "bytes a block"]
+    return lines + table(header, rows) + ["", "Blocks come with their classes, who holds them, and what they retain. Memory is the tool's "
+                                          "resident peak over the number of blocks.", ""]
+
+
+def parts_lines(part):
+    result = part["results"]
+    lines = ["## Parts: where the cost of an allocation and its free lies", ""] + made(part)
+    names = list(result["times"][0]["tools"])
+    lines += ["Nanoseconds of CPU time of a pair:", ""]
+    lines += table(["case"] + names, [[case["case"]] + [cell(of(case, name, "ns")) for name in names] for case in result["times"]])
+    lines += ["", "Instructions in libseep.so for one allocation and what comes with it (its free, once), by callgrind and the "
+              "library's debugging information. Of the programs all from start to exit is in it.", ""]
+    rows = []
+    for case in result["counts"]:
+        each = [case["instructions"].get(name, 0) / case["allocations"] for name in result["parts"]]
+        rows.append([case["case"], number(sum(each))] + ["%.0f" % value if value >= 0.5 else "" for value in each])
+    lines += table(["case", "all"] + result["parts"], rows)
+    lines += ["", "How stacks repeat: of the allocations, those whose stack was not among the recent ones and had to be walked; "
+              "and nodes of the tree that were new.", ""]
+    rows = [[case["case"], format(case["allocations"], ","), "%.1f %%" % (100 * case["long"] / case["allocations"]),
+             "%.1f %%" % (100 * case["walks"] / case["allocations"]), format(case["new_nodes"], ",")] for case in result["counts"]]
+    return lines + table(["case", "allocations", "not by the short way", "walked", "new nodes"], rows) + [""]
+
+
 # ---- targets ------------------------------------------------------------------------------------------
 
 
@@ -279,6 +337,33 @@ def targets(results):
         if "seep run" in took and "failed" not in took["seep run"]:
             add("start-up of /bin/true, the whole tool", "at most 3,000 us",
                 took["seep run"]["median"] - took["untraced"]["median"], lambda v: v <= 3000, " us")
+    for run in results.get("growth", {"results": {"runs": []}})["results"]["runs"]:
+        for case in run["cases"] if run["points"] == 20 else []:
+            share = case["growing"] / run["histories"] * 100
+            if case["leaks"]:
+                add("growth found, %s, 20 snapshots" % case["case"], "at least 95 %", share, lambda v: v >= 95, " %")
+            else:
+                add("false alarms of growth, %s, 20 snapshots" % case["case"], "at most 1 %", share, lambda v: v <= 1, " %")
+    if "bpf" in results:
+        for case in results["bpf"]["results"]["pairs"]:
+            plain, peer = median(case, "untraced", "ns"), median(case, "memleak's way", "ns")
+            for name in case["tools"]:
+                value = median(case, name, "ns")
+                if name.startswith("seep") and None not in (plain, peer, value) and "-s" not in name:
+                    add("what %s adds to a pair over what memleak's way adds, %s" % (name, case["case"]), "at most 0.33",
+                        (value - plain) / (peer - plain), lambda v: v <= 0.333)
+        case = results["bpf"]["results"]["find"]
+        if median(case, "seep kernel", "cpu_s"):
+            add("find in the page cache under seep kernel over untraced", "at most 1.8",
+                median(case, "seep kernel", "cpu_s") / median(case, "untraced", "cpu_s"), lambda v: v <= 1.8)
+    for case in results.get("scan", {"results": {"cases": []}})["results"]["cases"]:
+        if case["buffers"]:
+            add("scan, GiB a second of CPU time, %s" % case["case"], "at least 1", case["gib_per_s"]["median"], lambda v: v >= 1)
+        else:
+            if case["blocks"] >= 10_000_000:
+                add("scan with holders, CPU time, %s" % case["case"], "at most 5 s", case["cpu_s"]["median"], lambda v: v <= 5, " s")
+            add("scan, memory of the tool, %s" % case["case"], "at most 200 B", case["bytes_per_block"]["median"],
+                lambda v: v <= 200, " B")
     for row in rows:
         row[3] = row[3] if row[1] else ""
     return table(["target", "wanted", "measured", "met"], rows) if rows else []
@@ -371,7 +456,8 @@ def plots(results, folder):
 
 # ------------------------------------------------------------------------------------------------------
 
-PARTS = {"micro": micro_lines, "threads": threads_lines, "real": real_lines, "memory": memory_lines, "start": start_lines}
+PARTS = {"micro": micro_lines, "threads": threads_lines, "real": real_lines, "memory": memory_lines, "start": start_lines,
+         "growth": growth_lines, "bpf": bpf_lines, "scan": scan_lines, "parts": parts_lines}
 
 
 def write(results, output):

@@ -16,15 +16,20 @@ import sys
 import tempfile
 import time
 
+import bpf
 import common
+import growth
 import memory
 import micro
+import parts
 import peers
 import real
 import report
+import scanning
 
 PARTS = {"micro": micro.run_micro, "threads": micro.run_threads, "real": real.run_real,
-         "memory": memory.run_memory, "start": memory.run_start}
+         "memory": memory.run_memory, "start": memory.run_start, "growth": growth.run_growth,
+         "bpf": bpf.run_bpf, "scan": scanning.run_scan, "parts": parts.run_parts}
 
 
 class Context:
@@ -82,7 +87,11 @@ def main():
         for part in options.parts:
             say_part = time.monotonic()
             common.say("---- %s" % part)
-            results[part] = {"made": stamp, "results": PARTS[part](context)}
+            try:
+                results[part] = {"made": stamp, "results": PARTS[part](context)}
+            except common.Failed as trouble:
+                common.say("skipped: %s: %s" % (part, trouble))
+                continue
             common.say("---- %s: %.0f s" % (part, time.monotonic() - say_part))
             os.makedirs(options.output, exist_ok=True)
             with open(path, "w", encoding="utf-8") as file:

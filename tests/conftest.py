@@ -4,6 +4,8 @@
 SEEP_BUILD names the build directory (default: build). With SEEP_TEST_SEED the tests run in an order
 shuffled by that seed, the same in every worker.
 """
+import contextlib
+import fcntl
 import os
 import random
 import shutil
@@ -57,6 +59,27 @@ def libseep():
 def program():
     """program(name): path of a test program that meson built from tests/programs."""
     return lambda name: _need(os.path.join(BUILD, "tests", "programs", name))
+
+
+@contextlib.contextmanager
+def _machine(how):
+    with open(os.path.join(BUILD, ".machine.lock"), "w") as lock:
+        fcntl.flock(lock, how)
+        yield
+
+
+@pytest.fixture
+def whole_machine():
+    """For a test that puts probes into every process: none of `undisturbed` runs at the same time."""
+    with _machine(fcntl.LOCK_EX):
+        yield
+
+
+@pytest.fixture
+def undisturbed():
+    """For a test that uses Valgrind: it reads the breakpoints of probes as instructions, and the program dies."""
+    with _machine(fcntl.LOCK_SH):
+        yield
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ if ! command -v clang >/dev/null 2>&1; then
     echo "fuzz.sh: clang is not installed (tools/install-deps.sh lint)" >&2
     exit 1
 fi
-[ -e build-fuzz/build.ninja ] || CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=true
-ninja -C build-fuzz
+[ -e build-fuzz/build.ninja ] || CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=true \
+    -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Dc_args=-fno-sanitize-recover=all
+ninja -C build-fuzz fuzzers
 found=0
 bad=0
 for program in build-fuzz/tests/fuzz/fuzz_*; do

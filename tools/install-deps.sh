@@ -21,10 +21,10 @@ packages_of() {
         libzstd-dev libjansson-dev libiberty-dev liblzma-dev binutils \
         libbpf-dev clang llvm bpftool ;;
     demo) echo perl ;;
-    test) echo git python3 python3-pytest python3-pytest-xdist libcmocka-dev zstd procps cmake ;;
+    test) echo git python3 python3-yaml python3-pytest python3-pytest-xdist libcmocka-dev zstd procps cmake ;;
     traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libglib2.0-bin libjemalloc2 libjemalloc-dev \
         libmimalloc2.0 libmimalloc-dev libgoogle-perftools-dev libtcmalloc-minimal4 libunwind-dev libc6-dbg \
-        musl-tools dwz llvm xz-utils valgrind gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
+        golang-go golang-github-haya14busa-go-sarif-dev default-jdk-headless nodejs musl-tools dwz llvm xz-utils valgrind autoconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
     bench) echo heaptrack valgrind libgoogle-perftools-dev libunwind-dev python3-matplotlib wrk ;;
     *)

@@ -9,7 +9,7 @@
 // A run takes -t milliseconds in slices of a few and reports the median slice; with -n it does exactly
 // n pairs, for instruction counts. One thread is timed by its CPU time, so that what else the machine
 // does counts little; several threads, and with -w one, by wall time, because waiting for a lock is
-// part of the cost.
+// part of the cost. With -a it waits for a byte of input first, so that a tracer can attach to it.
 #include <getopt.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@ static struct {
     int depth, change, threads, log2_sites;
     long live, pairs;
     double budget_ns;
-    bool wall;
-} options = {"pair", 20, 1, 1, 10, 1000, 0, 60e6, false};
+    bool wall, asks;
+} options = {"pair", 20, 1, 1, 10, 1000, 0, 60e6, false, false};
 
 enum { FRAMES_OF_MAIN = 5, FRAMES_OF_THREAD = 4, RECURSION = 64, PATH_BITS = 20 };
 
@@ -235,7 +235,7 @@ static bench_body *body_of(const char *shape) {
 
 int main(int nr_arguments, char **arguments) {
     int option;
-    while ((option = getopt(nr_arguments, arguments, "s:d:k:j:b:l:n:t:w")) != -1) {
+    while ((option = getopt(nr_arguments, arguments, "s:d:k:j:b:l:n:t:wa")) != -1) {
         switch (option) {
         case 's':
             options.shape = optarg;
@@ -264,10 +264,15 @@ int main(int nr_arguments, char **arguments) {
         case 'w':
             options.wall = true;
             break;
+        case 'a':
+            options.asks = true;
+            break;
         default:
             return 2;
         }
     }
+    if (options.asks && getchar() == EOF)
+        return 1;
     body = body_of(options.shape);
     int inner = body == do_change ? options.change : body == do_sites ? PATH_BITS + 1 : 0;
     struct work *works = (struct work *)bench_check(calloc((size_t)options.threads, sizeof(*works)));

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.mark.parametrize("words, complaint", [
     ([], "which process?"),
-    (["-p", "1", "-c", "app"], "--pid and --command exclude one another"),
+    (["-p", "1", "-c", "app"], "--pid, --command, --cgroup and --all exclude one another"),
     (["-c", "app 'x"], "a quote is not closed"),
     (["-c", "  "], "no word in it"),
     (["1", "soon"], "INTERVAL: bad value 'soon'"),
@@ -15,12 +15,27 @@ import pytest
     (["1", "--buffer", "5000"], "--buffer: 5000 bytes"),
     (["1", "-z", "10", "-Z", "5"], "--min-size 10 is more than --max-size 5"),
     (["1", "--sort", "siez"], "did you mean 'size'?"),
+    (["1", "-C", "-a"], "--combined-only shows no single blocks: not with --blocks"),
+    (["1", "-C", "-o", "10"], "--combined-only is of any age: not with --older"),
+    (["--all", "--cgroup", "/"], "--pid, --command, --cgroup and --all exclude one another"),
+    (["--all", "--children", "ignore"], "not with --children ignore"),
+    (["--all", "1s", "2", "3"], "one operand too many: '3'"),
+    (["1", "-t", "--json"], "--trace prints lines: not with --json"),
+    (["1", "--backend", "inject"], "auto, bpf"),
 ])
 def test_wrong_use(seep, run, words, complaint):
     done = run(seep, "attach", *words)
     assert done.returncode == 2, done.stderr
     assert complaint in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("path, complaint", [("/no/such/group", "No such file"), ("/usr", "no control group of version 2")])
+def test_no_such_group(seep, run, path, complaint):
+    done = run(seep, "attach", "--cgroup", path)
+    assert done.returncode == 1
+    # Without the rights there is another reason, which comes first.
+    assert complaint in done.stderr or "BPF" in done.stderr, done.stderr
 
 
 def test_no_such_process(seep, run):

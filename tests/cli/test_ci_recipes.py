@@ -123,3 +123,53 @@ def test_python_extension(shell, page, tmp_path):
     done = shell("LEAK=1 " + line)
     assert done.returncode == 1, done
     assert re.search(r"4(32|80|84) bytes in (9|8) blocks? leaked|384 bytes in 8 blocks leaked", done.stderr), done.stderr
+
+
+# What `make tests` makes in the recipes of the code hosts.
+MAKE_TESTS = "tests: tests/all\ntests/all: parse.c\n\tmkdir -p tests && gcc -g -O1 -o $@ $<\n"
+
+
+def run_steps(shell, commands):
+    """The status of the first command that fails, as a server has it, and all output."""
+    said = ""
+    for command in commands:
+        done = shell(command)
+        said += done.stdout + done.stderr
+        if done.returncode:
+            return done.returncode, said
+    return 0, said
+
+
+def files_named(step):
+    return [value for value in step.get("with", {}).values() if isinstance(value, str) and value.startswith("seep.")]
+
+
+@pytest.mark.parametrize("source, status", [(CLEAN, 0), (LEAKY, 1)], ids=["clean", "leaky"])
+def test_github_actions(shell, page, tmp_path, source, status):
+    yaml = pytest.importorskip("yaml", reason="python3-yaml is not installed")
+    workflow, = recipe(page, "GitHub Actions", "yaml")
+    job = yaml.safe_load(workflow)["jobs"]["leaks"]
+    assert job["permissions"] == {"security-events": "write"} and job["runs-on"]
+    steps = job["steps"]
+    assert all(re.fullmatch(r"[\w.-]+/[\w./-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
+    write(tmp_path, **{"Makefile": MAKE_TESTS, "parse.c": source})
+    got, said = run_steps(shell, [step["run"] for step in steps if "run" in step])
+    assert got == status, said
+    assert (len(re.findall(r"^::error ", said, re.M)) > 0) == bool(status), said
+    # What later steps upload, also after a failure, has been written.
+    uploads = [step for step in steps if files_named(step)]
+    assert len(uploads) == 2 and all(step["if"] == "always()" for step in uploads)
+    assert all((tmp_path / name).stat().st_size for step in uploads for name in files_named(step))
+
+
+@pytest.mark.parametrize("source, status", [(CLEAN, 0), (LEAKY, 1)], ids=["clean", "leaky"])
+def test_gitlab(shell, page, tmp_path, source, status):
+    yaml = pytest.importorskip("yaml", reason="python3-yaml is not installed")
+    pipeline, = recipe(page, "GitLab", "yaml")
+    job = yaml.safe_load(pipeline)["leaks"]
+    write(tmp_path, **{"Makefile": MAKE_TESTS, "parse.c": source})
+    got, said = run_steps(shell, job["script"])
+    assert got == status, said
+    assert job["artifacts"]["when"] == "always"
+    suites = xml.etree.ElementTree.parse(str(tmp_path / job["artifacts"]["reports"]["junit"])).getroot()
+    assert int(suites.get("failures")) == status

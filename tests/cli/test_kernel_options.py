@@ -10,6 +10,7 @@ import pytest
     (["1s", "2", "3"], "unexpected argument '3'"),
     (["-z", "10", "-Z", "5"], "--min-size 10 is more than --max-size 5"),
     (["-C", "-a"], "--combined-only keeps no single blocks: not with --blocks"),
+    (["-C", "--save", "x.seep"], "--combined-only keeps no single blocks: not with --save"),
     (["-C", "-o", "10"], "--combined-only keeps no ages: not with --older"),
     (["--max-blocks", "0"], "--max-blocks: '0' is too small"),
     (["--sort", "siez"], "did you mean 'size'?"),

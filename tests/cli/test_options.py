@@ -2,6 +2,7 @@
 """The command line: wrong use is exit 2 and one line that names the thing and the nearest right one."""
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -250,6 +251,7 @@ def test_closed_pipe(seep, args, ignored):
 def test_info(seep):
     text = call(seep, "info").stdout.decode()
     assert "libseep.so" in text and "glibc" in text and "ptrace scope" in text
+    assert re.search(r"\n  programs of musl +with the same libseep.so", text) and "static programs" in text
     data = json.loads(call(seep, "info", "--json").stdout)
     assert data["seep"]["schema"] == 1
     for section in ("build", "machine", "tracing", "symbols"):

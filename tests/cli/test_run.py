@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep run and seep snap: exit statuses, signals, what the program sees of us, what happens when things fail."""
+import errno
 import json
 import os
 import pathlib
@@ -11,6 +12,13 @@ import tempfile
 import time
 
 import pytest
+
+COVERS = [
+    ('exec of a set-user-ID program', 'declared', 'test_set_user_id_program', 'the loader ignores LD_PRELOAD for it'),
+    ('programs of another architecture', 'declared', 'test_program_for_another_processor',
+     'libseep.so is for one; it is built for AArch64 too'),
+    ("LD_PRELOAD of the user's own", 'covered', 'test_preload_of_the_user_stays', ''),
+]
 
 PYTHON = "/usr/bin/python3"
 SH = "/bin/sh"
@@ -265,7 +273,7 @@ def test_trace_on_standard_output(run, seep, libseep, tmp_path):
     assert processes_of(run, seep, tmp_path / "x.seep")[0]["process"]["exe"].endswith("/true")
 
 
-@pytest.mark.parametrize("place", ["/dev/full", "/proc/x.seep"])
+@pytest.mark.parametrize("place", ["/dev/full"])
 def test_trace_that_cannot_be_written(run, seep, libseep, place):
     done = run(seep, "run", "-o", place, SH, "-c", "exit 3")
     assert done.returncode == 3
@@ -282,6 +290,41 @@ def test_trace_without_a_place(run, seep, libseep, quiet):
     done = run(seep, "run", *quiet, "-o", "/no/such/folder/x.seep", SH, "-c", "echo started")
     assert (done.returncode, done.stdout) == (1, "")
     one_line(done.stderr, "/no/such/folder: cannot save the trace there", "not started")
+
+
+@pytest.mark.parametrize("output, said", [
+    (["-o", "folder"], "folder: is a directory"),
+    (["-o", "/proc/x.seep"], "/proc: cannot save the trace there"),
+    (["-o", "z.seep", "--report", "z.seep"], "z.seep: both the trace (-o) and the report (--report)"),
+    (["-o", "z.seep", "--report", "folder/../z.seep"], "z.seep: both the trace (-o) and the report (--report)"),
+    (["-o", "link.seep", "--report", "old.seep"], "link.seep: both the trace (-o) and the report (--report)"),
+])
+def test_bad_place_is_said_before_the_run(run, seep, libseep, tmp_path, output, said):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "old.seep").write_text("a trace of before")
+    (tmp_path / "link.seep").symlink_to("old.seep")
+    done = run(seep, "run", *output, SH, "-c", "echo started")
+    assert (done.stdout, done.returncode in (1, 2)) == ("", True)
+    one_line(done.stderr, said, "not started")
+    assert sorted(os.listdir(tmp_path)) == ["folder", "link.seep", "old.seep"]
+    assert (tmp_path / "old.seep").read_text() == "a trace of before"
+
+
+def test_folder_that_takes_no_trace(run, seep, libseep):
+    done = run(seep, "run", SH, "-c", "echo started", cwd="/proc")
+    assert (done.returncode, done.stdout) == (1, "")
+    one_line(done.stderr, ".: cannot save the trace there", "not started")
+    done = run(seep, "check", SH, "-c", "echo started", cwd="/proc")
+    assert "started" in done.stdout  # keeps no trace
+
+
+def test_trace_through_a_link(run, seep, libseep, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.seep").symlink_to("folder/x.seep")
+    (tmp_path / "folder" / "x.seep").write_text("")
+    done = run(seep, "run", "-o", "link.seep", "--report", "/dev/null", SH, "-c", "exit 3")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert os.listdir(tmp_path / "folder") == ["x.seep"] and (tmp_path / "link.seep").is_symlink()
 
 
 @pytest.mark.parametrize("other", [["--json"], ["--csv"], ["--report", "r.txt"]])
@@ -353,7 +396,7 @@ def test_report_that_cannot_be_written(run, seep, libseep, tmp_path):
     one_line(done.stderr, "/dev/full: cannot write the report: No space left on device")
 
 
-def test_error_exitcode(run, require, traced, tmp_path):
+def test_error_exitcode(run, seep, require, traced, tmp_path):
     def compiled(name, text, *flags):
         require("gcc")
         (tmp_path / (name + ".c")).write_text(text)
@@ -375,6 +418,13 @@ def test_error_exitcode(run, require, traced, tmp_path):
     assert code(leaky) == 9
     assert code(leaky, options=["--kind", "possible,reachable"]) == 0
     assert code(SH, "-c", "%s; exit 0" % leaky) == 9
+    # What is only possibly lost is told, and counts when it is asked for: as with seep check.
+    middle = compiled("middle", "#include <stdlib.h>\nchar *held;\nint main(void) { held = (char *)malloc(1000) + 100; return 0; }\n",
+                      "-O0")
+    assert code(middle) == 0
+    assert code(middle, options=["--kind", "lost,indirect,possible"]) == 9
+    assert run(seep, "check", middle).returncode == 0
+    assert run(seep, "check", "--kind", "lost,indirect,possible", middle).returncode == 1
     static = compiled("static", "int main(void) { return 0; }\n", "-static")
     done = traced(static, options=["--error-exitcode", "9"])
     assert done.returncode == 9 and "was not traced" in done.stderr
@@ -397,6 +447,28 @@ def test_depth(traced):
     process = done.processes()[0]
     assert process["sites"] and all(len([f for f in site["stack"] if not f["inlined"]]) <= 4
                                     for site in process["sites"])
+
+
+DEEP = r"""
+#include <stdlib.h>
+void *kept;
+__attribute__((noinline)) int down(int depth) {
+    if (!depth) { kept = malloc(99); return 1; }
+    return down(depth - 1) + (kept != NULL);
+}
+int main(void) { return down(20000) == 0; }
+"""
+
+
+def test_stack_deeper_than_can_be_kept(run, seep, libseep, tmp_path):
+    (tmp_path / "deep.c").write_text(DEEP)
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls", "-o", "deep", "deep.c"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-o", "deep.seep", "./deep")
+    assert done.returncode == 0
+    assert "cut 1 (depth): the stack was deeper than 16384 frames, the most that can be kept" in done.stderr
+    assert "larger --depth" not in done.stderr
+    done = run(seep, "run", "--depth", "100", "-o", "deep.seep", "./deep")
+    assert "cut 1 (depth)" in done.stderr and "set a larger --depth" in done.stderr
 
 
 # ---- the library ---------------------------------------------------------------------------------
@@ -545,7 +617,45 @@ def test_few_descriptors(run, seep, libseep, tmp_path):
     assert len([p for p in processes if p["process"]["exe"].endswith("/ls")]) == 150
 
 
-def test_child_that_is_still_running(traced, tmp_path):
+def limited_files(kib, seep, *rest):
+    """A command under a hard limit of file size. bash counts in KiB, other shells may not."""
+    return ["/bin/bash", "-c", 'ulimit -f %d; exec "$@"' % kib, "bash", seep, *rest]
+
+
+def test_small_files_do_not_kill_the_tool(run, seep, libseep):
+    done = run(*limited_files(0, seep, "run", "-q", "-o", "x.seep", SH, "-c", "exit 5"))
+    assert done.returncode == 5
+    one_line(done.stderr, "x.seep", os.strerror(errno.EFBIG))
+    done = run(*limited_files(10000, seep, "info"))
+    assert done.returncode == 0, done.stderr
+    assert "ulimit -f unlimited" in done.stdout
+
+
+def test_program_dies_of_its_own_file_limit(run, seep, libseep):
+    script = "printf x >big; exit 3"
+    for trap, status in (("", 128 + signal.SIGXFSZ), ("trap '' XFSZ; ", 3)):
+        command = "ulimit -f 0; %s exec \"$@\"" % trap
+        words = ["/bin/bash", "-c", command, "bash"]
+        program = ["/bin/bash", "-c", script]
+        plain = run(*words, *program)
+        done = run(*words, seep, "run", "-q", "-o", "-", *program)
+        assert plain.returncode == (status if status < 128 else 128 - status)
+        assert done.returncode == status
+
+
+def test_small_files_are_named_as_the_reason(run, seep, libseep):
+    done = run(*limited_files(60000, seep, "run", "-o", "x.seep", SH, "-c", "exit 5"))
+    assert done.returncode == 5
+    assert "NOT TRACED" in done.stderr
+    assert "60000 KiB at most (ulimit -f)" in done.stderr and "'ulimit -f unlimited'" in done.stderr
+    done = run(*limited_files(88064, seep, "run", "-o", "x.seep", SH, "-c", "exit 5"))
+    assert done.returncode == 5
+    assert "health: complete" in done.stderr
+    done = run("/bin/bash", "-c", 'ulimit -S -f 60000; exec "$@"', "bash", seep, "run", "-o", "x.seep", SH, "-c", "exit 5")
+    assert "health: complete" in done.stderr
+
+
+def test_child_that_is_still_running(run, seep, traced, tmp_path):
     code = "import time; open('pid', 'w').write('\\n'); time.sleep(%d)" % PATIENCE_S
     script = "%s -c \"%s\" >/dev/null 2>&1 & echo $!; while [ ! -s pid ]; do sleep 0.05; done" % (PYTHON, code)
     done = traced(SH, "-c", script)
@@ -554,6 +664,9 @@ def test_child_that_is_still_running(traced, tmp_path):
         assert done.returncode == 0
         running, = [p for p in done.processes() if p["process"]["pid"] == child and "still running" in notes_of(p)]
         assert running["process"]["exit"] is None
+        assert "'seep report PID' shows what came later" in notes_of(running)
+        later = run(seep, "report", "--json", child)
+        assert later.returncode == 0, later.stderr
         os.kill(child, 0)
     finally:
         os.kill(child, signal.SIGKILL)
@@ -655,7 +768,7 @@ def test_junk_at_the_socket(traced):
     done = traced(PYTHON, "-c", JUNK)
     assert (done.returncode, done.stderr) == (0, "")
     notes = notes_of(done.processes()[0])
-    assert "messages at the socket were refused" in notes
+    assert "messages at the socket that were refused" in notes
     assert "images could not be read" in notes
 
 
@@ -749,3 +862,16 @@ def test_snap_that_cannot_be_written(run, seep, sleeper):
     done = run(seep, "snap", sleeper.pid, "-o", "/no/such/folder/x")
     assert done.returncode == 1
     one_line(done.stderr, "/no/such/folder/x")
+
+
+def test_small_stack(run, seep, require, tmp_path):
+    """Reading debug info takes more stack than there is; the program keeps the limit that it was given."""
+    require("gcc")
+    (tmp_path / "small.c").write_text("#include <stdlib.h>\nint main(void) { malloc(6400); return 5; }\n")
+    subprocess.run(["gcc", "-g", "-w", "-fno-builtin", "small.c", "-o", "small"], check=True, cwd=tmp_path, timeout=PATIENCE_S)
+    script = 'ulimit -s 128; "$0" run --report r.txt -o x.seep ./small; echo $?; "$0" report x.seep; ' \
+             'exec "$0" run -q -o y.seep /bin/bash -c "ulimit -s"'
+    done = run("/bin/bash", "-c", script, seep, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.startswith("5\n") and done.stdout.endswith("\n128\n"), done
+    for text in (done.stdout, (tmp_path / "r.txt").read_text()):
+        assert "6,400" in text and "main (small.c:2)" in text

@@ -104,7 +104,7 @@ def test_lines_take_blocks(run, seep, traces, tmp_path, root, text, taken):
     ("leak:shop::Order* shop::make<shop::Order>(int)", 8),
     ("leak:_ZN4shop4make", 8),
     ("leak:^shop::Order::Order", 4),
-    (entry("fun:_Znwm", "fun:_ZN4shop4makeINS_5OrderEEEPT_i"), 4),
+    (entry("fun:_Znwm", "fun:_ZN4shop4makeINS_5OrderEEEPT_i"), 8),  # 4, and what only those lead to
     (entry("fun:operator new*", "...", "fun:_ZN4shop5OrderC?Ei"), 4),
     (entry("fun:_Znw*", "...", "fun:*shop::make<shop::Order>(int)"), 8),
 ])
@@ -130,8 +130,10 @@ def test_error_exitcode_counts_what_is_left(run, seep, traces, tmp_path):
     file = tmp_path / "all.supp"
     for text, status in (("leak:work", 0), ("leak:keep_name", 7), ("leak:keep_name\nleak:keep_table\nleak:around", 0)):
         file.write_text(text)
-        done = run(seep, "run", "-q", "-o", "/dev/null", "--error-exitcode", "7", "--suppressions", str(file), program)
-        assert done.returncode == status, (text, done)
+        for scan in ("yes", "no"):
+            done = run(seep, "run", "-q", "-o", "/dev/null", "--error-exitcode", "7", "--scan", scan, "--suppressions",
+                       str(file), program)
+            assert done.returncode == status, (text, scan, done)
 
 
 def test_several_files_and_their_errors(run, seep, traces, tmp_path):
@@ -170,7 +172,7 @@ def test_what_is_generated_takes_all(run, seep, traces, tmp_path, which, program
 
 
 @pytest.mark.parametrize("program", [1, 2])
-def test_valgrind_takes_what_is_generated(run, seep, require, traces, tmp_path, program):
+def test_valgrind_takes_what_is_generated(run, seep, require, traces, tmp_path, program, undisturbed):
     valgrind = require("valgrind")
     file = tmp_path / "generated.supp"
     file.write_text(run(seep, "report", traces[program], "--gen-suppressions").stdout)
@@ -259,6 +261,62 @@ def test_default_suppressions_that_cannot_be_read(run, seep, tmp_path, body, not
 # ---- what is built in ----
 
 
+BUILT_IN = {"glib slices", "gobject types", "gobject types, at start", "gio extension points"}
+
+
+@pytest.mark.parametrize("arguments", [("list", "/usr"), ("info", "/usr/bin")])
+def test_each_built_in_rule_is_used_by_real_programs(run, seep, require, tmp_path, arguments):
+    """And said with its reason and what it took; nothing of GLib is lost."""
+    trace = str(tmp_path / "gio.seep")
+    assert run(seep, "run", "-q", "-o", trace, require("gio"), *arguments).returncode == 0
+    report = json.loads(run(seep, "report", "--json", trace).stdout)
+    rules = {rule["name"]: rule for rule in report["suppressions"]["rules"] if rule["file"] == "built in"}
+    assert set(rules) == BUILT_IN and all(rule["blocks"] > 0 and rule["reason"] for rule in rules.values()), rules
+    assert report["leaks"]["lost"]["blocks"] == report["leaks"]["indirect"]["blocks"] == 0
+    text = run(seep, "report", trace).stdout
+    for rule in rules.values():
+        assert re.search(r"^ +%s +%s +built in  %s \(%s\)$" % (
+            "{:,}".format(rule["blocks"]), "{:,}".format(rule["bytes"]), re.escape(rule["name"]), re.escape(rule["reason"])), text, re.M)
+
+
+# What of libstdc++ and glibc is made once and kept: locales, facets, streams, regex, threads, exceptions.
+RUNTIME = """
+#include <filesystem>
+#include <future>
+#include <iostream>
+#include <locale>
+#include <regex>
+#include <sstream>
+#include <thread>
+int main() {
+    std::locale::global(std::locale("C.UTF-8"));
+    std::ostringstream out;
+    out.imbue(std::locale());
+    out << std::fixed << 3.14 << ' ' << 1234567;
+    std::wcout << L"x\\n";
+    bool matches = std::regex_match("aaab", std::regex("a+b"));
+    std::async(std::launch::async, [] { return 1; }).get();
+    for (auto &entry : std::filesystem::directory_iterator("/"))
+        if (entry.path().empty())
+            return 2;
+    std::thread([] { thread_local std::string text(100, 'x'); std::cout << text.size() << "\\n"; }).join();
+    try { throw std::runtime_error("x"); } catch (std::exception &) {}
+    std::cout << out.str() << matches << "\\n";
+}
+"""
+
+
+def test_libstdcxx_keeps_nothing_in_a_way_that_needs_a_rule(run, seep, tmp_path):
+    (tmp_path / "runtime.cpp").write_text(RUNTIME)
+    subprocess.run(["g++", "-std=c++17", "-O1", "-pthread", "runtime.cpp", "-o", "runtime"], cwd=tmp_path, check=True, timeout=120)
+    trace = str(tmp_path / "runtime.seep")
+    assert run(seep, "run", "-q", "-o", trace, str(tmp_path / "runtime")).returncode == 0
+    report = json.loads(run(seep, "report", "--json", "--no-default-suppressions", trace).stdout)
+    leaks = report["leaks"]
+    assert leaks["reachable"]["blocks"] > 50 and [leaks[kind]["blocks"] for kind in ("lost", "indirect", "possible")] == [0, 0, 0]
+    assert run(seep, "check", str(tmp_path / "runtime")).returncode == 0
+
+
 def test_what_glib_keeps_is_suppressed(run, seep, require, tmp_path):
     """`gio monitor` waits for ever with the usual types and slices of GLib made."""
     process = subprocess.Popen([seep, "run", "-q", "-o", "/dev/null", require("gio"), "monitor", str(tmp_path)],
@@ -287,3 +345,13 @@ def test_what_glib_keeps_is_suppressed(run, seep, require, tmp_path):
     assert report["leaks"]["suppressed"]["blocks"] == sum(rule["blocks"] for rule in rules)
     assert report["leaks"]["suppressed"]["blocks"] > 10
     assert report["leaks"]["possible"]["blocks"] + report["leaks"]["suppressed"]["blocks"] == plain["leaks"]["possible"]["blocks"]
+
+
+def test_no_generated_rule_names_an_allocator(run, seep, tmp_path):
+    """The loader's own malloc is the innermost function of what dlopen keeps: as a rule it would take every leak."""
+    (tmp_path / "opens.c").write_text('#include <dlfcn.h>\nint main(void) { return !dlopen("libm.so.6", RTLD_NOW); }\n')
+    subprocess.run(["gcc", "-g", "-o", "opens", "opens.c", "-ldl"], check=True, cwd=tmp_path)
+    assert run(seep, "run", "-q", "-o", "opens.seep", "./opens").returncode == 0
+    rules = run(seep, "report", "opens.seep", "--gen-suppressions=lsan").stdout
+    lines = [line for line in rules.splitlines() if not line.startswith("#")]
+    assert "# " in rules and not any(line.startswith(("leak:^malloc", "leak:^calloc", "leak:^realloc")) for line in lines), rules

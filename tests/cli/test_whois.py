@@ -3,8 +3,11 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
+
+import schema
 
 SOURCE = """
 #include <stdio.h>
@@ -73,8 +76,13 @@ def ask(run, seep, who, address, *options):
     return done.stdout
 
 
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs" / "whois.schema.json").read_text(encoding="utf-8"))
+
+
 def answer(run, seep, who, address, *options):
-    return json.loads(ask(run, seep, who, address, "--json", *options))
+    got = json.loads(ask(run, seep, who, address, "--json", *options))
+    assert not schema.check(got, SCHEMA, SCHEMA)
+    return got
 
 
 def test_a_block_and_who_points_to_it(run, seep, traced):
@@ -84,7 +92,8 @@ def test_a_block_and_who_points_to_it(run, seep, traced):
     block = whole["block"]
     assert (int(block["address"], 16), block["size"], block["offset"]) == (at["table"], 72, 0)
     assert block["kind"] == "reachable" and block["via"] == "calloc" and block["age_s"] is None
-    assert block["held_by"] == "global cache+0x0 in cached"
+    assert block["held_by"] == "global struct cache *cache (cached.c:6) in cached"
+    assert block["type"] == "struct cache" and answer(run, seep, pid, at["item"])["block"]["type"] is None
     assert (block["retained_blocks"], block["retained_bytes"]) == (4, 72 + 100 + 101 + 102)
     assert block["stack"][0]["function"] == "fill" and block["stack"][0]["line"] == 9
 
@@ -109,7 +118,7 @@ def test_text(run, seep, traced):
 def test_what_is_no_block(run, seep, traced):
     pid, at = traced
     for address, place, words in ((at["freed"], "free", "in no live block; "),
-                                  (at["text"] + 8, "data", "global text+0x8 in cached"),
+                                  (at["text"] + 8, "data", "global char text[8] (cached.c:7) in cached"),
                                   (at["local"], "stack", "stack of thread %d" % pid),
                                   (at["main"], "code", "main+0x0 in "), (0x10, "nothing", "no memory is mapped there"),
                                   ((1 << 64) - 1, "nothing", "no memory is mapped there")):
@@ -139,3 +148,12 @@ def test_wrong_use(run, seep, traced):
         done = run(seep, "whois", *operands)
         assert done.returncode == status, done
         assert words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, done.stderr
+
+
+def test_the_schema_is_not_lenient(run, seep, traced):
+    pid, at = traced
+    got = answer(run, seep, pid, at["table"])
+    for key in got["block"]:
+        assert schema.check({**got, "block": {k: v for k, v in got["block"].items() if k != key}}, SCHEMA, SCHEMA), key
+    for wrong in ({"place": "somewhere"}, {"what": 1}, {"more": 1}, {"address": "12"}):
+        assert schema.check({**got, **wrong}, SCHEMA, SCHEMA), wrong

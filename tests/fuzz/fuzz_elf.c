@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capture/allocator_file.h"
+#include "capture/own_allocator.h"
 #include "capture/unwind_table.h"
 #include "image/bpf_events.h"
 
@@ -52,6 +53,13 @@ static void check_places(const struct seep_elf_file *elf) {
     seep_allocator_file_deinit(&file);
 }
 
+static void check_own_allocator(const struct seep_elf_file *elf) {
+    struct seep_own_allocator own;
+    struct seep_error *err = seep_own_allocator_find(elf, &own);
+    MUST(err || own.kind != SEEP_OWN_NAMED || (own.allocator && own.prefix));
+    seep_error_destroy(err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
     struct seep_elf_file elf;
@@ -62,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         MUST(seep_elf_build_id(&elf, id, sizeof(id)) <= sizeof(id));
         check_table(&elf);
         check_places(&elf);
+        check_own_allocator(&elf);
         seep_elf_file_deinit(&elf);
     }
     seep_error_destroy(err);

@@ -4,8 +4,11 @@
 // profile.h about its ids, and can be saved again. Checksums would stop nearly every input at the
 // door, so each is tried twice: as it is, and with its checksums and its end section put right.
 // tests/fuzz/corpus/trace is written by tests/golden/make_v1.py.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "model/session_file.h"
 #include "trace/trace.h"
@@ -65,6 +68,25 @@ static void load(const uint8_t *data, size_t size) {
     seep_session_destroy(session);
 }
 
+// One process by the index: what the whole file gives, or an error. From a file, as the index is found from
+// its end.
+static void load_some(const uint8_t *data, size_t size) {
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    MUST(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    for (uint64_t pid = 200; pid <= 201; pid++) { // those of the seed with an index
+        struct seep_session *session = NULL;
+        struct seep_error *error = seep_session_load_some(path, pid, NULL, &session);
+        MUST((error != NULL) == (session == NULL));
+        for (size_t i = 0; session && i < session->nr_profiles; i++)
+            check(session->profiles[i]);
+        seep_session_destroy(session);
+        seep_error_destroy(error);
+    }
+    close(fd);
+}
+
 // Puts right what the lengths allow to find.
 static void repair(uint8_t *data, size_t size) {
     if (size < SEEP_TRACE_HEADER_BYTES)
@@ -90,12 +112,14 @@ static void repair(uint8_t *data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     load(data, size);
+    load_some(data, size);
     uint8_t *copy = malloc(size ? size : 1);
     MUST(copy);
     if (size)
         memcpy(copy, data, size);
     repair(copy, size);
     load(copy, size);
+    load_some(copy, size);
     free(copy);
     return 0;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "model/session_file.h"
+#include "symbol/symbols.h"
 
 // ---- Making.
 
@@ -190,7 +191,7 @@ static void fill_blocks(struct seep_profile *profile, size_t nr, bool with_threa
 }
 
 static void fill_lists(struct seep_profile *profile) {
-    for (size_t i = 0; i < SEEP_LOST_NR; i++)
+    for (size_t i = 0; i < SEEP_LOST_FIRST_NR; i++)
         profile->health.lost[i] = next_random() >> (i * 4);
     for (size_t i = 0; i < SEEP_CUT_NR; i++)
         profile->health.cut[i] = i * 10;
@@ -289,6 +290,21 @@ static void make_family(struct seep_session *session) {
     }
 }
 
+// An index: texts that are shared, one pid twice, one process without arguments.
+static void make_indexed(struct seep_session *session) {
+    static const char *const args[] = {"sh", "-c", "/bin/tool"};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct seep_profile *profile = make_profile(session, 2, 3, 2, 1);
+        fill_tables(profile, UINT64_MAX >> 30);
+        fill_blocks(profile, i, false, false);
+        profile->process.pid = i == 3 ? 201 : 200 + i;
+        profile->process.is_main = !i;
+        profile->process.exe = i % 2 ? "/bin/tool" : "/bin/sh";
+        profile->process.args = i == 2 ? NULL : args + i % 2 * 2;
+        profile->process.nr_args = profile->process.nr_args_all = i == 2 ? 0 : i % 2 ? 1 : 3;
+    }
+}
+
 // More than one section of sites and of blocks.
 static void make_large(struct seep_session *session) {
     struct seep_profile *profile = make_profile(session, 20, 60000, 60000, 1);
@@ -323,8 +339,8 @@ static void make_mapped(struct seep_session *session) {
     profile->nr_map_sites = 2;
     profile->map_sites = room(profile, 2, sizeof(*profile->map_sites));
     profile->map_sites[0] = (struct seep_map_site){.site = 2, .counts = {3, 0x5000, 1, 0x1000, 0x5000}};
-    profile->map_sites[1] = (struct seep_map_site){
-        .site = 3, .counts = {UINT64_MAX, UINT64_MAX, UINT64_MAX - 1, 1, UINT64_MAX}};
+    profile->map_sites[1] =
+        (struct seep_map_site){.site = 3, .counts = {UINT64_MAX, UINT64_MAX, UINT64_MAX - 1, 1, UINT64_MAX}};
     profile->nr_mappings = 3;
     profile->mappings = room(profile, 3, sizeof(*profile->mappings));
     profile->mappings[0] = (struct seep_mapped){0x10000, 0x4000, 2, 0, 5};
@@ -350,8 +366,12 @@ static void make_pooled(struct seep_session *session) {
     memcpy(sites, profile->sites, 2 * sizeof(*sites));
     for (uint32_t i = 2; i < 4; i++) {
         sites[i] = (struct seep_site){.node = 1, .via = SEEP_VIA_POOL_ALLOC + i - 2};
-        sites[i].counters = (struct seep_counters){.allocations = 10 * i, .allocated_bytes = 640, .frees = i,
-                                                   .freed_bytes = 64, .size_min = 8, .size_max = 64};
+        sites[i].counters = (struct seep_counters){.allocations = 10 * i,
+                                                   .allocated_bytes = 640,
+                                                   .frees = i,
+                                                   .freed_bytes = 64,
+                                                   .size_min = 8,
+                                                   .size_max = 64};
     }
     profile->sites = sites;
     profile->nr_sites = 4;
@@ -377,13 +397,115 @@ static void make_pooled(struct seep_session *session) {
     seep_profile_derive(profile);
 }
 
+// Snapshots, small and absurd.
+static void make_grown(struct seep_session *session) {
+    make_pooled(session);
+    struct seep_profile *profile = session->profiles[0];
+    profile->limit_bytes = 512 << 20;
+    profile->limit = "memory.max of /caf\xc3\xa9";
+    profile->nr_snapshots = 12;
+    profile->snapshots = room(profile, 12, sizeof(*profile->snapshots));
+    for (uint32_t i = 0; i < 12; i++) {
+        struct seep_snapshot *snapshot = &profile->snapshots[i];
+        *snapshot = (struct seep_snapshot){.at_ns = i < 11 ? i * INT64_C(1000000000) : INT64_MAX,
+                                           .rss_bytes = i ? 4096 * i : 0,
+                                           .used_bytes = i ? UINT64_MAX : 1};
+        snapshot->nr_sites = i == 3 ? 0 : i == 0 ? 2 : 1;
+        snapshot->sites = room(profile, 2, sizeof(*snapshot->sites));
+        snapshot->sites[0] = (struct seep_snapshot_site){1, i + 1, 64 * (i + 1)};
+        snapshot->sites[1] = (struct seep_snapshot_site){3, UINT64_MAX, UINT64_MAX};
+    }
+}
+
+// A module with names of its own: as of the kernel, and absurd ones.
+static void make_named(struct seep_session *session) {
+    make_tiny(session);
+    static const struct seep_symbol_name names[] = {{0x1000, 0x40, "kmem_cache_alloc_noprof"},
+                                                    {0x1040, 1, "\xff\xfe"},
+                                                    {0x1040, UINT64_MAX - 0x1040, "overlaps"},
+                                                    {UINT64_MAX - 1, 1, "at the end"}};
+    struct seep_module *module = &session->profiles[0]->modules[1];
+    module->names = names;
+    module->nr_names = SEEP_ARRAY_SIZE(names);
+}
+
+// Who holds what: a chain with every kind of link.
+static struct seep_chain *make_chain(struct seep_profile *profile, const struct seep_link *links,
+                                     uint32_t nr) {
+    struct seep_chain *chain = room(profile, 1, sizeof(*chain));
+    chain->links = room(profile, nr, sizeof(*links));
+    memcpy(chain->links, links, nr * sizeof(*links));
+    chain->nr_links = nr;
+    return chain;
+}
+
+static void make_held(struct seep_profile *profile) {
+    static const struct seep_link_frame frames[] = {{1, 0x1200, UINT64_C(0x7ffe00001000),
+                                                     UINT64_C(0x7ffe00000f00), UINT64_C(0x7ffe00000ff0),
+                                                     SEEP_LINK_NO_REGISTER},
+                                                    {2, UINT64_MAX, 0, UINT64_MAX, 0, 32}};
+    const struct seep_link all[] = {
+        {.kind = SEEP_LINK_DATA, .id = 2, .at = 0x4010},
+        {.kind = SEEP_LINK_STACK, .id = 42},
+        {.kind = SEEP_LINK_STACK, .id = 42, .at = UINT64_C(0x7ffe00000f10), .nr_frames = 2, .frames = frames},
+        {.kind = SEEP_LINK_REGISTER, .id = 43, .at = 0x5000, .nr_frames = 1, .frames = frames + 1},
+        {.kind = SEEP_LINK_TLS, .id = 42},
+        {.kind = SEEP_LINK_REALLOC, .id = 42},
+        {.kind = SEEP_LINK_KEPT},
+        {.kind = SEEP_LINK_IGNORED},
+        {.kind = SEEP_LINK_TOLD, .at = 0x7000, .off = 8},
+        {.kind = SEEP_LINK_MEMORY, .at = 0x8000, .off = UINT64_MAX},
+        {.kind = SEEP_LINK_BLOCK, .id = 1, .at = 64, .off = 8, .vtable_module = 1, .vtable = 0x3d00},
+        {.kind = SEEP_LINK_LEFT_OUT, .at = 7},
+        {.kind = SEEP_LINK_BLOCK, .lost = true, .id = 1, .at = UINT64_MAX, .off = UINT32_MAX}};
+    const struct seep_link several[] = {{.kind = SEEP_LINK_BLOCK, .whole = true, .id = 1, .at = 64},
+                                        {.kind = SEEP_LINK_SEVERAL},
+                                        {.kind = SEEP_LINK_TOO_LONG, .at = 4096}};
+    const struct seep_link data = {.kind = SEEP_LINK_DATA, .whole = true, .id = 1, .at = 0x4000};
+    profile->sites[1].held = make_chain(profile, all, SEEP_ARRAY_SIZE(all));
+    profile->leaks.nr_holders_all = 5;
+    profile->leaks.nr_holders = 2;
+    profile->leaks.holders = room(profile, 2, sizeof(*profile->leaks.holders));
+    profile->leaks.holders[0] =
+        (struct seep_holder){make_chain(profile, several, SEEP_ARRAY_SIZE(several)), UINT64_MAX, 9};
+    profile->leaks.holders[1] = (struct seep_holder){make_chain(profile, &data, 1), 1, 1};
+    profile->sites[1].retained_bytes = 12345;
+}
+
+static void make_scanned(struct seep_session *session) {
+    make_tiny(session);
+    struct seep_profile *profile = session->profiles[0];
+    struct seep_module *modules = room(profile, 3, sizeof(*modules));
+    memcpy(modules, profile->modules, 2 * sizeof(*modules));
+    modules[2] = modules[1];
+    modules[2].path = "/lib/held.so";
+    profile->modules = modules;
+    profile->nr_modules = 3;
+    struct seep_block *blocks = make_blocks(profile, 5);
+    static const uint8_t kinds[] = {SEEP_KIND_LOST, SEEP_KIND_INDIRECT, SEEP_KIND_POSSIBLE,
+                                    SEEP_KIND_REACHABLE, SEEP_KIND_INDIRECT};
+    profile->block_kinds = room(profile, 5, 1);
+    for (size_t i = 0; i < 5; i++) {
+        blocks[i].address = 0x5000 + 0x100 * i;
+        blocks[i].size = 64;
+        profile->block_kinds[i] = kinds[i];
+    }
+    profile->leaks.known = true;
+    profile->leaks.pause_ns = 1000000;
+    profile->leaks.read_bytes = UINT64_MAX;
+    profile->leaks.unread_bytes = 3;
+    profile->leaks.nr_threads = 2;
+    make_held(profile);
+}
+
 static const struct recipe {
     const char *name;
     void (*make)(struct seep_session *session);
 } recipes[] = {
-    {"empty", make_empty}, {"tiny", make_tiny},     {"modules", make_modules}, {"cut", make_cut},
-    {"huge", make_huge},   {"family", make_family}, {"large", make_large},     {"even", make_even}, {"mapped", make_mapped},
-    {"pooled", make_pooled},
+    {"empty", make_empty},   {"tiny", make_tiny},       {"modules", make_modules}, {"cut", make_cut},
+    {"huge", make_huge},     {"family", make_family},   {"large", make_large},     {"even", make_even},
+    {"mapped", make_mapped}, {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
+    {"named", make_named},   {"scanned", make_scanned},
 };
 
 static struct seep_session *make(const char *name) {
@@ -509,6 +631,18 @@ static json_t *module_json(const struct seep_module *module) {
     set(json, "first_seen_ns", json_integer(module->first_seen_ns));
     set(json, "unloaded_ns", json_integer(module->unloaded_ns));
     set(json, "build_id", json_string(hex));
+    json_t *names = json_array();
+    for (uint32_t i = 0; i < module->nr_names; i++) {
+        json_t *row = json_array();
+        json_array_append_new(row, number(module->names[i].offset));
+        json_array_append_new(row, number(module->names[i].bytes));
+        json_array_append_new(row, text(module->names[i].name));
+        json_array_append_new(names, row);
+    }
+    if (module->nr_names)
+        set(json, "names", names);
+    else
+        json_decref(names);
     return json;
 }
 
@@ -517,6 +651,91 @@ static json_t *counters_json(const struct seep_counters *counters) {
                                counters->freed_bytes, counters->temporary,       counters->peak_bytes,
                                counters->size_min,    counters->size_max};
     return numbers(values, SEEP_ARRAY_SIZE(values));
+}
+
+// The fields that a link of each kind has: seep_reader.py has the same table.
+static json_t *link_json(const struct seep_link *link) {
+    static const char *const fields[SEEP_LINK_NR] = {"t", "ia", "i",  "i",    "i", "i", "",
+                                                     "",  "ao", "ao", "iaov", "",  "a", "a"};
+    const char *has = fields[link->kind];
+    json_t *json = json_object(), *frames = json_array();
+    set(json, "kind", number(link->kind));
+    set(json, "lost", number(link->lost));
+    set(json, "whole", number(link->whole));
+    if (strchr(has, 't'))
+        set(json, "text", text(link->text));
+    if (strchr(has, 'i'))
+        set(json, "i", number(link->id));
+    if (strchr(has, 'a'))
+        set(json, "a", number(link->at));
+    if (strchr(has, 'o'))
+        set(json, "o", number(link->off));
+    if (strchr(has, 'v')) {
+        set(json, "vtable_module", number(link->vtable_module));
+        set(json, "vtable", number(link->vtable));
+    }
+    for (uint8_t i = 0; i < link->nr_frames; i++) {
+        const struct seep_link_frame *frame = &link->frames[i];
+        json_t *row = json_object();
+        set(row, "module", number(frame->module));
+        set(row, "address", number(frame->address));
+        set(row, "cfa", number(frame->cfa));
+        set(row, "sp", number(frame->sp));
+        set(row, "bp", number(frame->bp));
+        set(row, "reg", number(frame->reg));
+        json_array_append_new(frames, row);
+    }
+    if (link->nr_frames) {
+        set(json, "at", number(link->at));
+        set(json, "frames", json_incref(frames));
+    }
+    json_decref(frames);
+    return json;
+}
+
+static json_t *chain_json(const struct seep_chain *chain) {
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < chain->nr_links; i++)
+        json_array_append_new(array, link_json(&chain->links[i]));
+    return array;
+}
+
+// Only where a scan was made.
+static void set_leaks(json_t *json, const struct seep_profile *profile) {
+    const struct seep_leaks *leaks = &profile->leaks;
+    if (!leaks->known)
+        return;
+    json_t *object = json_object(), *kinds = json_array(), *holders = json_array(), *chains = json_object(),
+           *held = json_object(), *of_holders = json_array();
+    for (size_t i = 0; i < profile->nr_blocks; i++)
+        json_array_append_new(kinds, number(profile->block_kinds[i]));
+    set(object, "pause_ns", json_integer(leaks->pause_ns));
+    set(object, "read_bytes", number(leaks->read_bytes));
+    set(object, "unread_bytes", number(leaks->unread_bytes));
+    set(object, "nr_threads", number(leaks->nr_threads));
+    set(object, "kinds", kinds);
+    set(object, "held_by", json_object());
+    for (uint32_t i = 0; i < leaks->nr_holders; i++) {
+        json_t *row = json_object();
+        set(row, "what", json_null());
+        set(row, "blocks", number(leaks->holders[i].blocks));
+        set(row, "bytes", number(leaks->holders[i].bytes));
+        json_array_append_new(holders, row);
+        json_array_append_new(of_holders, chain_json(leaks->holders[i].chain));
+    }
+    for (uint32_t i = 0; i < profile->nr_sites; i++) {
+        char id[16];
+        snprintf(id, sizeof(id), "%u", i);
+        set(json_array_get(json_object_get(json, "sites"), i), "retained_bytes",
+            number(profile->sites[i].retained_bytes));
+        if (profile->sites[i].held)
+            set(held, id, chain_json(profile->sites[i].held));
+    }
+    set(chains, "sites", held);
+    set(chains, "holders", of_holders);
+    set(json, "leaks", object);
+    set(json, "holders", holders);
+    set(json, "chains", chains);
 }
 
 static json_t *site_json(const struct seep_site *site) {
@@ -550,7 +769,7 @@ static json_t *map_counts_json(const struct seep_map_counts *counts) {
 static void set_annotations(json_t *json, const struct seep_profile *profile) {
     const struct seep_pool_totals *totals = &profile->pool_totals;
     const uint64_t figures[] = {totals->pools_created, totals->pools_destroyed, totals->unknown_frees};
-    json_t *pools = json_array(), *pieces = json_array(), *marks = json_array();
+    json_t *pools = json_array(), *pieces = json_array(), *marks = json_array(), *snapshots = json_array();
     for (uint32_t i = 0; i < profile->nr_pools; i++) {
         json_t *row = json_array();
         json_array_append_new(row, number(profile->pools[i].handle));
@@ -584,6 +803,25 @@ static void set_annotations(json_t *json, const struct seep_profile *profile) {
         json_array_append_new(array, rows);
         json_array_append_new(marks, array);
     }
+    for (uint32_t i = 0; i < profile->nr_snapshots; i++) {
+        const struct seep_snapshot *snapshot = &profile->snapshots[i];
+        json_t *rows = json_array(), *array = json_array();
+        for (uint32_t j = 0; j < snapshot->nr_sites; j++) {
+            const struct seep_snapshot_site *site = &snapshot->sites[j];
+            const uint64_t row[] = {site->site, site->live_blocks, site->live_bytes};
+            json_array_append_new(rows, numbers(row, 3));
+        }
+        json_array_append_new(array, json_integer(snapshot->at_ns));
+        json_array_append_new(array, number(snapshot->rss_bytes));
+        json_array_append_new(array, number(snapshot->used_bytes));
+        json_array_append_new(array, rows);
+        json_array_append_new(snapshots, array);
+    }
+    json_t *limit = json_array();
+    json_array_append_new(limit, number(profile->limit_bytes));
+    json_array_append_new(limit, text(profile->limit));
+    set(json, "snapshots", snapshots);
+    set(json, "limit", limit);
     set(json, "pool_totals", numbers(figures, 3));
     set(json, "pools", pools);
     set(json, "pieces", pieces);
@@ -629,6 +867,7 @@ static json_t *profile_json(const struct seep_profile *profile) {
     set(json, "threads", threads);
     set(json, "thread_sites", thread_sites);
     set(json, "blocks", blocks);
+    set_leaks(json, profile);
     json_t *map_sites = json_array(), *mappings = json_array(), *wrong_releases = json_array();
     for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
         json_t *row = map_counts_json(&profile->map_sites[i].counts);

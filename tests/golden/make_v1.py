@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import seep_reader as reader  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled")
+GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned")
 
 
 def make(tool, name):
@@ -188,12 +188,54 @@ def broken_contents(tiny):
     yield "block-order", trace([s for s in plain(two) if s.kind != r.BLOCKS] + halves)
 
 
+def index_of(sections, pids=None, beyond=0, tail=0, exe=None):
+    """An INDEX that fits, but for what is said."""
+    at, groups = 32, []
+    for section in sections:
+        if section.kind == reader.PROCESS:
+            groups.append([reader.process_of(reader.Take(section.stored))[0], at, 0])
+        if groups:
+            groups[-1][2] += len(section.bytes())
+        at += len(section.bytes())
+    texts = []
+    rows = b""
+    for i, (process, _offset, length) in enumerate(groups):
+        row = leb(pids[i] if pids else process["pid"])
+        for text in (exe or process["exe"], process["args"][0] if process["args"] else None):
+            if text is not None and text not in texts:
+                texts.append(text)
+            row += leb(0 if text is None else texts.index(text) + 1)
+        rows += row + leb(length + (beyond if i == len(groups) - 1 else 0))
+    raw = leb(len(texts)) + b"".join(leb(len(text) + 1) + text.encode() for text in texts)
+    raw += leb(len(groups)) + leb(groups[0][1]) + rows
+    return Section(reader.INDEX, raw + struct.pack("<Q", 32 + len(raw) + 8 + tail))
+
+
+def broken_indexes(indexed):
+    sections = [s for s in plain(indexed) if s.kind != reader.INDEX]
+    whole = index_of(sections)
+    yield "index-cut", indexed[:offset_of(indexed, reader.INDEX) + 40]
+    yield "index-pid", trace(sections + [index_of(sections, pids=[200, 201, 202, 203])])
+    yield "index-program", trace(sections + [index_of(sections, exe="/bin/other")])
+    yield "index-beyond", trace(sections + [index_of(sections, beyond=1)])
+    yield "index-text", trace(sections + [Section(reader.INDEX, b"\0" + whole.stored[whole.stored.index(b"tool") + 4:])])
+    yield "index-short", trace(sections + [Section(reader.INDEX, whole.stored[:-8])])
+    yield "index-tail", trace(sections + [index_of(sections, tail=1)])
+    last = max(i for i, s in enumerate(sections) if s.kind == reader.PROCESS)
+    yield "index-early", trace(sections[:last] + [whole] + sections[last:])
+    yield "index-twice", trace(sections + [whole, whole])
+    yield "index-first", trace([sections[0], whole] + sections[1:])
+
+
 def seeds(good):
     """Small files without compression, so that a fuzzer's change of a byte changes a number."""
     for name in ("empty", "tiny", "cut", "huge"):
         yield name, trace(plain(good[name]))
     yield "family", trace(plain(good["family"])[:19])
     yield "packed", good["tiny"]
+    yield "named", trace(plain(good["named"]))
+    sections = [s for s in plain(good["indexed"]) if s.kind != reader.INDEX]
+    yield "indexed", trace(sections + [index_of(sections)])
     yield "unknown", trace([Section(200, b"?")] + plain(good["tiny"]), header(minor=1, extra=b"later"))
     yield "raw", b"SEEPRAW\n\1\0\0\0\0\0\0\0"
 
@@ -204,6 +246,7 @@ def main():
     broken = list(broken_containers(good["tiny"], good["family"]))
     broken += broken_lengths(good["tiny"], good["even"])
     broken += broken_contents(good["tiny"])
+    broken += broken_indexes(good["indexed"])
     corpus = os.path.join(HERE, "..", "fuzz", "corpus", "trace")
     os.makedirs(corpus, exist_ok=True)
     files = [(os.path.join(HERE, "v1-%s.seep" % name), data) for name, data in broken]

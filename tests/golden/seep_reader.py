@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A second reader of *.seep files, written from docs/trace-format.md and sharing no code with seep.
 
-read(bytes) gives a dict: {"cut": offset or None, "processes": [...], "sections": [(type, offset), ...]}.
+read(bytes) gives a dict: {"cut": offset or None, "processes": [...], "sections": [(type, offset), ...],
+"index": rows or None}.
 What is wrong with a file is a BadTrace. Not made for speed.
 """
 import ctypes
@@ -13,10 +14,10 @@ MAGIC = b"SEEP\r\n\x1a\n"
 MAJOR, MINOR = 1, 0
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
-MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS = range(13, 19)
-HOLDERS = 20
+MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS, SNAPSHOTS = range(13, 20)
+HOLDERS, CHAINS, LEADERS, NAMES, INDEX = 20, 21, 22, 23, 30
 NR_ACCOUNT = 9
-NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 16, 8, 16, 8, 64
+NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 48, 8, 16, 8, 64
 U64 = (1 << 64) - 1
 NONE_U32 = (1 << 32) - 1
 
@@ -152,7 +153,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= MARKS and kind != HOLDERS:
+        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, INDEX):
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -344,6 +345,103 @@ def holders_of(take, profile):
     return holders
 
 
+# By kind of link, what follows: id, at, off, vtable, text.
+LINKS = {0: "t", 1: "ia", 2: "i", 3: "i", 4: "i", 5: "i", 6: "", 7: "", 8: "ao", 9: "ao", 10: "iaov", 11: "", 12: "a", 13: "a"}
+
+
+def chain_of(take, profile):
+    chain = []
+    for _ in range(take.leb()):
+        head = take.leb()
+        if head >> 2 not in LINKS:
+            raise BadTrace("chains: kind")
+        link = {"kind": head >> 2, "lost": head >> 1 & 1, "whole": head & 1}
+        for field in LINKS[link["kind"]]:
+            if field == "t":
+                link["text"] = take.text()
+            elif field == "v":
+                link["vtable_module"] = take.leb()
+                link["vtable"] = take.leb() if link["vtable_module"] else 0
+            else:
+                link[field] = take.leb()
+        modules = [link["i"]] if link["kind"] == 1 else [link.get("vtable_module", 0)]
+        if modules[0] >= len(profile["modules"]) or (link["kind"] == 10 and link["i"] >= len(profile["sites"])):
+            raise BadTrace("chains: ids")
+        if link["kind"] in (2, 4) and link["lost"]:
+            link["lost"], link["at"] = 0, take.leb()
+            link["frames"] = [{key: take.leb() for key in ("module", "address", "cfa", "sp", "bp", "reg")}
+                              for _ in range(take.leb())]
+            if not 1 <= len(link["frames"]) <= 4 or any(
+                    not 0 < f["module"] < len(profile["modules"]) or (f["reg"] > 32 and f["reg"] != 255)
+                    for f in link["frames"]):
+                raise BadTrace("chains: frames")
+        chain.append(link)
+    if not 1 <= len(chain) <= 64:
+        raise BadTrace("chains: length")
+    return chain
+
+
+def chains_of(take, profile):
+    if "chains" in profile:
+        raise BadTrace("two CHAINS sections")
+    held, least = {}, 0
+    for _ in range(take.leb()):
+        site = take.leb()
+        if not least <= site < len(profile["sites"]):
+            raise BadTrace("chains: site")
+        held[site] = chain_of(take, profile)
+        least = site + 1
+    nr = take.leb()
+    if nr != len(profile.get("holders", [])):
+        raise BadTrace("chains: holders")
+    return {"sites": held, "holders": [chain_of(take, profile) for _ in range(nr)]}
+
+
+def leaders_of(take, profile):
+    if "leaders" in profile or "leaks" not in profile:
+        raise BadTrace("LEADERS: twice, or without LEAKS")
+    kinds, leaders = profile["leaks"]["kinds"], {}
+    for block, kind in enumerate(kinds):
+        further = take.zz() if kind == 2 else 0  # indirectly lost
+        if further:
+            if not 0 <= block + further < len(kinds) or kinds[block + further] != 1:  # lost
+                raise BadTrace("leaders: block")
+            leaders[block] = block + further
+    return leaders
+
+
+def index_of(take, length):
+    """[[pid, executable, first argument, offset, length of its group], ...]"""
+    texts = [None] + [take.some_text() for _ in range(take_number(take, 1))]
+    nr, at, rows = take.leb(), take.leb(), []
+    for _ in range(nr):
+        pid, program, argument, bytes_ = take.u32(), take.leb(), take.leb(), take.leb()
+        if not 1 <= program < len(texts) or argument >= len(texts):
+            raise BadTrace("INDEX: text")
+        rows.append([pid, texts[program], texts[argument], at, bytes_])
+        at += bytes_
+    if struct.unpack("<Q", take.bytes(8))[0] != length:
+        raise BadTrace("INDEX: length")
+    return rows
+
+
+def find_index(data):
+    """The same, and nothing else read: by what stands before the END section. None: there is no index."""
+    end = len(data) - 48
+    at = end - struct.unpack_from("<Q", data, end - 8)[0]
+    if not 32 <= at <= end - 40 or struct.unpack_from("<I", data, at)[0] != INDEX:
+        return None
+    return index_of(Take(data, at + 32, end), end - at)
+
+
+def check_index(rows, at, profiles, seen):
+    starts = [offset for kind, offset in seen if kind == PROCESS] + [at]
+    truth = [[p["process"]["pid"], p["process"]["exe"], (p["process"]["args"] or [None])[0], start, end - start]
+             for p, start, end in zip(profiles, starts, starts[1:])]
+    if rows != truth:
+        raise BadTrace("INDEX: does not agree with the processes")
+
+
 # ---- Processes.
 
 
@@ -413,6 +511,34 @@ def take_mark(take, profile):
     profile["marks"].append(mark)
 
 
+def take_snapshot(take, profile):
+    snapshot = [take.zz(), take.leb(), take.leb(), []]
+    profile["limit"] = [take.leb(), take.text()]
+    if profile["snapshots"] and snapshot[0] <= profile["snapshots"][-1][0]:
+        raise BadTrace("snapshots out of order")
+    site = 0
+    for _ in range(take_number(take, 3)):
+        further = take.leb()
+        site += further
+        if not further or site >= len(profile["sites"]):
+            raise BadTrace("snapshot: site out of range or order")
+        snapshot[3].append([site, take.leb(), take.leb()])
+    profile["snapshots"].append(snapshot)
+
+
+def take_names(take, profile):
+    module, nr, offset, names = take.leb(), take_number(take, 3), 0, []
+    if not 0 < module < len(profile["modules"]) or "names" in profile["modules"][module] or not nr:
+        raise BadTrace("names: module")
+    for _ in range(nr):
+        offset += take.leb()
+        length, name = take.leb(), take.some_text()
+        if not length or name is None or offset + length > U64:
+            raise BadTrace("names: range")
+        names.append([offset, length, name])
+    profile["modules"][module]["names"] = names
+
+
 def derive(profile):
     totals = profile["totals"]
     for field in ("allocations", "allocated_bytes", "frees", "freed_bytes", "live_blocks", "live_bytes", "temporary"):
@@ -443,7 +569,7 @@ def derive(profile):
 
 
 ONE_RECORD = {MAPPINGS: take_mappings, WRONG_RELEASES: take_wrong_releases, POOLS: take_pools, PIECES: take_pieces,
-              MARKS: take_mark}
+              MARKS: take_mark, SNAPSHOTS: take_snapshot, NAMES: take_names}
 
 
 def new_profile(process, promised):
@@ -454,7 +580,8 @@ def new_profile(process, promised):
             "sites": [{"node": 0, "via": 0, "counters": [0, 0, 0, 0, 0, 0, U64, 0]}],
             "threads": [], "thread_sites": [], "blocks": [],
             "map_totals": [0] * 5, "map_sites": [], "mappings": [], "wrong_releases": [],
-            "pool_totals": [0] * 3, "pools": [], "pieces": [], "marks": []}
+            "pool_totals": [0] * 3, "pools": [], "pieces": [], "marks": [],
+            "snapshots": [], "limit": [0, None]}
 
 
 def counts(profile):
@@ -471,10 +598,13 @@ def read(data):
         if take.left() and minor <= MINOR:
             raise BadTrace("bytes left over")
 
+    index = None
     for kind, offset, raw in sections(data):
         if kind == "cut":
             cut = offset
             break
+        if index is not None:
+            raise BadTrace("a section behind the INDEX")
         seen.append((kind, offset))
         take = Take(raw)
         if kind == SESSION:
@@ -487,6 +617,10 @@ def read(data):
         elif kind == PROCESS:
             profiles.append(new_profile(*process_of(take)))
             check_end(take)
+        elif kind == INDEX and profiles:
+            index = index_of(take, 32 + len(raw))
+            check_end(take)
+            check_index(index, offset, profiles, seen)
         elif not profiles or (last == PROCESS) != (kind == HEALTH) or (last == HEALTH) != (kind == TOTALS) \
                 or last > kind:
             raise BadTrace("sections out of order")
@@ -503,7 +637,7 @@ def read(data):
             profiles[-1]["account"] = [by_page] + [take.leb() for _ in range(4)] + take.list(NR_ACCOUNT)
             check_end(take)
         elif kind in ONE_RECORD:
-            if last == kind and kind not in (PIECES, MARKS):
+            if last == kind and kind not in (PIECES, MARKS, SNAPSHOTS, NAMES):
                 raise BadTrace("sections out of order")
             ONE_RECORD[kind](take, profiles[-1])
             check_end(take)
@@ -514,6 +648,11 @@ def read(data):
             check_end(take)
         elif kind == HOLDERS:
             profiles[-1]["holders"] = holders_of(take, profiles[-1])
+        elif kind == LEADERS:
+            profiles[-1]["leaders"] = leaders_of(take, profiles[-1])
+            check_end(take)
+        elif kind == CHAINS:
+            profiles[-1]["chains"] = chains_of(take, profiles[-1])
             check_end(take)
         else:
             take_rows(kind, take, profiles[-1])
@@ -533,7 +672,7 @@ def read(data):
         raise BadTrace("no whole process")
     if cut is None and promised_processes != len(kept):
         raise BadTrace("number of processes")
-    return {"cut": cut, "processes": kept, "sections": seen}
+    return {"cut": cut, "processes": kept, "sections": seen, "index": index}
 
 
 if __name__ == "__main__":

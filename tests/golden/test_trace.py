@@ -15,9 +15,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import seep_reader  # noqa: E402
 
-SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled")
+SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned")
 # Golden files that are whole: what they hold is the session of that name still.
-GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled")
+GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned")
 
 DAMAGED = "the file is damaged: copy it again from where it was made"
 UPDATE = "it was made by a newer seep: update seep"
@@ -92,6 +92,15 @@ BROKEN = {
     "block-columns": ("section BLOCKS at offset 518: the columns do not fit", DAMAGED),
     "block-column-left": ("section BLOCKS at offset 518: the columns do not fit", DAMAGED),
     "block-order": ("section BLOCKS at offset 561: element 1: out of order", DAMAGED),
+    "index-pid": ("section INDEX at offset 2462: does not agree with the processes", DAMAGED),
+    "index-program": ("section INDEX at offset 2462: does not agree with the processes", DAMAGED),
+    "index-beyond": ("section INDEX at offset 2462: a process beyond the index", DAMAGED),
+    "index-text": ("section INDEX at offset 2462: a text that does not exist", DAMAGED),
+    "index-short": ("section INDEX at offset 2462: its length is not at its end", DAMAGED),
+    "index-tail": ("section INDEX at offset 2462: its length is not at its end", DAMAGED),
+    "index-early": ("section INDEX at offset 1845: a process beyond the index", DAMAGED),
+    "index-twice": ("section INDEX at offset 2550: out of order", DAMAGED),
+    "index-first": ("section INDEX at offset 65: stands before the first PROCESS section", DAMAGED),
 }
 
 CUT = "the trace was cut at offset %d and what precedes is shown: %s"
@@ -101,6 +110,7 @@ READABLE = {
     "end-cut": [[CUT % (495, "1 of 1 processes")]],
     "family-cut": [[CUT % (5916, "4 of 5 processes")], [], [], [CUT % (5916, "0 of 30 blocks of this process")]],
     "family-cut-between": [[CUT % (2536, "2 of 5 processes")], []],
+    "index-cut": [[CUT % (2153, "4 of 4 processes")], [], [], []],
     "newer-minor": [[]],
     "unknown-section": [[]],
     "type-0": [[]],
@@ -147,7 +157,7 @@ def dump(tool, path):
 def as_in_json(value):
     """Numbers that JSON of make_traces writes as digits, and booleans of nodes as numbers."""
     if isinstance(value, dict):
-        return {key: as_in_json(item) for key, item in value.items()}
+        return {str(key): as_in_json(item) for key, item in value.items()}
     if isinstance(value, list):
         return [as_in_json(item) for item in value]
     if isinstance(value, int) and not isinstance(value, bool) and value > (1 << 63) - 1:
@@ -174,6 +184,18 @@ def test_both_readers_agree(tool, tmp_path, name):
     theirs = read(path)
     assert theirs["cut"] is None
     assert dump(tool, path) == as_in_json(theirs["processes"])
+
+
+def test_the_index_leads_to_each_process():
+    """From the end of the file; each place has the sections of that process and no others."""
+    with open(golden("indexed"), "rb") as file:
+        data = file.read()
+    rows = seep_reader.find_index(data)
+    assert [row[:3] for row in rows] == [[200, "/bin/sh", "sh"], [201, "/bin/tool", "/bin/tool"], [202, "/bin/sh", None],
+                                         [201, "/bin/tool", "/bin/tool"]]
+    assert rows == seep_reader.read(data)["index"]
+    with open(golden("tiny"), "rb") as file:
+        assert seep_reader.find_index(file.read()) is None
 
 
 def test_the_list_is_whole(tool):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 
-def test_no_case_costs_over_three_percent_more_instructions(root, libseep, require):
+def test_no_case_costs_over_three_percent_more_instructions(root, libseep, require, undisturbed):
     require("valgrind")
     # One job: pytest runs several tests at once by itself.
     done = subprocess.run([sys.executable, os.path.join(root, "bench", "instructions.py"), "--jobs", "1", "--build",

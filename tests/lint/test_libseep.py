@@ -5,6 +5,8 @@ is a decision, not a formality."""
 import os
 import re
 
+import pytest
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 MAX_STRIPPED_BYTES = 128 * 1024
 
@@ -42,6 +44,18 @@ def test_exactly_the_hooks_are_visible(run, require, libseep):
     expected = allowed("libseep-exports.allow")
     assert visible - expected == set(), "visible without need: %s" % ", ".join(sorted(visible - expected))
     assert expected - visible == set(), "hooks that are gone: %s" % ", ".join(sorted(expected - visible))
+
+
+def test_the_loader_sees_the_programs_call(run, require, libseep):
+    """dlopen searches from where its caller lies: ours must end in a jump, and never call the real one."""
+    done = run(require("objdump"), "-d", "--no-show-raw-insn", libseep)
+    assert done.returncode == 0, done.stderr
+    if "x86-64" not in done.stdout:
+        pytest.skip("its instructions are known for x86-64 only")
+    for name in ("dlopen", "dlmopen"):
+        body = done.stdout.split("<%s>:\n" % name)[1].split("\n\n")[0]
+        assert re.search(r"\bjmp\s+\*", body), body
+        assert not re.search(r"\bcall\s+\*", body), body
 
 
 def test_it_needs_libc_and_nothing_else(run, require, libseep):

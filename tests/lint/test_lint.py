@@ -174,7 +174,7 @@ def test_every_source_names_its_licence():
         if is_source(path):
             head = text_of(path).splitlines()[:2]
             # The kernel lends some of its functions only to programs under the GPL.
-            licence = "BSD-2-Clause" + (" OR GPL-2.0-only" if is_c(path) and "/target/bpf/" in path else "")
+            licence = "BSD-2-Clause" + (" OR GPL-2.0-only" if is_c(path) and ("/target/bpf/" in path or ".bpf." in path) else "")
             if not any("SPDX-License-Identifier: " + licence in line for line in head):
                 troubles.append("%s: no SPDX line" % path)
             elif is_c(path) and head[0] != "// SPDX-License-Identifier: " + licence:

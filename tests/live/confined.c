@@ -187,8 +187,8 @@ static void confine(const char *how, char **argv) {
         void *volatile block = malloc(100); // of what the allocator has
         free(block);
         syscall(SYS_exit, 5);
-    } else if (strcmp(how, "exec-kill-memfd") == 0 || strcmp(how, "exec-kill-socket") == 0) {
-        say(how, kill_on(how[10] == 'm' ? SYS_memfd_create : SYS_socket));
+    } else if (strncmp(how, "exec-kill-", 10) == 0) {
+        say(how, kill_on(how[10] == 'm' ? SYS_memfd_create : how[10] == 's' ? SYS_socket : SYS_acct));
         argv[1] = (char *)"none";
         execv("/proc/self/exe", argv);
     } else if (strcmp(how, "no-fork") == 0) {

@@ -36,9 +36,19 @@ __attribute__((noinline)) static void work(void) {
     printf("%p\n", (void *)other);
 }
 
+static pthread_barrier_t together;
+
 static void *in_thread(void *how) {
     if (!strcmp(how, "thread"))
         exit(0);
+    if (!strncmp(how, "two-", 4)) {
+        pthread_barrier_wait(&together);
+        if (!strcmp(how, "two-exits"))
+            exit(7);
+        for (volatile int i = rand() % 20000; i > 0; i--)
+            continue;
+        _exit(7);
+    }
     for (;;)
         free(malloc(5000 + (rand() & 511)));
 }
@@ -49,6 +59,14 @@ int main(int argc, char **argv) {
     at_quick_exit(last);
     void *volatile held = make(2016); // main's own
     work();
+    if (!strncmp(how, "two-", 4)) {
+        pthread_t thread;
+        srand(argc > 2 ? atoi(argv[2]) : 1);
+        pthread_barrier_init(&together, NULL, 2);
+        pthread_create(&thread, NULL, in_thread, (void *)how);
+        pthread_barrier_wait(&together);
+        exit(7);
+    }
     if (!strcmp(how, "thread") || !strcmp(how, "busy")) {
         pthread_t thread;
         for (int i = 0; i < (*how == 't' ? 1 : 3); i++)

@@ -20,6 +20,14 @@ from harness import (
     totals,
 )
 
+COVERS = [
+    ('jemalloc, mimalloc, tcmalloc by --allocator', 'covered', 'test_by_the_tool', ''),
+    ('jemalloc, mimalloc, tcmalloc by --allocator', 'covered', 'test_without_the_tool', 'by SEEP_ALLOCATOR'),
+    ('jemalloc, mimalloc, tcmalloc by --allocator', 'declared', 'test_without_the_tool_a_bad_one_is_said_and_not_used',
+     'one that cannot be loaded late, by SEEP_ALLOCATOR: said, and the program keeps its own'),
+    ("LD_PRELOAD of the user's own", 'covered', 'test_what_the_user_preloads_stays_in_front', 'in its order'),
+]
+
 FILES = {
     'jemalloc': ('libjemalloc.so.2',),
     'mimalloc': ('libmimalloc.so.2.0', 'libmimalloc.so.2'),

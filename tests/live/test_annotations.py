@@ -8,6 +8,12 @@ import pytest
 from harness import LIBSEEP, ROOT, SEEP, environment, need, no_losses, plain_name, report, run
 from raw_image import Image
 
+COVERS = [
+    ('seep.h: pools', 'covered', 'test_pieces_are_counted_apart_from_the_heap', ''),
+    ('seep.h: marks', 'covered', 'test_the_report_names_pools_and_marks', ''),
+    ('seep.h: what a thread does', 'covered', 'test_threads_and_their_names', ''),
+]
+
 SOURCE = ROOT / 'tests/live/annotated.c'
 BUILDS = {
     'gcc -O0': ['gcc', '-std=c99', '-O0'],

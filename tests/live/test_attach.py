@@ -67,10 +67,10 @@ class Attached:
     """A seep attach that has its probes in place."""
 
     def __init__(self, pid, *options):
-        self.process = subprocess.Popen([str(SEEP), 'attach', *map(str, options), str(pid)], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, env=environment())
+        words = [str(SEEP), 'attach', *map(str, options)] + ([str(pid)] if pid else [])
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
         first = self.process.stdout.readline().decode()
-        assert first.startswith('Attaching to pid'), (first, self.process.communicate())
+        assert first.startswith('Attaching to'), (first, self.process.communicate())
 
     def stop(self, how=signal.SIGINT):
         """Its output after the first line."""
@@ -78,6 +78,14 @@ class Attached:
         out, err = self.process.communicate(timeout=TIMEOUT)
         assert self.process.returncode == 0, (out, err)
         return out.decode()
+
+
+def hold_until_mapped(pid):
+    """Until the loader has mapped the C library."""
+    deadline = time.monotonic() + TIMEOUT
+    while 'libc.so' not in Path('/proc/%d/maps' % pid).read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def say(process):
@@ -154,6 +162,96 @@ def test_memleak_shape(private, tmp_path):
     assert re.search(r'^health: complete', out, re.M), out
 
 
+def test_each_call_is_a_line(private, tmp_path):
+    program = private(STEPS, 1)
+    attached = Attached(program.pid, '-t')
+    say(program)
+    hear(program)
+    out = attached.stop()
+    lines = re.findall(r'^\d+\.\d{6} (\d+)/(\d+) (.*)$', out, re.M)
+    assert {int(pid) for pid, _, _ in lines} == {program.pid}
+    calls = [call for _, _, call in lines]
+    address = r'(0x[0-9a-f]+)'
+    where = r'from %s\+0x[0-9a-f]+ \[live-attach-steps\]  \(attach_steps\.c:\d+\)$'
+    assert re.match('malloc 100 bytes = %s %s' % (address, where % 'make'), calls[0]), calls[0]
+    made = re.match('malloc 10 bytes = %s ' % address, calls[4]).group(1)
+    assert calls[5] == 'realloc of ' + made
+    assert re.match('realloc 300 bytes = %s %s' % (address, where % 'leave'), calls[6]), calls[6]
+    assert sum(call == 'realloc failed' for call in calls) == 50
+    assert sum(call.startswith('free 0x') for call in calls) == 150
+    assert out.count('outstanding allocations:') == 1
+
+
+@pytest.mark.parametrize('options', [[], ['-s', '1000'], ['--probes', 'multi']])
+def test_mappings_and_page_faults(private, tmp_path, options):
+    """What the program maps; and which pages it touched are still there, however the others went."""
+    program = private(BUILD / 'tests/live/live-attach-mappings')
+    trace = tmp_path / 'mappings.seep'
+    attached = Attached(program.pid, '--faults', '-o', '0', '--save', trace, *options)
+    say(program)
+    hear(program)
+    out = attached.stop()
+    process, = report(trace)
+    assert process['health']['lost'] == {}, process['health']
+    page = 4096
+    mapped = {}
+    for site in process['mappings']['sites']:
+        assert site['stack'][-1]['function'] == '_start'
+        key, counts = (site['via'], site['stack'][0]['function']), [site[x] for x in ('maps', 'mapped_bytes', 'live', 'live_bytes')]
+        mapped[key] = [a + b for a, b in zip(counts, mapped.get(key, [0] * 4))]
+    assert mapped == {
+        # The second one was moved.
+        ('mmap', 'map'): [2, 110 * page, 2, 80 * page],
+        ('mmap', 'main'): [1, 1024 * page, 1, 1024 * page],
+        ('mremap', 'main'): [1, 16 * page, 0, 0],
+        ('sbrk', 'grow_break'): [1, 8 * page, 1, 8 * page],
+    }
+    assert process['mappings']['totals']['live_bytes'] == (80 + 1024 + 8) * page
+    faults = {}
+    for site in process['page_faults']['sites']:
+        count, resident = faults.get(site['stack'][0]['function'], (0, 0))
+        faults[site['stack'][0]['function']] = count + site['faults'], resident + site['resident_bytes']
+    assert faults['touch'] == (40, 40 * page)
+    assert faults['touch_and_drop'] == (24, 0)
+    # The top of the heap area before it was full.
+    assert faults['grow_break'] in [(8, 8 * page), (7, 7 * page)]
+    assert faults['touch_huge'] in [(1, 512 * page), (1, page)]
+    assert process['page_faults']['resident_bytes'] == sum(resident for _, resident in faults.values())
+    assert '%d bytes in memory by 40 page faults from stack' % (40 * page) in out
+    assert '%d bytes in 2 mappings from stack' % (80 * page) in out
+
+
+@pytest.mark.parametrize('from_its_start', [False, True])
+def test_what_is_lost_of_the_outstanding_blocks(from_start, private, tmp_path, from_its_start):
+    """Blocks from before the attach are not known, but hold what they have."""
+    trace = tmp_path / 'lost.seep'
+    if from_its_start:
+        program, env = from_start(BUILD / 'tests/live/live-attach-lost')
+        attached = subprocess.Popen([str(SEEP), 'attach', '--scan', '--save', str(trace), '--', str(program)], env=env,
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+        assert attached.stdout.readline().startswith(b'Executing')
+        hear(attached, b'ready\n')
+        say(attached)
+        hear(attached)
+        attached.send_signal(signal.SIGINT)
+        attached.wait(timeout=TIMEOUT)
+        out, err = attached.communicate(timeout=TIMEOUT)  # the end of its input ends the program
+        assert attached.returncode == 0, err
+        out = out.decode()
+    else:
+        program = private(BUILD / 'tests/live/live-attach-lost')
+        hear(program, b'ready\n')
+        attached = Attached(program.pid, '--scan', '--save', trace)
+        say(program)
+        hear(program)
+        out = attached.stop()
+    process, = report(trace)
+    assert process['health']['lost'] == {}, process['health']
+    leaks = process['leaks']
+    assert {kind: (leaks[kind]['blocks'], leaks[kind]['bytes']) for kind in ('lost', 'indirect', 'possible')} == {
+        'lost': (6, 1900), 'indirect': (1, 500), 'possible': (0, 0)}, leaks
+    assert leaks['reachable']['bytes'] == 300 + (64 if from_its_start else 0)
+    assert re.search(r'lost +6 +1,900', out), out
 
 
 def test_the_end_of_the_process_ends_the_trace(private, tmp_path):
@@ -194,6 +292,8 @@ def test_a_process_with_the_library_is_read_by_its_image(private, tmp_path):
     assert b'libseep.so: reading its image' in done.out
     assert b'300 bytes in 1 allocations' in done.out
     no_probes_in(program.pid)
+    done = run([SEEP, 'attach', '--backend', 'bpf', program.pid, '50ms', '1'])
+    assert done.code == 0 and b'reading its image' not in done.out, done
 
 
 def test_sampling_takes_every_nth(private, tmp_path):
@@ -309,8 +409,10 @@ def test_a_small_buffer_counts_what_it_loses(from_start, tmp_path):
 def test_children_begin_with_the_blocks_of_their_parent(from_start, tmp_path):
     program, env = from_start(BUILD / 'tests/live/live-attach-children')
     trace = tmp_path / 'children.seep'
-    done = run([SEEP, 'attach', '--save', trace, '--', program], env=env, cwd=tmp_path)
+    done = run([SEEP, 'attach', '-C', '--sort', 'count', '-T', '1', '--save', trace, '--', program], env=env, cwd=tmp_path)
     assert done.code == 0, done
+    # By bytes it is the one of 1000, which both have.
+    assert re.findall(b'.* bytes in .*', done.out) == [b'        770 bytes in 10 allocations from stack']
     parent, child = report(trace)
     stacks = [{site['stack'][0]['function']: (site['live_blocks'], site['live_bytes'], site['frees'])
                for site in process['sites']} for process in (parent, child)]
@@ -321,28 +423,241 @@ def test_children_begin_with_the_blocks_of_their_parent(from_start, tmp_path):
     assert len(report(trace)) == 1
 
 
-def test_operators_that_throw_are_left_alone(from_start, tmp_path):
-    """An allocator with operators of its own: no return probe on what throws, or bad_alloc would end the program."""
-    allocator = shutil.copy(library('libjemalloc.so.2'), tmp_path)
-    program, env = from_start(BUILD / 'tests/programs/gcc-O2@operators')
-    env['LD_PRELOAD'] = str(allocator)
-    plain = run([program], env=env)
-    assert plain.code == 0, plain
-    done = run([SEEP, 'attach', '--save', tmp_path / 'a.seep', '--', program], env=env, cwd=tmp_path)
+def test_children_of_a_program_are_seen_from_their_first_instruction(tmp_path):
+    """However short they live; and nobody else who uses the same C library has probes in it."""
+    need('unshare', 'sh')
+    if run(['unshare', '--mount', 'true']).code:
+        pytest.skip('no mount namespace of our own')
+    trace, go = tmp_path / 'family.seep', tmp_path / 'go'
+    os.mkfifo(go)
+    script = 'echo ready; read x < %s; for i in 1 2 3 4 5; do printf "\\n\\n" | %s 7; (printf "\\n\\n" | %s 2); done' % (go, STEPS, STEPS)
+    attached = subprocess.Popen([str(SEEP), 'attach', '--save', str(trace), '--', 'sh', '-c', script],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), cwd=tmp_path)
+    assert attached.stdout.readline().startswith(b'Executing')
+    assert attached.stdout.readline() == b'ready\n'
+    no_probes_in(os.getpid())
+    go.write_text('go\n')
+    out, err = attached.communicate(timeout=TIMEOUT)
+    assert attached.returncode == 0, err
+    processes = report(trace)
+    assert processes[0]['health']['lost'] == {}, processes[0]['health']
+    assert not any('first milliseconds' in note for process in processes for note in process['health']['notes'])
+    found = []
+    for process in processes:
+        if process['process']['exe'].endswith(STEPS.name):
+            made = {k: v for k, v in process['totals']['by_function'].items() if v}
+            rounds = process['totals']['live_blocks'] // 5
+            assert made == {'malloc': rounds * 54, 'calloc': rounds * 51, 'realloc': rounds * 51,
+                            'posix_memalign': rounds * 50}
+            found.append(rounds)
+    assert sorted(found) == [2] * 5 + [7] * 5
+
+
+@pytest.fixture
+def nobody():
+    """nobody(rights): words to run a program as nobody, and a folder with programs that nobody may run."""
+    need('setpriv')
+    if os.getuid():
+        pytest.skip('only root can be somebody else')
+    folder = Path(tempfile.mkdtemp(prefix='seep', dir='/tmp'))
+    folder.chmod(0o755)
+    for program in (SEEP, STEPS):
+        shutil.copy(program, folder)
+
+    def words(*rights):
+        given = ','.join('+' + right for right in rights)
+        options = ['--inh-caps', given, '--ambient-caps', given] if rights else []
+        return ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', *options]
+
+    if run([*words('bpf', 'perfmon'), 'true']).code:
+        pytest.skip('the rights cannot be given away')
+    yield words, folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize('owner', ['nobody', 'root'])
+def test_two_rights_are_enough(nobody, owner, tmp_path):
+    words, folder = nobody
+    program = subprocess.Popen([*(words() if owner == 'nobody' else []), folder / STEPS.name, '3'],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+    try:
+        hold_until_mapped(program.pid)
+        done = run([*words('bpf'), folder / 'seep', 'attach', program.pid, '1s', '1'], cwd=folder)
+        assert done.code == 1 and b'CAP_BPF and CAP_PERFMON' in done.err, done
+        attached = subprocess.Popen([*words('bpf', 'perfmon'), folder / 'seep', 'attach', str(program.pid), '-o', '0'],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), cwd=folder)
+        assert attached.stdout.readline().startswith(b'Attaching'), attached.communicate()
+        say(program)
+        hear(program)
+        attached.send_signal(signal.SIGINT)
+        out, err = attached.communicate(timeout=TIMEOUT)
+        assert attached.returncode == 0, err
+        assert b'900 bytes in 3 allocations' in out and b'health: complete' in out, out
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def test_what_is_deeper_than_the_unwinder_goes_is_cut_and_counted(tmp_path):
+    need('gcc')
+    source, program = tmp_path / 'deep.c', tmp_path / 'deep'
+    source.write_text("""
+        #include <stdlib.h>
+        void *volatile kept;
+        __attribute__((noinline)) int down(int depth) {
+            if (depth == 0) { kept = malloc(99); return 1; }
+            return down(depth - 1) + 1;
+        }
+        int main(void) { return down(900) + down(1500) == 0; }""")
+    built = run(['gcc', '-O1', '-fno-optimize-sibling-calls', source, '-o', program])
+    assert built.code == 0, built
+    done = run([SEEP, 'attach', '--save', tmp_path / 'deep.seep', '--', program], cwd=tmp_path)
     assert done.code == 0, done
+    process, = report(tmp_path / 'deep.seep')
+    assert process['health']['stacks_cut'] == 1
+    assert process['totals']['live_bytes'] == 2 * 99
+    assert sorted(site['stack'][-1]['function'] for site in process['sites']) == ['_start', 'down']
+
+
+def probed_bytes(pid, name):
+    """How many bytes of the code of that file are not as in the file."""
+    count = 0
+    for line in open('/proc/%d/maps' % pid):
+        area = line.split()
+        if area[1] == 'r-xp' and area[-1].endswith('/' + name):
+            start, end = (int(x, 16) for x in area[0].split('-'))
+            with open('/proc/%d/mem' % pid, 'rb') as memory, open(area[5], 'rb') as file:
+                memory.seek(start)
+                file.seek(int(area[2], 16))
+                count += sum(a != b for a, b in zip(memory.read(end - start), file.read(end - start)))
+    return count
+
+
+@pytest.mark.parametrize('name, may_fail', [('libjemalloc.so.2', True), ('libtcmalloc.so.4', True),
+                                            ('libmimalloc.so.2', False)])  # it would abort
+def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
+    """No return probe on what throws, or bad_alloc would end the program: a probe where it returns to."""
+    program = shutil.copy(BUILD / 'tests/live/live-attach-new', tmp_path)
+    env = environment(LD_PRELOAD=str(shutil.copy(library(name), tmp_path)))
+    with subprocess.Popen([program] + ['x'] * may_fail, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, env=env) as running:
+        try:
+            hear(running, b'ready\n')
+            attached = Attached(running.pid, '-O', name, '--save', tmp_path / 'a.seep')
+            say(running)
+            hear(running)
+            deadline = time.monotonic() + TIMEOUT
+            while probed_bytes(running.pid, 'live-attach-new') < 3:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            time.sleep(0.5)
+            say(running)
+            hear(running)
+            out = attached.stop()
+            running.stdin.close()
+            assert running.wait(timeout=TIMEOUT) == 0  # all failures were caught
+        finally:
+            running.kill()
     process, = report(tmp_path / 'a.seep')
-    assert process['process']['exit'] == {'code': 0}
-    assert any('is not covered' in note for note in process['health']['notes'])
-    assert b'health: INCOMPLETE' in done.out
-    assert process['totals']['by_function']['malloc'] > 0
+    unseen, = [int(note.split()[0]) for note in process['health']['notes'] if 'were not seen' in note]
+    assert 'health: INCOMPLETE' in out
+    found = {}
+    for site in process['sites']:
+        names = [(frame['function'] or '').split('(')[0] for frame in site['stack']]
+        if 'main' in names and 'failing' not in names:  # that makes an exception
+            assert names[-1] == '_start'
+            found[names[0]] = (site['allocations'], site['allocated_bytes'], site['frees'])
+            assert site['via'].startswith('operator new') or names[0] == 'aligned', site['via']
+    made = {'plain': 24, 'array': 60, 'balanced': 32, 'aligned': 128}
+    assert set(found) == set(made)
+    for where, size in made.items():
+        count = found[where][0]
+        assert count in (100, 101), found
+        assert found[where] == (count, count * size, count if where == 'balanced' else 0)
+    # Where an operator calls another function of the allocator, all are seen.
+    assert unseen >= sum(101 - found[where][0] for where in made)  # a failed one may be unseen, too
+    assert process['mappings']['sites'] == []
+
+
+def of_pids(trace):
+    return {process['process']['pid']: process for process in report(trace)}
+
+
+def test_every_process(private, tmp_path, whole_machine):
+    """Those that were there, and one that comes later: its first instructions as well."""
+    first, second = private(STEPS, 3), private(STEPS, 4)
+    hold_until_mapped(first.pid)
+    hold_until_mapped(second.pid)
+    trace = tmp_path / 'all.seep'
+    # Only the private copy is probed, or every test on the machine would be traced.
+    attached = Attached(None, '--all', '-O', tmp_path / 'libc.so.6', '-o', '0', '--save', trace)
+    third = private(STEPS, 5)
+    for program in (first, second, third):
+        say(program)
+        hear(program)
+    out = attached.stop()
+    processes = of_pids(trace)
+    for program, rounds in ((first, 3), (second, 4), (third, 5)):
+        process = processes[program.pid]
+        sites = [x for x in process['sites'] if 'main' in [frame['function'] for frame in x['stack']]]
+        assert sum(x['live_blocks'] for x in sites) == rounds * 5
+        assert sum(x['allocations'] for x in sites) == rounds * (54 + 51 + 51 + 50)
+        assert process['health']['stacks_cut'] == 0
+    assert re.search(r'^ {8}3600 bytes in 12 allocations from stack$', out, re.M), out
+    assert re.search(r'^ {16}in pid %d \S+ \(900 bytes\), pid %d \S+ \(1200 bytes\), pid %d \S+ \(1500 bytes\)$' %
+                     (first.pid, second.pid, third.pid), out, re.M), out
+
+
+@pytest.fixture
+def group():
+    """An empty control group of version 2."""
+    mounts = [line.split() for line in open('/proc/self/mounts')]
+    folders = [Path(mount[1]) for mount in mounts if mount[2] == 'cgroup2']
+    if not folders:
+        pytest.skip('cgroup2 is not mounted')
+    folder = folders[0] / ('seep-test-%d' % os.getpid())
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip('no control group can be made: %s' % error)
+    yield folder
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        try:
+            folder.rmdir()
+            break
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_a_control_group(group, private, tmp_path, whole_machine):
+    inside, outside = private(STEPS, 3), private(STEPS, 4)
+    for program in (inside, outside):
+        hold_until_mapped(program.pid)
+    (group / 'cgroup.procs').write_text(str(inside.pid))
+    trace = tmp_path / 'group.seep'
+    attached = Attached(None, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '-o', '0', '--save', trace)
+    later, joins = private(BUILD / 'tests/live/live-attach-children'), private(STEPS, 5)
+    hold_until_mapped(joins.pid)
+    (group / 'cgroup.procs').write_text(str(joins.pid))
+    for program in (inside, outside, joins):
+        say(program)
+        hear(program)
+    attached.stop()
+    processes = of_pids(trace)
+    assert inside.pid in processes and joins.pid in processes
+    assert outside.pid not in processes and later.pid not in processes
+    for program, rounds in ((inside, 3), (joins, 5)):
+        assert processes[program.pid]['totals']['live_blocks'] == rounds * 5
+    for program in (inside, joins):
+        program.kill()
+        program.wait()
 
 
 def test_breakpoints_of_another_tracer_are_told(private, tmp_path):
     program = private(STEPS, 1)
-    deadline = time.monotonic() + TIMEOUT
-    while 'libc.so' not in Path('/proc/%d/maps' % program.pid).read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    hold_until_mapped(program.pid)
     # On a function that the program does not call: nobody would catch it.
     line, = [x.split() for x in open('/proc/%d/maps' % program.pid) if 'r-xp' in x and 'libc.so' in x]
     symbols = run(['readelf', '--dyn-syms', '-W', line[5]]).out.decode()
@@ -382,3 +697,26 @@ def test_a_process_in_another_mount_namespace(tmp_path):
     finally:
         program.kill()
         program.communicate()
+
+
+def test_a_program_of_ours_alone_has_the_breakpoints(tmp_path, undisturbed):
+    """Valgrind takes a breakpoint in a file for the program's own: none may be in files that others use."""
+    need('gcc', 'valgrind')
+    source, program = tmp_path / 'waits.c', tmp_path / 'waits'
+    source.write_text("""
+        #include <stdio.h>
+        #include <stdlib.h>
+        int main(void) { void *volatile kept = malloc(10); puts("ready"); fflush(stdout); getchar(); return !kept; }""")
+    built = run(['gcc', '-O1', source, '-o', program])
+    assert built.code == 0, built
+    tool = subprocess.Popen([str(SEEP), 'attach', '--', str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            env=environment(), cwd=tmp_path)
+    try:
+        assert b'ready\n' in [tool.stdout.readline() for _ in range(2)]
+        done = run(['valgrind', '-q', '--tool=none', '/bin/true'])
+        assert (done.code, done.err) == (0, b''), done
+        out, _ = tool.communicate(b'\n', timeout=TIMEOUT)
+        assert tool.returncode == 0 and b'10 bytes in 1 allocations' in out and b'health: complete' in out, out
+    finally:
+        tool.kill()
+        tool.communicate()

@@ -30,6 +30,15 @@ from harness import (
     wait_until,
 )
 
+COVERS = [
+    ('all descriptors closed', 'covered', 'test_closes_every_descriptor', ''),
+    ("jemalloc, mimalloc, tcmalloc as the program's own", 'covered', 'test_other_allocators', ''),
+    ('jemalloc, mimalloc, tcmalloc by LD_PRELOAD', 'covered', 'test_other_allocators', 'behind libseep.so'),
+    ('C++ sized and aligned new', 'covered', 'test_other_allocators_in_cpp',
+     'of allocators that have operators of their own'),
+    ('RLIMIT_NOFILE', 'covered', 'test_small_stack_and_address_space', ''),
+]
+
 
 class Way:
     """How seep gets into the program: by `seep run`, or the library alone."""

@@ -4,10 +4,44 @@ namespaces, filters of system calls, full file systems, little memory. They run 
 what it cannot see is counted and said."""
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, environment, exit_status, need, report, run
+
+COVERS = [
+    ('all descriptors closed', 'covered', 'test_the_program_confines_itself', ''),
+    ('chroot', 'covered', 'test_the_program_confines_itself', ''),
+    ('chroot', 'declared', 'test_the_program_confines_itself',
+     'children of fork from then on cannot reach the tool: counted (fork)'),
+    ('dropped privileges', 'covered', 'test_the_program_confines_itself', ''),
+    ('dropped privileges', 'declared', 'test_the_program_confines_itself',
+     'children of fork are of another user than the tool: counted (fork)'),
+    ('chroot', 'declared', 'test_what_is_executed_out_of_reach', 'a program that comes by exec from then on: counted (exec)'),
+    ('dropped privileges', 'declared', 'test_what_is_executed_out_of_reach',
+     'a program that comes by exec from then on: counted (exec), or told'),
+    ('namespaces', 'covered', 'test_namespaces', ''),
+    ('seccomp filters', 'covered', 'test_strict_system_call_filter',
+     'from then on only system calls that allocators make'),
+    ('seccomp filters', 'declared', 'test_a_filter_that_kills_is_inherited',
+     'a program that comes by exec under a filter that kills is not traced: counted (exec)'),
+    ('RLIMIT_AS', 'covered', 'test_address_space_limited_before_the_start', ''),
+    ('RLIMIT_AS', 'declared', 'test_little_address_space',
+     'where image and program do not both fit, the image stops growing: counted'),
+    ('RLIMIT_FSIZE', 'covered', 'test_the_program_confines_itself', ''),
+    ('RLIMIT_FSIZE', 'declared', 'test_the_program_confines_itself',
+     'children of fork can have no image: counted (fork)'),
+    ('RLIMIT_NOFILE', 'covered', 'test_the_program_confines_itself', ''),
+    ('RLIMIT_NOFILE', 'declared', 'test_the_program_confines_itself',
+     'children of fork can have no image: counted (fork)'),
+    ('RLIMIT_MEMLOCK', 'covered', 'test_the_program_confines_itself', ''),
+    ('vm.overcommit_memory=2', 'covered', 'test_strict_memory_accounting', ''),
+    ('a small cgroup', 'covered', 'test_small_memory_group', ''),
+    ('a full /dev/shm', 'covered', 'test_full_shared_memory_file_system', 'the image is no file of it'),
+    ('memory file full or cannot grow', 'declared', 'test_little_address_space', 'counted by reason'),
+    ('seccomp filters', 'covered', 'test_a_filter_that_allows_us_is_inherited', 'a program that comes by exec under one that allows what seep needs'),
+]
 
 PROGRAM = BUILD / 'tests/live/live-confined'
 
@@ -72,6 +106,9 @@ def test_the_program_confines_itself(case, tmp_path):
     processes = report(trace)
     process = processes[0]
     assert {k: v for k, v in process['health']['lost'].items() if v} == lost
+    # Who limits address space is told what seep takes of it.
+    notes = [n for n in process['health']['notes'] if n.startswith('address space is limited (ulimit -v): seep takes ')]
+    assert len(notes) == (case == 'as'), process['health']['notes']
     check_counts(process, thread=b'thread: yes' in plain.out)
     assert len(processes) == (2 if child_seen else 1)
     if child_seen:
@@ -129,10 +166,23 @@ def test_strict_system_call_filter(tmp_path):
 
 @pytest.mark.parametrize('case', ['exec-kill-memfd', 'exec-kill-socket'])
 def test_a_filter_that_kills_is_inherited(case, tmp_path):
-    """The program that comes by exec is not traced, and lives."""
+    """The program that comes by exec is not traced, and lives; the report says that there was one."""
     plain, trace = both(tmp_path, [case])
     assert plain.code == 6 and b'child: ended with 3' in plain.out, plain
-    assert figures(report(trace)[0], 'before') == (100, 40, 2000)
+    (process,) = report(trace)
+    assert figures(process, 'before') == (100, 40, 2000)
+    assert process['health']['lost'] == {'exec': 1} and not process['health']['complete']
+
+
+def test_a_filter_that_allows_us_is_inherited(tmp_path):
+    """Then the program that comes by exec is traced, and nothing is missing."""
+    plain, trace = both(tmp_path, ['exec-kill-acct'])
+    assert plain.code == 6, plain
+    processes = report(trace)
+    assert [p['process']['origin'] for p in processes] == ['exec', 'start', 'fork']
+    assert [p['health']['lost'] for p in processes] == [{}] * 3
+    check_counts(processes[0])
+    assert figures(processes[1], 'before') == (100, 40, 2000)
 
 
 def small_memory_group(limit_bytes):
@@ -210,3 +260,58 @@ def test_alone_in_a_filter(tmp_path):
     done = run([PROGRAM, 'filter'], env=env)
     assert done.code == 6, done
     assert not list(tmp_path.glob('alone*'))
+
+
+OUT_OF_REACH = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    if (!strcmp(argv[1], "end"))
+        return 6;
+    if (!malloc(100) || (!strcmp(argv[1], "chroot") ? chroot(".") : setgid(65534) || setuid(65534)))
+        return 1;
+    execv(argv[2], (char *[]){argv[2], "end", 0});
+    return 7;
+}
+"""
+
+
+@pytest.fixture
+def out_of_reach():
+    """A static program in a folder that every user can read."""
+    root_only()
+    need('gcc')
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / 'p.c').write_text(OUT_OF_REACH)
+        assert run(['gcc', 'p.c', '-o', 'first'], cwd=folder).code == 0
+        assert run(['gcc', '-static', 'p.c', '-o', 'second'], cwd=folder).code == 0
+        yield folder
+
+
+@pytest.mark.parametrize('how', ['chroot', 'user'])
+def test_what_is_executed_out_of_reach(how, out_of_reach):
+    """The program goes on where nobody can tell the tool: the report must not say that it has seen all."""
+    second = '/second' if how == 'chroot' else out_of_reach / 'second'
+    for program, code, lost in ((second, 6, {'exec': 1}), ('/none', 7, {})):
+        trace = out_of_reach / f'{code}.seep'
+        done = run([SEEP, 'run', '-q', '-o', trace, '--', out_of_reach / 'first', how, program], cwd=out_of_reach)
+        assert exit_status(done.code) == code, done
+        (process,) = report(trace)
+        health = process['health']
+        assert health['lost'] == lost and health['complete'] == (not lost), health
+        assert not any('made the system call itself' in note for note in health['notes']), health
+
+
+def test_another_user_who_can_still_tell(out_of_reach):
+    """setpriv keeps rights until its exec: the tool is told of the program by name."""
+    need('setpriv')
+    trace = out_of_reach / 't.seep'
+    done = run([SEEP, 'run', '-q', '-o', trace, '--', 'setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups',
+                out_of_reach / 'second', 'end'], cwd=out_of_reach)
+    assert exit_status(done.code) == 6, done
+    notes = [note for process in report(trace) for note in process['health']['notes']]
+    assert any(note.startswith('not traced: ') and str(out_of_reach / 'second') in note for note in notes), notes
+    assert not any('refused' in note for note in notes), notes

@@ -13,6 +13,12 @@ import pytest
 import harness
 from harness import LIBSEEP, SEEP, environment
 
+COVERS = [
+    ('vfork', 'covered', 'test_fork_and_vfork', ''),
+    ('tool killed', 'covered', 'test_a_dead_tool_is_not_waited_for', ''),
+    ('_exit', 'covered', 'test_two_threads_leave_at_once', 'while another thread is in exit()'),
+]
+
 HERE = Path(__file__).resolve().parent
 PATIENCE_S = 60
 
@@ -68,6 +74,16 @@ def test_ways_out(program, tmp_path, how, code, held, freed):
     # the saved trace says the same
     loaded = json.loads(harness.run([SEEP, 'report', '--json', '--blocks', tmp_path / 'out.seep']).out)
     assert loaded['leaks'] == process['leaks'] and loaded['sites'] == process['sites']
+
+
+def test_what_our_own_frames_held_at__exit_is_lost(tmp_path):
+    harness.need('gcc')
+    source, output = tmp_path / 'left.c', tmp_path / 'left'
+    source.write_text('#include <stdlib.h>\n#include <unistd.h>\n'
+                      'int main(void) { char *volatile p = malloc(3005); p = 0; _exit(0); }\n')
+    subprocess.run(['gcc', '-g', '-O0', str(source), '-o', str(output)], check=True, timeout=PATIENCE_S)
+    _, (process, ) = run(output, tmp_path)
+    assert kinds(process)[3005] == {'lost'}
 
 
 def test_exit_in_a_thread(program, tmp_path):
@@ -185,3 +201,55 @@ def test_killed_while_it_is_looked_at(tmp_path):
             os.kill(int(children[0]), signal.SIGKILL)
         assert tool.wait(PATIENCE_S) in (0, 137)
         tool.stdout.close()
+
+
+@pytest.mark.parametrize('how', ['two-exits', 'two-ways'])
+def test_two_threads_leave_at_once(program, tmp_path, how):
+    """Whoever of them ends the process waits until the look that the other one asked for is over."""
+    script = f'i=0; while [ $i -lt 25 ]; do {program} {how} $i > /dev/null; s=$s,$?; i=$((i+1)); done; echo $s'
+    done, processes = run('sh', tmp_path, '-c', script)
+    assert done.code == 0 and done.out.decode().strip() == ',7' * 25, done
+    own = [p for p in processes if p['process']['exe'].endswith('scan_exit')]
+    assert len(own) == 25
+    assert [p['health']['notes'] for p in own] == [[]] * 25
+    for process in own:
+        found = kinds(process)
+        assert (found[1000], found[1016], found[2000]) == ({'lost'}, {'indirect'}, {'reachable'})
+
+
+KILLED = r"""
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    pid_t child = fork();
+    if (child == 0) {
+        static void **list;
+        for (int i = 0; i < 200000; i++) {
+            void **block = malloc(64);
+            *block = list;
+            list = block;
+        }
+        exit(0);
+    }
+    usleep(atoi(argv[1]));
+    kill(child, SIGKILL);
+    wait(NULL);
+    return 0;
+}
+"""
+
+
+def test_child_that_is_killed_at_any_moment(tmp_path):
+    """Its parent gets its wait(), the run ends, and no block of a list that a global holds is called lost."""
+    harness.need('gcc')
+    (tmp_path / 'killed.c').write_text(KILLED)
+    program = tmp_path / 'killed'
+    subprocess.run(['gcc', '-O0', '-w', str(tmp_path / 'killed.c'), '-o', str(program)], check=True, timeout=PATIENCE_S)
+    for microseconds in (5000, 15000, 25000, 35000, 50000, 80000):
+        trace = tmp_path / 'killed.seep'
+        done = harness.run([harness.SEEP, 'run', '-q', '-o', trace, program, str(microseconds)])
+        assert done.code == 0, done
+        for process in harness.report(trace):
+            assert process['leaks'] is None or process['leaks']['lost']['blocks'] == 0, microseconds

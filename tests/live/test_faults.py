@@ -15,6 +15,18 @@ from harness import BUILD, PROGRAMS, ROOT, SEEP, TIMEOUT, environment, exit_stat
 sys.path.insert(0, str(ROOT / 'tests/golden'))
 import seep_reader  # noqa: E402
 
+COVERS = [
+    ('every system call fails in turn', 'covered', 'test_each_call_fails_once',
+     'in seven kinds of programs; right, or said'),
+    ('every system call fails in turn', 'covered', 'test_all_calls_fail_from_one_on', ''),
+    ('map refused', 'declared', 'test_each_call_fails_once', 'counted by reason'),
+    ('socket refused', 'declared', 'test_each_call_fails_once', 'the library goes on alone'),
+    ('tables full', 'declared', 'test_full_tables', 'counted by reason; what did fit is right'),
+    ('tool slow or stopped', 'covered', 'test_the_tool_is_stopped',
+     'nobody waits for it; who does not reach it is counted'),
+    ('clock jumps', 'covered', 'test_the_clock_jumps', ''),
+]
+
 FAULTY = BUILD / 'tests/live/libseep-faults.so'
 MOST_CALLS = 3000
 COMMANDS = {

@@ -23,6 +23,12 @@ from harness import (
     wait_until,
 )
 
+COVERS = [
+    ('tool killed', 'covered', 'test_the_tool_is_killed', 'the program goes on'),
+    ('disk full while saving', 'declared', 'test_full_disk',
+     "the error names the file; the exit status stays the program's"),
+]
+
 STEADY = PROGRAMS / 'gcc-O2@steady'
 START = (500, 50_000)
 

@@ -4,6 +4,11 @@ programs rely on, compared line by line, on every allocator, however it and seep
 import pytest
 from harness import LIBSEEP, SEEP, environment, library, need, no_losses, report, run
 
+COVERS = [
+    ('what malloc promises (errno, alignment, zero, overflow)', 'covered', 'test_line_by_line',
+     'of glibc, line by line'),
+]
+
 ALLOCATORS = {
     'glibc': None,
     'jemalloc': ('libjemalloc.so.2',),

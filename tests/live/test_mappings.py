@@ -5,6 +5,13 @@ import pytest
 from harness import BUILD, LIBSEEP, environment, no_losses, plain_name, run, traced
 from raw_image import Image
 
+COVERS = [
+    ('mmap', 'covered', 'test_every_way_to_map', ''),
+    ('munmap of a part', 'covered', 'test_every_way_to_map', ''),
+    ('mremap that moves', 'covered', 'test_every_way_to_map', ''),
+    ('brk and sbrk', 'covered', 'test_every_way_to_map', ''),
+]
+
 PROGRAM = BUILD / 'tests/live/live-mappings'
 
 # By function and via: calls, pages mapped, calls that unmapped, pages unmapped, live pieces. What mremap

@@ -3,6 +3,15 @@
 import pytest
 from harness import LIBSEEP, SEEP, environment, need, no_losses, report, run
 
+COVERS = [
+    ('musl', 'covered', 'test_exact_counts_and_stacks', 'the same library for both'),
+    ('musl', 'declared', 'test_exact_counts_and_stacks',
+     "stacks end where musl's own code, which has no call-frame information, calls main or a thread"),
+    ('programs of another libc (musl)', 'covered', 'test_each_starts_the_other', ''),
+    ('what malloc promises (errno, alignment, zero, overflow)', 'covered', 'test_malloc_semantics',
+     'of musl, line by line'),
+]
+
 LATE = r'''
 #include <stdlib.h>
 void *volatile late_block;

@@ -1,10 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The report of a session of many processes: who started whom, what was not traced and why, one process of many."""
 import collections
+import csv
 import json
 
 import pytest
-from harness import BUILD, SEEP, need, run, traced
+from harness import BUILD, SEEP, environment, need, run, traced
+
+COVERS = [
+    ('who started whom', 'covered', 'test_who_started_whom', ''),
+    ('exec of a static program', 'declared', 'test_what_was_not_traced',
+     "a preloaded library cannot be in it; 'seep attach' traces it by probes"),
+    ('exec of a static program', 'declared', 'test_the_program_goes_on_untraced',
+     'in place of a program that was traced'),
+    ('scripts', 'covered', 'test_scripts_and_failed_exec', 'through their interpreters'),
+    ('posix_spawn', 'covered', 'test_by_posix_spawn', 'as make does'),
+    ('a thousand short-lived children', 'covered', 'test_a_thousand_children',
+     'one trace; alike children are one row'),
+    ('--by process', 'covered', 'test_who_started_whom', ''),
+    ('disk full while saving', 'covered', 'test_the_disk_is_full', 'said, with what to do; the report comes all the same'),
+    ('disk full while saving', 'covered', 'test_the_disk_of_what_waits_is_full', 'where ended processes wait: they wait in memory'),
+    ('clock jumps', 'covered', 'test_the_wall_clock_is_set_back', 'children stay behind their parents'),
+    ('PID reuse', 'covered', 'test_numbers_that_are_used_again', 'each with its own name, parent and children'),
+    ('a thousand short-lived children', 'covered', 'test_the_tool_does_not_grow_with_the_number_of_processes', 'the tool does not grow'),
+]
 
 PROGRAM = BUILD / 'tests/live/live-processes'
 
@@ -71,6 +90,10 @@ def test_who_started_whom(tmp_path):
         f'│  └─ exec {name} own 5',
         f'└─ exec {name} own 6',
     ]
+    done = run([SEEP, 'report', '--csv', '--by', 'process', '--top', '0', done.trace])
+    rows = list(csv.DictReader(done.out.decode().splitlines()))
+    for key in ('allocations', 'live_bytes'):
+        assert sum(int(row[key]) for row in rows) == sum(p['totals'][key] for p in processes)
 
 
 def test_what_was_not_traced(static_program, tmp_path):
@@ -89,7 +112,7 @@ def test_what_was_not_traced(static_program, tmp_path):
     whole = text(done.trace, '--top', '3')
     assert 'health: INCOMPLETE — 5 processes not traced: see the notes' in whole
     assert '4 processes: not traced: ./static is a static binary' in whole
-    assert f'not traced: {PROGRAM} was started with an environment of its own, without LD_PRELOAD' in whole
+    assert f'not traced: {PROGRAM} was started with an environment of its own, without libseep.so in LD_PRELOAD' in whole
     assert whole.count('not traced          ') == 5
     assert './none' not in whole.split('program\n')[-1].replace(script, '')
 
@@ -144,9 +167,139 @@ def test_a_thousand_children(tmp_path):
     assert one['process']['pid'] == int(pid) and one['totals']['live_bytes'] == 40
     some = json.loads(run([SEEP, 'report', '--json', '--top', '1', '--program', 'live-proc', done.trace]).out)
     assert len(some['processes']) == 1000
+    # Each was looked at when it left, whatever the tool was at.
+    assert [p['leaks'] is not None for p in some['processes']] == [True] * 1000
     assert {p['process']['started_by'] for p in some['processes']} == {None}
     by_process = text(done.trace, '--by', 'process', '--csv').split('\n')
     assert len([line for line in by_process if line.endswith(f'{PROGRAM}')]) == 1000
+
+
+def test_the_name_is_that_by_which_it_was_run(tmp_path):
+    """A link to another program, as redis-server is one; --program takes either name."""
+    (tmp_path / 'server').symlink_to(PROGRAM)
+    done = traced([tmp_path / 'server', 'own', '5'], tmp_path)
+    (process,) = done.report()
+    assert (process['process']['name'], process['process']['exe']) == ('server', str(PROGRAM))
+    assert f'{process["process"]["pid"]} server ({PROGRAM})' in text(done.trace, '--by', 'process')
+    for name in ('/server$', '/live-processes$'):
+        assert 'server' in text(done.trace, '--program', name, '--by', 'process', '--csv')
+
+
+CLOCK_C = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(clock, now);
+    if (clock == CLOCK_REALTIME && getenv("SET_BACK")) now->tv_sec -= 3600;
+    return result;
+}
+"""
+
+
+def test_the_wall_clock_is_set_back(tmp_path):
+    """As the library sees it: a child that starts an hour before its parent stays its child, and in its place."""
+    need('gcc')
+    (tmp_path / 'clock.c').write_text(CLOCK_C)
+    assert run(['gcc', '-w', '-shared', '-fPIC', 'clock.c', '-o', 'clock.so', '-ldl'], cwd=tmp_path).code == 0
+    script = f'{PROGRAM} own 3; SET_BACK=1 {PROGRAM} own 4; {PROGRAM} own 5; :'
+    done = traced(['sh', '-c', script], tmp_path, env=environment(LD_PRELOAD=tmp_path / 'clock.so'))
+    assert done.code == 0, done
+    main, *children = [p['process'] for p in done.report()]
+    assert [p['args'][2] for p in children] == ['3', '4', '5']
+    assert [(p['started_by'], p['origin']) for p in children] == [(main['pid'], 'spawn')] * 3
+    assert main['start'] <= children[0]['start'] <= children[1]['start'] <= children[2]['start']
+
+
+def test_numbers_that_are_used_again(tmp_path):
+    """Three processes of one pid, and a child of each: all are there, each with its own name, blocks and parent."""
+    need('unshare')
+    for name in ('first', 'second', 'third'):
+        (tmp_path / name).symlink_to(PROGRAM)
+    again = 'echo 99 > /proc/sys/kernel/ns_last_pid'
+    child = f'(:; {PROGRAM} own 4$1; exec {tmp_path}/$2 own $1)'
+    script = f'run() {{ {again}; {child}; }}; run 1 first; run 2 second; run 3 third'
+    trace = tmp_path / 't.seep'
+    command = ['unshare', '-p', '-f', '--mount-proc', SEEP, 'run', '-q', '-o', trace, '--', 'sh', '-c', script]
+    if run(['unshare', '-p', '-f', '--mount-proc', 'sh', '-c', again]).code:
+        pytest.skip('no pid namespaces for this user')
+    done = run(command)
+    assert done.code == 0, done
+    processes = json.loads(run([SEEP, 'report', '--json', trace]).out)['processes']
+    of_100 = [p['process'] for p in processes if p['process']['pid'] == 100]
+    assert [(p['name'], p['origin'], p['went_on']) for p in of_100] == [
+        row for name in ('first', 'second', 'third') for row in (('sh', 'fork', True), (name, 'exec', False))
+    ]
+    shell = processes[0]['process']
+    assert {p['started_by'] for p in of_100} == {shell['pid'], 100}
+    rows = [program for _, program in tree_rows(text(trace))]
+    assert rows[1:] == [
+        row
+        for i, name in ((1, 'first'), (2, 'second'), (3, 'third'))
+        for row in (
+            ('└─ ' if i == 3 else '├─ ') + f'sh -c {script} (fork)',
+            ('   ' if i == 3 else '│  ') + f'├─ {PROGRAM} own 4{i}',
+            ('   ' if i == 3 else '│  ') + f'└─ exec {tmp_path}/{name} own {i}',
+        )
+    ]
+    # All of them by the number, one by its name.
+    assert len(json.loads(run([SEEP, 'report', '--json', '--pid', '100', trace]).out)['processes']) == 6
+    assert json.loads(run([SEEP, 'report', '--json', '--program', 'second$', trace]).out)['totals']['live_bytes'] == 2
+
+
+def on_a_small_disk(folder, script):
+    """The script in a mount namespace where `folder` is a file system of 256 KiB; its words are $1, $2, ..."""
+    need('unshare', 'mount')
+    folder.mkdir()
+    prefix = ['unshare', '-m', 'sh', '-c', f'mount -t tmpfs -o size=256k tmpfs {folder} && {script}', 'sh']
+    if run(['unshare', '-m', 'true']).code:
+        pytest.skip('no mount namespaces for this user')
+    return prefix
+
+
+def test_the_disk_is_full(tmp_path):
+    """Of the trace: said, with what to do, and no part of it is left; the report comes all the same, and the program's status."""
+    disk = tmp_path / 'disk'
+    fill = f'cat /dev/zero > {disk}/rest 2> /dev/null; "$@"; s=$?; ls -A {disk}; exit $s'
+    done = run([*on_a_small_disk(disk, fill), SEEP, 'run', '-o', disk / 't.seep', '--', 'sh', '-c', f'{PROGRAM} own 40; exit 3'])
+    assert done.code == 3, done
+    assert done.out == b'rest\n'
+    assert b't.seep: cannot write the trace: No space left on device (make room there, or write to another place with -o)' in done.err
+    assert b'still live' in done.err
+
+
+def test_the_disk_of_what_waits_is_full(tmp_path):
+    """Processes that have ended wait in memory then, and nothing is missing."""
+    disk = tmp_path / 'disk'
+    script = f'i=0; while [ $i -lt 200 ]; do {PROGRAM} own 40; i=$((i+1)); done'
+    # Room for some of them only.
+    fill = f'head -c 200k /dev/zero > {disk}/most; "$@"'
+    trace = tmp_path / 't.seep'
+    prefix = on_a_small_disk(disk, fill)
+    done = run([*prefix, 'env', f'TMPDIR={disk}', SEEP, 'run', '-q', '-o', trace, '--', 'sh', '-c', script])
+    assert (done.code, done.err) == (0, b''), done
+    processes = json.loads(run([SEEP, 'report', '--json', trace]).out)['processes']
+    assert [p['totals']['live_bytes'] for p in processes[1:]] == [40] * 200
+    assert all(p['health']['complete'] for p in processes)
+
+
+def tool_memory(nr, tmp_path):
+    """Bytes that the tool has had at most, as the last of so many children sees it."""
+    script = f'i=0; while [ $i -lt {nr} ]; do {PROGRAM} own 40; i=$((i+1)); done; grep VmHWM /proc/$PPID/status'
+    done = traced(['sh', '-c', script], tmp_path, options=['--scan', 'no'], name=f'of{nr}')
+    assert done.code == 0, done
+    return int(done.out.split()[1]) << 10
+
+
+def test_the_tool_does_not_grow_with_the_number_of_processes(tmp_path):
+    """Those that have ended are on disk: of each only what it is and what it came to stays in memory."""
+    if b'__asan_init' in run(['nm', SEEP]).out or b'__tsan_init' in run(['nm', SEEP]).out:
+        pytest.skip('a sanitizer keeps what was given back')
+    few, many = tool_memory(300, tmp_path), tool_memory(1300, tmp_path)
+    assert many - few < 1000 * 6_000, (few, many)
 
 
 def test_no_such_process_in_the_trace(tmp_path):

@@ -10,6 +10,22 @@ import subprocess
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, check_sums, environment, no_losses, plain_name, report, run, traced, wait_until
 
+COVERS = [
+    ('fork', 'covered', 'test_many_forks_without_waiting',
+     "each child an image of its own that begins with its parent's live blocks"),
+    ('fork while other threads allocate', 'covered', 'test_fork_while_threads_allocate',
+     'what the forking thread holds is exact'),
+    ('fork while other threads allocate', 'declared', 'test_fork_while_threads_allocate',
+     'what other threads were in the middle of is waited for, or counted'),
+    ('raw clone and clone3', 'covered', 'test_raw_clone_with_every_flag', ''),
+    ('the exec family', 'covered', 'test_exec_from_a_thread', 'from a thread'),
+    ('daemonize', 'covered', 'test_daemon_that_serves', 'double fork; its parents are gone'),
+    ('--children ignore', 'covered', 'test_ignored_children_make_no_image', ''),
+    ('tool killed', 'covered', 'test_what_a_killed_tool_left_is_removed_by_the_next', ''),
+    ('daemonize', 'covered', 'test_daemon_by_process', '--by process'),
+    ('--children ignore', 'covered', 'test_daemon_of_ignored_children', 'a daemon'),
+]
+
 PROGRAM = BUILD / 'tests/live/live-processes'
 
 
@@ -94,13 +110,13 @@ def test_exec_from_a_thread(tmp_path):
 
 
 @contextlib.contextmanager
-def daemon(*words, tmp_path):
+def daemon(*words, tmp_path, options=()):
     """A traced daemon whose starter and the tool have ended; (its pid, a function that makes it allocate)."""
     read_end, write_end = os.pipe()
     pid = None
     try:
         done = subprocess.run(
-            [str(a) for a in (SEEP, 'run', '-q', '-o', tmp_path / 'd.seep', '--', PROGRAM, 'daemon', *words)],
+            [str(a) for a in (SEEP, 'run', '-q', '-o', tmp_path / 'd.seep', *options, '--', PROGRAM, 'daemon', *words)],
             stdin=read_end,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -134,6 +150,28 @@ def test_daemon_that_serves(tmp_path):
         allocate()
         wait_until(lambda: live_in(report(pid)[0], 'own') == 2, 'what the daemon did later')
         assert live_in(report(pid)[0], 'hold') == 10
+
+
+def test_daemon_by_process(tmp_path):
+    """A row for each, with its own figures."""
+    with daemon(tmp_path=tmp_path) as (pid, _):
+        main, child = report(tmp_path / 'd.seep')
+        done = run([SEEP, 'report', '--by', 'process', '--csv', tmp_path / 'd.seep'])
+        rows = done.out.decode().splitlines()
+        for process in (main, child):
+            (row,) = [r for r in rows if f'{process["process"]["pid"]} {PROGRAM}' in r]
+            assert str(process['totals']['live_bytes']) in row.split(',')
+        assert child['process']['pid'] == pid
+
+
+def test_daemon_of_ignored_children(tmp_path):
+    """It serves untraced; nothing of it is in the report, and it has no image."""
+    with daemon(tmp_path=tmp_path, options=['--children', 'ignore']) as (pid, allocate):
+        (main,) = report(tmp_path / 'd.seep')
+        assert live_in(main, 'hold') == 10
+        allocate()
+        look = run([SEEP, 'report', pid])
+        assert look.code != 0 and b'memfd:seep' not in look.out, look
 
 
 def test_daemon_without_an_image_yet(tmp_path):

@@ -17,6 +17,27 @@ from harness import (
     with_witness,
 )
 
+COVERS = [
+    ('fork', 'covered', 'test_program[forks]', ''),
+    ('vfork', 'covered', 'test_program[execs]', ''),
+    ('system and popen', 'covered', 'test_program[execs]', ''),
+    ('the exec family', 'covered', 'test_program[execs]', 'also the same program once more under its pid'),
+    ('thread storms', 'covered', 'test_program[storm]', '2,000 short threads; slots are used again'),
+    ('thread storms', 'covered', 'test_program[many_threads]', ''),
+    ('thread-exit destructors', 'covered', 'test_program[storm]', ''),
+    ('setjmp and longjmp', 'covered', 'test_program[jumps]', 'also out of handlers of signals'),
+    ('coroutines (makecontext)', 'covered', 'test_program[coroutines]', ''),
+    ('stacks freed and mapped again', 'covered', 'test_program[coroutines]', ''),
+    ('alloca-heavy frames', 'covered', 'test_program[frames]', ''),
+    ('signals on alternate stacks', 'covered', 'test_program[callbacks]', 'raised, sent, and of a bad access'),
+    ('_exit', 'covered', 'test_program[ending]', 'and eleven other ways to end'),
+    ('quick_exit', 'covered', 'test_program[ending]', ''),
+    ('C++ sized and aligned new', 'covered', 'test_program[operators]', 'every form'),
+    ('allocation inside dlopen', 'covered', 'test_program[early]', 'the first of the process, in a constructor'),
+    ('what malloc promises (errno, alignment, zero, overflow)', 'covered', 'test_program[contract]', ''),
+    ('glibc', 'covered', 'test_program[family]', 'every function of it'),
+]
+
 SOURCES = sorted(p for p in (ROOT / 'tests/programs').glob('*.c*') if '// EXPECT:' in p.read_text())
 
 

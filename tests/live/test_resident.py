@@ -7,6 +7,10 @@ from contextlib import contextmanager
 
 from harness import BUILD, LIBSEEP, SEEP, environment, kill, report, run, traced
 
+COVERS = [
+    ('the account of resident memory (--rss)', 'covered', 'test_of_a_running_process', 'its rows add up to Rss'),
+]
+
 PROGRAM = BUILD / 'tests/live/live-resident'
 MIB = 1 << 20
 

@@ -7,6 +7,15 @@ import pytest
 from harness import BUILD, LIBSEEP, PROGRAMS, environment, exit_status, plain_name, run, traced
 from raw_image import Image
 
+COVERS = [
+    ('mismatched new[] and free', 'covered', 'test_mismatches', 'with both stacks'),
+    ('double free', 'covered', 'test_ends_as_without_seep',
+     'counted, with the stack of the allocation and of the second free'),
+    ('double free', 'declared', 'test_ends_as_without_seep',
+     'the stack of the first free is not kept: see docs/architecture.md'),
+    ('abort in a hook', 'covered', 'test_ends_as_without_seep', "glibc's free aborts, called by ours"),
+]
+
 PROGRAM = BUILD / 'tests/live/live-wrong-releases'
 
 

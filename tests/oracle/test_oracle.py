@@ -124,6 +124,7 @@ WORKLOADS = {
     'stress': ('patterns', ['-p', 'stress', '-j', 2, '-n', 10_000], 5_000),
     'fraction': ('fraction', [60], 5_000),
     'memory-blocks': ('memory', ['blocks', 10_000, 32], 10_000),
+    'heap': ('heap', [4000, 10], 4000),
     'memory-threads': ('memory', ['threads', 20], 160),
 }
 

@@ -150,6 +150,15 @@ struct seep_error *seep_symbols_module(struct seep_symbols *symbols, const char 
     return NULL;
 }
 
+struct seep_error *seep_symbols_add_names(struct seep_symbols *symbols, unsigned module,
+                                          const struct seep_symbol_name *names, size_t nr) {
+    (void)symbols;
+    (void)module;
+    (void)names;
+    (void)nr;
+    return NULL;
+}
+
 struct seep_error *seep_symbols_resolve(struct seep_symbols *symbols, unsigned module, uint64_t offset,
                                         bool exact, const struct seep_symbol **ret_symbol) {
     static const struct seep_symbol_frame unknown_frame = {0};
@@ -164,6 +173,54 @@ struct seep_error *seep_symbols_resolve(struct seep_symbols *symbols, unsigned m
         *result = (struct seep_symbol){symbol_table[i].frames, symbol_table[i].nr_frames};
         *ret_symbol = result;
     }
+    return NULL;
+}
+
+struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned module, uint64_t offset,
+                                         const char **ret_name, uint64_t *ret_variable_offset) {
+    (void)symbols;
+    (void)module;
+    (void)offset;
+    *ret_name = NULL;
+    *ret_variable_offset = 0;
+    return NULL;
+}
+
+// Without debug information.
+struct seep_error *seep_symbols_global(struct seep_symbols *symbols, unsigned module, uint64_t offset,
+                                       bool whole, struct seep_variable *ret_variable) {
+    (void)symbols, (void)module, (void)offset, (void)whole;
+    *ret_variable = (struct seep_variable){NULL};
+    return NULL;
+}
+
+struct seep_error *seep_symbols_local(struct seep_symbols *symbols, unsigned module,
+                                      const struct seep_call_frame *frame,
+                                      const struct seep_thread_stack *stack, uint64_t address, uint64_t value,
+                                      struct seep_variable *ret_variable) {
+    (void)symbols, (void)module, (void)frame, (void)stack, (void)address, (void)value;
+    *ret_variable = (struct seep_variable){NULL};
+    return NULL;
+}
+
+struct seep_error *seep_symbols_declare(struct seep_symbols *symbols, const struct seep_type *type,
+                                        const char *name, const char **ret_text) {
+    (void)symbols, (void)type, (void)name;
+    *ret_text = NULL;
+    return NULL;
+}
+
+struct seep_error *seep_symbols_pointee(struct seep_symbols *symbols, const struct seep_type *type,
+                                        const struct seep_type **ret_type) {
+    (void)symbols, (void)type;
+    *ret_type = NULL;
+    return NULL;
+}
+
+struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struct seep_type *type,
+                                       uint64_t off, struct seep_variable *ret_member) {
+    (void)symbols, (void)type, (void)off;
+    *ret_member = (struct seep_variable){NULL};
     return NULL;
 }
 

@@ -80,10 +80,10 @@ static void check(const struct example *example) {
                 blocks++;
             }
         }
-        assert_int_equal(dominators->bytes[v], bytes);
-        assert_int_equal(dominators->blocks[v], blocks);
+        assert_int_equal(dominators->items[v].bytes, bytes);
+        assert_int_equal(dominators->items[v].blocks, blocks);
         if (v < example->nr_blocks)
-            assert_true(all[v] && dominators->idom[v] != SEEP_NO_BLOCK);
+            assert_true(all[v] && dominators->items[v].idom != SEEP_NO_BLOCK);
     }
     // Sites of a few blocks each: what goes when all of their blocks do, and only they.
     uint64_t by_site[SITES] = {0};
@@ -92,7 +92,7 @@ static void check(const struct example *example) {
         uint64_t bytes = 0;
         for (uint32_t i = 0; i < example->nr_blocks; i++) {
             bool counts = false;
-            for (uint32_t v = i; v < example->nr_blocks && !counts; v = dominators->idom[v])
+            for (uint32_t v = i; v < example->nr_blocks && !counts; v = dominators->items[v].idom)
                 counts = example->blocks[v].site == site;
             bytes += counts ? example->blocks[i].size : 0;
         }
@@ -138,11 +138,11 @@ static void long_list(void **state) {
     uint32_t holder = 0;
     struct seep_dominators *dominators;
     assert_null(seep_dominators_create(graph, &holder, 1, &dominators));
-    assert_int_equal(dominators->bytes[NR], 10 * (uint64_t)NR);
-    assert_int_equal(dominators->idom[NR], NR + 1);
-    assert_int_equal(dominators->idom[0], NR);
+    assert_int_equal(dominators->items[NR].bytes, 10 * (uint64_t)NR);
+    assert_int_equal(dominators->items[NR].idom, NR + 1);
+    assert_int_equal(dominators->items[0].idom, NR);
     for (uint32_t i = 1; i < NR; i++)
-        assert_true(dominators->idom[i] == i - 1 && dominators->blocks[i] == NR - i);
+        assert_true(dominators->items[i].idom == i - 1 && dominators->items[i].blocks == NR - i);
     seep_dominators_destroy(dominators);
     seep_graph_destroy(graph);
     free(blocks);

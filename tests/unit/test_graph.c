@@ -46,6 +46,43 @@ static void finds_what_halving_finds(void **state) {
     free(blocks);
 }
 
+static void check_all(const struct seep_block *blocks, size_t nr) {
+    struct seep_block_index index;
+    assert_true(seep_block_index_init(&index, blocks, (uint32_t)nr));
+    uint64_t first = blocks[0].address - 9, last = blocks[nr - 1].address + blocks[nr - 1].size + 9;
+    size_t before = 0; // the latest block that starts at or before the address, + 1
+    for (uint64_t address = first; address < last; address++) {
+        while (before < nr && blocks[before].address <= address)
+            before++;
+        bool inside = before && address - blocks[before - 1].address <
+                                    (blocks[before - 1].size ? blocks[before - 1].size : 1);
+        uint32_t block = UINT32_MAX;
+        uint64_t off = 0;
+        assert_int_equal(seep_block_index_find(&index, address, &block, &off), inside);
+        if (inside)
+            assert_true(block == before - 1 && off == address - blocks[block].address);
+    }
+    seep_block_index_deinit(&index);
+}
+
+// Each address around blocks that lie as no allocator puts them: at odd places, dense, and more than one
+// within 8 bytes, where the maps do not serve.
+static void finds_blocks_at_odd_places(void **state) {
+    enum { NR_BLOCKS = 3000 };
+    struct seep_block *blocks = calloc(NR_BLOCKS, sizeof(*blocks));
+    srandom(11);
+    for (unsigned spacing = 1; spacing <= 64; spacing *= 4) {
+        uint64_t address = 0x7f0000000ff1;
+        for (size_t i = 0; i < NR_BLOCKS; i++) {
+            blocks[i] = (struct seep_block){.address = address, .size = (uint64_t)random() % (spacing + 1)};
+            address += spacing + (uint64_t)random() % spacing;
+        }
+        check_all(blocks, NR_BLOCKS);
+    }
+    check_all(blocks, 1);
+    free(blocks);
+}
+
 // Blocks of 32 bytes, 64 apart.
 static uint64_t at(uint32_t block) {
     return 0x10000 + 64 * (uint64_t)block;
@@ -150,6 +187,7 @@ static void nothing_and_absurd(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_what_halving_finds),
+        cmocka_unit_test(finds_blocks_at_odd_places),
         cmocka_unit_test(classes),
         cmocka_unit_test(unaligned),
         cmocka_unit_test(nothing_and_absurd),

@@ -30,6 +30,7 @@ static void test_functions_and_modules(void **state) {
     assert_string_equal(function.name, "a_first");
     assert_string_equal(function.module, "kernel");
     assert_int_equal(function.offset, 0xff);
+    assert_int_equal(function.bytes, 0x100);
     assert_true(seep_kallsyms_find(symbols, UINT64_C(0xffffffff81000200), &function));
     assert_string_equal(function.name, "second");
     assert_true(seep_kallsyms_find(symbols, UINT64_C(0xffffffffc0000004), &function));
@@ -37,6 +38,10 @@ static void test_functions_and_modules(void **state) {
     assert_string_equal(function.module, "ext4");
     assert_true(seep_kallsyms_find(symbols, UINT64_MAX, &function));
     assert_string_equal(function.module, "bpf");
+    assert_int_equal(function.bytes, function.offset + 1); // where it ends is not known
+    assert_int_equal(seep_kallsyms_base(symbols, "kernel"), UINT64_C(0xffffffff81000100));
+    assert_int_equal(seep_kallsyms_base(symbols, "ext4"), UINT64_C(0xffffffffc0000000));
+    assert_int_equal(seep_kallsyms_base(symbols, "xfs"), 0);
     seep_kallsyms_destroy(symbols);
 }
 

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/profile.h"
@@ -119,9 +120,9 @@ static void check_names(const char *(*name_of)(uint32_t), uint32_t first, uint32
 }
 
 static void test_names(void **state) {
-    check_names(seep_via_name, SEEP_VIA_MALLOC, SEEP_VIA_INHERITED + 1);
+    check_names(seep_via_name, SEEP_VIA_MALLOC, SEEP_VIA_KERNEL + 1);
     check_names(seep_release_name, 0, SEEP_RELEASE_IMPLICIT + 1);
-    check_names(seep_lost_name, 0, SEEP_LOST_RING + 1);
+    check_names(seep_lost_name, 0, SEEP_LOST_EXEC + 1);
     check_names(seep_misuse_name, SEEP_MISUSE_MISMATCH, SEEP_MISUSE_NR);
     check_names(seep_cut_name, 0, SEEP_CUT_DEPTH + 1);
     assert_string_equal(seep_via_name(SEEP_VIA_NONE), "unknown");
@@ -141,8 +142,41 @@ static void check_meanings(const char *(*meaning_of)(uint32_t), uint32_t nr) {
     assert_non_null(strstr(meaning_of(UINT32_MAX), "update seep"));
 }
 
+static const char *name_of(const char *exe, const char *first_arg) {
+    static char kept[64];
+    const char *args[] = {first_arg};
+    struct seep_profile *profile;
+    assert_null(seep_profile_create(&profile));
+    profile->process.exe = exe;
+    profile->process.args = args;
+    profile->process.nr_args = first_arg != NULL;
+    seep_process_name_derive(profile);
+    snprintf(kept, sizeof(kept), "%s%s", profile->process.name,
+             seep_process_is_named_otherwise(&profile->process) ? "!" : "");
+    seep_profile_destroy(profile);
+    return kept;
+}
+
+// The name by which a program was run, "!" behind it where that is not its executable's.
+static void test_names_of_processes(void **state) {
+    (void)state;
+    assert_string_equal(name_of("/usr/bin/app", "./app"), "app");
+    assert_string_equal(name_of("/usr/bin/app", NULL), "app");
+    assert_string_equal(name_of("/usr/bin/app", ""), "app");
+    assert_string_equal(name_of("/usr/bin/redis-check-rdb", "redis-server"), "redis-server!");
+    assert_string_equal(name_of("/usr/bin/redis-check-rdb", "/usr/bin/redis-server *:6379"), "redis-server!");
+    assert_string_equal(name_of("/usr/sbin/nginx", "nginx: worker process"), "nginx");
+    assert_string_equal(name_of("/usr/sbin/nginx", "nginx: master process /usr/sbin/nginx -c x"), "nginx");
+    assert_string_equal(name_of("/usr/bin/dash", "-sh"), "sh!");
+    assert_string_equal(name_of("/opt/my tools/run me", "/opt/my tools/run me"), "run me");
+    assert_string_equal(name_of("/usr/bin/app", " "), "app");
+    assert_string_equal(name_of("/usr/bin/app", "-"), "app");
+    assert_string_equal(name_of("", "odd/"), "odd/");
+    assert_string_equal(name_of("", NULL), "(program not known)");
+}
+
 static void test_meanings(void **state) {
-    check_meanings(seep_lost_meaning, SEEP_LOST_FORK_INEXACT + 1);
+    check_meanings(seep_lost_meaning, SEEP_LOST_EXEC + 1);
     check_meanings(seep_cut_meaning, SEEP_CUT_DEPTH + 1);
     check_meanings(seep_passive_meaning, SEEP_PASSIVE_NR);
 }
@@ -154,6 +188,7 @@ int main(void) {
         cmocka_unit_test(test_derive_sums_sites),
         cmocka_unit_test(test_derive_stops_at_the_largest_number),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names_of_processes),
         cmocka_unit_test(test_meanings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,22 +30,42 @@ struct handed {
 static pthread_barrier_t all_done;
 static struct handed handed = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+// What went wrong in a thread. cmocka's asserts jump to where the main thread was: never from another one.
+static _Atomic uint32_t nr_not_entered, nr_not_known;
+
 static void allocate(uint64_t address, uint64_t size, enum seep_via via) {
     struct seep_thread *thread = thread_enter();
-    assert_non_null(thread);
+    if (!thread) {
+        nr_not_entered++;
+        return;
+    }
     struct seep_caller caller = SEEP_HOOK_CALLER();
     if (!record_allocation_short(thread, (const void *)address, size, via, caller))
-        record_allocation(thread, (const void *)address, size, via, caller);
+        seep_record_allocation(thread, (const void *)address, size, via, caller.pc, caller.sp, caller.bp);
     thread_leave(thread);
 }
 
-static bool release(uint64_t address) {
+static void release(uint64_t address) {
     struct seep_thread *thread = thread_enter();
-    assert_non_null(thread);
+    if (!thread) {
+        nr_not_entered++;
+        return;
+    }
     bool known = record_free_short(thread, (const void *)address, SEEP_RELEASE_FREE) ||
                  record_free(thread, (const void *)address, SEEP_RELEASE_FREE, SEEP_HOOK_CALLER());
     thread_leave(thread);
-    return known;
+    nr_not_known += !known;
+}
+
+static void assert_all_went_well(void) {
+    for (int i = 0; i < SEEP_LOST_NR; i++)
+        if (*seep_lost_place((enum seep_lost)i))
+            print_error("lost for reason %d: %llu\n", i,
+                        (unsigned long long)*seep_lost_place((enum seep_lost)i));
+    assert_int_equal(nr_not_entered, 0);
+    assert_int_equal(nr_not_known, 0);
+    for (int i = 0; i < SEEP_LOST_NR; i++)
+        assert_int_equal(*seep_lost_place((enum seep_lost)i), 0);
 }
 
 // Different depths make different stacks, so that all threads grow the tree at the same time.
@@ -67,13 +87,13 @@ static void *work(void *argument) {
             handed.blocks[handed.nr++] = BLOCK_ADDRESS(self, i);
         pthread_mutex_unlock(&handed.lock);
         for (int i = 1; i < BLOCKS; i += 2)
-            assert_true(release(BLOCK_ADDRESS(self, i)));
+            release(BLOCK_ADDRESS(self, i));
         // Wait until somebody has freed ours, freeing what others left meanwhile.
         for (;;) {
             pthread_mutex_lock(&handed.lock);
             uint64_t address = handed.nr ? handed.blocks[--handed.nr] : 0;
             if (address)
-                assert_true(release(address));
+                release(address);
             pthread_mutex_unlock(&handed.lock);
             if (!address)
                 break;
@@ -87,10 +107,10 @@ static void *work(void *argument) {
 static void *work_shortly(void *argument) {
     uint64_t address = BLOCK_ADDRESS(THREADS, (uintptr_t)argument);
     allocate(address, 64, SEEP_VIA_CALLOC);
-    assert_true(release(address));
+    release(address);
     // Beyond what an entry holds: the odd table.
     allocate(address, UINT64_C(1) << 40, SEEP_VIA_MALLOC);
-    assert_true(release(address));
+    release(address);
     return NULL;
 }
 
@@ -127,13 +147,12 @@ static void test_all_at_once(void **state) {
         pthread_join(threads[i], NULL);
     // A thread may leave while others have just handed blocks over: those are ours to free.
     while (handed.nr)
-        assert_true(release(handed.blocks[--handed.nr]));
+        release(handed.blocks[--handed.nr]);
+    assert_all_went_well();
     struct seep_image_counters sum = sum_of_all();
     assert_int_equal(sum.allocations, THREADS * ROUNDS * BLOCKS);
     assert_int_equal(sum.frees, sum.allocations);
     assert_int_equal(sum.freed_bytes, sum.allocated_bytes);
-    for (int i = 0; i < SEEP_LOST_NR; i++)
-        assert_int_equal(seep_g.header->lost[i], 0);
 }
 
 static void test_slots_are_reused(void **state) {
@@ -143,7 +162,9 @@ static void test_slots_are_reused(void **state) {
         assert_int_equal(pthread_create(&thread, NULL, work_shortly, (void *)i), 0);
         pthread_join(thread, NULL);
     }
-    assert_true(seep_g.header->areas[SEEP_AREA_THREADS].used <= THREADS + 2);
+    // A thread may still be on its way out of the kernel when it has been joined: some new slots.
+    assert_true(seep_g.header->areas[SEEP_AREA_THREADS].used <= THREADS + SHORT_THREADS / 4);
+    assert_all_went_well();
     struct seep_image_counters sum = sum_of_all();
     assert_int_equal(sum.frees, sum.allocations);
     assert_int_equal(sum.freed_bytes, sum.allocated_bytes);

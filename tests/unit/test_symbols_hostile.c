@@ -46,6 +46,45 @@ static unsigned char *read_program(const char *name, size_t *ret_bytes) {
 
 static char place[] = "/tmp/seep-test-XXXXXX";
 
+// From a variable along what its pointers lead to and into its members, as a chain of holders does.
+static void look_along(struct seep_symbols *symbols, const struct seep_type *type) {
+    for (unsigned i = 0; type && i < 20; i++) {
+        const struct seep_type *to;
+        struct seep_variable member;
+        const char *text;
+        check_no_error(seep_symbols_declare(symbols, type, "name", &text));
+        assert_true(!text || strlen(text) < 1024);
+        check_no_error(seep_symbols_member(symbols, type, 8 * i, &member));
+        assert_true(!member.name || strlen(member.name) < 1024);
+        check_no_error(seep_symbols_pointee(symbols, member.type ? member.type : type, &to));
+        type = to;
+    }
+}
+
+static void look_at_variables(struct seep_symbols *symbols, unsigned module, uint64_t base) {
+    struct seep_variable variable;
+    for (uint64_t address = base + 0x3d00; address < base + 0x4200; address += 24) {
+        check_no_error(seep_symbols_global(symbols, module, address, address % 16, &variable));
+        assert_true(!variable.name || strlen(variable.name) < 1024);
+        look_along(symbols, variable.type);
+    }
+    uint64_t words[64];
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(words); i++)
+        words[i] = base + 0x1000 + i;
+    const struct seep_thread_stack stack = {0x7000, (const uint8_t *)words, sizeof(words)};
+    for (uint64_t address = base + 0x1000; address < base + 0x1800; address += 61) {
+        struct seep_call_frame frame = {.address = address, .known = UINT64_MAX >> 31}, caller;
+        bool there;
+        for (unsigned i = 0; i < SEEP_FRAME_REGISTERS; i++)
+            frame.registers[i] = 0x7000 + 8 * i;
+        check_no_error(seep_symbols_caller(symbols, module, &stack, &frame, &there, &caller));
+        for (uint64_t word = 0x7000; word < 0x7080; word += 24) {
+            check_no_error(seep_symbols_local(symbols, module, &frame, &stack, word, 0, &variable));
+            look_along(symbols, variable.type);
+        }
+    }
+}
+
 static void look_at(const unsigned char *bytes, size_t nr_bytes) {
     FILE *file = fopen(place, "wb");
     assert_non_null(file);
@@ -73,13 +112,15 @@ static void look_at(const unsigned char *bytes, size_t nr_bytes) {
         for (unsigned i = 0; i < symbol->nr_frames; i++)
             assert_true(!symbol->frames[i].function || strlen(symbol->frames[i].function) <= 16384);
     }
+    look_at_variables(symbols, module, 0);
+    look_at_variables(symbols, module, 0x400000);
     if (seep_symbols_quality(symbols, module) == SEEP_SYMBOLS_NONE)
         assert_non_null(seep_symbols_trouble(symbols, module));
     seep_symbols_destroy(symbols);
 }
 
-static const char *const victims[] = {"c_dwarf5",     "c_dwarf4", "c_packed", "c_split",
-                                      "clang_dwarf4", "s_mini",   "c_lib.so"};
+static const char *const victims[] = {"c_dwarf5", "c_dwarf4", "c_packed", "c_split", "clang_dwarf4",
+                                      "s_mini",   "c_lib.so", "c_typed",  "c_locals"};
 
 static void test_cut(void **state) {
     for (size_t v = 0; v < SEEP_ARRAY_SIZE(victims); v++) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "model/session_file.h"
+#include "model/session_store.h"
 #include "trace/trace.h"
 
 static char folder[] = "/tmp/seep-test-trace-XXXXXX";
@@ -271,8 +272,122 @@ static void test_load_bytes_keeps_nothing(void **state) {
     assert_ptr_equal(session, path);
 }
 
+// ---- Many processes: put away, copied into the trace, and read one by one.
+
+static struct seep_profile *add_process(struct seep_session *session, uint32_t pid, const char *exe,
+                                        uint64_t allocations) {
+    static const char *const args[] = {"first", "second"};
+    struct seep_profile *profile;
+    assert_null(seep_profile_create(&profile));
+    assert_null(seep_session_add(session, profile));
+    profile->process.pid = pid;
+    profile->process.exe = exe;
+    profile->process.args = args;
+    profile->process.nr_args = profile->process.nr_args_all = pid % 2 ? 2 : 0;
+    profile->sites = seep_arena_alloc(&profile->arena, 2, sizeof(*profile->sites));
+    assert_non_null(profile->sites);
+    profile->nr_sites = 2;
+    profile->sites[1] = (struct seep_site){.via = SEEP_VIA_MALLOC, .counters = {.allocations = allocations}};
+    seep_profile_derive(profile);
+    return profile;
+}
+
+static struct seep_session *three_processes(void) {
+    struct seep_session *session;
+    assert_null(seep_session_create(&session));
+    add_process(session, 10, "/bin/a", 1);
+    add_process(session, 11, "/bin/b", 2);
+    add_process(session, 12, "/bin/b", 3);
+    return session;
+}
+
+static void test_what_was_put_away_is_saved_and_comes_back(void **state) {
+    (void)state;
+    struct seep_session *session = three_processes();
+    struct seep_store *store;
+    assert_null(seep_store_create(&store));
+    assert_null(seep_store_put(store, &session->profiles[2]));
+    assert_null(seep_store_put(store, &session->profiles[1]));
+    assert_non_null(session->profiles[1]->stored);
+    assert_null(session->profiles[0]->stored);
+    assert_int_equal(session->profiles[1]->nr_sites, 1); // only what it came to is still there
+    assert_int_equal(session->profiles[1]->totals.allocations, 2);
+    assert_string_equal(session->profiles[1]->process.args[1], "second");
+    assert_null(seep_session_save(session, path));
+    assert_null(seep_store_complete(session));
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_null(session->profiles[i]->stored);
+        assert_int_equal(session->profiles[i]->sites[1].counters.allocations, i + 1);
+    }
+    seep_session_destroy(session);
+    assert_null(seep_session_load(path, &session));
+    for (uint64_t i = 0; i < 3; i++)
+        assert_int_equal(session->profiles[i]->sites[1].counters.allocations, i + 1);
+    seep_session_destroy(session);
+    seep_store_destroy(store);
+}
+
+static void test_without_a_place_for_it_nothing_is_put_away(void **state) {
+    (void)state;
+    struct seep_session *session = three_processes();
+    struct seep_store *store;
+    setenv("TMPDIR", "/nonexistent", 1);
+    assert_null(seep_store_create(&store));
+    assert_null(seep_store_put(store, &session->profiles[1]));
+    unsetenv("TMPDIR");
+    assert_null(session->profiles[1]->stored);
+    assert_int_equal(session->profiles[1]->nr_sites, 2);
+    seep_session_destroy(session);
+    seep_store_destroy(store);
+}
+
+// Breaks every group but that of the process at `keep`.
+static void break_others(size_t keep) {
+    FILE *file = fopen(path, "r+");
+    unsigned char bytes[4096];
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof(bytes), file);
+    size_t nr = 0;
+    for (size_t at = SEEP_TRACE_HEADER_BYTES; at < size;) {
+        uint32_t type = seep_fetch32(bytes + at);
+        nr += type == SEEP_TRACE_PROCESS;
+        if (nr && nr - 1 != keep && type != SEEP_TRACE_INDEX && type != SEEP_TRACE_END) {
+            assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
+            assert_int_equal(fwrite("????", 1, 4, file), 4);
+        }
+        at += SEEP_TRACE_SECTION_BYTES + (size_t)seep_fetch64(bytes + at + 8);
+    }
+    assert_int_equal(nr, 3);
+    fclose(file);
+}
+
+static void test_one_of_many_is_read_without_the_others(void **state) {
+    (void)state;
+    struct seep_session *session = three_processes();
+    regex_t program;
+    assert_int_equal(regcomp(&program, "/b$|first", REG_EXTENDED), 0);
+    assert_null(seep_session_save(session, path));
+    seep_session_destroy(session);
+    assert_null(seep_session_load_some(path, 0, &program, &session));
+    assert_int_equal(session->nr_profiles, 2);
+    assert_int_equal(session->profiles[0]->process.pid, 11);
+    seep_session_destroy(session);
+    expect(seep_session_load_some(path, 10, &program, &session), SEEP_E_NOT_FOUND, "none of the 3 processes");
+    break_others(1);
+    assert_null(seep_session_load_some(path, 11, NULL, &session));
+    assert_int_equal(session->nr_profiles, 1);
+    assert_int_equal(session->profiles[0]->sites[1].counters.allocations, 2);
+    seep_session_destroy(session);
+    expect(seep_session_load_some(path, 12, NULL, &session), SEEP_E_FORMAT,
+           "wrong checksum of a section header");
+    regfree(&program);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_was_put_away_is_saved_and_comes_back),
+        cmocka_unit_test(test_without_a_place_for_it_nothing_is_put_away),
+        cmocka_unit_test(test_one_of_many_is_read_without_the_others),
         cmocka_unit_test(test_crc32),
         cmocka_unit_test(test_numbers_round_trip),
         cmocka_unit_test(test_zigzag_is_small_near_0),

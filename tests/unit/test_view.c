@@ -227,6 +227,9 @@ static void test_orders(void **state) {
             case SEEP_SORT_SIZE:
                 assert_true(a->live_bytes * b->live_blocks >= b->live_bytes * a->live_blocks);
                 break;
+            case SEEP_SORT_BLOCKS:
+                assert_true(a->live_blocks >= b->live_blocks);
+                break;
             default:
                 assert_true(a->live_bytes >= b->live_bytes);
             }

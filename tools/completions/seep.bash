@@ -13,13 +13,13 @@ _seep() {
     local command=${COMP_WORDS[1]} options='' valued='' i
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run attach kernel snap report mark diff scan whois check info help --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'run attach kernel snap report mark diff growth scan whois check info help --help --version' -- "$word")
         return
     fi
     case $command in
     run)
-        options='--output --report --quiet --error-exitcode --scan --depth --age --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
-        valued=' --output --report --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --pid --program --gen-suppressions --suppressions -o -T -s -b -z -Z '
+        options='--output --report --quiet --error-exitcode --scan --depth --age --sample --children --allocator --interval --count --snap-at --top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
+        valued=' --output --report --error-exitcode --scan --depth --sample --children --allocator --interval --count --snap-at --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --gen-suppressions --suppressions -o -T -s -b -z -Z '
         case $before in
         --output | -o)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
@@ -53,12 +53,24 @@ _seep() {
             :
             return
             ;;
+        --interval)
+            :
+            return
+            ;;
+        --count)
+            :
+            return
+            ;;
+        --snap-at)
+            :
+            return
+            ;;
         --top | -T)
             :
             return
             ;;
         --sort | -s)
-            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size age' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size blocks age exit growth' -- "$word")
             return
             ;;
         --by | -b)
@@ -66,6 +78,18 @@ _seep() {
             return
             ;;
         --older)
+            :
+            return
+            ;;
+        --since)
+            :
+            return
+            ;;
+        --until)
+            :
+            return
+            ;;
+        --ignore-last)
             :
             return
             ;;
@@ -97,6 +121,10 @@ _seep() {
             :
             return
             ;;
+        --limit)
+            :
+            return
+            ;;
         --pid)
             :
             return
@@ -116,8 +144,8 @@ _seep() {
         esac
         ;;
     attach)
-        options='--pid --command --top --blocks --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --children --buffer --save --json --full-paths --no-demangle --help'
-        valued=' --pid --command --top --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --children --buffer --save -p -c -T -o -z -Z -s -O -S '
+        options='--pid --command --cgroup --all --top --blocks --older --older-ms --combined-only --trace --sort --min-size --max-size --sample-rate --obj --symbols-prefix --wa-missing-free --faults --scan --backend --children --buffer --save --json --full-paths --no-demangle --help'
+        valued=' --pid --command --cgroup --top --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --backend --children --buffer --save -p -c -T -o -z -Z -s -O -S '
         case $before in
         --pid | -p)
             :
@@ -125,6 +153,10 @@ _seep() {
             ;;
         --command | -c)
             :
+            return
+            ;;
+        --cgroup)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
             ;;
         --top | -T)
@@ -163,6 +195,10 @@ _seep() {
             :
             return
             ;;
+        --backend)
+            mapfile -t COMPREPLY < <(compgen -W 'auto bpf' -- "$word")
+            return
+            ;;
         --children)
             mapfile -t COMPREPLY < <(compgen -W 'follow ignore' -- "$word")
             return
@@ -178,8 +214,8 @@ _seep() {
         esac
         ;;
     kernel)
-        options='--top --blocks --older --older-ms --sort --min-size --max-size --sample-rate --combined-only --percpu --wa-missing-free --max-blocks --json --help'
-        valued=' --top --older --older-ms --sort --min-size --max-size --sample-rate --max-blocks -T -o -z -Z -s '
+        options='--top --blocks --older --older-ms --sort --min-size --max-size --sample-rate --combined-only --percpu --vmalloc --wa-missing-free --max-blocks --save --json --help'
+        valued=' --top --older --older-ms --sort --min-size --max-size --sample-rate --max-blocks --save -T -o -z -Z -s '
         case $before in
         --top | -T)
             :
@@ -213,6 +249,10 @@ _seep() {
             :
             return
             ;;
+        --save)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
         esac
         ;;
     snap)
@@ -226,15 +266,15 @@ _seep() {
         esac
         ;;
     report)
-        options='--top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
-        valued=' --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --pid --program --gen-suppressions --suppressions -T -s -b -z -Z '
+        options='--top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
+        valued=' --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --gen-suppressions --suppressions -T -s -b -z -Z '
         case $before in
         --top | -T)
             :
             return
             ;;
         --sort | -s)
-            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size age' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size blocks age exit growth' -- "$word")
             return
             ;;
         --by | -b)
@@ -242,6 +282,18 @@ _seep() {
             return
             ;;
         --older)
+            :
+            return
+            ;;
+        --since)
+            :
+            return
+            ;;
+        --until)
+            :
+            return
+            ;;
+        --ignore-last)
             :
             return
             ;;
@@ -270,6 +322,10 @@ _seep() {
             return
             ;;
         --kind)
+            :
+            return
+            ;;
+        --limit)
             :
             return
             ;;
@@ -297,8 +353,8 @@ _seep() {
         esac
         ;;
     diff)
-        options='--error-exitcode --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
-        valued=' --error-exitcode --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --pid --program --gen-suppressions -T -s -b -z -Z '
+        options='--error-exitcode --top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
+        valued=' --error-exitcode --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --gen-suppressions -T -s -b -z -Z '
         case $before in
         --error-exitcode)
             :
@@ -309,7 +365,7 @@ _seep() {
             return
             ;;
         --sort | -s)
-            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size age' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size blocks age exit growth' -- "$word")
             return
             ;;
         --by | -b)
@@ -317,6 +373,18 @@ _seep() {
             return
             ;;
         --older)
+            :
+            return
+            ;;
+        --since)
+            :
+            return
+            ;;
+        --until)
+            :
+            return
+            ;;
+        --ignore-last)
             :
             return
             ;;
@@ -345,6 +413,10 @@ _seep() {
             return
             ;;
         --kind)
+            :
+            return
+            ;;
+        --limit)
             :
             return
             ;;
@@ -362,16 +434,24 @@ _seep() {
             ;;
         esac
         ;;
-    scan)
-        options='--roots --unaligned --output --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
-        valued=' --roots --output --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --pid --program --gen-suppressions --suppressions -o -T -s -b -z -Z '
+    growth)
+        options='--interval --count --save --error-exitcode --top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
+        valued=' --interval --count --save --error-exitcode --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --gen-suppressions --suppressions -T -s -b -z -Z '
         case $before in
-        --roots)
-            mapfile -t COMPREPLY < <(compgen -W 'all lsan' -- "$word")
+        --interval)
+            :
             return
             ;;
-        --output | -o)
+        --count)
+            :
+            return
+            ;;
+        --save)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --error-exitcode)
+            :
             return
             ;;
         --top | -T)
@@ -379,7 +459,7 @@ _seep() {
             return
             ;;
         --sort | -s)
-            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size age' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size blocks age exit growth' -- "$word")
             return
             ;;
         --by | -b)
@@ -387,6 +467,18 @@ _seep() {
             return
             ;;
         --older)
+            :
+            return
+            ;;
+        --since)
+            :
+            return
+            ;;
+        --until)
+            :
+            return
+            ;;
+        --ignore-last)
             :
             return
             ;;
@@ -415,6 +507,104 @@ _seep() {
             return
             ;;
         --kind)
+            :
+            return
+            ;;
+        --limit)
+            :
+            return
+            ;;
+        --pid)
+            :
+            return
+            ;;
+        --program)
+            :
+            return
+            ;;
+        --gen-suppressions)
+            mapfile -t COMPREPLY < <(compgen -W 'valgrind lsan' -- "$word")
+            return
+            ;;
+        --suppressions)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        esac
+        ;;
+    scan)
+        options='--roots --unaligned --cow --output --trace --top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
+        valued=' --roots --output --trace --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --gen-suppressions --suppressions -o -T -s -b -z -Z '
+        case $before in
+        --roots)
+            mapfile -t COMPREPLY < <(compgen -W 'all lsan' -- "$word")
+            return
+            ;;
+        --output | -o)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --trace)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        --top | -T)
+            :
+            return
+            ;;
+        --sort | -s)
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size blocks age exit growth' -- "$word")
+            return
+            ;;
+        --by | -b)
+            mapfile -t COMPREPLY < <(compgen -W 'site function file line module thread size process' -- "$word")
+            return
+            ;;
+        --older)
+            :
+            return
+            ;;
+        --since)
+            :
+            return
+            ;;
+        --until)
+            :
+            return
+            ;;
+        --ignore-last)
+            :
+            return
+            ;;
+        --min-size | -z)
+            :
+            return
+            ;;
+        --max-size | -Z)
+            :
+            return
+            ;;
+        --function)
+            :
+            return
+            ;;
+        --file)
+            :
+            return
+            ;;
+        --module)
+            :
+            return
+            ;;
+        --thread)
+            :
+            return
+            ;;
+        --kind)
+            :
+            return
+            ;;
+        --limit)
             :
             return
             ;;
@@ -447,8 +637,8 @@ _seep() {
         esac
         ;;
     check)
-        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --no-default-suppressions --output --report --quiet --error-exitcode --scan --depth --age --sample --children --allocator --top --sort --by --blocks --older --min-size --max-size --function --file --module --thread --kind --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
-        valued=' --max-leaked --max-peak --max-allocations --baseline --junit --sarif --suppressions --output --report --error-exitcode --scan --depth --sample --children --allocator --top --sort --by --older --min-size --max-size --function --file --module --thread --kind --pid --program --gen-suppressions -o -T -s -b -z -Z '
+        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --no-default-suppressions --output --report --quiet --error-exitcode --scan --depth --age --sample --children --allocator --interval --count --snap-at --top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
+        valued=' --max-leaked --max-peak --max-allocations --baseline --junit --sarif --suppressions --output --report --error-exitcode --scan --depth --sample --children --allocator --interval --count --snap-at --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --gen-suppressions -o -T -s -b -z -Z '
         case $before in
         --max-leaked)
             :
@@ -510,12 +700,24 @@ _seep() {
             :
             return
             ;;
+        --interval)
+            :
+            return
+            ;;
+        --count)
+            :
+            return
+            ;;
+        --snap-at)
+            :
+            return
+            ;;
         --top | -T)
             :
             return
             ;;
         --sort | -s)
-            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size age' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size blocks age exit growth' -- "$word")
             return
             ;;
         --by | -b)
@@ -523,6 +725,18 @@ _seep() {
             return
             ;;
         --older)
+            :
+            return
+            ;;
+        --since)
+            :
+            return
+            ;;
+        --until)
+            :
+            return
+            ;;
+        --ignore-last)
             :
             return
             ;;
@@ -551,6 +765,10 @@ _seep() {
             return
             ;;
         --kind)
+            :
+            return
+            ;;
+        --limit)
             :
             return
             ;;
@@ -605,10 +823,11 @@ _seep() {
         snap) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         report) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         mark) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
+        growth) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         scan) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         whois) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         check) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
-        help) mapfile -t COMPREPLY < <(compgen -W 'run attach kernel snap report mark diff scan whois check info help' -- "$word") ;;
+        help) mapfile -t COMPREPLY < <(compgen -W 'run attach kernel snap report mark diff growth scan whois check info help' -- "$word") ;;
         esac
         ;;
     esac

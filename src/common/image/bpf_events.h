@@ -20,24 +20,32 @@ enum seep_bpf_kind {
     SEEP_BPF_RESIZED,   // seep_bpf_alloc: and this is what became of it; address 0: it failed
     SEEP_BPF_FAILED,    // seep_bpf_event: an allocation returned NULL
     SEEP_BPF_STACK,     // seep_bpf_stack, then nr_frames addresses
+    SEEP_BPF_LANDING,   // seep_bpf_event: an operator new was called from here and has no probe where it
+                        // returns
     SEEP_BPF_MODULES,   // seep_bpf_event: the loader has changed the list of modules
+    SEEP_BPF_MET,       // seep_bpf_event: a process that was not known came into the scope
+    SEEP_BPF_CODE,      // seep_bpf_code: code that a stack was found in and the tables do not have yet
     SEEP_BPF_FORK,      // seep_bpf_event: address is the pid of the child
-    SEEP_BPF_EXEC,      // seep_bpf_event
+    SEEP_BPF_EXEC,      // seep_bpf_exec
     SEEP_BPF_EXIT,      // seep_bpf_event: the last thread ended
-    SEEP_BPF_MAP,       // seep_bpf_alloc: memory was mapped
-    SEEP_BPF_UNMAP,     // seep_bpf_alloc: memory was unmapped, without a stack
-    SEEP_BPF_BREAK,     // seep_bpf_alloc: address is the new end of the heap area
+    SEEP_BPF_MAP,       // seep_bpf_alloc: memory was mapped; detail: SEEP_MAPPING_*
+    SEEP_BPF_UNMAP,     // seep_bpf_alloc: memory is unmapped, without a stack
     SEEP_BPF_FAULT,     // seep_bpf_alloc: a page was touched that was not in memory
 };
 
 struct seep_bpf_event {
     uint8_t kind; // enum seep_bpf_kind
     uint8_t via;  // enum seep_via of image/layout.h
-    uint16_t reserved;
+    uint16_t detail;
     uint32_t pid;
     uint32_t tid;
     uint32_t unused;
     uint64_t address;
+};
+
+struct seep_bpf_exec {
+    struct seep_bpf_event event;
+    char path[256]; // as it was called, ends with NUL; "" where it is not known
 };
 
 struct seep_bpf_alloc {
@@ -55,6 +63,14 @@ struct seep_bpf_stack {
 #define SEEP_BPF_EXACT      (UINT64_C(1) << 63)
 #define SEEP_BPF_FRAMES_MAX 1024u // a power of two; one less is kept
 
+// Which processes the probes are for.
+enum seep_bpf_scope {
+    SEEP_BPF_SCOPE_PROBED, // those that have probes: each process has its own
+    SEEP_BPF_SCOPE_FAMILY, // those in the table of processes, and whatever they fork
+    SEEP_BPF_SCOPE_CGROUP, // all of a control group
+    SEEP_BPF_SCOPE_ALL,
+};
+
 enum seep_bpf_lost {
     SEEP_BPF_LOST_ALLOC,   // no room in the ring for an allocation
     SEEP_BPF_LOST_FREE,    // or a free, or one half of a realloc
@@ -62,6 +78,7 @@ enum seep_bpf_lost {
     SEEP_BPF_LOST_OTHER,   // or news of modules and processes
     SEEP_BPF_LOST_THREAD,  // no memory for a thread's state: the call was not seen
     SEEP_BPF_LOST_SAMPLED, // no room in the table of sampled blocks
+    SEEP_BPF_LOST_LANDING, // a call of operator new before a probe stood where it returns
     SEEP_BPF_LOST_NR = 8
 };
 
@@ -90,9 +107,30 @@ struct seep_bpf_mapping {
 // A traced process: its part of the table of mappings.
 struct seep_bpf_process {
     uint32_t first;
-    uint32_t nr;
+    uint32_t nr;         // 0: not yet known, see struct seep_bpf_file
     uint32_t generation; // changes when code goes: the same addresses are then other functions
-    uint32_t reserved;
+    uint32_t flags;
+};
+#define SEEP_BPF_PROCESS_IGNORED 1u // of the scope, but traced in another way
+#define SEEP_BPF_PROCESS_LOADING 2u // its loader has not said yet that all is mapped
+
+// Code of a file, by the place in it that is mapped: for processes whose mappings are not known yet.
+struct seep_bpf_file {
+    uint64_t device; // as the kernel writes it: major << 20 | minor
+    uint64_t inode;
+    uint64_t page_off; // in the file, in pages
+};
+struct seep_bpf_file_code {
+    uint64_t base; // where the table's first row would be, relative to the start of the mapping
+    uint32_t first_page;
+    uint32_t nr_pages;
+};
+#define SEEP_BPF_FILES_MAX 16384u
+
+struct seep_bpf_code {
+    struct seep_bpf_event event; // address: start of the mapping
+    uint64_t end;
+    struct seep_bpf_file file;
 };
 
 // A block, where one table has those of several processes.
@@ -100,8 +138,16 @@ struct seep_bpf_block {
     uint64_t address;
     uint64_t pid;
 };
+// Where an operator new returns to, by the address and the process.
+enum seep_bpf_landing {
+    SEEP_BPF_LANDING_ASKED = 1,
+    SEEP_BPF_LANDING_PROBED,
+    SEEP_BPF_LANDING_REFUSED, // no probe can be there
+};
+#define SEEP_BPF_LANDINGS_MAX 65536u
+
 #define SEEP_BPF_MAPPINGS_MAX  4096u // of one process
-#define SEEP_BPF_PROCESSES_MAX 4096u
+#define SEEP_BPF_PROCESSES_MAX 32768u
 
 // The cookie of a probe: which function it is on.
 #define SEEP_BPF_COOKIE(via, shape)   ((uint64_t)(via) | (uint64_t)(shape) << 8)
@@ -115,11 +161,16 @@ enum seep_bpf_shape {
     SEEP_BPF_REALLOC,         // f(old, size)
     SEEP_BPF_REALLOC_PRODUCT, // f(old, n, size)
     SEEP_BPF_OUT,             // f(&result, alignment, size), 0: success
+    SEEP_BPF_MMAP,            // f(x, size, x, flags); from here on of mappings
+    SEEP_BPF_MREMAP,          // f(old, old size, size)
+    SEEP_BPF_BRK,             // brk, sbrk: the kernel knows the end before and after
+    SEEP_BPF_MUNMAP,          // f(start, size)
 };
 
 _Static_assert(sizeof(struct seep_bpf_event) == 24, "shared size");
 _Static_assert(sizeof(struct seep_bpf_alloc) == 40, "shared size");
 _Static_assert(sizeof(struct seep_bpf_stack) == 32, "shared size");
 _Static_assert(sizeof(struct seep_bpf_mapping) == 32, "shared size");
+_Static_assert(sizeof(struct seep_bpf_code) == 56, "shared size");
 
 #endif

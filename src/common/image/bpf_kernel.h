@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What the BPF programs of `seep kernel` (src/target/bpf/kernel_heap.bpf.c) and the host share. Millions of
-// events a second are no stream to read: the programs keep the live blocks in a map, and the host reads
-// that now and then. Nothing of it is ever saved.
+// events a second are no stream to read: the programs keep the live blocks in memory that the host has
+// mapped, and reads now and then. Nothing of it is ever saved.
 //
 // Invariants
-//  - A site is a kernel stack with a class and a cache; its id is a hash of all of them, never 0.
-//  - A block is in the map from its allocation to its free. What is not, though it lives, is counted by
-//    reason in `seep_kernel_counters`.
+//  - A site is a kernel stack with a class and a cache; its number is its place in the array of sites, and
+//    never changes. Number 0 is that of allocations whose stack is not known.
+//  - A block is in one of the buckets that its key has (seep_kernel_bucket_of), from its allocation to
+//    its free. What is not, though it lives, is counted by reason in `seep_kernel_counter`.
+//  - A key is written after all else of its block. What is read with a key that was the same before and
+//    after is of that block.
 #ifndef SEEP_IMAGE_BPF_KERNEL_H
 #define SEEP_IMAGE_BPF_KERNEL_H
 
@@ -20,24 +23,44 @@ enum seep_kernel_class {
     SEEP_KERNEL_CACHE, // kmem_cache_alloc
     SEEP_KERNEL_PERCPU,
     SEEP_KERNEL_PAGES,
+    SEEP_KERNEL_VMALLOC, // areas of addresses; what is mapped there is among the pages
     SEEP_KERNEL_CLASSES_NR
 };
 
 #define SEEP_KERNEL_FRAMES_MAX     64u
 #define SEEP_KERNEL_CACHE_NAME_MAX 32u
 
-// Value of the map of live blocks. Its key is an address: of the block, of the page's descriptor; a per-CPU
-// block's with the lowest bit set, because it is an offset that could be like any other's address.
-struct seep_kernel_block {
-    uint64_t size;    // bytes; of all CPUs
-    uint64_t born_ns; // CLOCK_MONOTONIC
-    uint64_t site;    // 0: not known
+// A key is an address: of the block, of the page's descriptor; a per-CPU block's with the lowest bit set,
+// because it is an offset that could be like any other's address. One cache line.
+#define SEEP_KERNEL_BUCKET_BLOCKS 7u
+#define SEEP_KERNEL_KEY_TAKEN     1u // a block is being written
+struct seep_kernel_bucket {
+    uint64_t nr_elsewhere; // blocks whose first bucket this is, that are in another of theirs
+    uint64_t keys[SEEP_KERNEL_BUCKET_BLOCKS]; // 0: free
 };
 
-// Value of the map of sites, by id.
+// The block of key `i` of bucket `b` has number b * SEEP_KERNEL_BUCKET_BLOCKS + i.
+struct seep_kernel_block {
+    uint64_t born_ns; // CLOCK_MONOTONIC, to the tick
+    uint32_t size;    // bytes; of all CPUs
+    uint32_t site;    // number
+};
+
+// Buckets that a key may be in; it is in the first of them that had room. With four of them the first block
+// finds no room when the table is half full.
+#define SEEP_KERNEL_CHOICES 4u
+
+// Source of the constant: the golden ratio.
+static inline uint32_t seep_kernel_bucket_of(uint64_t key, uint32_t choice, uint32_t nr_buckets) {
+    uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ hash >> 32) * ((2 * choice + 1) * UINT64_C(0x9e3779b97f4a7c15));
+    return (uint32_t)((hash >> 32) * nr_buckets >> 32);
+}
+
 struct seep_kernel_site {
     uint32_t class_of; // enum seep_kernel_class
     uint32_t nr_frames;
+    uint64_t cache_name; // address of it in the kernel; 0: no cache
     char cache[SEEP_KERNEL_CACHE_NAME_MAX]; // of SEEP_KERNEL_CACHE
     uint64_t live_blocks;                   // only where no single blocks are read (combined)
     uint64_t live_bytes;
@@ -49,15 +72,28 @@ enum seep_kernel_counter {
     SEEP_KERNEL_ALLOCATIONS, // that were recorded
     SEEP_KERNEL_ALLOCATED_BYTES,
     SEEP_KERNEL_FREES,       // of recorded blocks
-    SEEP_KERNEL_IMPLICIT,    // a block's address was given out again: its free was not seen
+    SEEP_KERNEL_IMPLICIT,    // a block's free was not seen: its address was given out again, or its slab is gone
     SEEP_KERNEL_LOST_BLOCKS, // no room for the block
     SEEP_KERNEL_LOST_STACKS, // no room for the stack: the block counts, its site is not known
     SEEP_KERNEL_LOST_NESTED, // interrupts within interrupts: no scratch memory for the stack
-    SEEP_KERNEL_CUT,         // stacks with more frames than are kept
+    SEEP_KERNEL_RECALLED,    // stacks that were known by their memo, the rest was unwound
+    SEEP_KERNEL_MISTAKEN,    // of those, where they are checked: that were another one
     SEEP_KERNEL_COUNTERS_NR
 };
 
-_Static_assert(sizeof(struct seep_kernel_block) == 24, "shared size");
-_Static_assert(sizeof(struct seep_kernel_site) == 568, "shared size");
+// What one run of the program that looks for slabs that are gone is given.
+struct seep_kernel_sweep {
+    uint32_t first_bucket;
+    uint32_t nr_buckets;
+};
+
+struct seep_kernel_counters {
+    uint64_t values[SEEP_KERNEL_COUNTERS_NR];
+    uint64_t nr_calls; // allocations that were looked at, the sampled ones among them
+};
+
+_Static_assert(sizeof(struct seep_kernel_bucket) == 64, "shared size");
+_Static_assert(sizeof(struct seep_kernel_block) == 16, "shared size");
+_Static_assert(sizeof(struct seep_kernel_site) == 576, "shared size");
 
 #endif

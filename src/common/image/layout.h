@@ -74,7 +74,9 @@ enum seep_lost {
     SEEP_LOST_NO_PIECE,     // piece of a pool not kept: table full or its lock not to be had
     SEEP_LOST_NO_NOTE,      // mark, region, pool or name told through seep.h not kept: table full or lock not to be had
     SEEP_LOST_RING,         // event of the kernel that found no room in the ring buffer
-    SEEP_LOST_NR = 16
+    SEEP_LOST_FIRST_NR = 16, // these are in header.lost, those that follow in header.lost_more
+    SEEP_LOST_EXEC = 16,     // program executed from where the tool cannot be told: other user or root, system call filter
+    SEEP_LOST_NR = 48
 };
 
 // Why a stack is not complete up to the start of its thread.
@@ -102,6 +104,7 @@ enum seep_via {
     SEEP_VIA_NEW,
     SEEP_VIA_NEW_ARRAY,
     SEEP_VIA_INHERITED, // reserved: blocks of a fork parent whose stack is not known
+    SEEP_VIA_KERNEL,    // one of the kernel's allocators, which is the innermost frame: never in an image
     SEEP_VIA_HEAP_NR = 16, // below: through these a heap block comes to life
     SEEP_VIA_MMAP = 16,    // memory of the other class: struct seep_image_map_site counts it
     SEEP_VIA_MREMAP,
@@ -109,6 +112,7 @@ enum seep_via {
     SEEP_VIA_SBRK,
     SEEP_VIA_POOL_ALLOC = 20, // pieces of the program's own pools, told through seep.h: a class of their own
     SEEP_VIA_POOL_RESIZE,
+    SEEP_VIA_FAULT, // pages that were touched here first: told by the kernel, never in an image
     SEEP_VIA_FREE = 24, // 24 + enum seep_release: where a block was given back in the wrong way
     SEEP_VIA_NR = 32
 };
@@ -187,7 +191,7 @@ struct seep_image_header {
     uint64_t live_bytes_flushed; // sum of what threads flushed of their net bytes
     uint64_t peak_bytes_flushed; // highest value of the above
     uint64_t peak_slack_bytes;   // most by which one thread's unflushed part may differ
-    uint64_t lost[SEEP_LOST_NR];
+    uint64_t lost[SEEP_LOST_FIRST_NR];
     uint64_t cut[SEEP_CUT_NR];     // sites whose stack is cut, by reason
     uint64_t boot_bytes;           // given out by the boot allocator
     uint64_t nr_thread_starts;     // threads that ever had a slot
@@ -199,7 +203,22 @@ struct seep_image_header {
     uint64_t pools_created;
     uint64_t pools_destroyed;
     uint64_t unknown_piece_frees; // pieces given back that were never seen
+
+    // From here on as far as header_size says; what is behind it is zero.
+    // Libraries whose calls go past us: names of the first in the strings area (0: no room), and how many
+    // times one was asked for.
+    uint64_t deep_bound_off; // dlopen with RTLD_DEEPBIND
+    uint64_t namespace_off;  // dlmopen into another namespace
+    uint32_t nr_deep_bound;  // atomic, relaxed
+    uint32_t nr_namespaces;
+
+    uint64_t lost_more[SEEP_LOST_NR - SEEP_LOST_FIRST_NR];
+    // Where address space is limited (RLIMIT_AS): what the image takes of it, and may take at most.
+    uint64_t space_bytes; // 0: not limited
+    uint64_t space_most_bytes;
 };
+// The header of writers that had nothing behind unknown_piece_frees.
+#define SEEP_IMAGE_HEADER_LEAST 1288u
 
 // Owner: the whole struct is written once, except unloaded_ns.
 struct seep_image_module {

@@ -141,6 +141,8 @@ static uint64_t read_unsigned(struct cursor *cursor, unsigned nr_bytes) {
     if (!take(cursor, nr_bytes))
         return 0;
     const uint8_t *from = cursor->object->bytes + cursor->at - nr_bytes;
+    if (nr_bytes == 1) // most are: operations and their short operands
+        return *from;
     uint64_t value = 0;
     for (unsigned i = 0; i < nr_bytes; i++) {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -159,6 +161,8 @@ static uint64_t read_signed(struct cursor *cursor, unsigned nr_bytes) {
 
 // Ten bytes hold 64 bits; padding beyond them is accepted up to the end of the cursor, bits are not.
 static uint64_t read_uleb(struct cursor *cursor) {
+    if (!cursor->bad && cursor->at < cursor->end && cursor->object->bytes[cursor->at] < 0x80)
+        return cursor->object->bytes[cursor->at++]; // nearly all are of one byte
     uint64_t value = 0;
     for (unsigned shift = 0;; shift += 7) {
         uint8_t byte = (uint8_t)read_unsigned(cursor, 1);
@@ -418,6 +422,19 @@ static struct cursor table_entry(const struct table *table, uint64_t index) {
     return cursor;
 }
 
+// Same as read_encoded, for what all linkers write: a search reads a score of them. open_table has seen to
+// it that the entry is in the object.
+static uint64_t read_start(struct cursor *entry, uint8_t encoding) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (encoding == (PE_DATAREL | PE_SDATA4)) {
+        int32_t offset;
+        __builtin_memcpy(&offset, entry->object->bytes + entry->at, sizeof(offset));
+        return entry->object->eh_frame_hdr + (uint64_t)(int64_t)offset;
+    }
+#endif
+    return read_encoded(entry, encoding);
+}
+
 // Finds the last entry that begins at or before pc. An unsorted table gives a wrong entry, no worse:
 // the FDE's own range decides.
 static int find_fde(const struct seep_cfi_object *object, uint64_t pc, struct cursor *ret_fde) {
@@ -429,7 +446,7 @@ static int find_fde(const struct seep_cfi_object *object, uint64_t pc, struct cu
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         struct cursor entry = table_entry(&table, middle);
-        uint64_t start = read_encoded(&entry, table.encoding);
+        uint64_t start = read_start(&entry, table.encoding);
         if (entry.bad)
             return SEEP_CFI_BAD;
         if (start <= pc)

@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/large.h"
+
+// Small: a session may have thousands of profiles with an arena each.
+#define FIRST_BYTES ((size_t)512)
 
 struct seep_arena_chunk {
     struct seep_arena_chunk *next;
@@ -25,6 +29,15 @@ void seep_arena_deinit(struct seep_arena *arena) {
     arena->chunks = NULL;
 }
 
+static struct seep_arena_chunk *new_chunk(size_t room) {
+    struct seep_arena_chunk *fresh = calloc(1, sizeof(*fresh) + room);
+    if (fresh)
+        fresh->size_bytes = room;
+    return fresh;
+}
+
+// In the chunk at the head; what would use up most of a fresh one gets one of its size behind the head,
+// whose room stays for what is small.
 void *seep_arena_alloc(struct seep_arena *arena, size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 4)
@@ -32,14 +45,13 @@ void *seep_arena_alloc(struct seep_arena *arena, size_t count, size_t size) {
     bytes = (bytes + 15) & ~(size_t)15;
     struct seep_arena_chunk *chunk = arena->chunks;
     if (!chunk || chunk->size_bytes - chunk->used_bytes < bytes) {
-        size_t next = chunk ? SEEP_MIN(chunk->size_bytes * 2, (size_t)1 << 20) : 4096;
-        size_t room = SEEP_MAX(bytes, next);
-        struct seep_arena_chunk *fresh = calloc(1, sizeof(*fresh) + room);
+        size_t next = chunk ? SEEP_MIN(chunk->size_bytes * 2, (size_t)1 << 20) : FIRST_BYTES;
+        bool alone = chunk && bytes > next / 4;
+        struct seep_arena_chunk *fresh = new_chunk(alone ? bytes : SEEP_MAX(bytes, next));
         if (!fresh)
             return NULL;
-        fresh->size_bytes = room;
-        fresh->next = chunk;
-        arena->chunks = fresh;
+        fresh->next = alone ? chunk->next : chunk;
+        *(alone ? &chunk->next : &arena->chunks) = fresh;
         chunk = fresh;
     }
     void *memory = chunk->data + chunk->used_bytes;

@@ -4,7 +4,8 @@
 //
 // operator new throws: a return probe on it would end a program that runs out of memory, so it has none.
 // Where it calls malloc it needs none, and its frame becomes the name of the call. Where it does not (the
-// allocator brings its own), its nothrow forms are probed and the rest is said not to be covered.
+// allocator brings its own), its nothrow forms are probed as malloc is, and those that throw at the entry and
+// where they return to (trace_landings.c).
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,12 @@ static const struct function c_functions[] = {
     {"memalign", SEEP_PROBE_ALLOC, SEEP_VIA_MEMALIGN, SEEP_BPF_SIZE_2},
     {"valloc", SEEP_PROBE_ALLOC, SEEP_VIA_VALLOC, SEEP_BPF_SIZE_1},
     {"pvalloc", SEEP_PROBE_ALLOC, SEEP_VIA_PVALLOC, SEEP_BPF_SIZE_1},
+    {"mmap", SEEP_PROBE_ALLOC, SEEP_VIA_MMAP, SEEP_BPF_MMAP},
+    {"mmap64", SEEP_PROBE_ALLOC, SEEP_VIA_MMAP, SEEP_BPF_MMAP},
+    {"mremap", SEEP_PROBE_ALLOC, SEEP_VIA_MREMAP, SEEP_BPF_MREMAP},
+    {"brk", SEEP_PROBE_ALLOC, SEEP_VIA_BRK, SEEP_BPF_BRK},
+    {"sbrk", SEEP_PROBE_ALLOC, SEEP_VIA_SBRK, SEEP_BPF_BRK},
+    {"munmap", SEEP_PROBE_FREE, 0, SEEP_BPF_MUNMAP},
     {"free", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
     {"cfree", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
     {"free_sized", SEEP_PROBE_FREE, SEEP_RELEASE_FREE, 0},
@@ -40,6 +47,10 @@ static const struct function c_functions[] = {
 
 // Of an allocator that has operators of its own.
 static const struct function operators[] = {
+    {"_Znwm", SEEP_PROBE_NEW, SEEP_VIA_NEW, SEEP_BPF_SIZE_1},
+    {"_Znam", SEEP_PROBE_NEW, SEEP_VIA_NEW_ARRAY, SEEP_BPF_SIZE_1},
+    {"_ZnwmSt11align_val_t", SEEP_PROBE_NEW, SEEP_VIA_NEW, SEEP_BPF_SIZE_1},
+    {"_ZnamSt11align_val_t", SEEP_PROBE_NEW, SEEP_VIA_NEW_ARRAY, SEEP_BPF_SIZE_1},
     {"_ZnwmRKSt9nothrow_t", SEEP_PROBE_ALLOC, SEEP_VIA_NEW, SEEP_BPF_SIZE_1},
     {"_ZnamRKSt9nothrow_t", SEEP_PROBE_ALLOC, SEEP_VIA_NEW_ARRAY, SEEP_BPF_SIZE_1},
     {"_ZnwmSt11align_val_tRKSt9nothrow_t", SEEP_PROBE_ALLOC, SEEP_VIA_NEW, SEEP_BPF_SIZE_1},
@@ -81,22 +92,26 @@ static const struct function *known(const struct function *table, size_t nr, con
     return NULL;
 }
 
-static void add_operator(struct search *search, const char *name, uint64_t address, uint64_t nr_bytes) {
+static void add_code(struct search *search, uint32_t via, uint64_t address, uint64_t nr_bytes) {
     struct seep_allocator_file *file = search->file;
     if (!seep_grow(&file->operators, &file->operators_capacity, file->nr_operators + 1,
                    sizeof(*file->operators))) {
         search->out_of_memory = true;
         return;
     }
-    file->operators[file->nr_operators++] = (struct seep_traced_operator){
-        address, address + nr_bytes, name[3] == 'a' ? SEEP_VIA_NEW_ARRAY : SEEP_VIA_NEW};
+    file->operators[file->nr_operators++] =
+        (struct seep_traced_operator){address, address + nr_bytes, via, via == SEEP_VIA_NONE};
+}
+
+static bool is_c_function(const struct function *function) {
+    return function >= c_functions && function < c_functions + SEEP_ARRAY_SIZE(c_functions);
 }
 
 static bool look_at(void *context, const char *name, uint64_t address, uint64_t nr_bytes) {
     struct search *search = context;
     const struct function *function = NULL;
     if (strncmp(name, "_Znwm", 5) == 0 || strncmp(name, "_Znam", 5) == 0)
-        add_operator(search, name, address, nr_bytes);
+        add_code(search, name[3] == 'a' ? SEEP_VIA_NEW_ARRAY : SEEP_VIA_NEW, address, nr_bytes);
     if (strcmp(name, loader.name) == 0)
         function = &loader;
     else if (strncmp(name, search->prefix, search->prefix_bytes) == 0)
@@ -109,6 +124,8 @@ static bool look_at(void *context, const char *name, uint64_t address, uint64_t 
         search->out_of_memory = true;
         return false;
     }
+    if (is_c_function(function) && function->shape < SEEP_BPF_MMAP)
+        add_code(search, SEEP_VIA_NONE, address, nr_bytes);
     search->found[search->nr_found++] = (struct found){function, address, nr_bytes};
     search->file->has_malloc |= function == &c_functions[0];
     return true;
@@ -141,33 +158,42 @@ static bool is_operator(const struct function *function) {
     return function >= operators && function < operators + SEEP_ARRAY_SIZE(operators);
 }
 
-// Whether the code in [start, end) calls or jumps to one of the allocator's functions in C: any bytes that
-// read so.
-static bool calls_c_function(const struct seep_elf_file *elf, const struct search *search, uint64_t start,
-                             uint64_t end) {
-    uint64_t file_off, nr_bytes = SEEP_MIN(end - start, (uint64_t)FUNCTION_BYTES_MAX);
-    unsigned char *code = seep_elf_file_off(elf, start, &file_off) ? malloc(nr_bytes + 1) : NULL;
+// Takes from it, or gives back to it: calls of the same kind may be made within one another.
+static bool is_of_kind(const struct function *function, bool frees) {
+    return function->shape < SEEP_BPF_MMAP && function->kind != SEEP_PROBE_MODULES &&
+           (function->kind == SEEP_PROBE_FREE) == frees;
+}
+
+// Whether the operator calls or jumps to another function that is probed for the same: any bytes that read
+// so. Then nothing is to be done for it. Those of libstdc++ in a static program do, and some of an
+// allocator's own.
+static bool calls_another(const struct seep_elf_file *elf, const struct search *search,
+                          const struct found *operator) {
+    bool frees = operator->function->kind == SEEP_PROBE_FREE;
+    uint64_t file_off, nr_bytes = SEEP_MIN(operator->nr_bytes, (uint64_t)FUNCTION_BYTES_MAX);
+    unsigned char *code = seep_elf_file_off(elf, operator->address, &file_off) ? malloc(nr_bytes + 1) : NULL;
     bool calls = false;
     if (code && !seep_elf_read(elf, file_off, code, nr_bytes))
         nr_bytes = 0;
     for (uint64_t at = 0; code && at + 5 <= nr_bytes && !calls; at++) {
         int32_t distance;
+        if (code[at] != 0xe8 && code[at] != 0xe9)
+            continue;
         memcpy(&distance, code + at + 1, sizeof(distance));
-        uint64_t target = start + at + 5 + (uint64_t)(int64_t)distance;
-        for (size_t i = 0; (code[at] == 0xe8 || code[at] == 0xe9) && i < search->nr_found; i++)
-            calls |= !is_operator(search->found[i].function) && search->found[i].address == target;
+        uint64_t target = operator->address + at + 5 +(uint64_t)(int64_t) distance;
+        for (size_t i = 0; i < search->nr_found; i++)
+            calls |= search->found[i].address == target &&
+                     target != operator->address && is_of_kind(search->found[i].function, frees);
     }
     free(code);
     return calls;
 }
 
-// A static program has the operators of libstdc++, which call malloc, beside that malloc; an allocator
-// library has its own, which do not.
-static bool has_own_operators(const struct seep_elf_file *elf, const struct search *search) {
-    for (size_t i = 0; i < search->file->nr_operators; i++)
-        if (calls_c_function(elf, search, search->file->operators[i].start, search->file->operators[i].end))
-            return false;
-    return search->file->has_malloc && search->file->nr_operators;
+static bool is_program(const struct seep_elf_file *elf) {
+    for (uint32_t i = 0; i < elf->nr_segments; i++)
+        if (elf->segments[i].p_type == PT_INTERP)
+            return true;
+    return elf->header.e_type == ET_EXEC;
 }
 
 struct seep_error *seep_allocator_file_init(const struct seep_elf_file *elf, const char *prefix,
@@ -178,14 +204,21 @@ struct seep_error *seep_allocator_file_init(const struct seep_elf_file *elf, con
     struct seep_error *err = seep_elf_functions(elf, look_at, &search);
     if (!err && search.out_of_memory)
         err = seep_error_no_memory();
-    file.throws_uncovered = !err && has_own_operators(elf, &search);
+    for (size_t i = 0; i < file.nr_operators; i++)
+        file.operators[i].is_heap |= file.has_malloc;
     for (size_t i = 0; i < search.nr_found && !err; i++) {
         const struct found *found = &search.found[i];
         bool wanted = found->function == &loader || file.has_malloc;
-        if (is_operator(found->function))
-            wanted = file.throws_uncovered;
+        if (wanted && is_operator(found->function))
+            wanted = !calls_another(elf, &search, found);
+        file.throws_itself |= wanted && found->function->kind == SEEP_PROBE_NEW;
         if (wanted)
             err = add_place(elf, found, &file.places[found->function->kind]);
+    }
+    // A library that is nothing but an allocator: all of it, its inner functions have no names.
+    if (!err && file.throws_itself && !is_program(elf)) {
+        add_code(&search, SEEP_VIA_NONE, 0, UINT64_MAX);
+        err = search.out_of_memory ? seep_error_no_memory() : NULL;
     }
     free(search.found);
     if (err) {

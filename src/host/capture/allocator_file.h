@@ -10,6 +10,7 @@
 enum seep_probe_kind {
     SEEP_PROBE_ALLOC,   // entry and return
     SEEP_PROBE_FREE,    // entry
+    SEEP_PROBE_NEW,     // entry: an operator new that throws; the return is watched where it lands
     SEEP_PROBE_MODULES, // entry: the loader says that modules came or went
     SEEP_PROBE_NR
 };
@@ -25,12 +26,12 @@ struct seep_probe_places {
 
 struct seep_allocator_file {
     struct seep_probe_places places[SEEP_PROBE_NR];
-    struct seep_traced_operator *operators; // of operator new, where that calls malloc
+    struct seep_traced_operator *operators; // the allocator's code; operator new only where that calls malloc
     size_t nr_operators;
     size_t operators_capacity;
     bool has_malloc;
-    bool has_breakpoint;   // another tracer's, in the file's code as it is mapped: see the caller
-    bool throws_uncovered; // an operator new that does not call malloc: no probe may be put on it
+    bool has_breakpoint; // another tracer's, in the file's code as it is mapped: see the caller
+    bool throws_itself;  // an operator new that does not call malloc: no return probe may be put on it
 };
 
 // `prefix` goes before each name (je_malloc); NULL: none. Without a malloc there is only what concerns

@@ -48,6 +48,11 @@ struct seep_error *seep_heap_trace_settle(struct seep_heap_trace *trace) {
     return not_built();
 }
 
+bool seep_heap_trace_is_open(const struct seep_heap_trace *trace) {
+    (void)trace;
+    return false;
+}
+
 bool seep_heap_trace_ended(const struct seep_heap_trace *trace) {
     (void)trace;
     return true;
@@ -60,9 +65,12 @@ size_t seep_heap_trace_processes(const struct seep_heap_trace *trace,
     return 0;
 }
 
-bool seep_process_has_library(pid_t pid) {
-    (void)pid;
-    return false;
+struct seep_error *seep_heap_trace_notes(const struct seep_heap_trace *trace,
+                                         seep_heap_trace_note_function *visit, void *context) {
+    (void)trace;
+    (void)visit;
+    (void)context;
+    return NULL;
 }
 
 struct seep_error *seep_kernel_trace_create(const struct seep_kernel_trace_options *options,

@@ -4,6 +4,7 @@
 // bpf() call is written down here, because the headers of a distribution are often older than its kernel.
 // Source: Linux uapi linux/bpf.h, union bpf_attr, link_create.uprobe_multi (6.6; session: 6.13).
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -99,6 +100,15 @@ static bool is_locked_down(void) {
     return nr > 0 && strstr(text, "[confidentiality]");
 }
 
+static void probe_kernel_functions(struct seep_bpf_features *features) {
+    struct btf *btf = btf__load_vmlinux_btf();
+    if (libbpf_get_error(btf))
+        return;
+    features->can[SEEP_BPF_CAN_CAST] = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+    features->can[SEEP_BPF_CAN_SLAB] = btf__find_by_name_kind(btf, "bpf_get_kmem_cache", BTF_KIND_FUNC) > 0;
+    btf__free(btf);
+}
+
 void seep_bpf_features_probe(struct seep_bpf_features *ret_features) {
     struct seep_bpf_features features = {.lockdown = is_locked_down()};
     libbpf_print_fn_t print = libbpf_set_print(NULL);
@@ -113,9 +123,12 @@ void seep_bpf_features_probe(struct seep_bpf_features *ret_features) {
         features.can[SEEP_BPF_CAN_STORAGE] = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, NULL) == 1;
         features.can[SEEP_BPF_CAN_LOOP] =
             libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
+        features.can[SEEP_BPF_CAN_VMA] =
+            libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1;
         features.can[SEEP_BPF_CAN_MULTI] = can_attach(SEEP_BPF_ATTACH_MULTI);
         features.can[SEEP_BPF_CAN_SESSION] = can_attach(SEEP_BPF_ATTACH_SESSION);
     }
+    probe_kernel_functions(&features);
     libbpf_set_print(print);
     *ret_features = features;
 }

@@ -16,8 +16,11 @@ enum seep_bpf_feature {
     SEEP_BPF_CAN_RING,    // needed
     SEEP_BPF_CAN_STORAGE, // needed
     SEEP_BPF_CAN_LOOP,    // else stacks by frame pointers only
+    SEEP_BPF_CAN_VMA,     // else new processes have cut stacks until their mappings were read
     SEEP_BPF_CAN_MULTI,   // else slower to attach, and older probes
     SEEP_BPF_CAN_SESSION, // else two probes per function, and sampling saves little
+    SEEP_BPF_CAN_CAST,    // else the kernel's stacks are read by copying
+    SEEP_BPF_CAN_SLAB,    // else more blocks of the kernel that were freed in bulk count as live
     SEEP_BPF_FEATURES_NR
 };
 struct seep_bpf_features {

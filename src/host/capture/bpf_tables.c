@@ -58,21 +58,33 @@ bool seep_bpf_tables_add(struct seep_bpf_tables *tables, const struct seep_unwin
     return true;
 }
 
+static struct seep_error *put_process(struct seep_bpf_tables *tables, uint32_t pid,
+                                      const struct seep_bpf_process *process) {
+    if (bpf_map_update_elem(tables->processes_fd, &pid, process, BPF_ANY) != 0)
+        return seep_error_system(errno, "process %u: no room for more processes", pid);
+    return NULL;
+}
+
 struct seep_error *seep_bpf_tables_set_process(struct seep_bpf_tables *tables, uint32_t pid,
                                                const struct seep_bpf_mapping *mappings, size_t nr,
-                                               uint32_t generation) {
+                                               uint32_t generation, uint32_t flags) {
     nr = SEEP_MIN(nr, (size_t)SEEP_BPF_MAPPINGS_MAX);
     // Round and round: what is overwritten belongs to a list that was replaced long ago.
     if (tables->next_mapping + nr > tables->mappings_capacity)
         tables->next_mapping = 0;
-    struct seep_bpf_process process = {
-        .first = (uint32_t)tables->next_mapping, .nr = (uint32_t)nr, .generation = generation};
+    struct seep_bpf_process process = {.first = (uint32_t)tables->next_mapping,
+                                       .nr = (uint32_t)nr,
+                                       .generation = generation,
+                                       .flags = flags};
     if (nr)
         memcpy(tables->mappings + tables->next_mapping, mappings, nr * sizeof(*mappings));
     tables->next_mapping += nr;
-    if (bpf_map_update_elem(tables->processes_fd, &pid, &process, BPF_ANY) != 0)
-        return seep_error_system(errno, "process %u: no room for more processes", pid);
-    return NULL;
+    return put_process(tables, pid, &process);
+}
+
+struct seep_error *seep_bpf_tables_ignore_process(struct seep_bpf_tables *tables, uint32_t pid) {
+    struct seep_bpf_process process = {.flags = SEEP_BPF_PROCESS_IGNORED};
+    return put_process(tables, pid, &process);
 }
 
 void seep_bpf_tables_forget_process(struct seep_bpf_tables *tables, uint32_t pid) {

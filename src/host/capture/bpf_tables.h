@@ -41,7 +41,11 @@ bool seep_bpf_tables_add(struct seep_bpf_tables *tables, const struct seep_unwin
 // Sorted mappings, at most SEEP_BPF_MAPPINGS_MAX of them count.
 SEEP_MUST_CHECK struct seep_error *seep_bpf_tables_set_process(struct seep_bpf_tables *tables, uint32_t pid,
                                                                const struct seep_bpf_mapping *mappings,
-                                                               size_t nr, uint32_t generation);
+                                                               size_t nr, uint32_t generation,
+                                                               uint32_t flags);
+// Leaves it alone, whatever the scope.
+SEEP_MUST_CHECK struct seep_error *seep_bpf_tables_ignore_process(struct seep_bpf_tables *tables,
+                                                                  uint32_t pid);
 void seep_bpf_tables_forget_process(struct seep_bpf_tables *tables, uint32_t pid);
 
 #endif

@@ -165,20 +165,26 @@ static struct seep_error *visit_table(const struct seep_elf_file *elf, const Elf
     return NULL;
 }
 
+static struct seep_error *visit_tables(const struct seep_elf_file *elf, uint32_t type,
+                                       seep_elf_visit_function *visit, void *context, bool *ret_stop) {
+    struct seep_error *err = NULL;
+    for (uint32_t i = 0; i < elf->nr_sections && !*ret_stop && !err; i++)
+        if (elf->sections[i].sh_type == type)
+            err = visit_table(elf, &elf->sections[i], visit, context, ret_stop);
+    return err;
+}
+
+struct seep_error *seep_elf_functions_of(const struct seep_elf_file *elf, uint32_t type,
+                                         seep_elf_visit_function *visit, void *context) {
+    bool stop = false;
+    return visit_tables(elf, type, visit, context, &stop);
+}
+
 struct seep_error *seep_elf_functions(const struct seep_elf_file *elf, seep_elf_visit_function *visit,
                                       void *context) {
-    static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
     bool stop = false;
-    for (size_t t = 0; t < SEEP_ARRAY_SIZE(types); t++) {
-        for (uint32_t i = 0; i < elf->nr_sections && !stop; i++) {
-            struct seep_error *err = elf->sections[i].sh_type == types[t]
-                                         ? visit_table(elf, &elf->sections[i], visit, context, &stop)
-                                         : NULL;
-            if (err)
-                return err;
-        }
-    }
-    return NULL;
+    struct seep_error *err = visit_tables(elf, SHT_SYMTAB, visit, context, &stop);
+    return err ? err : visit_tables(elf, SHT_DYNSYM, visit, context, &stop);
 }
 
 static uint32_t find_build_id(const unsigned char *notes, uint64_t nr_bytes, uint8_t *ret_id, uint32_t room) {

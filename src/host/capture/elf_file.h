@@ -49,6 +49,9 @@ SEEP_MUST_CHECK bool seep_elf_address(const struct seep_elf_file *elf, uint64_t 
 typedef bool seep_elf_visit_function(void *context, const char *name, uint64_t address, uint64_t nr_bytes);
 SEEP_MUST_CHECK struct seep_error *seep_elf_functions(const struct seep_elf_file *elf,
                                                       seep_elf_visit_function *visit, void *context);
+// Those of the tables of one type only: SHT_SYMTAB or SHT_DYNSYM.
+SEEP_MUST_CHECK struct seep_error *seep_elf_functions_of(const struct seep_elf_file *elf, uint32_t type,
+                                                         seep_elf_visit_function *visit, void *context);
 
 // GNU build-id; returns its length, at most `room`; 0: none.
 uint32_t seep_elf_build_id(const struct seep_elf_file *elf, uint8_t *ret_id, uint32_t room);

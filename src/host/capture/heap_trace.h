@@ -14,21 +14,35 @@
 #include "base/error.h"
 #include "capture/traced_heap.h"
 
+// One call as it comes out of the ring, before the heap of its process has taken it. `kind` is of
+// SEEP_BPF_ALLOC ... SEEP_BPF_FAILED (image/bpf_events.h).
+struct seep_traced_process;
+typedef void seep_heap_trace_watcher(void *context, const struct seep_traced_process *process, uint8_t kind,
+                                     const struct seep_traced_call *call);
+
 struct seep_heap_trace_options {
-    pid_t pid;           // 0: run argv
+    pid_t pid;           // 0: one of the others
+    const char *cgroup;  // a folder of the control groups, version 2: its processes, and those to come
+    bool all;            // every process
     char *const *argv;   // a program, traced from its first instruction; ends with NULL
     uint64_t sample;     // every Nth call; 0 or 1: all
     const char *object;  // only the allocator of this file (its name, or the end of its path); NULL: any
     const char *prefix;  // of the allocator's functions; NULL: none
     uint64_t ring_bytes; // 0: the default
     bool ignore_children;
-    int probes; // enum seep_probe_choice
+    bool faults;                      // page faults too
+    int probes;                       // enum seep_probe_choice
+    seep_heap_trace_watcher *watcher; // is told each call; NULL: nobody
+    void *watcher_context;
+    void (*about_to_run)(void *context); // argv is held at its first instruction and will be let go; or NULL
+    void *about_to_run_context;
 };
 
 // For tests: what a kernel would do that has no more.
 enum seep_probe_choice { SEEP_PROBES_BEST, SEEP_PROBES_MULTI, SEEP_PROBES_PERF };
 
-#define SEEP_TRACE_RING_BYTES (UINT64_C(16) << 20)
+#define SEEP_TRACE_RING_BYTES      (UINT64_C(16) << 20)
+#define SEEP_TRACE_RING_BYTES_MANY (UINT64_C(64) << 20) // of a control group, or of all
 
 // A traced process. Its fields are set by the trace and read by all others.
 struct seep_traced_process {
@@ -41,6 +55,7 @@ struct seep_traced_process {
     int64_t start_realtime_ns; // of the tracing
     int64_t duration_ns;
     bool ended;
+    bool is_loading; // began by exec, and its loader has not finished
     bool has_status; // it was started by us, and has ended so:
     int wait_status;
     const char **notes; // what a reader must know, in the heap's arena
@@ -49,6 +64,14 @@ struct seep_traced_process {
 };
 
 struct seep_heap_trace;
+
+// Whether it is of processes that come and go, not of one and its children.
+bool seep_heap_trace_is_open(const struct seep_heap_trace *trace);
+
+// What a reader must know of all of it, one sentence each.
+typedef struct seep_error *seep_heap_trace_note_function(void *context, const char *note);
+SEEP_MUST_CHECK struct seep_error *seep_heap_trace_notes(const struct seep_heap_trace *trace,
+                                                         seep_heap_trace_note_function *visit, void *context);
 
 // SEEP_E_PERMISSION, SEEP_E_UNSUPPORTED, SEEP_E_NOT_FOUND (no such process; no allocator in it).
 // With argv *ret_status is what a shell would exit with on failure.
@@ -65,10 +88,8 @@ SEEP_MUST_CHECK struct seep_error *seep_heap_trace_settle(struct seep_heap_trace
 bool seep_heap_trace_ended(const struct seep_heap_trace *trace);
 
 // The processes, in the order in which they were met. Valid until the next call.
+// Those of a control group, or of all, are no longer among them when they have ended.
 size_t seep_heap_trace_processes(const struct seep_heap_trace *trace,
                                  struct seep_traced_process *const **ret_processes);
-
-// Whether libseep.so is in that process already: then its image is better than anything we could see.
-bool seep_process_has_library(pid_t pid);
 
 #endif

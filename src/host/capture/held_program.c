@@ -5,16 +5,20 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/held_program.h"
+#include "capture/private_file.h"
 #include "capture/program.h"
 
 #define BREAKPOINT 0xccL
@@ -27,11 +31,11 @@ static pid_t wait_for(pid_t pid, int *ret_status) {
     return found;
 }
 
-static void run_child(const char *path, char *const *argv, int tell) {
+static void run_child(const char *path, char *const *argv, bool apart, int tell) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0 && raise(SIGSTOP) == 0)
+    if ((!apart || seep_private_enter()) && ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0 && raise(SIGSTOP) == 0)
         execv(path, argv);
     int why = errno;
     ssize_t nr = write(tell, &why, sizeof(why));
@@ -43,17 +47,22 @@ static struct seep_error *system_error(const char *path) {
 }
 
 // From stopped before its exec to stopped behind it.
-static struct seep_error *pass_exec(pid_t pid, const char *path) {
+static struct seep_error *pass_exec(pid_t pid, const char *path,
+                                    const struct seep_held_program_visitor *visitor, void *context) {
     long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL;
     int status;
     if (wait_for(pid, &status) != pid || !WIFSTOPPED(status) ||
-        ptrace(PTRACE_SETOPTIONS, pid, NULL, options) != 0 || ptrace(PTRACE_CONT, pid, NULL, NULL) != 0 ||
-        wait_for(pid, &status) != pid)
+        ptrace(PTRACE_SETOPTIONS, pid, NULL, options) != 0)
+        return system_error(path);
+    if (visitor->opens)
+        visitor->opens(context, pid, path);
+    if (ptrace(PTRACE_CONT, pid, NULL, NULL) != 0 || wait_for(pid, &status) != pid)
         return system_error(path);
     return NULL;
 }
 
-struct seep_error *seep_held_program_start(char *const *argv, struct seep_held_program *ret_program,
+struct seep_error *seep_held_program_start(char *const *argv, const struct seep_held_program_visitor *visitor,
+                                           void *context, struct seep_held_program *ret_program,
                                            int *ret_status) {
     struct seep_program program;
     int tell[2], why = 0;
@@ -67,11 +76,11 @@ struct seep_error *seep_held_program_start(char *const *argv, struct seep_held_p
     } else {
         pid = fork();
         if (pid == 0)
-            run_child(program.path, argv, tell[1]);
+            run_child(program.path, argv, visitor->opens != NULL, tell[1]);
         err = pid < 0 ? system_error(argv[0]) : NULL;
         close(tell[1]);
         if (!err)
-            err = pass_exec(pid, argv[0]);
+            err = pass_exec(pid, program.path, visitor, context);
         if (read(tell[0], &why, sizeof(why)) == sizeof(why)) {
             seep_error_destroy(err);
             err = seep_program_exec_error(&program, why, ret_status);
@@ -114,9 +123,30 @@ static bool release(struct seep_held_program *program, struct user_regs_struct *
     return program->released;
 }
 
-struct seep_error *seep_held_program_load(struct seep_held_program *program, seep_held_program_mapped *mapped,
-                                          void *context) {
-    struct seep_error *err = mapped(context);
+// The path that the program is about to open. The call has not begun where its result is not there yet.
+static bool is_opening(const struct seep_held_program *program, const struct user_regs_struct *registers,
+                       char *ret_path, size_t path_bytes) {
+    if ((registers->orig_rax != SYS_openat && registers->orig_rax != SYS_open) ||
+        registers->rax != (unsigned long long)-ENOSYS)
+        return false;
+    uint64_t at = registers->orig_rax == SYS_openat ? registers->rsi : registers->rdi;
+    // Up to the end of its page, and where it is not complete then of the next.
+    size_t nr = 0;
+    while (nr < path_bytes) {
+        size_t room = SEEP_MIN(path_bytes - nr, (size_t)(4096 - (at + nr) % 4096));
+        struct iovec to = {ret_path + nr, room}, from = {(void *)(uintptr_t)(at + nr), room};
+        if (process_vm_readv(program->pid, &to, 1, &from, 1, 0) != (ssize_t)room)
+            return false;
+        if (memchr(ret_path + nr, 0, room))
+            return true;
+        nr += room;
+    }
+    return false;
+}
+
+struct seep_error *seep_held_program_load(struct seep_held_program *program,
+                                          const struct seep_held_program_visitor *visitor, void *context) {
+    struct seep_error *err = visitor->mapped(context);
     if (err)
         return err;
     if (!find_entry(program) || !set_breakpoint(program))
@@ -136,15 +166,18 @@ struct seep_error *seep_held_program_load(struct seep_held_program *program, see
         if (ptrace(PTRACE_GETREGS, program->pid, NULL, &registers) != 0)
             return seep_error_system(errno, "process %d", (int)program->pid);
         if (signal_number == SIGTRAP && registers.rip == program->entry_rt + 1) {
-            err = mapped(context);
+            err = visitor->mapped(context);
             if (!err && !release(program, &registers))
                 err = seep_error_system(errno, "process %d: cannot be let go", (int)program->pid);
             return err;
         }
         // Both stops of the call come here; before it there is nothing new, which costs a look.
         if (signal_number == (SIGTRAP | 0x80)) {
+            char path[PATH_MAX];
+            if (visitor->opens && is_opening(program, &registers, path, sizeof(path)))
+                visitor->opens(context, program->pid, path);
             if (registers.orig_rax == SYS_mmap && registers.rdx & PROT_EXEC)
-                err = mapped(context);
+                err = visitor->mapped(context);
             if (err)
                 return err;
         } else if (signal_number != SIGTRAP) {

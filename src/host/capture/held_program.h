@@ -18,17 +18,27 @@ struct seep_held_program {
     int wait_status;
 };
 
+// Who is told while the program is held: it and what it opens.
+struct seep_held_program_visitor {
+    // It has mapped code; at its exec first.
+    struct seep_error *(*mapped)(void *context);
+    // It is about to open this file, or to exec it; NULL: the program stays in our mount namespace, and
+    // nobody is told. Else it has one of its own.
+    void (*opens)(void *context, pid_t pid, const char *path);
+};
+
 // Starts argv[0], looked up as execvp does, and stops it behind its exec. On failure *ret_status is what a
 // shell would exit with.
 SEEP_MUST_CHECK struct seep_error *seep_held_program_start(char *const *argv,
+                                                           const struct seep_held_program_visitor *visitor,
+                                                           void *context,
                                                            struct seep_held_program *ret_program,
                                                            int *ret_status);
 
-// Lets it load; calls `mapped` whenever it has mapped code, at its exec first; and lets it go when it is
-// about to begin.
-typedef struct seep_error *seep_held_program_mapped(void *context);
+// Lets it load, and lets it go when it is about to begin.
 SEEP_MUST_CHECK struct seep_error *seep_held_program_load(struct seep_held_program *program,
-                                                          seep_held_program_mapped *mapped, void *context);
+                                                          const struct seep_held_program_visitor *visitor,
+                                                          void *context);
 // Ends a program that has not been released.
 void seep_held_program_abandon(struct seep_held_program *program);
 

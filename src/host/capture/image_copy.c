@@ -204,9 +204,9 @@ static struct seep_error *check_identity(const struct seep_image_header *header,
                                                  "%s: image version %u; this seep reads version %u", name,
                                                  header->version, SEEP_IMAGE_VERSION),
                                "use the seep that came with the libseep.so of that process");
-    if (header->header_size < sizeof(*header) || header->header_size > SEEP_POOL_PAGE)
-        return seep_error_create(SEEP_E_FORMAT, "%s: header of %u bytes where version %u has %zu", name,
-                                 header->header_size, header->version, sizeof(*header));
+    if (header->header_size < SEEP_IMAGE_HEADER_LEAST || header->header_size > SEEP_POOL_PAGE)
+        return seep_error_create(SEEP_E_FORMAT, "%s: header of %u bytes where version %u has %u", name,
+                                 header->header_size, header->version, SEEP_IMAGE_HEADER_LEAST);
     bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
     if (header->byte_order != (little ? 1 : 2))
         return seep_error_create(SEEP_E_FORMAT, "%s: says byte order %u, but its numbers are %s-endian", name,

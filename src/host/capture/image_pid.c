@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/live_thread.h"
 #include "base/map.h"
 #include "capture/image_source.h"
 
@@ -87,7 +88,7 @@ static struct seep_error *open_error(pid_t pid, int trouble) {
 
 static struct seep_error *find_files(pid_t pid, struct image_files *ret_files, bool *ret_any) {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)seep_live_thread(pid));
     FILE *maps = fopen(path, "re");
     if (!maps)
         return open_error(pid, errno);
@@ -152,7 +153,7 @@ static bool same_file(int fd, uint64_t inode) {
 // A descriptor of the file among those of `pid`, or -1.
 static int open_descriptor(pid_t pid, uint64_t inode, int access) {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)seep_live_thread(pid));
     DIR *folder = opendir(path);
     if (!folder)
         return -1;
@@ -178,7 +179,7 @@ static int open_descriptor(pid_t pid, uint64_t inode, int access) {
 // `access`: O_RDONLY or O_RDWR.
 static int open_image(pid_t pid, const struct image_file *file, int access) {
     char path[96];
-    snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)seep_live_thread(pid),
              (unsigned long long)file->windows[0].address,
              (unsigned long long)(file->windows[0].address + file->windows[0].nr_bytes));
     int fd = open(path, access | O_CLOEXEC);
@@ -199,7 +200,7 @@ static int open_image(pid_t pid, const struct image_file *file, int access) {
 static struct seep_error *copy_memory(pid_t pid, const char *name, const struct image_file *file,
                                       struct seep_image_copy **ret_copy) {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)seep_live_thread(pid));
     int mem = open(path, O_RDONLY | O_CLOEXEC);
     if (mem < 0) {
         struct seep_error *err = open_error(pid, errno);
@@ -207,7 +208,7 @@ static struct seep_error *copy_memory(pid_t pid, const char *name, const struct 
             err = seep_error_hint(err, "use root, or set kernel.yama.ptrace_scope to 0");
         return err;
     }
-    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)seep_live_thread(pid));
     int pagemap = open(path, O_RDONLY | O_CLOEXEC);
     struct seep_error *err = NULL;
     if (pagemap < 0) {
@@ -343,7 +344,8 @@ static struct seep_error *append_mark(const struct place *place, const char *nam
                                (unsigned long long)area->used);
     uint64_t used = area->used + nr_bytes;
     uint64_t off_used = offsetof(struct seep_image_header, areas) +
-                        SEEP_AREA_TOOL_MARKS * sizeof(struct seep_image_area) + offsetof(struct seep_image_area, used);
+                        SEEP_AREA_TOOL_MARKS * sizeof(struct seep_image_area) +
+                        offsetof(struct seep_image_area, used);
     // First the record, then that it is there.
     if (!write_place(place, area->off + area->used, record, nr_bytes) ||
         !write_place(place, off_used, &used, sizeof(used)))
@@ -358,7 +360,7 @@ static struct seep_error *append_mark_to(pid_t pid, const struct image_file *fil
     struct place place = {.fd = open_image(pid, file, O_RDWR)};
     if (place.fd < 0) {
         char path[64];
-        snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+        snprintf(path, sizeof(path), "/proc/%d/mem", (int)seep_live_thread(pid));
         place = (struct place){.fd = open(path, O_RDWR | O_CLOEXEC), .file = file};
     }
     if (place.fd < 0)

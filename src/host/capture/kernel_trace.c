@@ -7,45 +7,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
+#include "base/map.h"
 #include "capture/bpf_program.h"
 #include "capture/kernel_heap.skel.h"
 #include "capture/kernel_trace.h"
+#include "capture/rights.h"
 
 // Kernel stacks that allocate: some thousands on a busy machine. 600 bytes each.
 #define SITES_MAX 32768u
-// Entries read at once; more where the kernel says that a bucket has more.
-#define BATCH 16384u
 
 struct seep_kernel_trace {
     struct seep_kernel_heap_bpf *bpf;
     bool combined;
+    uint32_t nr_buckets;
+    // Memory of the programs.
+    const struct seep_kernel_bucket *buckets;
+    const struct seep_kernel_block *blocks;
+    const struct seep_kernel_site *sites;
 };
 
 // ---- rights ----
 
-// Source: Linux uapi linux/capability.h.
-#define CAPABILITY_ADMIN   21
-#define CAPABILITY_PERFMON 38
-#define CAPABILITY_BPF     39
-
-static uint64_t effective_capabilities(void) {
-    FILE *status = fopen("/proc/self/status", "re");
-    char line[256];
-    unsigned long long mask = UINT64_MAX; // not known: let the kernel say no
-    while (status && fgets(line, sizeof(line), status))
-        if (sscanf(line, "CapEff: %llx", &mask) == 1)
-            break;
-    if (status)
-        fclose(status);
-    return mask;
-}
-
 static struct seep_error *check_rights(void) {
-    uint64_t mask = effective_capabilities();
-    bool bpf = mask >> CAPABILITY_BPF & 1, perfmon = mask >> CAPABILITY_PERFMON & 1;
-    if (mask >> CAPABILITY_ADMIN & 1 || (bpf && perfmon))
+    bool bpf = seep_right_is_held(SEEP_RIGHT_BPF), perfmon = seep_right_is_held(SEEP_RIGHT_PERFMON);
+    if (bpf && perfmon)
         return NULL;
     const char *missing = bpf ? "CAP_PERFMON" : perfmon ? "CAP_BPF" : "CAP_BPF and CAP_PERFMON";
     return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
@@ -75,23 +63,111 @@ static bool takes_pointer(const struct btf *btf, const struct btf_type *prototyp
     return type && btf_is_ptr(type);
 }
 
-// By what the kernel says of its tracepoints, not by its version.
-static struct seep_error *choose_programs(struct seep_kernel_heap_bpf *bpf, bool percpu) {
+// Both forms of each allocation's program, and where it is attached: frees come first, so that a block is
+// only seen when its free will be.
+struct choice {
+    const char *tracepoint;
+    struct bpf_program *direct; // calls kernel functions; the only one of a free
+    struct bpf_program *plain;
+    struct bpf_link **direct_link;
+    struct bpf_link **plain_link;
+    bool wanted;
+};
+
+#define FREE(name) bpf->progs.seep_##name, NULL, &bpf->links.seep_##name, NULL
+#define ALLOCATION(name)                                                                                     \
+    bpf->progs.seep_##name, bpf->progs.seep_##name##_plain, &bpf->links.seep_##name,                         \
+        &bpf->links.seep_##name##_plain
+#define CHOICES_NR 13
+
+static void list_choices(struct seep_kernel_heap_bpf *bpf, const struct seep_kernel_trace_options *options,
+                         struct choice choices[CHOICES_NR]) {
+    const struct choice list[CHOICES_NR] = {
+        {"kfree", FREE(kfree), true},
+        {"kmem_cache_free", FREE(cache_free), true},
+        {"mm_page_free", FREE(page_free), true},
+        {"mm_page_free_batched", FREE(page_free_batched), true},
+        {"percpu_free_percpu", FREE(percpu_free), options->percpu},
+        {"free_vmap_area_noflush", FREE(area_free), options->vmalloc},
+        {"kmalloc", ALLOCATION(kmalloc), true},
+        {"kmalloc_node", ALLOCATION(kmalloc_node), true},
+        {"kmem_cache_alloc", ALLOCATION(cache_alloc), true},
+        {"kmem_cache_alloc_node", ALLOCATION(cache_alloc_node), true},
+        {"mm_page_alloc", ALLOCATION(page_alloc), true},
+        {"percpu_alloc_percpu", ALLOCATION(percpu_alloc), options->percpu},
+        {"alloc_vmap_area", ALLOCATION(area_alloc), options->vmalloc},
+    };
+    memcpy(choices, list, sizeof(list));
+}
+
+static bool has_function(const struct btf *btf, const char *name) {
+    return btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
+}
+
+static void choose_programs(struct seep_kernel_heap_bpf *bpf, const struct btf *btf,
+                            const struct seep_kernel_trace_options *options) {
+    struct choice choices[CHOICES_NR];
+    list_choices(bpf, options, choices);
+    bool directly = !options->plain && has_function(btf, "bpf_rdonly_cast");
+    for (size_t i = 0; i < CHOICES_NR; i++) {
+        bool wanted = choices[i].wanted && tracepoint(btf, choices[i].tracepoint);
+        bpf_program__set_autoload(choices[i].direct, wanted && (directly || !choices[i].plain));
+        if (choices[i].plain)
+            bpf_program__set_autoload(choices[i].plain, wanted && !directly);
+    }
+}
+
+// By what the kernel says of itself, not by its version.
+static struct seep_error *adapt(struct seep_kernel_heap_bpf *bpf,
+                                const struct seep_kernel_trace_options *options) {
     struct btf *btf = btf__load_vmlinux_btf();
     if (libbpf_get_error(btf))
         return seep_error_system(errno, "cannot read the kernel's types");
     bpf->rodata->seep_kmalloc_has_cache = takes_pointer(btf, tracepoint(btf, "kmalloc"), 2);
     bpf->rodata->seep_cache_is_given = takes_pointer(btf, tracepoint(btf, "kmem_cache_alloc"), 2);
+    bpf->rodata->seep_has_memos = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
     const struct btf_type *percpu_alloc = tracepoint(btf, "percpu_alloc_percpu");
     bpf->rodata->seep_percpu_has_site = percpu_alloc && btf_vlen(percpu_alloc) >= 11;
-    bpf_program__set_autoload(bpf->progs.seep_kmalloc_node, tracepoint(btf, "kmalloc_node"));
-    bpf_program__set_autoload(bpf->progs.seep_cache_alloc_node, tracepoint(btf, "kmem_cache_alloc_node"));
-    bpf_program__set_autoload(bpf->progs.seep_percpu_alloc, percpu && percpu_alloc);
-    bpf_program__set_autoload(bpf->progs.seep_percpu_free, percpu && percpu_alloc);
+    choose_programs(bpf, btf, options);
+    bpf_program__set_autoload(bpf->progs.seep_sweep,
+                              bpf->rodata->seep_has_memos && has_function(btf, "bpf_get_kmem_cache"));
+    const char *missing = options->percpu && !percpu_alloc ? "per-CPU memory"
+                          : options->vmalloc && !(tracepoint(btf, "alloc_vmap_area") &&
+                                                  tracepoint(btf, "free_vmap_area_noflush"))
+                              ? "vmalloc"
+                              : NULL;
     btf__free(btf);
-    if (percpu && !percpu_alloc)
-        return seep_error_create(SEEP_E_UNSUPPORTED, "this kernel has no tracepoint for per-CPU memory");
+    if (missing)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "this kernel has no tracepoint for %s", missing);
     return NULL;
+}
+
+static size_t array_bytes(const struct bpf_map *map) {
+    return (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+}
+
+static struct seep_error *map_array(const struct bpf_map *map, const void **ret_memory) {
+    void *memory = mmap(NULL, array_bytes(map), PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+    if (memory == MAP_FAILED)
+        return seep_error_system(errno, "cannot map the memory of the BPF programs");
+    *ret_memory = memory;
+    return NULL;
+}
+
+static void unmap_array(const struct bpf_map *map, const void *memory) {
+    if (memory)
+        munmap((void *)memory, array_bytes(map));
+}
+
+// What the programs write, for reading.
+static struct seep_error *map_memory(struct seep_kernel_trace *trace) {
+    struct seep_kernel_heap_bpf *bpf = trace->bpf;
+    struct seep_error *err = map_array(bpf->maps.seep_buckets, (const void **)&trace->buckets);
+    if (!err)
+        err = map_array(bpf->maps.seep_blocks, (const void **)&trace->blocks);
+    if (!err)
+        err = map_array(bpf->maps.seep_sites, (const void **)&trace->sites);
+    return err;
 }
 
 static struct seep_error *load(struct seep_kernel_trace *trace,
@@ -101,52 +177,51 @@ static struct seep_error *load(struct seep_kernel_trace *trace,
     if (!trace->bpf)
         return seep_error_system(errno, "cannot open the BPF programs");
     struct seep_kernel_heap_bpf *bpf = trace->bpf;
-    struct seep_error *err = choose_programs(bpf, options->percpu);
+    struct seep_error *err = adapt(bpf, options);
     if (err)
         return err;
     bpf->rodata->seep_sample = (uint32_t)SEEP_MAX(options->sample, UINT64_C(1));
     bpf->rodata->seep_combined = options->combined;
+    bpf->rodata->seep_checks_memos = options->check_memos;
     bpf->rodata->seep_min_size = options->min_size;
     bpf->rodata->seep_max_size = options->max_size;
     bpf->rodata->seep_nr_cpus = (uint32_t)libbpf_num_possible_cpus();
-    bpf_map__set_max_entries(bpf->maps.seep_blocks, options->blocks_max);
+    // Half of the places are enough for all to find one (SEEP_KERNEL_CHOICES).
+    trace->nr_buckets = options->blocks_max * 2 / SEEP_KERNEL_BUCKET_BLOCKS + 1;
+    bpf->rodata->seep_nr_buckets = trace->nr_buckets;
+    bpf->rodata->seep_sites_max = SITES_MAX;
+    bpf_map__set_max_entries(bpf->maps.seep_buckets, trace->nr_buckets);
+    bpf_map__set_max_entries(bpf->maps.seep_blocks, trace->nr_buckets * SEEP_KERNEL_BUCKET_BLOCKS);
     bpf_map__set_max_entries(bpf->maps.seep_sites, SITES_MAX);
+    bpf_map__set_max_entries(bpf->maps.seep_site_numbers, SITES_MAX);
     int status = seep_kernel_heap_bpf__load(bpf);
     if (!status)
-        return NULL;
+        return map_memory(trace);
     return seep_error_hint(seep_error_system(-status, "the kernel refuses the BPF programs"),
                            "'seep info' says what this kernel can do; the map of blocks has room for %u: "
                            "less memory with --max-blocks",
                            options->blocks_max);
 }
 
-// Frees first: a block is only seen when its free will be.
-static struct seep_error *attach(struct seep_kernel_heap_bpf *bpf) {
-    struct {
-        struct bpf_program *program;
-        struct bpf_link **link;
-    } const order[] = {
-        {bpf->progs.seep_kfree, &bpf->links.seep_kfree},
-        {bpf->progs.seep_cache_free, &bpf->links.seep_cache_free},
-        {bpf->progs.seep_page_free, &bpf->links.seep_page_free},
-        {bpf->progs.seep_page_free_batched, &bpf->links.seep_page_free_batched},
-        {bpf->progs.seep_percpu_free, &bpf->links.seep_percpu_free},
-        {bpf->progs.seep_kmalloc, &bpf->links.seep_kmalloc},
-        {bpf->progs.seep_kmalloc_node, &bpf->links.seep_kmalloc_node},
-        {bpf->progs.seep_cache_alloc, &bpf->links.seep_cache_alloc},
-        {bpf->progs.seep_cache_alloc_node, &bpf->links.seep_cache_alloc_node},
-        {bpf->progs.seep_page_alloc, &bpf->links.seep_page_alloc},
-        {bpf->progs.seep_percpu_alloc, &bpf->links.seep_percpu_alloc},
-    };
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(order); i++) {
-        if (!bpf_program__autoload(order[i].program))
-            continue;
-        *order[i].link = bpf_program__attach(order[i].program);
-        if (!*order[i].link)
-            return seep_error_system(errno, "cannot attach to the tracepoint of %s",
-                                     bpf_program__name(order[i].program));
+static struct seep_error *attach_one(struct bpf_program *program, struct bpf_link **link,
+                                     const char *tracepoint) {
+    if (!program || !bpf_program__autoload(program))
+        return NULL;
+    *link = bpf_program__attach(program);
+    return *link ? NULL : seep_error_system(errno, "cannot attach to the tracepoint %s", tracepoint);
+}
+
+static struct seep_error *attach(struct seep_kernel_heap_bpf *bpf,
+                                 const struct seep_kernel_trace_options *options) {
+    struct choice choices[CHOICES_NR];
+    list_choices(bpf, options, choices);
+    struct seep_error *err = NULL;
+    for (size_t i = 0; i < CHOICES_NR && !err; i++) {
+        err = attach_one(choices[i].direct, choices[i].direct_link, choices[i].tracepoint);
+        if (!err)
+            err = attach_one(choices[i].plain, choices[i].plain_link, choices[i].tracepoint);
     }
-    return NULL;
+    return err;
 }
 
 struct seep_error *seep_kernel_trace_create(const struct seep_kernel_trace_options *options,
@@ -165,7 +240,7 @@ struct seep_error *seep_kernel_trace_create(const struct seep_kernel_trace_optio
     trace->combined = options->combined;
     err = load(trace, options);
     if (!err)
-        err = attach(trace->bpf);
+        err = attach(trace->bpf, options);
     if (err)
         seep_kernel_trace_destroy(trace);
     else
@@ -176,87 +251,46 @@ struct seep_error *seep_kernel_trace_create(const struct seep_kernel_trace_optio
 void seep_kernel_trace_destroy(struct seep_kernel_trace *trace) {
     if (!trace)
         return;
+    if (trace->bpf) {
+        unmap_array(trace->bpf->maps.seep_buckets, trace->buckets);
+        unmap_array(trace->bpf->maps.seep_blocks, trace->blocks);
+        unmap_array(trace->bpf->maps.seep_sites, trace->sites);
+    }
     seep_kernel_heap_bpf__destroy(trace->bpf);
     free(trace);
 }
 
 // ---- reading ----
 
-struct entries {
-    uint64_t *keys;
-    char *values;
-    size_t nr;
-    size_t capacity;
-};
+// Buckets that are looked at in one call: some milliseconds.
+#define SWEEP_BUCKETS 65536u
 
-static void entries_deinit(struct entries *entries) {
-    free(entries->keys);
-    free(entries->values);
-    *entries = (struct entries){NULL};
-}
-
-static bool entries_reserve(struct entries *entries, size_t nr_more, size_t value_bytes) {
-    size_t need = entries->nr + nr_more;
-    if (need <= entries->capacity)
-        return true;
-    need = SEEP_MAX(need, entries->capacity * 2);
-    uint64_t *keys = realloc(entries->keys, need * sizeof(*keys));
-    if (keys)
-        entries->keys = keys;
-    char *values = realloc(entries->values, need * value_bytes);
-    if (values)
-        entries->values = values;
-    if (!keys || !values)
-        return false;
-    entries->capacity = need;
-    return true;
-}
-
-// The whole map; ENOENT is its end, ENOSPC a bucket that has more than `room`.
-static struct seep_error *read_map(int fd, size_t value_bytes, struct entries *ret_entries) {
-    struct entries entries = {NULL};
-    uint32_t cursor = 0, room = BATCH;
-    bool started = false;
-    int status = 0;
-    while (!status) {
-        if (!entries_reserve(&entries, room, value_bytes)) {
-            entries_deinit(&entries);
-            return seep_error_no_memory();
-        }
-        uint32_t nr = room;
-        status = bpf_map_lookup_batch(fd, started ? &cursor : NULL, &cursor, entries.keys + entries.nr,
-                                      entries.values + entries.nr * value_bytes, &nr, NULL);
-        if (status == -ENOSPC && room < UINT32_MAX / 2) {
-            room *= 2;
-            status = 0;
-            continue;
-        }
-        if (!status || status == -ENOENT)
-            entries.nr += nr;
-        started = true;
+// Forgets the blocks whose slab is gone. Where the kernel cannot tell, they stay.
+static void sweep(const struct seep_kernel_trace *trace) {
+    const struct bpf_program *program = trace->bpf->progs.seep_sweep;
+    for (uint32_t first = 0; first < trace->nr_buckets && bpf_program__autoload(program);
+         first += SWEEP_BUCKETS) {
+        struct seep_kernel_sweep range = {first, SEEP_MIN(trace->nr_buckets - first, SWEEP_BUCKETS)};
+        LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &range, .ctx_size_in = sizeof(range));
+        if (bpf_prog_test_run_opts(bpf_program__fd(program), &options) != 0)
+            return;
     }
-    if (status == -ENOENT) {
-        *ret_entries = entries;
-        return NULL;
-    }
-    entries_deinit(&entries);
-    return seep_error_system(-status, "cannot read the map of the kernel's blocks");
 }
 
 static struct seep_error *read_counters(struct seep_kernel_trace *trace, struct seep_kernel_heap *heap) {
     int nr_cpus = libbpf_num_possible_cpus();
-    uint64_t(*values)[SEEP_KERNEL_COUNTERS_NR] = calloc((size_t)SEEP_MAX(nr_cpus, 1), sizeof(*values));
+    struct seep_kernel_counters *all = calloc((size_t)SEEP_MAX(nr_cpus, 1), sizeof(*all));
     uint32_t zero = 0;
-    if (!values)
+    if (!all)
         return seep_error_no_memory();
-    if (bpf_map_lookup_elem(bpf_map__fd(trace->bpf->maps.seep_counters), &zero, values) != 0) {
-        free(values);
+    if (bpf_map_lookup_elem(bpf_map__fd(trace->bpf->maps.seep_counters), &zero, all) != 0) {
+        free(all);
         return seep_error_system(errno, "cannot read the counters of the kernel's tracer");
     }
     for (int cpu = 0; cpu < nr_cpus; cpu++)
         for (size_t i = 0; i < SEEP_KERNEL_COUNTERS_NR; i++)
-            heap->counters[i] += values[cpu][i];
-    free(values);
+            heap->counters[i] += all[cpu].values[i];
+    free(all);
     struct bpf_program *program;
     bpf_object__for_each_program(program, trace->bpf->obj) {
         struct bpf_prog_info info = {0};
@@ -268,8 +302,21 @@ static struct seep_error *read_counters(struct seep_kernel_trace *trace, struct 
     return NULL;
 }
 
+// Those that are there by now; what the heap's sites point into.
+static struct seep_error *read_sites(struct seep_kernel_trace *trace, struct seep_kernel_heap *heap) {
+    size_t nr = SEEP_MIN(*(volatile uint32_t *)&trace->bpf->data->seep_nr_sites, SITES_MAX);
+    heap->all_sites = calloc(nr + 1, sizeof(*heap->all_sites));
+    if (!heap->all_sites)
+        return seep_error_no_memory();
+    memcpy(heap->all_sites, trace->sites, nr * sizeof(*heap->all_sites));
+    heap->nr_all_sites = nr;
+    for (size_t i = 1; i < nr; i++)
+        heap->nr_cut += heap->all_sites[i].nr_frames >= SEEP_KERNEL_FRAMES_MAX;
+    return NULL;
+}
+
 struct block_order {
-    uint64_t site;
+    uint32_t site;
     struct seep_kernel_live_block block;
 };
 
@@ -277,17 +324,9 @@ static int compare_blocks(const void *left, const void *right) {
     const struct block_order *a = left, *b = right;
     if (a->site != b->site)
         return a->site < b->site ? -1 : 1;
-    return (a->block.age_ns < b->block.age_ns) - (a->block.age_ns > b->block.age_ns);
-}
-
-struct site_order {
-    uint64_t id;
-    const struct seep_kernel_site *site;
-};
-
-static int compare_sites(const void *left, const void *right) {
-    const struct site_order *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
+    if (a->block.age_ns != b->block.age_ns)
+        return a->block.age_ns > b->block.age_ns ? -1 : 1;
+    return (a->block.address > b->block.address) - (a->block.address < b->block.address);
 }
 
 static int64_t monotonic_ns(void) {
@@ -296,40 +335,62 @@ static int64_t monotonic_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+// The programs go on meanwhile: a block counts when its key is the same before and after.
+static bool read_block(const struct seep_kernel_trace *trace, size_t bucket, size_t i, uint64_t *ret_key,
+                       struct seep_kernel_block *ret_block) {
+    const volatile uint64_t *key = &trace->buckets[bucket].keys[i];
+    const volatile struct seep_kernel_block *block = &trace->blocks[bucket * SEEP_KERNEL_BUCKET_BLOCKS + i];
+    *ret_key = *key;
+    if (*ret_key <= SEEP_KERNEL_KEY_TAKEN)
+        return false;
+    *ret_block = *block;
+    return *key == *ret_key;
+}
+
+struct block_list {
+    struct block_order *blocks;
+    size_t nr;
+    size_t capacity;
+};
+
 // Those old enough, in the order of their sites.
-static struct seep_error *order_blocks(const struct entries *entries, int64_t older_ns,
-                                       struct block_order **ret_blocks, size_t *ret_nr) {
-    struct block_order *blocks = malloc((entries->nr + 1) * sizeof(*blocks));
-    if (!blocks)
-        return seep_error_no_memory();
+static struct seep_error *order_blocks(const struct seep_kernel_trace *trace, int64_t older_ns,
+                                       struct block_list *ret_list) {
+    struct block_list list = {NULL};
     int64_t now_ns = monotonic_ns();
-    size_t nr = 0;
-    for (size_t i = 0; i < entries->nr; i++) {
-        struct seep_kernel_block block;
-        memcpy(&block, entries->values + i * sizeof(block), sizeof(block));
-        int64_t age_ns = now_ns - (int64_t)block.born_ns;
-        if (age_ns >= older_ns)
-            blocks[nr++] = (struct block_order){block.site, {entries->keys[i], block.size, age_ns}};
-    }
-    qsort(blocks, nr, sizeof(*blocks), compare_blocks);
-    *ret_blocks = blocks;
-    *ret_nr = nr;
+    for (size_t bucket = 0; bucket < trace->nr_buckets; bucket++)
+        for (size_t i = 0; i < SEEP_KERNEL_BUCKET_BLOCKS; i++) {
+            uint64_t key;
+            struct seep_kernel_block block;
+            if (!read_block(trace, bucket, i, &key, &block))
+                continue;
+            int64_t age_ns = SEEP_MAX(now_ns - (int64_t)block.born_ns, INT64_C(0));
+            if (age_ns < older_ns)
+                continue;
+            if (!seep_grow(&list.blocks, &list.capacity, list.nr + 1, sizeof(*list.blocks))) {
+                free(list.blocks);
+                return seep_error_no_memory();
+            }
+            list.blocks[list.nr++] = (struct block_order){block.site, {key, block.size, age_ns}};
+        }
+    if (list.nr)
+        qsort(list.blocks, list.nr, sizeof(*list.blocks), compare_blocks);
+    *ret_list = list;
     return NULL;
 }
 
-static const struct seep_kernel_site *find_site(const struct site_order *sites, size_t nr, uint64_t id) {
-    struct site_order key = {.id = id};
-    const struct site_order *found = bsearch(&key, sites, nr, sizeof(*sites), compare_sites);
-    return found ? found->site : NULL;
+static const struct seep_kernel_site *find_site(const struct seep_kernel_heap *heap, uint32_t number) {
+    return number && number < heap->nr_all_sites ? &heap->all_sites[number] : NULL;
 }
 
-static void add_block(struct seep_kernel_heap *heap, const struct block_order *at,
-                      const struct seep_kernel_site *site) {
+static void add_block(struct seep_kernel_heap *heap, const struct block_order *at) {
     struct seep_kernel_live_site *live = heap->nr_sites ? &heap->sites[heap->nr_sites - 1] : NULL;
-    if (!live || live->id != at->site) {
+    if (!live || live->number != at->site) {
         live = &heap->sites[heap->nr_sites++];
-        *live = (struct seep_kernel_live_site){
-            .id = at->site, .site = site, .size_min = UINT64_MAX, .first_block = heap->nr_blocks};
+        *live = (struct seep_kernel_live_site){.number = at->site,
+                                               .site = find_site(heap, at->site),
+                                               .size_min = UINT64_MAX,
+                                               .first_block = heap->nr_blocks};
     }
     live->live_blocks++;
     live->live_bytes += at->block.size;
@@ -339,72 +400,53 @@ static void add_block(struct seep_kernel_heap *heap, const struct block_order *a
 }
 
 // By the blocks themselves.
-static struct seep_error *collect(struct seep_kernel_heap *heap, const struct site_order *sites,
-                                  size_t nr_sites, const struct entries *entries, int64_t older_ns) {
-    struct block_order *blocks = NULL;
-    size_t nr = 0;
-    struct seep_error *err = order_blocks(entries, older_ns, &blocks, &nr);
+static struct seep_error *collect(struct seep_kernel_trace *trace, int64_t older_ns,
+                                  struct seep_kernel_heap *heap) {
+    struct block_list list = {NULL};
+    struct seep_error *err = order_blocks(trace, older_ns, &list);
+    if (!err)
+        err = read_sites(trace, heap); // after the blocks: the site of each is there
     if (err)
         return err;
-    heap->sites = calloc(SEEP_MIN(nr, (size_t)SITES_MAX + 1) + 1, sizeof(*heap->sites));
-    heap->blocks = calloc(nr + 1, sizeof(*heap->blocks));
+    heap->sites = calloc(SEEP_MIN(list.nr, (size_t)SITES_MAX) + 1, sizeof(*heap->sites));
+    heap->blocks = calloc(list.nr + 1, sizeof(*heap->blocks));
     if (heap->sites && heap->blocks) {
-        for (size_t i = 0; i < nr; i++)
-            add_block(heap, &blocks[i], find_site(sites, nr_sites, blocks[i].site));
+        for (size_t i = 0; i < list.nr; i++)
+            add_block(heap, &list.blocks[i]);
     } else {
         err = seep_error_no_memory();
     }
-    free(blocks);
+    free(list.blocks);
     return err;
 }
 
 // By the counts that the programs keep.
-static struct seep_error *collect_combined(struct seep_kernel_heap *heap, const struct site_order *sites,
-                                           size_t nr_sites) {
-    heap->sites = calloc(nr_sites + 1, sizeof(*heap->sites));
+static struct seep_error *collect_combined(struct seep_kernel_trace *trace, struct seep_kernel_heap *heap) {
+    struct seep_error *err = read_sites(trace, heap);
+    if (err)
+        return err;
+    heap->sites = calloc(heap->nr_all_sites + 1, sizeof(*heap->sites));
     if (!heap->sites)
         return seep_error_no_memory();
-    for (size_t i = 0; i < nr_sites; i++)
-        // Read while it changes: a free may have come before its allocation's count.
-        if ((int64_t)sites[i].site->live_blocks > 0 && (int64_t)sites[i].site->live_bytes >= 0)
-            heap->sites[heap->nr_sites++] =
-                (struct seep_kernel_live_site){.id = sites[i].id,
-                                               .site = sites[i].site,
-                                               .live_blocks = sites[i].site->live_blocks,
-                                               .live_bytes = sites[i].site->live_bytes};
+    for (uint32_t i = 0; i < heap->nr_all_sites; i++) {
+        const struct seep_kernel_site *site = &heap->all_sites[i];
+        // Read while it changes: the one figure may be newer than the other.
+        if ((int64_t)site->live_blocks > 0 && (int64_t)site->live_bytes >= 0)
+            heap->sites[heap->nr_sites++] = (struct seep_kernel_live_site){.number = i,
+                                                                           .site = find_site(heap, i),
+                                                                           .live_blocks = site->live_blocks,
+                                                                           .live_bytes = site->live_bytes};
+    }
     return NULL;
 }
 
 struct seep_error *seep_kernel_trace_read(struct seep_kernel_trace *trace, int64_t older_ns,
                                           struct seep_kernel_heap *ret_heap) {
     struct seep_kernel_heap heap = {NULL};
-    struct entries blocks = {NULL}, sites = {NULL};
-    struct site_order *order = NULL;
-    struct seep_error *err = NULL;
-    // Blocks before sites: the site of each is there then.
-    if (!trace->combined)
-        err = read_map(bpf_map__fd(trace->bpf->maps.seep_blocks), sizeof(struct seep_kernel_block), &blocks);
+    sweep(trace);
+    struct seep_error *err = read_counters(trace, &heap);
     if (!err)
-        err = read_map(bpf_map__fd(trace->bpf->maps.seep_sites), sizeof(struct seep_kernel_site), &sites);
-    if (!err)
-        err = read_counters(trace, &heap);
-    if (!err) {
-        order = calloc(sites.nr + 1, sizeof(*order));
-        if (!order)
-            err = seep_error_no_memory();
-    }
-    if (!err) {
-        heap.all_sites = (struct seep_kernel_site *)(void *)sites.values;
-        sites.values = NULL;
-        for (size_t i = 0; i < sites.nr; i++)
-            order[i] = (struct site_order){sites.keys[i], &heap.all_sites[i]};
-        qsort(order, sites.nr, sizeof(*order), compare_sites);
-        err = trace->combined ? collect_combined(&heap, order, sites.nr)
-                              : collect(&heap, order, sites.nr, &blocks, older_ns);
-    }
-    free(order);
-    entries_deinit(&blocks);
-    entries_deinit(&sites);
+        err = trace->combined ? collect_combined(trace, &heap) : collect(trace, older_ns, &heap);
     if (err)
         seep_kernel_heap_deinit(&heap);
     else

@@ -13,10 +13,13 @@ struct seep_kernel_trace;
 struct seep_kernel_trace_options {
     bool combined; // figures by site only: no single blocks, no ages
     bool percpu;   // per-CPU allocations as well
+    bool vmalloc;  // areas of vmalloc as well
     uint64_t sample;
     uint64_t min_size; // bytes
     uint64_t max_size;
     uint32_t blocks_max; // live blocks that there is room for
+    bool plain;          // for tests: without calls of kernel functions, as for kernels before 6.2
+    bool check_memos;    // for tests: unwind each stack, also where a memo says what it is
 };
 
 // SEEP_E_PERMISSION where a right is missing, SEEP_E_UNSUPPORTED where the kernel cannot. All tracepoints
@@ -32,7 +35,7 @@ struct seep_kernel_live_block {
 };
 
 struct seep_kernel_live_site {
-    uint64_t id; // 0: allocations whose stack is not known
+    uint32_t number; // 0: allocations whose stack is not known
     uint64_t live_blocks;
     uint64_t live_bytes;
     uint64_t size_min;
@@ -48,8 +51,10 @@ struct seep_kernel_heap {
     struct seep_kernel_live_block *blocks; // by site, then oldest first; NULL when combined
     size_t nr_blocks;
     uint64_t counters[SEEP_KERNEL_COUNTERS_NR];
+    size_t nr_cut;   // sites with more frames than are kept
     uint64_t missed; // calls that the kernel kept from the programs: one ran already on that CPU
-    struct seep_kernel_site *all_sites; // what the sites point into
+    struct seep_kernel_site *all_sites; // what the sites point into, by number
+    size_t nr_all_sites;
 };
 
 // Blocks at least that old. Does not stop anything: blocks that come or go meanwhile may be in it or not.

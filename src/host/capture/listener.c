@@ -208,9 +208,14 @@ static enum outcome receive(struct seep_listener *listener, int peer, union word
             (struct seep_listener_message){.fd = fd, .peer = -1, .pid = pid, .own_pid = words->hello.pid};
         return OUTCOME_MESSAGE;
     }
-    if (allowed && is_notice(words, got, fd)) {
-        *ret_message = (struct seep_listener_message){
-            .fd = -1, .peer = -1, .pid = pid, .own_pid = words->notice.sender_pid, .notice = &words->notice};
+    // One that has become another user says what it executes: who takes it sees whether it is one of ours.
+    if (pid > 0 && is_notice(words, got, fd)) {
+        *ret_message = (struct seep_listener_message){.fd = -1,
+                                                      .peer = -1,
+                                                      .pid = pid,
+                                                      .own_pid = words->notice.sender_pid,
+                                                      .notice = &words->notice,
+                                                      .foreign = !allowed};
         return OUTCOME_MESSAGE;
     }
     if (allowed && is_parked(words, got, fd)) {

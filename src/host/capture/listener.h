@@ -19,6 +19,7 @@ struct seep_listener_message {
     pid_t pid;        // as this side sees the sender (SO_PEERCRED)
     uint32_t own_pid; // as the sender sees itself
     const struct seep_notice *notice; // NULL: no notice
+    bool foreign;                     // a notice of another user than ours
 };
 
 struct seep_listener {

@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/live_thread.h"
 #include "base/map.h"
 #include "capture/process_map.h"
 
@@ -34,7 +35,7 @@ static bool read_line(const char *line, struct seep_code_area *ret_area) {
                rights, &area.file_off, &device_major, &device_minor, &area.inode, &nr) != 7 ||
         rights[2] != 'x' || area.end <= area.start)
         return false;
-    area.device = makedev(device_major, device_minor);
+    area.device = (uint64_t)device_major << 20 | device_minor;
     if (strncmp(line + nr, "[vsyscall]", 10) == 0)
         return false;
     bool nameless = line[nr] == '[' && strcmp(line + nr, "[vdso]") != 0;
@@ -45,7 +46,7 @@ static bool read_line(const char *line, struct seep_code_area *ret_area) {
 
 struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret_map) {
     char name[64];
-    snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+    snprintf(name, sizeof(name), "/proc/%d/maps", (int)seep_live_thread(pid));
     FILE *file = fopen(name, "re");
     if (!file)
         return seep_error_system(errno, "process %d", (int)pid);
@@ -86,7 +87,7 @@ void seep_process_map_deinit(struct seep_process_map *map) {
 
 static int copy_vdso(pid_t pid, const struct seep_code_area *area) {
     char name[64];
-    snprintf(name, sizeof(name), "/proc/%d/mem", (int)pid);
+    snprintf(name, sizeof(name), "/proc/%d/mem", (int)seep_live_thread(pid));
     int from = open(name, O_RDONLY | O_CLOEXEC);
     int to = memfd_create("vdso", MFD_CLOEXEC);
     uint64_t nr_bytes = area->end - area->start;
@@ -102,9 +103,17 @@ static int copy_vdso(pid_t pid, const struct seep_code_area *area) {
     return done ? to : -1;
 }
 
-static bool is_the_file(int fd, const struct seep_code_area *area) {
+// A name may mean another file for us than for the process; only an open file can be told.
+static int open_same(const char *name, const struct seep_code_area *area, bool same_device) {
     struct stat status;
-    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == area->inode;
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == area->inode &&
+        (!same_device || ((uint64_t)major(status.st_dev) << 20 | minor(status.st_dev)) == area->device))
+        return fd;
+    close(fd);
+    return -1;
 }
 
 int seep_code_area_open(pid_t pid, const struct seep_code_area *area) {
@@ -113,19 +122,31 @@ int seep_code_area_open(pid_t pid, const struct seep_code_area *area) {
     if (!area->inode)
         return -1;
     char name[4200];
+    pid_t tid = seep_live_thread(pid);
     // Needs a right that root has; then nothing can be mistaken.
-    snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, area->start, area->end);
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && is_the_file(fd, area))
-        return fd;
+    snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tid, area->start, area->end);
+    int fd = open_same(name, area, false);
     if (fd >= 0)
-        close(fd);
+        return fd;
     // As the process sees it: it may live in another root (a container).
-    snprintf(name, sizeof(name), "/proc/%d/root%s", (int)pid, area->path);
-    fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && !is_the_file(fd, area)) {
-        close(fd);
-        return -1;
+    snprintf(name, sizeof(name), "/proc/%d/root%s", (int)tid, area->path);
+    fd = open_same(name, area, false);
+    // As we see it, where the process is another user's and we may not see its root.
+    return fd >= 0 ? fd : open_same(area->path, area, true);
+}
+
+bool seep_process_has_library(pid_t pid) {
+    struct seep_process_map map;
+    struct seep_error *err = seep_process_map_init(pid, &map);
+    bool found = false;
+    if (err) {
+        seep_error_destroy(err);
+        return false;
     }
-    return fd;
+    for (size_t i = 0; i < map.nr_areas; i++) {
+        const char *name = strrchr(map.areas[i].path, '/');
+        found |= name && strcmp(name, "/libseep.so") == 0;
+    }
+    seep_process_map_deinit(&map);
+    return found;
 }

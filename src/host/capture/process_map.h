@@ -13,7 +13,7 @@ struct seep_code_area {
     uint64_t start; // run-time addresses
     uint64_t end;
     uint64_t file_off;
-    uint64_t device; // with inode: which file
+    uint64_t device; // with inode: which file; as the kernel has it, major << 20 | minor
     uint64_t inode;  // 0: no file
     char *path;      // malloc'ed; "[vdso]"; "" for code without a file; as the process sees it
 };
@@ -30,5 +30,8 @@ void seep_process_map_deinit(struct seep_process_map *map);
 // A descriptor of the very file that is mapped, also where its name is gone or means another file now;
 // for the vdso a copy in memory. -1: there is no way to it.
 int seep_code_area_open(pid_t pid, const struct seep_code_area *area);
+
+// Whether libseep.so is in that process already: then its image is better than anything a tracer could see.
+bool seep_process_has_library(pid_t pid);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "capture/elf_file.h"
 #include "capture/library_place.h"
 #include "capture/program.h"
 
@@ -192,6 +193,19 @@ static bool same_machine(const struct elf_facts *a, const struct elf_facts *b) {
            a->ident[EI_DATA] == b->ident[EI_DATA];
 }
 
+static bool is_go(const char *path) {
+    struct seep_elf_file elf;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct seep_error *err = fd < 0 ? NULL : seep_elf_file_init(fd, path, &elf);
+    bool is = fd >= 0 && !err && seep_elf_section(&elf, ".go.buildinfo");
+    if (fd >= 0 && !err)
+        seep_elf_file_deinit(&elf);
+    seep_error_destroy(err);
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
 static const char *trouble_with(const char *path, const struct elf_facts *facts,
                                 const struct elf_facts *library, bool *ret_cannot_preload) {
     if (!facts->is_elf)
@@ -200,10 +214,15 @@ static const char *trouble_with(const char *path, const struct elf_facts *facts,
         *ret_cannot_preload = true;
         return "is made for another processor or word size than libseep.so";
     }
+    if (!facts->has_interpreter && is_go(path))
+        return "is a static binary of Go, whose heap is not made by malloc: use its own profiles "
+               "(runtime/pprof)";
     if (!facts->has_interpreter && !facts->has_dynamic)
-        return "is a static binary: libseep.so cannot be loaded into it";
+        return "is a static binary: libseep.so cannot be loaded into it; 'seep attach' traces it by probes";
     if (!facts->has_interpreter)
-        return "is a static binary (or the loader itself): libseep.so cannot be loaded into it";
+        return "is a static binary (or the loader itself): libseep.so cannot be loaded into it; 'seep "
+               "attach' "
+               "traces it by probes";
     if (raises_rights(path))
         return "is set-user-ID, set-group-ID or has file capabilities: the loader ignores LD_PRELOAD for it";
     return NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/live_thread.h"
 #include "base/map.h"
 #include "capture/resident.h"
 
@@ -23,12 +24,14 @@ static struct seep_error *take_line(struct seep_resident *resident, char *line) 
     int at = 0;
     line[strcspn(line, "\n")] = 0;
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %n", &start, &end, &at) == 2 && at > 0) {
-        if (!seep_grow(&resident->areas, &resident->capacity, resident->nr_areas + 1, sizeof(*resident->areas)))
+        if (!seep_grow(&resident->areas, &resident->capacity, resident->nr_areas + 1,
+                       sizeof(*resident->areas)))
             return seep_error_no_memory();
         const char *name = seep_arena_strdup(&resident->arena, line + at);
         if (!name)
             return seep_error_no_memory();
-        resident->areas[resident->nr_areas++] = (struct seep_memory_area){.start = start, .end = end, .name = name};
+        resident->areas[resident->nr_areas++] =
+            (struct seep_memory_area){.start = start, .end = end, .name = name};
         return NULL;
     }
     if (!resident->nr_areas)
@@ -42,7 +45,7 @@ static struct seep_error *take_line(struct seep_resident *resident, char *line) 
 
 static struct seep_error *read_areas(struct seep_resident *resident, pid_t pid) {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)seep_live_thread(pid));
     FILE *file = fopen(path, "re");
     if (!file)
         return seep_error_system(errno, "process %d: cannot read %s", (int)pid, path);
@@ -64,7 +67,7 @@ struct seep_error *seep_resident_open(pid_t pid, struct seep_resident **ret_resi
         return seep_error_no_memory();
     resident->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)seep_live_thread(pid));
     resident->pagemap_fd = open(path, O_RDONLY | O_CLOEXEC);
     struct seep_error *error = read_areas(resident, pid);
     if (error) {
@@ -87,7 +90,8 @@ void seep_resident_close(struct seep_resident *resident) {
 
 static bool is_present(struct seep_resident *resident, uint64_t page) {
     if (page - resident->cached_page >= resident->nr_cached) {
-        ssize_t got = pread(resident->pagemap_fd, resident->cache, sizeof(resident->cache), (off_t)(page * 8));
+        ssize_t got =
+            pread(resident->pagemap_fd, resident->cache, sizeof(resident->cache), (off_t)(page * 8));
         resident->cached_page = page;
         resident->nr_cached = got > 0 ? (uint64_t)got / 8 : 0;
         if (!resident->nr_cached)

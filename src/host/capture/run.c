@@ -2,7 +2,6 @@
 //
 // Starts the program and watches over it: one poll loop over a signalfd (the program's end, signals
 // to forward), the listener, and peers that have yet to speak. See run.h.
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,11 +15,13 @@
 #include <unistd.h>
 #include <fcntl.h>
 
+#include "base/live_thread.h"
 #include "base/map.h"
 #include "capture/environment.h"
 #include "capture/listener.h"
 #include "capture/program.h"
 #include "capture/run.h"
+#include "capture/run_idle.h"
 #include "image/layout.h"
 
 // With more images of ended processes than this, they are made into profiles while the program runs.
@@ -28,9 +29,10 @@
 // How long peers that connected have to say hello when the program has ended.
 #define LAST_WORDS_MS 200
 
-// SIGINT and SIGQUIT come from the terminal to the program as well: it decides. The others are for
-// us to hand on.
-static const int watched[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD};
+// SIGINT and SIGQUIT come from the terminal to the program as well: it decides; and whoever stops reading
+// reports must not end the trace. The others are for us to hand on.
+static const int watched[] = {SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGHUP, SIGCHLD};
+enum { NR_IGNORED = 3 };
 
 struct signals {
     struct sigaction before[SEEP_ARRAY_SIZE(watched)];
@@ -77,6 +79,19 @@ static int64_t clock_ns(clockid_t clock) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+// One scale for all of a run: the wall clock of its start, and CLOCK_MONOTONIC from there on. Whoever sets
+// the clock meanwhile does not put children before their parents.
+static int64_t realtime_of(const struct seep_run *run, int64_t at_ns) {
+    return run->start_realtime_ns + at_ns - run->start_ns;
+}
+
+// When an image that has just come was made. What cannot be, by our clock, is of another time namespace.
+static int64_t start_of(const struct seep_run *run, const struct seep_image_header *header) {
+    int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    bool can_be = header->start_ns >= (uint64_t)run->start_ns && header->start_ns <= (uint64_t)now_ns;
+    return realtime_of(run, can_be ? (int64_t)header->start_ns : now_ns);
+}
+
 bool seep_run_image_ended(const struct seep_run_image *image) {
     if (image->pid > 0 && kill(image->pid, 0) && errno == ESRCH)
         return true;
@@ -92,7 +107,7 @@ bool seep_run_image_ended(const struct seep_run_image *image) {
 static struct seep_error *signals_init(struct signals *ret_signals) {
     sigset_t mask;
     sigemptyset(&mask);
-    for (size_t i = 2; i < SEEP_ARRAY_SIZE(watched); i++)
+    for (size_t i = NR_IGNORED; i < SEEP_ARRAY_SIZE(watched); i++)
         sigaddset(&mask, watched[i]);
     int fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
@@ -100,7 +115,7 @@ static struct seep_error *signals_init(struct signals *ret_signals) {
     ret_signals->fd = fd;
     sigprocmask(SIG_BLOCK, &mask, &ret_signals->mask_before);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(watched); i++) {
-        struct sigaction action = {.sa_handler = i < 2 ? SIG_IGN : SIG_DFL};
+        struct sigaction action = {.sa_handler = i < NR_IGNORED ? SIG_IGN : SIG_DFL};
         sigaction(watched[i], &action, &ret_signals->before[i]);
     }
     return NULL;
@@ -151,6 +166,7 @@ static struct seep_error *start(struct supervisor *supervisor, const char *path,
         return seep_error_hint(seep_error_system(errno, "cannot make a pipe"),
                                "if there are too many open files, raise the limit (ulimit -n)");
     supervisor->run->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+    supervisor->run->start_ns = clock_ns(CLOCK_MONOTONIC);
     pid_t pid = fork();
     if (pid == 0)
         child_exec(&supervisor->signals, path, argv, environment, supervisor->ignore_children, report[1]);
@@ -198,6 +214,7 @@ static struct seep_error *take_parked(struct supervisor *supervisor,
     struct seep_run_parked parked = {.sp_rt = message->sp_rt, .peer = message->peer};
     struct seep_error *err = NULL;
     if (last && run->images[*last - 1].fd >= 0 && supervisor->events->parked) {
+        run->images[*last - 1].parked = true;
         parked.image = &run->images[*last - 1];
         err = supervisor->events->parked(supervisor->events->data, &parked);
     }
@@ -235,6 +252,11 @@ static struct seep_error *take_notice(struct supervisor *supervisor,
     // What a process in a pid namespace of its own says of others cannot be told apart here.
     bool spawned = notice->flags & SEEP_NOTICE_SPAWNED;
     pid_t pid = spawned ? (pid_t)notice->pid : message->pid;
+    if (message->foreign && !last_image(supervisor, message->pid) &&
+        !last_image(supervisor, (pid_t)notice->image_pid)) {
+        supervisor->listener.nr_refused++;
+        return NULL;
+    }
     if (supervisor->ignore_children || (spawned && message->own_pid != (uint32_t)message->pid))
         return NULL;
     if (notice->flags & SEEP_NOTICE_FAILED) {
@@ -255,7 +277,8 @@ static struct seep_error *take_notice(struct supervisor *supervisor,
     struct seep_run_notice *kept = &run->notices[run->nr_notices];
     *kept = (struct seep_run_notice){.pid = pid,
                                      .flags = notice->flags,
-                                     .realtime_ns = clock_ns(CLOCK_REALTIME),
+                                     .foreign = message->foreign,
+                                     .realtime_ns = realtime_of(run, clock_ns(CLOCK_MONOTONIC)),
                                      .path = strdup(notice->path)};
     if (message->own_pid == (uint32_t)message->pid)
         kept->started_by = notice->image_pid;
@@ -282,8 +305,9 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
         close(message->fd);
         return seep_error_no_memory();
     }
-    struct seep_image_header header;
+    struct seep_image_header header = {.start_ns = 0};
     bool forked = read_header(message->fd, &header) && header.flags & SEEP_FLAG_FORKED;
+    int64_t start_realtime_ns = start_of(run, &header);
     const struct seep_run_notice *notice = forked ? NULL : answer_notice(supervisor, message->pid);
     if (*last) {
         struct seep_run_image *before = &run->images[*last - 1];
@@ -293,14 +317,41 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
         before->replaced = !before->reused;
         before->replaced_ns = clock_ns(CLOCK_MONOTONIC);
     }
-    run->images[run->nr_images] = (struct seep_run_image){
-        .fd = message->fd, .pid = message->pid, .own_pid = message->own_pid, .order = run->nr_images};
+    run->images[run->nr_images] = (struct seep_run_image){.fd = message->fd,
+                                                          .pid = message->pid,
+                                                          .own_pid = message->own_pid,
+                                                          .order = run->nr_images,
+                                                          .start_realtime_ns = start_realtime_ns};
     run->images[run->nr_images].announced = forked || notice;
     if (notice && notice->started_by != message->own_pid)
         run->images[run->nr_images].started_by = notice->started_by;
     *last = ++run->nr_images;
     supervisor->nr_held++;
     return NULL;
+}
+
+// The process exists: it runs, or is about to park. Not one that only waits for its parent to notice its end.
+static bool is_there(pid_t pid) {
+    char path[64];
+    char text[512];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)seep_live_thread(pid));
+    FILE *file = fopen(path, "re");
+    size_t got = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[got] = 0;
+    const char *name_end = strrchr(text, ')'); // the name itself may have anything in it
+    return name_end && name_end[1] && !strchr("ZXx", name_end[2]);
+}
+
+// Nothing comes of the process any more. Where processes park, one that has left its program may still be
+// on its way to that.
+static bool is_over(const struct supervisor *supervisor, const struct seep_run_image *image) {
+    if (image->replaced || image->reused)
+        return true;
+    if (!seep_run_image_ended(image))
+        return false;
+    return !supervisor->events->parked || image->parked || !is_there(image->pid);
 }
 
 // Hands over images of ended processes. Whatever is still running stays.
@@ -311,7 +362,7 @@ static struct seep_error *sweep(struct supervisor *supervisor) {
         struct seep_run_image *image = &run->images[i];
         if (image->fd < 0 || image->pid == run->main_pid)
             continue;
-        if (!image->replaced && !image->reused && !seep_run_image_ended(image))
+        if (!is_over(supervisor, image))
             continue;
         err = supervisor->events->early(supervisor->events->data, image);
         close(image->fd);
@@ -367,13 +418,30 @@ static struct seep_error *poll_once(struct supervisor *supervisor, int timeout_m
     return NULL;
 }
 
+// Milliseconds until then, rounded up; -1: for ever.
+static int until(int64_t then_ns) {
+    int64_t left_ns = then_ns - clock_ns(CLOCK_MONOTONIC);
+    if (then_ns == INT64_MAX)
+        return -1;
+    return left_ns <= 0 ? 0 : (int)SEEP_MIN((left_ns + 999999) / 1000000, (int64_t)INT32_MAX);
+}
+
+static void look_on(struct supervisor *supervisor, int64_t *next_ns) {
+    int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (supervisor->ended || now_ns < *next_ns)
+        return;
+    *next_ns = INT64_MAX;
+    supervisor->events->look_on(supervisor->events->data, supervisor->run, now_ns, next_ns);
+}
+
 // An error here must not end the watch: the program is still running and its exit status is owed.
 // The first one is kept and returned when it has ended.
 static struct seep_error *watch(struct supervisor *supervisor) {
     struct seep_error *first = NULL;
+    int64_t look_ns = supervisor->events->look_on ? 0 : INT64_MAX;
     while (!supervisor->ended) {
         int ready;
-        struct seep_error *err = poll_once(supervisor, -1, &ready);
+        struct seep_error *err = poll_once(supervisor, until(look_ns), &ready);
         if (err) {
             seep_error_destroy(first);
             return err;
@@ -384,6 +452,7 @@ static struct seep_error *watch(struct supervisor *supervisor) {
             first = err;
             seep_listener_deinit(&supervisor->listener); // who knocks from now on goes on alone
         }
+        look_on(supervisor, &look_ns);
     }
     return first;
 }
@@ -428,59 +497,6 @@ static struct seep_error *finish_notices(struct supervisor *supervisor, const ch
     return NULL;
 }
 
-// Whether the environment that a process began with names our socket.
-static bool is_descendant(const char *pid, const char *socket) {
-    char path[64];
-    char wanted[160];
-    snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
-    size_t length = (size_t)snprintf(wanted, sizeof(wanted), "SEEP_SOCKET=%s", socket) + 1;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    char *item = NULL;
-    size_t room = 0;
-    ssize_t got;
-    bool found = false;
-    while (!found && (got = getdelim(&item, &room, 0, file)) > 0)
-        found = (size_t)got == length && memcmp(item, wanted, length) == 0;
-    free(item);
-    fclose(file);
-    return found;
-}
-
-static struct seep_error *add_idle(struct seep_run *run, pid_t pid) {
-    if (!seep_grow(&run->idle, &run->idle_capacity, run->nr_idle + 1, sizeof(*run->idle)))
-        return seep_error_no_memory();
-    struct seep_run_idle *idle = &run->idle[run->nr_idle++];
-    idle->pid = pid;
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file && fgets(idle->name, sizeof(idle->name), file))
-        idle->name[strcspn(idle->name, "\n")] = 0;
-    if (file)
-        fclose(file);
-    return NULL;
-}
-
-// Descendants that run on and of which there is nothing yet: they may have been forked and made no heap
-// operation. Nothing but /proc knows them.
-static struct seep_error *find_idle(struct supervisor *supervisor) {
-    struct seep_error *err = NULL;
-    DIR *all = opendir("/proc");
-    for (struct dirent *entry; !err && all && (entry = readdir(all));) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid <= 0 || pid == getpid() || seep_map_find(&supervisor->last_of_pid, (uint64_t)pid))
-            continue;
-        uint64_t *notice = seep_map_find(&supervisor->notice_of_pid, (uint64_t)pid);
-        if (!(notice && *notice) && is_descendant(entry->d_name, supervisor->listener.path))
-            err = add_idle(supervisor->run, pid);
-    }
-    if (all)
-        closedir(all);
-    return err;
-}
-
 static void mark_main(struct seep_run *run) {
     for (size_t i = run->nr_images; i-- > 0;) {
         if (run->images[i].pid == run->main_pid) {
@@ -495,7 +511,6 @@ static struct seep_error *supervise(struct supervisor *supervisor, const struct 
                                     const struct seep_program *program, const char *library,
                                     char *const *environment, int *ret_status) {
     int trouble = 0;
-    int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
     struct seep_error *err = start(supervisor, program->path, options->argv, environment, &trouble);
     if (err)
         return err;
@@ -503,13 +518,14 @@ static struct seep_error *supervise(struct supervisor *supervisor, const struct 
         return seep_program_exec_error(program, trouble, ret_status);
     raise_own_limit();
     err = watch(supervisor);
-    supervisor->run->duration_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
+    supervisor->run->duration_ns = clock_ns(CLOCK_MONOTONIC) - supervisor->run->start_ns;
     if (!err)
         err = last_words(supervisor);
     if (!err)
         err = finish_notices(supervisor, library);
     if (!err && !supervisor->ignore_children)
-        err = find_idle(supervisor);
+        err = seep_run_find_idle(supervisor->run, supervisor->listener.path, &supervisor->last_of_pid,
+                                 &supervisor->notice_of_pid);
     supervisor->run->nr_refused = supervisor->listener.nr_refused;
     supervisor->run->descriptors_ran_out |= supervisor->listener.lost_a_file;
     mark_main(supervisor->run);

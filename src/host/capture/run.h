@@ -28,17 +28,19 @@ struct seep_run_options {
 
 // One image: a process from its start, exec or fork on.
 struct seep_run_image {
-    int fd;              // owned by the run; -1: taken early
-    pid_t pid;           // as we see it
-    uint32_t own_pid;    // as it sees itself
-    size_t order;        // of arrival
-    bool replaced;       // it went on with exec: as a later image, or untraced
-    bool reused;         // another process of that number handed over a later image
-    int64_t replaced_ns; // CLOCK_MONOTONIC, when it did
-    bool announced;      // a notice said that it would come, or it is of a forked child
-    bool leaving;        // it has said that it goes on with exec, and nothing came of that yet
-    uint32_t started_by; // process that it was forked from before its exec, as far as it has said; or 0
-    bool is_main;        // the last image of the program itself
+    int fd;                    // owned by the run; -1: taken early
+    pid_t pid;                 // as we see it
+    uint32_t own_pid;          // as it sees itself
+    size_t order;              // of arrival
+    int64_t start_realtime_ns; // when it was made; of all images of a run on one scale, see run.start_ns
+    bool replaced;             // it went on with exec: as a later image, or untraced
+    bool reused;               // another process of that number handed over a later image
+    int64_t replaced_ns;       // CLOCK_MONOTONIC, when it did
+    bool parked;               // it has come to its look, when it left
+    bool announced;            // a notice said that it would come, or it is of a forked child
+    bool leaving;              // it has said that it goes on with exec, and nothing came of that yet
+    uint32_t started_by;       // process that it was forked from before its exec, as far as it has said; or 0
+    bool is_main;              // the last image of the program itself
 };
 
 // A process became another program (exec, posix_spawn), and nothing came of that one.
@@ -49,6 +51,7 @@ struct seep_run_notice {
     char *path;          // malloc'ed: as the sender named it; "": it had no name
     char *why;           // malloc'ed: what speaks against tracing it, one sentence; NULL: nothing known
     int64_t realtime_ns; // when
+    bool foreign;        // it was executed as another user
     bool answered;       // an image came, or it failed
 };
 
@@ -65,6 +68,7 @@ struct seep_run {
     pid_t main_pid;
     int wait_status; // as of waitpid
     int64_t start_realtime_ns;
+    int64_t start_ns; // CLOCK_MONOTONIC, at the same moment
     int64_t duration_ns;
     char *path;                      // malloc'ed: what was executed
     char *why_untraced;              // malloc'ed: why its image could not come, or NULL
@@ -92,6 +96,10 @@ struct seep_run_events {
     struct seep_error *(*early)(void *data, const struct seep_run_image *image);
     // Whoever has not been released when this returns is then. NULL: nobody is looked at.
     struct seep_error *(*parked)(void *data, struct seep_run_parked *parked);
+    // Called when the program has started, and again when *ret_next_ns (CLOCK_MONOTONIC) has come; INT64_MAX:
+    // never again. Images whose process has gone on or ended may be among those of the run. NULL: nobody
+    // looks on.
+    void (*look_on)(void *data, const struct seep_run *run, int64_t now_ns, int64_t *ret_next_ns);
     void *data;
 };
 

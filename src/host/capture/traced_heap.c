@@ -9,7 +9,9 @@
 #include "capture/traced_heap.h"
 #include "image/bpf_events.h"
 
-#define VIA_SHIFT 32 // in the values of stack_ids: node, then the via of operator new
+// In the values of stack_ids: node, then the via of operator new.
+#define VIA_SHIFT 32
+#define INSIDE    (UINT64_C(1) << 63) // some frame is in the allocator's code
 
 static struct seep_error *add_site(struct seep_traced_heap *heap, uint32_t node, uint32_t via) {
     if (!seep_grow(&heap->sites, &heap->sites_capacity, heap->nr_sites + 1, sizeof(*heap->sites)))
@@ -38,15 +40,16 @@ struct seep_error *seep_traced_heap_init(pid_t pid, struct seep_traced_heap *ret
 }
 
 void seep_traced_heap_deinit(struct seep_traced_heap *heap) {
-    struct seep_map *maps[] = {&heap->frame_ids, &heap->node_ids,   &heap->stack_ids,
-                               &heap->site_ids,  &heap->thread_ids, &heap->thread_site_ids};
+    struct seep_map *maps[] = {&heap->frame_ids,  &heap->node_ids,        &heap->stack_ids,   &heap->site_ids,
+                               &heap->thread_ids, &heap->thread_site_ids, &heap->map_site_ids};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(maps); i++)
         seep_map_deinit(maps[i]);
-    void *arrays[] = {heap->modules, heap->areas,   heap->frames,      heap->nodes,
-                      heap->sites,   heap->threads, heap->thread_sites};
+    void *arrays[] = {heap->modules, heap->areas,        heap->frames,   heap->nodes,    heap->sites,
+                      heap->threads, heap->thread_sites, heap->mappings, heap->map_sites};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++)
         free(arrays[i]);
     seep_block_table_deinit(&heap->blocks);
+    seep_block_table_deinit(&heap->pages);
     seep_arena_deinit(&heap->arena);
     *heap = (struct seep_traced_heap){.pid = heap->pid};
 }
@@ -111,6 +114,17 @@ struct seep_error *seep_traced_set_areas(struct seep_traced_heap *heap, const st
     return NULL;
 }
 
+struct seep_error *seep_traced_add_area(struct seep_traced_heap *heap, const struct seep_traced_area *area) {
+    for (size_t i = 0; i < heap->nr_areas; i++)
+        if (heap->areas[i].start == area->start)
+            return NULL;
+    if (!seep_grow(&heap->areas, &heap->areas_capacity, heap->nr_areas + 1, sizeof(*heap->areas)))
+        return seep_error_no_memory();
+    heap->areas[heap->nr_areas++] = *area;
+    qsort(heap->areas, heap->nr_areas, sizeof(*area), compare_areas);
+    return NULL;
+}
+
 static uint32_t module_at(const struct seep_traced_heap *heap, uint64_t address) {
     size_t low = 0, high = heap->nr_areas;
     while (low < high) {
@@ -165,26 +179,31 @@ static uint64_t make_frame(const struct seep_traced_heap *heap, uint64_t address
     return SEEP_FRAME_MAKE(*ret_module, exact, address - heap->modules[*ret_module].bias_rt);
 }
 
-// The via of the operator new that this frame is in, or 0.
-static uint32_t operator_via(const struct seep_traced_heap *heap, uint64_t address) {
+// The part of the allocator that this frame is in, or NULL.
+static const struct seep_traced_operator *operator_at(const struct seep_traced_heap *heap, uint64_t address) {
     uint32_t id;
     uint64_t offset = SEEP_FRAME_OFFSET(make_frame(heap, address, &id));
     const struct seep_traced_module *module = &heap->modules[id];
     for (size_t i = 0; i < module->nr_operators; i++)
         if (offset > module->operators[i].start && offset <= module->operators[i].end)
-            return module->operators[i].via;
-    return 0;
+            return &module->operators[i];
+    return NULL;
 }
 
 struct seep_error *seep_traced_stack(struct seep_traced_heap *heap, uint64_t id, const uint64_t *addresses,
                                      uint32_t nr_addresses, uint32_t end) {
     uint32_t via = 0, node = 0, first = 0;
+    bool inside = false;
     while (first + 1 < nr_addresses) {
-        uint32_t operator= operator_via(heap, addresses[first]);
-        if (!operator)
+        const struct seep_traced_operator *operator= operator_at(heap, addresses[first]);
+        if (!operator|| operator->via == SEEP_VIA_NONE)
             break;
-        via = operator;
+        via = operator->via;
         first++;
+    }
+    for (uint32_t i = 0; i < nr_addresses && !inside; i++) {
+        const struct seep_traced_operator *code = operator_at(heap, addresses[i]);
+        inside = code && code->is_heap;
     }
     struct seep_error *err = end ? node_id(heap, 0, 0, end - 1, &node) : NULL;
     for (uint32_t i = nr_addresses; !err && i-- > first;) {
@@ -198,21 +217,28 @@ struct seep_error *seep_traced_stack(struct seep_traced_heap *heap, uint64_t id,
     uint64_t *stack = seep_map_at(&heap->stack_ids, id, NULL);
     if (!stack)
         return seep_error_no_memory();
-    *stack = (uint64_t)via << VIA_SHIFT | node;
+    *stack = (inside ? INSIDE : 0) | (uint64_t)via << VIA_SHIFT | node;
     return NULL;
+}
+
+bool seep_traced_find_stack(const struct seep_traced_heap *heap, uint64_t id, uint32_t *ret_node,
+                            uint32_t *via) {
+    const uint64_t *known = id ? seep_map_find(&heap->stack_ids, id) : NULL;
+    *ret_node = known ? (uint32_t)*known : 0;
+    uint32_t operator= known ? (uint32_t)((*known & ~INSIDE) >> VIA_SHIFT) : 0;
+    if (operator)
+        *via = operator;
+    return known != NULL;
 }
 
 static struct seep_error *find_site(struct seep_traced_heap *heap, uint64_t stack, uint32_t via,
                                     uint32_t *ret_site) {
-    const uint64_t *known = stack ? seep_map_find(&heap->stack_ids, stack) : NULL;
-    if (!known) {
+    uint32_t node;
+    if (!seep_traced_find_stack(heap, stack, &node, &via)) {
         heap->lost[SEEP_LOST_NO_SITE]++;
         *ret_site = SEEP_SITE_UNKNOWN;
         return NULL;
     }
-    uint32_t node = (uint32_t)*known;
-    if (*known >> VIA_SHIFT)
-        via = (uint32_t)(*known >> VIA_SHIFT);
     bool is_new;
     uint64_t *site = seep_map_at(&heap->site_ids, (uint64_t)node << 8 | via, &is_new);
     if (!site)
@@ -225,6 +251,13 @@ static struct seep_error *find_site(struct seep_traced_heap *heap, uint64_t stac
     }
     *ret_site = (uint32_t)*site;
     return NULL;
+}
+
+struct seep_error *seep_traced_find_site(struct seep_traced_heap *heap, uint64_t stack, uint32_t via,
+                                         uint32_t *ret_site, bool *ret_inside) {
+    const uint64_t *known = stack ? seep_map_find(&heap->stack_ids, stack) : NULL;
+    *ret_inside = known && *known & INSIDE;
+    return find_site(heap, stack, via, ret_site);
 }
 
 // ---- threads ----
@@ -448,6 +481,8 @@ struct seep_error *seep_traced_heap_fork(const struct seep_traced_heap *parent, 
     uint32_t thread;
     bool copied = copy_array(&child.modules, &child.modules_capacity, parent->modules, parent->nr_modules,
                              sizeof(*child.modules)) &&
+                  copy_array(&child.areas, &child.areas_capacity, parent->areas, parent->nr_areas,
+                             sizeof(*child.areas)) &&
                   copy_array(&child.frames, &child.frames_capacity, parent->frames, parent->nr_frames,
                              sizeof(*child.frames)) &&
                   copy_array(&child.nodes, &child.nodes_capacity, parent->nodes, parent->nr_nodes,
@@ -458,6 +493,7 @@ struct seep_error *seep_traced_heap_fork(const struct seep_traced_heap *parent, 
                   copy_map(&parent->node_ids, &child.node_ids) &&
                   copy_map(&parent->site_ids, &child.site_ids);
     child.nr_modules = parent->nr_modules;
+    child.nr_areas = parent->nr_areas;
     child.nr_frames = parent->nr_frames;
     child.nr_nodes = parent->nr_nodes;
     child.nr_sites = parent->nr_sites;
@@ -470,6 +506,8 @@ struct seep_error *seep_traced_heap_fork(const struct seep_traced_heap *parent, 
     for (size_t i = 0; i < parent->blocks.nr_slots && !err; i++)
         if (parent->blocks.slots[i].address)
             err = inherit(&child, &parent->blocks.slots[i]);
+    if (!err)
+        err = seep_traced_inherit_mappings(&child, parent);
     child.peak_bytes = child.live_bytes;
     if (err)
         seep_traced_heap_deinit(&child);

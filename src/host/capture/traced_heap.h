@@ -17,11 +17,13 @@
 #include "capture/block_table.h"
 #include "image/layout.h"
 
-// Code of operator new, which is no caller of malloc that anybody looks for: it becomes the `via`.
+// Code of the allocator. That of operator new is no caller of malloc that anybody looks for: it becomes the
+// `via`. What is mapped inside of what is marked so is the heap's.
 struct seep_traced_operator {
     uint64_t start; // ELF virtual addresses
     uint64_t end;
-    uint32_t via;
+    uint32_t via; // SEEP_VIA_NONE: malloc and the like
+    bool is_heap;
 };
 
 struct seep_traced_module {
@@ -84,6 +86,28 @@ struct seep_traced_area { // code that is mapped now
     uint32_t module;
 };
 
+// Memory that the program mapped, and has not given back.
+struct seep_traced_mapping {
+    uint64_t start;
+    uint64_t bytes;
+    int64_t born_ns;
+    uint32_t site;
+    uint32_t kind; // SEEP_MAPPING_*
+};
+
+struct seep_traced_map_counts {
+    uint64_t maps;
+    uint64_t mapped_bytes;
+    uint64_t unmaps;
+    uint64_t unmapped_bytes;
+    uint64_t peak_bytes;
+};
+
+struct seep_traced_map_site {
+    uint32_t site;
+    struct seep_traced_map_counts counts;
+};
+
 struct seep_traced_heap {
     struct seep_arena arena; // texts
     pid_t pid;
@@ -115,6 +139,16 @@ struct seep_traced_heap {
     struct seep_map thread_ids;      // by tid: 1 + index
     struct seep_map thread_site_ids; // by site and thread: 1 + index
     struct seep_block_table blocks;
+    struct seep_traced_mapping *mappings; // sorted, without overlaps
+    size_t nr_mappings;
+    size_t mappings_capacity;
+    struct seep_traced_map_site *map_sites;
+    size_t nr_map_sites;
+    size_t map_sites_capacity;
+    struct seep_map map_site_ids; // by site: 1 + index
+    struct seep_traced_map_counts map_totals;
+    struct seep_block_table pages; // that a fault brought into memory, each once
+    uint64_t nr_faults;
     uint64_t live_bytes;
     uint64_t peak_bytes;
     uint64_t failed;
@@ -127,8 +161,12 @@ struct seep_traced_heap {
 SEEP_MUST_CHECK struct seep_error *seep_traced_heap_init(pid_t pid, struct seep_traced_heap *ret_heap);
 void seep_traced_heap_deinit(struct seep_traced_heap *heap);
 
-// The heap of a child at its fork: the parent's live blocks with their sites, and nothing else. Where its
-// code is mapped must be set. O(sites + blocks).
+// Adds one area, unless it is there.
+SEEP_MUST_CHECK struct seep_error *seep_traced_add_area(struct seep_traced_heap *heap,
+                                                        const struct seep_traced_area *area);
+
+// The heap of a child at its fork: the parent's live blocks with their sites, where its code is mapped, and
+// nothing else. O(sites + blocks).
 SEEP_MUST_CHECK struct seep_error *seep_traced_heap_fork(const struct seep_traced_heap *parent, pid_t pid,
                                                          struct seep_traced_heap *ret_heap);
 
@@ -146,6 +184,15 @@ SEEP_MUST_CHECK struct seep_error *seep_traced_stack(struct seep_traced_heap *he
                                                      const uint64_t *addresses, uint32_t nr_addresses,
                                                      uint32_t end);
 
+// The node of a stack by the kernel's id, and in *via the name of the operator new that made the call, where
+// one did. *ret_node is 0 and the result false where the stack is not known.
+bool seep_traced_find_stack(const struct seep_traced_heap *heap, uint64_t id, uint32_t *ret_node,
+                            uint32_t *via);
+
+// The site of a stack and a function. *ret_inside: the stack leads through the allocator's own code.
+SEEP_MUST_CHECK struct seep_error *seep_traced_find_site(struct seep_traced_heap *heap, uint64_t stack,
+                                                         uint32_t via, uint32_t *ret_site, bool *ret_inside);
+
 // One call of an allocator function each; out of memory is an error, all else is counted.
 struct seep_traced_call {
     uint32_t tid;
@@ -154,6 +201,7 @@ struct seep_traced_call {
     uint64_t size;
     uint64_t stack;
     int64_t now_ns;
+    uint32_t detail; // of a mapping: SEEP_MAPPING_*
 };
 SEEP_MUST_CHECK struct seep_error *seep_traced_alloc(struct seep_traced_heap *heap,
                                                      const struct seep_traced_call *call);
@@ -164,5 +212,27 @@ SEEP_MUST_CHECK struct seep_error *seep_traced_resize(struct seep_traced_heap *h
                                                       const struct seep_traced_call *call);
 SEEP_MUST_CHECK struct seep_error *seep_traced_resized(struct seep_traced_heap *heap,
                                                        const struct seep_traced_call *call);
+
+// ---- traced_mappings.c, traced_pages.c ----
+
+// Valid until the next call.
+SEEP_MUST_CHECK struct seep_error *seep_traced_map_site(struct seep_traced_heap *heap, uint32_t site,
+                                                        struct seep_traced_map_counts **ret_counts);
+
+// Memory of [address, address + size) was mapped by the program, in the place of what was there; or unmapped.
+// What the allocator maps for its heap is left out.
+SEEP_MUST_CHECK struct seep_error *seep_traced_map(struct seep_traced_heap *heap,
+                                                   const struct seep_traced_call *call);
+SEEP_MUST_CHECK struct seep_error *seep_traced_unmap(struct seep_traced_heap *heap,
+                                                     const struct seep_traced_call *call);
+// For the heap of a forked child, whose other parts are there.
+SEEP_MUST_CHECK struct seep_error *seep_traced_inherit_mappings(struct seep_traced_heap *child,
+                                                                const struct seep_traced_heap *parent);
+// Looks which of the pages that were brought in are there still, and how big they are. Nothing changes where
+// the process has ended.
+SEEP_MUST_CHECK struct seep_error *seep_traced_look_at_pages(struct seep_traced_heap *heap);
+// The page at `address` was brought into memory.
+SEEP_MUST_CHECK struct seep_error *seep_traced_fault(struct seep_traced_heap *heap,
+                                                     const struct seep_traced_call *call);
 
 #endif

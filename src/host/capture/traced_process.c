@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/live_thread.h"
 #include "capture/traced_process.h"
 
 #define ARGS_BYTES_MAX 65536u
@@ -39,14 +40,14 @@ struct seep_error *seep_traced_process_note(struct seep_traced_process *process,
 
 static const char *read_exe(struct seep_traced_process *process) {
     char name[64], path[PATH_MAX];
-    snprintf(name, sizeof(name), "/proc/%d/exe", (int)process->heap.pid);
+    snprintf(name, sizeof(name), "/proc/%d/exe", (int)seep_live_thread(process->heap.pid));
     ssize_t nr = readlink(name, path, sizeof(path));
     return seep_arena_strndup(&process->heap.arena, path, nr > 0 ? (size_t)nr : 0);
 }
 
 static struct seep_error *read_args(struct seep_traced_process *process) {
     char name[64];
-    snprintf(name, sizeof(name), "/proc/%d/cmdline", (int)process->heap.pid);
+    snprintf(name, sizeof(name), "/proc/%d/cmdline", (int)seep_live_thread(process->heap.pid));
     int fd = open(name, O_RDONLY | O_CLOEXEC);
     char *text = seep_arena_alloc(&process->heap.arena, ARGS_BYTES_MAX + 1, 1);
     ssize_t nr = fd >= 0 && text ? read(fd, text, ARGS_BYTES_MAX) : 0;
@@ -80,7 +81,7 @@ static uint32_t read_parent(pid_t pid) {
     return parent;
 }
 
-struct seep_error *seep_traced_process_identify(struct seep_traced_process *process) {
+static struct seep_error *identify(struct seep_traced_process *process) {
     process->ppid = read_parent(process->heap.pid);
     process->exe = read_exe(process);
     return process->exe ? read_args(process) : seep_error_no_memory();
@@ -92,7 +93,7 @@ struct seep_error *seep_traced_process_create(pid_t pid, struct seep_traced_proc
         return seep_error_no_memory();
     struct seep_error *err = seep_traced_heap_init(pid, &process->heap);
     if (!err)
-        err = seep_traced_process_identify(process);
+        err = identify(process);
     if (err) {
         seep_traced_process_destroy(process);
         return err;

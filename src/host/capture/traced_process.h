@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One process of a heap trace: who it is. Private to heap_trace*.c.
+// One process of a heap trace: who it is. Private to the parts of a trace.
 #ifndef SEEP_CAPTURE_TRACED_PROCESS_H
 #define SEEP_CAPTURE_TRACED_PROCESS_H
 
@@ -9,8 +9,6 @@
 SEEP_MUST_CHECK struct seep_error *seep_traced_process_create(pid_t pid,
                                                               struct seep_traced_process **ret_process);
 void seep_traced_process_destroy(struct seep_traced_process *process); // takes NULL
-// The same once more, for a program that has not begun when the process was met.
-SEEP_MUST_CHECK struct seep_error *seep_traced_process_identify(struct seep_traced_process *process);
 SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_traced_process_note(
     struct seep_traced_process *process, const char *format, ...);
 

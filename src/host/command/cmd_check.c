@@ -110,7 +110,11 @@ static struct seep_error *judge(void *data, const struct seep_session *session, 
                                 bool quiet, int failure_status, int *status) {
     const struct checking *checking = data;
     const struct check_values *values = checking->values;
+    unsigned percent = 0;
+    if (checking->view->ignore_last && !seep_percent_parse(checking->view->ignore_last, &percent))
+        percent = 0; // checked before
     const struct seep_check_options options = {
+        .ignore_last = percent,
         .max_leaked = values->max_leaked,
         .max_peak = values->max_peak,
         .max_allocations = values->max_allocations,
@@ -126,10 +130,10 @@ static struct seep_error *judge(void *data, const struct seep_session *session, 
     if (values->update_baseline)
         accept_all(check);
     uint64_t top = checking->view->top == SEEP_TOP_DEFAULT ? 10 : checking->view->top;
-    if (!quiet && check->broken[SEEP_BUDGET_LEAKED])
-        seep_check_put_leaks(stderr, check, top);
     if (!quiet || !seep_check_passed(check))
         seep_check_put_verdict(stderr, check);
+    if (!quiet && check->broken[SEEP_BUDGET_LEAKED])
+        seep_check_put_leaks(stderr, check, top);
     if (!seep_check_passed(check))
         *status = failure_status;
     err = write_results(checking, check);
@@ -182,7 +186,7 @@ static struct seep_error *run_check(const struct seep_arguments *arguments, int 
     struct checking checking = {.values = seep_arguments_values(arguments, &check_group),
                                 .view = seep_arguments_values(arguments, &seep_report_group),
                                 .baseline = SEEP_BASELINE_INIT,
-                                .kinds = 1u << SEEP_KIND_LOST | 1u << SEEP_KIND_INDIRECT};
+                                .kinds = SEEP_KINDS_LEAKED};
     struct seep_error *err = check_values(checking.values);
     if (!err && checking.view->kind && !seep_kinds_parse(checking.view->kind, &checking.kinds))
         err = seep_report_check(checking.view);

@@ -3,6 +3,7 @@
 // `seep info`: what this build, machine and kernel can do, and why not. It looks and tries, it never
 // guesses: what could not be found out is "not known".
 #include <errno.h>
+#include <glob.h>
 #include <gnu/libc-version.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -19,7 +20,9 @@
 #include "base/version.h"
 #include "capture/bpf_program.h"
 #include "capture/program.h"
+#include "capture/rights.h"
 #include "command/command.h"
+#include "symbol/kallsyms.h"
 #include "ui/format.h"
 
 struct info_options {
@@ -195,6 +198,21 @@ static void add_memory_file(struct info *info) {
     close(fd);
 }
 
+// musl's loader takes the library as it is; its name has musl's word for the processor.
+static void add_programs(struct info *info) {
+    glob_t found;
+    int state = glob("/lib/ld-musl-*.so.1", 0, NULL, &found);
+    if (state == 0)
+        add(info, "tracing", "programs of musl", GOOD, "with the same libseep.so (%s is here)",
+            found.gl_pathv[0]);
+    else
+        add(info, "tracing", "programs of musl", FACT,
+            "with the same libseep.so (no loader of musl is here)");
+    if (state == 0)
+        globfree(&found);
+    add(info, "tracing", "static programs", FACT, "by probes only: seep attach");
+}
+
 static void add_limit(struct info *info, int resource, const char *name, bool bytes, const char *advice) {
     struct rlimit limit;
     if (getrlimit(resource, &limit) != 0)
@@ -250,6 +268,24 @@ static void add_symbols(struct info *info) {
                                                       : "has no debug files by build-id");
 }
 
+static void add_rights(struct info *info) {
+    for (int i = 0; i < SEEP_RIGHTS_NR; i++) {
+        enum seep_right right = (enum seep_right)i;
+        if (seep_right_is_held(right))
+            add(info, "bpf", seep_right_name(right), GOOD, "yes");
+        else
+            advise(info, add(info, "bpf", seep_right_name(right), BAD, "not held"), seep_right_cost(right));
+    }
+    struct seep_kallsyms *symbols = NULL;
+    struct seep_error *err = seep_kallsyms_read(&symbols);
+    struct item *item = add(info, "bpf", "kernel addresses", err ? BAD : GOOD, err ? "hidden" : "yes");
+    if (err)
+        advise(info, item,
+               "'seep kernel' needs them: have CAP_SYSLOG, and 0 or 1 in /proc/sys/kernel/kptr_restrict");
+    seep_error_destroy(err);
+    seep_kallsyms_destroy(symbols);
+}
+
 // Each is tried, in the kernel and with the rights that there are.
 static void add_bpf(struct info *info) {
     struct seep_bpf_features features;
@@ -258,6 +294,7 @@ static void add_bpf(struct info *info) {
                "for 'seep attach' and 'seep kernel' build with libbpf, clang, llvm-strip and bpftool");
         return;
     }
+    add_rights(info);
     seep_bpf_features_probe(&features);
     for (int i = 0; i < SEEP_BPF_FEATURES_NR; i++) {
         const char *name = seep_bpf_feature_name((enum seep_bpf_feature)i);
@@ -277,6 +314,7 @@ static void add_all(struct info *info) {
     add_build(info);
     add_machine(info);
     add_memory_file(info);
+    add_programs(info);
     add_limit(info, RLIMIT_AS, "address space", true,
               "an image needs much address space: ulimit -v unlimited");
     add_limit(info, RLIMIT_FSIZE, "file size", true, "an image is a big sparse file: ulimit -f unlimited");

@@ -7,6 +7,8 @@
 
 #include "capture/kernel_trace.h"
 #include "command/command.h"
+#include "model/profile_kernel.h"
+#include "model/session_file.h"
 #include "symbol/kallsyms.h"
 #include "ui/report_kernel.h"
 
@@ -26,8 +28,10 @@ struct kernel_values {
     uint64_t sample;
     bool combined;
     bool percpu;
+    bool vmalloc;
     bool missing_free;
     uint64_t max_blocks;
+    const char *save;
     bool json;
 };
 
@@ -52,10 +56,14 @@ static const struct seep_option kernel_options[] = {
     {"combined-only", 'C', SEEP_OPTION_FLAG, AT(combined),
      .help = "figures of stacks only, kept in the kernel: quicker reports, no ages"},
     {"percpu", 0, SEEP_OPTION_FLAG, AT(percpu), .help = "per-CPU allocations as well"},
+    {"vmalloc", 0, SEEP_OPTION_FLAG, AT(vmalloc),
+     .help = "areas of vmalloc as well, whose memory is among the pages"},
     {"wa-missing-free", 0, SEEP_OPTION_FLAG, AT(missing_free),
      .help = "an address that is given out again was freed: always so, taken for memleak's sake"},
     {"max-blocks", 0, SEEP_OPTION_NUMBER, AT(max_blocks), .min = 1, .max = 100000000,
-     .help = "live blocks that there is room for, about 100 bytes each (default 1000000)"},
+     .help = "live blocks that there is room for, about 50 bytes each (default 1000000)"},
+    {"save", 0, SEEP_OPTION_STRING, AT(save), .value = "FILE",
+     .help = "save what is outstanding at the end, for report, diff and all other commands"},
     {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "each report as JSON, one on a line"},
     {NULL},
 };
@@ -86,6 +94,7 @@ static int64_t now_ns(clockid_t clock) {
 }
 
 struct plan {
+    const char *save; // NULL: not
     int64_t interval_ns;
     uint64_t count; // 0: no limit
     struct seep_kernel_report how;
@@ -97,6 +106,8 @@ static struct seep_error *check_values(const struct kernel_values *values) {
                                  (unsigned long long)values->min_size, (unsigned long long)values->max_size);
     if (values->combined && values->blocks)
         return seep_error_create(SEEP_E_USAGE, "--combined-only keeps no single blocks: not with --blocks");
+    if (values->combined && values->save)
+        return seep_error_create(SEEP_E_USAGE, "--combined-only keeps no single blocks: not with --save");
     if (values->combined && (values->older_ms != UINT64_MAX || values->older_ns >= 0))
         return seep_error_create(SEEP_E_USAGE, "--combined-only keeps no ages: not with --older");
     return NULL;
@@ -104,7 +115,7 @@ static struct seep_error *check_values(const struct kernel_values *values) {
 
 static struct seep_error *read_plan(const struct seep_arguments *arguments,
                                     const struct kernel_values *values, struct plan *ret_plan) {
-    struct plan plan = {.interval_ns = INTERVAL_NS};
+    struct plan plan = {.interval_ns = INTERVAL_NS, .save = values->save};
     char *const *operands = arguments->operands;
     struct seep_error *err = check_values(values);
     if (!err && *operands)
@@ -122,6 +133,7 @@ static struct seep_error *read_plan(const struct seep_arguments *arguments,
                                            .blocks = values->blocks,
                                            .combined = values->combined,
                                            .percpu = values->percpu,
+                                           .vmalloc = values->vmalloc,
                                            .sample = values->sample,
                                            .older_ns = values->older_ms != UINT64_MAX
                                                            ? (int64_t)values->older_ms * 1000000
@@ -131,8 +143,21 @@ static struct seep_error *read_plan(const struct seep_arguments *arguments,
     return NULL;
 }
 
+static struct seep_error *save(const struct seep_kernel_heap *heap, const struct seep_kallsyms *symbols,
+                               const struct plan *plan) {
+    struct seep_kernel_moment moment = {
+        .start_ns = plan->how.start_ns, .duration_ns = plan->how.duration_ns, .sample = plan->how.sample};
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_session_from_kernel(heap, symbols, &moment, &session);
+    if (!err)
+        err = seep_session_save(session, plan->save);
+    seep_session_destroy(session);
+    return err;
+}
+
 // Modules and programs come and go: the kernel's symbols are read for each report.
-static struct seep_error *report(struct seep_kernel_trace *trace, const struct plan *plan, bool json) {
+static struct seep_error *report(struct seep_kernel_trace *trace, const struct plan *plan, bool json,
+                                 bool last) {
     struct seep_kernel_heap heap;
     struct seep_kallsyms *symbols;
     struct seep_error *err = seep_kernel_trace_read(trace, plan->how.older_ns, &heap);
@@ -142,6 +167,8 @@ static struct seep_error *report(struct seep_kernel_trace *trace, const struct p
     if (!err) {
         err = json ? seep_report_kernel_json(stdout, &heap, symbols, &plan->how)
                    : seep_report_kernel_text(stdout, &heap, symbols, &plan->how);
+        if (!err && last && plan->save)
+            err = save(&heap, symbols, plan);
         seep_kallsyms_destroy(symbols);
     }
     seep_kernel_heap_deinit(&heap);
@@ -164,8 +191,9 @@ static struct seep_error *watch(struct seep_kernel_trace *trace, struct plan *pl
         next_ns += plan->interval_ns;
         wait_until(next_ns);
         plan->how.duration_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
-        err = report(trace, plan, json);
-        if (interrupted || i == plan->count)
+        bool last = interrupted || i == plan->count;
+        err = report(trace, plan, json, last);
+        if (last)
             break;
     }
     return err;
@@ -180,6 +208,7 @@ static struct seep_error *run_kernel(const struct seep_arguments *arguments, int
         return err;
     struct seep_kernel_trace_options options = {.combined = values->combined,
                                                 .percpu = values->percpu,
+                                                .vmalloc = values->vmalloc,
                                                 .sample = values->sample,
                                                 .min_size = values->min_size,
                                                 .max_size = values->max_size,
@@ -221,6 +250,7 @@ const struct seep_command seep_command_kernel = {
             {"seep kernel", "what the kernel holds on to, every five seconds"},
             {"seep kernel 10s 6 -T 3", "six reports in a minute, the three biggest stacks"},
             {"seep kernel 1m 1 --older 30s", "one report after a minute, of what is older than half of it"},
+            {"seep kernel 1m 1 --save before.seep", "save it; seep report shows it, seep diff compares two"},
             {"seep kernel -C -z 4096", "big blocks by stack, without single blocks"},
             {NULL},
         },

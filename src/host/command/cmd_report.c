@@ -15,7 +15,7 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
     struct seep_session *session = NULL;
     error = seep_suppress_read(arguments, &suppress);
     if (!error)
-        error = seep_session_open(source, &session);
+        error = seep_session_open_some(source, options->pid, options->program, &session);
     pid_t pid;
     bool is_pid = false;
     if (!error && options->rss)

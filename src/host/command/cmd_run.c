@@ -2,9 +2,11 @@
 // `seep run PROG ARGS`: traces a program from its start, saves the trace and reports when it ends.
 // Whatever goes wrong with trace or report, the exit status stays the program's.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/allocator.h"
@@ -16,6 +18,7 @@
 #include "model/session_file.h"
 #include "scan/scan.h"
 #include "ui/report.h"
+#include "ui/report_outstanding.h"
 
 struct run_values {
     const char *output;
@@ -28,7 +31,12 @@ struct run_values {
     int children;
     const char *allocator;
     int scan;
+    int64_t interval_ns;
+    uint64_t count;
+    const char *snap_at;
 };
+
+#define INTERVAL_LEAST_NS INT64_C(10000000)
 
 static const char *const scan_choices[] = {"yes", "no", NULL};
 static const char *const children_choices[] = {"follow", "ignore", NULL};
@@ -42,13 +50,14 @@ static const struct seep_option run_options[] = {
      .help = "write the report to FILE (default: standard error; -: standard output)"},
     {"quiet", 'q', SEEP_OPTION_FLAG, AT(quiet), .help = "no report"},
     {"error-exitcode", 0, SEEP_OPTION_NUMBER, AT(error_exitcode), .min = 1, .max = 255,
-     .help = "exit with N when blocks are lost or possibly lost (with --scan no: when any remain)"},
+     .help = "exit with N when blocks are lost, indirectly too (with --scan no: when any remain)"},
     {"scan", 0, SEEP_OPTION_CHOICE, AT(scan), .choices = scan_choices,
      .help =
          "when a process leaves, look which of its blocks are lost, and who holds the others (default yes)"},
     {"depth", 0, SEEP_OPTION_NUMBER, AT(depth), .min = 1, .max = 16384,
      .help = "keep the N innermost frames of a stack (default: all, up to 16384)"},
-    {"age", 0, SEEP_OPTION_FLAG, AT(age), .help = "keep when, and by which thread, each live block was allocated"},
+    {"age", 0, SEEP_OPTION_FLAG, AT(age),
+     .help = "keep when, and by which thread, each live block was allocated"},
     {"sample", 0, SEEP_OPTION_SIZE, AT(sample_bytes),
      .help = "record about one allocation in SIZE bytes (unbiased); 0, the default: all"},
     {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
@@ -56,29 +65,128 @@ static const struct seep_option run_options[] = {
     {"allocator", 0, SEEP_OPTION_STRING, AT(allocator), .value = "NAME",
      .help = "allocate with glibc, jemalloc, mimalloc, tcmalloc or a library (default next: what the program "
              "has)"},
+    {"interval", 0, SEEP_OPTION_DURATION, AT(interval_ns),
+     .help = "look every T: report what is outstanding, and in the end what grows"},
+    {"count", 0, SEEP_OPTION_NUMBER, AT(count), .min = 1,
+     .help = "with --interval, N times (default: to the end)"},
+    {"snap-at", 0, SEEP_OPTION_STRING, AT(snap_at), .value = "80%|SIZE",
+     .help = "save a snapshot, once, when memory comes to that: of its limit, or SIZE"},
     {NULL},
 };
 
-const struct seep_option_group seep_run_group = {
-    .title = "Options", .options = run_options, .values_bytes = sizeof(struct run_values)};
+static const struct run_values run_defaults = {.interval_ns = -1};
 
-// A run can take hours: that its trace has no place is said before it. What is only known when the
-// program runs (%e, %p in the folder) is left to save().
-static struct seep_error *check_output(const struct run_values *values) {
-    const char *output = values->output ? values->output : ".";
-    const char *slash = strrchr(output, '/');
-    if (values->output && strcmp(output, "-") == 0)
-        return NULL;
-    char *folder = slash ? strndup(output, (size_t)SEEP_MAX(slash - output, (ptrdiff_t)1)) : strdup(".");
-    if (!folder)
+const struct seep_option_group seep_run_group = {.title = "Options",
+                                                 .options = run_options,
+                                                 .values_bytes = sizeof(struct run_values),
+                                                 .defaults = &run_defaults};
+
+// Makes a file in `folder` and removes it: rights alone do not tell of a /proc, or of a full file system.
+static struct seep_error *try_folder(const char *folder) {
+    char *probe = NULL;
+    if (asprintf(&probe, "%s/.seep-XXXXXX", folder) < 0)
         return seep_error_no_memory();
-    struct seep_error *err = NULL;
-    if (!strchr(folder, '%') && access(folder, F_OK))
-        err = seep_error_system(errno, "%s: cannot save the trace there", folder);
-    else if (!strchr(folder, '%') && access(folder, W_OK | X_OK) && (!slash || access(output, W_OK)))
-        err = seep_error_system(errno, "%s: cannot save the trace there", folder);
+    int fd = mkostemp(probe, O_CLOEXEC);
+    struct seep_error *err =
+        fd < 0 ? seep_error_system(errno, "%s: cannot save the trace there", folder) : NULL;
+    if (fd >= 0) {
+        unlink(probe);
+        close(fd);
+    }
+    free(probe);
+    return err;
+}
+
+// The folder of a path, malloc'ed. NULL: out of memory.
+static char *folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, (size_t)SEEP_MAX(slash - path, (ptrdiff_t)1)) : strdup(".");
+}
+
+// What is no regular file is written to where it is; all else is made in its folder. What is only known
+// when the program runs (%e, %p in the folder) is left to save().
+static struct seep_error *check_place(const char *output) {
+    struct stat status;
+    bool exists = stat(output, &status) == 0;
+    if (exists && S_ISDIR(status.st_mode))
+        return seep_error_create(SEEP_E_IO, "%s: is a directory, the trace cannot be saved as it", output);
+    if (exists && !S_ISREG(status.st_mode))
+        return access(output, W_OK) ? seep_error_system(errno, "%s: cannot save the trace there", output)
+                                    : NULL;
+    char *real = realpath(output, NULL); // a link stays, and its file is replaced
+    char *folder = folder_of(real ? real : output);
+    struct seep_error *err = folder ? NULL : seep_error_no_memory();
+    if (!err && !strchr(folder, '%'))
+        err = try_folder(folder);
     free(folder);
+    free(real);
+    return err;
+}
+
+// Whether two paths are one regular file, or would be when they are made.
+static bool is_one_file(const char *a, const char *b) {
+    struct stat of_a, of_b;
+    bool has_a = stat(a, &of_a) == 0, has_b = stat(b, &of_b) == 0;
+    if (has_a || has_b)
+        return has_a && has_b && S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev &&
+               of_a.st_ino == of_b.st_ino;
+    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
+    char *folder_a = folder_of(a), *folder_b = folder_of(b);
+    bool is = strcmp(slash_a ? slash_a + 1 : a, slash_b ? slash_b + 1 : b) == 0 && folder_a && folder_b &&
+              stat(folder_a, &of_a) == 0 && stat(folder_b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+              of_a.st_ino == of_b.st_ino;
+    free(folder_a);
+    free(folder_b);
+    return is;
+}
+
+// A run can take hours: that its trace has no place is said before it. `always`: it is saved without -o.
+static struct seep_error *check_output(const struct run_values *values, bool always) {
+    const char *output = values->output;
+    if (output ? strcmp(output, "-") == 0 : !always)
+        return NULL;
+    struct seep_error *err = check_place(output ? output : SEEP_TRACE_NAME_DEFAULT);
+    if (!err && output && values->report && is_one_file(output, values->report))
+        err = seep_error_create(SEEP_E_USAGE, "%s: both the trace (-o) and the report (--report)", output);
     return err ? seep_error_hint(err, "the program was not started; name another place with -o") : NULL;
+}
+
+// Per cent of the limit, or bytes.
+struct threshold {
+    uint64_t bytes;
+    unsigned percent;
+};
+
+static struct seep_error *parse_threshold(const char *text, struct threshold *ret_threshold) {
+    size_t length = strlen(text);
+    struct threshold threshold = {0};
+    struct seep_error *err = NULL;
+    if (length > 1 && text[length - 1] == '%') {
+        char digits[32];
+        uint64_t percent = 0;
+        snprintf(digits, sizeof(digits), "%.*s", (int)SEEP_MIN(length - 1, sizeof(digits) - 1), text);
+        err = seep_parse_number("--snap-at", digits, 1, 100, &percent);
+        threshold.percent = (unsigned)percent;
+    } else {
+        err = seep_parse_size("--snap-at", text, &threshold.bytes);
+        if (!err && !threshold.bytes)
+            err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "--snap-at: '%s' is too small", text),
+                                  "as in 80%% or 512M");
+    }
+    *ret_threshold = threshold;
+    return err;
+}
+
+static struct seep_error *check_interval(const struct run_values *values) {
+    if (values->count && values->interval_ns < 0)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE,
+                                                 "--count says how often --interval looks, and there is "
+                                                 "no --interval"),
+                               "as in --interval 10s --count 20");
+    if (values->interval_ns < 0 || values->interval_ns >= INTERVAL_LEAST_NS)
+        return NULL;
+    return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--interval: less than 10ms"),
+                           "each look reads the image of the process");
 }
 
 static struct seep_error *check_quiet(const struct run_values *values, const struct seep_view_options *view) {
@@ -139,9 +247,6 @@ static struct seep_error *save(const struct seep_session *session, const char *p
 
 // ---- leaks ----
 
-// What --error-exitcode counts where a scan told the classes: as Valgrind's --errors-for-leak-kinds.
-#define KINDS_THAT_FAIL (1u << SEEP_KIND_LOST | 1u << SEEP_KIND_POSSIBLE)
-
 // Without a scan, all that remains. Processes that went on with exec or were killed had no chance to
 // free anything.
 static uint64_t nr_leaks(const struct seep_profile *profile, uint32_t kinds) {
@@ -150,6 +255,19 @@ static uint64_t nr_leaks(const struct seep_profile *profile, uint32_t kinds) {
         return profile->process.exit_kind == SEEP_EXIT_CODE ? seep_profile_leaked(profile).blocks : 0;
     for (uint32_t kind = SEEP_KIND_LOST; kind < SEEP_KIND_NR; kind++)
         nr += kinds >> kind & 1 ? profile->leaks.blocks[kind] : 0;
+    return nr;
+}
+
+// Those of them that --ignore-last lets go.
+static uint64_t nr_late(const struct seep_profile *profile, uint32_t kinds, unsigned percent) {
+    uint64_t nr = 0;
+    for (size_t i = 0; percent && i < profile->nr_blocks; i++) {
+        uint32_t kind = profile->block_kinds ? profile->block_kinds[i] : SEEP_KIND_UNKNOWN;
+        if (profile->block_kinds && !(kinds >> kind & 1))
+            continue;
+        nr += !seep_profile_block_suppressed(profile, i) &&
+              seep_profile_is_late(profile, &profile->blocks[i], percent);
+    }
     return nr;
 }
 
@@ -167,11 +285,14 @@ static bool fails_unseen(const struct seep_profile *profile) {
 }
 
 static bool has_leaks(const struct seep_session *session, const struct seep_view_options *view) {
-    uint32_t kinds = KINDS_THAT_FAIL;
+    uint32_t kinds = SEEP_KINDS_LEAKED;
+    unsigned percent = 0;
     if (view->kind && !seep_kinds_parse(view->kind, &kinds))
-        kinds = KINDS_THAT_FAIL; // checked before
+        kinds = SEEP_KINDS_LEAKED; // checked before
+    if (view->ignore_last && !seep_percent_parse(view->ignore_last, &percent))
+        percent = 0; // the same
     for (size_t i = 0; i < session->nr_profiles; i++)
-        if (nr_leaks(session->profiles[i], kinds))
+        if (nr_leaks(session->profiles[i], kinds) > nr_late(session->profiles[i], kinds, percent))
             return true;
     return fails_unseen(session->profiles[0]);
 }
@@ -179,6 +300,7 @@ static bool has_leaks(const struct seep_session *session, const struct seep_view
 // A process is leaving: it is let go as soon as its memory has been read.
 static struct seep_error *look(void *data, struct seep_run_parked *parked,
                                struct seep_profile **ret_profile) {
+    (void)data;
     struct seep_scan_target target = {
         .pid = parked->image->pid, .image_fd = parked->image->fd, .parked_sp_rt = parked->sp_rt};
     struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL};
@@ -186,9 +308,64 @@ static struct seep_error *look(void *data, struct seep_run_parked *parked,
     struct seep_error *err = seep_scan_look(&target, &options, &scan);
     seep_run_release(parked);
     if (!err)
-        err = seep_scan_finish(scan, data, ret_profile);
+        err = seep_scan_finish(scan, ret_profile);
     seep_scan_destroy(scan);
     return err;
+}
+
+// ---- while it runs ----
+
+struct watcher {
+    const struct run_values *values;
+    const struct seep_view_options *view;
+    struct seep_symbols *symbols;
+    FILE *out; // NULL: no reports
+    const char *program;
+};
+
+static void looked(void *data, const struct seep_session *session) {
+    struct watcher *watcher = data;
+    struct seep_view_options view = *watcher->view;
+    view.by = SEEP_BY_SITE;
+    view.sort = view.sort == SEEP_SORT_AUTO || view.sort == SEEP_SORT_GROWTH ? SEEP_SORT_LIVE : view.sort;
+    view.kind = NULL;
+    if (!watcher->out)
+        return;
+    struct seep_error *err = seep_report_outstanding(watcher->out, session, watcher->symbols, &view);
+    fflush(watcher->out);
+    if (err)
+        seep_command_fail(err);
+    if (ferror(watcher->out))
+        watcher->out = NULL; // nobody reads them; the trace goes on
+}
+
+// "app.seep" becomes "app.snap.seep".
+static struct seep_error *snap_name(const struct watcher *watcher, uint32_t pid, char **ret_name) {
+    const char *pattern = watcher->values->output;
+    if (!pattern || strcmp(pattern, "-") == 0)
+        pattern = SEEP_TRACE_NAME_DEFAULT;
+    size_t length = strlen(pattern);
+    bool ends = length > 5 && strcmp(pattern + length - 5, ".seep") == 0;
+    char *longer = NULL;
+    if (asprintf(&longer, "%.*s.snap.seep", (int)(ends ? length - 5 : length), pattern) < 0)
+        return seep_error_no_memory();
+    struct seep_error *err = seep_trace_name(longer, watcher->program, pid, ret_name);
+    free(longer);
+    return err;
+}
+
+// Said at once: whatever comes next may come to us, too.
+static void reached(void *data, const struct seep_session *session, const struct seep_run_reached *reached) {
+    const struct watcher *watcher = data;
+    char *name = NULL;
+    struct seep_error *err = snap_name(watcher, session->profiles[0]->process.pid, &name);
+    if (!err)
+        err = seep_session_save(session, name);
+    if (err)
+        seep_command_fail(seep_error_prefix(err, "--snap-at"));
+    else if (!watcher->values->quiet)
+        seep_report_reached(stderr, name, reached->bytes, reached->limit_bytes, reached->what);
+    free(name);
 }
 
 // What a run comes to when the program has ended.
@@ -229,7 +406,15 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
         seep_command_fail(err);
     struct seep_symbols *symbols = ending->symbols;
     err = NULL;
-    if (!values->quiet || values->error_exitcode || ending->judge)
+    bool looks = !values->quiet || values->error_exitcode || ending->judge;
+    err = looks ? seep_store_complete(session) : NULL;
+    if (err) {
+        seep_command_fail(err);
+        *ending->status = ending->judge || values->error_exitcode ? 1 : *ending->status;
+        free(saved);
+        return false;
+    }
+    if (looks)
         err = seep_suppress_apply(ending->suppress, session, symbols);
     if (!err)
         err = report(ending, session, symbols, saved);
@@ -247,6 +432,12 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
     return done;
 }
 
+// Who asks for ages wants them kept.
+static bool needs_ages(const struct seep_view_options *view) {
+    return view->older_ns >= 0 || view->ignore_last || view->since || view->until ||
+           view->sort == SEEP_SORT_AGE;
+}
+
 struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const struct seep_judge *judge,
                                    int *ret_status) {
     const struct run_values *values = seep_arguments_values(arguments, &seep_run_group);
@@ -254,18 +445,23 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     struct seep_run_options options = {.argv = arguments->operands,
                                        .depth = values->depth,
                                        .sample_bytes = values->sample_bytes,
-                                       .age = values->age,
+                                       .age = values->age || needs_ages(view),
                                        .ignore_children = values->children == 1,
                                        .scan = values->scan == 0 && !values->sample_bytes};
     struct seep_symbols *symbols = NULL;
     FILE *out;
     char *allocator = NULL;
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
+    struct threshold threshold = {0};
     struct seep_error *err = seep_report_check(view);
     if (!err)
         err = check_quiet(values, view);
     if (!err)
-        err = check_output(values);
+        err = check_interval(values);
+    if (!err && values->snap_at)
+        err = parse_threshold(values->snap_at, &threshold);
+    if (!err)
+        err = check_output(values, !judge);
     if (!err)
         err = seep_suppress_read(arguments, &suppress);
     if (!err && values->allocator)
@@ -280,11 +476,26 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
         seep_suppress_deinit(&suppress);
         return err;
     }
-    struct seep_exit_look at_exit = {.look = look, .data = symbols};
+    struct seep_exit_look at_exit = {.look = look};
     struct seep_session *session = NULL;
+    struct seep_store *store = NULL;
     int status = 1;
     bool reported = true;
-    err = seep_session_run(&options, &at_exit, &session, &status);
+    struct watcher watcher = {
+        .values = values, .view = view, .symbols = symbols, .program = arguments->operands[0]};
+    bool silent =
+        values->quiet || (judge && !values->report) || view->json || view->csv || view->gen_suppressions;
+    watcher.out = silent ? NULL : out;
+    struct seep_run_watch watch = {.interval_ns = SEEP_MAX(values->interval_ns, INT64_C(0)),
+                                   .count = values->count,
+                                   .looked = looked,
+                                   .snap_bytes = threshold.bytes,
+                                   .snap_percent = threshold.percent,
+                                   .reached = reached,
+                                   .data = &watcher};
+    err = seep_store_create(&store);
+    if (!err)
+        err = seep_session_run(&options, &at_exit, &watch, store, &session, &status);
     if (err) {
         seep_command_fail(err);
     } else {
@@ -295,6 +506,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
             status = (int)values->error_exitcode;
     }
     seep_session_destroy(session);
+    seep_store_destroy(store);
     free(allocator);
     seep_suppress_deinit(&suppress);
     seep_symbols_destroy(symbols);

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// `seep scan PID`: which live blocks of a traced process are lost, and who holds the others.
+// `seep scan PID|CORE`: which live blocks of a traced process are lost, and who holds the others.
+#include <errno.h>
+#include <unistd.h>
+
 #include "command/command.h"
+#include "command/core_trace.h"
 #include "command/reporting.h"
+#include "model/profile_image.h"
 #include "model/session_file.h"
 #include "model/session_open.h"
+#include "scan/core_file.h"
 #include "scan/scan.h"
 #include "ui/report.h"
 
 struct scan_values {
     int roots;
     bool unaligned;
+    bool cow;
     const char *output;
+    const char *trace;
 };
 
 static const char *const roots_names[] = {"all", "lsan", NULL}; // as enum seep_roots
@@ -20,24 +28,75 @@ static const struct seep_option scan_options[] = {
      .help = "lsan: memory that the program mapped itself holds nothing (default all: it does)"},
     {"unaligned", 0, SEEP_OPTION_FLAG, offsetof(struct scan_values, unaligned),
      .help = "pointers count wherever they lie, as in packed structures (slower)"},
+    {"cow", 0, SEEP_OPTION_FLAG, offsetof(struct scan_values, cow),
+     .help = "read a copy-on-write copy of the process: it waits for a fork only"},
     {"output", 'o', SEEP_OPTION_STRING, offsetof(struct scan_values, output), .value = "FILE",
      .help = "save the result in FILE too, for 'seep report'"},
+    {"trace", 0, SEEP_OPTION_STRING, offsetof(struct scan_values, trace), .value = "FILE",
+     .help = "of a core file: what was traced of its process (default seep.*.PID.seep beside it, or here)"},
     {NULL},
 };
 
 static const struct seep_option_group scan_group = {
     .title = "Options", .options = scan_options, .values_bytes = sizeof(struct scan_values)};
 
-static struct seep_error *scan_and_report(pid_t pid, const struct scan_values *values,
+static struct seep_error *scan_core(const char *path, const struct scan_values *values,
+                                    const struct seep_scan_options *options,
+                                    struct seep_session **ret_session) {
+    struct seep_core *core = NULL;
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_core_open(path, &core);
+    if (!err)
+        err = seep_core_trace_load(core, path, values->trace, &session);
+    if (!err)
+        err = seep_scan_core(core, options, session->profiles[0]);
+    if (!err && core->missing_bytes)
+        err = seep_profile_note(session->profiles[0],
+                                "%s was cut: %llu bytes of memory are missing (ulimit -c, or a full disk)",
+                                path, (unsigned long long)core->missing_bytes);
+    seep_core_close(core);
+    if (err) {
+        seep_session_destroy(session);
+        return err;
+    }
+    *ret_session = session;
+    return NULL;
+}
+
+static struct seep_error *scan_any(const char *operand, const struct scan_values *values,
+                                   struct seep_session **ret_session) {
+    struct seep_scan_options options = {
+        .roots = (enum seep_roots)values->roots, .unaligned = values->unaligned, .cow = values->cow};
+    bool is_pid;
+    pid_t pid;
+    struct seep_error *err = seep_parse_pid(operand, &is_pid, &pid);
+    if (err)
+        return err;
+    if (is_pid && values->trace)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--trace goes with a core file, not with a PID"),
+            "leave it out: the process has its image");
+    if (!is_pid && values->cow)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--cow goes with a PID, not with a core file"),
+                               "leave it out: nobody waits for a core file");
+    if (is_pid)
+        return seep_scan_process(pid, &options, ret_session);
+    if (access(operand, F_OK))
+        return seep_error_hint(
+            seep_error_system(errno, "'%s' is no PID, and no core file can be opened under that name",
+                              operand),
+            "a PID is a number; 'seep report' shows saved traces");
+    return scan_core(operand, values, &options, ret_session);
+}
+
+static struct seep_error *scan_and_report(const char *operand, const struct scan_values *values,
                                           struct seep_suppress *suppress,
                                           const struct seep_view_options *view) {
-    struct seep_scan_options options = {.roots = (enum seep_roots)values->roots,
-                                        .unaligned = values->unaligned};
     struct seep_symbols *symbols = NULL;
     struct seep_session *session = NULL;
     struct seep_error *err = seep_report_symbols(view, &symbols);
     if (!err)
-        err = seep_scan_process(pid, &options, symbols, &session);
+        err = scan_any(operand, values, &session);
     if (!err && values->output)
         err = seep_session_save(session, values->output);
     if (!err)
@@ -52,21 +111,14 @@ static struct seep_error *scan_and_report(pid_t pid, const struct scan_values *v
 static struct seep_error *run_scan(const struct seep_arguments *arguments, int *ret_status) {
     const struct scan_values *values = seep_arguments_values(arguments, &scan_group);
     const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
-    const char *operand = arguments->operands[0];
-    bool is_pid;
-    pid_t pid;
+    (void)ret_status;
     struct seep_error *err = seep_report_check(view);
-    if (!err)
-        err = seep_parse_pid(operand, &is_pid, &pid);
     if (err)
         return err;
-    if (!is_pid)
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "PID is a number, not '%s'", operand),
-                               "a scan needs the memory of the process; 'seep report' shows a saved one");
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     err = seep_suppress_read(arguments, &suppress);
     if (!err)
-        err = scan_and_report(pid, values, &suppress, view);
+        err = scan_and_report(arguments->operands[0], values, &suppress, view);
     seep_suppress_deinit(&suppress);
     return err;
 }
@@ -74,10 +126,12 @@ static struct seep_error *run_scan(const struct seep_arguments *arguments, int *
 const struct seep_command seep_command_scan = {
     .name = "scan",
     .summary = "lost, indirectly lost, possibly lost, reachable: and who holds it",
-    .usage = "[options] PID",
+    .usage = "[options] PID|CORE",
     .about =
         "PID is a process that is being traced. It is stopped while its memory is read, and goes on as it\n"
-        "was; the report says for how long.\n",
+        "was; the report says for how long. CORE is a core file of a traced process, by the kernel or gcore; "
+        "what\n"
+        "was traced of it is in the trace that 'seep run' saved when it ended.\n",
     .groups = (const struct seep_option_group *const[]){&scan_group, &seep_report_group, &seep_suppress_group,
                                                         NULL},
     .examples =
@@ -85,10 +139,11 @@ const struct seep_command seep_command_scan = {
             {"seep scan 1234", "what is lost, and who holds the rest"},
             {"seep scan 1234 --kind lost,indirect", "only what is lost"},
             {"seep scan 1234 --kind lost --blocks --json", "each lost block, for programs"},
+            {"seep scan core --trace app.seep", "the same of a process that crashed"},
             {"seep scan 1234 -o app.seep", "save it as well; seep report app.seep shows it again"},
             {NULL},
         },
-    .operand = "PID",
+    .operand = "PID|CORE",
     .min_operands = 1,
     .max_operands = 1,
     .run = run_scan,

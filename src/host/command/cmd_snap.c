@@ -29,7 +29,7 @@ static struct seep_error *save(const struct seep_session *session, const char *p
     const struct seep_process *process = &session->profiles[0]->process;
     char *name;
     struct seep_error *err =
-        seep_trace_name(pattern ? pattern : SEEP_TRACE_NAME_DEFAULT, process->exe, process->pid, &name);
+        seep_trace_name(pattern ? pattern : SEEP_TRACE_NAME_DEFAULT, process->name, process->pid, &name);
     if (err)
         return err;
     err = seep_session_save(session, name);

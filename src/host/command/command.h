@@ -39,6 +39,7 @@ extern const struct seep_command seep_command_kernel;
 extern const struct seep_command seep_command_run;
 extern const struct seep_command seep_command_check;
 extern const struct seep_command seep_command_diff;
+extern const struct seep_command seep_command_growth;
 extern const struct seep_command seep_command_mark;
 extern const struct seep_command seep_command_scan;
 extern const struct seep_command seep_command_whois;

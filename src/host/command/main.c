@@ -4,12 +4,14 @@
 // checked at the end: a report that could not be written is an error, not a success. SIGPIPE keeps
 // its usual meaning, so that `seep report x | head` ends quietly; where it is ignored the broken
 // pipe is reported like any other failed write.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/version.h"
 #include "command/command.h"
+#include "command/own_stack.h"
 #include "ui/format.h"
 
 static int run_command(const struct seep_command *command, int argc, char **argv) {
@@ -58,6 +60,20 @@ static int dispatch(int argc, char **argv) {
     return run_command(command, argc - 1, argv + 1);
 }
 
+static void file_is_too_big(int signal) {
+    (void)signal; // the write that did it fails with EFBIG, which is reported
+}
+
+// Beyond `ulimit -f` a write fails like any other. A handler, not SIG_IGN: exec sets it back, so that the
+// programs that we start have what we were started with.
+static void survive_file_limit(void) {
+    struct sigaction before;
+    const struct sigaction action = {.sa_handler = file_is_too_big, .sa_flags = SA_RESTART};
+    if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(SIGXFSZ, &action, NULL);
+}
+
 int main(int argc, char **argv) {
-    return close_output(dispatch(argc, argv));
+    survive_file_limit();
+    return close_output(seep_on_large_stack(dispatch, argc, argv));
 }

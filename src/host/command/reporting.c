@@ -18,6 +18,10 @@ static const struct seep_option report_options[] = {
      .help = "one row per WHAT (default site)"},
     {"blocks", 'a', SEEP_OPTION_FLAG, AT(blocks), .help = "list each live block with address, size and age"},
     {"older", 0, SEEP_OPTION_DURATION, AT(older_ns), .help = "only live blocks at least this old"},
+    {"since", 0, SEEP_OPTION_STRING, AT(since), .value = "MARK", .help = "only live blocks born since that mark"},
+    {"until", 0, SEEP_OPTION_STRING, AT(until), .value = "MARK", .help = "only live blocks born before that mark"},
+    {"ignore-last", 0, SEEP_OPTION_STRING, AT(ignore_last), .value = "N%",
+     .help = "without blocks born in the last N per cent of the run"},
     {"min-size", 'z', SEEP_OPTION_SIZE, AT(min_size), .help = "only live blocks of at least this size"},
     {"max-size", 'Z', SEEP_OPTION_SIZE, AT(max_size), .help = "only live blocks of at most this size"},
     {"function", 0, SEEP_OPTION_REGEX, AT(function), .help = "only stacks with a function that matches"},
@@ -27,6 +31,8 @@ static const struct seep_option report_options[] = {
     {"thread", 0, SEEP_OPTION_REGEX, AT(thread), .help = "only what threads did whose name or tid matches"},
     {"kind", 0, SEEP_OPTION_STRING, AT(kind), .value = "KINDS",
      .help = "only blocks that a scan found lost, indirect, possible, reachable (comma list)"},
+    {"limit", 0, SEEP_OPTION_SIZE, AT(limit_bytes),
+     .help = "when does what grows come to SIZE? (default: its limit)"},
     {"pid", 0, SEEP_OPTION_NUMBER, AT(pid), .min = 1, .max = INT32_MAX, .help = "only the process N"},
     {"program", 0, SEEP_OPTION_REGEX, AT(program), .help = "only processes whose program matches"},
     {"rss", 0, SEEP_OPTION_FLAG, AT(rss), .help = "the account of resident memory: what it is for"},
@@ -64,6 +70,11 @@ struct seep_error *seep_report_check(const struct seep_view_options *options) {
         return seep_error_create(SEEP_E_USAGE, "--min-size %llu is more than --max-size %llu",
                                  (unsigned long long)options->min_size,
                                  (unsigned long long)options->max_size);
+    unsigned percent;
+    if (options->ignore_last && !seep_percent_parse(options->ignore_last, &percent))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--ignore-last: bad value '%s'", options->ignore_last),
+            "a share of the time of the run, from 0%% to 99%%");
     uint32_t kinds;
     if (options->kind && !seep_kinds_parse(options->kind, &kinds))
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--kind: bad value '%s'", options->kind),

@@ -14,6 +14,7 @@ const struct seep_command *const seep_commands[] = {
     &seep_command_report,
     &seep_command_mark,
     &seep_command_diff,
+    &seep_command_growth,
     &seep_command_scan,
     &seep_command_whois,
     &seep_command_check,

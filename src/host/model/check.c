@@ -298,10 +298,19 @@ static struct seep_leaked *leaks_of_sites(const struct seep_check *check,
     for (uint32_t i = 1; leaked && counts && !profile->leaks.known && i < profile->nr_sites; i++)
         if (!seep_profile_suppressed(profile, i, SEEP_KIND_UNKNOWN))
             leaked[i] = (struct seep_leaked){profile->sites[i].live_blocks, profile->sites[i].live_bytes};
+    // What is live and not known block by block cannot have been born late.
+    for (size_t i = 0; leaked && counts && !profile->leaks.known && i < profile->nr_blocks; i++) {
+        struct seep_leaked *of_site = &leaked[profile->blocks[i].site];
+        if (!seep_profile_is_late(profile, &profile->blocks[i], check->options.ignore_last))
+            continue;
+        of_site->blocks -= SEEP_MIN(of_site->blocks, UINT64_C(1));
+        of_site->bytes -= SEEP_MIN(of_site->bytes, profile->blocks[i].size);
+    }
     for (size_t i = 0; leaked && profile->leaks.known && i < profile->nr_blocks; i++) {
         const struct seep_block *block = &profile->blocks[i];
         uint8_t kind = profile->block_kinds[i];
-        if (!(check->options.kinds >> kind & 1) || seep_profile_suppressed(profile, block->site, kind))
+        if (!(check->options.kinds >> kind & 1) || seep_profile_block_suppressed(profile, i) ||
+            seep_profile_is_late(profile, block, check->options.ignore_last))
             continue;
         leaked[block->site].blocks++;
         seep_add_up(&leaked[block->site].bytes, block->size);

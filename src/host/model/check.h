@@ -21,6 +21,7 @@ struct seep_check_options {
     uint64_t max_leaked; // bytes beyond the baseline; with 0 no block may leak, even one of 0 bytes
     uint64_t max_peak;   // bytes, of any process
     uint64_t max_allocations;
+    unsigned ignore_last;                 // per cent of the time of a process: blocks born in it do not count
     uint32_t kinds;                       // bits 1 << enum seep_kind that are leaks
     const struct seep_baseline *baseline; // NULL: none
     // Only leaks with a frame that matches; NULL: all. Borrowed.

@@ -30,8 +30,36 @@ bool seep_kinds_parse(const char *text, uint32_t *ret_bits) {
     return true;
 }
 
+bool seep_percent_parse(const char *text, unsigned *ret_percent) {
+    size_t nr_digits = strspn(text, "0123456789");
+    unsigned percent = 0;
+    if (!nr_digits || nr_digits > 2 || (text[nr_digits] && strcmp(text + nr_digits, "%") != 0))
+        return false;
+    for (size_t i = 0; i < nr_digits; i++)
+        percent = percent * 10 + (unsigned)(text[i] - '0');
+    *ret_percent = percent;
+    return true;
+}
+
+int64_t seep_profile_late_ns(const struct seep_profile *profile, unsigned percent) {
+    int64_t duration_ns = SEEP_MAX(profile->process.duration_ns, INT64_C(0));
+    return percent ? duration_ns - duration_ns / 100 * (int64_t)percent : INT64_MAX;
+}
+
+bool seep_profile_is_late(const struct seep_profile *profile, const struct seep_block *block,
+                          unsigned percent) {
+    return percent && block->age_ns >= 0 &&
+           profile->process.duration_ns - block->age_ns >= seep_profile_late_ns(profile, percent);
+}
+
 uint32_t seep_profile_suppressed(const struct seep_profile *profile, uint32_t site, uint32_t kind) {
     return profile->suppressed ? profile->suppressed[site][kind] : 0;
+}
+
+uint32_t seep_profile_block_suppressed(const struct seep_profile *profile, size_t block) {
+    uint32_t kind = profile->block_kinds ? profile->block_kinds[block] : SEEP_KIND_UNKNOWN;
+    uint32_t by = seep_profile_suppressed(profile, profile->blocks[block].site, kind);
+    return by || !profile->let_go ? by : profile->let_go[block];
 }
 
 struct seep_leaked seep_profile_leaked(const struct seep_profile *profile) {
@@ -59,7 +87,7 @@ void seep_profile_derive_leaks(struct seep_profile *profile) {
         const struct seep_block *block = &profile->blocks[i];
         uint8_t kind = profile->block_kinds[i];
         struct seep_site *site = &profile->sites[block->site];
-        if (seep_profile_suppressed(profile, block->site, kind)) {
+        if (seep_profile_block_suppressed(profile, i)) {
             leaks->suppressed_blocks++;
             seep_add_up(&leaks->suppressed_bytes, block->size);
             continue;

@@ -60,12 +60,15 @@ static void drop_details(struct seep_profile *profile) {
     profile->nr_thread_sites = 0;
     profile->nr_threads = 0;
     profile->block_kinds = NULL;
+    profile->leaders = profile->let_go = NULL;
     profile->leaks = (struct seep_leaks){.known = false};
     profile->nr_map_sites = profile->nr_mappings = 0;
     profile->map_totals = (struct seep_map_counts){0};
     profile->nr_wrong_releases = 0;
     profile->nr_pools = profile->nr_pieces = 0;
     profile->account = (struct seep_account){.known = false};
+    profile->nr_snapshots = 0;
+    profile->growth = NULL;
     memset(profile->totals.size_class, 0, sizeof(profile->totals.size_class));
     memset(profile->totals.releases, 0, sizeof(profile->totals.releases));
     profile->totals.peak_bytes = 0;
@@ -78,7 +81,7 @@ static void set_counts(struct seep_profile *profile, const struct seep_mark *mar
         struct seep_counters *counters = &profile->sites[i].counters;
         *counters = (struct seep_counters){.size_min = counters->size_min, .size_max = counters->size_max};
         profile->sites[i].kind = SEEP_KIND_UNKNOWN;
-        profile->sites[i].held_by = NULL;
+        profile->sites[i].held = NULL;
     }
     for (uint32_t i = 0; mark && i < mark->nr_sites; i++) {
         struct seep_counters *counters = &profile->sites[mark->sites[i].site].counters;
@@ -93,6 +96,28 @@ static void set_counts(struct seep_profile *profile, const struct seep_mark *mar
     drop_details(profile);
     seep_profile_derive(profile);
     profile->totals.peak_bytes = profile->totals.live_bytes; // at least
+}
+
+struct seep_error *seep_moment_time(const struct seep_session *session, const char *name, size_t process,
+                                    int64_t *ret_ns) {
+    struct wanted wanted = parse(name);
+    const struct seep_profile *profile = session->profiles[process];
+    const struct seep_mark *mark = find(profile, wanted);
+    if (mark) {
+        *ret_ns = mark->at_ns;
+        return NULL;
+    }
+    for (size_t p = 0; p < session->nr_profiles; p++) {
+        const struct seep_profile *other = session->profiles[p];
+        mark = find(other, wanted);
+        // In this order nothing is out of range where the starts are times of a clock.
+        if (mark &&
+            !__builtin_sub_overflow(other->process.start_realtime_ns, profile->process.start_realtime_ns,
+                                    ret_ns) &&
+            !__builtin_add_overflow(*ret_ns, mark->at_ns, ret_ns))
+            return NULL;
+    }
+    return not_found(session, name);
 }
 
 struct seep_error *seep_moment_go(struct seep_session *session, const char *name) {

@@ -15,4 +15,9 @@ SEEP_MUST_CHECK struct seep_error *seep_moment_open(const char *source, struct s
 // SEEP_E_NOT_FOUND, with the marks there are.
 SEEP_MUST_CHECK struct seep_error *seep_moment_go(struct seep_session *session, const char *name);
 
+// When that was, in ns after the start of the process with this index; of a process without the mark, when
+// others have it. SEEP_E_NOT_FOUND, with the marks there are.
+SEEP_MUST_CHECK struct seep_error *seep_moment_time(const struct seep_session *session, const char *name,
+                                                    size_t process, int64_t *ret_ns);
+
 #endif

@@ -29,6 +29,7 @@ struct seep_error *seep_profile_create(struct seep_profile **ret_profile) {
     profile->nr_nodes = 1;
     profile->nr_sites = 1;
     profile->process.exe = "";
+    profile->process.name = "";
     *ret_profile = profile;
     return NULL;
 }
@@ -74,11 +75,18 @@ void seep_session_destroy(struct seep_session *session) {
     free(session);
 }
 
-static bool is_selected(const struct seep_process *process, uint64_t pid, const regex_t *program) {
-    if (pid && process->pid != pid)
+bool seep_process_is_selected(uint32_t own_pid, const char *exe, const char *first_arg, uint64_t pid,
+                              const regex_t *program) {
+    if (pid && own_pid != pid)
         return false;
-    return !program || regexec(program, process->exe, 0, NULL, 0) == 0 ||
-           (process->nr_args && regexec(program, process->args[0], 0, NULL, 0) == 0);
+    return !program || regexec(program, exe, 0, NULL, 0) == 0 ||
+           (first_arg && regexec(program, first_arg, 0, NULL, 0) == 0);
+}
+
+struct seep_error *seep_session_none_selected(size_t nr_processes) {
+    return seep_error_hint(
+        seep_error_create(SEEP_E_NOT_FOUND, "none of the %zu processes is the one asked for", nr_processes),
+        "without --pid and --program the report lists them all");
 }
 
 struct seep_error *seep_session_select(const struct seep_session *session, uint64_t pid,
@@ -86,18 +94,18 @@ struct seep_error *seep_session_select(const struct seep_session *session, uint6
     struct seep_session some = {calloc(session->nr_profiles + 1, sizeof(*some.profiles)), 0};
     if (!some.profiles)
         return seep_error_no_memory();
-    for (size_t i = 0; i < session->nr_profiles; i++)
-        if (is_selected(&session->profiles[i]->process, pid, program))
+    for (size_t i = 0; i < session->nr_profiles; i++) {
+        const struct seep_process *process = &session->profiles[i]->process;
+        if (seep_process_is_selected(process->pid, process->exe, process->nr_args ? process->args[0] : NULL,
+                                     pid, program))
             some.profiles[some.nr_profiles++] = session->profiles[i];
+    }
     if (some.nr_profiles) {
         *ret_some = some;
         return NULL;
     }
     free(some.profiles);
-    return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND,
-                                             "none of the %zu processes is the one asked for",
-                                             session->nr_profiles),
-                           "without --pid and --program the report lists them all");
+    return seep_session_none_selected(session->nr_profiles);
 }
 
 static uint64_t above(uint64_t a, uint64_t b) {
@@ -146,6 +154,7 @@ struct seep_error *seep_profile_add_mark(struct seep_profile *profile, const str
 }
 
 void seep_profile_derive(struct seep_profile *profile) {
+    seep_process_name_derive(profile);
     struct seep_totals *totals = &profile->totals;
     totals->allocations = totals->allocated_bytes = 0;
     totals->frees = totals->freed_bytes = 0;
@@ -212,11 +221,13 @@ static const char *const via_names[SEEP_VIA_NR] = {
     [SEEP_VIA_NEW] = "operator new",
     [SEEP_VIA_NEW_ARRAY] = "operator new[]",
     [SEEP_VIA_INHERITED] = "inherited",
+    [SEEP_VIA_KERNEL] = "kernel",
     [SEEP_VIA_MMAP] = "mmap",
     [SEEP_VIA_MREMAP] = "mremap",
     [SEEP_VIA_BRK] = "brk",
     [SEEP_VIA_SBRK] = "sbrk",
     [SEEP_VIA_POOL_ALLOC] = "seep_pool_alloc",
+    [SEEP_VIA_FAULT] = "page fault",
     [SEEP_VIA_POOL_RESIZE] = "seep_pool_resize",
     [SEEP_VIA_FREE + SEEP_RELEASE_FREE] = "free",
     [SEEP_VIA_FREE + SEEP_RELEASE_REALLOC] = "realloc",
@@ -241,6 +252,7 @@ static const char *const lost_names[SEEP_LOST_NR] = {
     [SEEP_LOST_FORK_INEXACT] = "fork_inexact", [SEEP_LOST_NO_MAPPING] = "no_mapping",
     [SEEP_LOST_NO_MISUSE] = "no_misuse",       [SEEP_LOST_NO_PIECE] = "no_piece",
     [SEEP_LOST_NO_NOTE] = "no_note",           [SEEP_LOST_RING] = "ring",
+    [SEEP_LOST_EXEC] = "exec",
 };
 
 static const char *const lost_meanings[SEEP_LOST_NR] = {
@@ -267,7 +279,7 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
                               "may free past seep",
     [SEEP_LOST_FORK] =
         "forked children that are not in this report: they could not make an image of their own "
-        "(raise the limits of memory and open files) or could not reach the tool (chroot, "
+        "(raise the limits of memory, file size and open files) or could not reach the tool (chroot, "
         "another user), or ended before probes could be put in place",
     [SEEP_LOST_NO_MODULE] =
         "frames shown as bare addresses because the module table was full: load fewer libraries, or trace a "
@@ -290,6 +302,10 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
     [SEEP_LOST_RING] =
         "events of the kernel that found no room in the ring buffer: totals are too low, and a block "
         "whose free was lost counts as live; set a larger --buffer or a --sample-rate",
+    [SEEP_LOST_EXEC] =
+        "programs executed as another user, in another root (chroot) or under a filter of system calls, from "
+        "where seep cannot be told of them: those that are not in this report were not traced; run seep as "
+        "that user or inside of that root, or trace them by 'seep attach'",
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {
@@ -307,8 +323,8 @@ static const char *const cut_meanings[SEEP_CUT_NR] = {
     [SEEP_CUT_BAD_CFI] = "call-frame information that cannot be interpreted: the module may be damaged or "
                          "made by an unusual tool; "
                          "build it again",
-    [SEEP_CUT_LOOP] = "the stack pointer did not move outward: the call-frame information is wrong or the "
-                      "stack is damaged; "
+    [SEEP_CUT_LOOP] = "the stack pointer did not move outward: the stack is split (gcc -fsplit-stack) or "
+                      "damaged, or the call-frame information is wrong; "
                       "build the module again",
     [SEEP_CUT_DEPTH] =
         "the stack was deeper than the limit and its outermost frames are missing: set a larger "
@@ -324,7 +340,8 @@ static const char *const passive_meanings[SEEP_PASSIVE_NR] = {
                              "address space (ulimit -v)"),
     [SEEP_PASSIVE_DISABLED] = "tracing was switched off: unset SEEP_DISABLE",
     [SEEP_PASSIVE_FORK] =
-        "this forked child could not make an image of its own: raise the limit of open files or of memory",
+        "this forked child could not make an image of its own: raise the limit of open files, of file size "
+        "or of memory (ulimit -n, -f, -v)",
 };
 
 static const char *word(const char *const *words, uint32_t nr_words, uint32_t value, const char *otherwise) {

@@ -13,7 +13,9 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "image/layout.h"
+#include "model/chain.h"
 
+struct seep_symbol_name; // symbol/symbols.h
 struct seep_module {
     const char *path; // as the loader named it; "" never occurs; "[vdso]" for the vdso
     uint64_t bias_rt; // run-time address minus ELF virtual address
@@ -23,6 +25,8 @@ struct seep_module {
     int64_t unloaded_ns;   // same, or -1: still mapped at the end
     uint32_t build_id_bytes;
     uint8_t build_id[44];
+    const struct seep_symbol_name *names; // functions, by offset, where there is no file to ask; else NULL
+    uint32_t nr_names;
 };
 
 // Stack tree. Node 0 is the root: no frame. parent < own id, so a loop towards 0 ends.
@@ -62,8 +66,8 @@ enum seep_kind {
 
 // Who holds memory: a variable, a thread, a mapping, or a block that several of them share.
 struct seep_holder {
-    const char *what;
-    uint64_t bytes; // retained: what would be lost without it
+    const struct seep_chain *chain; // one root, or a block and one of those that hold it
+    uint64_t bytes;                 // retained: what would be lost without it
     uint64_t blocks;
 };
 
@@ -89,8 +93,8 @@ struct seep_site {
     uint64_t live_blocks;          // allocations - frees, never below 0
     uint64_t live_bytes;
     uint8_t kind;            // enum seep_kind: the worst of its blocks
-    const char *held_by;     // who points to its largest block of that kind; NULL: nobody, or not known
-    uint64_t retained_bytes; // where leaks.nr_holders_all: of its blocks and of what only they hold
+    const struct seep_chain *held; // to its largest block of that kind; NULL: nobody, or not known
+    uint64_t retained_bytes;       // where leaks.nr_holders_all: of its blocks and of what only they hold
 };
 
 struct seep_block {
@@ -128,6 +132,9 @@ struct seep_map_counts {
     uint64_t peak_bytes;
 };
 
+// A site of SEEP_VIA_FAULT is of this form and in no total: `maps` is the number of page faults, bytes are of
+// the pages that they brought into memory, and live_bytes what of these was in memory at the moment of the
+// snapshot.
 struct seep_map_site {
     uint32_t site;
     struct seep_map_counts counts;
@@ -164,7 +171,7 @@ struct seep_moving {
 // Pools of the program and the pieces they gave out, as it tells of them through seep.h. A class of
 // its own: pieces lie inside blocks or mappings, and are in no figure of those. Their sites are among
 // the sites, with via SEEP_VIA_POOL_*.
-struct seep_pool { // one that is there
+struct seep_pool {    // one that is there
     uint64_t handle;  // the address that the program knows it by
     const char *name; // NULL: none
     uint32_t site;    // where it was made, 0: not told
@@ -209,13 +216,26 @@ struct seep_mark_site {
 };
 struct seep_mark {
     const char *name;
-    int64_t at_ns; // since the start of the process's image
-    uint32_t tid;  // of the thread that made it; 0: the tool
-    bool counted;  // `sites` were kept
+    int64_t at_ns;                // since the start of the process's image
+    uint32_t tid;                 // of the thread that made it; 0: the tool
+    bool counted;                 // `sites` were kept
     struct seep_mark_site *sites; // by id; what is not there had nothing
     uint32_t nr_sites;
 };
 
+// What the sites had at moments while the process ran, where somebody looked (model/series.h). Sorted by time.
+struct seep_snapshot_site {
+    uint32_t site;
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+};
+struct seep_snapshot {
+    int64_t at_ns;                    // since the start of the process's image
+    uint64_t rss_bytes;               // 0: not known
+    uint64_t used_bytes;              // of the profile's limit, maybe with other processes; 0: not known
+    struct seep_snapshot_site *sites; // by id: those that are not as in the snapshot before; at first, as nothing
+    uint32_t nr_sites;
+};
 // What the image knows of the process's memory beside blocks and mappings. Not saved.
 struct seep_hints {
     const struct seep_image_range *own; // private memory of the library
@@ -263,6 +283,7 @@ struct seep_process {
     uint32_t ppid;
     uint32_t forked_from; // process that it was forked from, where that is known and no longer its parent; 0
     const char *exe;
+    const char *name; // by which it was run, derived of exe and args; never NULL
     const char *const *args;
     uint32_t nr_args;
     uint32_t nr_args_all;      // more than nr_args: the rest was not kept
@@ -312,8 +333,12 @@ struct seep_totals {
     uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES]; // see struct seep_image_thread
 };
 
+struct seep_stored; // model/session_store.h
+#define SEEP_NO_LEADER UINT32_MAX
+
 struct seep_profile {
     struct seep_arena arena;
+    const struct seep_stored *stored; // where the rest of it is; NULL: here, all of it
     struct seep_process process;
     struct seep_health health;
     struct seep_totals totals;
@@ -331,6 +356,11 @@ struct seep_profile {
     size_t nr_thread_sites;
     struct seep_leaks leaks;
     uint8_t *block_kinds; // by index in blocks: enum seep_kind; NULL unless leaks.known
+    // By index in blocks: of one that is indirectly lost, the index of the lost block that it hangs under; else
+    // SEEP_NO_LEADER. NULL: not known.
+    uint32_t *leaders;
+    // By index in blocks: the suppression of its leader, that lets it go too, in the same way as below. NULL: none.
+    uint32_t *let_go;
     // By site and kind of block: the suppression that takes it, as index + 1 in those of the session;
     // 0: none. NULL: none were applied. Not saved.
     uint32_t (*suppressed)[SEEP_KIND_NR];
@@ -351,6 +381,11 @@ struct seep_profile {
     struct seep_mark *marks;
     uint32_t nr_marks;
     uint32_t marks_capacity;
+    struct seep_snapshot *snapshots;
+    uint32_t nr_snapshots;
+    uint64_t limit_bytes; // what memory may come to, as the kernel had it then; 0: none
+    const char *limit;    // "memory.max of /user.slice"; NULL: none
+    struct seep_growth *growth; // what they say (model/growth.h), or NULL. Not saved
     struct seep_hints hints;
     struct seep_account account;
 };
@@ -372,7 +407,7 @@ struct seep_session {
     size_t nr_profiles;
     struct seep_suppression *suppressions; // in the order in which they were read; see model/suppress.h
     uint32_t nr_suppressions;
-    bool suppressions_applied; // some were given, or took something
+    bool suppressions_applied;        // some were given, or took something
     uint64_t nr_suppressions_skipped; // entries of their files that are not about leaks
 };
 
@@ -390,11 +425,20 @@ void seep_session_destroy(struct seep_session *session); // takes NULL
 // Owner: *ret_some borrows the profiles; its array is for the caller to free().
 SEEP_MUST_CHECK struct seep_error *seep_session_select(const struct seep_session *session, uint64_t pid,
                                                        const regex_t *program, struct seep_session *ret_some);
+// What it selects by (first_arg NULL: there is none), and its error.
+bool seep_process_is_selected(uint32_t own_pid, const char *exe, const char *first_arg, uint64_t pid,
+                              const regex_t *program);
+SEEP_MUST_CHECK struct seep_error *seep_session_none_selected(size_t nr_processes);
 
 // Fills the derived figures: live_* of sites, totals except those only capture knows (peak, failed,
 // unknown_frees, releases, size_class), events, stacks_cut, and checks no invariant. Call it once
 // after filling sites, thread_sites and threads.
 void seep_profile_derive(struct seep_profile *profile);
+
+// Of exe and args; seep_profile_derive() does it too.
+void seep_process_name_derive(struct seep_profile *profile);
+// The name is not that of the executable: it was run through a link, or has a title.
+bool seep_process_is_named_otherwise(const struct seep_process *process);
 
 // Fills leaks.blocks, leaks.bytes and the kinds of sites from block_kinds, and sets leaks.known.
 void seep_profile_derive_leaks(struct seep_profile *profile);
@@ -408,12 +452,26 @@ struct seep_leaked seep_profile_leaked(const struct seep_profile *profile);
 // The suppression that takes a block: index + 1 in those of the session; 0: none. `site` and `kind` of
 // the block.
 uint32_t seep_profile_suppressed(const struct seep_profile *profile, uint32_t site, uint32_t kind);
+// The same of one block: one that is indirectly lost goes with the lost block that it hangs under.
+uint32_t seep_profile_block_suppressed(const struct seep_profile *profile, size_t block);
+#define SEEP_KINDS_LEAKED (1u << SEEP_KIND_LOST | 1u << SEEP_KIND_INDIRECT)
 const char *seep_kind_name(uint32_t kind); // "lost", "indirect", "possible", "reachable"
 // "lost,possible" as bits 1 << kind. false: not such a list.
 bool seep_kinds_parse(const char *text, uint32_t *ret_bits);
 
+// "5%" or "5", from 0 to 99. false: not such a text.
+bool seep_percent_parse(const char *text, unsigned *ret_percent);
+// When the last `percent` of a process's time began, in ns after its start; 0 per cent: INT64_MAX, never.
+int64_t seep_profile_late_ns(const struct seep_profile *profile, unsigned percent);
+// Whether a block was born then; one without an age was not.
+bool seep_profile_is_late(const struct seep_profile *profile, const struct seep_block *block, unsigned percent);
+
+// The moment at which the program began to leave: the last mark named "exit", with its counts. NULL: not known.
+const struct seep_mark *seep_profile_exit_mark(const struct seep_profile *profile);
+
 // Keeps the order of time. The name and the sites are borrowed: of the profile's arena.
-SEEP_MUST_CHECK struct seep_error *seep_profile_add_mark(struct seep_profile *profile, const struct seep_mark *mark);
+SEEP_MUST_CHECK struct seep_error *seep_profile_add_mark(struct seep_profile *profile,
+                                                         const struct seep_mark *mark);
 
 // Whether blocks of the heap came through it: they make the totals.
 static inline bool seep_via_is_heap(uint32_t via) {

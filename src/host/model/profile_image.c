@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The process, the arrays and the totals; counters and heap map are image_counters.c and
 // image_blocks.c. See profile_image.h.
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,9 +56,10 @@ static uint32_t nr_elements(struct seep_image_reader *reader, enum seep_area_kin
     uint64_t element = seep_image_element_bytes(kind);
     uint64_t dense = seep_image_dense(reader->copy, area->off, area->used * element);
     uint64_t there = dense / element + (dense % element != 0);
-    // Element 0 is all zero in most arrays: alone in its page it leaves a hole.
-    if (!there && area->used)
-        there = 1;
+    // Element 0 is all zero in most arrays, and so is site 1: alone in its page it leaves a hole.
+    uint64_t nr_zero = kind == SEEP_AREA_SITES ? 2 : 1;
+    if (there < nr_zero)
+        there = SEEP_MIN(nr_zero, area->used);
     if (there < area->used)
         reader->nr_missing += area->used - there;
     return (uint32_t)there;
@@ -254,10 +256,23 @@ static struct seep_error *read_process(struct seep_image_reader *reader) {
     return read_args(reader);
 }
 
+// A program under a limit of address space should know who else lives there.
+static struct seep_error *note_space(struct seep_image_reader *reader) {
+    const struct seep_image_header *header = &reader->copy->header;
+    if (!header->space_bytes)
+        return NULL;
+    return seep_profile_note(
+        reader->profile,
+        "address space is limited (ulimit -v): seep takes %llu MiB of it, and at most %llu MiB",
+        (unsigned long long)((header->space_bytes + (1 << 20) - 1) >> 20),
+        (unsigned long long)(header->space_most_bytes >> 20));
+}
+
 static struct seep_error *read_health(struct seep_image_reader *reader) {
     const struct seep_image_header *header = &reader->copy->header;
     struct seep_health *health = &reader->profile->health;
-    memcpy(health->lost, header->lost, sizeof(health->lost));
+    memcpy(health->lost, header->lost, sizeof(header->lost));
+    memcpy(health->lost + SEEP_LOST_FIRST_NR, header->lost_more, sizeof(header->lost_more));
     memcpy(health->cut, header->cut, sizeof(health->cut));
     health->state = header->state;
     health->passive_reason = header->passive_reason;
@@ -275,7 +290,7 @@ static struct seep_error *read_health(struct seep_image_reader *reader) {
         if (err)
             return err;
     }
-    return NULL;
+    return note_space(reader);
 }
 
 static struct seep_error *read_threads(struct seep_image_reader *reader) {
@@ -333,9 +348,36 @@ static void set_peak(struct seep_image_reader *reader) {
     totals->peak_error_bytes = SEEP_MIN(totals->peak_error_bytes, totals->allocated_bytes);
 }
 
+// Libraries whose calls went past us, `nr` of them; the name of the first is kept.
+static struct seep_error *note_load(struct seep_image_reader *reader, uint32_t nr, uint64_t name_off,
+                                    const char *how) {
+    if (!nr)
+        return NULL;
+    const char *name = seep_image_string(reader, name_off, "a library", NULL);
+    char more[32] = "";
+    if (!name)
+        return seep_error_no_memory();
+    if (nr > 1)
+        snprintf(more, sizeof(more), " (and %" PRIu32 " more)", nr - 1);
+    return seep_profile_note_why(
+        reader->profile, SEEP_HEALTH_MISSING,
+        "%.400s%s was opened %s: its calls of malloc and free went past libseep.so and "
+        "are not here; 'seep attach PID' sees them",
+        name, more, how);
+}
+
+static struct seep_error *note_loads(struct seep_image_reader *reader) {
+    const struct seep_image_header *header = &reader->copy->header;
+    struct seep_error *err =
+        note_load(reader, header->nr_deep_bound, header->deep_bound_off, "with RTLD_DEEPBIND");
+    return err ? err
+               : note_load(reader, header->nr_namespaces, header->namespace_off,
+                           "by dlmopen, with a libc of its own");
+}
+
 static struct seep_error *add_notes(struct seep_image_reader *reader) {
-    struct seep_error *err = NULL;
-    if (reader->nr_damaged)
+    struct seep_error *err = note_loads(reader);
+    if (!err && reader->nr_damaged)
         err = seep_profile_note_why(reader->profile, SEEP_HEALTH_MISSING,
                                     "%llu references of the image lead nowhere and were left out: "
                                     "the program may have overwritten it",
@@ -345,6 +387,13 @@ static struct seep_error *add_notes(struct seep_image_reader *reader) {
                                     "%llu elements that the image counts are not in it",
                                     (unsigned long long)reader->nr_missing);
     return err;
+}
+
+// A malloc in front of ours that calls ours, as interposers do, leaves nothing out.
+static void set_preempted(struct seep_profile *profile) {
+    const uint64_t *by_function = profile->totals.by_function;
+    if (by_function[SEEP_VIA_MALLOC] || by_function[SEEP_VIA_CALLOC])
+        profile->health.flags &= ~SEEP_FLAG_PREEMPTED;
 }
 
 static struct seep_error *read_all(struct seep_image_reader *reader) {
@@ -367,6 +416,7 @@ static struct seep_error *read_all(struct seep_image_reader *reader) {
             return err;
     }
     seep_profile_derive(reader->profile);
+    set_preempted(reader->profile);
     set_releases(reader);
     set_peak(reader);
     return add_notes(reader);

@@ -17,7 +17,8 @@ struct copying {
 static struct seep_error *copy_note(struct seep_profile *profile, const char *note) {
     if (strncmp(note, SEEP_NOTE_UNTRACED, strlen(SEEP_NOTE_UNTRACED)) == 0)
         return seep_profile_note_why(profile, SEEP_HEALTH_UNTRACED, "%s", note);
-    if (strstr(note, "is not covered: ") || strstr(note, "in its first milliseconds is not known"))
+    if (strstr(note, "is not covered: ") || strstr(note, "were not seen: ") ||
+        strstr(note, "in its first milliseconds is not known"))
         return seep_profile_note_why(profile, SEEP_HEALTH_MISSING, "%s", note);
     return seep_profile_note(profile, "%s", note);
 }
@@ -137,7 +138,7 @@ static struct seep_error *copy_sites(const struct copying *copying) {
         sites[i].via = from->via;
         sites[i].counters = copy_counters(&from->counters);
         uint32_t cut = cut_of(profile, from->node);
-        if (cut < SEEP_CUT_NR && from->counters.allocations)
+        if (cut < SEEP_CUT_NR && (from->counters.allocations || from->via >= SEEP_VIA_HEAP_NR))
             profile->health.cut[cut]++;
     }
     for (size_t i = 0; i < heap->nr_thread_sites; i++) {
@@ -195,6 +196,43 @@ static struct seep_error *copy_blocks(const struct copying *copying) {
     return NULL;
 }
 
+static struct seep_map_counts copy_map_counts(const struct seep_traced_map_counts *from) {
+    return (struct seep_map_counts){.maps = from->maps,
+                                    .mapped_bytes = from->mapped_bytes,
+                                    .unmaps = from->unmaps,
+                                    .unmapped_bytes = from->unmapped_bytes,
+                                    .peak_bytes = from->peak_bytes};
+}
+
+static int compare_map_sites(const void *left, const void *right) {
+    const struct seep_map_site *a = left, *b = right;
+    return (a->site > b->site) - (a->site < b->site);
+}
+
+static struct seep_error *copy_mappings(const struct copying *copying) {
+    const struct seep_traced_heap *heap = &copying->from->heap;
+    struct seep_profile *profile = copying->profile;
+    profile->map_sites = seep_arena_alloc(&profile->arena, heap->nr_map_sites, sizeof(*profile->map_sites));
+    profile->mappings = seep_arena_alloc(&profile->arena, heap->nr_mappings, sizeof(*profile->mappings));
+    if (!profile->map_sites || !profile->mappings)
+        return seep_error_no_memory();
+    profile->map_totals = copy_map_counts(&heap->map_totals);
+    for (size_t i = 0; i < heap->nr_map_sites; i++)
+        profile->map_sites[i] = (struct seep_map_site){.site = heap->map_sites[i].site,
+                                                       .counts = copy_map_counts(&heap->map_sites[i].counts)};
+    profile->nr_map_sites = (uint32_t)heap->nr_map_sites;
+    if (profile->nr_map_sites)
+        qsort(profile->map_sites, profile->nr_map_sites, sizeof(*profile->map_sites), compare_map_sites);
+    for (size_t i = 0; i < heap->nr_mappings; i++) {
+        const struct seep_traced_mapping *from = &heap->mappings[i];
+        profile->mappings[i] =
+            (struct seep_mapped){from->start, from->bytes, from->site, from->kind,
+                                 SEEP_MAX(copying->from->duration_ns - from->born_ns, (int64_t)0)};
+    }
+    profile->nr_mappings = (uint32_t)heap->nr_mappings;
+    return NULL;
+}
+
 static int compare_thread_sites(const void *left, const void *right) {
     const struct seep_thread_site *a = left;
     const struct seep_thread_site *b = right;
@@ -225,7 +263,7 @@ static void copy_totals(const struct copying *copying) {
 static struct seep_error *make_profile(const struct seep_traced_process *from,
                                        struct seep_profile **ret_profile) {
     static struct seep_error *(*const steps[])(const struct copying *) = {
-        copy_process, copy_modules, copy_nodes, copy_sites, copy_threads, copy_blocks,
+        copy_process, copy_modules, copy_nodes, copy_sites, copy_threads, copy_blocks, copy_mappings,
     };
     struct copying copying = {.from = from};
     struct seep_error *err = seep_profile_create(&copying.profile);
@@ -242,6 +280,48 @@ static struct seep_error *make_profile(const struct seep_traced_process *from,
     return NULL;
 }
 
+static bool has_calls(const struct seep_traced_heap *heap) {
+    return heap->nr_thread_sites || heap->nr_map_sites || heap->unknown_frees || heap->failed;
+}
+
+static struct seep_error *add_note(void *context, const char *note) {
+    return copy_note(context, note);
+}
+
+// Blocks that a thread has given to realloc are in no table meanwhile.
+static struct seep_error *copy_moving(const struct seep_traced_heap *heap, struct seep_profile *profile) {
+    struct seep_moving *moving = seep_arena_alloc(&profile->arena, heap->nr_threads, sizeof(*moving));
+    if (!moving)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < heap->nr_threads; i++) {
+        const struct seep_traced_block *block = &heap->threads[i].resizing;
+        if (block->address)
+            moving[profile->hints.nr_moving++] =
+                (struct seep_moving){block->address, block->size, heap->threads[i].tid, 0};
+    }
+    profile->hints.moving = moving;
+    return NULL;
+}
+
+struct seep_error *seep_profile_from_trace(const struct seep_heap_trace *trace, size_t index,
+                                           struct seep_profile **ret_profile) {
+    struct seep_traced_process *const *processes;
+    struct seep_profile *profile;
+    seep_heap_trace_processes(trace, &processes);
+    struct seep_error *err = make_profile(processes[index], &profile);
+    if (err)
+        return err;
+    profile->process.is_main = index == 0;
+    err = seep_heap_trace_notes(trace, add_note, profile);
+    if (!err)
+        err = copy_moving(&processes[index]->heap, profile);
+    if (err)
+        seep_profile_destroy(profile);
+    else
+        *ret_profile = profile;
+    return err;
+}
+
 struct seep_error *seep_session_from_trace(const struct seep_heap_trace *trace,
                                            struct seep_session **ret_session) {
     struct seep_session *session;
@@ -252,10 +332,17 @@ struct seep_error *seep_session_from_trace(const struct seep_heap_trace *trace,
     size_t nr = seep_heap_trace_processes(trace, &processes);
     for (size_t i = 0; i < nr && !err; i++) {
         struct seep_profile *profile = NULL;
+        // Of hundreds most do nothing.
+        if (i > 0 && seep_heap_trace_is_open(trace) && !has_calls(&processes[i]->heap))
+            continue;
         err = make_profile(processes[i], &profile);
         if (!err) {
             profile->process.is_main = i == 0;
-            err = seep_session_add(session, profile);
+            err = i == 0 ? seep_heap_trace_notes(trace, add_note, profile) : NULL;
+            if (err)
+                seep_profile_destroy(profile);
+            else
+                err = seep_session_add(session, profile);
         }
     }
     if (err) {

@@ -10,4 +10,8 @@
 SEEP_MUST_CHECK struct seep_error *seep_session_from_trace(const struct seep_heap_trace *trace,
                                                            struct seep_session **ret_session);
 
+// Of one process alone, by its index, with what realloc is moving.
+SEEP_MUST_CHECK struct seep_error *seep_profile_from_trace(const struct seep_heap_trace *trace, size_t index,
+                                                           struct seep_profile **ret_profile);
+
 #endif

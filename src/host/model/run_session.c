@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/map.h"
@@ -13,7 +14,12 @@
 #include "model/process_tree.h"
 #include "model/profile_image.h"
 #include "model/run_session.h"
+#include "model/run_watch.h"
 #include "model/texts.h"
+#include "model/unseen.h"
+
+// No image is smaller, however much of its address space it gives up: a file of this size will do.
+#define IMAGE_FILE_LEAST (UINT64_C(86) << 20)
 
 struct member {
     struct seep_profile *profile;
@@ -21,21 +27,24 @@ struct member {
     bool is_main;
 };
 
-// What a look at a leaving process gave, by the order of its image.
+// What a look at a leaving process gave.
 struct looked {
-    size_t order;
+    bool done;
     struct seep_profile *profile; // NULL: `trouble` says why
     char *trouble;
 };
 
 struct gathering {
     const struct seep_exit_look *look; // NULL: nobody is looked at
-    struct looked *looked;
+    struct seep_store *store;
+    struct looked *looked; // by the order of the image
     size_t nr_looked;
     size_t looked_capacity;
     struct member *members;
     size_t nr_members;
     size_t capacity;
+    struct seep_unseen unseen;
+    struct seep_watching watching;
     uint64_t nr_unread; // images that could not be read
     struct seep_error *first_unread;
 };
@@ -49,6 +58,8 @@ static void gathering_deinit(struct gathering *gathering) {
         free(gathering->looked[i].trouble);
     }
     free(gathering->looked);
+    seep_unseen_deinit(&gathering->unseen);
+    seep_watching_deinit(&gathering->watching);
     seep_error_destroy(gathering->first_unread);
 }
 
@@ -66,26 +77,50 @@ static struct seep_error *read_image(const struct seep_run_image *image, struct 
     return err;
 }
 
+// NULL: nobody looked at it.
 static struct looked *find_looked(const struct gathering *gathering, const struct seep_run_image *image) {
-    for (size_t i = 0; i < gathering->nr_looked; i++)
-        if (gathering->looked[i].order == image->order)
-            return &gathering->looked[i];
-    return NULL;
+    bool is_there = image->order < gathering->nr_looked && gathering->looked[image->order].done;
+    return is_there ? &gathering->looked[image->order] : NULL;
+}
+
+static struct looked *add_looked(struct gathering *gathering, size_t order) {
+    if (!seep_grow(&gathering->looked, &gathering->looked_capacity, order + 1, sizeof(*gathering->looked)))
+        return NULL;
+    while (gathering->nr_looked <= order)
+        gathering->looked[gathering->nr_looked++] = (struct looked){.done = false};
+    gathering->looked[order].done = true;
+    return &gathering->looked[order];
+}
+
+// What a message says without the number of the process: notes that are alike are told as one.
+static char *without_pid(const char *message, pid_t pid) {
+    char who[32];
+    int length = snprintf(who, sizeof(who), "process %d", (int)pid);
+    const char *at = strstr(message, who);
+    if (!at || (at[length] >= '0' && at[length] <= '9'))
+        return strdup(message);
+    char *text;
+    int done = asprintf(&text, "%.*sthe process%s", (int)(at - message), message, at + length);
+    return done < 0 ? NULL : text;
 }
 
 static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
     struct gathering *gathering = data;
     if (find_looked(gathering, parked->image))
         return NULL; // abort() whose handler went on, or two threads that leave
-    if (!seep_grow(&gathering->looked, &gathering->looked_capacity, gathering->nr_looked + 1,
-                   sizeof(*gathering->looked)))
+    struct looked *looked = add_looked(gathering, parked->image->order);
+    if (!looked)
         return seep_error_no_memory();
-    struct looked *looked = &gathering->looked[gathering->nr_looked++];
-    *looked = (struct looked){.order = parked->image->order};
+    struct seep_process_map map = {NULL}; // read while the process is there
+    seep_error_destroy(seep_process_map_init(parked->image->pid, &map));
     struct seep_error *err = gathering->look->look(gathering->look->data, parked, &looked->profile);
-    if (!err)
-        return NULL;
-    looked->trouble = strdup(err->message);
+    if (!err) {
+        err = seep_unseen_note_allocators(&gathering->unseen, looked->profile, &map);
+        seep_process_map_deinit(&map);
+        return err;
+    }
+    seep_process_map_deinit(&map);
+    looked->trouble = without_pid(err->message, parked->image->pid);
     seep_error_destroy(err);
     return looked->trouble ? NULL : seep_error_no_memory();
 }
@@ -101,30 +136,41 @@ static struct seep_error *profile_of(struct gathering *gathering, const struct s
         return NULL;
     }
     struct seep_error *err = read_image(image, ret_profile);
-    if (!err && looked) {
+    if (err)
+        return err;
+    err = seep_unseen_note_allocators(&gathering->unseen, *ret_profile, NULL);
+    if (!err && looked)
         err = seep_profile_note(*ret_profile, "what is lost is not known: %s", looked->trouble);
-        if (err) {
-            seep_profile_destroy(*ret_profile);
-            *ret_profile = NULL;
-        }
+    if (err) {
+        seep_profile_destroy(*ret_profile);
+        *ret_profile = NULL;
     }
     return err;
 }
 
 // The exit as far as the image and its process tell; that of the program itself is set later.
-static struct seep_error *set_exit(const struct seep_run_image *image, struct seep_profile *profile) {
+static struct seep_error *set_exit(const struct gathering *gathering, const struct seep_run_image *image,
+                                   struct seep_profile *profile) {
     struct seep_process *process = &profile->process;
     if (!(profile->health.flags & SEEP_FLAG_FORKED))
         process->forked_from = image->started_by;
     if (image->replaced || image->leaving) {
         process->exit_kind = SEEP_EXIT_EXEC;
+        // What it could not tell of has come.
+        if (image->replaced && profile->health.lost[SEEP_LOST_EXEC])
+            profile->health.lost[SEEP_LOST_EXEC]--;
         return NULL;
     }
     if (process->exit_kind != SEEP_EXIT_RUNNING || image->is_main)
         return NULL;
     if (!image->reused && !seep_run_image_ended(image))
-        return seep_profile_note(profile, "the process was still running when it was looked at");
+        return seep_profile_note(profile, "the process was still running when it was looked at: 'seep report "
+                                          "PID' shows what came later, while it runs");
     process->exit_kind = SEEP_EXIT_UNKNOWN;
+    if (gathering->look && !find_looked(gathering, image))
+        return seep_profile_note(profile,
+                                 "what is lost is not known: the process did not leave through exit() "
+                                 "and could not be looked at; a signal ended it, or its own system call");
     return NULL;
 }
 
@@ -146,8 +192,20 @@ static struct seep_error *gather(void *data, const struct seep_run_image *image)
     }
     profile->process.pid = image->pid > 0 ? (uint32_t)image->pid : profile->process.pid;
     profile->process.is_main = image->is_main;
+    profile->process.start_realtime_ns = image->start_realtime_ns;
     gathering->members[gathering->nr_members++] = (struct member){profile, image->order, image->is_main};
-    return set_exit(image, profile);
+    err = seep_watching_give(&gathering->watching, image->order, profile);
+    return err ? err : set_exit(gathering, image, profile);
+}
+
+// While the program runs: what ends then is put away.
+static struct seep_error *gather_early(void *data, const struct seep_run_image *image) {
+    struct gathering *gathering = data;
+    size_t before = gathering->nr_members;
+    struct seep_error *err = gather(data, image);
+    return err || gathering->nr_members == before
+               ? err
+               : seep_store_put(gathering->store, &gathering->members[before].profile);
 }
 
 static struct seep_error *gather_rest(struct gathering *gathering, const struct seep_run *run) {
@@ -178,6 +236,12 @@ static struct seep_error *add_untraced(struct gathering *gathering, uint32_t pid
     return profile->process.exe ? NULL : seep_error_no_memory();
 }
 
+// What libseep.so can raise its soft limit to for the time that it takes; RLIM_INFINITY: none. In bytes.
+static uint64_t file_limit(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_max : RLIM_INFINITY;
+}
+
 static struct seep_error *add_main(struct gathering *gathering, const struct seep_run *run,
                                    char *const *argv) {
     struct seep_profile *profile;
@@ -200,17 +264,27 @@ static struct seep_error *add_main(struct gathering *gathering, const struct see
         if (!(args[i] = seep_arena_strdup(&profile->arena, argv[i])))
             return seep_error_no_memory();
     process->args = args;
+    seep_process_name_derive(profile);
     if (gathering->nr_unread)
         return seep_profile_note_why(profile, SEEP_HEALTH_UNTRACED,
                                      SEEP_NOTE_UNTRACED "its image could not be read");
     if (run->why_untraced)
         return seep_profile_note_why(profile, SEEP_HEALTH_UNTRACED, SEEP_NOTE_UNTRACED "%s",
                                      run->why_untraced);
+    uint64_t limit_bytes = file_limit();
+    if (limit_bytes < IMAGE_FILE_LEAST)
+        return seep_profile_note_why(
+            profile, SEEP_HEALTH_UNTRACED,
+            SEEP_NOTE_UNTRACED
+            "files may have %llu KiB at most (ulimit -f), and an image is a sparse file of "
+            "%llu MiB at least: start it with 'ulimit -f unlimited'",
+            (unsigned long long)(limit_bytes >> 10), (unsigned long long)(IMAGE_FILE_LEAST >> 20));
     return seep_profile_note_why(
         profile, SEEP_HEALTH_UNTRACED,
         SEEP_NOTE_UNTRACED "no image came from the program: it ended before libseep.so was "
                            "ready (as one built with AddressSanitizer does), or the loader did not load it, "
-                           "or a sandbox kept it from the socket, or there is no room (ulimit -v)");
+                           "or a sandbox kept it from the socket, or there is no room (ulimit -v, -f or "
+                           "-n)");
 }
 
 // ---- descendants of which no image came --------------------------------------------------------------
@@ -231,14 +305,23 @@ static struct seep_error *add_descendant(struct gathering *gathering, const stru
     profile->process.exit_kind = is_running(notice->pid) ? SEEP_EXIT_RUNNING : SEEP_EXIT_UNKNOWN;
     if (notice->why)
         return seep_profile_note_why(profile, SEEP_HEALTH_UNTRACED, SEEP_NOTE_UNTRACED "%s", notice->why);
+    if (notice->foreign)
+        return seep_profile_note_why(
+            profile, SEEP_HEALTH_UNTRACED,
+            SEEP_NOTE_UNTRACED
+            "%s was executed as another user, who cannot reach seep's socket (nor, it may be, "
+            "libseep.so): run seep as that user, or trace it by 'seep attach'",
+            name);
     if (notice->flags & SEEP_NOTICE_NO_PRELOAD)
         return seep_profile_note_why(
             profile, SEEP_HEALTH_UNTRACED,
-            SEEP_NOTE_UNTRACED "%s was started with an environment of its own, without LD_PRELOAD", name);
+            SEEP_NOTE_UNTRACED
+            "%s was started with an environment of its own, without libseep.so in LD_PRELOAD",
+            name);
     return seep_profile_note_why(profile, SEEP_HEALTH_UNTRACED,
                                  SEEP_NOTE_UNTRACED
                                  "no image came from %s: it ended before libseep.so was ready, or a sandbox "
-                                 "kept it from the socket",
+                                 "kept it from the socket, or there was no room (ulimit -v, -f or -n)",
                                  name);
 }
 
@@ -261,11 +344,6 @@ static struct seep_error *note_idle(const struct seep_run *run, struct seep_prof
 }
 
 // ---- traced, and nothing to tell ---------------------------------------------------------------------
-
-static const char *program_of(const struct seep_profile *profile) {
-    const char *slash = strrchr(profile->process.exe, '/');
-    return slash ? slash + 1 : profile->process.exe;
-}
 
 static struct seep_error *note_silent(struct seep_profile *main_profile, const struct seep_texts *names,
                                       const uint64_t *counts, size_t nr_all) {
@@ -300,7 +378,7 @@ static struct seep_error *drop_silent(struct seep_session *session) {
         bool silent = i && !profile->health.events && !(profile->health.flags & SEEP_HEALTH_UNTRACED) &&
                       profile->process.exit_kind != SEEP_EXIT_EXEC && node->first_child == SEEP_NO_PROCESS;
         uint32_t id;
-        if (silent && !err && !(err = seep_texts_add(&names, program_of(profile), &id)))
+        if (silent && !err && !(err = seep_texts_add(&names, profile->process.name, &id)))
             counts[id]++;
         if (silent)
             silent_ones[nr_silent++] = profile;
@@ -343,8 +421,9 @@ static void choose_main(struct gathering *gathering) {
 static struct seep_error *finish_main(const struct gathering *gathering, const struct seep_run *run,
                                       struct seep_profile *profile) {
     struct seep_process *process = &profile->process;
-    bool left_open =
-        profile->health.events && process->exit_kind != SEEP_EXIT_CODE && WIFEXITED(run->wait_status);
+    bool left_open = profile->health.events && process->exit_kind != SEEP_EXIT_CODE &&
+                     WIFEXITED(run->wait_status) &&
+                     !profile->health.lost[SEEP_LOST_EXEC]; // or it may have become another program
     process->exit_kind = WIFSIGNALED(run->wait_status) ? SEEP_EXIT_SIGNAL : SEEP_EXIT_CODE;
     process->exit_value =
         WIFSIGNALED(run->wait_status) ? WTERMSIG(run->wait_status) : WEXITSTATUS(run->wait_status);
@@ -354,17 +433,24 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
     struct seep_error *err = NULL;
     if (left_open)
         err = seep_profile_note(profile,
-                                "the program did not leave through exit(): it made the system call itself");
+                                "the program did not leave through exit(), it made the system call itself: "
+                                "what it still held then is known, what of that was lost is not");
     if (!err)
         err = note_idle(run, profile);
     if (!err && gathering->first_unread)
         err =
             seep_profile_note_why(profile, SEEP_HEALTH_MISSING, "%llu images could not be read: %s",
                                   (unsigned long long)gathering->nr_unread, gathering->first_unread->message);
+    if (!err && gathering->watching.nr_failed)
+        err = seep_profile_note(profile, "%llu looks at a running process failed: %s",
+                                (unsigned long long)gathering->watching.nr_failed,
+                                gathering->watching.trouble ? gathering->watching.trouble : "out of memory");
     if (!err && run->nr_refused)
-        err = seep_profile_note(profile,
-                                "%llu messages at the socket were refused: not from our user, or not ours",
-                                (unsigned long long)run->nr_refused);
+        err =
+            seep_profile_note(profile,
+                              "messages at the socket that were refused, as not from our user or not ours: "
+                              "%llu; what sent them was not traced: run seep as that user, or 'seep attach'",
+                              (unsigned long long)run->nr_refused);
     if (!err && run->descriptors_ran_out)
         err = seep_profile_note_why(
             profile, SEEP_HEALTH_MISSING,
@@ -406,11 +492,20 @@ static struct seep_error *make_session(struct gathering *gathering, struct seep_
     return NULL;
 }
 
+static void look_on(void *data, const struct seep_run *run, int64_t now_ns, int64_t *ret_next_ns) {
+    struct gathering *gathering = data;
+    seep_watching_look_on(&gathering->watching, run, now_ns, ret_next_ns);
+}
+
 struct seep_error *seep_session_run(const struct seep_run_options *options, const struct seep_exit_look *look,
+                                    const struct seep_run_watch *watch, struct seep_store *store,
                                     struct seep_session **ret_session, int *ret_status) {
-    struct gathering gathering = {.look = options->scan ? look : NULL};
-    struct seep_run_events events = {
-        .early = gather, .parked = gathering.look ? look_at : NULL, .data = &gathering};
+    struct gathering gathering = {.look = options->scan ? look : NULL, .store = store};
+    seep_watching_init(&gathering.watching, watch);
+    struct seep_run_events events = {.early = gather_early,
+                                     .parked = gathering.look ? look_at : NULL,
+                                     .look_on = gathering.watching.watch ? look_on : NULL,
+                                     .data = &gathering};
     struct seep_run *run = NULL;
     struct seep_session *session = NULL;
     struct seep_error *err = seep_run_program(options, &events, &run, ret_status);

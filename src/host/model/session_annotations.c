@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The POOLS and MARKS sections, see session_annotations.h.
 #include "model/session_annotations.h"
+#include "symbol/symbols.h"
 
 static const char cut_short[] = "cut short, or a number is out of range";
 static const char no_site[] = "a site that does not exist or is out of order";
@@ -178,5 +179,119 @@ const char *seep_mark_take(struct seep_take *take, struct seep_profile *profile,
     struct seep_error *error = seep_profile_add_mark(profile, &mark);
     *ret_no_memory = error != NULL;
     seep_error_destroy(error);
+    return NULL;
+}
+
+void seep_snapshot_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+    const struct seep_snapshot *snapshot = &profile->snapshots[index];
+    seep_put_zigzag(put, snapshot->at_ns);
+    seep_put_leb(put, snapshot->rss_bytes);
+    seep_put_leb(put, snapshot->used_bytes);
+    seep_put_leb(put, profile->limit_bytes);
+    seep_put_text(put, profile->limit);
+    seep_put_leb(put, snapshot->nr_sites);
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < snapshot->nr_sites; i++) {
+        seep_put_leb(put, snapshot->sites[i].site - last);
+        seep_put_leb(put, snapshot->sites[i].live_blocks);
+        seep_put_leb(put, snapshot->sites[i].live_bytes);
+        last = snapshot->sites[i].site;
+    }
+}
+
+static const char *take_snapshot_sites(struct seep_take *take, const struct seep_profile *profile,
+                                       struct seep_snapshot *snapshot) {
+    uint64_t site = 0;
+    for (uint32_t i = 0; i < snapshot->nr_sites; i++) {
+        uint64_t further = seep_take_leb(take);
+        snapshot->sites[i].live_blocks = seep_take_leb(take);
+        snapshot->sites[i].live_bytes = seep_take_leb(take);
+        if (take->failed)
+            return cut_short;
+        if (!further || further >= profile->nr_sites - site)
+            return no_site;
+        site += further;
+        snapshot->sites[i].site = (uint32_t)site;
+    }
+    return NULL;
+}
+
+// Room for one more: the array doubles, what it was is given up to the arena.
+static bool grow_snapshots(struct seep_profile *profile) {
+    uint32_t nr = profile->nr_snapshots;
+    if (nr & (nr - 1) || nr > UINT32_MAX / 2)
+        return nr <= UINT32_MAX / 2;
+    struct seep_snapshot *larger =
+        seep_arena_alloc(&profile->arena, nr ? nr * (size_t)2 : 1, sizeof(*larger));
+    if (!larger)
+        return false;
+    for (uint32_t i = 0; i < nr; i++)
+        larger[i] = profile->snapshots[i];
+    profile->snapshots = larger;
+    return true;
+}
+
+const char *seep_snapshot_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    *ret_no_memory = false;
+    struct seep_snapshot snapshot = {.at_ns = seep_take_zigzag(take)};
+    snapshot.rss_bytes = seep_take_leb(take);
+    snapshot.used_bytes = seep_take_leb(take);
+    uint64_t limit_bytes = seep_take_leb(take);
+    size_t length;
+    const char *limit = seep_take_text(take, &length);
+    if (take->failed)
+        return cut_short;
+    if (profile->nr_snapshots && snapshot.at_ns <= profile->snapshots[profile->nr_snapshots - 1].at_ns)
+        return "not later than the one before";
+    if (!take_nr(take, 3, &snapshot.nr_sites))
+        return "more elements than bytes for them";
+    profile->limit_bytes = limit_bytes;
+    profile->limit = limit ? seep_arena_strndup(&profile->arena, limit, length) : NULL;
+    snapshot.sites = seep_arena_alloc(&profile->arena, snapshot.nr_sites, sizeof(*snapshot.sites));
+    *ret_no_memory = !snapshot.sites || (limit && !profile->limit) || !grow_snapshots(profile);
+    const char *wrong = *ret_no_memory ? NULL : take_snapshot_sites(take, profile, &snapshot);
+    if (!wrong && !*ret_no_memory)
+        profile->snapshots[profile->nr_snapshots++] = snapshot;
+    return wrong;
+}
+
+void seep_names_put(struct seep_put *put, const struct seep_profile *profile, uint32_t module) {
+    const struct seep_module *of = &profile->modules[module];
+    seep_put_leb(put, module);
+    seep_put_leb(put, of->nr_names);
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < of->nr_names; i++) {
+        seep_put_leb(put, of->names[i].offset - last);
+        seep_put_leb(put, of->names[i].bytes);
+        seep_put_text(put, of->names[i].name);
+        last = of->names[i].offset;
+    }
+}
+
+const char *seep_names_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    uint64_t module = seep_take_leb(take);
+    uint32_t nr = 0;
+    *ret_no_memory = false;
+    if (!take_nr(take, 3, &nr))
+        return "more elements than bytes for them";
+    if (!module || module >= profile->nr_modules || profile->modules[module].names || !nr)
+        return "a module that does not exist, or has its names";
+    struct seep_symbol_name *names = seep_arena_alloc(&profile->arena, nr, sizeof(*names));
+    *ret_no_memory = !names;
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < nr && !*ret_no_memory; i++) {
+        uint64_t further = seep_take_leb(take), end;
+        names[i].bytes = seep_take_leb(take);
+        size_t length;
+        const char *name = seep_take_text(take, &length);
+        if (take->failed || !name || !names[i].bytes || __builtin_add_overflow(offset, further, &offset) ||
+            __builtin_add_overflow(offset, names[i].bytes, &end))
+            return cut_short;
+        names[i].offset = offset;
+        names[i].name = seep_arena_strndup(&profile->arena, name, length);
+        *ret_no_memory = !names[i].name;
+    }
+    profile->modules[module].names = names;
+    profile->modules[module].nr_names = nr;
     return NULL;
 }

@@ -7,10 +7,14 @@
 // only after it was compared with the array it points into.
 #include "base/map.h"
 #include "image/raw.h"
+#include "model/growth.h"
 #include "model/profile_image.h"
 #include "model/session_annotations.h"
 #include "model/session_file.h"
+#include "model/session_index.h"
+#include "model/unseen.h"
 #include "model/session_leaks.h"
+#include "model/session_mappings.h"
 #include "trace/trace.h"
 
 // A section of an array, unpacked, that waits until all sections of its type are there.
@@ -26,6 +30,10 @@ struct loader {
     struct seep_trace_reader reader;
     struct seep_session *session;
     uint64_t nr_processes; // as the SESSION section promises
+    uint64_t *group_offs;  // malloc'ed: where the PROCESS sections begin, in the file
+    size_t nr_groups;
+    size_t groups_capacity;
+    bool has_index;
     bool has_session;
     bool said_cut; // in a note of some process
 
@@ -52,40 +60,12 @@ static const char no_memory[] = "out of memory";
 // NULL, or what is wrong with the row.
 typedef const char *(*row_function)(struct loader *loader, uint32_t id);
 
-static uint32_t take_u32(struct seep_take *take) {
-    uint64_t value = seep_take_leb(take);
-    if (value > UINT32_MAX) {
-        take->failed = true;
-        return 0;
-    }
-    return (uint32_t)value;
-}
-
-static bool take_bool(struct seep_take *take) {
-    uint64_t value = seep_take_leb(take);
-    if (value > 1)
-        take->failed = true;
-    return value;
-}
-
 // *ret_text is NULL where NULL was saved. false: out of memory.
 static bool take_text(struct loader *loader, struct seep_take *take, const char **ret_text) {
     size_t length;
     const char *bytes = seep_take_text(take, &length);
     *ret_text = bytes ? seep_arena_strndup(&loader->profile->arena, bytes, length) : NULL;
     return !bytes || *ret_text;
-}
-
-// A longer list comes from a newer seep with more reasons: what is beyond ours is not dropped but
-// added to the last, which has no name here.
-static void take_list(struct seep_take *take, uint64_t *values, size_t nr_values) {
-    uint64_t nr = seep_take_leb(take);
-    for (uint64_t i = 0; i < nr && !take->failed; i++) {
-        uint64_t value = seep_take_leb(take);
-        uint64_t *at = &values[SEEP_MIN(i, nr_values - 1)];
-        if (__builtin_add_overflow(*at, value, at))
-            *at = UINT64_MAX;
-    }
 }
 
 static struct seep_error *section_error(struct loader *loader, const struct seep_trace_section *section,
@@ -118,7 +98,7 @@ static struct seep_error *load_session(struct loader *loader, const struct seep_
 static struct seep_error *load_args(struct loader *loader, const struct seep_trace_section *section,
                                     struct seep_take *take) {
     struct seep_process *process = &loader->profile->process;
-    uint32_t nr_args = take_u32(take);
+    uint32_t nr_args = seep_take_u32(take);
     if (take->failed || nr_args > seep_take_left(take))
         return section_error(loader, section, "cut short, or a number is out of range");
     const char **args = seep_arena_alloc(&loader->profile->arena, nr_args, sizeof(*args));
@@ -141,13 +121,13 @@ static struct seep_error *load_process(struct loader *loader, const struct seep_
     if (error)
         return error;
     struct seep_process *process = &loader->profile->process;
-    process->pid = take_u32(take);
-    process->ppid = take_u32(take);
-    process->forked_from = take_u32(take);
-    process->is_main = take_bool(take);
+    process->pid = seep_take_u32(take);
+    process->ppid = seep_take_u32(take);
+    process->forked_from = seep_take_u32(take);
+    process->is_main = seep_take_bool(take);
     if (!take_text(loader, take, &process->exe))
         return seep_error_no_memory();
-    process->nr_args_all = take_u32(take);
+    process->nr_args_all = seep_take_u32(take);
     error = load_args(loader, section, take);
     if (error)
         return error;
@@ -171,15 +151,15 @@ static struct seep_error *load_health(struct loader *loader, const struct seep_t
                                       struct seep_take *take) {
     struct seep_health *health = &loader->profile->health;
     health->events = seep_take_leb(take);
-    take_list(take, health->lost, SEEP_LOST_NR);
-    take_list(take, health->cut, SEEP_CUT_NR);
+    seep_take_list(take, health->lost, SEEP_LOST_NR);
+    seep_take_list(take, health->cut, SEEP_CUT_NR);
     health->stacks_cut = seep_take_leb(take);
-    health->state = take_u32(take);
-    health->passive_reason = take_u32(take);
-    health->flags = take_u32(take);
+    health->state = seep_take_u32(take);
+    health->passive_reason = seep_take_u32(take);
+    health->flags = seep_take_u32(take);
     if (!take_text(loader, take, &health->preempted_by))
         return seep_error_no_memory();
-    health->depth_limit = take_u32(take);
+    health->depth_limit = seep_take_u32(take);
     health->sample_bytes = seep_take_leb(take);
     uint64_t nr_notes = seep_take_leb(take);
     if (take->failed || nr_notes > seep_take_left(take))
@@ -209,14 +189,14 @@ static struct seep_error *load_totals(struct loader *loader, const struct seep_t
     totals->live_blocks = seep_take_leb(take);
     totals->live_bytes = seep_take_leb(take);
     totals->peak_bytes = seep_take_leb(take);
-    totals->peak_exact = take_bool(take);
+    totals->peak_exact = seep_take_bool(take);
     totals->peak_error_bytes = seep_take_leb(take);
     totals->temporary = seep_take_leb(take);
     totals->failed = seep_take_leb(take);
     totals->unknown_frees = seep_take_leb(take);
-    take_list(take, totals->by_function, SEEP_VIA_HEAP_NR);
-    take_list(take, totals->releases, SEEP_RELEASE_NR);
-    take_list(take, totals->size_class, SEEP_IMAGE_SIZE_CLASSES);
+    seep_take_list(take, totals->by_function, SEEP_VIA_HEAP_NR);
+    seep_take_list(take, totals->releases, SEEP_RELEASE_NR);
+    seep_take_list(take, totals->size_class, SEEP_IMAGE_SIZE_CLASSES);
     loader->totals = *totals;
     return check_take(loader, section, take);
 }
@@ -224,18 +204,10 @@ static struct seep_error *load_totals(struct loader *loader, const struct seep_t
 // Sections that have a file of their own: `take_all` returns what is wrong.
 static struct seep_error *load_with(struct loader *loader, const struct seep_trace_section *section,
                                     struct seep_take *take,
-                                    const char *(*take_all)(struct seep_take *, struct seep_profile *, bool *)) {
+                                    const char *(*take_all)(struct seep_take *, struct seep_profile *,
+                                                            bool *)) {
     bool no_memory_left;
     const char *wrong = take_all(take, loader->profile, &no_memory_left);
-    if (no_memory_left)
-        return seep_error_no_memory();
-    return wrong ? section_error(loader, section, wrong) : check_take(loader, section, take);
-}
-
-static struct seep_error *load_holders(struct loader *loader, const struct seep_trace_section *section,
-                                       struct seep_take *take) {
-    bool no_memory_left;
-    const char *wrong = seep_holders_take(take, loader->profile, &no_memory_left);
     if (no_memory_left)
         return seep_error_no_memory();
     return wrong ? section_error(loader, section, wrong) : check_take(loader, section, take);
@@ -308,7 +280,7 @@ static const char *load_site(struct loader *loader, uint32_t id) {
     if (node >= loader->profile->nr_nodes)
         return "its node does not exist";
     site->node = (uint32_t)node;
-    site->via = take_u32(take);
+    site->via = seep_take_u32(take);
     take_counters(take, &site->counters);
     loader->previous = node;
     return NULL;
@@ -317,8 +289,8 @@ static const char *load_site(struct loader *loader, uint32_t id) {
 static const char *load_thread(struct loader *loader, uint32_t id) {
     struct seep_take *take = &loader->take;
     struct seep_thread *thread = &loader->profile->threads[id];
-    thread->tid = take_u32(take);
-    thread->nr_owners = take_u32(take);
+    thread->tid = seep_take_u32(take);
+    thread->nr_owners = seep_take_u32(take);
     size_t length;
     const char *name = seep_take_text(take, &length);
     if (length >= sizeof(thread->name))
@@ -450,121 +422,6 @@ static struct seep_error *load_blocks(struct loader *loader) {
             return error;
     }
     return NULL;
-}
-
-// ---- Mappings and wrong releases: sections of one record.
-
-static void take_map_counts(struct seep_take *take, struct seep_map_counts *counts) {
-    counts->maps = seep_take_leb(take);
-    counts->mapped_bytes = seep_take_leb(take);
-    counts->unmaps = seep_take_leb(take);
-    counts->unmapped_bytes = seep_take_leb(take);
-    counts->peak_bytes = seep_take_leb(take);
-}
-
-// Room for as many elements as are said to follow, and no more than the bytes can hold. NULL with
-// *ret_error set.
-static void *take_elements(struct loader *loader, const struct seep_trace_section *section,
-                           struct seep_take *take, size_t least_bytes, size_t element_bytes, uint32_t *ret_nr,
-                           struct seep_error **ret_error) {
-    uint64_t nr = seep_take_leb(take);
-    if (take->failed || nr > seep_take_left(take) / least_bytes) {
-        *ret_error = section_error(loader, section, "more elements than bytes for them");
-        return NULL;
-    }
-    void *elements = seep_arena_alloc(&loader->profile->arena, (size_t)nr, element_bytes);
-    if (!elements)
-        *ret_error = seep_error_no_memory();
-    *ret_nr = (uint32_t)nr;
-    return elements;
-}
-
-static struct seep_error *load_map_sites(struct loader *loader, const struct seep_trace_section *section,
-                                         struct seep_take *take) {
-    struct seep_profile *profile = loader->profile;
-    struct seep_error *error = NULL;
-    uint32_t nr = 0;
-    struct seep_map_site *sites = take_elements(loader, section, take, 6, sizeof(*sites), &nr, &error);
-    uint64_t site = 0;
-    for (uint32_t i = 0; !error && i < nr; i++) {
-        uint64_t further = seep_take_leb(take);
-        if (further >= profile->nr_sites - site || (i && !further))
-            error = section_error(loader, section, "a site that does not exist or is out of order");
-        site += further;
-        sites[i].site = (uint32_t)site;
-        take_map_counts(take, &sites[i].counts);
-    }
-    if (!error) {
-        profile->map_sites = sites;
-        profile->nr_map_sites = nr;
-    }
-    return error;
-}
-
-static struct seep_error *load_mappings(struct loader *loader, const struct seep_trace_section *section,
-                                        struct seep_take *take) {
-    struct seep_profile *profile = loader->profile;
-    take_map_counts(take, &profile->map_totals);
-    struct seep_error *error = load_map_sites(loader, section, take);
-    uint32_t nr = 0;
-    struct seep_mapped *mappings = NULL;
-    if (!error)
-        mappings = take_elements(loader, section, take, 5, sizeof(*mappings), &nr, &error);
-    uint64_t start = 0;
-    for (uint32_t i = 0; !error && i < nr; i++) {
-        struct seep_mapped *mapping = &mappings[i];
-        uint64_t further = seep_take_leb(take);
-        mapping->bytes = seep_take_leb(take);
-        mapping->site = take_u32(take);
-        mapping->kind = take_u32(take);
-        mapping->age_ns = seep_take_zigzag(take);
-        if (__builtin_add_overflow(start, further, &start) || mapping->bytes > UINT64_MAX - start)
-            error = section_error(loader, section, "an address is out of range");
-        else if (mapping->site >= profile->nr_sites)
-            error = section_error(loader, section, "a site that does not exist or is out of order");
-        mapping->start = start;
-    }
-    if (error)
-        return error;
-    profile->mappings = mappings;
-    profile->nr_mappings = nr;
-    return check_take(loader, section, take);
-}
-
-static struct seep_error *load_wrong_releases(struct loader *loader, const struct seep_trace_section *section,
-                                              struct seep_take *take) {
-    struct seep_profile *profile = loader->profile;
-    struct seep_error *error = NULL;
-    uint32_t nr = 0;
-    struct seep_wrong_release *all = take_elements(loader, section, take, 6, sizeof(*all), &nr, &error);
-    for (uint32_t i = 0; !error && i < nr; i++) {
-        all[i].kind = take_u32(take);
-        all[i].site = take_u32(take);
-        all[i].release_site = take_u32(take);
-        all[i].count = seep_take_leb(take);
-        all[i].address = seep_take_leb(take);
-        all[i].size = seep_take_leb(take);
-        if (all[i].site >= profile->nr_sites || all[i].release_site >= profile->nr_sites)
-            error = section_error(loader, section, "a site that does not exist or is out of order");
-    }
-    if (error)
-        return error;
-    profile->wrong_releases = all;
-    profile->nr_wrong_releases = nr;
-    return check_take(loader, section, take);
-}
-
-static struct seep_error *load_account(struct loader *loader, const struct seep_trace_section *section,
-                                       struct seep_take *take) {
-    struct seep_account account = {.known = true};
-    account.by_page = take_bool(take);
-    account.rss_bytes = seep_take_leb(take);
-    account.pss_bytes = seep_take_leb(take);
-    account.swap_bytes = seep_take_leb(take);
-    account.untouched_bytes = seep_take_leb(take);
-    take_list(take, account.bytes, SEEP_ACCOUNT_NR);
-    loader->profile->account = account;
-    return check_take(loader, section, take);
 }
 
 // ---- Arrays: their sections are collected, and made into one array when the last has been seen.
@@ -722,6 +579,9 @@ static struct seep_error *finish_process(struct loader *loader) {
         return NULL;
     }
     seep_profile_derive(loader->profile);
+    error = seep_growth_judge(loader->profile);
+    if (error)
+        return error;
     if (!same_derived(loader))
         error = seep_profile_note(
             loader->profile,
@@ -740,8 +600,41 @@ static struct seep_error *finish_process(struct loader *loader) {
 
 // ---- The whole.
 
+// The index must be of this very file: else a reader that trusts it would show something else.
+static struct seep_error *load_index(struct loader *loader, const struct seep_trace_section *section,
+                                     struct seep_take *take) {
+    struct seep_index index = {.nr = 0};
+    bool no_memory_left;
+    const char *wrong = seep_index_take(take, section->off, &index, &no_memory_left);
+    bool same = index.nr == loader->nr_groups && index.nr == loader->session->nr_profiles;
+    for (size_t i = 0; !wrong && same && i < index.nr; i++) {
+        const struct seep_process *process = &loader->session->profiles[i]->process;
+        uint64_t end = i + 1 < index.nr ? loader->group_offs[i + 1] : section->off;
+        same = index.entries[i].off == loader->group_offs[i] &&
+               index.entries[i].off + index.entries[i].bytes == end && index.entries[i].pid == process->pid &&
+               strcmp(index.entries[i].exe, process->exe ? process->exe : "") == 0;
+    }
+    seep_index_deinit(&index);
+    loader->has_index = true;
+    if (no_memory_left)
+        return seep_error_no_memory();
+    if (!wrong && !same)
+        wrong = "does not agree with the processes";
+    return wrong ? section_error(loader, section, wrong) : check_take(loader, section, take);
+}
+
+static struct seep_error *note_group(struct loader *loader, const struct seep_trace_section *section) {
+    if (!seep_grow(&loader->group_offs, &loader->groups_capacity, loader->nr_groups + 1,
+                   sizeof(*loader->group_offs)))
+        return seep_error_no_memory();
+    loader->group_offs[loader->nr_groups++] = section->off;
+    return NULL;
+}
+
 static struct seep_error *check_order(struct loader *loader, const struct seep_trace_section *section) {
     uint32_t type = section->type;
+    if (loader->has_index)
+        return section_error(loader, section, "out of order");
     if (type == SEEP_TRACE_SESSION)
         return NULL;
     if (!loader->has_session)
@@ -750,8 +643,11 @@ static struct seep_error *check_order(struct loader *loader, const struct seep_t
         return NULL;
     if (!loader->profile)
         return section_error(loader, section, "stands before the first PROCESS section");
-    bool may_repeat =
-        (type >= SEEP_TRACE_MODULES && type <= SEEP_TRACE_BLOCKS) || type == SEEP_TRACE_PIECES || type == SEEP_TRACE_MARKS;
+    if (type == SEEP_TRACE_INDEX)
+        return NULL;
+    bool may_repeat = (type >= SEEP_TRACE_MODULES && type <= SEEP_TRACE_BLOCKS) ||
+                      type == SEEP_TRACE_PIECES || type == SEEP_TRACE_MARKS ||
+                      type == SEEP_TRACE_SNAPSHOTS || type == SEEP_TRACE_NAMES;
     // HEALTH and TOTALS must be there, each once; arrays without elements have no section.
     uint32_t least = type <= SEEP_TRACE_TOTALS ? type - 1 : SEEP_TRACE_TOTALS;
     if (loader->type < least || loader->type > type || (loader->type == type && !may_repeat))
@@ -761,7 +657,7 @@ static struct seep_error *check_order(struct loader *loader, const struct seep_t
 
 static struct seep_error *load_section(struct loader *loader, const struct seep_trace_section *section) {
     struct seep_error *error = check_order(loader, section);
-    if (!error && section->type == SEEP_TRACE_PROCESS)
+    if (!error && (section->type == SEEP_TRACE_PROCESS || section->type == SEEP_TRACE_INDEX))
         error = finish_process(loader);
     else if (!error && section->type != loader->type)
         error = finish_array(loader);
@@ -776,7 +672,12 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
         error = load_session(loader, section, &take);
         break;
     case SEEP_TRACE_PROCESS:
-        error = load_process(loader, section, &take);
+        error = note_group(loader, section);
+        if (!error)
+            error = load_process(loader, section, &take);
+        break;
+    case SEEP_TRACE_INDEX:
+        error = load_index(loader, section, &take);
         break;
     case SEEP_TRACE_HEALTH:
         error = load_health(loader, section, &take);
@@ -796,17 +697,29 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
     case SEEP_TRACE_MARKS:
         error = load_with(loader, section, &take, seep_mark_take);
         break;
+    case SEEP_TRACE_SNAPSHOTS:
+        error = load_with(loader, section, &take, seep_snapshot_take);
+        break;
     case SEEP_TRACE_HOLDERS:
-        error = load_holders(loader, section, &take);
+        error = load_with(loader, section, &take, seep_holders_take);
+        break;
+    case SEEP_TRACE_LEADERS:
+        error = load_with(loader, section, &take, seep_leaders_take);
+        break;
+    case SEEP_TRACE_CHAINS:
+        error = load_with(loader, section, &take, seep_chains_take);
+        break;
+    case SEEP_TRACE_NAMES:
+        error = load_with(loader, section, &take, seep_names_take);
         break;
     case SEEP_TRACE_MAPPINGS:
-        error = load_mappings(loader, section, &take);
+        error = load_with(loader, section, &take, seep_mappings_take);
         break;
     case SEEP_TRACE_ACCOUNT:
-        error = load_account(loader, section, &take);
+        error = load_with(loader, section, &take, seep_account_take_saved);
         break;
     case SEEP_TRACE_WRONG_RELEASES:
-        error = load_wrong_releases(loader, section, &take);
+        error = load_with(loader, section, &take, seep_wrong_releases_take);
         break;
     default:
         error = add_part(loader, section, raw);
@@ -859,6 +772,13 @@ static struct seep_error *check_session(struct loader *loader) {
         (unsigned long long)reader->cut_at, nr, (unsigned long long)loader->nr_processes);
 }
 
+static void loader_deinit(struct loader *loader) {
+    drop_parts(loader);
+    free(loader->parts);
+    free(loader->group_offs);
+    seep_profile_destroy(loader->profile);
+}
+
 static struct seep_error *load_trace(const void *bytes, size_t size, const char *name,
                                      struct seep_session **ret_session) {
     struct loader loader = {0};
@@ -869,9 +789,7 @@ static struct seep_error *load_trace(const void *bytes, size_t size, const char 
         error = load_sections(&loader);
     if (!error)
         error = check_session(&loader);
-    drop_parts(&loader);
-    free(loader.parts);
-    seep_profile_destroy(loader.profile);
+    loader_deinit(&loader);
     if (error)
         seep_session_destroy(loader.session);
     else
@@ -879,24 +797,56 @@ static struct seep_error *load_trace(const void *bytes, size_t size, const char 
     return error;
 }
 
-struct seep_error *seep_session_load_bytes(const void *bytes, size_t size, const char *name,
-                                           struct seep_session **ret_session) {
+struct seep_error *seep_profile_load(const struct seep_trace_reader *part,
+                                     struct seep_profile **ret_profile) {
+    struct loader loader = {.reader = *part, .has_session = true};
+    struct seep_error *error = seep_session_create(&loader.session);
+    if (error)
+        return error;
+    error = load_sections(&loader);
+    bool is_one = !error && loader.session->nr_profiles == 1 && !loader.reader.cut && !loader.has_index;
+    if (!error && !is_one)
+        error = seep_error_hint(seep_error_create(SEEP_E_FORMAT,
+                                                  "%s: at offset %llu there is not the one process that the "
+                                                  "index has there",
+                                                  part->name, (unsigned long long)part->part_off),
+                                "the file is damaged: copy it again from where it was made");
+    loader_deinit(&loader);
+    if (!error) {
+        *ret_profile = loader.session->profiles[0];
+        loader.session->nr_profiles = 0;
+    }
+    seep_session_destroy(loader.session);
+    return error;
+}
+
+static bool is_raw(const void *bytes, size_t size) {
     uint64_t magic = 0;
     if (size >= sizeof(magic))
         memcpy(&magic, bytes, sizeof(magic));
-    if (magic == SEEP_RAW_MAGIC)
-        return seep_session_from_raw(bytes, size, name, ret_session);
-    return load_trace(bytes, size, name, ret_session);
+    return magic == SEEP_RAW_MAGIC;
+}
+
+struct seep_error *seep_session_load_bytes(const void *bytes, size_t size, const char *name,
+                                           struct seep_session **ret_session) {
+    return is_raw(bytes, size) ? seep_session_from_raw(bytes, size, name, ret_session)
+                               : load_trace(bytes, size, name, ret_session);
 }
 
 struct seep_error *seep_session_load(const char *path, struct seep_session **ret_session) {
     unsigned char *bytes = NULL;
     size_t size = 0;
+    struct seep_session *session;
     struct seep_error *error = seep_trace_slurp(path, &bytes, &size);
     if (error)
         return error;
-    error =
-        seep_session_load_bytes(bytes, size, strcmp(path, "-") == 0 ? "standard input" : path, ret_session);
+    error = seep_session_load_bytes(bytes, size, strcmp(path, "-") == 0 ? "standard input" : path, &session);
+    // A trace has it from when it was made; what the library wrote alone has not.
+    bool raw = is_raw(bytes, size);
     free(bytes);
+    if (!error && raw && (error = seep_profile_note_allocators(session->profiles[0], 0)))
+        seep_session_destroy(session);
+    if (!error)
+        *ret_session = session;
     return error;
 }

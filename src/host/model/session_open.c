@@ -8,6 +8,7 @@
 #include "model/profile_image.h"
 #include "model/session_file.h"
 #include "model/session_open.h"
+#include "model/unseen.h"
 
 struct seep_error *seep_parse_pid(const char *text, bool *ret_is_pid, pid_t *ret_pid) {
     *ret_is_pid = *text && text[strspn(text, "0123456789")] == 0;
@@ -30,6 +31,8 @@ struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_se
         err = seep_profile_from_image(copy, &profile);
     seep_image_copy_destroy(copy);
     if (!err)
+        err = seep_profile_note_allocators(profile, pid);
+    if (!err)
         err = seep_session_create(&session);
     if (err) {
         seep_profile_destroy(profile);
@@ -46,11 +49,19 @@ struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_se
     return NULL;
 }
 
-struct seep_error *seep_session_open(const char *file_or_pid, struct seep_session **ret_session) {
+struct seep_error *seep_session_open_some(const char *file_or_pid, uint64_t only_pid, const regex_t *program,
+                                          struct seep_session **ret_session) {
     bool is_pid;
     pid_t pid;
     struct seep_error *err = seep_parse_pid(file_or_pid, &is_pid, &pid);
     if (err)
         return err;
-    return is_pid ? seep_session_from_pid(pid, ret_session) : seep_session_load(file_or_pid, ret_session);
+    if (is_pid)
+        return seep_session_from_pid(pid, ret_session);
+    return only_pid || program ? seep_session_load_some(file_or_pid, only_pid, program, ret_session)
+                               : seep_session_load(file_or_pid, ret_session);
+}
+
+struct seep_error *seep_session_open(const char *file_or_pid, struct seep_session **ret_session) {
+    return seep_session_open_some(file_or_pid, 0, NULL, ret_session);
 }

@@ -13,6 +13,12 @@
 SEEP_MUST_CHECK struct seep_error *seep_session_open(const char *file_or_pid,
                                                      struct seep_session **ret_session);
 
+// Of a file at least the processes that seep_session_select() would take; the others are not read where
+// that is possible.
+SEEP_MUST_CHECK struct seep_error *seep_session_open_some(const char *file_or_pid, uint64_t only_pid,
+                                                          const regex_t *program,
+                                                          struct seep_session **ret_session);
+
 // The live image of a traced process, which is neither stopped nor signalled.
 SEEP_MUST_CHECK struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_session);
 

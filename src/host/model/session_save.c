@@ -6,7 +6,10 @@
 // and a file that was cut keeps most of what it had.
 #include "model/session_annotations.h"
 #include "model/session_file.h"
+#include "model/session_index.h"
 #include "model/session_leaks.h"
+#include "model/session_mappings.h"
+#include "model/session_store.h"
 #include "trace/trace.h"
 
 // Close a section of rows when it is this long. Far below SEEP_TRACE_RAW_MAX, as one row may be long.
@@ -59,18 +62,15 @@ static struct seep_error *save_process(struct saver *saver) {
     return flush(saver, SEEP_TRACE_PROCESS);
 }
 
-static void put_list(struct seep_put *put, const uint64_t *values, size_t nr_values) {
-    seep_put_leb(put, nr_values);
-    for (size_t i = 0; i < nr_values; i++)
-        seep_put_leb(put, values[i]);
-}
-
 static struct seep_error *save_health(struct saver *saver) {
     const struct seep_health *health = &saver->profile->health;
     struct seep_put *put = &saver->put;
     seep_put_leb(put, health->events);
-    put_list(put, health->lost, SEEP_LOST_NR);
-    put_list(put, health->cut, SEEP_CUT_NR);
+    size_t nr_reasons = SEEP_LOST_NR;
+    while (nr_reasons > SEEP_LOST_FIRST_NR && !health->lost[nr_reasons - 1])
+        nr_reasons--;
+    seep_put_list(put, health->lost, nr_reasons);
+    seep_put_list(put, health->cut, SEEP_CUT_NR);
     seep_put_leb(put, health->stacks_cut);
     seep_put_leb(put, health->state);
     seep_put_leb(put, health->passive_reason);
@@ -99,9 +99,9 @@ static struct seep_error *save_totals(struct saver *saver) {
     seep_put_leb(put, totals->temporary);
     seep_put_leb(put, totals->failed);
     seep_put_leb(put, totals->unknown_frees);
-    put_list(put, totals->by_function, SEEP_VIA_HEAP_NR);
-    put_list(put, totals->releases, SEEP_RELEASE_NR);
-    put_list(put, totals->size_class, SEEP_IMAGE_SIZE_CLASSES);
+    seep_put_list(put, totals->by_function, SEEP_VIA_HEAP_NR);
+    seep_put_list(put, totals->releases, SEEP_RELEASE_NR);
+    seep_put_list(put, totals->size_class, SEEP_IMAGE_SIZE_CLASSES);
     return flush(saver, SEEP_TRACE_TOTALS);
 }
 
@@ -249,71 +249,6 @@ static struct seep_error *save_blocks(struct saver *saver) {
     return NULL;
 }
 
-static void put_map_counts(struct seep_put *put, const struct seep_map_counts *counts) {
-    seep_put_leb(put, counts->maps);
-    seep_put_leb(put, counts->mapped_bytes);
-    seep_put_leb(put, counts->unmaps);
-    seep_put_leb(put, counts->unmapped_bytes);
-    seep_put_leb(put, counts->peak_bytes);
-}
-
-static struct seep_error *save_mappings(struct saver *saver) {
-    const struct seep_profile *profile = saver->profile;
-    struct seep_put *put = &saver->put;
-    if (!profile->nr_map_sites)
-        return NULL;
-    put_map_counts(put, &profile->map_totals);
-    seep_put_leb(put, profile->nr_map_sites);
-    for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
-        seep_put_leb(put, profile->map_sites[i].site - (i ? profile->map_sites[i - 1].site : 0));
-        put_map_counts(put, &profile->map_sites[i].counts);
-    }
-    seep_put_leb(put, profile->nr_mappings);
-    uint64_t start = 0;
-    for (uint32_t i = 0; i < profile->nr_mappings; i++) {
-        const struct seep_mapped *mapping = &profile->mappings[i];
-        seep_put_leb(put, mapping->start - start);
-        seep_put_leb(put, mapping->bytes);
-        seep_put_leb(put, mapping->site);
-        seep_put_leb(put, mapping->kind);
-        seep_put_zigzag(put, mapping->age_ns);
-        start = mapping->start;
-    }
-    return flush(saver, SEEP_TRACE_MAPPINGS);
-}
-
-static struct seep_error *save_wrong_releases(struct saver *saver) {
-    const struct seep_profile *profile = saver->profile;
-    struct seep_put *put = &saver->put;
-    if (!profile->nr_wrong_releases)
-        return NULL;
-    seep_put_leb(put, profile->nr_wrong_releases);
-    for (uint32_t i = 0; i < profile->nr_wrong_releases; i++) {
-        const struct seep_wrong_release *wrong = &profile->wrong_releases[i];
-        seep_put_leb(put, wrong->kind);
-        seep_put_leb(put, wrong->site);
-        seep_put_leb(put, wrong->release_site);
-        seep_put_leb(put, wrong->count);
-        seep_put_leb(put, wrong->address);
-        seep_put_leb(put, wrong->size);
-    }
-    return flush(saver, SEEP_TRACE_WRONG_RELEASES);
-}
-
-static struct seep_error *save_account(struct saver *saver) {
-    const struct seep_account *account = &saver->profile->account;
-    struct seep_put *put = &saver->put;
-    if (!account->known)
-        return NULL;
-    seep_put_leb(put, account->by_page);
-    seep_put_leb(put, account->rss_bytes);
-    seep_put_leb(put, account->pss_bytes);
-    seep_put_leb(put, account->swap_bytes);
-    seep_put_leb(put, account->untouched_bytes);
-    put_list(put, account->bytes, SEEP_ACCOUNT_NR);
-    return flush(saver, SEEP_TRACE_ACCOUNT);
-}
-
 static struct seep_error *broken(const struct seep_profile *profile, const char *what, size_t index) {
     return seep_error_hint(seep_error_create(SEEP_E_FORMAT,
                                              "process %u cannot be saved: %s %zu is out of range",
@@ -368,8 +303,8 @@ static struct seep_error *check(const struct seep_profile *profile) {
     return NULL;
 }
 
-static struct seep_error *save_profile(struct saver *saver, const struct seep_profile *profile) {
-    saver->profile = profile;
+static struct seep_error *save_group(struct saver *saver) {
+    const struct seep_profile *profile = saver->profile;
     struct seep_error *error = save_process(saver);
     if (!error)
         error = save_health(saver);
@@ -391,39 +326,123 @@ static struct seep_error *save_profile(struct saver *saver, const struct seep_pr
         seep_leaks_put(&saver->put, profile);
         error = flush(saver, SEEP_TRACE_LEAKS);
     }
-    if (!error)
-        error = save_mappings(saver);
-    if (!error)
-        error = save_wrong_releases(saver);
-    if (!error)
-        error = save_account(saver);
+    if (!error && profile->nr_map_sites) {
+        seep_mappings_put(&saver->put, profile);
+        error = flush(saver, SEEP_TRACE_MAPPINGS);
+    }
+    if (!error && profile->nr_wrong_releases) {
+        seep_wrong_releases_put(&saver->put, profile);
+        error = flush(saver, SEEP_TRACE_WRONG_RELEASES);
+    }
+    if (!error && profile->account.known) {
+        seep_account_put(&saver->put, profile);
+        error = flush(saver, SEEP_TRACE_ACCOUNT);
+    }
     if (!error && seep_pools_worth_saving(profile)) {
         seep_pools_put(&saver->put, profile);
         error = flush(saver, SEEP_TRACE_POOLS);
     }
     for (uint32_t i = 0; !error && i < profile->nr_pieces; i += BLOCKS_PER_SECTION) {
-        seep_pieces_put(&saver->put, profile, i, SEEP_MIN(profile->nr_pieces - i, (uint32_t)BLOCKS_PER_SECTION));
+        seep_pieces_put(&saver->put, profile, i,
+                        SEEP_MIN(profile->nr_pieces - i, (uint32_t)BLOCKS_PER_SECTION));
         error = flush(saver, SEEP_TRACE_PIECES);
     }
     for (uint32_t i = 0; !error && i < profile->nr_marks; i++) {
         seep_mark_put(&saver->put, &profile->marks[i]);
         error = flush(saver, SEEP_TRACE_MARKS);
     }
+    for (uint32_t i = 0; !error && i < profile->nr_snapshots; i++) {
+        seep_snapshot_put(&saver->put, profile, i);
+        error = flush(saver, SEEP_TRACE_SNAPSHOTS);
+    }
     if (!error && profile->leaks.nr_holders_all) {
         seep_holders_put(&saver->put, profile);
         error = flush(saver, SEEP_TRACE_HOLDERS);
     }
+    if (!error && seep_chains_worth_saving(profile)) {
+        seep_chains_put(&saver->put, profile);
+        error = flush(saver, SEEP_TRACE_CHAINS);
+    }
+    if (!error && seep_leaders_worth_saving(profile)) {
+        seep_leaders_put(&saver->put, profile);
+        error = flush(saver, SEEP_TRACE_LEADERS);
+    }
+    for (uint32_t i = 1; !error && i < profile->nr_modules; i++) {
+        if (!profile->modules[i].nr_names)
+            continue;
+        seep_names_put(&saver->put, profile, i);
+        error = flush(saver, SEEP_TRACE_NAMES);
+    }
     return error;
 }
 
-static struct seep_error *save_all(struct saver *saver, const struct seep_session *session) {
-    seep_put_leb(&saver->put, session->nr_profiles);
-    struct seep_error *error = flush(saver, SEEP_TRACE_SESSION);
-    for (size_t i = 0; !error && i < session->nr_profiles; i++)
-        error = save_profile(saver, session->profiles[i]);
+static void saver_deinit(struct saver *saver) {
+    seep_put_deinit(&saver->put);
+    seep_put_deinit(&saver->rows);
+    for (size_t i = 0; i < COLUMN_NR; i++)
+        seep_put_deinit(&saver->columns[i]);
+}
+
+struct seep_error *seep_profile_save(const struct seep_profile *profile, struct seep_trace_writer *writer) {
+    struct saver saver = {.writer = writer, .profile = profile};
+    struct seep_error *error = check(profile);
     if (!error)
-        error = seep_trace_writer_commit(saver->writer);
+        error = save_group(&saver);
+    saver_deinit(&saver);
     return error;
+}
+
+// ---- The whole.
+
+static struct seep_error *save_one(struct seep_trace_writer *writer, const struct seep_profile *profile,
+                                   struct seep_index_entry *ret_entry) {
+    struct seep_trace_span span;
+    seep_trace_span_begin(writer, &span);
+    const struct seep_stored *stored = profile->stored;
+    struct seep_error *error = stored ? seep_trace_writer_copy(writer, stored->spool, &stored->span)
+                                      : seep_profile_save(profile, writer);
+    seep_trace_span_end(writer, &span);
+    const struct seep_process *process = &profile->process;
+    *ret_entry = (struct seep_index_entry){.pid = process->pid,
+                                           .exe = process->exe ? process->exe : "",
+                                           .first_arg = process->nr_args ? process->args[0] : NULL,
+                                           .off = span.off,
+                                           .bytes = span.bytes};
+    return error;
+}
+
+static struct seep_error *save_index(struct seep_trace_writer *writer, const struct seep_index *index) {
+    struct seep_put put = {0};
+    struct seep_error *error = seep_index_put(&put, index);
+    if (!error)
+        error = seep_trace_writer_plain(writer, SEEP_TRACE_INDEX, 1, put.bytes, put.used);
+    seep_put_deinit(&put);
+    return error;
+}
+
+static struct seep_error *save_processes(struct seep_trace_writer *writer, const struct seep_session *session,
+                                         struct seep_index *index) {
+    struct seep_put put = {0};
+    seep_put_leb(&put, session->nr_profiles);
+    struct seep_error *error =
+        put.failed ? seep_error_no_memory()
+                   : seep_trace_writer_section(writer, SEEP_TRACE_SESSION, 1, put.bytes, put.used);
+    seep_put_deinit(&put);
+    for (; !error && index->nr < session->nr_profiles; index->nr++)
+        error = save_one(writer, session->profiles[index->nr], &index->entries[index->nr]);
+    return error;
+}
+
+static struct seep_error *save_all(struct seep_trace_writer *writer, const struct seep_session *session) {
+    struct seep_index index = {.nr = 0};
+    index.entries = seep_arena_alloc(&index.arena, session->nr_profiles, sizeof(*index.entries));
+    struct seep_error *error = index.entries ? NULL : seep_error_no_memory();
+    if (!error)
+        error = save_processes(writer, session, &index);
+    if (!error && index.nr > 1)
+        error = save_index(writer, &index);
+    seep_index_deinit(&index);
+    return error ? error : seep_trace_writer_commit(writer);
 }
 
 struct seep_error *seep_session_save(const struct seep_session *session, const char *path) {
@@ -436,14 +455,10 @@ struct seep_error *seep_session_save(const struct seep_session *session, const c
         if (error)
             return error;
     }
-    struct saver saver = {0};
-    struct seep_error *error = seep_trace_writer_create(path, &saver.writer);
+    struct seep_trace_writer *writer = NULL;
+    struct seep_error *error = seep_trace_writer_create(path, &writer);
     if (!error)
-        error = save_all(&saver, session);
-    seep_trace_writer_destroy(saver.writer);
-    seep_put_deinit(&saver.put);
-    seep_put_deinit(&saver.rows);
-    for (size_t i = 0; i < COLUMN_NR; i++)
-        seep_put_deinit(&saver.columns[i]);
+        error = save_all(writer, session);
+    seep_trace_writer_destroy(writer);
     return error;
 }

@@ -21,6 +21,8 @@ struct seep_error *seep_stacks_create(struct seep_symbols *symbols, struct seep_
 void seep_stacks_destroy(struct seep_stacks *stacks) {
     if (!stacks)
         return;
+    for (size_t i = 0; i < stacks->nr_modules; i++)
+        seep_jit_names_destroy(stacks->modules[i].jit_names);
     free(stacks->modules);
     free(stacks->frames);
     free(stacks->nodes);
@@ -62,8 +64,10 @@ static bool same_module(const struct seep_stack_module *a, const struct seep_mod
            memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
 }
 
+// `process`: of code without a file, whose addresses are those of one process; else NULL.
 static struct seep_error *new_module(struct seep_stacks *stacks, const struct seep_module *module,
-                                     bool no_file, uint32_t *ret_id) {
+                                     const struct seep_process *process, uint32_t *ret_id) {
+    bool no_file = process != NULL;
     if (stacks->nr_modules >= UINT32_MAX || !seep_grow(&stacks->modules, &stacks->modules_capacity,
                                                        stacks->nr_modules + 1, sizeof(*stacks->modules)))
         return seep_error_no_memory();
@@ -73,6 +77,7 @@ static struct seep_error *new_module(struct seep_stacks *stacks, const struct se
         .build_id = module->build_id,
         .build_id_bytes = SEEP_MIN(module->build_id_bytes, (uint32_t)sizeof(module->build_id)),
         .no_file = no_file,
+        .process = process,
         .runtime = !no_file && is_runtime(module->path),
     };
     *ret_id = (uint32_t)stacks->nr_modules++;
@@ -90,7 +95,7 @@ static struct seep_error *add_module(struct seep_stacks *stacks, const struct se
         if (!slot)
             return seep_error_no_memory();
         if (is_new) {
-            struct seep_error *error = new_module(stacks, module, false, ret_id);
+            struct seep_error *error = new_module(stacks, module, NULL, ret_id);
             if (!error)
                 *slot = *ret_id;
             return error;
@@ -100,6 +105,15 @@ static struct seep_error *add_module(struct seep_stacks *stacks, const struct se
             return NULL;
         }
     }
+}
+
+// What a module brings its own names for; each profile has those that it needs.
+static struct seep_error *add_names(struct seep_stacks *stacks, const struct seep_module *module) {
+    unsigned id;
+    struct seep_error *error =
+        seep_symbols_module(stacks->symbols, module->path, module->build_id_bytes ? module->build_id : NULL,
+                            module->build_id_bytes, &id);
+    return error ? error : seep_symbols_add_names(stacks->symbols, id, module->names, module->nr_names);
 }
 
 static struct seep_error *add_frame(struct seep_stacks *stacks, uint32_t module, uint64_t offset, bool exact,
@@ -175,9 +189,12 @@ struct seep_error *seep_stacks_add(struct seep_stacks *stacks, const struct seep
     uint32_t *modules = calloc(SEEP_MAX(profile->nr_modules, 1u), sizeof(*modules));
     uint32_t *nodes = calloc(SEEP_MAX(profile->nr_nodes, 1u), sizeof(*nodes));
     struct seep_error *error = modules && nodes ? NULL : seep_error_no_memory();
-    for (uint32_t i = 0; !error && i < profile->nr_modules; i++)
+    for (uint32_t i = 0; !error && i < profile->nr_modules; i++) {
         error = i ? add_module(stacks, &profile->modules[i], &modules[i])
-                  : new_module(stacks, &profile->modules[0], true, &modules[0]);
+                  : new_module(stacks, &profile->modules[0], &profile->process, &modules[0]);
+        if (!error && profile->modules[i].nr_names)
+            error = add_names(stacks, &profile->modules[i]);
+    }
     if (!error)
         error = add_nodes(stacks, profile, modules, nodes);
     free(modules);
@@ -191,14 +208,42 @@ struct seep_error *seep_stacks_add(struct seep_stacks *stacks, const struct seep
 
 // ---- names ----
 
+// How long after its last moment a process may still have been writing names.
+#define JIT_NAMES_LATE_NS INT64_C(5000000000)
+
+// *ret_symbol is NULL where nobody has named it.
+static struct seep_error *resolve_jit(struct seep_stack_module *module, const struct seep_stack_frame *frame,
+                                      const struct seep_symbol **ret_symbol) {
+    const struct seep_process *process = module->process;
+    struct seep_error *error = NULL;
+    *ret_symbol = NULL;
+    if (!module->jit_asked) {
+        int64_t until_ns = INT64_MAX;
+        if (process->exit_kind != SEEP_EXIT_RUNNING && process->duration_ns >= 0 &&
+            __builtin_add_overflow(process->start_realtime_ns, process->duration_ns + JIT_NAMES_LATE_NS,
+                                   &until_ns))
+            until_ns = INT64_MAX;
+        error = seep_jit_names_open(process->pid, process->start_realtime_ns, until_ns, &module->jit_names);
+        module->jit_asked = true;
+    }
+    if (!error && module->jit_names)
+        error = seep_jit_names_resolve(module->jit_names, frame->offset, frame->exact, ret_symbol);
+    return error;
+}
+
 struct seep_error *seep_stacks_resolve(struct seep_stacks *stacks, uint32_t frame,
                                        const struct seep_symbol **ret_symbol) {
     static const struct seep_symbol_frame nameless_frame = {0};
     static const struct seep_symbol nameless = {&nameless_frame, 1};
     struct seep_stack_frame *f = &stacks->frames[frame];
     struct seep_stack_module *module = &stacks->modules[f->module];
-    if (!f->symbol && module->no_file)
-        f->symbol = &nameless;
+    if (!f->symbol && module->no_file) {
+        struct seep_error *error = resolve_jit(module, f, &f->symbol);
+        if (error)
+            return error;
+        if (!f->symbol)
+            f->symbol = &nameless;
+    }
     if (!f->symbol && !module->asked) {
         struct seep_error *error = seep_symbols_module(stacks->symbols, module->path,
                                                        module->build_id_bytes ? module->build_id : NULL,

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "model/texts.h"
 #include "model/profile.h"
+#include "symbol/jit_names.h"
 #include "symbol/symbols.h"
 
 struct seep_stack_module {
@@ -24,6 +25,9 @@ struct seep_stack_module {
     bool used;     // has a frame that is shown
     bool nameless; // a shown frame of it has no function name
     unsigned symbols_id;
+    const struct seep_process *process; // of `no_file`; borrowed
+    bool jit_asked;
+    struct seep_jit_names *jit_names; // of `no_file`, once jit_asked; NULL: there are none
 };
 
 struct seep_stack_frame {
@@ -68,7 +72,7 @@ void seep_stacks_destroy(struct seep_stacks *stacks); // takes NULL
 SEEP_MUST_CHECK struct seep_error *seep_stacks_add(struct seep_stacks *stacks,
                                                    const struct seep_profile *profile, uint32_t **ret_nodes);
 
-// The names of a frame; code without a file has one without a name.
+// The names of a frame; code without a file has the one that its compiler wrote down for perf, or none.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_resolve(struct seep_stacks *stacks, uint32_t frame,
                                                        const struct seep_symbol **ret_symbol);
 

@@ -328,10 +328,27 @@ static void count_all(struct seep_session *session, struct seep_profile *profile
     }
     for (size_t i = 0; profile->block_kinds && i < profile->nr_blocks; i++) {
         const struct seep_block *block = &profile->blocks[i];
-        uint32_t rule = profile->suppressed[block->site][profile->block_kinds[i]];
+        uint32_t rule = seep_profile_block_suppressed(profile, i);
         if (rule)
             count(session, rule, 1, block->size);
     }
+}
+
+// Blocks that only a suppressed block leads to.
+static struct seep_error *let_go(struct seep_profile *profile) {
+    for (size_t i = 0; profile->leaders && i < profile->nr_blocks; i++) {
+        uint32_t leader = profile->leaders[i];
+        uint32_t rule =
+            leader == SEEP_NO_LEADER ? 0 : profile->suppressed[profile->blocks[leader].site][SEEP_KIND_LOST];
+        if (!rule)
+            continue;
+        if (!profile->let_go)
+            profile->let_go = seep_arena_alloc(&profile->arena, profile->nr_blocks, sizeof(*profile->let_go));
+        if (!profile->let_go)
+            return seep_error_no_memory();
+        profile->let_go[i] = rule;
+    }
+    return NULL;
 }
 
 static struct seep_error *apply(struct matcher *matcher, struct seep_profile *profile,
@@ -343,6 +360,8 @@ static struct seep_error *apply(struct matcher *matcher, struct seep_profile *pr
         error = match_site(matcher, &profile->sites[i], nodes[profile->sites[i].node], kinds[i],
                            profile->suppressed[i]);
     free(kinds);
+    if (!error)
+        error = let_go(profile);
     if (error)
         return error;
     count_all(matcher->session, profile);

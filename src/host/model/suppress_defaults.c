@@ -30,6 +30,9 @@ static const struct {
     {"types are for good, and kept by addresses in the middle of their nodes",
      "{\ngobject types, at start\nMemcheck:Leak\nmatch-leak-kinds: possible\nfun:calloc\n"
      "fun:g_malloc0\nobj:*/libgobject-2.0.so*\n...\nobj:*/ld-linux*\n}\n"},
+    {"extension points are for good, and what they name hangs under slices",
+     "{\ngio extension points\nMemcheck:Leak\nmatch-leak-kinds: possible\nfun:malloc\n"
+     "fun:g_malloc\nfun:g_strdup\nfun:g_io_extension_point_implement\n}\n"},
 };
 
 static struct seep_error *add_built_in(struct seep_suppress_rules *rules) {

@@ -196,6 +196,11 @@ static struct seep_error *parse_lsan(struct source *source) {
 
 // ---- Valgrind ----
 
+static struct seep_error *check_text(const struct source *source) {
+    return memchr(source->text, 0, source->length) ? error_at(source, source->line, "not a text: a zero byte")
+                                                   : NULL;
+}
+
 // The next line of an entry that began at line `first`.
 static struct seep_error *entry_line(struct source *source, unsigned first) {
     if (!next_line(source))
@@ -203,7 +208,7 @@ static struct seep_error *entry_line(struct source *source, unsigned first) {
     if (is_line(source, "{"))
         return error_at(source, source->line, "'{' inside of an entry; the one from line %u has no '}'",
                         first);
-    return NULL;
+    return check_text(source);
 }
 
 // "Memcheck,Addrcheck:Leak"
@@ -353,9 +358,9 @@ struct seep_error *seep_suppress_rules_parse(struct seep_suppress_rules *rules, 
     if (!source.file)
         return seep_error_no_memory();
     while (next_line(&source)) {
-        if (memchr(source.text, 0, source.length))
-            return error_at(&source, source.line, "not a text: a zero byte");
-        struct seep_error *error = is_line(&source, "{") ? parse_entry(&source) : parse_lsan(&source);
+        struct seep_error *error = check_text(&source);
+        if (!error)
+            error = is_line(&source, "{") ? parse_entry(&source) : parse_lsan(&source);
         if (error)
             return error;
     }

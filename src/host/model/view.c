@@ -19,7 +19,9 @@ const struct seep_view_options seep_view_options_default = {
 const char *const seep_view_sort_names[SEEP_SORT_NR + 1] = {
     [SEEP_SORT_LIVE] = "live",   [SEEP_SORT_LEAKED] = "leaked", [SEEP_SORT_ALLOCATIONS] = "allocations",
     [SEEP_SORT_BYTES] = "bytes", [SEEP_SORT_PEAK] = "peak",     [SEEP_SORT_TEMPORARY] = "temporary",
-    [SEEP_SORT_SIZE] = "size",   [SEEP_SORT_AGE] = "age",       [SEEP_SORT_NR] = NULL,
+    [SEEP_SORT_SIZE] = "size",   [SEEP_SORT_BLOCKS] = "blocks", [SEEP_SORT_AGE] = "age",
+    [SEEP_SORT_EXIT] = "exit", [SEEP_SORT_GROWTH] = "growth",
+    [SEEP_SORT_NR] = NULL,
 };
 
 const char *const seep_view_by_names[SEEP_BY_NR + 1] = {
@@ -67,8 +69,14 @@ static double sort_key(const struct seep_view_row *row, int sort) {
         return row->known & SEEP_KNOWN_TEMPORARY ? (double)row->counters.temporary : -1;
     case SEEP_SORT_SIZE:
         return mean_size(row);
+    case SEEP_SORT_BLOCKS:
+        return (double)live_blocks(row);
     case SEEP_SORT_AGE:
         return (double)row->oldest_ns;
+    case SEEP_SORT_EXIT:
+        return (double)row->exit_bytes;
+    case SEEP_SORT_GROWTH:
+        return seep_view_growth_key(row);
     case SEEP_SORT_LEAKED:
         return row->kind ? (double)row->leaked_bytes : (double)live_bytes(row);
     default:
@@ -224,13 +232,17 @@ static struct seep_error *use_stacks(struct seep_view_build *build) {
     size_t nr_rows = view->options.by == SEEP_BY_SITE ? view->nr_rows : 0;
     size_t nr = 0;
     uint32_t *nodes = calloc(
-        nr_rows + view->nr_mappings + view->nr_pool_sites + 2 * view->nr_wrong_releases + 1, sizeof(*nodes));
+        nr_rows + view->nr_growing + view->nr_mappings + view->nr_faults + view->nr_pool_sites + 2 * view->nr_wrong_releases + 1, sizeof(*nodes));
     if (!nodes)
         return seep_error_no_memory();
     for (size_t i = 0; i < nr_rows; i++)
         nodes[nr++] = view->rows[i].node;
+    for (size_t i = 0; i < view->nr_growing; i++)
+        nodes[nr++] = view->growing[i].node;
     for (size_t i = 0; i < view->nr_mappings; i++)
         nodes[nr++] = view->mappings[i].stack.node;
+    for (size_t i = 0; i < view->nr_faults; i++)
+        nodes[nr++] = view->faults[i].stack.node;
     for (size_t i = 0; i < view->nr_pool_sites; i++)
         nodes[nr++] = view->pool_sites[i].stack.node;
     for (size_t i = 0; i < view->nr_wrong_releases; i++) {
@@ -288,12 +300,14 @@ static void add_totals(struct seep_totals *into, const struct seep_totals *from)
 
 static void build_deinit(struct seep_view_build *build) {
     for (size_t p = 0; build->parts && p < build->nr_parts; p++) {
-        free(build->parts[p].nodes);
         free(build->parts[p].site_ok);
         free(build->parts[p].thread_ok);
         free(build->parts[p].figures);
         free(build->parts[p].site_row);
     }
+    if (build->view->nodes)
+        for (size_t p = 0; build->parts && p < build->nr_parts; p++)
+            build->view->nodes[p] = build->parts[p].nodes;
     free(build->parts);
     free(build->node_match);
     free(build->rows);
@@ -312,6 +326,9 @@ static struct seep_error *fill(struct seep_view_build *build) {
         return error;
     sum_rows(build);
     resolve_options(view);
+    error = seep_view_build_growing(build); // before the cut to the top
+    if (error)
+        return error;
     uint32_t *new_place = NULL;
     error = keep_top(build, &new_place);
     if (!error && view->options.blocks && view->options.by == SEEP_BY_SITE)
@@ -342,7 +359,8 @@ struct seep_error *seep_view_create(const struct seep_session *session, size_t p
     struct seep_error *error = seep_stacks_create(symbols, &view->stacks);
     build.stacks = view->stacks;
     build.parts = calloc(SEEP_MAX(build.nr_parts, (size_t)1), sizeof(*build.parts));
-    if (!error && !build.parts)
+    view->nodes = calloc(SEEP_MAX(build.nr_parts, (size_t)1), sizeof(*view->nodes));
+    if (!error && (!build.parts || !view->nodes))
         error = seep_error_no_memory();
     view->totals.peak_exact = true;
     for (size_t i = 0; !error && i < build.nr_parts; i++) {
@@ -363,9 +381,35 @@ struct seep_error *seep_view_create(const struct seep_session *session, size_t p
     return NULL;
 }
 
+struct seep_error *seep_view_chain(struct seep_view *view, uint32_t process, const struct seep_chain *chain,
+                                   const char **ret_text, const char **ret_type) {
+    *ret_text = NULL;
+    if (ret_type)
+        *ret_type = NULL;
+    if (!chain)
+        return NULL;
+    if (!view->words)
+        view->words = malloc(sizeof(*view->words));
+    if (!view->words)
+        return seep_error_no_memory();
+    seep_chain_words_init(view->words, view->session->profiles[process], view->stacks,
+                          view->nodes[process - view->first_process]);
+    struct seep_error *error = seep_chain_put_all(view->words, chain);
+    if (!error && ret_type)
+        error = seep_chain_type(view->words, ret_type);
+    if (error)
+        return error;
+    *ret_text = seep_arena_strdup(&view->arena, view->words->text);
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
 void seep_view_destroy(struct seep_view *view) {
     if (!view)
         return;
+    for (size_t p = 0; view->nodes && p < view->nr_processes; p++)
+        free(view->nodes[p]);
+    free(view->nodes);
+    free(view->words);
     seep_stacks_destroy(view->stacks);
     seep_arena_deinit(&view->arena);
     free(view->scratch);

@@ -11,6 +11,7 @@
 //  --function, --file, --module  sites with any frame (inlined ones too) that matches
 //  --thread                      what threads whose name or tid matches did; live is then net (below)
 //  --min-size, --max-size, --older  live blocks of that size and age; needs the blocks
+//  --since, --until, --ignore-last  live blocks by when they were born; need the ages
 //  --pid, --program  only these processes; what is left is a session of its own (seep_session_select)
 //  --kind  live blocks that a scan put in these classes
 // Suppressions (model/suppress.h) filter nothing: what they take stays in the figures of a row, and is
@@ -21,6 +22,8 @@
 
 #include <regex.h>
 
+#include "model/chain_words.h"
+#include "model/growth.h"
 #include "model/profile.h"
 #include "symbol/symbols.h"
 
@@ -31,8 +34,11 @@ enum seep_view_sort {
     SEEP_SORT_BYTES, // allocated over the whole time
     SEEP_SORT_PEAK,
     SEEP_SORT_TEMPORARY,
-    SEEP_SORT_SIZE, // mean size of a block: live ones where there are any, else of all allocations
+    SEEP_SORT_SIZE,   // mean size of a block: live ones where there are any, else of all allocations
+    SEEP_SORT_BLOCKS, // live ones
     SEEP_SORT_AGE,  // of the oldest live block; needs the ages
+    SEEP_SORT_EXIT,   // most bytes freed only at exit; needs the mark that --age makes there
+    SEEP_SORT_GROWTH, // what grows without bound first, the fastest of it; needs snapshots
     SEEP_SORT_NR
 };
 // By live bytes, or by allocations where nothing is live.
@@ -65,11 +71,15 @@ struct seep_view_options {
     uint64_t min_size;
     uint64_t max_size;
     int64_t older_ns;  // -1: any age
+    const char *ignore_last; // share of the run, see seep_percent_parse; NULL: 0; borrowed
+    const char *since;       // marks: only live blocks born between them; NULL: any; borrowed
+    const char *until;
     const char *kind;  // list of kinds, see seep_kinds_parse; NULL: any; borrowed
     regex_t *function; // NULL: any; borrowed, as are the others
     regex_t *file;
     regex_t *module;
     regex_t *thread;
+    uint64_t limit_bytes; // what memory may come to; 0: what the snapshots say
     uint64_t pid;      // 0: any process
     regex_t *program;  // NULL: any
     bool rss; // the account of resident memory
@@ -136,10 +146,16 @@ struct seep_view_row {
     uint8_t kind;              // enum seep_kind: the worst of its blocks that are not suppressed
     int64_t suppressed_blocks; // of the live ones
     int64_t suppressed_bytes;
-    uint32_t suppressed_by;  // index + 1 in the session's suppressions: the first that takes of it; 0: none
-    const char *held_by;     // of the first site that has that kind; NULL: nobody, or not known
-    uint64_t retained_bytes; // of its sites, whatever the filters; 0: not known
+    uint32_t suppressed_by; // index + 1 in the session's suppressions: the first that takes of it; 0: none
+    const struct seep_chain *held; // of the first site that has that kind; NULL: nobody, or not known
+    uint32_t held_process;         // index in the session, of `held`
+    uint64_t retained_bytes;       // of its sites, whatever the filters; 0: not known
     int64_t oldest_ns;       // -1: not known
+    uint64_t exit_blocks; // freed only when the program was leaving: what nobody calls a leak, and was held all the time
+    uint64_t exit_bytes;
+    bool exit_all; // nothing of it was freed before that, and all of it then
+    const struct seep_growth_of *growth; // of its site that grows most; NULL: without snapshots, or nothing was live in them
+    uint32_t growth_process;             // whose site that is: index in the session
     uint32_t via;            // enum seep_via, with SEEP_BY_SITE
     uint32_t node;           // with SEEP_BY_SITE: for seep_view_frames; else 0
     int cut;                 // enum seep_cut, or -1: complete
@@ -160,14 +176,15 @@ struct seep_view_mapping {
     uint32_t site;
 };
 
-// What one place took of the program's pools. Of `stack` only what seep_view_frames needs is there, and `via`.
+// What one place took of the program's pools. Of `stack` only what seep_view_frames needs is there, and
+// `via`.
 struct seep_view_pool_site {
     struct seep_view_row stack;
     struct seep_counters counters;
     uint64_t live_blocks;
     uint64_t live_bytes;
-    const char *name;    // of the pools that its live pieces are of; NULL: none, or several names
-    bool several;        // several names
+    const char *name; // of the pools that its live pieces are of; NULL: none, or several names
+    bool several;     // several names
     uint32_t process; // index in the session
     uint32_t site;
 };
@@ -193,6 +210,16 @@ struct seep_view_trouble {
     const char *why;    // NULL: not known
 };
 
+#define SEEP_VIEW_GROWING 5u
+
+// What was freed only at exit: of the sites of which nothing was freed before.
+struct seep_view_exit {
+    bool known; // the mark is there
+    uint64_t nr_sites;
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
 struct seep_view {
     const struct seep_session *session; // borrowed
     struct seep_view_options options;   // borrowed regexes; sort and top as they were resolved
@@ -203,6 +230,8 @@ struct seep_view {
     bool filtered;    // a filter other than top was given
     struct seep_arena arena;
     struct seep_stacks *stacks;
+    uint32_t **nodes;                // by profile looked at: its nodes to those of stacks
+    struct seep_chain_words *words;  // of seep_view_chain
     struct seep_view_frame *scratch; // of seep_view_frames
     size_t scratch_capacity;
     struct seep_view_row *rows; // sorted, the top ones only
@@ -217,7 +246,12 @@ struct seep_view {
     struct seep_view_mapping *mappings; // by what is still mapped, the top ones only
     size_t nr_mappings;
     size_t nr_mappings_all;
-    struct seep_pool_totals pool_totals; // of the looked-at profiles, without filters
+    struct seep_view_mapping *faults; // of SEEP_VIA_FAULT: by what is still in memory, the top ones only
+    size_t nr_faults;
+    size_t nr_faults_all;
+    uint64_t fault_bytes; // of all: still in memory
+    uint64_t nr_page_faults;
+    struct seep_pool_totals pool_totals;    // of the looked-at profiles, without filters
     struct seep_view_pool_site *pool_sites; // most live bytes first, the top ones only
     size_t nr_pool_sites;
     size_t nr_pool_sites_all;
@@ -225,6 +259,10 @@ struct seep_view {
     size_t nr_pools;
     struct seep_view_wrong_release *wrong_releases;
     size_t nr_wrong_releases;
+    struct seep_view_exit at_exit;
+    struct seep_view_row *growing; // the rows of sites that grow without bound, the fastest first; at most SEEP_VIEW_GROWING
+    size_t nr_growing;
+    size_t nr_growing_all;
     struct seep_view_trouble *without_symbols; // modules of which only the offset could be shown
     size_t nr_without_symbols;
 };
@@ -238,12 +276,23 @@ SEEP_MUST_CHECK struct seep_error *seep_view_create(const struct seep_session *s
                                                     struct seep_view **ret_view);
 void seep_view_destroy(struct seep_view *view); // takes NULL
 
+// What memory of a process may come to, as the user or its snapshots say; 0: not known. *ret_left: how much of it is
+// left.
+uint64_t seep_view_limit(const struct seep_view *view, uint32_t process, uint64_t *ret_left);
+
 // The stack of a SEEP_BY_SITE row, innermost frame first, inlined frames included. At most
 // SEEP_VIEW_DEPTH return addresses; *ret_more are the frames beyond. Valid until the next call.
 #define SEEP_VIEW_DEPTH 4096u
 SEEP_MUST_CHECK struct seep_error *seep_view_frames(struct seep_view *view, const struct seep_view_row *row,
                                                     const struct seep_view_frame **ret_frames, size_t *ret_nr,
                                                     uint32_t *ret_more);
+
+// A chain of the process with that index in the session, in words, which live as long as the view. NULL
+// for NULL. *ret_type, where it is asked for, is what its last pointer is declared to lead to, NULL: not
+// known.
+SEEP_MUST_CHECK struct seep_error *seep_view_chain(struct seep_view *view, uint32_t process,
+                                                   const struct seep_chain *chain, const char **ret_text,
+                                                   const char **ret_type);
 
 const char *seep_view_sort_name(int sort);
 const char *seep_view_by_name(int by);

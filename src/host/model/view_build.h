@@ -19,17 +19,22 @@ struct seep_view_figures {
     int64_t oldest_ns;
     int64_t leaked_bytes;
     uint8_t kind; // the worst of the blocks that pass
-    const char *held_by;
+    const struct seep_chain *held;
     uint64_t retained_bytes;
     int64_t suppressed_blocks;
     int64_t suppressed_bytes;
     uint32_t suppressed_by; // of one of them
+    uint64_t exit_blocks;
+    uint64_t exit_bytes;
+    bool exit_all;
 };
 
 struct seep_view_part { // one profile
+    int64_t born_least_ns; // since its start: what passes was born from here on, until before there
+    int64_t born_most_ns;
     const struct seep_profile *profile;
     uint32_t process;                  // index in the session
-    uint32_t *nodes;                   // profile node to node of the common tree
+    uint32_t *nodes;                   // profile node to node of the common tree; of the view
     bool *site_ok;                     // passes the filters on frames
     bool *thread_ok;                   // passes --thread
     struct seep_view_figures *figures; // by site
@@ -44,6 +49,7 @@ struct seep_view_build {
     uint8_t *node_match; // by node: bits of the filters that a frame of the stack matches
     bool filter_frames;
     bool filter_blocks;    // by size, age or kind: live comes from the blocks
+    bool filter_ages;      // among that by age, or when it was born
     uint32_t kinds;        // bits 1 << kind that pass; 0: any
     bool blocks_of_thread; // --thread or --by thread, and every block names its thread
     bool need_ages;        // somebody asks for the age of blocks
@@ -74,6 +80,14 @@ void seep_counters_merge(struct seep_counters *into, const struct seep_counters 
 
 // view_mappings.c
 SEEP_MUST_CHECK struct seep_error *seep_view_build_mappings(struct seep_view_build *build);
+
+// view_exit.c
+void seep_view_find_exit(struct seep_view_build *build, const struct seep_view_part *part);
+
+// view_growth.c
+void seep_view_add_growth(struct seep_view_row *row, const struct seep_view_part *part, uint32_t site);
+double seep_view_growth_key(const struct seep_view_row *row);
+SEEP_MUST_CHECK struct seep_error *seep_view_build_growing(struct seep_view_build *build);
 
 // view_pools.c
 SEEP_MUST_CHECK struct seep_error *seep_view_build_pools(struct seep_view_build *build);

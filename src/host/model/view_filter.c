@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "model/moment.h"
 #include "model/view_build.h"
 
 enum { MATCH_FUNCTION = 1, MATCH_FILE = 2, MATCH_MODULE = 4 };
@@ -94,6 +95,14 @@ uint8_t seep_view_kind_of(const struct seep_view_part *part, const struct seep_b
     return profile->block_kinds ? profile->block_kinds[block - profile->blocks] : SEEP_KIND_UNKNOWN;
 }
 
+static bool age_ok(const struct seep_view_options *options, const struct seep_view_part *part,
+                   const struct seep_block *block) {
+    int64_t born_ns = part->profile->process.duration_ns - block->age_ns;
+    if (options->older_ns >= 0 && block->age_ns < options->older_ns)
+        return false;
+    return block->age_ns >= 0 && born_ns >= part->born_least_ns && born_ns < part->born_most_ns;
+}
+
 bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_view_part *part,
                         const struct seep_block *block) {
     const struct seep_view_options *options = &build->view->options;
@@ -101,11 +110,11 @@ bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_v
         return false;
     if (block->size < options->min_size || block->size > options->max_size)
         return false;
-    if (options->older_ns >= 0 && block->age_ns < options->older_ns)
+    if (build->filter_ages && !age_ok(options, part, block))
         return false;
     uint8_t kind = build->kinds ? seep_view_kind_of(part, block) : SEEP_KIND_UNKNOWN;
     if (build->kinds &&
-        (!(build->kinds >> kind & 1) || seep_profile_suppressed(part->profile, block->site, kind)))
+        (!(build->kinds >> kind & 1) || seep_profile_block_suppressed(part->profile, (size_t)(block - part->profile->blocks))))
         return false;
     if (options->thread)
         return block->thread < part->profile->nr_threads && part->thread_ok[block->thread];
@@ -161,7 +170,7 @@ static void figures_of_blocks(const struct seep_view_build *build, const struct 
         struct seep_view_figures *figures = &part->figures[i];
         const struct seep_counters *c = &figures->counters;
         figures->live_blocks = figures->live_bytes = 0;
-        bool whole = options->older_ns < 0 && !build->kinds && c->allocations &&
+        bool whole = !build->filter_ages && !build->kinds && c->allocations &&
                      c->size_min >= options->min_size && c->size_max <= options->max_size;
         if (build->filter_blocks && !whole)
             figures->known = SEEP_KNOWN_LIVE;
@@ -186,14 +195,14 @@ static void find_kinds(const struct seep_view_build *build, const struct seep_vi
             continue;
         struct seep_view_figures *figures = &part->figures[block->site];
         uint8_t kind = profile->block_kinds[i];
-        if (seep_profile_suppressed(profile, block->site, kind))
+        if (seep_profile_block_suppressed(profile, i))
             continue;
         if (kind && (!figures->kind || kind < figures->kind))
             figures->kind = kind;
         if (kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT)
             figures->leaked_bytes = signed_of((uint64_t)figures->leaked_bytes + block->size);
         if (figures->kind == profile->sites[block->site].kind)
-            figures->held_by = profile->sites[block->site].held_by;
+            figures->held = profile->sites[block->site].held;
         figures->retained_bytes = profile->sites[block->site].retained_bytes;
     }
 }
@@ -216,7 +225,7 @@ static void find_suppressed(const struct seep_view_build *build, const struct se
                            profile->sites[i].live_blocks, profile->sites[i].live_bytes);
     for (size_t i = 0; of_blocks && i < profile->nr_blocks; i++) {
         const struct seep_block *block = &profile->blocks[i];
-        uint32_t by = seep_profile_suppressed(profile, block->site, seep_view_kind_of(part, block));
+        uint32_t by = seep_profile_block_suppressed(profile, i);
         if (by && seep_view_block_ok(build, part, block))
             add_suppressed(&part->figures[block->site], by, 1, block->size);
     }
@@ -258,6 +267,7 @@ static struct seep_error *make_part(struct seep_view_build *build, struct seep_v
     if (build->filter_blocks || (options->thread && build->blocks_of_thread))
         figures_of_blocks(build, part);
     find_oldest(build, part);
+    seep_view_find_exit(build, part);
     find_kinds(build, part);
     find_suppressed(build, part);
     return NULL;
@@ -294,8 +304,25 @@ static struct seep_error *check_blocks_kept(const struct seep_view_build *build,
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                                  "%s needs the ages of blocks, which are not kept here",
                                                  option),
-                               "they are kept by 'seep run --age' (SEEP_AGE=1); leave %s out", option);
+                               "they are kept by 'seep run --age' (SEEP_AGE=1); leave %s out%s", option,
+                               strcmp(option, "--since") == 0 || strcmp(option, "--until") == 0
+                                   ? ", or let 'seep diff FILE@MARK FILE' show what changed since a mark"
+                                   : "");
     return NULL;
+}
+
+static bool has_exit(const struct seep_view_build *build) {
+    for (size_t p = 0; p < build->nr_parts; p++)
+        if (seep_profile_exit_mark(build->parts[p].profile))
+            return true;
+    return false;
+}
+
+static bool has_snapshots(const struct seep_view_build *build) {
+    for (size_t p = 0; p < build->nr_parts; p++)
+        if (build->parts[p].profile->growth)
+            return true;
+    return false;
 }
 
 static struct seep_error *check_needs(const struct seep_view_build *build) {
@@ -303,24 +330,62 @@ static struct seep_error *check_needs(const struct seep_view_build *build) {
     struct seep_error *error = NULL;
     if (options->older_ns >= 0)
         error = check_blocks_kept(build, "--older", true);
+    if (!error && options->ignore_last)
+        error = check_blocks_kept(build, "--ignore-last", true);
+    if (!error && (options->since || options->until))
+        error = check_blocks_kept(build, options->since ? "--since" : "--until", true);
     if (!error && options->sort == SEEP_SORT_AGE)
         error = check_blocks_kept(build, "--sort age", true);
+    if (!error && options->sort == SEEP_SORT_EXIT && !has_exit(build))
+        error = seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "--sort exit needs to know when the program began to leave"),
+            "'seep run --age' (SEEP_AGE=1) keeps that; it is not known of a program that has not, or that a signal killed");
+    if (!error && options->sort == SEEP_SORT_GROWTH && !has_snapshots(build))
+        error = seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "--sort growth needs snapshots, and there are none here"),
+            "they are made by 'seep run --interval T', and of a running process by 'seep growth PID'");
     if (!error && options->min_size > 0)
         error = check_blocks_kept(build, "--min-size", false);
     if (!error && options->max_size < UINT64_MAX)
         error = check_blocks_kept(build, "--max-size", false);
     if (!error && build->kinds) {
         error = check_blocks_kept(build, "--kind", false);
-        for (size_t p = 0; !error && p < build->nr_parts; p++)
-            if (!build->parts[p].profile->leaks.known)
-                error = seep_error_hint(
-                    seep_error_create(SEEP_E_UNSUPPORTED, "--kind needs a scan, and none was made here"),
-                    "use 'seep scan PID'");
+        // Of processes that were not looked at, no block is of any class: the report says how many those are.
+        bool any = false;
+        const struct seep_session *session = build->view->session;
+        for (size_t p = 0; p < session->nr_profiles; p++)
+            any |= session->profiles[p]->leaks.known;
+        if (!error && !any)
+            error = seep_error_hint(
+                seep_error_create(SEEP_E_UNSUPPORTED, "--kind needs a scan, and none was made here"),
+                "use 'seep scan PID'");
     }
     if (!error && options->blocks)
         error = check_blocks_kept(build, "--blocks", false);
     if (!error && options->by == SEEP_BY_SIZE)
         error = check_blocks_kept(build, "--by size", false);
+    return error;
+}
+
+// The births that pass, by process.
+static struct seep_error *find_births(struct seep_view_build *build) {
+    const struct seep_view_options *options = &build->view->options;
+    const struct seep_session *session = build->view->session;
+    unsigned percent = 0;
+    if (options->ignore_last && !seep_percent_parse(options->ignore_last, &percent))
+        return seep_error_create(SEEP_E_USAGE, "--ignore-last: bad value '%s'", options->ignore_last);
+    struct seep_error *error = NULL;
+    for (size_t p = 0; !error && p < build->nr_parts; p++) {
+        struct seep_view_part *part = &build->parts[p];
+        part->born_least_ns = INT64_MIN;
+        part->born_most_ns = INT64_MAX;
+        if (options->since)
+            error = seep_moment_time(session, options->since, part->process, &part->born_least_ns);
+        if (!error && options->until)
+            error = seep_moment_time(session, options->until, part->process, &part->born_most_ns);
+        int64_t end_ns = seep_profile_late_ns(part->profile, percent);
+        part->born_most_ns = SEEP_MIN(part->born_most_ns, end_ns);
+    }
     return error;
 }
 
@@ -330,9 +395,12 @@ struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     build->filter_frames = options->function || options->file || options->module;
     if (options->kind && !seep_kinds_parse(options->kind, &build->kinds))
         return seep_error_create(SEEP_E_USAGE, "--kind: bad value '%s'", options->kind);
+    build->filter_ages = options->older_ns >= 0 || options->ignore_last || options->since || options->until;
     build->filter_blocks =
-        options->min_size > 0 || options->max_size < UINT64_MAX || options->older_ns >= 0 || build->kinds;
+        options->min_size > 0 || options->max_size < UINT64_MAX || build->filter_ages || build->kinds;
     struct seep_error *error = check_needs(build);
+    if (!error && build->filter_ages)
+        error = find_births(build);
     for (size_t p = 0; !error && p < build->nr_parts; p++)
         error = seep_stacks_add(build->stacks, build->parts[p].profile, &build->parts[p].nodes);
     if (!error && build->filter_frames)

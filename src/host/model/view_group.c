@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/sum.h"
 #include "model/view_build.h"
 
 #define NO_MODULE UINT32_MAX
@@ -75,13 +76,17 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
     row->peak_exact = figures->peak_exact;
     row->oldest_ns = SEEP_MAX(row->oldest_ns, figures->oldest_ns);
     add_signed(&row->leaked_bytes, figures->leaked_bytes);
+    row->exit_all = figures->exit_all && (row->nr_sites == 1 || row->exit_all);
+    seep_add_up(&row->exit_blocks, figures->exit_blocks);
+    seep_add_up(&row->exit_bytes, figures->exit_bytes);
     add_signed(&row->suppressed_blocks, figures->suppressed_blocks);
     add_signed(&row->suppressed_bytes, figures->suppressed_bytes);
     if (figures->suppressed_by && !row->suppressed_by)
         row->suppressed_by = figures->suppressed_by;
     if (figures->kind && (!row->kind || figures->kind < row->kind)) {
         row->kind = figures->kind;
-        row->held_by = figures->held_by;
+        row->held = figures->held;
+        row->held_process = process;
     }
     row->retained_bytes += figures->retained_bytes;
     return add_share(build, row, process, figures);
@@ -147,7 +152,10 @@ static struct seep_error *site_key(struct seep_view_build *build, const struct s
         if (seep_map_find(&build->row_of_key, part->process))
             return NULL; // the row has its label
         ret_label->text =
-            seep_arena_printf(&build->view->arena, "%" PRIu32 " %s", process->pid, process->exe);
+            seep_process_is_named_otherwise(process)
+                ? seep_arena_printf(&build->view->arena, "%" PRIu32 " %s (%s)", process->pid, process->name,
+                                    process->exe)
+                : seep_arena_printf(&build->view->arena, "%" PRIu32 " %s", process->pid, process->exe);
         return ret_label->text ? NULL : seep_error_no_memory();
     }
     default:
@@ -171,6 +179,7 @@ static struct seep_error *rows_of_sites(struct seep_view_build *build, struct se
         if (error)
             return error;
         part->site_row[i] = row + 1;
+        seep_view_add_growth(&build->rows[row], part, i);
         if (build->view->options.by == SEEP_BY_SITE) {
             build->rows[row].node = part->nodes[part->profile->sites[i].node];
             build->rows[row].via = part->profile->sites[i].via;

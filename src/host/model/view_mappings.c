@@ -34,38 +34,48 @@ static int compare_mappings(const void *left, const void *right) {
     return (a->site > b->site) - (a->site < b->site);
 }
 
+static void keep_top(const struct seep_view *view, struct seep_view_mapping *all, size_t *nr,
+                     size_t *nr_all) {
+    if (*nr)
+        qsort(all, *nr, sizeof(*all), compare_mappings);
+    *nr_all = *nr;
+    if (view->options.top && view->options.top < *nr)
+        *nr = (size_t)view->options.top;
+}
+
 static struct seep_error *collect_mappings(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     size_t nr = 0;
     for (size_t p = 0; p < build->nr_parts; p++)
         nr += build->parts[p].profile->nr_map_sites;
     view->mappings = seep_arena_alloc(&view->arena, SEEP_MAX(nr, (size_t)1), sizeof(*view->mappings));
-    if (!view->mappings)
+    view->faults = seep_arena_alloc(&view->arena, SEEP_MAX(nr, (size_t)1), sizeof(*view->faults));
+    if (!view->mappings || !view->faults)
         return seep_error_no_memory();
     for (size_t p = 0; p < build->nr_parts; p++) {
         const struct seep_view_part *part = &build->parts[p];
         add_counts(&view->map_totals, &part->profile->map_totals);
         for (uint32_t i = 0; i < part->profile->nr_map_sites; i++) {
             const struct seep_map_site *site = &part->profile->map_sites[i];
-            seep_add_up(&view->map_live_bytes, site->live_bytes);
-            seep_add_up(&view->nr_map_live, site->nr_live);
+            bool is_fault = part->profile->sites[site->site].via == SEEP_VIA_FAULT;
+            seep_add_up(is_fault ? &view->fault_bytes : &view->map_live_bytes, site->live_bytes);
+            seep_add_up(is_fault ? &view->nr_page_faults : &view->nr_map_live,
+                        is_fault ? site->counts.maps : site->nr_live);
             if (!part->site_ok[site->site])
                 continue;
-            view->mappings[view->nr_mappings++] = (struct seep_view_mapping){
-                .stack = stack_of(build, part, site->site),
-                .counts = site->counts,
-                .live_bytes = site->live_bytes,
-                .nr_live = site->nr_live,
-                .process = part->process,
-                .site = site->site,
-            };
+            *(is_fault ? &view->faults[view->nr_faults++] : &view->mappings[view->nr_mappings++]) =
+                (struct seep_view_mapping){
+                    .stack = stack_of(build, part, site->site),
+                    .counts = site->counts,
+                    .live_bytes = site->live_bytes,
+                    .nr_live = site->nr_live,
+                    .process = part->process,
+                    .site = site->site,
+                };
         }
     }
-    if (view->nr_mappings)
-        qsort(view->mappings, view->nr_mappings, sizeof(*view->mappings), compare_mappings);
-    view->nr_mappings_all = view->nr_mappings;
-    if (view->options.top && view->options.top < view->nr_mappings)
-        view->nr_mappings = (size_t)view->options.top;
+    keep_top(view, view->mappings, &view->nr_mappings, &view->nr_mappings_all);
+    keep_top(view, view->faults, &view->nr_faults, &view->nr_faults_all);
     return NULL;
 }
 

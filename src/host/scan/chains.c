@@ -1,165 +1,138 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Names for roots and blocks, see chains.h.
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+// From holders in the graph to chains, see chains.h.
 #include <string.h>
 
 #include "scan/chains.h"
 
-#define STEPS_MAX 6    // blocks of a chain that are named; of a longer one the middle is left out
+#define STEPS_MAX 6    // blocks of a chain that are kept; of a longer one the middle is left out
 #define CHAIN_MAX 4096 // blocks that are followed at all
+#define LINKS_MAX (STEPS_MAX + 4)
 
-void seep_chains_put(struct seep_chains *chains, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int nr = vsnprintf(chains->text + chains->used, SEEP_CHAIN_TEXT_BYTES - chains->used, format, args);
-    va_end(args);
-    if (nr > 0)
-        chains->used = SEEP_MIN(chains->used + (size_t)nr, (size_t)SEEP_CHAIN_TEXT_BYTES - 1);
+// ---- modules ----
+
+// Paths differ where the loader was told a symbolic link.
+static bool is_same(const struct seep_module *a, const struct seep_module *b) {
+    return a->bias_rt == b->bias_rt && a->unloaded_ns < 0 && a->start_rt < b->end_rt &&
+           b->start_rt < a->end_rt;
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
-void seep_chains_put_offset(struct seep_chains *chains, uint32_t off) {
-    if (off == UINT32_MAX)
-        seep_chains_put(chains, "+4G or more");
-    else
-        seep_chains_put(chains, "+0x%" PRIx32, off);
-}
-
-// ---- roots ----
-
-static struct seep_error *put_data(struct seep_chains *chains, const struct seep_root_range *range,
-                                   uint64_t address, bool place) {
-    const char *name = NULL;
-    uint64_t off = 0;
-    unsigned module;
-    struct seep_error *err = seep_symbols_module(chains->symbols, range->path, NULL, 0, &module);
-    if (!err)
-        err = seep_symbols_variable(chains->symbols, module, address - range->bias_rt, &name, &off);
-    if (err)
-        return err;
-    seep_chains_put(chains, name ? "global %s" : "data", name);
-    if (name && place)
-        seep_chains_put(chains, "+0x%" PRIx64, off);
-    seep_chains_put(chains, name ? " in %s" : " of %s", base_name(range->path));
-    if (!name && place)
-        seep_chains_put(chains, "+0x%" PRIx64, address - range->bias_rt);
+struct seep_error *seep_chains_add_modules(struct seep_profile *profile, struct seep_root_ranges *ranges) {
+    uint32_t nr = profile->nr_modules;
+    struct seep_module *modules =
+        seep_arena_alloc(&profile->arena, (size_t)nr + ranges->nr_modules, sizeof(*modules));
+    if (!modules)
+        return seep_error_no_memory();
+    memcpy(modules, profile->modules, nr * sizeof(*modules));
+    for (size_t i = 0; i < ranges->nr_modules; i++) {
+        struct seep_root_module *root = &ranges->modules[i];
+        root->id = 1;
+        while (root->id < nr && !is_same(&modules[root->id], &root->module))
+            root->id++;
+        if (root->id < nr)
+            continue;
+        modules[nr] = root->module;
+        modules[nr].path = seep_arena_strdup(&profile->arena, root->module.path);
+        if (!modules[nr++].path)
+            return seep_error_no_memory();
+    }
+    profile->modules = modules;
+    profile->nr_modules = nr;
     return NULL;
 }
 
-struct seep_error *seep_chains_put_root(struct seep_chains *chains, const struct seep_root_edge *root,
-                                        bool place) {
+static uint32_t module_at(const struct seep_profile *profile, uint64_t address) {
+    for (uint32_t i = 1; i < profile->nr_modules; i++) {
+        const struct seep_module *module = &profile->modules[i];
+        if (address >= module->start_rt && address < module->end_rt && module->unloaded_ns < 0)
+            return i;
+    }
+    return 0;
+}
+
+// ---- links ----
+
+// The functions whose variable the word of a stack or of a register may be.
+static void add_frames(const struct seep_chains *chains, const struct seep_root_edge *root,
+                       struct seep_link *link) {
+    bool of_register = link->kind == SEEP_LINK_REGISTER;
+    uint64_t value = 0;
+    if (!chains->kept || link->whole || (link->kind != SEEP_LINK_STACK && !of_register))
+        return;
+    if (of_register && root->to_off != UINT32_MAX)
+        value = chains->graph->blocks[root->target].address + root->to_off;
+    struct seep_link_frame frames[SEEP_LINK_FRAMES_MAX];
+    size_t nr =
+        seep_kept_stacks_find(chains->kept, chains->profile, (pid_t)link->id, root->address, value, frames);
+    struct seep_link_frame *copy = nr ? seep_arena_alloc(chains->arena, nr, sizeof(*copy)) : NULL;
+    if (!copy)
+        return; // the thread is named without them
+    memcpy(copy, frames, nr * sizeof(*copy));
+    link->frames = copy;
+    link->nr_frames = (uint8_t)nr;
+    link->at = of_register ? value : root->address;
+}
+
+struct seep_link seep_chains_root(const struct seep_chains *chains, const struct seep_root_edge *root,
+                                  bool whole) {
     const struct seep_root_range *range = &chains->ranges->items[root->range];
-    int tid = (int)range->tid;
+    struct seep_link link = {.whole = whole, .id = (uint32_t)range->tid};
     switch (range->kind) {
     case SEEP_ROOT_DATA:
-        return put_data(chains, range, root->address, place);
+        link.kind = SEEP_LINK_DATA;
+        link.id = chains->ranges->modules[range->module].id;
+        link.at = root->address - chains->profile->modules[link.id].bias_rt;
+        break;
     case SEEP_ROOT_STACK:
-        seep_chains_put(chains, "stack of thread %d", tid);
+        link.kind = SEEP_LINK_STACK;
         break;
     case SEEP_ROOT_TLS:
-        if (tid)
-            seep_chains_put(chains, "thread-local storage of thread %d", tid);
-        else
-            seep_chains_put(chains, "stack that glibc keeps for the next thread");
+        link.kind = range->tid ? SEEP_LINK_TLS : SEEP_LINK_KEPT;
         break;
     case SEEP_ROOT_REGISTERS:
-        seep_chains_put(chains, place ? "register of thread %d" : "stack of thread %d", tid);
+        link.kind = SEEP_LINK_REGISTER;
         break;
     case SEEP_ROOT_REALLOC:
-        seep_chains_put(chains, place ? "block that thread %d is reallocating" : "stack of thread %d", tid);
+        link.kind = SEEP_LINK_REALLOC;
         break;
     case SEEP_ROOT_IGNORED:
-        seep_chains_put(chains, "seep_ignore() of the program");
+        link.kind = SEEP_LINK_IGNORED;
         break;
     case SEEP_ROOT_TOLD:
-        seep_chains_put(chains, "memory of seep_root_add() at 0x%" PRIx64, range->start);
-        if (place)
-            seep_chains_put(chains, "+0x%" PRIx64, root->address - range->start);
-        break;
     case SEEP_ROOT_MEMORY:
-        seep_chains_put(chains, "memory mapped at 0x%" PRIx64, range->start);
-        if (place)
-            seep_chains_put(chains, "+0x%" PRIx64, root->address - range->start);
+        link.kind = range->kind == SEEP_ROOT_TOLD ? SEEP_LINK_TOLD : SEEP_LINK_MEMORY;
+        link.at = range->start;
+        link.off = root->address - range->start;
         break;
     }
-    return NULL;
+    add_frames(chains, root, &link);
+    return link;
 }
 
-// ---- blocks ----
-
-static struct seep_error *put_site(struct seep_chains *chains, uint32_t site) {
-    uint32_t frame;
-    unsigned inlined;
-    struct seep_error *err = seep_stacks_self(
-        chains->stacks, chains->nodes[chains->profile->sites[site].node], true, &frame, &inlined);
-    const struct seep_symbol *symbol = NULL;
-    if (!err && frame != SEEP_NO_FRAME)
-        err = seep_stacks_resolve(chains->stacks, frame, &symbol);
-    if (err || !symbol)
-        return err;
-    const struct seep_symbol_frame *at = &symbol->frames[inlined];
-    const struct seep_stack_frame *where = &chains->stacks->frames[frame];
-    if (at->function)
-        seep_chains_put(chains, " from %s", at->function);
-    else
-        seep_chains_put(chains, " from %s+0x%" PRIx64, base_name(chains->stacks->modules[where->module].path),
-                        where->offset);
-    if (at->file && at->line)
-        seep_chains_put(chains, " (%s:%u)", base_name(at->file), at->line);
-    return NULL;
-}
-
-struct seep_error *seep_chains_put_class(struct seep_chains *chains, uint32_t block) {
-    static const char before[] = "vtable for ";
+struct seep_link seep_chains_block(const struct seep_chains *chains, uint32_t block, uint32_t off,
+                                   bool whole) {
+    const struct seep_block *at = &chains->graph->blocks[block];
     uint64_t vtable = seep_graph_vtable_of(chains->graph, block);
-    const struct seep_profile *profile = chains->profile;
-    for (uint32_t i = 1; vtable && i < profile->nr_modules; i++) {
-        const struct seep_module *module = &profile->modules[i];
-        if (vtable < module->start_rt || vtable >= module->end_rt || module->unloaded_ns >= 0)
-            continue;
-        unsigned id;
-        const char *name = NULL;
-        uint64_t off;
-        struct seep_error *err =
-            seep_symbols_module(chains->symbols, module->path, module->build_id, module->build_id_bytes, &id);
-        if (!err)
-            err = seep_symbols_variable(chains->symbols, id, vtable - module->bias_rt, &name, &off);
-        if (err)
-            return err;
-        if (name && strncmp(name, before, strlen(before)) == 0)
-            seep_chains_put(chains, "%s", name + strlen(before));
-        else if (name && strncmp(name, "_ZTV", 4) == 0)
-            seep_chains_put(chains, "%s", name);
-        return NULL;
-    }
-    return NULL;
+    uint32_t module = vtable ? module_at(chains->profile, vtable) : 0;
+    return (struct seep_link){
+        .kind = SEEP_LINK_BLOCK,
+        .whole = whole,
+        .lost = chains->graph->kinds[block] == SEEP_KIND_LOST,
+        .id = at->site,
+        .at = at->size,
+        .off = whole ? 0 : off,
+        .vtable_module = module,
+        .vtable = module ? vtable - chains->profile->modules[module].bias_rt : 0,
+    };
 }
 
-struct seep_error *seep_chains_put_block(struct seep_chains *chains, uint32_t block) {
-    const struct seep_block *b = &chains->graph->blocks[block];
-    const char *lost = chains->graph->kinds[block] == SEEP_KIND_LOST ? "lost " : "";
-    seep_chains_put(chains, "%sblock of %" PRIu64 " B", lost, b->size);
-    size_t before = chains->used;
-    seep_chains_put(chains, " (");
-    size_t opened = chains->used;
-    struct seep_error *err = seep_chains_put_class(chains, block);
-    if (chains->used > opened)
-        seep_chains_put(chains, ")");
-    else
-        chains->text[chains->used = before] = 0;
-    return err ? err : put_site(chains, b->site);
-}
+// ---- chains ----
 
-struct seep_error *seep_chains_put_holders(struct seep_chains *chains, uint32_t block) {
+struct seep_error *seep_chains_make(const struct seep_chains *chains, uint32_t block, bool itself,
+                                    struct seep_arena *arena, const struct seep_chain **ret_chain) {
     const struct seep_graph *graph = chains->graph;
     uint32_t chain[CHAIN_MAX]; // [0] is the block itself
+    struct seep_link links[LINKS_MAX];
+    uint32_t nr_links = 0;
     size_t nr = 0;
     uint32_t at = block;
     for (;;) {
@@ -168,61 +141,32 @@ struct seep_error *seep_chains_put_holders(struct seep_chains *chains, uint32_t 
             break;
         at = graph->holder[at];
     }
-    struct seep_error *err = NULL;
-    bool first = true;
+    if (itself) {
+        links[nr_links++] = seep_chains_block(chains, block, 0, true);
+        links[nr_links++] = (struct seep_link){.kind = SEEP_LINK_SEVERAL};
+    }
     if (graph->held_by_root[at])
-        err = seep_chains_put_root(chains, &graph->roots[graph->holder[at]], true);
+        links[nr_links++] = seep_chains_root(chains, &graph->roots[graph->holder[at]], false);
     else if (nr == CHAIN_MAX)
-        seep_chains_put(chains, "a chain of more than %d blocks", CHAIN_MAX);
-    else
-        first = false; // nothing was put: the first block needs no arrow
+        links[nr_links++] = (struct seep_link){.kind = SEEP_LINK_TOO_LONG, .at = CHAIN_MAX};
     size_t nr_named = 0;
-    for (size_t i = nr - 1; !err && i > 0; i--) {
+    for (size_t i = nr - 1; i > 0; i--) {
         if (nr - 1 > STEPS_MAX && nr_named == STEPS_MAX - 2 && i > 2) {
-            seep_chains_put(chains, " -> ... %zu blocks ...", i - 2);
+            links[nr_links++] = (struct seep_link){.kind = SEEP_LINK_LEFT_OUT, .at = i - 2};
             i = 2;
         }
-        seep_chains_put(chains, "%s", first || nr_named ? " -> " : "");
+        links[nr_links++] = seep_chains_block(chains, chain[i], graph->holder_off[chain[i - 1]], false);
         nr_named++;
-        err = seep_chains_put_block(chains, chain[i]);
-        seep_chains_put(chains, " ");
-        seep_chains_put_offset(chains, graph->holder_off[chain[i - 1]]);
     }
-    return err;
-}
-
-// ---- the whole ----
-
-void seep_chains_clear(struct seep_chains *chains) {
-    chains->used = 0;
-    chains->text[0] = 0;
-}
-
-struct seep_error *seep_chains_create(const struct seep_profile *profile, const struct seep_graph *graph,
-                                      const struct seep_root_ranges *ranges, struct seep_symbols *symbols,
-                                      struct seep_chains **ret_chains) {
-    struct seep_chains *chains = calloc(1, sizeof(*chains));
-    if (!chains)
+    *ret_chain = NULL;
+    if (!nr_links)
+        return NULL;
+    struct seep_chain *made = seep_arena_alloc(arena, 1, sizeof(*made));
+    struct seep_link *kept = seep_arena_alloc(arena, nr_links, sizeof(*kept));
+    if (!made || !kept)
         return seep_error_no_memory();
-    chains->profile = profile;
-    chains->graph = graph;
-    chains->ranges = ranges;
-    chains->symbols = symbols;
-    struct seep_error *err = seep_stacks_create(symbols, &chains->stacks);
-    if (!err)
-        err = seep_stacks_add(chains->stacks, profile, &chains->nodes);
-    if (err) {
-        seep_chains_destroy(chains);
-        return err;
-    }
-    *ret_chains = chains;
+    memcpy(kept, links, nr_links * sizeof(*kept));
+    *made = (struct seep_chain){kept, nr_links};
+    *ret_chain = made;
     return NULL;
-}
-
-void seep_chains_destroy(struct seep_chains *chains) {
-    if (!chains)
-        return;
-    free(chains->nodes);
-    seep_stacks_destroy(chains->stacks);
-    free(chains);
 }

@@ -4,34 +4,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/large.h"
 #include "base/map.h"
 #include "scan/dominators.h"
 
 #define NONE       UINT32_MAX
 #define BLOCKS_MAX (UINT32_C(1) << 31) // vertices, too
+#define AHEAD      16u                 // places that are asked for before they are needed
 
-// What is needed together lies together: the work is bound by memory, not by arithmetic.
+// What is needed together lies together: the work is bound by memory, not by arithmetic. Of predecessors only
+// those with a higher number are kept, in a list for each vertex: the others count when they are met, for a
+// vertex with a lower number leads to its semidominator by itself.
 struct place {
     uint32_t parent; // later the ancestor in the compressed forest
     uint32_t semi;
     uint32_t label;
-    uint32_t idom;
+    uint32_t later; // the first in its list of predecessors with higher numbers; NONE: no more
+};
+
+struct later {
+    uint32_t from;
+    uint32_t next;
 };
 
 struct tree {
     const struct seep_graph *graph;
     uint32_t nr_vertices; // without the top
     uint32_t nr_blocks;
-    uint32_t *root_order;   // indices of roots, by holder
-    uint64_t *root_first;   // by holder, and one more
-    uint32_t *number;       // by vertex
-    uint32_t *vertex;       // by number
-    uint32_t nr;            // numbers given
-    struct place *places;   // by number, as are the following
-    uint64_t *cursor;       // while numbering: how many successors were looked at
-    uint64_t *before_first; // where its predecessors begin; while numbering, how many there are
-    uint32_t *before;       // predecessors
-    uint32_t *path;         // of eval
+    uint32_t *root_order; // indices of roots, by holder
+    uint64_t *root_first; // by holder, and one more
+    uint32_t *number;     // by vertex
+    uint32_t *vertex;     // by number
+    uint32_t nr;          // numbers given
+    uint32_t *idom;       // by number, as are the following; the parent at first
+    struct place *places;
+    uint64_t *cursor; // while numbering: how many successors were looked at
+    struct later *later;
+    size_t nr_later;
+    size_t later_capacity;
+    uint32_t *path; // of eval
     size_t path_capacity;
 };
 
@@ -91,48 +102,70 @@ static bool sort_roots(struct tree *tree, const uint32_t *holders, uint32_t nr_h
 
 // ---- numbers ----
 
+// What is to be looked at next is asked for before it is: nearly every look misses the caches.
+static void ask_for_successors(const struct tree *tree, uint32_t vertex) {
+    const struct seep_graph *graph = tree->graph;
+    uint64_t first = graph->first_edge[vertex];
+    uint64_t last = SEEP_MIN(graph->first_edge[vertex + 1], first + AHEAD);
+    for (uint64_t e = first; e < last; e++) {
+        uint32_t target = graph->edges[e].target;
+        __builtin_prefetch(&tree->number[target]);
+        __builtin_prefetch(&graph->first_edge[target]);
+        __builtin_prefetch(&graph->kinds[target]);
+    }
+}
+
 static void enter(struct tree *tree, uint32_t vertex, uint32_t parent) {
     uint32_t number = tree->nr++;
+    if (vertex < tree->nr_blocks)
+        ask_for_successors(tree, vertex);
     tree->vertex[number] = vertex;
-    tree->places[number] = (struct place){parent, number, number, parent};
+    tree->idom[number] = parent;
+    tree->places[number] = (struct place){parent, parent, number, NONE};
     tree->cursor[number] = 0;
     if (vertex < tree->nr_vertices)
         tree->number[vertex] = number;
 }
 
-static void number_all(struct tree *tree) {
+static bool add_later(struct tree *tree, uint32_t to, uint32_t from) {
+    if (tree->nr_later == tree->later_capacity) {
+        size_t capacity = tree->later_capacity + tree->later_capacity / 2 + 1024;
+        struct later *larger = realloc(tree->later, capacity * sizeof(*larger));
+        if (!larger || capacity >= NONE) {
+            tree->later = larger ? larger : tree->later;
+            return false;
+        }
+        seep_large_advise(larger, capacity * sizeof(*larger));
+        tree->later = larger;
+        tree->later_capacity = capacity;
+    }
+    tree->later[tree->nr_later] = (struct later){from, tree->places[to].later};
+    tree->places[to].later = (uint32_t)tree->nr_later++;
+    return true;
+}
+
+// false: out of memory.
+static bool number_all(struct tree *tree) {
     enter(tree, tree->nr_vertices, 0);
     for (uint32_t now = 0;;) {
         uint32_t next = next_successor(tree, tree->vertex[now], &tree->cursor[now]);
         if (next == NONE) {
             if (now == 0)
-                return;
-            now = tree->places[now].parent;
+                return true;
+            now = tree->idom[now];
             continue;
         }
         uint32_t number = tree->number[next];
         if (number == NONE) {
             enter(tree, next, now);
-            now = number = tree->nr - 1;
+            now = tree->nr - 1;
+        } else if (number < now) {
+            if (!add_later(tree, number, now))
+                return false;
+        } else if (number > now && tree->places[number].semi > now) {
+            tree->places[number].semi = now;
         }
-        tree->before_first[number]++;
     }
-}
-
-static bool find_predecessors(struct tree *tree) {
-    uint64_t *first = tree->before_first;
-    uint64_t sum = 0; // ends for now: filling counts them down to starts
-    for (uint32_t i = 0; i <= tree->nr; i++)
-        first[i] = sum += first[i];
-    tree->before = malloc(SEEP_MAX(sum, (uint64_t)1) * sizeof(*tree->before));
-    if (!tree->before)
-        return false;
-    for (uint32_t now = 0; now < tree->nr; now++) {
-        uint64_t cursor = 0;
-        for (uint32_t next; (next = next_successor(tree, tree->vertex[now], &cursor)) != NONE;)
-            tree->before[--first[tree->number[next]]] = now;
-    }
-    return true;
 }
 
 // ---- semidominators ----
@@ -165,54 +198,93 @@ static bool eval(struct tree *tree, uint32_t v, uint32_t linked, uint32_t *ret_l
 static bool find_dominators(struct tree *tree) {
     struct place *places = tree->places;
     for (uint32_t i = tree->nr - 1; i > 0; i--) {
-        uint32_t semi = places[i].idom; // its parent
-        for (uint64_t b = tree->before_first[i]; b < tree->before_first[i + 1]; b++) {
-            uint32_t from = tree->before[b], label = from;
-            // Numbers up to i have not been linked yet: they are their own label.
-            if (from > i && !eval(tree, from, i + 1, &label))
+        uint32_t semi = places[i].semi;
+        if (i > 2 * AHEAD && places[i - 2 * AHEAD].later != NONE)
+            __builtin_prefetch(&tree->later[places[i - 2 * AHEAD].later]);
+        if (i > AHEAD && places[i - AHEAD].later != NONE)
+            __builtin_prefetch(&places[tree->later[places[i - AHEAD].later].from]);
+        for (uint32_t l = places[i].later; l != NONE; l = tree->later[l].next) {
+            uint32_t label;
+            if (!eval(tree, tree->later[l].from, i + 1, &label))
                 return false;
             semi = SEEP_MIN(semi, places[label].semi);
         }
         places[i].semi = semi;
     }
     for (uint32_t i = 1; i < tree->nr; i++)
-        while (places[i].idom > places[i].semi)
-            places[i].idom = places[places[i].idom].idom;
+        while (tree->idom[i] > places[i].semi)
+            tree->idom[i] = tree->idom[tree->idom[i]];
     return true;
 }
 
 // ---- the result ----
 
-static void sum_up(const struct tree *tree, struct seep_dominators *dominators) {
+// Sums by number first, where a vertex lies near to its dominator; the places are not needed any more.
+static bool sum_up(struct tree *tree, struct seep_dominated *ret_items) {
+    struct sum {
+        uint64_t bytes;
+        uint32_t blocks;
+    } *sums = seep_large_alloc(tree->nr, sizeof(*sums));
+    if (!sums)
+        return false;
+    memset(sums, 0, tree->nr * sizeof(*sums));
+    uint32_t last_block = tree->nr_blocks ? tree->nr_blocks - 1 : 0;
     for (uint32_t i = tree->nr - 1; i > 0; i--) {
-        uint32_t vertex = tree->vertex[i], above = tree->vertex[tree->places[i].idom];
-        if (vertex < tree->nr_blocks) {
-            dominators->bytes[vertex] += tree->graph->blocks[vertex].size;
-            dominators->blocks[vertex]++;
+        uint32_t vertex = tree->vertex[i], above = tree->idom[i];
+        if (i > AHEAD) {
+            __builtin_prefetch(&tree->graph->blocks[SEEP_MIN(tree->vertex[i - AHEAD], last_block)].size);
+            __builtin_prefetch(&ret_items[tree->vertex[i - AHEAD]], 1);
         }
-        dominators->idom[vertex] = above;
-        if (above == tree->nr_vertices)
-            continue;
-        dominators->bytes[above] += dominators->bytes[vertex];
-        dominators->blocks[above] += dominators->blocks[vertex];
+        if (vertex < tree->nr_blocks) {
+            sums[i].bytes += tree->graph->blocks[vertex].size;
+            sums[i].blocks++;
+        }
+        ret_items[vertex] = (struct seep_dominated){sums[i].bytes, sums[i].blocks, tree->vertex[above]};
+        sums[above].bytes += sums[i].bytes;
+        sums[above].blocks += sums[i].blocks;
     }
+    free(sums);
+    return true;
 }
 
-static bool work(struct tree *tree, const uint32_t *holders, uint32_t nr_holders) {
+static void release(struct tree *tree) {
+    free(tree->root_order);
+    free(tree->root_first);
+    free(tree->number);
+    free(tree->vertex);
+    free(tree->idom);
+    free(tree->places);
+    free(tree->cursor);
+    free(tree->later);
+    free(tree->path);
+}
+
+static bool work(struct tree *tree, const uint32_t *holders, uint32_t nr_holders,
+                 struct seep_dominators *dominators) {
     size_t room = (size_t)tree->nr_vertices + 1;
-    tree->number = malloc(room * sizeof(*tree->number));
-    tree->vertex = malloc(room * sizeof(*tree->vertex));
-    tree->places = malloc(room * sizeof(*tree->places));
-    tree->before_first = calloc(room + 1, sizeof(*tree->before_first));
-    tree->cursor = malloc(room * sizeof(*tree->cursor));
-    if (!tree->number || !tree->vertex || !tree->places || !tree->before_first || !tree->cursor ||
+    tree->number = seep_large_alloc(room, sizeof(*tree->number));
+    tree->vertex = seep_large_alloc(room, sizeof(*tree->vertex));
+    tree->idom = seep_large_alloc(room, sizeof(*tree->idom));
+    tree->places = seep_large_alloc(room, sizeof(*tree->places));
+    tree->cursor = seep_large_alloc(room, sizeof(*tree->cursor));
+    if (!tree->number || !tree->vertex || !tree->idom || !tree->places || !tree->cursor ||
         !sort_roots(tree, holders, nr_holders))
         return false;
     memset(tree->number, 0xff, room * sizeof(*tree->number));
-    number_all(tree);
+    if (!number_all(tree))
+        return false;
     free(tree->cursor);
     tree->cursor = NULL;
-    return find_predecessors(tree) && find_dominators(tree);
+    if (!find_dominators(tree))
+        return false;
+    free(tree->places);
+    free(tree->later);
+    tree->places = NULL;
+    tree->later = NULL;
+    dominators->items = seep_large_alloc(room, sizeof(*dominators->items));
+    for (uint32_t v = 0; dominators->items && v < tree->nr_vertices; v++)
+        dominators->items[v] = (struct seep_dominated){.idom = NONE};
+    return dominators->items && sum_up(tree, dominators->items);
 }
 
 struct seep_error *seep_dominators_create(const struct seep_graph *graph, const uint32_t *holders,
@@ -222,33 +294,14 @@ struct seep_error *seep_dominators_create(const struct seep_graph *graph, const 
     struct tree tree = {
         .graph = graph, .nr_blocks = graph->nr_blocks, .nr_vertices = graph->nr_blocks + nr_holders};
     struct seep_dominators *dominators = calloc(1, sizeof(*dominators));
-    size_t room = SEEP_MAX(tree.nr_vertices, 1u);
-    bool fits = dominators && work(&tree, holders, nr_holders);
-    if (fits) {
-        dominators->nr_blocks = tree.nr_blocks;
-        dominators->nr_vertices = tree.nr_vertices;
-        dominators->idom = malloc(room * sizeof(*dominators->idom));
-        dominators->bytes = calloc(room, sizeof(*dominators->bytes));
-        dominators->blocks = calloc(room, sizeof(*dominators->blocks));
-        fits = dominators->idom && dominators->bytes && dominators->blocks;
-    }
-    if (fits) {
-        memset(dominators->idom, 0xff, room * sizeof(*dominators->idom));
-        sum_up(&tree, dominators);
-    }
-    free(tree.root_order);
-    free(tree.root_first);
-    free(tree.number);
-    free(tree.vertex);
-    free(tree.places);
-    free(tree.cursor);
-    free(tree.before_first);
-    free(tree.before);
-    free(tree.path);
+    bool fits = dominators && work(&tree, holders, nr_holders, dominators);
+    release(&tree);
     if (!fits) {
         seep_dominators_destroy(dominators);
         return seep_error_no_memory();
     }
+    dominators->nr_blocks = tree.nr_blocks;
+    dominators->nr_vertices = tree.nr_vertices;
     *ret_dominators = dominators;
     return NULL;
 }
@@ -256,9 +309,7 @@ struct seep_error *seep_dominators_create(const struct seep_graph *graph, const 
 void seep_dominators_destroy(struct seep_dominators *dominators) {
     if (!dominators)
         return;
-    free(dominators->idom);
-    free(dominators->bytes);
-    free(dominators->blocks);
+    free(dominators->items);
     free(dominators);
 }
 
@@ -274,19 +325,19 @@ struct family {
 static bool find_children(const struct seep_dominators *dominators, struct family *family) {
     size_t room = (size_t)dominators->nr_vertices + 1;
     family->first = calloc(room + 1, sizeof(*family->first));
-    family->children = malloc(room * sizeof(*family->children));
-    family->stack = malloc((room + 1) * sizeof(*family->stack));
+    family->children = seep_large_alloc(room, sizeof(*family->children));
+    family->stack = seep_large_alloc(room + 1, sizeof(*family->stack));
     if (!family->first || !family->children || !family->stack)
         return false;
     for (uint32_t v = 0; v < dominators->nr_vertices; v++)
-        if (dominators->idom[v] != NONE)
-            family->first[dominators->idom[v]]++;
+        if (dominators->items[v].idom != NONE)
+            family->first[dominators->items[v].idom]++;
     uint64_t sum = 0; // ends for now, as above
     for (size_t v = 0; v <= room; v++)
         family->first[v] = sum += family->first[v];
     for (uint32_t v = dominators->nr_vertices; v-- > 0;)
-        if (dominators->idom[v] != NONE)
-            family->children[--family->first[dominators->idom[v]]] = v;
+        if (dominators->items[v].idom != NONE)
+            family->children[--family->first[dominators->items[v].idom]] = v;
     return true;
 }
 
@@ -304,7 +355,7 @@ static void walk_down(const struct seep_dominators *dominators, const struct see
         }
         if (v < dominators->nr_blocks) {
             if (family->open[blocks[v].site]++ == 0)
-                ret_bytes[blocks[v].site] += dominators->bytes[v];
+                ret_bytes[blocks[v].site] += dominators->items[v].bytes;
             family->stack[nr++] = v | leave;
         }
         for (uint64_t c = family->first[v]; c < family->first[v + 1]; c++)

@@ -3,12 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/large.h"
 #include "base/map.h"
 #include "scan/graph.h"
-
-// Addresses that share a leaf, and a granule of it.
-enum { LEAF_SHIFT = 24, GRANULE_SHIFT = 8 };
-#define LEAVES_MAX ((size_t)1 << 24)
 
 // What the beginning of a block looks like (bits of shapes).
 enum {
@@ -18,92 +15,9 @@ enum {
     SHAPE_VTABLE = 8,
 };
 
-// ---- the index ----
-
-static uint64_t end_of(const struct seep_block *block) {
-    uint64_t end;
-    if (__builtin_add_overflow(block->address, block->size ? block->size : 1, &end))
-        end = UINT64_MAX;
-    return end;
-}
-
-static bool fill_index(struct seep_graph *graph) {
-    uint32_t next = 0;
-    for (size_t i = 0; i < graph->nr_leaves; i++) {
-        uint64_t start = graph->base + ((uint64_t)i << LEAF_SHIFT);
-        uint64_t end = start + (UINT64_C(1) << LEAF_SHIFT);
-        graph->leaf_first[i] = next;
-        if (next == graph->nr_blocks || graph->blocks[next].address >= end)
-            continue;
-        uint32_t *leaf = malloc(sizeof(*leaf) << (LEAF_SHIFT - GRANULE_SHIFT));
-        if (!leaf)
-            return false;
-        graph->leaves[i] = leaf;
-        for (size_t g = 0; g < (size_t)1 << (LEAF_SHIFT - GRANULE_SHIFT); g++) {
-            leaf[g] = next;
-            uint64_t granule_end = start + ((uint64_t)(g + 1) << GRANULE_SHIFT);
-            while (next < graph->nr_blocks && graph->blocks[next].address < granule_end)
-                next++;
-        }
-    }
-    return true;
-}
-
-static bool make_index(struct seep_graph *graph) {
-    if (!graph->nr_blocks)
-        return true;
-    graph->low = graph->blocks[0].address;
-    for (uint32_t i = 0; i < graph->nr_blocks; i++)
-        graph->high = SEEP_MAX(graph->high, end_of(&graph->blocks[i]));
-    graph->base = graph->low >> LEAF_SHIFT << LEAF_SHIFT;
-    uint64_t last = graph->blocks[graph->nr_blocks - 1].address;
-    uint64_t nr = ((last - graph->base) >> LEAF_SHIFT) + 1;
-    if (nr > LEAVES_MAX) // absurd addresses: the search does without
-        return true;
-    graph->nr_leaves = (size_t)nr;
-    graph->leaves = calloc(graph->nr_leaves, sizeof(*graph->leaves));
-    graph->leaf_first = calloc(graph->nr_leaves, sizeof(*graph->leaf_first));
-    return graph->leaves && graph->leaf_first && fill_index(graph);
-}
-
-// The number of blocks that start at or before `address`, by halving.
-static uint32_t upto_slow(const struct seep_graph *graph, uint64_t address) {
-    uint32_t low = 0, high = graph->nr_blocks;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (graph->blocks[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static uint32_t upto(const struct seep_graph *graph, uint64_t address) {
-    uint64_t leaf_index = (address - graph->base) >> LEAF_SHIFT;
-    if (!graph->nr_leaves)
-        return upto_slow(graph, address);
-    if (leaf_index >= graph->nr_leaves) // inside or behind the last block
-        return graph->nr_blocks;
-    const uint32_t *leaf = graph->leaves[leaf_index];
-    if (!leaf)
-        return graph->leaf_first[leaf_index];
-    uint32_t i = leaf[(address >> GRANULE_SHIFT) & ((1u << (LEAF_SHIFT - GRANULE_SHIFT)) - 1)];
-    while (i < graph->nr_blocks && graph->blocks[i].address <= address)
-        i++;
-    return i;
-}
-
 bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block,
                      uint64_t *ret_off) {
-    if (address < graph->low || address >= graph->high)
-        return false;
-    uint32_t nr = upto(graph, address);
-    if (!nr || address >= end_of(&graph->blocks[nr - 1]))
-        return false;
-    *ret_block = nr - 1;
-    *ret_off = address - graph->blocks[nr - 1].address;
-    return true;
+    return seep_block_index_find(&graph->index, address, ret_block, ret_off);
 }
 
 struct seep_error *seep_graph_create(const struct seep_block *blocks, size_t nr_blocks,
@@ -116,12 +30,14 @@ struct seep_error *seep_graph_create(const struct seep_block *blocks, size_t nr_
     graph->blocks = blocks;
     graph->nr_blocks = (uint32_t)nr_blocks;
     size_t room = SEEP_MAX(nr_blocks, (size_t)1);
-    graph->first_edge = calloc(room + 1, sizeof(*graph->first_edge));
+    graph->first_edge = seep_large_alloc(room + 1, sizeof(*graph->first_edge));
     graph->shapes = calloc(room, sizeof(*graph->shapes));
-    if (!graph->first_edge || !graph->shapes || !make_index(graph)) {
+    if (!graph->first_edge || !graph->shapes ||
+        !seep_block_index_init(&graph->index, blocks, graph->nr_blocks)) {
         seep_graph_destroy(graph);
         return seep_error_no_memory();
     }
+    graph->first_edge[0] = 0;
     *ret_graph = graph;
     return NULL;
 }
@@ -129,10 +45,7 @@ struct seep_error *seep_graph_create(const struct seep_block *blocks, size_t nr_
 void seep_graph_destroy(struct seep_graph *graph) {
     if (!graph)
         return;
-    for (size_t i = 0; graph->leaves && i < graph->nr_leaves; i++)
-        free(graph->leaves[i]);
-    free(graph->leaves);
-    free(graph->leaf_first);
+    seep_block_index_deinit(&graph->index);
     free(graph->roots);
     free(graph->edges);
     free(graph->first_edge);
@@ -162,14 +75,15 @@ static bool add_root(struct seep_graph *graph, uint32_t range, uint64_t address,
                      uint64_t to_off) {
     if (!seep_grow(&graph->roots, &graph->roots_capacity, graph->nr_roots + 1, sizeof(*graph->roots)))
         return false;
-    graph->roots[graph->nr_roots++] = (struct seep_root_edge){address, target, cut32(to_off), range};
+    graph->roots[graph->nr_roots++] =
+        (struct seep_root_edge){address, target, cut32(to_off), range, graph->outward};
     return true;
 }
 
 static bool feed_root(struct seep_graph *graph, uint32_t range, uint64_t address, const void *bytes,
                       size_t nr_bytes) {
     size_t step = graph->unaligned && address ? 1 : 8;
-    uint64_t low = graph->low, extent = graph->high - graph->low;
+    uint64_t low = graph->index.low, extent = graph->index.high - graph->index.low;
     for (size_t at = 0; at + 8 <= nr_bytes; at += step) {
         uint64_t word = word_at(bytes, at);
         if (SEEP_LIKELY(word - low >= extent))
@@ -272,11 +186,48 @@ static void feed_upto(struct seep_graph *graph, uint32_t block) {
         graph->first_edge[++graph->nr_fed] = graph->nr_edges;
 }
 
+// Not zeroed, and by half: there may be hundreds of millions.
+static bool grow_edges(struct seep_graph *graph) {
+    size_t capacity = graph->edges_capacity + graph->edges_capacity / 2 + 1024;
+    struct seep_edge *larger = realloc(graph->edges, capacity * sizeof(*larger));
+    if (!larger)
+        return false;
+    seep_large_advise(larger, capacity * sizeof(*larger));
+    graph->edges = larger;
+    graph->edges_capacity = capacity;
+    return true;
+}
+
+// In three rounds, because each look misses the caches: what one needs is asked for in the round before.
+static bool look_up_candidates(struct seep_graph *graph) {
+    for (uint32_t i = 0; i < graph->nr_candidates; i++)
+        seep_block_index_ask(&graph->index, graph->candidates[i].word);
+    uint32_t nr[SEEP_CANDIDATES_MAX];
+    for (uint32_t i = 0; i < graph->nr_candidates; i++)
+        nr[i] = seep_block_index_upto(&graph->index, graph->candidates[i].word);
+    for (uint32_t i = 0; i < graph->nr_candidates; i++) {
+        const struct seep_candidate *candidate = &graph->candidates[i];
+        if (!nr[i])
+            continue;
+        const struct seep_block *target = &graph->blocks[nr[i] - 1];
+        bool own = nr[i] - 1 == candidate->block && !graph->with_own; // lists of free cells in an arena
+        if (own || !seep_block_has(target, candidate->word))
+            continue;
+        if (SEEP_UNLIKELY(graph->nr_edges == graph->edges_capacity) && !grow_edges(graph))
+            return false;
+        feed_upto(graph, candidate->block);
+        graph->edges[graph->nr_edges++] = (struct seep_edge){nr[i] - 1, cut32(candidate->from_off),
+                                                             cut32(candidate->word - target->address)};
+    }
+    graph->nr_candidates = 0;
+    return true;
+}
+
 static bool feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, const void *bytes,
                        size_t nr_bytes) {
     size_t step = graph->unaligned ? 1 : 8;
     bool look_for_vtables = graph->shapes[block] & SHAPE_VTABLE;
-    uint64_t low = graph->low, extent = graph->high - graph->low;
+    uint64_t low = graph->index.low, extent = graph->index.high - graph->index.low;
     for (size_t at = 0; at + 8 <= nr_bytes; at += step) {
         uint64_t word = word_at(bytes, at);
         if (SEEP_UNLIKELY(look_for_vtables) && off + at && word && (off + at) % 8 == 0 &&
@@ -284,13 +235,9 @@ static bool feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, c
             return false;
         if (SEEP_LIKELY(word - low >= extent))
             continue;
-        uint32_t target;
-        uint64_t to_off;
-        if (!seep_graph_find(graph, word, &target, &to_off))
-            continue;
-        if (!seep_grow(&graph->edges, &graph->edges_capacity, graph->nr_edges + 1, sizeof(*graph->edges)))
+        if (SEEP_UNLIKELY(graph->nr_candidates == SEEP_CANDIDATES_MAX) && !look_up_candidates(graph))
             return false;
-        graph->edges[graph->nr_edges++] = (struct seep_edge){target, cut32(off + at), cut32(to_off)};
+        graph->candidates[graph->nr_candidates++] = (struct seep_candidate){word, off + at, block};
     }
     return true;
 }
@@ -298,7 +245,6 @@ static bool feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, c
 bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t off, const void *bytes,
                            size_t nr_bytes) {
     unsigned char seam[14];
-    feed_upto(graph, block);
     if (off == 0)
         graph->shapes[block] = shape_of(graph, graph->blocks[block].size, bytes, nr_bytes);
     if (off == 0 && graph->shapes[block] & SHAPE_VTABLE && !add_object(graph, block, word_at(bytes, 0)))
@@ -373,6 +319,9 @@ static void flood_reachable(struct flood *flood) {
         } else if (graph->kinds[root->target] == SEEP_KIND_UNKNOWN) {
             hold(graph, root->target, SEEP_KIND_REACHABLE, (uint32_t)i, 0, true);
             flood->queue[flood->nr_queue++] = root->target;
+        } else if (root->outward && graph->held_by_root[root->target] &&
+                   graph->roots[graph->holder[root->target]].range == root->range) {
+            graph->holder[root->target] = (uint32_t)i;
         }
     }
     for (; flood->at < flood->nr_queue; flood->at++) {
@@ -423,15 +372,17 @@ static void flood_lost(struct flood *flood) {
 }
 
 struct seep_error *seep_graph_classify(struct seep_graph *graph) {
+    if (!look_up_candidates(graph))
+        return seep_error_no_memory();
     feed_upto(graph, graph->nr_blocks);
     size_t room = SEEP_MAX(graph->nr_blocks, 1u);
     graph->kinds = calloc(room, sizeof(*graph->kinds));
-    graph->holder = malloc(room * sizeof(*graph->holder));
+    graph->holder = seep_large_alloc(room, sizeof(*graph->holder));
     graph->holder_off = calloc(room, sizeof(*graph->holder_off));
     graph->held_by_root = calloc(room, sizeof(*graph->held_by_root));
     struct flood flood = {.graph = graph,
-                          .queue = malloc(room * sizeof(*flood.queue)),
-                          .later = malloc(room * sizeof(*flood.later))};
+                          .queue = seep_large_alloc(room, sizeof(*flood.queue)),
+                          .later = seep_large_alloc(room, sizeof(*flood.later))};
     bool fits = graph->kinds && graph->holder && graph->holder_off && graph->held_by_root && flood.queue &&
                 flood.later;
     if (fits) {

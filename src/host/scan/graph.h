@@ -15,8 +15,10 @@
 
 #include "base/error.h"
 #include "model/profile.h"
+#include "scan/block_index.h"
 
-#define SEEP_NO_BLOCK UINT32_MAX
+#define SEEP_NO_BLOCK       UINT32_MAX
+#define SEEP_CANDIDATES_MAX 64u
 
 // Whether `word` is the address of a vtable; may look into the program.
 typedef bool (*seep_is_vtable)(void *data, uint64_t word);
@@ -32,19 +34,13 @@ struct seep_root_edge {
     uint32_t target;
     uint32_t to_off;
     uint32_t range; // whatever the feeder calls it
+    bool outward;   // of several in one range that lead to a block the last one is its holder, not the first
 };
 
 struct seep_graph {
     const struct seep_block *blocks; // borrowed; sorted by address
     uint32_t nr_blocks;
-    uint64_t low; // of all blocks
-    uint64_t high;
-
-    // By (address - base) >> LEAF: where its granules are, and the first block at or behind its start.
-    uint64_t base;
-    uint32_t **leaves;
-    uint32_t *leaf_first;
-    size_t nr_leaves;
+    struct seep_block_index index;
 
     struct seep_root_edge *roots;
     size_t nr_roots;
@@ -71,6 +67,15 @@ struct seep_graph {
     seep_is_vtable is_vtable;
     void *is_vtable_data;
 
+    struct seep_candidate { // words of blocks that wait to be looked up together
+        uint64_t word;
+        uint64_t from_off;
+        uint32_t block;
+    } candidates[SEEP_CANDIDATES_MAX];
+    uint32_t nr_candidates;
+
+    bool outward;   // what is fed now is a stack: functions further out own what those further in only use
+    bool with_own;  // also pointers of a block into itself, which tell of no holder: set it before feeding
     bool unaligned; // pointers may lie anywhere: set it before feeding
     struct {        // the last bytes of the latest piece, for words that reach over its end
         bool of_block;
@@ -109,7 +114,7 @@ SEEP_MUST_CHECK bool seep_graph_feed_block(struct seep_graph *graph, uint32_t bl
 // The address of a vtable that the block begins with; 0: none.
 uint64_t seep_graph_vtable_of(const struct seep_graph *graph, uint32_t block);
 
-// Once, after the last feeding.
+// Once, after the last feeding. Edges are not whole before.
 SEEP_MUST_CHECK struct seep_error *seep_graph_classify(struct seep_graph *graph);
 
 #endif

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "scan/chains.h"
 #include "scan/holders.h"
+#include "symbol/symbols.h"
 
 // ---- sites ----
 
@@ -51,19 +51,13 @@ static struct seep_error *choose(const struct seep_profile *profile, struct choi
     return NULL;
 }
 
-static struct seep_error *describe_sites(struct seep_profile *profile, struct seep_chains *chains) {
+static struct seep_error *describe_sites(struct seep_profile *profile, const struct seep_chains *chains) {
     struct choice *choices = NULL;
     size_t nr = 0;
     struct seep_error *err = choose(profile, &choices, &nr);
-    for (size_t i = 0; !err && i < nr && i < SEEP_HELD_SITES_MAX; i++) {
-        seep_chains_clear(chains);
-        err = seep_chains_put_holders(chains, choices[i].block);
-        if (err || !chains->used)
-            continue;
-        profile->sites[choices[i].site].held_by = seep_arena_strdup(&profile->arena, chains->text);
-        if (!profile->sites[choices[i].site].held_by)
-            err = seep_error_no_memory();
-    }
+    for (size_t i = 0; !err && i < nr && i < SEEP_HELD_SITES_MAX; i++)
+        err = seep_chains_make(chains, choices[i].block, false, &profile->arena,
+                               &profile->sites[choices[i].site].held);
     free(choices);
     return err;
 }
@@ -87,14 +81,14 @@ static struct seep_error *find_candidates(const struct seep_graph *graph,
                                           struct candidate **ret_candidates, size_t *ret_nr) {
     size_t nr = 0, room = 0;
     for (uint32_t v = 0; v < dominators->nr_vertices; v++)
-        room += dominators->idom[v] == dominators->nr_vertices;
+        room += dominators->items[v].idom == dominators->nr_vertices;
     struct candidate *candidates = malloc(SEEP_MAX(room, (size_t)1) * sizeof(*candidates));
     if (!candidates)
         return seep_error_no_memory();
     for (uint32_t v = 0; v < dominators->nr_vertices; v++) {
         bool lost = v < graph->nr_blocks && graph->kinds[v] == SEEP_KIND_LOST;
-        if (dominators->idom[v] == dominators->nr_vertices && dominators->bytes[v] && !lost)
-            candidates[nr++] = (struct candidate){dominators->bytes[v], v};
+        if (dominators->items[v].idom == dominators->nr_vertices && dominators->items[v].bytes && !lost)
+            candidates[nr++] = (struct candidate){dominators->items[v].bytes, v};
     }
     qsort(candidates, nr, sizeof(*candidates), more_bytes_first);
     *ret_candidates = candidates;
@@ -103,21 +97,23 @@ static struct seep_error *find_candidates(const struct seep_graph *graph,
 }
 
 // A block that is right below the top has several holders: one of them is named.
-static struct seep_error *put_candidate(struct seep_chains *chains, const struct seep_holders *holders,
-                                        uint32_t vertex) {
-    seep_chains_clear(chains);
-    if (vertex >= chains->graph->nr_blocks)
-        return seep_chains_put_root(
-            chains, &chains->graph->roots[holders->first[vertex - chains->graph->nr_blocks]], false);
-    struct seep_error *err = seep_chains_put_block(chains, vertex);
-    if (!err) {
-        seep_chains_put(chains, ", held by several: ");
-        err = seep_chains_put_holders(chains, vertex);
-    }
-    return err;
+static struct seep_error *make_candidate(struct seep_profile *profile, const struct seep_chains *chains,
+                                         const struct seep_holders *holders, uint32_t vertex,
+                                         const struct seep_chain **ret_chain) {
+    uint32_t nr_blocks = chains->graph->nr_blocks;
+    if (vertex < nr_blocks)
+        return seep_chains_make(chains, vertex, true, &profile->arena, ret_chain);
+    struct seep_chain *chain = seep_arena_alloc(&profile->arena, 1, sizeof(*chain));
+    struct seep_link *link = seep_arena_alloc(&profile->arena, 1, sizeof(*link));
+    if (!chain || !link)
+        return seep_error_no_memory();
+    *link = seep_chains_root(chains, &chains->graph->roots[holders->first[vertex - nr_blocks]], true);
+    *chain = (struct seep_chain){link, 1};
+    *ret_chain = chain;
+    return NULL;
 }
 
-static struct seep_error *describe_holders(struct seep_profile *profile, struct seep_chains *chains,
+static struct seep_error *describe_holders(struct seep_profile *profile, const struct seep_chains *chains,
                                            const struct seep_holders *holders) {
     struct candidate *candidates = NULL;
     size_t nr = 0;
@@ -132,17 +128,11 @@ static struct seep_error *describe_holders(struct seep_profile *profile, struct 
         err = seep_error_no_memory();
     for (size_t i = 0; !err && i < nr; i++) {
         uint32_t vertex = candidates[i].vertex;
-        err = put_candidate(chains, holders, vertex);
-        if (err)
-            break;
-        struct seep_holder *holder = &leaks->holders[leaks->nr_holders];
-        holder->what = seep_arena_strdup(&profile->arena, chains->text);
-        holder->bytes = holders->dominators->bytes[vertex];
-        holder->blocks = holders->dominators->blocks[vertex];
-        if (!holder->what)
-            err = seep_error_no_memory();
-        else
-            leaks->nr_holders++;
+        struct seep_holder *holder = &leaks->holders[i];
+        err = make_candidate(profile, chains, holders, vertex, &holder->chain);
+        holder->bytes = holders->dominators->items[vertex].bytes;
+        holder->blocks = holders->dominators->items[vertex].blocks;
+        leaks->nr_holders += !err;
     }
     free(candidates);
     return err;
@@ -164,10 +154,10 @@ static struct seep_error *add_retained(struct seep_profile *profile,
 
 // One number for all roots of a holder: the start of a variable or of a mapping; else beyond all
 // addresses, a thread.
-static struct seep_error *key_of(const struct seep_root_edge *root, const struct seep_root_ranges *ranges,
+static struct seep_error *key_of(const struct seep_root_edge *root, const struct seep_chains *chains,
                                  struct seep_symbols *symbols, uint64_t *ret_key) {
     const uint64_t of_thread = UINT64_C(1) << 63, of_tls = UINT64_C(1) << 62;
-    const struct seep_root_range *range = &ranges->items[root->range];
+    const struct seep_root_range *range = &chains->ranges->items[root->range];
     *ret_key = range->start;
     if (range->kind == SEEP_ROOT_TLS)
         *ret_key = of_thread | of_tls | (uint32_t)range->tid;
@@ -175,19 +165,22 @@ static struct seep_error *key_of(const struct seep_root_edge *root, const struct
         *ret_key = of_thread | (uint32_t)range->tid;
     if (range->kind != SEEP_ROOT_DATA)
         return NULL;
+    const struct seep_module *module = &chains->profile->modules[chains->ranges->modules[range->module].id];
     const char *name = NULL;
     uint64_t off = 0;
-    unsigned module;
-    struct seep_error *err = seep_symbols_module(symbols, range->path, NULL, 0, &module);
+    unsigned id;
+    struct seep_error *err =
+        seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
     if (!err)
-        err = seep_symbols_variable(symbols, module, root->address - range->bias_rt, &name, &off);
+        err = seep_symbols_variable(symbols, id, root->address - module->bias_rt, &name, &off);
     if (!err && name)
         *ret_key = root->address - off;
     return err;
 }
 
-static struct seep_error *group_roots(const struct seep_graph *graph, const struct seep_root_ranges *ranges,
-                                      struct seep_symbols *symbols, struct seep_holders *holders) {
+static struct seep_error *group_roots(const struct seep_chains *chains, struct seep_symbols *symbols,
+                                      struct seep_holders *holders) {
+    const struct seep_graph *graph = chains->graph;
     struct seep_map ids = SEEP_MAP_INIT;
     struct seep_error *err = NULL;
     size_t capacity = 0;
@@ -196,7 +189,7 @@ static struct seep_error *group_roots(const struct seep_graph *graph, const stru
         return seep_error_no_memory();
     for (size_t i = 0; !err && i < graph->nr_roots; i++) {
         uint64_t key;
-        err = key_of(&graph->roots[i], ranges, symbols, &key);
+        err = key_of(&graph->roots[i], chains, symbols, &key);
         uint64_t *id = err ? NULL : seep_map_at(&ids, key, NULL);
         if (err)
             break;
@@ -215,14 +208,24 @@ static struct seep_error *group_roots(const struct seep_graph *graph, const stru
     return err;
 }
 
-struct seep_error *seep_holders_create(const struct seep_graph *graph, const struct seep_root_ranges *ranges,
-                                       struct seep_symbols *symbols, struct seep_holders **ret_holders) {
+// Symbols tell only which words are one variable. A program may be waiting: nothing is asked of the network.
+static struct seep_error *group(const struct seep_chains *chains, struct seep_holders *holders) {
+    const struct seep_symbols_options hasty = {.hasty = true, .no_demangle = true, .no_debuginfod = true};
+    struct seep_symbols *symbols = NULL;
+    struct seep_error *err = seep_symbols_create(&hasty, &symbols);
+    if (!err)
+        err = group_roots(chains, symbols, holders);
+    seep_symbols_destroy(symbols);
+    return err;
+}
+
+struct seep_error *seep_holders_create(const struct seep_chains *chains, struct seep_holders **ret_holders) {
     struct seep_holders *holders = calloc(1, sizeof(*holders));
     if (!holders)
         return seep_error_no_memory();
-    struct seep_error *err = group_roots(graph, ranges, symbols, holders);
+    struct seep_error *err = group(chains, holders);
     if (!err)
-        err = seep_dominators_create(graph, holders->of_root, holders->nr, &holders->dominators);
+        err = seep_dominators_create(chains->graph, holders->of_root, holders->nr, &holders->dominators);
     if (err) {
         seep_holders_destroy(holders);
         return err;
@@ -240,21 +243,15 @@ void seep_holders_destroy(struct seep_holders *holders) {
     free(holders);
 }
 
-struct seep_error *seep_holders_describe(struct seep_profile *profile, const struct seep_graph *graph,
-                                         const struct seep_root_ranges *ranges,
-                                         struct seep_symbols *symbols) {
-    struct seep_chains *chains = NULL;
+struct seep_error *seep_holders_describe(struct seep_profile *profile, const struct seep_chains *chains) {
     struct seep_holders *holders = NULL;
-    struct seep_error *err = seep_chains_create(profile, graph, ranges, symbols, &chains);
+    struct seep_error *err = describe_sites(profile, chains);
     if (!err)
-        err = describe_sites(profile, chains);
-    if (!err)
-        err = seep_holders_create(graph, ranges, symbols, &holders);
+        err = seep_holders_create(chains, &holders);
     if (!err)
         err = add_retained(profile, holders->dominators);
     if (!err)
         err = describe_holders(profile, chains, holders);
     seep_holders_destroy(holders);
-    seep_chains_destroy(chains);
     return err;
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Who holds the blocks of a site, in words: the shortest chain of pointers from a root to its largest
+// Who holds the blocks of a site: the shortest chain of pointers from a root to its largest
 // block of the site's kind; and who holds most: the variables, threads and shared blocks that retain the
 // most bytes. Needs nothing of the process any more.
 #ifndef SEEP_SCAN_HOLDERS_H
 #define SEEP_SCAN_HOLDERS_H
 
+#include "scan/chains.h"
 #include "scan/dominators.h"
-#include "scan/roots.h"
-#include "symbol/symbols.h"
 
-// Symbols are looked up for the chains of the sites that hold most; the others are left without.
-#define SEEP_HELD_SITES_MAX  500u
+// Chains are kept for the sites that hold most; the others are left without. They are put into
+// words when they are shown (model/chain.h).
+#define SEEP_HELD_SITES_MAX  4096u
 #define SEEP_TOP_HOLDERS_MAX 100u
 
 // Roots in groups: by variable, by thread (stack and registers), by its thread-local storage, by mapping.
@@ -22,17 +22,13 @@ struct seep_holders {
     struct seep_dominators *dominators;
 };
 
-SEEP_MUST_CHECK struct seep_error *seep_holders_create(const struct seep_graph *graph,
-                                                       const struct seep_root_ranges *ranges,
-                                                       struct seep_symbols *symbols,
+SEEP_MUST_CHECK struct seep_error *seep_holders_create(const struct seep_chains *chains,
                                                        struct seep_holders **ret_holders);
 void seep_holders_destroy(struct seep_holders *holders); // takes NULL
 
-// Fills held_by and retained_bytes of sites, and leaks.holders, in the profile's arena. The graph must be
-// that of the profile, classified.
+// Fills held and retained_bytes of sites, and leaks.holders, in the profile's arena. `chains` are of that
+// profile, with a classified graph.
 SEEP_MUST_CHECK struct seep_error *seep_holders_describe(struct seep_profile *profile,
-                                                         const struct seep_graph *graph,
-                                                         const struct seep_root_ranges *ranges,
-                                                         struct seep_symbols *symbols);
+                                                         const struct seep_chains *chains);
 
 #endif

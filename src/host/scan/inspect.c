@@ -5,11 +5,38 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "scan/chains.h"
+#include "model/chain_words.h"
 #include "scan/heap_areas.h"
 #include "scan/holders.h"
 #include "scan/scan.h"
 #include "scan/inspect.h"
+
+// Chains, and what puts them into words.
+struct teller {
+    const struct seep_chains *chains;
+    struct seep_stacks *stacks;
+    uint32_t *nodes;
+    struct seep_chain_words *words;
+};
+
+static void teller_deinit(struct teller *teller) {
+    free(teller->words);
+    free(teller->nodes);
+    seep_stacks_destroy(teller->stacks);
+}
+
+static struct seep_error *teller_init(struct teller *teller, const struct seep_chains *chains,
+                                      struct seep_symbols *symbols) {
+    *teller = (struct teller){.chains = chains, .words = malloc(sizeof(*teller->words))};
+    struct seep_error *err = teller->words ? NULL : seep_error_no_memory();
+    if (!err)
+        err = seep_stacks_create(symbols, &teller->stacks);
+    if (!err)
+        err = seep_stacks_add(teller->stacks, chains->profile, &teller->nodes);
+    if (!err)
+        seep_chain_words_init(teller->words, chains->profile, teller->stacks, teller->nodes);
+    return err;
+}
 
 struct question {
     uint64_t nr_pointers_max;
@@ -82,10 +109,10 @@ static struct seep_error *fill_block(struct seep_whois *whois, const struct seep
 
 // ---- who points to it ----
 
-static struct seep_error *add_pointer(struct seep_whois *whois, const struct seep_chains *chains,
+static struct seep_error *add_pointer(struct seep_whois *whois, const struct seep_chain_words *words,
                                       uint64_t max, uint64_t address, uint64_t to_off) {
     struct seep_whois_pointer pointer = {.address = address, .to_off = to_off};
-    struct seep_error *err = keep_text(whois, chains->text, &pointer.from);
+    struct seep_error *err = keep_text(whois, words->text, &pointer.from);
     if (!err && !whois->pointers) {
         whois->pointers = seep_arena_alloc(&whois->arena, (size_t)max, sizeof(*whois->pointers));
         if (!whois->pointers)
@@ -105,9 +132,16 @@ static uint64_t count_pointers(const struct seep_graph *graph, uint32_t block) {
     return nr;
 }
 
-static struct seep_error *fill_pointers(struct seep_whois *whois, struct seep_chains *chains, uint32_t block,
+static struct seep_error *put_pointer(struct seep_whois *whois, struct seep_chain_words *words, uint64_t max,
+                                      const struct seep_link *link, uint64_t address, uint64_t to_off) {
+    seep_chain_words_clear(words);
+    struct seep_error *err = seep_chain_put_link(words, link);
+    return err ? err : add_pointer(whois, words, max, address, to_off);
+}
+
+static struct seep_error *fill_pointers(struct seep_whois *whois, struct teller *teller, uint32_t block,
                                         uint64_t max) {
-    const struct seep_graph *graph = chains->graph;
+    const struct seep_graph *graph = teller->chains->graph;
     struct seep_error *err = NULL;
     whois->pointers_known = true;
     whois->nr_pointers_all = count_pointers(graph, block);
@@ -116,23 +150,17 @@ static struct seep_error *fill_pointers(struct seep_whois *whois, struct seep_ch
         const struct seep_root_edge *root = &graph->roots[i];
         if (root->target != block)
             continue;
-        seep_chains_clear(chains);
-        err = seep_chains_put_root(chains, root, true);
-        if (!err)
-            err = add_pointer(whois, chains, max, root->address, root->to_off);
+        struct seep_link link = seep_chains_root(teller->chains, root, false);
+        err = put_pointer(whois, teller->words, max, &link, root->address, root->to_off);
     }
     for (uint32_t b = 0; !err && b < graph->nr_blocks && whois->nr_pointers < max; b++) {
         for (uint64_t e = graph->first_edge[b]; !err && e < graph->first_edge[b + 1]; e++) {
             const struct seep_edge *edge = &graph->edges[e];
             if (edge->target != block || whois->nr_pointers == max)
                 continue;
-            seep_chains_clear(chains);
-            err = seep_chains_put_block(chains, b);
-            seep_chains_put(chains, " ");
-            seep_chains_put_offset(chains, edge->from_off);
-            if (!err)
-                err =
-                    add_pointer(whois, chains, max, graph->blocks[b].address + edge->from_off, edge->to_off);
+            struct seep_link link = seep_chains_block(teller->chains, b, edge->from_off, false);
+            err = put_pointer(whois, teller->words, max, &link, graph->blocks[b].address + edge->from_off,
+                              edge->to_off);
         }
     }
     return err;
@@ -140,8 +168,9 @@ static struct seep_error *fill_pointers(struct seep_whois *whois, struct seep_ch
 
 // ---- what is no block ----
 
-static struct seep_error *put_code(struct seep_chains *chains, uint64_t address, const char *path) {
-    const struct seep_profile *profile = chains->profile;
+static struct seep_error *put_code(struct seep_chain_words *words, uint64_t address, const char *path) {
+    const struct seep_profile *profile = words->profile;
+    struct seep_symbols *symbols = words->stacks->symbols;
     for (uint32_t i = 1; i < profile->nr_modules; i++) {
         const struct seep_module *module = &profile->modules[i];
         if (address < module->start_rt || address >= module->end_rt || module->unloaded_ns >= 0)
@@ -149,25 +178,25 @@ static struct seep_error *put_code(struct seep_chains *chains, uint64_t address,
         unsigned id;
         const struct seep_symbol *symbol = NULL;
         struct seep_error *err =
-            seep_symbols_module(chains->symbols, module->path, module->build_id, module->build_id_bytes, &id);
+            seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
         if (!err)
-            err = seep_symbols_resolve(chains->symbols, id, address - module->bias_rt, true, &symbol);
+            err = seep_symbols_resolve(symbols, id, address - module->bias_rt, true, &symbol);
         if (err)
             return err;
         const struct seep_symbol_frame *frame = &symbol->frames[symbol->nr_frames - 1];
         if (frame->function) {
-            seep_chains_put(chains, "%s+0x%" PRIx64 " in %s", frame->function, frame->function_offset,
-                            module->path);
+            seep_chain_put(words, "%s+0x%" PRIx64 " in %s", frame->function, frame->function_offset,
+                           module->path);
             return NULL;
         }
     }
-    seep_chains_put(chains, "%s", path);
+    seep_chain_put(words, "%s", path);
     return NULL;
 }
 
-static struct seep_error *put_free(struct seep_chains *chains, const struct seep_memory_area *mapping,
+static struct seep_error *put_free(struct teller *teller, const struct seep_memory_area *mapping,
                                    uint64_t address) {
-    const struct seep_graph *graph = chains->graph;
+    const struct seep_graph *graph = teller->chains->graph;
     uint32_t before = SEEP_NO_BLOCK;
     for (uint32_t low = 0, high = graph->nr_blocks; low < high;) {
         uint32_t middle = low + (high - low) / 2;
@@ -178,12 +207,13 @@ static struct seep_error *put_free(struct seep_chains *chains, const struct seep
             high = middle;
         }
     }
-    seep_chains_put(chains, "memory of the allocator, in no live block");
+    seep_chain_put(teller->words, "memory of the allocator, in no live block");
     if (before == SEEP_NO_BLOCK || graph->blocks[before].address < mapping->start)
         return NULL;
     const struct seep_block *block = &graph->blocks[before];
-    seep_chains_put(chains, "; %" PRIu64 " bytes behind ", address - block->address - block->size);
-    return seep_chains_put_block(chains, before);
+    seep_chain_put(teller->words, "; %" PRIu64 " bytes behind ", address - block->address - block->size);
+    struct seep_link link = seep_chains_block(teller->chains, before, 0, true);
+    return seep_chain_put_link(teller->words, &link);
 }
 
 static bool is_of_allocator(struct seep_memory *memory, uint64_t address, bool *ret_is) {
@@ -202,93 +232,106 @@ static const struct seep_root_range *find_range(const struct seep_root_ranges *r
     return NULL;
 }
 
-static struct seep_error *describe_place(struct seep_whois *whois, struct seep_chains *chains,
+static struct seep_error *describe_place(struct seep_whois *whois, struct teller *teller,
                                          struct seep_memory *memory) {
     const struct seep_memory_area *mapping = seep_memory_find(memory, whois->address);
-    const struct seep_root_range *range = find_range(chains->ranges, whois->address);
+    struct seep_chain_words *words = teller->words;
+    const struct seep_root_range *range = find_range(teller->chains->ranges, whois->address);
     struct seep_error *err = NULL;
     bool of_allocator = false;
-    seep_chains_clear(chains);
+    seep_chain_words_clear(words);
     if (!mapping) {
         whois->place = SEEP_PLACE_NOTHING;
-        seep_chains_put(chains, "no memory is mapped there");
+        seep_chain_put(words, "no memory is mapped there");
     } else if (mapping->of_seep) {
         whois->place = SEEP_PLACE_SEEP;
-        seep_chains_put(chains, "memory of libseep.so");
+        seep_chain_put(words, "memory of libseep.so");
     } else if (!is_of_allocator(memory, whois->address, &of_allocator)) {
         return seep_error_no_memory();
     } else if (of_allocator || strcmp(mapping->path, "[heap]") == 0) {
         whois->place = SEEP_PLACE_FREE;
-        err = put_free(chains, mapping, whois->address);
+        err = put_free(teller, mapping, whois->address);
     } else if (mapping->executable) {
         whois->place = SEEP_PLACE_CODE;
-        err = put_code(chains, whois->address, *mapping->path ? mapping->path : "code without a file");
+        err = put_code(words, whois->address, *mapping->path ? mapping->path : "code without a file");
     } else if (range) {
         struct seep_root_edge here = {.address = whois->address,
-                                      .range = (uint32_t)(range - chains->ranges->items)};
+                                      .range = (uint32_t)(range - teller->chains->ranges->items)};
         whois->place = range->kind == SEEP_ROOT_DATA    ? SEEP_PLACE_DATA
                        : range->kind == SEEP_ROOT_STACK ? SEEP_PLACE_STACK
                                                         : SEEP_PLACE_MAPPING;
-        err = seep_chains_put_root(chains, &here, true);
+        struct seep_link link = seep_chains_root(teller->chains, &here, false);
+        err = seep_chain_put_link(words, &link);
         if (range->kind == SEEP_ROOT_MEMORY && *mapping->path)
-            seep_chains_put(chains, " (%s)", mapping->path);
+            seep_chain_put(words, " (%s)", mapping->path);
     } else {
         whois->place = *mapping->path == '/' ? SEEP_PLACE_DATA : SEEP_PLACE_MAPPING;
-        seep_chains_put(chains, "%s at 0x%" PRIx64 "+0x%" PRIx64 "%s",
-                        *mapping->path ? mapping->path : "memory mapped", mapping->start,
-                        whois->address - mapping->start,
-                        mapping->writable   ? ""
-                        : mapping->readable ? ", read only"
-                                            : ", without access");
+        seep_chain_put(words, "%s at 0x%" PRIx64 "+0x%" PRIx64 "%s",
+                       *mapping->path ? mapping->path : "memory mapped", mapping->start,
+                       whois->address - mapping->start,
+                       mapping->writable   ? ""
+                       : mapping->readable ? ", read only"
+                                           : ", without access");
     }
-    return err ? err : keep_text(whois, chains->text, &whois->what);
+    return err ? err : keep_text(whois, words->text, &whois->what);
 }
 
 // ---- the answer ----
 
 static struct seep_error *fill_retained(struct seep_whois *whois, const struct seep_scan_state *state,
-                                        struct seep_symbols *symbols, uint32_t block) {
+                                        uint32_t block) {
     struct seep_holders *holders;
-    struct seep_error *err = seep_holders_create(state->graph, state->ranges, symbols, &holders);
+    struct seep_error *err = seep_holders_create(state->chains, &holders);
     if (err)
         return err;
-    whois->retained_bytes = holders->dominators->bytes[block];
-    whois->retained_blocks = holders->dominators->blocks[block];
+    whois->retained_bytes = holders->dominators->items[block].bytes;
+    whois->retained_blocks = holders->dominators->items[block].blocks;
     seep_holders_destroy(holders);
     return NULL;
+}
+
+static struct seep_error *tell_block(struct question *question, const struct seep_scan_state *state,
+                                     struct teller *teller, uint32_t block) {
+    struct seep_whois *whois = question->whois;
+    struct seep_chain_words *words = teller->words;
+    struct seep_link link = seep_chains_block(teller->chains, block, 0, true);
+    struct seep_error *err = fill_block(whois, state->profile, teller->stacks, teller->nodes, block);
+    if (!err)
+        err = seep_chain_put_class(words, &link);
+    if (!err && words->used)
+        err = keep_text(whois, words->text, &whois->class_name);
+    seep_chain_words_clear(words);
+    const struct seep_chain *chain = NULL;
+    if (!err)
+        err = seep_chains_make(teller->chains, block, false, &whois->arena, &chain);
+    if (!err && chain)
+        err = seep_chain_put_all(words, chain);
+    if (!err && chain)
+        err = keep_text(whois, words->text, &whois->held_by);
+    if (!err && chain)
+        err = seep_chain_type(words, &whois->type);
+    if (!err && whois->type)
+        err = keep_text(whois, whois->type, &whois->type);
+    if (!err)
+        err = fill_pointers(whois, teller, block, question->nr_pointers_max);
+    return err ? err : fill_retained(whois, state, block);
 }
 
 static struct seep_error *answer(void *data, const struct seep_scan_state *state) {
     struct question *question = data;
     struct seep_whois *whois = question->whois;
-    struct seep_chains *chains = NULL;
+    struct teller teller;
     uint32_t block;
     uint64_t off;
     whois->pid = state->profile->process.pid;
-    struct seep_error *err =
-        state->profile->process.exe ? keep_text(whois, state->profile->process.exe, &whois->exe) : NULL;
+    struct seep_error *err = teller_init(&teller, state->chains, question->symbols);
+    if (!err && state->profile->process.exe)
+        err = keep_text(whois, state->profile->process.exe, &whois->exe);
     if (!err)
-        err = seep_chains_create(state->profile, state->graph, state->ranges, question->symbols, &chains);
-    if (!err && !seep_graph_find(state->graph, whois->address, &block, &off)) {
-        err = describe_place(whois, chains, state->memory);
-    } else if (!err) {
-        err = fill_block(whois, state->profile, chains->stacks, chains->nodes, block);
-        seep_chains_clear(chains);
-        if (!err)
-            err = seep_chains_put_class(chains, block);
-        if (!err && chains->used)
-            err = keep_text(whois, chains->text, &whois->class_name);
-        seep_chains_clear(chains);
-        if (!err)
-            err = seep_chains_put_holders(chains, block);
-        if (!err && chains->used)
-            err = keep_text(whois, chains->text, &whois->held_by);
-        if (!err)
-            err = fill_pointers(whois, chains, block, question->nr_pointers_max);
-        if (!err)
-            err = fill_retained(whois, state, question->symbols, block);
-    }
-    seep_chains_destroy(chains);
+        err = seep_graph_find(state->chains->graph, whois->address, &block, &off)
+                  ? tell_block(question, state, &teller, block)
+                  : describe_place(whois, &teller, state->memory);
+    teller_deinit(&teller);
     return err;
 }
 
@@ -310,7 +353,7 @@ struct seep_error *seep_whois_process(pid_t pid, uint64_t address, uint64_t nr_p
     struct question question = {nr_pointers_max, symbols, whois};
     struct seep_scan_options options = {.inspect = answer, .inspect_data = &question};
     struct seep_session *session = NULL;
-    struct seep_error *err = seep_scan_process(pid, &options, symbols, &session);
+    struct seep_error *err = seep_scan_process(pid, &options, &session);
     seep_session_destroy(session);
     if (err) {
         seep_whois_destroy(whois);

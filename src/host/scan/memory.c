@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Mappings from /proc/PID/smaps, bytes by process_vm_readv or /proc/PID/mem, see memory.h.
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +10,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/live_thread.h"
 #include "base/map.h"
+#include "scan/core_file.h"
 #include "scan/memory.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
@@ -77,7 +80,7 @@ static void add_detail(struct seep_memory *memory, const char *line) {
 
 static struct seep_error *read_mappings(struct seep_memory *memory) {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)memory->pid);
+    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)memory->tid);
     FILE *maps = fopen(path, "re");
     if (!maps)
         return maps_error(memory->pid, errno);
@@ -100,9 +103,9 @@ static struct seep_error *read_mappings(struct seep_memory *memory) {
     return err;
 }
 
-static int open_of(pid_t pid, const char *name) {
+static int open_of(pid_t tid, const char *name) {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -111,8 +114,9 @@ struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory) 
     if (!memory)
         return seep_error_no_memory();
     memory->pid = pid;
-    memory->pagemap_fd = open_of(pid, "pagemap");
-    memory->mem_fd = open_of(pid, "mem");
+    memory->tid = seep_live_thread(pid);
+    memory->pagemap_fd = open_of(memory->tid, "pagemap");
+    memory->mem_fd = open_of(memory->tid, "mem");
     memory->piece = malloc(PIECE_BYTES);
     struct seep_error *err = memory->piece ? read_mappings(memory) : seep_error_no_memory();
     if (err) {
@@ -121,6 +125,77 @@ struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory) 
     }
     *ret_memory = memory;
     return NULL;
+}
+
+// ---- core files ----
+
+static const struct seep_core_mapping *file_at(const struct seep_core *core, uint64_t address) {
+    const struct seep_core_mapping *found = NULL;
+    for (size_t i = 0; i < core->nr_files && core->files[i].start <= address; i++)
+        found = &core->files[i];
+    return found && address < found->end ? found : NULL;
+}
+
+// A file that is mapped may have been cut in several segments, but no segment is of several files.
+static struct seep_error *add_segment(struct seep_memory *memory, const struct seep_core_segment *segment) {
+    const struct seep_core_mapping *file = file_at(memory->core, segment->start);
+    uint64_t in_stack = memory->core->in_stack_rt;
+    bool stack = !file && segment->start <= in_stack && in_stack < segment->end;
+    if (!seep_grow(&memory->mappings, &memory->capacity, memory->nr_mappings + 1, sizeof(*memory->mappings)))
+        return seep_error_no_memory();
+    memory->mappings[memory->nr_mappings++] = (struct seep_memory_area){
+        .start = segment->start,
+        .end = segment->end,
+        .file_off = file ? file->file_off + (segment->start - file->start) : 0,
+        .present_bytes = segment->file_bytes,
+        .path = file    ? file->path
+                : stack ? "[stack]"
+                        : "",
+        .readable = segment->file_bytes > 0,
+        .writable = segment->flags & PF_W,
+        .executable = segment->flags & PF_X,
+        .of_seep = file && strncmp(file->path, "/memfd:seep-image", strlen("/memfd:seep-image")) == 0,
+    };
+    return NULL;
+}
+
+struct seep_error *seep_memory_open_core(const struct seep_core *core, struct seep_memory **ret_memory) {
+    struct seep_memory *memory = calloc(1, sizeof(*memory));
+    if (!memory)
+        return seep_error_no_memory();
+    memory->pid = core->pid;
+    memory->core = core;
+    memory->pagemap_fd = memory->mem_fd = -1;
+    memory->piece = malloc(PIECE_BYTES);
+    struct seep_error *err = memory->piece ? NULL : seep_error_no_memory();
+    for (size_t i = 0; !err && i < core->nr_segments; i++)
+        err = add_segment(memory, &core->segments[i]);
+    if (err) {
+        seep_memory_close(memory);
+        return err;
+    }
+    *ret_memory = memory;
+    return NULL;
+}
+
+// What the core has of [start, end), segment by segment; the rest counts as unread.
+static bool walk_core(struct seep_memory *memory, uint64_t start, uint64_t end, seep_take_piece take,
+                      void *data) {
+    while (start < end) {
+        const struct seep_core_segment *segment = seep_core_find(memory->core, start);
+        size_t there = seep_core_there(memory->core, start, (size_t)SEEP_MIN(end - start, PIECE_BYTES));
+        if (there && seep_core_read(memory->core, start, memory->piece, there)) {
+            memory->read_bytes += there;
+            if (!take(data, start, memory->piece, there))
+                return false;
+            start += there;
+            continue;
+        }
+        uint64_t next = segment ? SEEP_MIN(end, segment->end) : SEEP_MIN(end, (start | 4095) + 1);
+        memory->unread_bytes += next - start;
+        start = next;
+    }
+    return true;
 }
 
 void seep_memory_close(struct seep_memory *memory) {
@@ -152,9 +227,11 @@ const struct seep_memory_area *seep_memory_find(const struct seep_memory *memory
 // ---- bytes ----
 
 bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *ret_bytes, size_t nr_bytes) {
+    if (memory->core)
+        return seep_core_read(memory->core, address, ret_bytes, nr_bytes);
     struct iovec here = {ret_bytes, nr_bytes};
     struct iovec there = {(void *)(uintptr_t)address, nr_bytes};
-    ssize_t nr = process_vm_readv(memory->pid, &here, 1, &there, 1, 0);
+    ssize_t nr = process_vm_readv(memory->tid, &here, 1, &there, 1, 0);
     if (nr == (ssize_t)nr_bytes)
         return true;
     return memory->mem_fd >= 0 && address <= INT64_MAX &&
@@ -258,6 +335,11 @@ static bool walk_regions(struct seep_memory *memory, uint64_t start, uint64_t en
 bool seep_memory_walk(struct seep_memory *memory, uint64_t start, uint64_t end, seep_take_piece take,
                       void *data) {
     if (start >= end)
+        return true;
+    if (memory->core)
+        return walk_core(memory, start, end, take, data);
+    const struct seep_memory_area *area = seep_memory_find(memory, start);
+    if (area && !area->present_bytes && end <= area->end) // as the reservations of Go and of sanitizers
         return true;
     if (end - start < ASK_BYTES)
         return give_all(memory, start, end, take, data);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The memory of another process: its mappings, and reading them without making pages in it. Pages
-// that were never touched are left out: reading would cost time, and reservations of terabytes are
-// usual. What should be there and cannot be read is counted.
+// The memory of another process, or of a core file of one: its mappings, and reading them without making
+// pages in it. Pages that were never touched are left out: reading would cost time, and reservations of
+// terabytes are usual. What should be there and cannot be read is counted.
 #ifndef SEEP_SCAN_MEMORY_H
 #define SEEP_SCAN_MEMORY_H
 
@@ -24,10 +24,14 @@ struct seep_memory_area {
     bool of_seep; // private memory of libseep.so, or its image
 };
 
+struct seep_core;
+
 struct seep_memory {
     pid_t pid;
-    int pagemap_fd; // -1: every page is taken as present
-    int mem_fd;     // -1: only process_vm_readv
+    pid_t tid;                         // whose entries of /proc are read, see seep_live_thread()
+    const struct seep_core *core;      // NULL: of the running process
+    int pagemap_fd;                    // -1: every page is taken as present
+    int mem_fd;                        // -1: only process_vm_readv
     struct seep_memory_area *mappings; // sorted
     size_t nr_mappings;
     size_t capacity;
@@ -38,6 +42,9 @@ struct seep_memory {
 };
 
 SEEP_MUST_CHECK struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory);
+// Borrows the core. What the core leaves out is mapped and not readable.
+SEEP_MUST_CHECK struct seep_error *seep_memory_open_core(const struct seep_core *core,
+                                                         struct seep_memory **ret_memory);
 void seep_memory_close(struct seep_memory *memory); // takes NULL
 
 // The mapping that has `address`, or NULL.

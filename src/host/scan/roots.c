@@ -30,14 +30,15 @@ struct finder {
     uint32_t range; // that is being fed
 
     // The module of the latest file mapping, since its zeroed data follows without a name.
-    const char *path;
-    uint64_t bias_rt;
+    const char *path; // NULL: none
+    uint32_t module;
     uint64_t data_end;
 };
 
 void seep_root_ranges_deinit(struct seep_root_ranges *ranges) {
     free(ranges->items);
-    *ranges = (struct seep_root_ranges){NULL, 0, 0};
+    free(ranges->modules);
+    *ranges = (struct seep_root_ranges){NULL};
 }
 
 static bool add_range(struct finder *finder, struct seep_root_range range) {
@@ -75,9 +76,34 @@ static bool feed_range(struct finder *finder, struct seep_root_range range) {
 
 // ---- modules ----
 
-// Bias and end of the memory of the module whose file begins at `start`.
-static bool read_module(const struct seep_memory *memory, uint64_t start, uint64_t *ret_bias,
-                        uint64_t *ret_end) {
+// The build-id among the notes of a segment, as far as there is one.
+// Source: the Linux ELF note format; NT_GNU_BUILD_ID of GNU ld.
+static void read_build_id(const struct seep_memory *memory, uint64_t address, uint64_t nr_bytes,
+                          struct seep_module *module) {
+    unsigned char notes[1024];
+    size_t nr = (size_t)SEEP_MIN(nr_bytes, sizeof(notes));
+    if (!seep_memory_read(memory, address, notes, nr))
+        return;
+    for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= nr;) {
+        Elf64_Nhdr note;
+        memcpy(&note, notes + at, sizeof(note));
+        size_t name = at + sizeof(note);
+        uint64_t id = name + (((uint64_t)note.n_namesz + 3) & ~UINT64_C(3));
+        uint64_t next = id + (((uint64_t)note.n_descsz + 3) & ~UINT64_C(3));
+        if (next > nr)
+            return;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0 &&
+            note.n_descsz <= sizeof(module->build_id)) {
+            module->build_id_bytes = note.n_descsz;
+            memcpy(module->build_id, notes + id, note.n_descsz);
+            return;
+        }
+        at = (size_t)next;
+    }
+}
+
+// The module whose file begins at `start`: bias, ends, build-id.
+static bool read_module(const struct seep_memory *memory, uint64_t start, struct seep_module *ret_module) {
     Elf64_Ehdr header;
     if (!seep_memory_read(memory, start, &header, sizeof(header)) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -88,28 +114,59 @@ static bool read_module(const struct seep_memory *memory, uint64_t start, uint64
         return false;
     bool any = false;
     uint64_t end = 0;
+    *ret_module = (struct seep_module){.start_rt = start, .unloaded_ns = -1};
     for (size_t i = 0; i < header.e_phnum; i++) {
         if (segments[i].p_type != PT_LOAD)
             continue;
         if (!any)
-            *ret_bias = start - (segments[i].p_vaddr & ~(uint64_t)4095);
+            ret_module->bias_rt = start - (segments[i].p_vaddr & ~(uint64_t)4095);
         any = true;
         end = SEEP_MAX(end, segments[i].p_vaddr + segments[i].p_memsz);
     }
-    *ret_end = *ret_bias + end;
+    ret_module->end_rt = ret_module->bias_rt + end;
+    for (size_t i = 0; any && i < header.e_phnum; i++)
+        if (segments[i].p_type == PT_NOTE && !ret_module->build_id_bytes)
+            read_build_id(memory, ret_module->bias_rt + segments[i].p_vaddr, segments[i].p_filesz,
+                          ret_module);
     return any;
 }
 
-static void enter_file(struct finder *finder, const struct seep_memory_area *mapping) {
-    if (mapping->path[0] == '/' && mapping->file_off == 0 &&
-        (!finder->path || strcmp(finder->path, mapping->path) != 0)) {
-        uint64_t bias, end;
-        if (read_module(finder->memory, mapping->start, &bias, &end)) {
-            finder->path = mapping->path;
-            finder->bias_rt = bias;
-            finder->data_end = (end + 4095) & ~UINT64_C(4095);
-        }
+// Not a file that was mapped to be read, as by who looks for debug information: a loader maps code, or data
+// of another part of the file.
+static bool is_loaded(const struct seep_memory *memory, const struct seep_memory_area *first,
+                      const struct seep_module *module) {
+    const struct seep_memory_area *end = memory->mappings + memory->nr_mappings;
+    for (const struct seep_memory_area *mapping = first; mapping < end; mapping++) {
+        bool same = strcmp(mapping->path, first->path) == 0;
+        if (mapping->start >= module->end_rt || (*mapping->path && !same))
+            break;
+        if (same && (mapping->executable || (mapping->writable && !mapping->shared && mapping->file_off)))
+            return true;
+        if (mapping != first && same && !mapping->file_off)
+            break; // mapped once more
     }
+    return false;
+}
+
+// false: out of memory.
+static bool enter_file(struct finder *finder, const struct seep_memory_area *mapping) {
+    struct seep_root_ranges *ranges = finder->ranges;
+    struct seep_root_module found = {.id = 0};
+    if (mapping->path[0] != '/' || mapping->file_off != 0 ||
+        (finder->path && strcmp(finder->path, mapping->path) == 0) ||
+        !read_module(finder->memory, mapping->start, &found.module) ||
+        !is_loaded(finder->memory, mapping, &found.module))
+        return true;
+    found.module.path = finder->path = mapping->path;
+    finder->data_end = (found.module.end_rt + 4095) & ~UINT64_C(4095);
+    for (finder->module = 0; finder->module < ranges->nr_modules; finder->module++)
+        if (ranges->modules[finder->module].module.start_rt == mapping->start)
+            return true;
+    if (!seep_grow(&ranges->modules, &ranges->modules_capacity, ranges->nr_modules + 1,
+                   sizeof(*ranges->modules)))
+        return false;
+    ranges->modules[ranges->nr_modules++] = found;
+    return true;
 }
 
 static bool is_of_module(const struct finder *finder, const struct seep_memory_area *mapping) {
@@ -120,17 +177,8 @@ static bool is_of_module(const struct finder *finder, const struct seep_memory_a
 
 // ---- what is no root ----
 
-// The index of the first block at or behind `address`.
 static uint32_t first_block(const struct seep_graph *graph, uint64_t address) {
-    uint32_t low = 0, high = graph->nr_blocks;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (graph->blocks[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return seep_block_index_from(&graph->index, address);
 }
 
 // Whether memory that no file lies behind is an allocator's. Chunks of glibc that have a mapping of
@@ -204,6 +252,11 @@ static bool exclude_blocks_in(struct finder *finder, const struct seep_memory_ar
     return true;
 }
 
+static bool is_of_file(const struct seep_memory *memory, uint64_t address) {
+    const struct seep_memory_area *mapping = seep_memory_find(memory, address);
+    return mapping && mapping->path[0] == '/';
+}
+
 static bool exclude(struct finder *finder) {
     struct seep_memory *memory = finder->memory;
     if (!seep_heap_areas_find(memory, &finder->arenas))
@@ -214,8 +267,11 @@ static bool exclude(struct finder *finder) {
     for (size_t i = 0; i < finder->cached.nr_items; i++)
         if (!seep_spans_add(&finder->excluded, finder->cached.items[i].start, finder->cached.items[i].end))
             return false;
+    // The main arena's own words, in the data of libc, lead to free chunks only.
+    bool all_known = finder->which != SEEP_ROOTS_HEAP;
     for (size_t i = 0; i < finder->arenas.nr_items; i++)
-        if (!seep_spans_add(&finder->excluded, finder->arenas.items[i].start, finder->arenas.items[i].end))
+        if ((all_known || is_of_file(memory, finder->arenas.items[i].start)) &&
+            !seep_spans_add(&finder->excluded, finder->arenas.items[i].start, finder->arenas.items[i].end))
             return false;
     for (size_t i = 0; i < memory->nr_mappings; i++) {
         const struct seep_memory_area *mapping = &memory->mappings[i];
@@ -223,9 +279,9 @@ static bool exclude(struct finder *finder) {
             continue;
         bool none = mapping->of_seep || is_device(mapping);
         bool anonymous = !*mapping->path || strcmp(mapping->path, "[heap]") == 0;
-        if (!none && anonymous && !is_of_allocator(finder, mapping, &none))
+        if (!none && anonymous && all_known && !is_of_allocator(finder, mapping, &none))
             return false;
-        if (!none && !anonymous && !exclude_blocks_in(finder, mapping))
+        if (!none && (!anonymous || !all_known) && !exclude_blocks_in(finder, mapping))
             return false;
         if (none && !seep_spans_add(&finder->excluded, mapping->start, mapping->end))
             return false;
@@ -261,7 +317,8 @@ static bool feed_mappings(struct finder *finder, bool data) {
     finder->path = NULL;
     for (size_t i = 0; i < memory->nr_mappings; i++) {
         const struct seep_memory_area *mapping = &memory->mappings[i];
-        enter_file(finder, mapping);
+        if (!enter_file(finder, mapping))
+            return false;
         if (!may_hold(mapping) || mapping->of_seep || is_device(mapping))
             continue;
         pid_t tid = stack_of(finder, mapping);
@@ -273,16 +330,17 @@ static bool feed_mappings(struct finder *finder, bool data) {
         bool of_module = !range.tid && is_of_module(finder, mapping);
         if (of_module) {
             range.kind = SEEP_ROOT_DATA;
-            range.path = finder->path;
-            range.bias_rt = finder->bias_rt;
+            range.module = finder->module;
             split = SEEP_MIN(mapping->end, finder->data_end);
         }
         range.end = split;
-        bool wanted = range.kind != SEEP_ROOT_MEMORY || finder->which == SEEP_ROOTS_ALL || *mapping->path;
+        finder->graph->outward = range.kind == SEEP_ROOT_STACK;
+        bool wanted = range.kind != SEEP_ROOT_MEMORY || finder->which != SEEP_ROOTS_LSAN || *mapping->path;
         if (wanted && (range.kind == SEEP_ROOT_DATA) == data && !feed_range(finder, range))
             return false;
+        finder->graph->outward = false;
         // The kernel joins zeroed data of a module with what the program maps behind it.
-        if (split < mapping->end && !data && finder->which == SEEP_ROOTS_ALL) {
+        if (split < mapping->end && !data && finder->which != SEEP_ROOTS_LSAN) {
             struct seep_root_range rest = {.kind = SEEP_ROOT_MEMORY, .start = split, .end = mapping->end};
             if (!feed_range(finder, rest))
                 return false;
@@ -458,7 +516,7 @@ static bool feed_regions(struct finder *finder) {
 struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep_stopped *stopped,
                                    const struct seep_profile *profile, enum seep_roots which,
                                    struct seep_graph *graph, struct seep_root_ranges *ret_ranges) {
-    struct seep_root_ranges ranges = {NULL, 0, 0};
+    struct seep_root_ranges ranges = {NULL};
     struct finder finder = {.memory = memory,
                             .stopped = stopped,
                             .profile = profile,

@@ -16,7 +16,8 @@
 #include "scan/memory.h"
 #include "scan/stop.h"
 
-enum seep_roots { SEEP_ROOTS_ALL, SEEP_ROOTS_LSAN };
+// SEEP_ROOTS_HEAP: not all blocks are known, so memory of the allocator in none that is known is a root too.
+enum seep_roots { SEEP_ROOTS_ALL, SEEP_ROOTS_LSAN, SEEP_ROOTS_HEAP };
 
 enum seep_root_kind {
     SEEP_ROOT_DATA,   // of a module
@@ -33,15 +34,22 @@ struct seep_root_range {
     enum seep_root_kind kind;
     uint64_t start;
     uint64_t end;
-    pid_t tid;        // of stacks, TLS and registers
-    const char *path; // of the module
-    uint64_t bias_rt; // of the module
+    pid_t tid;       // of stacks, TLS and registers
+    uint32_t module; // of data: index in modules
+};
+
+struct seep_root_module {
+    struct seep_module module; // its path is borrowed from the memory
+    uint32_t id;               // in a profile, once it is in one (scan/chains.h)
 };
 
 struct seep_root_ranges {
     struct seep_root_range *items;
     size_t nr_items;
     size_t capacity;
+    struct seep_root_module *modules;
+    size_t nr_modules;
+    size_t modules_capacity;
 };
 void seep_root_ranges_deinit(struct seep_root_ranges *ranges);
 

@@ -2,13 +2,17 @@
 // Stop, read, resume, mark, describe: see scan.h.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/map.h"
 #include "capture/image_copy.h"
 #include "model/profile_image.h"
+#include "model/unseen.h"
+#include "scan/core_file.h"
 #include "scan/holders.h"
 #include "scan/scan.h"
+#include "scan/process_copy.h"
 
 struct seep_scan {
     struct seep_scan_target target;
@@ -18,6 +22,7 @@ struct seep_scan {
     struct seep_profile *profile;
     struct seep_graph *graph;
     struct seep_root_ranges ranges;
+    struct seep_kept_stacks kept;
     struct seep_map vtables; // words that were asked about: 1 no, 2 yes
     uint32_t block;          // that is being fed
     int64_t pause_ns;
@@ -93,16 +98,15 @@ static bool feed_blocks(struct seep_scan *scan) {
     return true;
 }
 
-static struct seep_error *read_profile(struct seep_scan *scan) {
-    struct seep_image_copy *copy = NULL;
+static struct seep_error *copy_image(const struct seep_scan *scan, struct seep_image_copy **ret_copy) {
     char name[64];
     snprintf(name, sizeof(name), "image of process %d", (int)scan->target.pid);
-    struct seep_error *err = scan->target.image_fd < 0
-                                 ? seep_image_copy_from_pid(scan->target.pid, 0, &copy)
-                                 : seep_image_copy_from_fd(scan->target.image_fd, name, &copy);
-    if (!err)
-        err = seep_profile_from_image(copy, &scan->profile);
-    seep_image_copy_destroy(copy);
+    return scan->target.image_fd < 0 ? seep_image_copy_from_pid(scan->target.pid, 0, ret_copy)
+                                     : seep_image_copy_from_fd(scan->target.image_fd, name, ret_copy);
+}
+
+static struct seep_error *make_profile(struct seep_scan *scan, struct seep_image_copy *copy) {
+    struct seep_error *err = seep_profile_from_image(copy, &scan->profile);
     if (!err) {
         scan->profile->process.pid = (uint32_t)scan->target.pid;
         scan->profile->process.is_main = true;
@@ -110,29 +114,88 @@ static struct seep_error *read_profile(struct seep_scan *scan) {
     return err;
 }
 
-static struct seep_error *read_stopped(struct seep_scan *scan) {
-    struct seep_error *err = read_profile(scan);
-    if (err)
-        return err;
+// The profile and the threads are there; the memory is opened by then, too.
+static struct seep_error *read_memory(struct seep_scan *scan) {
     if (scan->profile->health.sample_bytes)
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                                  "process %d is traced with --sample: blocks that were not "
                                                  "recorded may hold others",
                                                  (int)scan->target.pid),
                                "trace it without --sample");
-    err = seep_memory_open(scan->target.pid, &scan->memory);
+    struct seep_error *err = scan->memory ? NULL : seep_memory_open(scan->target.pid, &scan->memory);
     if (!err)
         err = seep_graph_create(scan->profile->blocks, scan->profile->nr_blocks, &scan->graph);
     if (err)
         return err;
     scan->graph->unaligned = scan->options.unaligned;
+    scan->graph->with_own = scan->options.inspect != NULL; // somebody asks for each pointer
     scan->graph->is_vtable = is_vtable;
     scan->graph->is_vtable_data = scan;
     err = seep_roots_feed(scan->memory, scan->stopped, scan->profile, scan->options.roots, scan->graph,
                           &scan->ranges);
-    if (!err && !feed_blocks(scan))
+    if (!err && (!feed_blocks(scan) || !seep_kept_stacks_take(scan->memory, scan->stopped, &scan->kept)))
         err = seep_error_no_memory();
     return err;
+}
+
+static struct seep_error *read_profile(struct seep_scan *scan) {
+    if (scan->target.profile)
+        return scan->target.profile(scan->target.profile_data, &scan->profile);
+    struct seep_image_copy *copy = NULL;
+    struct seep_error *err = copy_image(scan, &copy);
+    if (!err)
+        err = make_profile(scan, copy);
+    seep_image_copy_destroy(copy);
+    return err;
+}
+
+static struct seep_error *read_stopped(struct seep_scan *scan) {
+    struct seep_error *err = read_profile(scan);
+    return err ? err : read_memory(scan);
+}
+
+// The process waits while its image is copied, which it shares with the copy of itself, and for the fork.
+static struct seep_error *read_copied(struct seep_scan *scan, struct seep_process_copy *copied) {
+    struct seep_image_copy *copy = NULL;
+    struct seep_error *err = seep_process_copy_stop(copied, &scan->stopped);
+    if (!err)
+        err = copy_image(scan, &copy);
+    if (!err)
+        err = seep_process_copy_take(copied, &scan->pause_ns);
+    if (!err)
+        err = make_profile(scan, copy);
+    seep_image_copy_destroy(copy);
+    if (!err)
+        err = seep_memory_open(copied->pid, &scan->memory);
+    if (!err)
+        err = read_memory(scan);
+    int64_t pause_ns;
+    seep_process_copy_drop(copied, &pause_ns);
+    scan->pause_ns += pause_ns;
+    return err;
+}
+
+static struct seep_error *look_at_copy(struct seep_scan *scan) {
+    struct seep_process_copy copied;
+    struct seep_error *err = seep_process_copy_prepare(scan->target.pid, &copied);
+    return err ? err : read_copied(scan, &copied);
+}
+
+static struct seep_error *look_at_stopped(struct seep_scan *scan) {
+    int64_t start = now_ns();
+    struct seep_error *err = seep_stop_process(scan->target.pid, &scan->stopped);
+    if (err)
+        return err;
+    if (scan->target.parked_sp_rt)
+        seep_stopped_parked(scan->stopped, scan->target.parked_sp_rt);
+    err = read_stopped(scan);
+    seep_stopped_release(scan->stopped);
+    scan->pause_ns = now_ns() - start;
+    if (err || !scan->stopped->was_killed)
+        return err;
+    return seep_error_hint(
+        seep_error_create(SEEP_E_NOT_FOUND, "process %d ended while it was looked at", (int)scan->target.pid),
+        "what it held is not known");
 }
 
 static struct seep_error *add_notes(struct seep_scan *scan) {
@@ -154,6 +217,34 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
     return err;
 }
 
+// Up the chain of holders to the lost block that it begins with; what was found on the way is kept.
+static uint32_t leader_of(const struct seep_graph *graph, uint32_t *leaders, uint32_t block) {
+    uint32_t top = block;
+    while (graph->kinds[top] == SEEP_KIND_INDIRECT && leaders[top] == SEEP_NO_LEADER) {
+        if (graph->held_by_root[top] || graph->holder[top] >= graph->nr_blocks)
+            return SEEP_NO_LEADER;
+        top = graph->holder[top];
+    }
+    uint32_t leader = graph->kinds[top] == SEEP_KIND_LOST ? top : leaders[top];
+    for (uint32_t at = block; at != top; at = graph->holder[at])
+        leaders[at] = leader;
+    return leader;
+}
+
+// The blocks of the profile are those of the graph.
+static struct seep_error *fill_leaders(struct seep_profile *profile, const struct seep_graph *graph) {
+    if (!profile->leaks.blocks[SEEP_KIND_INDIRECT])
+        return NULL;
+    profile->leaders = seep_arena_alloc(&profile->arena, profile->nr_blocks, sizeof(*profile->leaders));
+    if (!profile->leaders)
+        return seep_error_no_memory();
+    memset(profile->leaders, 0xff, profile->nr_blocks * sizeof(*profile->leaders));
+    for (uint32_t i = 0; i < graph->nr_blocks; i++)
+        if (graph->kinds[i] == SEEP_KIND_INDIRECT)
+            leader_of(graph, profile->leaders, i);
+    return NULL;
+}
+
 static struct seep_error *fill_profile(struct seep_scan *scan) {
     struct seep_profile *profile = scan->profile;
     profile->block_kinds = seep_arena_alloc(&profile->arena, SEEP_MAX(profile->nr_blocks, (size_t)1), 1);
@@ -164,13 +255,15 @@ static struct seep_error *fill_profile(struct seep_scan *scan) {
     profile->leaks.read_bytes = scan->memory->read_bytes;
     profile->leaks.unread_bytes = scan->memory->unread_bytes;
     seep_profile_derive_leaks(profile);
-    return add_notes(scan);
+    struct seep_error *err = fill_leaders(profile, scan->graph);
+    return err ? err : add_notes(scan);
 }
 
 void seep_scan_destroy(struct seep_scan *scan) {
     if (!scan)
         return;
     seep_root_ranges_deinit(&scan->ranges);
+    seep_kept_stacks_deinit(&scan->kept);
     seep_graph_destroy(scan->graph);
     seep_memory_close(scan->memory);
     seep_map_deinit(&scan->vtables);
@@ -185,17 +278,10 @@ struct seep_error *seep_scan_look(const struct seep_scan_target *target,
         return seep_error_no_memory();
     scan->target = *target;
     scan->options = *options;
-    int64_t start = now_ns();
-    struct seep_error *err = seep_stop_process(target->pid, &scan->stopped);
-    if (!err) {
-        scan->nr_threads = (uint32_t)scan->stopped->nr_threads;
-        if (target->parked_sp_rt)
-            seep_stopped_parked(scan->stopped, target->parked_sp_rt);
-        err = read_stopped(scan);
-        seep_resume_process(scan->stopped);
-        scan->stopped = NULL;
-        scan->pause_ns = now_ns() - start;
-    }
+    struct seep_error *err = options->cow ? look_at_copy(scan) : look_at_stopped(scan);
+    scan->nr_threads = scan->stopped ? (uint32_t)scan->stopped->nr_threads : 0;
+    seep_resume_process(scan->stopped);
+    scan->stopped = NULL;
     if (err) {
         seep_scan_destroy(scan);
         return err;
@@ -204,18 +290,21 @@ struct seep_error *seep_scan_look(const struct seep_scan_target *target,
     return NULL;
 }
 
-struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_symbols *symbols,
-                                    struct seep_profile **ret_profile) {
+struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_profile **ret_profile) {
     scan->profile->leaks.pause_ns = scan->pause_ns;
     scan->profile->leaks.nr_threads = scan->nr_threads;
     struct seep_error *err = seep_graph_classify(scan->graph);
     if (!err)
         err = fill_profile(scan);
-    struct seep_scan_state state = {scan->profile, scan->graph, &scan->ranges, scan->memory};
+    if (!err)
+        err = seep_chains_add_modules(scan->profile, &scan->ranges);
+    struct seep_chains chains = {scan->profile, scan->graph, &scan->ranges, &scan->kept,
+                                 &scan->profile->arena};
+    struct seep_scan_state state = {scan->profile, &chains, scan->memory};
     if (!err && scan->options.inspect)
         err = scan->options.inspect(scan->options.inspect_data, &state);
     else if (!err)
-        err = seep_holders_describe(scan->profile, scan->graph, &scan->ranges, symbols);
+        err = seep_holders_describe(scan->profile, &chains);
     if (err)
         return err;
     *ret_profile = scan->profile;
@@ -223,16 +312,53 @@ struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_symbols 
     return NULL;
 }
 
+static void forget_leaks(struct seep_profile *profile) {
+    profile->leaks = (struct seep_leaks){.known = false};
+    profile->block_kinds = NULL;
+    profile->leaders = NULL;
+    for (uint32_t i = 0; i < profile->nr_sites; i++) {
+        profile->sites[i].kind = SEEP_KIND_UNKNOWN;
+        profile->sites[i].held = NULL;
+        profile->sites[i].retained_bytes = 0;
+    }
+}
+
+struct seep_error *seep_scan_core(const struct seep_core *core, const struct seep_scan_options *options,
+                                  struct seep_profile *profile) {
+    struct seep_scan *scan = calloc(1, sizeof(*scan));
+    if (!scan)
+        return seep_error_no_memory();
+    struct seep_stopped stopped = {
+        .pid = core->pid, .threads = core->threads, .nr_threads = core->nr_threads};
+    struct seep_profile *finished = NULL;
+    forget_leaks(profile);
+    scan->target = (struct seep_scan_target){.pid = core->pid, .image_fd = -1};
+    scan->options = *options;
+    scan->stopped = &stopped;
+    scan->profile = profile;
+    scan->nr_threads = (uint32_t)core->nr_threads;
+    struct seep_error *err = seep_memory_open_core(core, &scan->memory);
+    if (!err)
+        err = read_memory(scan);
+    if (!err)
+        err = seep_scan_finish(scan, &finished);
+    scan->profile = NULL; // it stays the caller's
+    seep_scan_destroy(scan);
+    return err;
+}
+
 struct seep_error *seep_scan_process(pid_t pid, const struct seep_scan_options *options,
-                                     struct seep_symbols *symbols, struct seep_session **ret_session) {
+                                     struct seep_session **ret_session) {
     struct seep_scan_target target = {.pid = pid, .image_fd = -1};
     struct seep_scan *scan = NULL;
     struct seep_profile *profile = NULL;
     struct seep_session *session = NULL;
     struct seep_error *err = seep_scan_look(&target, options, &scan);
     if (!err)
-        err = seep_scan_finish(scan, symbols, &profile);
+        err = seep_scan_finish(scan, &profile);
     seep_scan_destroy(scan);
+    if (!err)
+        err = seep_profile_note_allocators(profile, pid);
     if (!err)
         err = seep_session_create(&session);
     if (err) {

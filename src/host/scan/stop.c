@@ -120,6 +120,7 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
     uint64_t words[SEEP_REGISTER_WORDS_MAX];
     size_t nr = general.iov_len / sizeof(uint64_t);
     memcpy(words, &regs, nr * sizeof(uint64_t));
+    seep_stopped_keep_general(thread, &regs);
 #if defined(__x86_64__)
     thread->sp = regs.rsp;
     thread->tls = regs.fs_base;
@@ -149,13 +150,16 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 
 // ---- stopping ----
 
+#define BURY_MAX_MS 3000 // a killed process gives its memory back before it counts as ended
+
 // A thread that ended while it was ours: its parent is not told before we have waited for it. The end
 // of a child of our own (`seep run`) is for whoever started it to see.
-static void bury(pid_t pid, pid_t tid) {
+// false: it is still on its way out.
+static bool bury(pid_t pid, pid_t tid) {
     siginfo_t info = {.si_pid = 0};
     if (tid == pid && status_number(pid, tid, "PPid:") == (long)getpid())
-        return;
-    (void)!waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL);
+        return true;
+    return waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL) != 0 || info.si_pid == tid;
 }
 
 // Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
@@ -204,7 +208,7 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
         err = wait_stop(stopped->pid, thread, &there);
     if (!err && !there) {
-        bury(stopped->pid, tid);
+        (void)!bury(stopped->pid, tid);
         stopped->nr_threads--;
     }
     return err;
@@ -266,17 +270,37 @@ void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt) {
     }
 }
 
+// Threads of a process that was killed: each is to be waited for, and the leader is told of last.
+static void bury_all(const struct seep_stopped *stopped) {
+    for (long waited = 0; waited < BURY_MAX_MS; waited++) {
+        bool all = true;
+        for (size_t i = 0; i < stopped->nr_threads; i++)
+            all &= !stopped->threads[i].lost || bury(stopped->pid, stopped->threads[i].tid);
+        if (all)
+            return;
+        pause_ms(1);
+    }
+}
+
+void seep_stopped_release(struct seep_stopped *stopped) {
+    for (size_t i = 0; i < stopped->nr_threads && !stopped->released; i++) {
+        // Fails only for a thread that is gone (killed meanwhile), or that did not stop: the kernel
+        // gives that one back when the tool ends.
+        struct seep_stopped_thread *thread = &stopped->threads[i];
+        thread->lost = ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->signal) != 0;
+        stopped->was_killed |= thread->lost;
+    }
+    if (stopped->was_killed && !stopped->released)
+        bury_all(stopped);
+    stopped->released = true;
+}
+
 void seep_resume_process(struct seep_stopped *stopped) {
     if (!stopped)
         return;
-    for (size_t i = 0; i < stopped->nr_threads; i++) {
-        // Fails only for a thread that is gone (killed meanwhile), or that did not stop: the kernel
-        // gives that one back when the tool ends.
-        if (ptrace(PTRACE_DETACH, stopped->threads[i].tid, NULL, (void *)(long)stopped->threads[i].signal) !=
-            0)
-            bury(stopped->pid, stopped->threads[i].tid);
+    seep_stopped_release(stopped);
+    for (size_t i = 0; i < stopped->nr_threads; i++)
         free(stopped->threads[i].words);
-    }
     free(stopped->threads);
     free(stopped);
 }

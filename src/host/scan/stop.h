@@ -11,11 +11,16 @@
 #ifndef SEEP_SCAN_STOP_H
 #define SEEP_SCAN_STOP_H
 
+#include <string.h>
 #include <sys/types.h>
+#include <sys/user.h>
 
 #include "base/error.h"
+#include "core/attr.h"
 
 #define SEEP_REGISTER_WORDS_MAX 2048u // general and vector registers
+
+#define SEEP_GENERAL_REGISTERS 33u
 
 struct seep_stopped_thread {
     pid_t tid;
@@ -25,6 +30,10 @@ struct seep_stopped_thread {
     uint64_t tls;           // thread pointer; 0: not known
     uint64_t *words;        // malloc'ed: what its registers hold
     size_t nr_words;
+    uint64_t pc;
+    uint64_t registers[SEEP_GENERAL_REGISTERS]; // by DWARF number
+    uint64_t known_registers;                   // bits
+    bool lost;                                  // it could not be given back
 };
 
 struct seep_stopped {
@@ -32,6 +41,8 @@ struct seep_stopped {
     struct seep_stopped_thread *threads;
     size_t nr_threads;
     size_t capacity;
+    bool released;   // they run again; what is here is as it was
+    bool was_killed; // before it was released: what was read of its memory may be nothing
 };
 
 // Errors: no such process, no right (the hint says which), held by a debugger, a thread that does not
@@ -40,6 +51,27 @@ SEEP_MUST_CHECK struct seep_error *seep_stop_process(pid_t pid, struct seep_stop
 // The thread whose stack has sp_rt is in libseep.so: below is no memory of the program's, and nothing of
 // it in the registers.
 void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt);
-void seep_resume_process(struct seep_stopped *stopped); // takes NULL; frees
+void seep_stopped_release(
+    struct seep_stopped *stopped); // lets the threads go on, and keeps what is known of them
+void seep_resume_process(struct seep_stopped *stopped); // takes NULL; releases and frees
+
+// Fills pc, registers and known_registers.
+// By DWARF number. Source: System V ABI AMD64 1.0, figure 3.36; DWARF for the Arm 64-bit Architecture.
+static inline void seep_stopped_keep_general(struct seep_stopped_thread *thread,
+                                             const struct user_regs_struct *regs) {
+#if defined(__x86_64__)
+    const uint64_t by_number[] = {regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi, regs->rdi,
+                                  regs->rbp, regs->rsp, regs->r8,  regs->r9,  regs->r10, regs->r11,
+                                  regs->r12, regs->r13, regs->r14, regs->r15, regs->rip};
+    memcpy(thread->registers, by_number, sizeof(by_number));
+    thread->known_registers = (UINT64_C(1) << SEEP_ARRAY_SIZE(by_number)) - 1;
+    thread->pc = regs->rip;
+#elif defined(__aarch64__)
+    memcpy(thread->registers, regs->regs, sizeof(regs->regs));
+    thread->registers[31] = regs->sp;
+    thread->known_registers = (UINT64_C(1) << 32) - 1;
+    thread->pc = regs->pc;
+#endif
+}
 
 #endif

@@ -52,6 +52,7 @@ struct seep_debug_info {
     bool looked_inside;             // units that do not say what they cover were asked for their functions
     struct seep_map function_names; // memory address of a DIE to struct function_names *
     uint64_t nr_lines;              // that libdw has decoded
+    unsigned generation;            // how often it was started afresh
 };
 
 // ---- units ----
@@ -395,8 +396,8 @@ static bool is_annotation(Dwarf_Die *inlined) {
            dwarf_attr_integrate(inlined, DW_AT_artificial, &attribute);
 }
 
-static struct seep_error *fill_frames(struct seep_debug_info *info, struct site *site,
-                                      struct chain *chain, struct seep_place *place) {
+static struct seep_error *fill_frames(struct seep_debug_info *info, struct site *site, struct chain *chain,
+                                      struct seep_place *place) {
     unsigned nr_hidden = chain->nr && is_annotation(&chain->entries[chain->nr - 1]);
     for (unsigned i = nr_hidden; i <= chain->nr; i++) {
         // Frame 0 is the last of the chain; the last frame is the function itself.
@@ -430,6 +431,7 @@ static void open_dwarf(struct seep_debug_info *info) {
 static void start_afresh(struct seep_debug_info *info) {
     dwarf_end(info->dwarf);
     open_dwarf(info);
+    info->generation++;
     info->nr_lines = 0;
     for (size_t i = 0; i < info->nr_units; i++)
         info->units[i].lines_counted = false;
@@ -459,6 +461,72 @@ struct seep_error *seep_debug_info_find(struct seep_debug_info *info, uint64_t a
     if (!error)
         ret_place->nr_frames = ret_place->frames[0].file ? 1 : 0;
     return error;
+}
+
+// ---- for the other files of the room ----
+
+unsigned seep_debug_info_generation(const struct seep_debug_info *info) {
+    return info->generation;
+}
+
+struct seep_names *seep_debug_info_names(struct seep_debug_info *info) {
+    return info->names;
+}
+
+bool seep_debug_info_unit(struct seep_debug_info *info, size_t index, Dwarf_Die *ret_entry,
+                          uint64_t *ret_budget) {
+    Dwarf_Die lines;
+    bool split;
+    if (!info->dwarf || index >= info->nr_units)
+        return false;
+    *ret_budget = 0;
+    *ret_entry = (Dwarf_Die){.addr = NULL};
+    if (unit_entries(info, &info->units[index], &lines, ret_entry, &split))
+        *ret_budget = split ? SPLIT_UNIT_BYTES : info->units[index].nr_bytes;
+    return true;
+}
+
+struct seep_error *seep_debug_info_function(struct seep_debug_info *info, uint64_t address, bool *ret_found,
+                                            struct seep_function_entry *ret_function) {
+    struct site site = {.unit = NULL};
+    *ret_found = false;
+    struct seep_error *error = info->dwarf ? find_site(info, address, &site) : NULL;
+    if (error || !site.has_function)
+        return error;
+    *ret_found = true;
+    *ret_function = (struct seep_function_entry){site.function, site.budget};
+    return NULL;
+}
+
+struct seep_error *seep_debug_info_function_name(struct seep_debug_info *info, Dwarf_Die *function,
+                                                 const char **ret_name) {
+    struct seep_symbol_frame frame = {NULL};
+    struct seep_error *error = function_name(info, function, &frame);
+    if (!error)
+        *ret_name = frame.function;
+    return error;
+}
+
+struct seep_error *seep_debug_info_declared(struct seep_debug_info *info, Dwarf_Die *entry,
+                                            const char **ret_file, unsigned *ret_line) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word number, line;
+    Dwarf_Die unit;
+    Dwarf_Files *files;
+    size_t nr_files;
+    *ret_file = NULL;
+    *ret_line = 0;
+    // Both from the entry that has them: file numbers are those of its own unit.
+    Dwarf_Attribute *line_at = dwarf_attr_integrate(entry, DW_AT_decl_line, &attribute);
+    if (dwarf_formudata(line_at, &line) != 0 || line > INT32_MAX)
+        return NULL;
+    Dwarf_Attribute *file_at = dwarf_attr_integrate(entry, DW_AT_decl_file, &attribute);
+    if (!file_at || dwarf_formudata(file_at, &number) != 0 ||
+        !dwarf_cu_die(file_at->cu, &unit, NULL, NULL, NULL, NULL, NULL, NULL) ||
+        dwarf_getsrcfiles(&unit, &files, &nr_files) != 0 || number >= nr_files)
+        return NULL;
+    *ret_line = (unsigned)line;
+    return file_name(info, &unit, dwarf_filesrc(files, number, NULL, NULL), ret_file);
 }
 
 static struct seep_error *find_alt(struct seep_debug_info *info, struct seep_file_search *search) {

@@ -7,6 +7,8 @@
 #ifndef SEEP_SYMBOL_DEBUG_INFO_H
 #define SEEP_SYMBOL_DEBUG_INFO_H
 
+#include <elfutils/libdw.h>
+
 #include "symbol/module_file.h"
 #include "symbol/names.h"
 #include "symbol/symbols.h"
@@ -21,6 +23,12 @@ struct seep_place {
     uint64_t function_start; // of the last function, the part of it that covers the address
 };
 
+// A function whose code covers an address.
+struct seep_function_entry {
+    Dwarf_Die entry;
+    uint64_t budget; // entries that a walk below it may look at
+};
+
 struct seep_debug_info;
 
 // *ret_info is NULL where the file has no debug information that can be read. Borrows all it is given.
@@ -33,5 +41,25 @@ void seep_debug_info_destroy(struct seep_debug_info *info); // takes NULL
 // `ret_place` is filled also where nothing is known.
 SEEP_MUST_CHECK struct seep_error *seep_debug_info_find(struct seep_debug_info *info, uint64_t address,
                                                         struct seep_place *ret_place);
+
+// ---- for the other files of this room that read DWARF ----
+
+// Entries that were given out are valid as long as this stays the same.
+unsigned seep_debug_info_generation(const struct seep_debug_info *info);
+// Unit `index` (false: there is none): its entry that holds variables and functions, and how many entries a
+// walk below it may look at. *ret_entry.addr is NULL where it cannot be read.
+bool seep_debug_info_unit(struct seep_debug_info *info, size_t index, Dwarf_Die *ret_entry,
+                          uint64_t *ret_budget);
+// The function, not inlined, that covers `address`; *ret_found is false where none is known.
+SEEP_MUST_CHECK struct seep_error *seep_debug_info_function(struct seep_debug_info *info, uint64_t address,
+                                                            bool *ret_found,
+                                                            struct seep_function_entry *ret_function);
+// The readable name of a function's entry, inlined or not; lives as long as the names.
+SEEP_MUST_CHECK struct seep_error *seep_debug_info_function_name(struct seep_debug_info *info,
+                                                                 Dwarf_Die *function, const char **ret_name);
+// The file and line where `entry` was declared; NULL and 0 where that is not known.
+SEEP_MUST_CHECK struct seep_error *seep_debug_info_declared(struct seep_debug_info *info, Dwarf_Die *entry,
+                                                            const char **ret_file, unsigned *ret_line);
+struct seep_names *seep_debug_info_names(struct seep_debug_info *info);
 
 #endif

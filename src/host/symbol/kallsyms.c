@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // See kallsyms.h. Source: Linux Documentation/filesystems/proc.rst, kernel/kallsyms.c: "address type name"
 // and, after a tab, "[module]".
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static bool parse_line(char *line, struct function *ret_function) {
     char *end;
     errno = 0;
     uint64_t address = strtoull(line, &end, 16);
-    if (errno || end == line || end[0] != ' ' || !end[1] || end[2] != ' ' || !strchr("tTwW", end[1]))
+    if (errno || !isxdigit((unsigned char)line[0]) || end[0] != ' ' || !end[1] || end[2] != ' ' ||
+        !strchr("tTwW", end[1]))
         return false;
     struct function function = {.address = address, .name = end + 3};
     char *tab = strchr(end + 3, '\t');
@@ -179,13 +181,30 @@ bool seep_kallsyms_find(const struct seep_kallsyms *symbols, uint64_t address,
     }
     if (!low)
         return false;
-    uint64_t start = symbols->functions[low - 1].address;
+    uint64_t start = symbols->functions[low - 1].address, offset = address - start;
+    uint64_t bytes =
+        low < symbols->nr ? symbols->functions[low].address - start : offset + (offset < UINT64_MAX);
     // Names of one place: the first of them, always the same one.
     while (low > 1 && symbols->functions[low - 2].address == start)
         low--;
     const struct function *function = &symbols->functions[low - 1];
     *ret_function = (struct seep_kernel_function){.name = function->name,
                                                   .module = function->module ? function->module : "kernel",
-                                                  .offset = address - start};
+                                                  .offset = offset,
+                                                  .bytes = bytes};
     return true;
+}
+
+uint64_t seep_kallsyms_base(const struct seep_kallsyms *symbols, const char *module) {
+    uint64_t lowest = 0;
+    for (size_t i = 0; i < symbols->nr; i++) {
+        const struct function *function = &symbols->functions[i];
+        if (strcmp(function->module ? function->module : "kernel", module) != 0)
+            continue;
+        if (!lowest)
+            lowest = function->address;
+        if (!function->module && strcmp(function->name, "_text") == 0)
+            return function->address;
+    }
+    return lowest;
 }

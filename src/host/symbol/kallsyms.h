@@ -13,6 +13,7 @@ struct seep_kernel_function {
     const char *name;   // owned by the table
     const char *module; // "kernel" for what is built in
     uint64_t offset;    // of the address in it
+    uint64_t bytes;     // to the next function, or just beyond the address where there is none
 };
 
 // SEEP_E_PERMISSION where the kernel hides its addresses from us.
@@ -26,5 +27,9 @@ void seep_kallsyms_destroy(struct seep_kallsyms *symbols); // takes NULL
 // an address behind a module's last function is that function's.
 bool seep_kallsyms_find(const struct seep_kallsyms *symbols, uint64_t address,
                         struct seep_kernel_function *ret_function);
+
+// What addresses of a module ("kernel" for what is built in) are relative to, so that they are the same after
+// the next start: the kernel's first function, _text, or the module's. 0: there is none. O(functions).
+uint64_t seep_kallsyms_base(const struct seep_kallsyms *symbols, const char *module);
 
 #endif

@@ -2,12 +2,16 @@
 //
 // The table of modules and the results that are kept, see symbols.h. A module's files are opened at
 // its first frame.
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "symbol/constant_text.h"
 #include "symbol/debug_info.h"
+#include "symbol/debug_types.h"
+#include "symbol/debug_variables.h"
 #include "symbol/demangle.h"
 #include "symbol/module_file.h"
 #include "symbol/names.h"
@@ -17,7 +21,9 @@
 struct module {
     const char *path;
     struct seep_build_id id;
-    bool opened;
+    bool found;  // its files were looked for
+    bool opened; // functions and lines were read
+    bool named;  // its functions were given, no file is asked
     enum seep_symbols_quality quality;
     const char *trouble; // static text
     struct seep_module_files files;
@@ -25,6 +31,9 @@ struct module {
     struct seep_symbol_table table;
     bool has_variables; // they have been read
     struct seep_ranges variables;
+    struct seep_debug_variables *debug_variables; // made when they are first asked for
+    struct seep_call_frames *frames;              // the same
+    bool has_frames;
     struct seep_map results[2]; // by `exact`: offset to const struct seep_symbol *
 };
 
@@ -51,6 +60,7 @@ struct seep_error *seep_symbols_create(const struct seep_symbols_options *option
         free(symbols);
         return error;
     }
+    symbols->search.copied_bytes = options->hasty ? UINT64_MAX / 2 : 0;
     symbols->names.no_demangle = options->no_demangle;
     seep_debug_server_init(&symbols->search.server, options->no_debuginfod, options->debuginfod_timeout_s);
     *ret_symbols = symbols;
@@ -62,6 +72,8 @@ void seep_symbols_destroy(struct seep_symbols *symbols) {
         return;
     for (size_t i = 0; i < symbols->nr_modules; i++) {
         struct module *module = symbols->modules[i];
+        seep_call_frames_destroy(module->frames);
+        seep_debug_variables_destroy(module->debug_variables);
         seep_debug_info_destroy(module->debug_info);
         seep_symbol_table_deinit(&module->table);
         seep_ranges_deinit(&module->variables);
@@ -162,12 +174,41 @@ static struct seep_error *open_debug_info(struct seep_symbols *symbols, struct m
     return error;
 }
 
+static struct seep_error *find_files(struct seep_symbols *symbols, struct module *module) {
+    if (module->found)
+        return NULL;
+    module->found = true;
+    return seep_module_files_find(&symbols->search, module->path, module->id, &module->files);
+}
+
+struct seep_error *seep_symbols_add_names(struct seep_symbols *symbols, unsigned module_id,
+                                          const struct seep_symbol_name *names, size_t nr) {
+    if (module_id >= symbols->nr_modules)
+        return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to name functions of", module_id);
+    struct module *module = symbols->modules[module_id];
+    module->named = true;
+    for (size_t i = 0; i < nr; i++) {
+        const char *name;
+        uint64_t end;
+        if (__builtin_add_overflow(names[i].offset, names[i].bytes, &end))
+            continue;
+        struct seep_error *error = seep_names_keep(&symbols->names, names[i].name, &name);
+        if (error)
+            return error;
+        if (!seep_ranges_add(&module->table.sized, names[i].offset, end, (uintptr_t)name, 0))
+            return seep_error_no_memory();
+    }
+    seep_symbol_table_seal(&module->table);
+    return NULL;
+}
+
 static struct seep_error *open_module(struct seep_symbols *symbols, struct module *module) {
-    if (module->opened)
+    if (module->named)
+        module->quality = SEEP_SYMBOLS_TABLE;
+    if (module->opened || module->named)
         return NULL;
     module->opened = true;
-    struct seep_error *error =
-        seep_module_files_find(&symbols->search, module->path, module->id, &module->files);
+    struct seep_error *error = find_files(symbols, module);
     if (!error)
         error = load_table(module);
     if (!error)
@@ -266,18 +307,38 @@ static struct seep_error *load_variables(struct module *module) {
     return error;
 }
 
-struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned module_id, uint64_t offset,
-                                         const char **ret_name, uint64_t *ret_variable_offset) {
+// Opened.
+static struct seep_error *find_module(struct seep_symbols *symbols, unsigned module_id,
+                                      struct module **ret_module) {
     if (module_id >= symbols->nr_modules)
         return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to look symbols up in", module_id);
-    struct module *module = symbols->modules[module_id];
-    struct seep_error *error = open_module(symbols, module);
+    *ret_module = symbols->modules[module_id];
+    return open_module(symbols, *ret_module);
+}
+
+// Of its files, neither functions nor lines.
+static struct seep_error *find_variable(struct seep_symbols *symbols, unsigned module_id, uint64_t offset,
+                                        struct module **ret_module, const struct seep_range **ret_found) {
+    if (module_id >= symbols->nr_modules)
+        return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to look symbols up in", module_id);
+    *ret_module = symbols->modules[module_id];
+    struct seep_error *error = find_files(symbols, *ret_module);
     if (!error)
-        error = load_variables(module);
+        error = load_variables(*ret_module);
     if (error)
         return error;
-    size_t at = seep_ranges_upto(&module->variables, offset);
-    const struct seep_range *found = seep_ranges_next(&module->variables, offset, &at);
+    size_t at = seep_ranges_upto(&(*ret_module)->variables, offset);
+    *ret_found = seep_ranges_next(&(*ret_module)->variables, offset, &at);
+    return NULL;
+}
+
+struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned module_id, uint64_t offset,
+                                         const char **ret_name, uint64_t *ret_variable_offset) {
+    struct module *module = NULL;
+    const struct seep_range *found;
+    struct seep_error *error = find_variable(symbols, module_id, offset, &module, &found);
+    if (error)
+        return error;
     const char *name = NULL;
     if (found)
         error = seep_names_function(&symbols->names, (const char *)(uintptr_t)found->value, NULL, &name);
@@ -286,6 +347,174 @@ struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned 
     *ret_name = name;
     *ret_variable_offset = found ? offset - found->low : 0;
     return NULL;
+}
+
+// ---- variables and types ----
+
+struct seep_type {
+    struct seep_debug_info *info;
+    unsigned generation; // of info, that the entry is of
+    Dwarf_Die entry;
+};
+
+static struct seep_error *keep_type(struct seep_symbols *symbols, struct seep_debug_info *info,
+                                    Dwarf_Die *entry, const struct seep_type **ret_type) {
+    struct seep_type *type = seep_arena_alloc(&symbols->names.arena, 1, sizeof(*type));
+    if (!type)
+        return seep_error_no_memory();
+    *type = (struct seep_type){info, seep_debug_info_generation(info), *entry};
+    *ret_type = type;
+    return NULL;
+}
+
+static bool is_usable(const struct seep_type *type) {
+    return type && type->generation == seep_debug_info_generation(type->info);
+}
+
+static struct seep_error *find_variables(struct module *module, struct seep_debug_variables **ret_variables) {
+    struct seep_error *error = NULL;
+    if (module->debug_info && !module->debug_variables)
+        error = seep_debug_variables_create(module->debug_info, &module->debug_variables);
+    *ret_variables = module->debug_variables;
+    return error;
+}
+
+// Fills `variable` from its entry. `base` is its name; the word lies `off` bytes into it.
+static struct seep_error *fill_variable(struct seep_symbols *symbols, struct module *module, Dwarf_Die *entry,
+                                        const char *base, uint64_t off, bool whole,
+                                        struct seep_variable *variable) {
+    struct seep_type_text text = {.used = 0};
+    Dwarf_Die type;
+    seep_type_text_put(&text, base);
+    bool typed = seep_type_of(entry, &type);
+    if (typed && !whole)
+        seep_type_member(&type, off, &text, &type, &off);
+    variable->off = off;
+    struct seep_error *error = seep_names_keep(&symbols->names, text.bytes, &variable->name);
+    if (!error && typed)
+        error = keep_type(symbols, module->debug_info, &type, &variable->type);
+    return error ? error
+                 : seep_debug_info_declared(module->debug_info, entry, &variable->file, &variable->line);
+}
+
+struct seep_error *seep_symbols_global(struct seep_symbols *symbols, unsigned module_id, uint64_t offset,
+                                       bool whole, struct seep_variable *ret_variable) {
+    struct module *module = NULL;
+    const struct seep_range *symbol;
+    struct seep_debug_variables *variables = NULL;
+    *ret_variable = (struct seep_variable){NULL};
+    struct seep_error *error = find_variable(symbols, module_id, offset, &module, &symbol);
+    if (!error && symbol)
+        error = open_module(symbols, module);
+    if (!error && symbol)
+        error = find_variables(module, &variables);
+    if (error || !symbol || !variables)
+        return error;
+    bool found;
+    Dwarf_Die entry;
+    const char *function, *name;
+    error = seep_debug_variables_global(variables, symbol->low, &found, &entry, &function);
+    if (error || !found)
+        return error;
+    // The symbol of a C++ variable says where it is declared; that of a static one of C has a number behind
+    // it.
+    const char *mangled = (const char *)(uintptr_t)symbol->value, *plain = dwarf_diename(&entry);
+    error = seep_names_function(&symbols->names, seep_is_mangled(mangled) || !plain ? mangled : plain, NULL,
+                                &name);
+    if (error)
+        return error;
+    char base[SEEP_TYPE_TEXT_BYTES];
+    bool is_of_function = function && !seep_is_mangled(mangled);
+    snprintf(base, sizeof(base), "%s%s%s", is_of_function ? function : "", is_of_function ? "::" : "", name);
+    return fill_variable(symbols, module, &entry, base, offset - symbol->low, whole, ret_variable);
+}
+
+static struct seep_error *find_frames(struct module *module) {
+    if (module->has_frames || !module->files.main)
+        return NULL;
+    module->has_frames = true;
+    return seep_call_frames_create(module->files.main->elf, &module->frames);
+}
+
+struct seep_error *seep_symbols_caller(struct seep_symbols *symbols, unsigned module_id,
+                                       const struct seep_thread_stack *stack, struct seep_call_frame *frame,
+                                       bool *ret_there, struct seep_call_frame *ret_caller) {
+    if (module_id >= symbols->nr_modules)
+        return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to look symbols up in", module_id);
+    struct module *module = symbols->modules[module_id];
+    struct seep_error *error = find_files(symbols, module); // neither functions nor lines
+    if (!error)
+        error = find_frames(module);
+    if (error)
+        return error;
+    *ret_there =
+        module->frames && seep_call_frames_step(module->frames, frame->address, stack, frame, ret_caller);
+    return NULL;
+}
+
+struct seep_error *seep_symbols_local(struct seep_symbols *symbols, unsigned module_id,
+                                      const struct seep_call_frame *frame,
+                                      const struct seep_thread_stack *stack, uint64_t address, uint64_t value,
+                                      struct seep_variable *ret_variable) {
+    struct module *module = NULL;
+    struct seep_debug_variables *variables = NULL;
+    *ret_variable = (struct seep_variable){NULL};
+    struct seep_error *error = find_module(symbols, module_id, &module);
+    if (!error)
+        error = find_variables(module, &variables);
+    if (error || !variables)
+        return error;
+    const struct seep_wanted_word wanted = {address, value};
+    bool found;
+    Dwarf_Die entry, function;
+    uint64_t off;
+    error = seep_debug_variables_local(variables, frame, stack, &wanted, &found, &entry, &function, &off);
+    const char *name = !error && found ? dwarf_diename(&entry) : NULL;
+    if (error || !name)
+        return error;
+    error = seep_debug_info_function_name(module->debug_info, &function, &ret_variable->function);
+    return error ? error : fill_variable(symbols, module, &entry, name, off, false, ret_variable);
+}
+
+struct seep_error *seep_symbols_declare(struct seep_symbols *symbols, const struct seep_type *type,
+                                        const char *name, const char **ret_text) {
+    *ret_text = NULL;
+    if (!is_usable(type))
+        return NULL;
+    struct seep_type_text text = {.used = 0};
+    Dwarf_Die entry = type->entry;
+    seep_type_declare(&entry, name, &text);
+    return seep_names_keep(&symbols->names, text.bytes, ret_text);
+}
+
+struct seep_error *seep_symbols_pointee(struct seep_symbols *symbols, const struct seep_type *type,
+                                        const struct seep_type **ret_type) {
+    Dwarf_Die entry, to;
+    *ret_type = NULL;
+    if (!is_usable(type))
+        return NULL;
+    entry = type->entry;
+    return seep_type_pointee(&entry, &to) ? keep_type(symbols, type->info, &to, ret_type) : NULL;
+}
+
+struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struct seep_type *type,
+                                       uint64_t off, struct seep_variable *ret_member) {
+    *ret_member = (struct seep_variable){NULL};
+    if (!is_usable(type))
+        return NULL;
+    struct seep_type_text text = {.used = 0};
+    Dwarf_Die entry = type->entry;
+    uint64_t bytes = seep_type_bytes(&entry);
+    if (!bytes)
+        return NULL;
+    if (off >= bytes) {
+        char index[32];
+        snprintf(index, sizeof(index), "[%" PRIu64 "]", off / bytes);
+        seep_type_text_put(&text, index);
+    }
+    seep_type_member(&entry, off % bytes, &text, &entry, &ret_member->off);
+    struct seep_error *error = seep_names_keep(&symbols->names, text.bytes, &ret_member->name);
+    return error ? error : keep_type(symbols, type->info, &entry, &ret_member->type);
 }
 
 struct seep_error *seep_symbols_returned_text(struct seep_symbols *symbols, unsigned module_id,

@@ -103,6 +103,16 @@ struct seep_error *seep_trace_reader_init(const void *bytes_of_any, size_t size_
     return NULL;
 }
 
+void seep_trace_reader_part(const void *bytes, size_t size_bytes, uint64_t part_off, const char *name,
+                            uint16_t minor, struct seep_trace_reader *ret) {
+    *ret = (struct seep_trace_reader){.bytes = bytes,
+                                      .size_bytes = size_bytes,
+                                      .name = name,
+                                      .minor = minor,
+                                      .is_part = true,
+                                      .part_off = part_off};
+}
+
 struct seep_error *seep_trace_section_error(const struct seep_trace_reader *reader,
                                             const struct seep_trace_section *section, const char *format,
                                             ...) {
@@ -111,16 +121,17 @@ struct seep_error *seep_trace_section_error(const struct seep_trace_reader *read
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    return seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: section %s at offset %zu: %s", reader->name,
-                                             seep_trace_type_name(section->type), section->off, text),
+    return seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: section %s at offset %llu: %s", reader->name,
+                                             seep_trace_type_name(section->type),
+                                             (unsigned long long)section->off, text),
                            HINT_DAMAGED);
 }
 
 static struct seep_error *newer(const struct seep_trace_reader *reader,
                                 const struct seep_trace_section *section, const char *what) {
-    return seep_error_hint(seep_error_create(SEEP_E_VERSION, "%s: section %s (%u) at offset %zu %s",
+    return seep_error_hint(seep_error_create(SEEP_E_VERSION, "%s: section %s (%u) at offset %llu %s",
                                              reader->name, seep_trace_type_name(section->type), section->type,
-                                             section->off, what),
+                                             (unsigned long long)section->off, what),
                            HINT_UPDATE);
 }
 
@@ -157,7 +168,7 @@ static struct seep_error *check_end(struct seep_trace_reader *reader,
 
 static void stop_at_cut(struct seep_trace_reader *reader) {
     reader->cut = true;
-    reader->cut_at = reader->at;
+    reader->cut_at = reader->part_off + reader->at;
 }
 
 struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,
@@ -166,6 +177,8 @@ struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,
     if (reader->ended || reader->cut)
         return NULL;
     size_t left = reader->size_bytes - reader->at;
+    if (reader->is_part && !left)
+        return NULL;
     if (left < SEEP_TRACE_SECTION_BYTES) {
         stop_at_cut(reader);
         return NULL;
@@ -173,7 +186,7 @@ struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,
     const unsigned char *header = reader->bytes + reader->at;
     // The header has a checksum of its own: so lengths that lie by damage are not taken for a cut.
     if (seep_fetch32(header + 24) != seep_trace_crc32(0, header, 24))
-        return damaged(reader->name, "wrong checksum of a section header", reader->at);
+        return damaged(reader->name, "wrong checksum of a section header", reader->part_off + reader->at);
     struct seep_trace_section section = {
         .type = seep_fetch32(header),
         .version = seep_fetch16(header + 4),
@@ -181,7 +194,7 @@ struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,
         .stored_bytes = seep_fetch64(header + 8),
         .raw_bytes = seep_fetch64(header + 16),
         .crc = seep_fetch32(header + 28),
-        .off = reader->at,
+        .off = reader->part_off + reader->at,
         .stored = header + SEEP_TRACE_SECTION_BYTES,
     };
     if (section.stored_bytes > left - SEEP_TRACE_SECTION_BYTES) {

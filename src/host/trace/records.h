@@ -22,6 +22,8 @@
 // Section header: u32 type, u16 version, u16 flags, u64 stored bytes, u64 raw bytes, u32 CRC of the
 // 24 before, u32 CRC of the stored bytes.
 #define SEEP_TRACE_SECTION_BYTES 32u
+// The index ends with a u64: the bytes of its section, header and all, so that it is found from the end.
+#define SEEP_TRACE_INDEX_TAIL_BYTES 8u
 // Contents of the END section: u64 sections in the file (itself too), u64 bytes in the file.
 #define SEEP_TRACE_END_BYTES 16u
 
@@ -51,8 +53,13 @@ enum seep_trace_type {
     SEEP_TRACE_ACCOUNT = 15, // only where it was taken
     SEEP_TRACE_POOLS = 16,   // only where the program told of some
     SEEP_TRACE_PIECES = 17,
-    SEEP_TRACE_MARKS = 18,   // one section a mark
-    SEEP_TRACE_HOLDERS = 20, // only where a scan was made
+    SEEP_TRACE_MARKS = 18,     // one section a mark
+    SEEP_TRACE_SNAPSHOTS = 19, // one section a snapshot
+    SEEP_TRACE_HOLDERS = 20,   // only where a scan was made
+    SEEP_TRACE_CHAINS = 21,
+    SEEP_TRACE_LEADERS = 22, // only where something is indirectly lost
+    SEEP_TRACE_NAMES = 23,   // one section a module that has names of its own
+    SEEP_TRACE_INDEX = 30,   // last before END, where there are several processes; of no group
     SEEP_TRACE_TYPE_NR
 };
 
@@ -122,6 +129,28 @@ SEEP_INLINE uint64_t seep_take_leb(struct seep_take *take) {
 SEEP_INLINE int64_t seep_take_zigzag(struct seep_take *take) {
     return seep_unzigzag(seep_take_leb(take));
 }
+
+// One that must fit: else it fails.
+SEEP_INLINE uint32_t seep_take_u32(struct seep_take *take) {
+    uint64_t value = seep_take_leb(take);
+    if (value <= UINT32_MAX)
+        return (uint32_t)value;
+    take->failed = true;
+    return 0;
+}
+
+SEEP_INLINE bool seep_take_bool(struct seep_take *take) {
+    uint64_t value = seep_take_leb(take);
+    if (value > 1)
+        take->failed = true;
+    return value;
+}
+
+// A longer list comes from a newer seep with more places: what is beyond ours is not dropped but
+// added to the last, which has no name here.
+void seep_take_list(struct seep_take *take, uint64_t *values, size_t nr_values);
+// The length of it, then its numbers.
+void seep_put_list(struct seep_put *put, const uint64_t *values, size_t nr_values);
 
 SEEP_INLINE size_t seep_take_left(const struct seep_take *take) {
     return (size_t)(take->end - take->at);

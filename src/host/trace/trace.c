@@ -38,17 +38,18 @@ uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes) {
 
 static const char *known_name(uint32_t type) {
     static const char *const names[SEEP_TRACE_TYPE_NR] = {
-        [SEEP_TRACE_END] = "END",         [SEEP_TRACE_SESSION] = "SESSION",
-        [SEEP_TRACE_PROCESS] = "PROCESS", [SEEP_TRACE_HEALTH] = "HEALTH",
-        [SEEP_TRACE_TOTALS] = "TOTALS",   [SEEP_TRACE_MODULES] = "MODULES",
-        [SEEP_TRACE_NODES] = "NODES",     [SEEP_TRACE_SITES] = "SITES",
-        [SEEP_TRACE_THREADS] = "THREADS", [SEEP_TRACE_THREAD_SITES] = "THREAD_SITES",
-        [SEEP_TRACE_BLOCKS] = "BLOCKS",   [SEEP_TRACE_LEAKS] = "LEAKS",
-        [SEEP_TRACE_MAPPINGS] = "MAPPINGS",
-        [SEEP_TRACE_WRONG_RELEASES] = "WRONG_RELEASES",
-        [SEEP_TRACE_ACCOUNT] = "ACCOUNT", [SEEP_TRACE_POOLS] = "POOLS",
-        [SEEP_TRACE_PIECES] = "PIECES",   [SEEP_TRACE_MARKS] = "MARKS",
-        [SEEP_TRACE_HOLDERS] = "HOLDERS",
+        [SEEP_TRACE_END] = "END",           [SEEP_TRACE_SESSION] = "SESSION",
+        [SEEP_TRACE_PROCESS] = "PROCESS",   [SEEP_TRACE_HEALTH] = "HEALTH",
+        [SEEP_TRACE_TOTALS] = "TOTALS",     [SEEP_TRACE_MODULES] = "MODULES",
+        [SEEP_TRACE_NODES] = "NODES",       [SEEP_TRACE_SITES] = "SITES",
+        [SEEP_TRACE_THREADS] = "THREADS",   [SEEP_TRACE_THREAD_SITES] = "THREAD_SITES",
+        [SEEP_TRACE_BLOCKS] = "BLOCKS",     [SEEP_TRACE_LEAKS] = "LEAKS",
+        [SEEP_TRACE_MAPPINGS] = "MAPPINGS", [SEEP_TRACE_WRONG_RELEASES] = "WRONG_RELEASES",
+        [SEEP_TRACE_ACCOUNT] = "ACCOUNT",   [SEEP_TRACE_POOLS] = "POOLS",
+        [SEEP_TRACE_PIECES] = "PIECES",     [SEEP_TRACE_MARKS] = "MARKS",
+        [SEEP_TRACE_HOLDERS] = "HOLDERS",   [SEEP_TRACE_CHAINS] = "CHAINS",
+        [SEEP_TRACE_INDEX] = "INDEX",       [SEEP_TRACE_SNAPSHOTS] = "SNAPSHOTS",
+        [SEEP_TRACE_LEADERS] = "LEADERS",   [SEEP_TRACE_NAMES] = "NAMES",
     };
     return type < SEEP_TRACE_TYPE_NR ? names[type] : NULL;
 }
@@ -136,4 +137,20 @@ const char *seep_take_text(struct seep_take *take, size_t *ret_length) {
     }
     *ret_length = (size_t)(coded - 1);
     return (const char *)bytes;
+}
+
+void seep_take_list(struct seep_take *take, uint64_t *values, size_t nr_values) {
+    uint64_t nr = seep_take_leb(take);
+    for (uint64_t i = 0; i < nr && !take->failed; i++) {
+        uint64_t value = seep_take_leb(take);
+        uint64_t *at = &values[SEEP_MIN(i, nr_values - 1)];
+        if (__builtin_add_overflow(*at, value, at))
+            *at = UINT64_MAX;
+    }
+}
+
+void seep_put_list(struct seep_put *put, const uint64_t *values, size_t nr_values) {
+    seep_put_leb(put, nr_values);
+    for (size_t i = 0; i < nr_values; i++)
+        seep_put_leb(put, values[i]);
 }

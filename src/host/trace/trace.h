@@ -32,6 +32,33 @@ SEEP_MUST_CHECK struct seep_error *seep_trace_writer_section(struct seep_trace_w
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer);
 void seep_trace_writer_destroy(struct seep_trace_writer *writer); // takes NULL; without commit: no file
 
+// The same, never compressed: for what is looked for by its place.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_plain(struct seep_trace_writer *writer, uint32_t type,
+                                                           uint16_t version, const void *raw,
+                                                           size_t raw_bytes);
+
+// A part of what a writer has written: whole sections, from seep_trace_span_begin() to _end().
+struct seep_trace_span {
+    uint64_t off;
+    uint64_t bytes;
+    uint64_t nr_sections;
+};
+void seep_trace_span_begin(const struct seep_trace_writer *writer, struct seep_trace_span *ret_span);
+void seep_trace_span_end(const struct seep_trace_writer *writer, struct seep_trace_span *span);
+
+// A spool: sections that wait for a trace to be made of them. A nameless file in $TMPDIR or /tmp,
+// without header and end. What was written can be taken back, read again, and copied into a trace.
+SEEP_MUST_CHECK struct seep_error *seep_trace_spool_create(struct seep_trace_writer **ret_spool);
+// To where a span begins that was not ended: after a failure, so that the spool can go on being used.
+void seep_trace_spool_back(struct seep_trace_writer *spool, const struct seep_trace_span *begun);
+// *ret_bytes is malloc'ed, span->bytes long.
+SEEP_MUST_CHECK struct seep_error *seep_trace_spool_read(const struct seep_trace_writer *spool,
+                                                         const struct seep_trace_span *span,
+                                                         unsigned char **ret_bytes);
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_copy(struct seep_trace_writer *writer,
+                                                          const struct seep_trace_writer *spool,
+                                                          const struct seep_trace_span *span);
+
 // ---- Reading, from memory.
 struct seep_trace_reader {
     const unsigned char *bytes; // borrowed
@@ -39,6 +66,8 @@ struct seep_trace_reader {
     size_t at;
     const char *name; // borrowed: for messages
     uint16_t minor;
+    bool is_part;         // the bytes are whole sections of a larger file: no end section follows
+    uint64_t part_off;    // where they begin in it
     uint64_t nr_sections; // seen so far
     bool ended;           // the end section was seen and agrees with the file
     bool cut;             // the file stops before its end section
@@ -52,13 +81,17 @@ struct seep_trace_section {
     uint64_t stored_bytes;
     uint64_t raw_bytes;
     uint32_t crc;
-    size_t off; // of its header, in the file
+    uint64_t off; // of its header, in the file
     const unsigned char *stored;
 };
 
 // Reads the file header. What is no trace at all gives SEEP_E_FORMAT with a hint.
 SEEP_MUST_CHECK struct seep_error *seep_trace_reader_init(const void *bytes, size_t size_bytes,
                                                           const char *name, struct seep_trace_reader *ret);
+
+// For whole sections that were taken out of a trace at `part_off`, of a file whose header was read.
+void seep_trace_reader_part(const void *bytes, size_t size_bytes, uint64_t part_off, const char *name,
+                            uint16_t minor, struct seep_trace_reader *ret);
 
 // *ret_more is false after the end section and where the file is cut: see `ended` and `cut`.
 SEEP_MUST_CHECK struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,

@@ -225,6 +225,120 @@ struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, u
     return write_section(writer, type, version, 0, raw, raw_bytes, raw_bytes);
 }
 
+struct seep_error *seep_trace_writer_plain(struct seep_trace_writer *writer, uint32_t type, uint16_t version,
+                                           const void *raw, size_t raw_bytes) {
+    if (raw_bytes > SEEP_TRACE_RAW_MAX)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "%s: section %s of %zu bytes is too large to be saved",
+                                 writer->name, seep_trace_type_name(type), raw_bytes);
+    return write_section(writer, type, version, 0, raw, raw_bytes, raw_bytes);
+}
+
+void seep_trace_span_begin(const struct seep_trace_writer *writer, struct seep_trace_span *ret_span) {
+    *ret_span = (struct seep_trace_span){.off = writer->written_bytes, .nr_sections = writer->nr_sections};
+}
+
+void seep_trace_span_end(const struct seep_trace_writer *writer, struct seep_trace_span *span) {
+    span->bytes = writer->written_bytes - span->off;
+    span->nr_sections = writer->nr_sections - span->nr_sections;
+}
+
+// ---- spools ------------------------------------------------------------------------------------------
+
+// Not every file system makes files without a name.
+static int open_nameless(const char *folder) {
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    char *path = NULL;
+    if (fd >= 0 || asprintf(&path, "%s/seep-XXXXXX", folder) < 0)
+        return fd;
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    free(path);
+    return fd;
+}
+
+struct seep_error *seep_trace_spool_create(struct seep_trace_writer **ret_spool) {
+    const char *folder = getenv("TMPDIR");
+    folder = folder && *folder ? folder : "/tmp";
+    struct seep_trace_writer *spool = calloc(1, sizeof(*spool));
+    if (!spool)
+        return seep_error_no_memory();
+    spool->fd = open_nameless(folder);
+    spool->owns_fd = true;
+    struct seep_error *error = NULL;
+    if (spool->fd < 0)
+        error = seep_error_hint(seep_error_system(errno, "%s: cannot make a temporary file", folder),
+                                "name a folder for it in TMPDIR");
+    if (!error &&
+        (asprintf(&spool->name, "a temporary file in %s", folder) < 0 || !(spool->zstd = ZSTD_createCCtx())))
+        error = seep_error_no_memory();
+    if (error) {
+        seep_trace_writer_destroy(spool);
+        return error;
+    }
+    *ret_spool = spool;
+    return NULL;
+}
+
+void seep_trace_spool_back(struct seep_trace_writer *spool, const struct seep_trace_span *begun) {
+    if (lseek(spool->fd, (off_t)begun->off, SEEK_SET) < 0)
+        return; // then what is written next stands behind, where it is said to
+    (void)ftruncate(spool->fd, (off_t)begun->off); // only gives room back
+    spool->written_bytes = begun->off;
+    spool->nr_sections = begun->nr_sections;
+}
+
+static struct seep_error *read_at(const struct seep_trace_writer *spool, uint64_t off, void *bytes,
+                                  size_t nr_bytes) {
+    for (size_t done = 0; done < nr_bytes;) {
+        ssize_t got = pread(spool->fd, (char *)bytes + done, nr_bytes - done, (off_t)(off + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return seep_error_system(got < 0 ? errno : EIO, "%s: cannot read", spool->name);
+        done += (size_t)got;
+    }
+    return NULL;
+}
+
+struct seep_error *seep_trace_spool_read(const struct seep_trace_writer *spool,
+                                         const struct seep_trace_span *span, unsigned char **ret_bytes) {
+    unsigned char *bytes = malloc(span->bytes ? span->bytes : 1);
+    if (!bytes)
+        return seep_error_no_memory();
+    struct seep_error *error = read_at(spool, span->off, bytes, span->bytes);
+    if (error) {
+        free(bytes);
+        return error;
+    }
+    *ret_bytes = bytes;
+    return NULL;
+}
+
+#define COPY_BYTES ((size_t)64 << 10)
+
+struct seep_error *seep_trace_writer_copy(struct seep_trace_writer *writer,
+                                          const struct seep_trace_writer *spool,
+                                          const struct seep_trace_span *span) {
+    unsigned char *bytes = malloc(COPY_BYTES);
+    if (!bytes)
+        return seep_error_no_memory();
+    struct seep_error *error = NULL;
+    for (uint64_t done = 0; !error && done < span->bytes;) {
+        size_t nr_bytes = SEEP_MIN((size_t)(span->bytes - done), COPY_BYTES);
+        error = read_at(spool, span->off + done, bytes, nr_bytes);
+        if (!error)
+            error = write_all(writer, bytes, nr_bytes);
+        done += nr_bytes;
+    }
+    if (!error)
+        writer->nr_sections += span->nr_sections;
+    free(bytes);
+    return error;
+}
+
+// ---- the end -----------------------------------------------------------------------------------------
+
 // The directory is synced too, or the new name might not survive a power cut. Some file systems
 // cannot do that; the trace is complete all the same, so this is no failure.
 static void sync_directory(const char *path) {

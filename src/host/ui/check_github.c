@@ -76,7 +76,7 @@ struct seep_error *seep_check_put_github(FILE *out, const struct seep_check *che
         if (!check->processes[i].unsure)
             continue;
         fprintf(out, "::error title=seep check is not sure::");
-        put_encoded(out, seep_process_name(&check->session->profiles[i]->process), false);
+        put_encoded(out, check->session->profiles[i]->process.name, false);
         fputs(": ", out);
         put_encoded(out, check->processes[i].unsure, false);
         fputc('\n', out);

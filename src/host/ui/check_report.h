@@ -36,8 +36,6 @@ struct seep_budget_words {
 struct seep_budget_words seep_budget_words(const struct seep_check *check, enum seep_check_budget budget);
 const char *seep_budget_name(enum seep_check_budget budget); // "leaked", "peak", "allocations"
 
-// The file name of a process's program.
-const char *seep_process_name(const struct seep_process *process);
 // "program" or, of several of that name, "program #2". malloc'ed; NULL: out of memory.
 SEEP_MUST_CHECK char *seep_process_label(const struct seep_session *session, uint32_t index);
 

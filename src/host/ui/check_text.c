@@ -8,7 +8,8 @@
 #include "ui/check_report.h"
 #include "ui/format.h"
 
-#define FRAMES_SHOWN 64u // of one stack; recursion fills the rest
+#define FRAMES_SHOWN   64u // of one stack; recursion fills the rest
+#define FRAMES_ON_LINE 12u // of a stack for people; the files for servers have the rest
 
 static const char *plural(uint64_t nr) {
     return nr == 1 ? "" : "s";
@@ -16,19 +17,11 @@ static const char *plural(uint64_t nr) {
 
 // ---- words ----
 
-const char *seep_process_name(const struct seep_process *process) {
-    const char *name = process->exe && process->exe[0] ? process->exe
-                       : process->nr_args              ? process->args[0]
-                                                       : "(program not known)";
-    const char *slash = strrchr(name, '/');
-    return slash && slash[1] ? slash + 1 : name;
-}
-
 char *seep_process_label(const struct seep_session *session, uint32_t index) {
-    const char *name = seep_process_name(&session->profiles[index]->process);
+    const char *name = session->profiles[index]->process.name;
     unsigned nr_before = 0;
     for (uint32_t i = 0; i < index; i++)
-        nr_before += strcmp(seep_process_name(&session->profiles[i]->process), name) == 0;
+        nr_before += strcmp(session->profiles[i]->process.name, name) == 0;
     char *label;
     int nr = nr_before ? asprintf(&label, "%s #%u", name, nr_before + 1) : asprintf(&label, "%s", name);
     return nr < 0 ? NULL : label;
@@ -65,7 +58,7 @@ struct seep_budget_words seep_budget_words(const struct seep_check *check, enum 
         const struct seep_process *process = &check->session->profiles[check->peak_process]->process;
         snprintf(words.text, sizeof(words.text),
                  "peak of %s bytes (%.64s, pid %" PRIu32 "), more than --max-peak %s",
-                 seep_format_count(check->peak_bytes).text, seep_process_name(process), process->pid,
+                 seep_format_count(check->peak_bytes).text, process->name, process->pid,
                  seep_format_count(options->max_peak).text);
     } else {
         snprintf(words.text, sizeof(words.text), "%s allocation%s, more than --max-allocations %s",
@@ -116,11 +109,54 @@ static void put_shares(FILE *out, const struct seep_check *check, const struct s
     for (uint32_t i = 0; i < shown; i++) {
         const struct seep_process *process = &check->session->profiles[leak->shares[i].process]->process;
         fputs(i ? ", " : " ", out);
-        seep_put_escaped(out, seep_process_name(process));
+        seep_put_escaped(out, process->name);
         fprintf(out, " (pid %" PRIu32 ") %s bytes", process->pid,
                 seep_format_count(leak->shares[i].bytes).text);
     }
     fprintf(out, shown < leak->nr_shares ? ", and %u more\n" : "\n", leak->nr_shares - shown);
+}
+
+// Frames up to main, or without those of the runtime that a thread begins with.
+static uint32_t own_frames(const struct seep_leak *leak) {
+    uint32_t nr = leak->nr_frames;
+    for (uint32_t i = 0; i < nr; i++)
+        if (leak->frames[i].function && strcmp(leak->frames[i].function, "main") == 0)
+            return i + 1;
+    while (nr > 1 && leak->frames[nr - 1].runtime)
+        nr--;
+    return nr;
+}
+
+// "read_order (app.c:14) < main (app.c:40)": the program's own functions, and those of the runtime by
+// library, once.
+static void put_stack_line(FILE *out, const struct seep_leak *leak) {
+    uint32_t shown = 0, i = 0, nr = own_frames(leak);
+    const char *library = NULL;
+    fputs("    ", out);
+    for (; i < nr && shown < FRAMES_ON_LINE; i++) {
+        const struct seep_leak_frame *frame = &leak->frames[i];
+        const char *slash = strrchr(frame->module, '/'), *module = slash ? slash + 1 : frame->module;
+        bool same = frame->runtime && library && strcmp(library, module) == 0;
+        library = frame->runtime ? module : NULL;
+        if (same)
+            continue;
+        fputs(shown++ ? " < " : "", out);
+        bool named = frame->function && !frame->runtime;
+        if (named)
+            seep_put_escaped(out, frame->function);
+        if (named && frame->file && frame->line) {
+            fputs(" (", out);
+            seep_put_escaped(out, seep_path_from_here(frame->file));
+            fprintf(out, ":%u)", frame->line);
+        } else {
+            fputs(named ? " [" : "[", out);
+            seep_put_escaped(out, module);
+            fputs("]", out);
+        }
+    }
+    if (i < nr)
+        fprintf(out, " < ... %u more", nr - i);
+    fputs(leak->nr_frames ? "\n" : "(stack not recorded)\n", out);
 }
 
 static bool is_beyond(const struct seep_leak *leak) {
@@ -143,7 +179,7 @@ void seep_check_put_leaks(FILE *out, const struct seep_check *check, uint64_t to
                     seep_format_count(leak->accepted_bytes).text,
                     seep_format_count(leak->accepted_blocks).text);
         put_shares(out, check, leak);
-        seep_put_leak_stack(out, leak, "      ");
+        put_stack_line(out, leak);
     }
     if (shown < nr_all)
         fprintf(out, "%s more leaks: --top 0 shows all\n", seep_format_count(nr_all - shown).text);
@@ -155,7 +191,7 @@ static void put_unsure(FILE *out, const struct seep_check *check) {
             continue;
         const struct seep_process *process = &check->session->profiles[i]->process;
         fputs("seep: check: not sure: ", out);
-        seep_put_escaped(out, seep_process_name(process));
+        seep_put_escaped(out, process->name);
         fprintf(out, " (pid %" PRIu32 "): ", process->pid);
         seep_put_escaped(out, check->processes[i].unsure);
         fputc('\n', out);

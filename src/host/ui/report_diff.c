@@ -46,6 +46,10 @@ static void put_side(FILE *out, const char *which, const char *name, const struc
     fprintf(out, "%s%s%s ", seep_style_bold(style), which, seep_style_off(style));
     seep_put_escaped(out, name);
     fputs(": ", out);
+    if (seep_process_is_named_otherwise(process)) {
+        seep_put_escaped(out, process->name);
+        fputs(" = ", out);
+    }
     seep_put_escaped(out, process->exe && *process->exe ? process->exe : "(program not known)");
     fprintf(out, ", pid %" PRIu32 ", after %s", process->pid,
             seep_format_duration(process->duration_ns).text);

@@ -10,9 +10,11 @@
 
 #include "base/version.h"
 #include "model/account.h"
+#include "model/ages.h"
 #include "model/process_tree.h"
 #include "ui/format.h"
 #include "ui/json_build.h"
+#include "ui/json_stack.h"
 #include "ui/report.h"
 
 #define FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER)
@@ -34,6 +36,13 @@ static struct seep_error *dump(FILE *out, json_t *value) {
     return NULL;
 }
 
+static struct seep_error *put_key(FILE *out, const char *key, json_t *value) {
+    fprintf(out, " \"%s\": ", key);
+    struct seep_error *error = dump(out, value);
+    fputs(",\n", out);
+    return error;
+}
+
 // ---- process, health, totals ----
 
 static json_t *process_json(const struct seep_session *session, const struct seep_process_tree *tree,
@@ -48,6 +57,7 @@ static json_t *process_json(const struct seep_session *session, const struct see
                                         : integer(session->profiles[node->parent]->process.pid));
     set(&object, "origin", json_string(seep_origin_name(node->origin)));
     set(&object, "exe", string(process->exe));
+    set(&object, "name", string(process->name));
     json_t *args = json_array();
     for (uint32_t i = 0; i < process->nr_args; i++)
         append(&args, string(process->args[i]));
@@ -77,7 +87,8 @@ static json_t *notes_json(const struct seep_profile *profile) {
         append(&notes, string(seep_passive_meaning(health->passive_reason)));
     if (health->flags & SEEP_FLAG_PREEMPTED) {
         char note[512];
-        snprintf(note, sizeof(note), "allocations through the malloc of %.400s are not covered",
+        snprintf(note, sizeof(note),
+                 "allocations through the malloc of %.400s are not covered; 'seep attach' sees them",
                  health->preempted_by ? health->preempted_by : "the program itself");
         append(&notes, string(note));
     }
@@ -141,9 +152,30 @@ static json_t *totals_json(const struct seep_totals *totals) {
     return object;
 }
 
-static json_t *leaks_json(const struct seep_leaks *leaks) {
+static struct seep_error *holders_json(struct seep_view *view, const struct seep_leaks *leaks,
+                                       json_t **ret_holders) {
+    json_t *holders = json_array();
+    for (uint32_t i = 0; i < leaks->nr_holders; i++) {
+        const char *what;
+        struct seep_error *error =
+            seep_view_chain(view, (uint32_t)view->first_process, leaks->holders[i].chain, &what, NULL);
+        if (error) {
+            json_decref(holders);
+            return error;
+        }
+        json_t *holder = json_object();
+        set(&holder, "what", string(what));
+        set(&holder, "retained_blocks", integer(leaks->holders[i].blocks));
+        set(&holder, "retained_bytes", integer(leaks->holders[i].bytes));
+        append(&holders, holder);
+    }
+    *ret_holders = holders;
+    return NULL;
+}
+
+static struct seep_error *put_leaks(FILE *out, struct seep_view *view, const struct seep_leaks *leaks) {
     if (!leaks->known)
-        return json_null();
+        return put_key(out, "leaks", json_null());
     json_t *object = json_object();
     for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_NR; i++) {
         json_t *kind = json_object();
@@ -158,17 +190,15 @@ static json_t *leaks_json(const struct seep_leaks *leaks) {
     set(&object, "pause_s", json_real((double)leaks->pause_ns / 1e9));
     set(&object, "read_bytes", integer(leaks->read_bytes));
     set(&object, "unread_bytes", integer(leaks->unread_bytes));
-    json_t *holders = json_array();
-    for (uint32_t i = 0; i < leaks->nr_holders; i++) {
-        json_t *holder = json_object();
-        set(&holder, "what", string(leaks->holders[i].what));
-        set(&holder, "retained_blocks", integer(leaks->holders[i].blocks));
-        set(&holder, "retained_bytes", integer(leaks->holders[i].bytes));
-        append(&holders, holder);
+    json_t *holders = NULL;
+    struct seep_error *error = holders_json(view, leaks, &holders);
+    if (error) {
+        json_decref(object);
+        return error;
     }
     set(&object, "holders", holders);
     set(&object, "holders_left_out", integer(leaks->nr_holders_all - leaks->nr_holders));
-    return object;
+    return put_key(out, "leaks", object);
 }
 
 // ---- rows ----
@@ -194,17 +224,6 @@ static json_t *figures_json(const struct seep_view *view, const struct seep_view
         set(&object, "net_blocks", json_integer(row->live_blocks));
         set(&object, "net_bytes", json_integer(row->live_bytes));
     }
-    return object;
-}
-
-static json_t *frame_json(const struct seep_view_frame *frame) {
-    json_t *object = json_object();
-    set(&object, "function", string(frame->function));
-    set(&object, "file", string(frame->file));
-    set(&object, "line", frame->line ? json_integer(frame->line) : json_null());
-    set(&object, "module", string(frame->module));
-    set(&object, "offset", integer(frame->offset));
-    set(&object, "inlined", json_boolean(frame->inlined));
     return object;
 }
 
@@ -237,31 +256,138 @@ static json_t *suppressed_json(const struct seep_view *view, const struct seep_v
     return object;
 }
 
-static struct seep_error *put_site(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+// ---- ages and growth ----
+
+static json_t *exit_json(uint64_t blocks, uint64_t bytes, bool all) {
+    json_t *object = json_object();
+    set(&object, "blocks", integer(blocks));
+    set(&object, "bytes", integer(bytes));
+    set(&object, "all", json_boolean(all));
+    return object;
+}
+
+static json_t *ages_json(const struct seep_ages *ages) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < SEEP_AGE_SPANS; i++) {
+        json_t *object = json_object();
+        int64_t below_ns = seep_age_below_ns(i);
+        set(&object, "below_s", below_ns < INT64_MAX ? json_real((double)below_ns / 1e9) : json_null());
+        set(&object, "blocks", integer(ages->spans[i].blocks));
+        set(&object, "bytes", integer(ages->spans[i].bytes));
+        append(&array, object);
+    }
+    return array;
+}
+
+static json_t *seconds_json(double seconds) {
+    return seconds >= 0 && seconds < 1e15 ? json_real(seconds) : json_null();
+}
+
+static json_t *growth_json(const struct seep_growth_of *growth, uint64_t limit, uint64_t left) {
+    if (!growth->trend.verdict)
+        return json_null();
+    json_t *object = json_object();
+    set(&object, "verdict", json_string(seep_trend_name(growth->trend.verdict)));
+    set(&object, "confidence", json_real(growth->trend.confidence));
+    set(&object, "bytes_per_s", json_real(growth->trend.slope));
+    set(&object, "bytes_per_s_low", json_real(growth->trend.slope_low));
+    set(&object, "bytes_per_s_high", json_real(growth->trend.slope_high));
+    set(&object, "blocks_per_s", json_real(growth->blocks_per_s));
+    set(&object, "first_bytes", integer(growth->first_bytes));
+    set(&object, "last_bytes", integer(growth->last_bytes));
+    set(&object, "until_limit_s", limit ? seconds_json(seep_growth_seconds(growth, left)) : json_null());
+    return object;
+}
+
+static json_t *exit_sum_json(const struct seep_view_exit *all) {
+    json_t *object = json_object();
+    set(&object, "sites", integer(all->nr_sites));
+    set(&object, "blocks", integer(all->blocks));
+    set(&object, "bytes", integer(all->bytes));
+    return object;
+}
+
+static json_t *snapshots_json(const struct seep_profile *profile) {
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < profile->nr_snapshots; i++) {
+        const struct seep_snapshot *snapshot = &profile->snapshots[i];
+        json_t *object = json_object();
+        set(&object, "at_s", json_real((double)snapshot->at_ns / 1e9));
+        set(&object, "rss_bytes", snapshot->rss_bytes ? integer(snapshot->rss_bytes) : json_null());
+        set(&object, "used_bytes", snapshot->used_bytes ? integer(snapshot->used_bytes) : json_null());
+        append(&array, object);
+    }
+    return array;
+}
+
+static json_t *process_growth_json(const struct seep_view *view, uint32_t process) {
+    const struct seep_profile *profile = view->session->profiles[process];
+    uint64_t left, limit = seep_view_limit(view, process, &left);
+    json_t *object = json_object();
+    set(&object, "snapshots", snapshots_json(profile));
+    set(&object, "live", growth_json(&profile->growth->live, limit, left));
+    set(&object, "rss", growth_json(&profile->growth->rss, limit, left));
+    set(&object, "limit_bytes", limit ? integer(limit) : json_null());
+    set(&object, "limit", limit ? string(view->options.limit_bytes ? "--limit" : profile->limit) : json_null());
+    json_t *sites = json_object();
+    for (int i = SEEP_TREND_STEADY; i < SEEP_TREND_NR; i++)
+        set(&sites, seep_trend_name((enum seep_trend_verdict)i), integer(profile->growth->nr_verdicts[i]));
+    set(&object, "sites", sites);
+    return object;
+}
+
+// An object without its end, for more members to follow. Not for an empty one.
+static struct seep_error *dump_open(FILE *out, json_t *object) {
+    char *text = object ? json_dumps(object, FLAGS) : NULL;
+    json_decref(object);
+    if (!text)
+        return seep_error_no_memory();
+    fwrite(text, 1, strlen(text) - 1, out);
+    free(text);
+    return NULL;
+}
+
+static struct seep_error *put_site(FILE *out, struct seep_view *view, struct seep_json_stack *stacks,
+                                   const struct seep_view_row *row) {
     const struct seep_view_frame *frames = NULL;
     size_t nr = 0;
     uint32_t more = 0;
+    const char *held_by = NULL, *type = NULL;
     struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
+    if (!error)
+        error = seep_view_chain(view, row->held_process, row->held, &held_by, &type);
     if (error)
         return error;
     json_t *object = figures_json(view, row);
     set(&object, "via", json_string(seep_via_name(row->via)));
     set(&object, "kind", row->kind ? json_string(seep_kind_name(row->kind)) : json_null());
-    set(&object, "held_by", string(row->held_by));
+    set(&object, "held_by", string(held_by));
+    if (type)
+        set(&object, "type", string(type));
     if (row->retained_bytes)
         set(&object, "retained_bytes", integer(row->retained_bytes));
     if (row->suppressed_by)
         set(&object, "suppressed", suppressed_json(view, row));
+    if (view->at_exit.known)
+        set(&object, "freed_at_exit", exit_json(row->exit_blocks, row->exit_bytes, row->exit_all));
+    if (row->growth) {
+        uint64_t left, limit = seep_view_limit(view, row->growth_process, &left);
+        set(&object, "growth", growth_json(row->growth, limit, left));
+    }
     set(&object, "cut", row->cut >= 0 ? json_string(seep_cut_name((uint32_t)row->cut)) : json_null());
-    json_t *stack = json_array();
-    for (size_t i = 0; i < nr; i++)
-        append(&stack, frame_json(&frames[i]));
-    set(&object, "stack", stack);
+    error = dump_open(out, object);
+    if (error)
+        return error;
+    fputs(",\"stack\":", out);
+    error = seep_json_stack_put(stacks, out, frames, nr);
     if (more)
-        set(&object, "frames_left_out", integer(more));
-    if (view->options.blocks)
-        set(&object, "blocks", blocks_json(row));
-    return dump(out, object);
+        fprintf(out, ",\"frames_left_out\":%" PRIu32, more);
+    if (!error && view->options.blocks) {
+        fputs(",\"blocks\":", out);
+        error = dump(out, blocks_json(row));
+    }
+    fputc('}', out);
+    return error;
 }
 
 static struct seep_error *put_group(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
@@ -277,15 +403,17 @@ static struct seep_error *put_group(FILE *out, struct seep_view *view, const str
 }
 
 static struct seep_error *put_rows(FILE *out, struct seep_view *view) {
-    for (size_t i = 0; i < view->nr_rows; i++) {
+    struct seep_json_stack stacks = SEEP_JSON_STACK_INIT;
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < view->nr_rows; i++) {
         fputs(i ? ",\n  " : "\n  ", out);
-        struct seep_error *error = view->options.by == SEEP_BY_SITE ? put_site(out, view, &view->rows[i])
-                                                                    : put_group(out, view, &view->rows[i]);
-        if (error)
-            return error;
+        error = view->options.by == SEEP_BY_SITE ? put_site(out, view, &stacks, &view->rows[i])
+                                                 : put_group(out, view, &view->rows[i]);
     }
-    fputs("\n ]", out);
-    return NULL;
+    seep_json_stack_deinit(&stacks);
+    if (!error)
+        fputs("\n ]", out);
+    return error;
 }
 
 // ---- mappings and wrong releases ----
@@ -313,7 +441,7 @@ static struct seep_error *stack_json(struct seep_view *view, const struct seep_v
         return error;
     json_t *stack = json_array();
     for (size_t i = 0; i < nr; i++)
-        append(&stack, frame_json(&frames[i]));
+        append(&stack, seep_json_frame(&frames[i]));
     *ret_stack = stack;
     return NULL;
 }
@@ -343,6 +471,30 @@ static struct seep_error *put_mappings(FILE *out, struct seep_view *view) {
     return error;
 }
 
+static struct seep_error *put_faults(FILE *out, struct seep_view *view) {
+    if (!view->nr_page_faults)
+        return NULL;
+    fprintf(out, " \"page_faults\": {\"faults\": %" PRIu64 ", \"resident_bytes\": %" PRIu64,
+            view->nr_page_faults, view->fault_bytes);
+    fprintf(out, ",\n  \"sites_left_out\": %zu, \"sites\": [", view->nr_faults_all - view->nr_faults);
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < view->nr_faults; i++) {
+        json_t *stack = NULL;
+        error = stack_json(view, &view->faults[i].stack, &stack);
+        if (error)
+            break;
+        json_t *object = json_object();
+        set(&object, "faults", integer(view->faults[i].counts.maps));
+        set(&object, "bytes", integer(view->faults[i].counts.mapped_bytes));
+        set(&object, "resident_bytes", integer(view->faults[i].live_bytes));
+        set(&object, "stack", stack);
+        fputs(i ? ",\n  " : "\n  ", out);
+        error = dump(out, object);
+    }
+    fputs("]},\n", out);
+    return error;
+}
+
 // ---- pools and marks ----
 
 static json_t *pool_totals_json(const struct seep_pool_totals *totals) {
@@ -359,7 +511,8 @@ static json_t *pool_totals_json(const struct seep_pool_totals *totals) {
     return object;
 }
 
-static struct seep_error *put_pool_site(FILE *out, struct seep_view *view, const struct seep_view_pool_site *site) {
+static struct seep_error *put_pool_site(FILE *out, struct seep_view *view,
+                                        const struct seep_view_pool_site *site) {
     json_t *stack = NULL;
     struct seep_error *error = stack_json(view, &site->stack, &stack);
     if (error)
@@ -481,13 +634,6 @@ static json_t *account_json(const struct seep_account *account) {
 
 // ---- the whole ----
 
-static struct seep_error *put_key(FILE *out, const char *key, json_t *value) {
-    fprintf(out, " \"%s\": ", key);
-    struct seep_error *error = dump(out, value);
-    fputs(",\n", out);
-    return error;
-}
-
 // All keys of one process, without the braces.
 static struct seep_error *put_process(FILE *out, const struct seep_session *session,
                                       const struct seep_process_tree *tree, size_t index,
@@ -508,15 +654,25 @@ static struct seep_error *put_process(FILE *out, const struct seep_session *sess
     if (!error)
         error = put_mappings(out, sites);
     if (!error)
+        error = put_faults(out, sites);
+    if (!error)
         error = put_pools(out, sites);
     if (!error && profile->nr_marks)
         error = put_key(out, "marks", marks_json(profile));
+    struct seep_ages ages = {0};
+    seep_ages_add(&ages, profile);
+    if (!error && sites->at_exit.known)
+        error = put_key(out, "freed_only_at_exit", exit_sum_json(&sites->at_exit));
+    if (!error && ages.known)
+        error = put_key(out, "ages", ages_json(&ages));
+    if (!error && profile->growth)
+        error = put_key(out, "growth", process_growth_json(sites, (uint32_t)index));
     if (!error)
         error = put_wrong_releases(out, sites);
     if (!error && options->rss)
         error = put_key(out, "resident", account_json(&profile->account));
     if (!error)
-        error = put_key(out, "leaks", leaks_json(&profile->leaks));
+        error = put_leaks(out, sites, &profile->leaks);
     if (!error && groups) {
         fprintf(out, " \"by\": \"%s\",\n \"groups_left_out\": %zu,\n \"groups\": [",
                 seep_view_by_name(options->by), groups->nr_rows_all - groups->nr_rows);

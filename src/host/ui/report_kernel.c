@@ -4,19 +4,13 @@
 #include <time.h>
 
 #include "base/version.h"
+#include "model/profile_kernel.h"
 #include "ui/json_build.h"
 #include "ui/report_kernel.h"
 
 #define INDENT "        "
 
 // ---- what both forms need ----
-
-static const char *const class_names[SEEP_KERNEL_CLASSES_NR] = {
-    [SEEP_KERNEL_KMALLOC] = "kmalloc",
-    [SEEP_KERNEL_CACHE] = "kmem_cache",
-    [SEEP_KERNEL_PERCPU] = "percpu",
-    [SEEP_KERNEL_PAGES] = "pages",
-};
 
 static const struct {
     enum seep_kernel_counter counter;
@@ -35,8 +29,7 @@ static bool is_pages(const struct seep_kernel_live_site *live) {
 }
 
 static const char *class_name(const struct seep_kernel_live_site *live) {
-    return live->site && live->site->class_of < SEEP_KERNEL_CLASSES_NR ? class_names[live->site->class_of]
-                                                                       : NULL;
+    return live->site ? seep_kernel_class_name(live->site->class_of) : NULL;
 }
 
 // Text of the map: as long as it is, whoever wrote it.
@@ -54,7 +47,7 @@ static int compare(const struct seep_kernel_live_site *a, const struct seep_kern
     uint64_t first_b = by_count ? b->live_blocks : b->live_bytes;
     if (first_a != first_b)
         return first_a > first_b ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
+    return (a->number > b->number) - (a->number < b->number);
 }
 
 static int compare_by_bytes(const void *a, const void *b) {
@@ -89,29 +82,6 @@ static struct parts sort_sites(struct seep_kernel_heap *heap, const struct seep_
     return parts;
 }
 
-static bool is_of_probe(const char *name) {
-    static const char *const prefixes[] = {"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"};
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(prefixes); i++)
-        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    return false;
-}
-
-// The innermost frames are our own program and what called it: the tracepoint. Others' programs further out
-// may allocate as well.
-static uint32_t nr_own_frames(const struct seep_kernel_site *site, const struct seep_kallsyms *symbols) {
-    uint32_t nr = 0;
-    struct seep_kernel_function function;
-    while (nr < SEEP_MIN(site->nr_frames, SEEP_KERNEL_FRAMES_MAX) &&
-           seep_kallsyms_find(symbols, site->frames[nr], &function) && is_of_probe(function.name))
-        nr++;
-    return nr;
-}
-
-static uint32_t nr_frames(const struct seep_kernel_site *site) {
-    return SEEP_MIN(site->nr_frames, SEEP_KERNEL_FRAMES_MAX);
-}
-
 static uint64_t nr_lost(const struct seep_kernel_heap *heap) {
     uint64_t sum = heap->missed;
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(losses); i++)
@@ -122,7 +92,7 @@ static uint64_t nr_lost(const struct seep_kernel_heap *heap) {
 // ---- text ----
 
 static void put_stack(FILE *out, const struct seep_kernel_site *site, const struct seep_kallsyms *symbols) {
-    for (uint32_t i = nr_own_frames(site, symbols); i < nr_frames(site); i++) {
+    for (uint32_t i = seep_kernel_own_frames(site, symbols); i < seep_kernel_nr_frames(site); i++) {
         struct seep_kernel_function function;
         fputs(INDENT INDENT, out);
         if (seep_kallsyms_find(symbols, site->frames[i], &function)) {
@@ -134,7 +104,7 @@ static void put_stack(FILE *out, const struct seep_kernel_site *site, const stru
             fprintf(out, "0x%" PRIx64 "\n", site->frames[i]);
         }
     }
-    if (nr_frames(site) == SEEP_KERNEL_FRAMES_MAX)
+    if (seep_kernel_nr_frames(site) == SEEP_KERNEL_FRAMES_MAX)
         fputs(INDENT INDENT "[the rest is not known: deeper than is recorded]\n", out);
 }
 
@@ -156,7 +126,7 @@ static void put_site(FILE *out, const struct seep_kernel_heap *heap, const struc
         fprintf(out, INDENT INDENT "addr = 0x%" PRIx64 " size = %" PRIu64 " age = %s\n", block->address,
                 block->size, seep_format_duration(block->age_ns).text);
     }
-    if (live->site && nr_frames(live->site))
+    if (live->site && seep_kernel_nr_frames(live->site))
         put_stack(out, live->site, symbols);
     else
         fputs(INDENT INDENT "[stack not recorded]\n", out);
@@ -191,8 +161,8 @@ static void put_health(FILE *out, const struct seep_kernel_heap *heap, const str
         fprintf(out, "%s lost, ", seep_format_count(lost).text);
     else
         fputs("nothing lost, ", out);
-    if (heap->counters[SEEP_KERNEL_CUT])
-        fprintf(out, "%s stacks cut\n", seep_format_count(heap->counters[SEEP_KERNEL_CUT]).text);
+    if (heap->nr_cut)
+        fprintf(out, "%s stacks cut\n", seep_format_count(heap->nr_cut).text);
     else
         fputs("all stacks complete\n", out);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(losses); i++)
@@ -203,7 +173,9 @@ static void put_health(FILE *out, const struct seep_kernel_heap *heap, const str
         fprintf(out, "  lost %s (missed): calls inside of a program of ours on the same CPU\n",
                 seep_format_count(heap->missed).text);
     if (heap->counters[SEEP_KERNEL_IMPLICIT])
-        fprintf(out, "  %s frees were not seen, but by the address that was given out again\n",
+        fprintf(out,
+                "  %s frees were not seen, but by the address that was given out again, or the slab that is "
+                "gone\n",
                 seep_format_count(heap->counters[SEEP_KERNEL_IMPLICIT]).text);
     if (how->sample > 1)
         fprintf(out, "  only every %" PRIu64 "th allocation was recorded: multiply\n", how->sample);
@@ -233,7 +205,8 @@ static json_t *frame_json(const struct seep_kallsyms *symbols, uint64_t address)
 
 static json_t *stack_json(const struct seep_kernel_site *site, const struct seep_kallsyms *symbols) {
     json_t *array = json_array();
-    for (uint32_t i = site ? nr_own_frames(site, symbols) : 0; site && i < nr_frames(site); i++)
+    for (uint32_t i = site ? seep_kernel_own_frames(site, symbols) : 0;
+         site && i < seep_kernel_nr_frames(site); i++)
         append(&array, frame_json(symbols, site->frames[i]));
     return array;
 }
@@ -278,6 +251,7 @@ static json_t *kernel_json(const struct seep_kernel_report *how) {
     set(&object, "older_s", how->combined ? json_null() : json_real((double)how->older_ns / 1e9));
     set(&object, "sample", integer(SEEP_MAX(how->sample, UINT64_C(1))));
     set(&object, "percpu", json_boolean(how->percpu));
+    set(&object, "vmalloc", json_boolean(how->vmalloc));
     return object;
 }
 
@@ -289,7 +263,7 @@ static json_t *health_json(const struct seep_kernel_heap *heap) {
     if (heap->missed)
         set(&lost, "missed", integer(heap->missed));
     set(&object, "lost", lost);
-    set(&object, "stacks_cut", integer(heap->counters[SEEP_KERNEL_CUT]));
+    set(&object, "stacks_cut", integer(heap->nr_cut));
     set(&object, "implicit_frees", integer(heap->counters[SEEP_KERNEL_IMPLICIT]));
     return object;
 }

@@ -16,6 +16,7 @@ struct seep_kernel_report {
     bool blocks;      // each block
     bool combined;    // no sizes and ages of single blocks are known
     bool percpu;      // was traced
+    bool vmalloc;     // was traced
     uint64_t sample;  // every Nth was recorded
     int64_t older_ns; // what the heap was read with
     int64_t start_ns; // CLOCK_REALTIME, of the trace

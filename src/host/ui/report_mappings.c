@@ -46,7 +46,33 @@ struct seep_error *seep_text_mappings(FILE *out, struct seep_view *view, const s
         fprintf(out, "\n  %s place%s of which nothing is mapped any more\n", seep_format_count(nr_idle).text,
                 plural(nr_idle));
     if (nr_more)
-        fprintf(out, "\n  %s more place%s: --top 0 shows all\n", seep_format_count(nr_more).text, plural(nr_more));
+        fprintf(out, "\n  %s more place%s: --top 0 shows all\n", seep_format_count(nr_more).text,
+                plural(nr_more));
+    return NULL;
+}
+
+struct seep_error *seep_text_faults(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    if (!view->nr_page_faults)
+        return NULL;
+    fprintf(out,
+            "\n%sresident growth%s: %s in memory now that came by %s page fault%s; not part of the figures "
+            "above\n",
+            seep_style_bold(style), seep_style_off(style), seep_format_bytes(view->fault_bytes).text,
+            seep_format_count(view->nr_page_faults).text, plural(view->nr_page_faults));
+    for (size_t i = 0; i < view->nr_faults && view->faults[i].live_bytes; i++) {
+        const struct seep_view_mapping *fault = &view->faults[i];
+        fprintf(out, "\n  %s in memory", seep_format_bytes(fault->live_bytes).text);
+        put_who(out, view, fault->process);
+        fprintf(out, "\n    touched first here: %s page fault%s, %s brought in\n",
+                seep_format_count(fault->counts.maps).text, plural(fault->counts.maps),
+                seep_format_bytes(fault->counts.mapped_bytes).text);
+        struct seep_error *error = seep_text_stack(out, view, &fault->stack, style);
+        if (error)
+            return error;
+    }
+    if (view->nr_faults_all > view->nr_faults)
+        fprintf(out, "\n  %s more places: --top 0 shows all\n",
+                seep_format_count(view->nr_faults_all - view->nr_faults).text);
     return NULL;
 }
 
@@ -56,7 +82,8 @@ static const char *const headings[SEEP_MISUSE_NR] = {
     [SEEP_MISUSE_INSIDE] = "an address inside a live block was given back",
 };
 
-struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view, const struct seep_style *style) {
+struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,
+                                            const struct seep_style *style) {
     if (!view->nr_wrong_releases)
         return NULL;
     uint64_t all = 0;

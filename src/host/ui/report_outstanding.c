@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reports in memleak's shape, see report_outstanding.h.
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "ui/format.h"
 #include "ui/report_outstanding.h"
 #include "ui/report_text.h"
 
-#define INDENT "        "
+#define INDENT     "        "
+#define SHARES_MAX 5u
 
 static void put_time(FILE *out) {
     time_t now = time(NULL);
@@ -46,13 +48,7 @@ static void put_cut(FILE *out, const struct seep_view_row *row) {
         fputs(INDENT INDENT "[stack not recorded]\n", out);
 }
 
-static struct seep_error *put_row(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
-    fprintf(out, INDENT "%" PRId64 " bytes in %" PRId64 " allocations from stack\n", row->live_bytes,
-            row->live_blocks);
-    for (size_t i = 0; i < row->nr_blocks; i++)
-        fprintf(out, INDENT INDENT "addr = 0x%" PRIx64 " size = %" PRIu64 " age = %s\n",
-                row->blocks[i].address, row->blocks[i].size,
-                seep_format_duration(row->blocks[i].age_ns).text);
+static struct seep_error *put_stack(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
     const struct seep_view_frame *frames;
     size_t nr;
     uint32_t more;
@@ -73,6 +69,86 @@ static struct seep_error *put_row(FILE *out, struct seep_view *view, const struc
     return NULL;
 }
 
+// Which processes have it, the first few of them.
+static void put_shares(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
+    fputs(INDENT INDENT "in", out);
+    uint32_t shown = 0, nr = 0;
+    for (uint32_t i = 0; i < row->nr_shares; i++) {
+        const struct seep_view_share *share = &row->shares[i];
+        if (!share->live_bytes && !share->live_blocks)
+            continue;
+        if (++nr > SHARES_MAX)
+            continue;
+        const struct seep_process *process = &view->session->profiles[share->process]->process;
+        fprintf(out, "%s pid %" PRIu32 " ", shown++ ? "," : "", process->pid);
+        seep_put_escaped(out, process->name);
+        fprintf(out, " (%" PRId64 " bytes)", share->live_bytes);
+    }
+    if (nr > SHARES_MAX)
+        fprintf(out, " and %" PRIu32 " more", nr - SHARES_MAX);
+    fputc('\n', out);
+}
+
+static struct seep_error *put_row(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+    fprintf(out, INDENT "%" PRId64 " bytes in %" PRId64 " allocations from stack\n", row->live_bytes,
+            row->live_blocks);
+    if (view->nr_processes > 1)
+        put_shares(out, view, row);
+    for (size_t i = 0; i < row->nr_blocks; i++)
+        fprintf(out, INDENT INDENT "addr = 0x%" PRIx64 " size = %" PRIu64 " age = %s\n",
+                row->blocks[i].address, row->blocks[i].size,
+                seep_format_duration(row->blocks[i].age_ns).text);
+    return put_stack(out, view, row);
+}
+
+static void put_pid(FILE *out, const struct seep_view *view, uint32_t process) {
+    if (view->nr_processes > 1)
+        fprintf(out, " in pid %" PRIu32, view->session->profiles[process]->process.pid);
+    fputs(" from stack\n", out);
+}
+
+// Those of which something is left.
+static size_t nr_left(const struct seep_view_mapping *all, size_t nr_all) {
+    size_t nr = 0;
+    while (nr < nr_all && all[nr].live_bytes)
+        nr++;
+    return nr;
+}
+
+static struct seep_error *put_mapped(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    size_t nr = nr_left(view->mappings, view->nr_mappings);
+    if (!nr)
+        return NULL;
+    fprintf(out, "%sTop %zu stacks with outstanding mappings:%s\n", seep_style_bold(style), nr,
+            seep_style_off(style));
+    struct seep_error *err = NULL;
+    for (size_t i = 0; i < nr && !err; i++) {
+        const struct seep_view_mapping *mapping = &view->mappings[i];
+        fprintf(out, INDENT "%" PRIu64 " bytes in %" PRIu64 " mappings", mapping->live_bytes,
+                mapping->nr_live);
+        put_pid(out, view, mapping->process);
+        err = put_stack(out, view, &mapping->stack);
+    }
+    return err;
+}
+
+static struct seep_error *put_faults(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    size_t nr = nr_left(view->faults, view->nr_faults);
+    if (!view->nr_page_faults)
+        return NULL;
+    fprintf(out, "%sTop %zu stacks with resident growth, %" PRIu64 " bytes in all:%s\n",
+            seep_style_bold(style), nr, view->fault_bytes, seep_style_off(style));
+    struct seep_error *err = NULL;
+    for (size_t i = 0; i < nr && !err; i++) {
+        const struct seep_view_mapping *fault = &view->faults[i];
+        fprintf(out, INDENT "%" PRIu64 " bytes in memory by %" PRIu64 " page faults", fault->live_bytes,
+                fault->counts.maps);
+        put_pid(out, view, fault->process);
+        err = put_stack(out, view, &fault->stack);
+    }
+    return err;
+}
+
 static struct seep_error *put_view(FILE *out, struct seep_view *view) {
     struct seep_style style = seep_style_of(out);
     size_t nr = 0;
@@ -84,6 +160,10 @@ static struct seep_error *put_view(FILE *out, struct seep_view *view) {
     struct seep_error *err = NULL;
     for (size_t i = 0; i < nr && !err; i++)
         err = put_row(out, view, &view->rows[i]);
+    if (!err)
+        err = put_faults(out, view, &style);
+    if (!err && view->map_totals.maps)
+        err = put_mapped(out, view, &style);
     return err ? err : seep_text_health(out, view, &style);
 }
 

@@ -118,14 +118,6 @@ static void rows_deinit(struct rows *rows) {
     seep_texts_deinit(&rows->programs);
 }
 
-static const char *program_of(const struct seep_process *process) {
-    const char *name = process->exe && *process->exe ? process->exe
-                       : process->nr_args            ? process->args[0]
-                                                     : "";
-    const char *slash = strrchr(name, '/');
-    return slash && slash[1] ? slash + 1 : name;
-}
-
 static struct row *new_row(struct rows *rows, uint32_t parent, const struct seep_profile *profile,
                            const struct seep_process_node *node) {
     uint32_t index = rows->nr++;
@@ -158,7 +150,8 @@ static struct seep_error *row_for(struct rows *rows, uint32_t parent, const stru
         return NULL;
     }
     uint32_t program;
-    struct seep_error *error = seep_texts_add(&rows->programs, program_of(&profile->process), &program);
+    struct seep_error *error =
+        seep_texts_add(&rows->programs, profile->process.name, &program);
     if (error)
         return error;
     // Fewer than 2^30 programs: a program is at least a process.
@@ -268,7 +261,7 @@ static void put_row(FILE *out, const struct rows *rows, const struct row *row) {
     if (row->origin == SEEP_ORIGIN_EXEC)
         fputs("exec ", out);
     if (row->nr > 1)
-        seep_put_escaped(out, program_of(process));
+        seep_put_escaped(out, process->name);
     else
         seep_text_command_line(out, process);
     if (row->origin == SEEP_ORIGIN_FORK)

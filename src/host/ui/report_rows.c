@@ -25,14 +25,25 @@ static const char *order_words(int sort) {
         [SEEP_SORT_PEAK] = "highest peak first",
         [SEEP_SORT_TEMPORARY] = "most temporary allocations first",
         [SEEP_SORT_SIZE] = "biggest blocks first",
+        [SEEP_SORT_BLOCKS] = "most live blocks first",
         [SEEP_SORT_AGE] = "oldest first",
+        [SEEP_SORT_EXIT] = "most bytes freed only at exit first",
+        [SEEP_SORT_GROWTH] = "fastest growth first",
     };
     return sort >= 0 && sort < SEEP_SORT_NR ? words[sort] : "";
+}
+
+// Only the rows that grow without bound.
+static bool only_growing(const struct seep_view *view) {
+    return view->options.sort == SEEP_SORT_GROWTH && view->options.by == SEEP_BY_SITE && view->options.top;
 }
 
 // In an order by live bytes, rows that hold nothing come last and only get in the way. They are named
 // in one line, and shown to those who ask for all.
 struct seep_text_extent seep_text_extent(const struct seep_view *view) {
+    if (only_growing(view))
+        return (struct seep_text_extent){SEEP_MIN(view->nr_rows, view->nr_growing_all), view->nr_growing_all,
+                                         view->nr_rows_all - view->nr_growing_all};
     bool by_live = view->options.sort == SEEP_SORT_LIVE || view->options.sort == SEEP_SORT_LEAKED;
     if (!by_live || view->live_is_net || view->nr_rows_live == 0 || view->options.top == 0)
         return (struct seep_text_extent){view->nr_rows, view->nr_rows_all, 0};
@@ -49,7 +60,9 @@ static void put_number_of_rows(FILE *out, const struct seep_view *view) {
             extent.nr_all == 1           ? ""
             : strcmp(by, "process") == 0 ? "es"
                                          : "s");
-    if (extent.nr_idle)
+    if (only_growing(view))
+        fputs(extent.nr_all == 1 ? " that grows without bound" : " that grow without bound", out);
+    else if (extent.nr_idle)
         fputs(" with live blocks", out);
     if (view->filtered)
         fputs(extent.nr_all == 1 ? " that matches" : " that match", out);
@@ -61,7 +74,11 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
         fputs(view->filtered ? "Nothing matches the filters.\n" : "No allocation was seen.\n", out);
         return;
     }
-    if (view->totals.live_blocks == 0 && !view->filtered)
+    if (only_growing(view) && seep_text_extent(view).nr_all == 0) {
+        fputs("Nothing grows without bound, as far as the snapshots go.\n", out);
+        return;
+    }
+    if (view->totals.live_blocks == 0 && !view->filtered && !only_growing(view))
         fprintf(out, "Nothing is live: every %sblock was freed.%s\n", view->sampled ? "recorded " : "",
                 view->options.sort == SEEP_SORT_ALLOCATIONS ? " The busiest places:" : "");
     fputs(seep_style_bold(style), out);
@@ -75,7 +92,10 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
 
 static void put_idle(FILE *out, const struct seep_view *view) {
     uint64_t idle = seep_text_extent(view).nr_idle;
-    if (idle)
+    if (idle && view->options.sort == SEEP_SORT_GROWTH)
+        fprintf(out, "\n%s more do%s not grow without bound: --top 0 shows %s\n", seep_format_count(idle).text,
+                idle == 1 ? "es" : "", idle == 1 ? "it" : "them");
+    else if (idle)
         fprintf(out, "\n%s more hold%s nothing now%s: --sort allocations shows %s\n",
                 seep_format_count(idle).text, idle == 1 ? "s" : "",
                 view->all.suppressed_blocks ? ", or only what is suppressed" : "", idle == 1 ? "it" : "them");
@@ -191,12 +211,15 @@ static void put_history(FILE *out, const struct seep_view *view, const struct se
     fputc('\n', out);
 }
 
-static void put_holder(FILE *out, const struct seep_view_row *row) {
-    if (!row->held_by)
-        return;
+static struct seep_error *put_holder(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+    const char *held_by = NULL;
+    struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, NULL);
+    if (error || !held_by)
+        return error;
     fputs("    held by: ", out);
-    seep_put_escaped(out, row->held_by);
+    seep_put_escaped(out, held_by);
     fputc('\n', out);
+    return NULL;
 }
 
 static void put_retained(FILE *out, const struct seep_view_row *row) {
@@ -222,6 +245,13 @@ static void put_suppressed(FILE *out, const struct seep_view *view, const struct
     fputs(" ", out);
     seep_put_escaped(out, by->name);
     fputc('\n', out);
+}
+
+static void put_exit(FILE *out, const struct seep_view_row *row) {
+    if (row->exit_blocks)
+        fprintf(out, "    %s at exit: %s byte%s in %s block%s\n", row->exit_all ? "freed only" : "of it freed only",
+                seep_format_count(row->exit_bytes).text, plural(row->exit_bytes),
+                seep_format_count(row->exit_blocks).text, plural(row->exit_blocks));
 }
 
 static void put_shares(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
@@ -284,13 +314,19 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
             fprintf(out, "  oldest %s", seep_format_duration(row->oldest_ns).text);
         if (row->kind)
             fprintf(out, "  %s", seep_text_kind(row->kind));
+        if (row->growth && row->growth->trend.verdict == SEEP_TREND_GROWING)
+            fputs("  growing", out);
         fprintf(out, "%s\n", seep_style_off(style));
         put_history(out, view, row);
-        put_holder(out, row);
+        put_exit(out, row);
+        seep_text_row_growth(out, view, row);
+        struct seep_error *error = put_holder(out, view, row);
+        if (error)
+            return error;
         put_retained(out, row);
         put_suppressed(out, view, row);
         put_shares(out, view, row);
-        struct seep_error *error = seep_text_stack(out, view, row, style);
+        error = seep_text_stack(out, view, row, style);
         if (error)
             return error;
         put_blocks(out, view, row);

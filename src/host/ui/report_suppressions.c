@@ -113,13 +113,25 @@ static struct seep_error *choose_function(struct seep_view *view, const struct s
     return error;
 }
 
+// The loader has a malloc of its own that calls the program's: its name would be on every leak.
+static bool is_allocator(const char *function) {
+    static const char *const names[] = {"malloc",   "calloc",        "realloc",        "reallocarray",
+                                        "memalign", "aligned_alloc", "posix_memalign", "valloc",
+                                        "pvalloc",  "operator new"};
+    for (size_t i = 0; function && i < SEEP_ARRAY_SIZE(names); i++)
+        if (strncmp(function, names[i], strlen(names[i])) == 0 &&
+            (!function[strlen(names[i])] || strncmp(names[i], "operator", 8) == 0))
+            return true;
+    return false;
+}
+
 // NULL: there is no word for this stack alone.
 static struct seep_error *make_pattern(struct seep_view *view, const struct seep_view_row *row,
                                        char **ret_pattern) {
     *ret_pattern = NULL;
     const char *function, *module;
     struct seep_error *error = choose_function(view, row, &function, &module);
-    if (error || !module || (function && strcmp(function, "main") == 0))
+    if (error || !module || (function && strcmp(function, "main") == 0) || is_allocator(function))
         return error;
     const char *slash = strrchr(module, '/');
     int nr = function ? asprintf(ret_pattern, "leak:^%s$", function)
@@ -143,7 +155,9 @@ static struct seep_error *put_pattern(FILE *out, struct seep_view *view, const s
         return error;
     if (!pattern) {
         put_figures(out, view, row);
-        fputs("# by main itself, or not known: no leak: line is about this alone; Valgrind's form is\n", out);
+        fputs("# by main itself, by an allocator, or not known: no leak: line is about this alone; "
+              "Valgrind's form is\n",
+              out);
         return NULL;
     }
     bool is_new;

@@ -22,12 +22,19 @@ const struct seep_profile *seep_text_profile(const struct seep_view *view, size_
 
 // ---- health ----
 
+#define DEPTH_MOST 16384u // frames: --depth takes no more
+
+static const char depth_is_most[] = "the stack was deeper than 16384 frames, the most that can be kept, and "
+                                    "its outermost frames are missing; "
+                                    "the innermost, nearest to the allocation, are here";
+
 struct health_sum {
     uint64_t events;
     uint64_t lost;
     uint64_t lost_by[SEEP_LOST_NR];
     uint64_t cut;
     uint64_t cut_by[SEEP_CUT_NR];
+    uint32_t depth_limit; // the least of those of processes with stacks that are cut by it
     size_t nr_passive;
     size_t nr_preempted;
     size_t nr_untraced;
@@ -37,7 +44,7 @@ struct health_sum {
 };
 
 static struct health_sum sum_health(const struct seep_view *view) {
-    struct health_sum sum = {0};
+    struct health_sum sum = {.depth_limit = UINT32_MAX};
     for (size_t p = 0; p < view->nr_processes; p++) {
         const struct seep_health *health = &seep_text_profile(view, p)->health;
         sum.events += health->events;
@@ -49,6 +56,8 @@ static struct health_sum sum_health(const struct seep_view *view) {
             sum.cut_by[i] += health->cut[i];
             sum.cut += health->cut[i];
         }
+        if (health->cut[SEEP_CUT_DEPTH])
+            sum.depth_limit = SEEP_MIN(sum.depth_limit, health->depth_limit);
         sum.nr_passive += health->state == SEEP_STATE_PASSIVE;
         sum.nr_preempted += (health->flags & SEEP_FLAG_PREEMPTED) != 0;
         size_t note;
@@ -82,7 +91,7 @@ static void put_process_health(FILE *out, const struct seep_view *view, const st
         put_who(out, view, profile);
         fputs("allocations through the malloc of ", out);
         seep_put_escaped(out, health->preempted_by ? health->preempted_by : "the program itself");
-        fputs(", which is called instead of seep's\n", out);
+        fputs(", which is called instead of seep's; 'seep attach' sees them\n", out);
     }
     if (health->sample_bytes) {
         fputs("  sampled: ", out);
@@ -205,7 +214,8 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
     for (uint32_t i = 0; i < SEEP_CUT_NR; i++)
         if (sum.cut_by[i])
             fprintf(out, "  cut %s (%s): %s\n", seep_format_count(sum.cut_by[i]).text, seep_cut_name(i),
-                    seep_cut_meaning(i));
+                    i == SEEP_CUT_DEPTH && sum.depth_limit >= DEPTH_MOST ? depth_is_most
+                                                                         : seep_cut_meaning(i));
     for (size_t p = 0; p < view->nr_processes; p++)
         put_process_health(out, view, seep_text_profile(view, p));
     struct seep_error *error = put_notes(out, view, &sum);
@@ -221,7 +231,6 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
 
 // ---- processes ----
 
-#define TOP_HOLDERS 10u
 static void put_process(FILE *out, const struct seep_process *process) {
     fputs("program: ", out);
     seep_text_command_line(out, process);
@@ -283,58 +292,6 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
                   "frees of blocks from before the trace");
     if (any_forked(view) && view->nr_processes > 1)
         fputs("  A forked process begins with its parent's live blocks: they count in both.\n", out);
-}
-
-// ---- leaks ----
-
-const char *seep_text_kind(uint32_t kind) {
-    static const char *const words[SEEP_KIND_NR] = {"not scanned", "lost", "indirectly lost", "possibly lost",
-                                                    "reachable"};
-    return kind < SEEP_KIND_NR ? words[kind] : "not known";
-}
-
-static void put_holders(FILE *out, const struct seep_view *view, const struct seep_leaks *leaks,
-                        const struct seep_style *style) {
-    if (!leaks->nr_holders)
-        return;
-    fprintf(out, "\n%s%-17s %12s %19s%s   what nobody else holds\n", seep_style_bold(style), "top holders",
-            "blocks", "bytes", seep_style_off(style));
-    uint64_t top = view->options.top == SEEP_TOP_DEFAULT ? TOP_HOLDERS : view->options.top;
-    uint32_t nr = top && top < leaks->nr_holders ? (uint32_t)top : leaks->nr_holders;
-    for (uint32_t i = 0; i < nr; i++) {
-        const struct seep_holder *holder = &leaks->holders[i];
-        fprintf(out, "  %-15s %12s %19s   ", "", seep_format_count(holder->blocks).text,
-                seep_format_count(holder->bytes).text);
-        seep_put_escaped(out, holder->what);
-        fputc('\n', out);
-    }
-    if (nr < leaks->nr_holders_all)
-        fprintf(out, "  (and %s more that hold less)\n", seep_format_count(leaks->nr_holders_all - nr).text);
-}
-
-static void put_leaks(FILE *out, const struct seep_view *view, const struct seep_style *style) {
-    static const char *const remarks[SEEP_KIND_NR] = {
-        "", "no pointer to it anywhere", "only lost blocks point to it",
-        "only pointers into the middle of blocks lead to it", "held: see 'held by' below"};
-    for (size_t p = 0; p < view->nr_processes; p++) {
-        const struct seep_leaks *leaks = &seep_text_profile(view, p)->leaks;
-        if (!leaks->known)
-            continue;
-        fprintf(out, "\n%s%-17s %12s %19s%s", seep_style_bold(style), "leaks", "blocks", "bytes",
-                seep_style_off(style));
-        fprintf(out, "   paused %s, %s read, %s thread%s\n", seep_format_duration(leaks->pause_ns).text,
-                seep_format_bytes(leaks->read_bytes).text, seep_format_count(leaks->nr_threads).text,
-                plural(leaks->nr_threads));
-        for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_NR; i++)
-            fprintf(out, "  %-15s %12s %19s   %s\n", seep_text_kind(i),
-                    seep_format_count(leaks->blocks[i]).text, seep_format_count(leaks->bytes[i]).text,
-                    remarks[i]);
-        if (leaks->suppressed_blocks)
-            fprintf(out, "  %-15s %12s %19s   %s\n", "suppressed",
-                    seep_format_count(leaks->suppressed_blocks).text,
-                    seep_format_count(leaks->suppressed_bytes).text, "in none of these classes");
-        put_holders(out, view, leaks, style);
-    }
 }
 
 // ---- what next ----
@@ -404,35 +361,55 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
     fprintf(out, "   (%s)\n", what);
 }
 
-struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const char *source) {
-    struct seep_style style = seep_style_of(out);
-    struct seep_error *error = seep_text_health(out, view, &style);
+// What is to be known of the figures before the rows. Who asks what grows is not told what is lost.
+static struct seep_error *put_head(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    struct seep_error *error = seep_text_health(out, view, style);
     if (error)
         return error;
     if (view->nr_processes == 1)
         put_process(out, &seep_text_profile(view, 0)->process);
     seep_text_marks(out, view);
-    put_totals(out, view, &style);
-    put_leaks(out, view, &style);
-    seep_text_ages(out, view, &style);
-    seep_text_suppressed(out, view->session, &style);
+    put_totals(out, view, style);
+    bool only_growth = view->options.sort == SEEP_SORT_GROWTH;
+    if (!only_growth)
+        error = seep_text_leaks(out, view, style);
+    if (error)
+        return error;
+    if (!only_growth)
+        seep_text_ages(out, view, style);
+    error = seep_text_growth(out, view, style);
+    if (error)
+        return error;
+    seep_text_suppressed(out, view->session, style);
     if (view->nr_processes > 1)
-        error = seep_text_processes(out, view, &style);
-    if (error)
-        return error;
-    if (view->options.rss)
-        seep_text_accounts(out, view, &style);
-    error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)
-                                             : seep_text_table(out, view, &style);
+        error = seep_text_processes(out, view, style);
+    if (!error && view->options.rss)
+        seep_text_accounts(out, view, style);
+    return error;
+}
+
+// Memory of other classes than the heap.
+static struct seep_error *put_other_classes(FILE *out, struct seep_view *view,
+                                            const struct seep_style *style) {
+    struct seep_error *error = seep_text_mappings(out, view, style);
     if (!error)
-        error = seep_text_mappings(out, view, &style);
+        error = seep_text_faults(out, view, style);
     if (!error)
-        error = seep_text_pools(out, view, &style);
+        error = seep_text_pools(out, view, style);
     if (!error)
-        error = seep_text_wrong_releases(out, view, &style);
-    if (error)
-        return error;
-    if (view->nr_rows)
+        error = seep_text_wrong_releases(out, view, style);
+    return error;
+}
+
+struct seep_error *seep_report_text(FILE *out, struct seep_view *view, const char *source) {
+    struct seep_style style = seep_style_of(out);
+    struct seep_error *error = put_head(out, view, &style);
+    if (!error)
+        error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)
+                                                 : seep_text_table(out, view, &style);
+    if (!error && view->options.sort != SEEP_SORT_GROWTH)
+        error = put_other_classes(out, view, &style);
+    if (!error && view->nr_rows)
         put_next(out, view, source, &style);
-    return NULL;
+    return error;
 }

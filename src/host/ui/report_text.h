@@ -17,18 +17,29 @@ SEEP_MUST_CHECK struct seep_error *seep_text_table(FILE *out, struct seep_view *
                                                    const struct seep_style *style);
 
 // Where memory was mapped, and blocks given back in a wrong way; nothing where there is nothing.
+SEEP_MUST_CHECK struct seep_error *seep_text_faults(FILE *out, struct seep_view *view,
+                                                    const struct seep_style *style);
 SEEP_MUST_CHECK struct seep_error *seep_text_mappings(FILE *out, struct seep_view *view,
                                                       const struct seep_style *style);
 SEEP_MUST_CHECK struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,
                                                             const struct seep_style *style);
 // The account of resident memory of each process, or why there is none.
 void seep_text_accounts(FILE *out, const struct seep_view *view, const struct seep_style *style);
+// The classes of leaks and the top holders; of several processes the sums, and which of them leak.
+// Nothing where no process was scanned.
+SEEP_MUST_CHECK struct seep_error *seep_text_leaks(FILE *out, struct seep_view *view,
+                                                   const struct seep_style *style);
 // What suppressions took, and those that took nothing; nothing where none were given.
 void seep_text_suppressed(FILE *out, const struct seep_session *session, const struct seep_style *style);
 // When the live blocks were born; nothing where ages are not kept.
 void seep_text_ages(FILE *out, const struct seep_view *view, const struct seep_style *style);
+// What grows, and of a row whether it does; nothing without snapshots.
+SEEP_MUST_CHECK struct seep_error *seep_text_growth(FILE *out, struct seep_view *view, const struct seep_style *style);
+void seep_text_row_growth(FILE *out, const struct seep_view *view, const struct seep_view_row *row);
+struct seep_number seep_text_rate(double bytes_per_s); // "+3.4 MiB/h"
 // Pools that the program told of; and one line of marks.
-SEEP_MUST_CHECK struct seep_error *seep_text_pools(FILE *out, struct seep_view *view, const struct seep_style *style);
+SEEP_MUST_CHECK struct seep_error *seep_text_pools(FILE *out, struct seep_view *view,
+                                                   const struct seep_style *style);
 void seep_text_marks(FILE *out, const struct seep_view *view);
 // The stack of a row, a line for each frame.
 SEEP_MUST_CHECK struct seep_error *seep_text_stack(FILE *out, struct seep_view *view,
@@ -39,6 +50,7 @@ SEEP_MUST_CHECK struct seep_error *seep_text_stack(FILE *out, struct seep_view *
 SEEP_MUST_CHECK struct seep_error *seep_text_processes(FILE *out, const struct seep_view *view,
                                                        const struct seep_style *style);
 void seep_text_command_line(FILE *out, const struct seep_process *process);
+// The program of a process without its directory; "" where it is not known.
 void seep_text_exit(FILE *out, const struct seep_process *process);
 
 // How many rows the report shows, of how many; nr_idle are beyond both: nothing of them is live.

@@ -85,6 +85,8 @@ static void put_block(FILE *out, const struct seep_whois *whois) {
         put_line(out, "age", seep_format_duration(block->age_ns).text);
     if (whois->class_name)
         put_line(out, "class", whois->class_name);
+    else if (whois->type)
+        put_line(out, "type", whois->type);
     if (whois->kind)
         put_line(out, "state", seep_text_kind(whois->kind));
     if (whois->held_by)
@@ -166,12 +168,12 @@ static json_t *pointers_json(const struct seep_whois *whois) {
 static json_t *block_json(const struct seep_whois *whois) {
     const struct seep_block *block = &whois->block;
     bool scanned = whois->kind != SEEP_KIND_UNKNOWN;
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "address",
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "address",
                      address_of(block->address), "size", integer(block->size), "offset",
                      integer(whois->address - block->address), "age_s",
                      block->age_ns >= 0 ? json_real((double)block->age_ns / 1e9) : json_null(), "thread",
                      whois->tid ? json_integer(whois->tid) : json_null(), "via", seep_via_name(whois->via),
-                     "class", text_or_null(whois->class_name), "kind",
+                     "class", text_or_null(whois->class_name), "type", text_or_null(whois->type), "kind",
                      scanned ? json_string(seep_kind_name(whois->kind)) : json_null(), "held_by",
                      text_or_null(whois->held_by), "retained_bytes",
                      whois->retained_blocks ? integer(whois->retained_bytes) : json_null(), "retained_blocks",

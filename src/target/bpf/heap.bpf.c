@@ -6,6 +6,7 @@
 //
 // A return probe puts the kernel's trampoline in place of the return address. On a function that throws
 // this would end the program, so the host never puts one on operator new.
+#include "bpf/operator.bpf.h"
 #include "bpf/unwind.bpf.h"
 
 char seep_license[] SEC("license") = "Dual BSD/GPL";
@@ -53,6 +54,22 @@ static inline bool seep_is_inner(const struct seep_bpf_thread *thread, uint64_t 
     return replaced && replaced != found;
 }
 
+// Source: Linux uapi asm-generic/mman-common.h.
+#define SEEP_MAP_SHARED    0x01u
+#define SEEP_MAP_ANONYMOUS 0x20u
+#define SEEP_MAP_STACK     0x20100u // MAP_STACK, MAP_GROWSDOWN
+
+static inline uint64_t seep_mapping_kind(uint64_t rights, uint64_t flags) {
+    return (flags & SEEP_MAP_ANONYMOUS ? 0 : SEEP_MAPPING_FILE) |
+           (flags & SEEP_MAP_SHARED ? SEEP_MAPPING_SHARED : 0) | (rights ? 0 : SEEP_MAPPING_RESERVED) |
+           (flags & SEEP_MAP_STACK ? SEEP_MAPPING_STACK : 0);
+}
+
+static inline uint64_t seep_break(void) {
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+    return BPF_CORE_READ(task, mm, brk);
+}
+
 // A product that overflows is an allocation that fails: its size is of no interest.
 static inline void seep_read_arguments(const struct pt_regs *regs, uint8_t shape, uint64_t *ret_size,
                                        uint64_t *ret_out) {
@@ -73,8 +90,17 @@ static inline void seep_read_arguments(const struct pt_regs *regs, uint8_t shape
         *ret_out = regs->rdi;
         break;
     case SEEP_BPF_OUT:
+    case SEEP_BPF_MREMAP:
         *ret_size = regs->rdx;
         *ret_out = regs->rdi;
+        break;
+    case SEEP_BPF_MMAP:
+        *ret_size = regs->rsi;
+        *ret_out = seep_mapping_kind(regs->rdx, regs->rcx);
+        break;
+    case SEEP_BPF_BRK:
+        *ret_size = 0;
+        *ret_out = seep_break();
         break;
     default:
         *ret_size = regs->rdi;
@@ -86,8 +112,42 @@ static inline bool seep_is_resize(uint8_t shape) {
     return shape == SEEP_BPF_REALLOC || shape == SEEP_BPF_REALLOC_PRODUCT;
 }
 
+static inline bool seep_is_in_scope(uint32_t pid) {
+    if (seep_scope == SEEP_BPF_SCOPE_CGROUP)
+        return bpf_current_task_under_cgroup(&seep_cgroup, 0) == 1;
+    return seep_scope == SEEP_BPF_SCOPE_ALL && pid != seep_self;
+}
+
+// Puts the current process into the table without its mappings.
+static inline void seep_enrol(uint32_t pid) {
+    // The generation is its own, so that no stack from before has the same id.
+    struct seep_bpf_process process = {.generation = (uint32_t)(bpf_ktime_get_ns() >> 10) | 1u << 31};
+    if (bpf_map_update_elem(&seep_processes, &pid, &process, BPF_ANY))
+        seep_count_lost(SEEP_BPF_LOST_OTHER);
+}
+
+// Whether the current process is traced; one that came into the scope is from now on.
+static __noinline bool seep_is_member(void) {
+    uint32_t pid = bpf_get_current_pid_tgid() >> 32;
+    const struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
+    if (process)
+        return !(process->flags & SEEP_BPF_PROCESS_IGNORED);
+    if (!seep_is_in_scope(pid))
+        return false;
+    seep_enrol(pid);
+    seep_send(SEEP_BPF_MET, 0, 0, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
+    return true;
+}
+
+// Probes of one process need not ask.
+static inline bool seep_is_wanted(void) {
+    return seep_scope == SEEP_BPF_SCOPE_PROBED || seep_is_member();
+}
+
 // The entry of an allocation function. false: its return is of no interest.
 static __noinline bool seep_enter(struct pt_regs *regs, uint64_t cookie) {
+    if (!seep_is_wanted())
+        return false;
     struct task_struct *task = bpf_get_current_task_btf();
     struct seep_bpf_thread *thread =
         bpf_task_storage_get(&seep_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -102,7 +162,8 @@ static __noinline bool seep_enter(struct pt_regs *regs, uint64_t cookie) {
     uint64_t size, out;
     seep_read_arguments(regs, shape, &size, &out);
     bool resizes = seep_is_resize(shape) && out;
-    if (seep_sample > 1 && !(resizes && seep_is_sampled(out)) && ++thread->nr_calls % seep_sample != 0) {
+    if (seep_sample > 1 && shape < SEEP_BPF_MMAP && !(resizes && seep_is_sampled(out)) &&
+        ++thread->nr_calls % seep_sample != 0) {
         thread->call_sp = 0;
         return false;
     }
@@ -113,6 +174,7 @@ static __noinline bool seep_enter(struct pt_regs *regs, uint64_t cookie) {
     thread->call_sp = sp;
     thread->call_size = size;
     thread->call_out = out;
+    thread->call_old = regs->rsi;
     return true;
 }
 
@@ -127,14 +189,49 @@ static inline uint64_t seep_result(const struct pt_regs *regs, const struct seep
     return block;
 }
 
-static __noinline void seep_leave(struct pt_regs *regs, uint64_t cookie) {
+// The stack of the call that returns, in the ring; 0: it is not.
+static __always_inline uint64_t seep_walk_call(struct seep_bpf_thread *thread, struct pt_regs *regs) {
+    uint64_t stack = seep_unwind_cfi ? seep_walk_stack(thread, regs->rip, regs->rsp, regs->rbp, false)
+                                     : seep_walk_pointers(thread, regs);
+    return seep_send_stack(thread, stack) ? stack : 0;
+}
+
+// A call that mapped memory, or took it away.
+static __noinline void seep_leave_mapping(struct seep_bpf_thread *thread, struct pt_regs *regs,
+                                          uint64_t cookie) {
+    uint8_t via = SEEP_BPF_COOKIE_VIA(cookie), shape = SEEP_BPF_COOKIE_SHAPE(cookie);
+    uint64_t start = regs->rax, size = thread->call_size;
+    uint16_t kind = shape == SEEP_BPF_MMAP ? (uint16_t)thread->call_out : 0;
+    if (shape == SEEP_BPF_BRK) {
+        uint64_t end = seep_break();
+        start = thread->call_out;
+        if (end < start)
+            seep_send_alloc(SEEP_BPF_UNMAP, via, end, start - end, 0);
+        if (end <= start)
+            return;
+        size = end - start;
+        kind = SEEP_MAPPING_BREAK;
+    } else if (start >= (uint64_t)-4095) {
+        return; // it failed
+    }
+    if (shape == SEEP_BPF_MREMAP)
+        seep_send_alloc(SEEP_BPF_UNMAP, via, thread->call_out, thread->call_old, 0);
+    seep_send_detailed(SEEP_BPF_MAP, via, kind, start, size, seep_walk_call(thread, regs));
+}
+
+static __always_inline void seep_leave(struct pt_regs *regs, uint64_t cookie) {
     struct task_struct *task = bpf_get_current_task_btf();
     struct seep_bpf_thread *thread = bpf_task_storage_get(&seep_threads, task, 0, 0);
     if (!thread || !thread->call_sp || regs->rsp != thread->call_sp + 8)
         return;
     thread->call_sp = 0;
+    seep_leave_inside_new(thread, regs->rsp);
     uint8_t via = SEEP_BPF_COOKIE_VIA(cookie);
     uint8_t shape = SEEP_BPF_COOKIE_SHAPE(cookie);
+    if (shape >= SEEP_BPF_MMAP) {
+        seep_leave_mapping(thread, regs, cookie);
+        return;
+    }
     bool resized = seep_is_resize(shape) && thread->call_out;
     uint64_t block = seep_result(regs, thread, shape);
     if (!block && !resized) {
@@ -143,10 +240,7 @@ static __noinline void seep_leave(struct pt_regs *regs, uint64_t cookie) {
     }
     uint64_t stack = 0;
     if (block) {
-        stack = seep_unwind_cfi ? seep_walk_stack(thread, regs->rip, regs->rsp, regs->rbp, false)
-                                : seep_walk_pointers(thread, regs);
-        if (!seep_send_stack(thread, stack))
-            stack = 0;
+        stack = seep_walk_call(thread, regs);
         seep_sampled_add(block);
     } else if (thread->call_size) {
         seep_sampled_add(thread->call_out); // it failed: the old block lives on
@@ -182,42 +276,172 @@ int seep_return(struct pt_regs *regs) {
 SEC("uprobe")
 int seep_free(struct pt_regs *regs) {
     uint64_t block = regs->rdi;
-    if (!block)
+    if (!block || !seep_is_wanted())
         return 0;
     struct task_struct *task = bpf_get_current_task_btf();
     const struct seep_bpf_thread *thread = bpf_task_storage_get(&seep_threads, task, 0, 0);
     if (thread && thread->call_sp && regs->rsp < thread->call_sp)
         return 0; // realloc gives it back
-    if (seep_sampled_remove(block))
-        seep_send(SEEP_BPF_FREE, SEEP_BPF_COOKIE_VIA(bpf_get_attach_cookie(regs)), block, BPF_RB_NO_WAKEUP,
-                  SEEP_BPF_LOST_FREE);
+    uint64_t cookie = bpf_get_attach_cookie(regs);
+    if (SEEP_BPF_COOKIE_SHAPE(cookie) == SEEP_BPF_MUNMAP)
+        seep_send_alloc(SEEP_BPF_UNMAP, SEEP_BPF_COOKIE_VIA(cookie), block, regs->rsi, 0);
+    else if (seep_sampled_remove(block))
+        seep_send(SEEP_BPF_FREE, SEEP_BPF_COOKIE_VIA(cookie), block, BPF_RB_NO_WAKEUP, SEEP_BPF_LOST_FREE);
+    return 0;
+}
+
+// ---- page faults ----
+
+static inline const struct seep_bpf_process *seep_current_process(void) {
+    uint32_t pid = bpf_get_current_pid_tgid() >> 32;
+    const struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
+    return process && process->flags & SEEP_BPF_PROCESS_IGNORED ? NULL : process;
+}
+
+// The page was not there: what is touched here makes the process bigger in memory.
+static __noinline void seep_fault(uint64_t address, struct pt_regs *regs, uint64_t code) {
+    struct task_struct *task = bpf_get_current_task_btf();
+    if (code & 1 || address >> 47 || !seep_current_process())
+        return;
+    struct seep_bpf_thread *thread =
+        bpf_task_storage_get(&seep_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!thread) {
+        seep_count_lost(SEEP_BPF_LOST_THREAD);
+        return;
+    }
+    if (thread->is_walking)
+        return; // our own look at the stack, which has no effect
+    // Without bpf_loop there is no way to walk from registers.
+    uint64_t stack = seep_unwind_cfi ? seep_walk_stack(thread, regs->rip, regs->rsp, regs->rbp, true) : 0;
+    if (stack && !seep_send_stack(thread, stack))
+        stack = 0;
+    seep_send_alloc(SEEP_BPF_FAULT, SEEP_VIA_FAULT, address & ~UINT64_C(4095), 4096, stack);
+}
+
+// (address, registers, error code). By the program itself.
+SEC("tp_btf/page_fault_user")
+int seep_fault_user(uint64_t *arguments) {
+    struct pt_regs regs;
+    if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)arguments[1]) == 0)
+        seep_fault(arguments[0], &regs, arguments[2]);
+    return 0;
+}
+
+// By the kernel in a system call of the program: read() into fresh memory.
+SEC("tp_btf/page_fault_kernel")
+int seep_fault_kernel(uint64_t *arguments) {
+    struct pt_regs regs;
+    const void *at = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+    if (at && bpf_probe_read_kernel(&regs, sizeof(regs), at) == 0)
+        seep_fault(arguments[0], &regs, arguments[2]);
+    return 0;
+}
+
+// The entry of an operator new that throws. new[] that jumps to new is shown as that.
+SEC("uprobe")
+int seep_new(struct pt_regs *regs) {
+    if (!seep_is_wanted())
+        return 0;
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct seep_bpf_thread *thread =
+        bpf_task_storage_get(&seep_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!thread) {
+        seep_count_lost(SEEP_BPF_LOST_THREAD);
+        return 0;
+    }
+    thread->new_sp = 0;
+    uint64_t address = 0;
+    if (seep_is_inner(thread, regs->rsp) || (seep_sample > 1 && ++thread->nr_calls % seep_sample != 0) ||
+        bpf_probe_read_user(&address, sizeof(address), (const void *)regs->rsp))
+        return 0;
+    thread->new_is_seen = seep_has_landing(address);
+    if (!thread->new_is_seen)
+        seep_count_lost(SEEP_BPF_LOST_LANDING);
+    thread->new_sp = regs->rsp;
+    thread->new_return = address;
+    thread->new_size = regs->rdi;
+    thread->new_via = SEEP_BPF_COOKIE_VIA(bpf_get_attach_cookie(regs));
+    return 0;
+}
+
+// Where an operator new returns to; other ways may lead here too.
+SEC("uprobe")
+int seep_landing(struct pt_regs *regs) {
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct seep_bpf_thread *thread = bpf_task_storage_get(&seep_threads, task, 0, 0);
+    if (!thread || !thread->new_sp || regs->rsp != thread->new_sp + 8)
+        return 0;
+    thread->new_sp = 0;
+    uint64_t stack = seep_walk_call(thread, regs);
+    seep_sampled_add(regs->rax);
+    seep_send_alloc(SEEP_BPF_ALLOC, (uint8_t)thread->new_via, regs->rax, thread->new_size, stack);
     return 0;
 }
 
 // On the function that the loader calls for debuggers (_dl_debug_state).
 SEC("uprobe")
 int seep_modules(struct pt_regs *regs) {
-    seep_send(SEEP_BPF_MODULES, 0, 0, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
+    if (seep_is_wanted())
+        seep_send(SEEP_BPF_MODULES, 0, 0, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
     return 0;
 }
 
-static inline bool seep_is_traced(void) {
-    uint32_t pid = bpf_get_current_pid_tgid() >> 32;
-    return bpf_map_lookup_elem(&seep_processes, &pid) != NULL;
-}
-
-// (parent, child)
+// (parent, child), before the child's first instruction. Where probes are not of one process only, it is
+// traced from there on. One that borrows its parent's memory (vfork) is a process of its own when it execs.
 SEC("tp_btf/sched_process_fork")
 int seep_fork(uint64_t *arguments) {
+    const struct task_struct *parent = (const struct task_struct *)arguments[0];
     const struct task_struct *child = (const struct task_struct *)arguments[1];
-    if (child->pid == child->tgid && seep_is_traced())
+    const struct seep_bpf_process *process = seep_current_process();
+    if (child->pid != child->tgid || !process)
+        return 0;
+    bool borrows = child->mm == parent->mm;
+    if (seep_scope == SEEP_BPF_SCOPE_PROBED) {
         seep_send(SEEP_BPF_FORK, 0, child->tgid, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
+        return 0;
+    }
+    struct seep_bpf_process copy = *process;
+    uint32_t pid = child->tgid;
+    if (!seep_follow)
+        copy.flags = SEEP_BPF_PROCESS_IGNORED;
+    if (bpf_map_update_elem(&seep_processes, &pid, &copy, BPF_ANY))
+        seep_count_lost(SEEP_BPF_LOST_OTHER);
+    if (seep_follow && !borrows)
+        seep_send(SEEP_BPF_FORK, 0, pid, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
     return 0;
 }
 
+// (task, old pid, program)
 SEC("tp_btf/sched_process_exec")
 int seep_exec(uint64_t *arguments) {
-    if (seep_is_traced())
-        seep_send(SEEP_BPF_EXEC, 0, 0, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
+    uint32_t pid = bpf_get_current_pid_tgid() >> 32;
+    const struct linux_binprm *program = (const struct linux_binprm *)arguments[2];
+    bool known = bpf_map_lookup_elem(&seep_processes, &pid) != NULL;
+    if (known ? !seep_current_process() : !seep_is_in_scope(pid))
+        return 0;
+    seep_enrol(pid);
+    struct seep_bpf_exec *exec = bpf_ringbuf_reserve(&seep_events, sizeof(*exec), 0);
+    if (!exec) {
+        seep_count_lost(SEEP_BPF_LOST_OTHER);
+        return 0;
+    }
+    seep_fill_event(&exec->event, SEEP_BPF_EXEC, 0, 0);
+    exec->path[0] = 0;
+    bpf_probe_read_kernel_str(exec->path, sizeof(exec->path), BPF_CORE_READ(program, filename));
+    bpf_ringbuf_submit(exec, BPF_RB_FORCE_WAKEUP);
+    return 0;
+}
+
+// (task): the last of the threads.
+SEC("tp_btf/sched_process_exit")
+int seep_exit(uint64_t *arguments) {
+    const struct task_struct *task = (const struct task_struct *)arguments[0];
+    uint32_t pid = bpf_get_current_pid_tgid() >> 32;
+    if (BPF_CORE_READ(task, signal, live.counter) != 0 || !bpf_map_lookup_elem(&seep_processes, &pid))
+        return 0;
+    bool told = seep_current_process() != NULL;
+    bpf_map_delete_elem(&seep_processes, &pid);
+    if (told)
+        seep_send(SEEP_BPF_EXIT, 0, 0, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
     return 0;
 }

@@ -33,13 +33,48 @@ struct uprobe_task {
 } SEEP_CORE;
 
 struct mm_struct {
+    unsigned long brk;         // the end of the heap area
     unsigned long start_stack; // the stack pointer of the program's first instruction
+} SEEP_CORE;
+
+struct super_block {
+    uint32_t s_dev;
+} SEEP_CORE;
+
+struct inode {
+    struct super_block *i_sb;
+    unsigned long i_ino;
+} SEEP_CORE;
+
+struct file {
+    struct inode *f_inode;
+} SEEP_CORE;
+
+struct vm_area_struct {
+    unsigned long vm_start;
+    unsigned long vm_end;
+    unsigned long vm_pgoff;
+    struct file *vm_file;
+} SEEP_CORE;
+
+typedef struct {
+    int counter;
+} atomic_t;
+
+struct signal_struct {
+    atomic_t live; // threads
+} SEEP_CORE;
+
+struct linux_binprm {
+    const char *filename;
 } SEEP_CORE;
 
 struct task_struct {
     int pid;
     int tgid;
+    void *stack; // the lowest address of its kernel stack
     struct mm_struct *mm;
+    struct signal_struct *signal;
     struct uprobe_task *utask;
 } SEEP_CORE;
 

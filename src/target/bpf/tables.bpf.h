@@ -13,6 +13,9 @@
 const volatile bool seep_unwind_cfi = true; // bpf_loop is there
 const volatile uint32_t seep_sample = 1;    // every Nth allocation
 const volatile uint32_t seep_self = 0;      // our own pid, never traced
+const volatile uint32_t seep_scope = 0;     // enum seep_bpf_scope
+const volatile bool seep_follow = true;     // children too
+const volatile bool seep_find_vma = false;  // bpf_find_vma is there and of use
 
 // Written by any program, read by the host.
 uint64_t seep_lost[SEEP_BPF_LOST_NR];
@@ -37,6 +40,22 @@ struct {
     __type(key, uint32_t);
     __type(value, struct seep_bpf_process);
 } seep_processes SEC(".maps");
+
+// The one of SEEP_BPF_SCOPE_CGROUP.
+struct {
+    __uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, uint32_t);
+} seep_cgroup SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, SEEP_BPF_FILES_MAX);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, struct seep_bpf_file);
+    __type(value, struct seep_bpf_file_code);
+} seep_files SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -70,8 +89,14 @@ struct seep_bpf_thread {
     uint64_t call_sp; // stack pointer at the entry of the outermost allocation call; 0: in none
     uint64_t call_size;
     uint64_t call_out; // where posix_memalign puts its result; for realloc the old block
-    uint32_t call_via;
-    uint32_t nr_calls; // for sampling
+    uint64_t call_old; // of mremap: the old size
+    uint64_t new_sp;   // stack pointer at the entry of the latest operator new; 0: it has returned
+    uint64_t new_return;
+    uint64_t new_size;
+    uint32_t new_is_seen; // a probe stands where it returns
+    uint32_t new_via;
+    uint32_t is_walking; // else a page fault of our own reads would use the same scratch
+    uint32_t nr_calls;   // for sampling
     uint64_t window_start;
     uint64_t window[SEEP_WINDOW_WORDS];
     struct seep_bpf_stack stack; // with its frames: what goes to the ring
@@ -94,7 +119,7 @@ static inline void seep_fill_event(struct seep_bpf_event *event, uint8_t kind, u
     uint64_t ids = bpf_get_current_pid_tgid();
     event->kind = kind;
     event->via = via;
-    event->reserved = 0;
+    event->detail = 0;
     event->pid = ids >> 32;
     event->tid = (uint32_t)ids;
     event->unused = 0;
@@ -114,17 +139,23 @@ static inline bool seep_send(uint8_t kind, uint8_t via, uint64_t address, uint64
     return true;
 }
 
-static inline void seep_send_alloc(uint8_t kind, uint8_t via, uint64_t address, uint64_t size,
-                                   uint64_t stack) {
+static inline void seep_send_detailed(uint8_t kind, uint8_t via, uint16_t detail, uint64_t address,
+                                      uint64_t size, uint64_t stack) {
     struct seep_bpf_alloc *alloc = bpf_ringbuf_reserve(&seep_events, sizeof(*alloc), 0);
     if (!alloc) {
         seep_count_lost(SEEP_BPF_LOST_ALLOC);
         return;
     }
     seep_fill_event(&alloc->event, kind, via, address);
+    alloc->event.detail = detail;
     alloc->size = size;
     alloc->stack = stack;
     bpf_ringbuf_submit(alloc, BPF_RB_NO_WAKEUP);
+}
+
+static inline void seep_send_alloc(uint8_t kind, uint8_t via, uint64_t address, uint64_t size,
+                                   uint64_t stack) {
+    seep_send_detailed(kind, via, 0, address, size, stack);
 }
 
 #endif

@@ -14,6 +14,18 @@
 #include "bpf/tables.bpf.h"
 #include "unwind/row_kinds.h"
 
+// Where code is looked up. Without pointers in it, so that the functions that do so can be global: the
+// verifier then looks at each of them once, not at every call. Old kernels look at them even where nobody
+// calls them, so they ask themselves whether bpf_loop is there.
+struct seep_place {
+    uint64_t seed;  // of stack ids: the process and its generation
+    uint32_t first; // of the process's mappings
+    uint32_t nr;
+    uint32_t asks; // the kernel about what is not among them
+    uint32_t reserved;
+    struct seep_bpf_mapping mapping; // of the latest address
+};
+
 struct seep_walk {
     struct seep_bpf_thread *thread;
     uint64_t pc;
@@ -23,9 +35,7 @@ struct seep_walk {
     bool exact;
     bool cut;
     uint8_t reason; // enum seep_cut
-    uint32_t first; // of the process's mappings
-    uint32_t nr;
-    struct seep_bpf_mapping mapping; // of the latest frame
+    struct seep_place place;
 };
 
 struct seep_search {
@@ -65,30 +75,83 @@ static long seep_search_row(uint32_t i, void *context) {
     return 0;
 }
 
-static __noinline bool seep_find_mapping(struct seep_walk *walk, uint64_t pc) {
-    if (pc >= walk->mapping.start && pc < walk->mapping.end)
+struct seep_area {
+    uint64_t start;
+    uint64_t end;
+    struct seep_bpf_file file;
+};
+
+static long seep_copy_area(struct task_struct *task, struct vm_area_struct *vma, void *context) {
+    struct seep_area *area = context;
+    if (!vma->vm_file)
+        return 0;
+    area->start = vma->vm_start;
+    area->end = vma->vm_end;
+    area->file.page_off = vma->vm_pgoff;
+    area->file.inode = BPF_CORE_READ(vma, vm_file, f_inode, i_ino);
+    area->file.device = BPF_CORE_READ(vma, vm_file, f_inode, i_sb, s_dev);
+    return 0;
+}
+
+// What the kernel has mapped at `pc`, for a process whose mappings user space does not know yet. It is told,
+// because the process may be gone when it looks.
+static inline bool seep_ask_kernel(struct seep_place *place, uint64_t pc) {
+    struct seep_area area = {0};
+    bpf_find_vma(bpf_get_current_task_btf(), pc, seep_copy_area, &area, 0);
+    if (!area.end)
+        return false;
+    const struct seep_bpf_file_code *code = bpf_map_lookup_elem(&seep_files, &area.file);
+    if (!code)
+        return false;
+    place->mapping = (struct seep_bpf_mapping){.start = area.start,
+                                               .end = area.end,
+                                               .base = area.start + code->base,
+                                               .first_page = code->first_page,
+                                               .nr_pages = code->nr_pages};
+    uint64_t id = (place->seed ^ area.start) * UINT64_C(0x9e3779b97f4a7c15);
+    if (bpf_map_lookup_elem(&seep_seen, &id))
         return true;
-    struct seep_search search = {.address = pc, .low = walk->first, .high = walk->first + walk->nr};
-    bpf_loop(13, seep_search_mapping, &search, 0);
-    if (search.low <= walk->first)
-        return false;
-    uint32_t last = search.low - 1;
-    const struct seep_bpf_mapping *mapping = bpf_map_lookup_elem(&seep_mappings, &last);
-    if (!mapping || pc >= mapping->end)
-        return false;
-    walk->mapping = *mapping;
+    struct seep_bpf_code *told = bpf_ringbuf_reserve(&seep_events, sizeof(*told), 0);
+    if (!told) {
+        seep_count_lost(SEEP_BPF_LOST_OTHER);
+        return true;
+    }
+    seep_fill_event(&told->event, SEEP_BPF_CODE, 0, area.start);
+    told->end = area.end;
+    told->file = area.file;
+    bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
+    uint32_t one = 1;
+    bpf_map_update_elem(&seep_seen, &id, &one, BPF_ANY);
     return true;
 }
 
+__noinline int seep_find_mapping(struct seep_place *place, uint64_t pc) {
+    if (!place || !seep_unwind_cfi)
+        return false;
+    if (pc >= place->mapping.start && pc < place->mapping.end)
+        return true;
+    struct seep_search search = {.address = pc, .low = place->first, .high = place->first + place->nr};
+    bpf_loop(13, seep_search_mapping, &search, 0);
+    uint32_t last = search.low - 1;
+    const struct seep_bpf_mapping *mapping = bpf_map_lookup_elem(&seep_mappings, &last);
+    if (search.low > place->first && mapping && pc < mapping->end) {
+        place->mapping = *mapping;
+        return true;
+    }
+    return seep_find_vma && place->asks && seep_ask_kernel(place, pc);
+}
+
 // The row of the pc; 0 (kind SEEP_ROW_NONE): there is none.
-static __noinline uint64_t seep_find_row(struct seep_walk *walk, uint64_t pc) {
-    if (!seep_find_mapping(walk, pc) || pc < walk->mapping.base)
+__noinline uint64_t seep_find_row(struct seep_place *place, uint64_t pc) {
+    if (!place || !seep_unwind_cfi)
         return 0;
-    uint64_t offset = pc - walk->mapping.base;
+    if (!seep_find_mapping(place, pc) || pc < place->mapping.base)
+        return 0;
+    uint64_t offset = pc - place->mapping.base;
     uint64_t page = offset >> SEEP_BPF_PAGE_SHIFT;
-    if (page >= walk->mapping.nr_pages)
+    if (page >= place->mapping.nr_pages)
         return 0;
-    uint32_t at = walk->mapping.first_page + (uint32_t)page;
+    uint32_t at = place->mapping.first_page + (uint32_t)page;
     const uint64_t *low = bpf_map_lookup_elem(&seep_index, &at);
     at++;
     const uint64_t *high = bpf_map_lookup_elem(&seep_index, &at);
@@ -134,6 +197,8 @@ static long seep_repair_step(uint32_t i, void *context) {
 
 // The return address that a return probe replaced at `slot`, or 0.
 static __noinline uint64_t seep_replaced(uint64_t slot) {
+    if (!seep_unwind_cfi)
+        return 0;
     struct task_struct *task = (struct task_struct *)bpf_get_current_task();
     struct seep_repair repair = {.instance = BPF_CORE_READ(task, utask, return_instances), .slot = slot};
     bpf_loop(64, seep_repair_step, &repair, 0); // the kernel allows no more
@@ -189,9 +254,9 @@ static __noinline bool seep_is_start(struct seep_walk *walk) {
         return true;
     if (walk->exact)
         return false;
-    uint64_t row = seep_find_row(walk, walk->pc);
+    uint64_t row = seep_find_row(&walk->place, walk->pc);
     return SEEP_BPF_ROW_KIND(row) != SEEP_ROW_NONE &&
-           walk->mapping.base + SEEP_BPF_ROW_ADDRESS(row) == walk->pc;
+           walk->place.mapping.base + SEEP_BPF_ROW_ADDRESS(row) == walk->pc;
 }
 
 // Records the frame at walk->pc and leaves it. 1: the walk is over.
@@ -208,7 +273,7 @@ static long seep_walk_step(uint32_t i, void *context) {
     walk->hash = (walk->hash ^ walk->pc) * UINT64_C(0x9e3779b97f4a7c15);
     walk->hash ^= walk->hash >> 29;
 
-    uint64_t row = seep_find_row(walk, walk->exact ? walk->pc : walk->pc - 1);
+    uint64_t row = seep_find_row(&walk->place, walk->exact ? walk->pc : walk->pc - 1);
     uint32_t kind = SEEP_BPF_ROW_KIND(row);
     uint64_t pc = 0, cfa = 0, bp = walk->bp;
     if (kind == SEEP_ROW_END)
@@ -241,7 +306,7 @@ static long seep_walk_step(uint32_t i, void *context) {
     if (!seep_read_stack(thread, cfa - 8, &pc))
         return seep_walk_cut(walk, kind == SEEP_ROW_NONE ? SEEP_CUT_NO_CFI : SEEP_CUT_BAD_READ);
     // A trampoline lies in no mapping that has rows.
-    if (pc && !seep_find_mapping(walk, pc - 1)) {
+    if (pc && !seep_find_mapping(&walk->place, pc - 1)) {
         uint64_t real = seep_replaced(cfa - 8);
         if (real)
             pc = real;
@@ -264,17 +329,22 @@ static inline void seep_fill_window(struct seep_bpf_thread *thread, uint64_t sp)
 static __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc, uint64_t sp,
                                            uint64_t bp, bool exact) {
     uint32_t pid = bpf_get_current_pid_tgid() >> 32;
-    struct seep_walk walk = {.thread = thread, .pc = pc, .sp = sp, .bp = bp, .exact = exact};
+    struct seep_walk walk = {
+        .thread = thread, .pc = pc, .sp = sp, .bp = bp, .exact = exact, .place.asks = true};
     const struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
     walk.hash = pid;
     if (process) {
-        walk.first = process->first;
-        walk.nr = process->nr;
+        walk.place.first = process->first;
+        walk.place.nr = process->nr;
+        walk.place.asks = !process->nr || process->flags & SEEP_BPF_PROCESS_LOADING;
         walk.hash |= (uint64_t)process->generation << 32;
     }
+    walk.place.seed = walk.hash;
     thread->stack.nr_frames = 0;
+    thread->is_walking = 1;
     seep_fill_window(thread, sp);
     bpf_loop(SEEP_BPF_FRAMES_MAX, seep_walk_step, &walk, 0);
+    thread->is_walking = 0;
     thread->stack.end = walk.cut ? 1 + walk.reason : 0;
     return walk.hash ? walk.hash : 1;
 }

@@ -165,13 +165,16 @@ static bool put_mark(struct seep_thread *thread, const char *name) {
     return !mark.full && sums;
 }
 
+bool seep_mark_try(struct seep_thread *thread, const char *name) {
+    if (!seep_lock_take(&lock))
+        return false;
+    bool kept = put_mark(thread, name);
+    seep_lock_release(&lock);
+    return kept;
+}
+
 void seep_mark_moment(struct seep_thread *thread, const char *name) {
-    bool kept = false;
-    if (seep_lock_take(&lock)) {
-        kept = put_mark(thread, name);
-        seep_lock_release(&lock);
-    }
-    if (!kept)
+    if (!seep_mark_try(thread, name))
         seep_lost(SEEP_LOST_NO_NOTE);
 }
 

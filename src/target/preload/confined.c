@@ -39,6 +39,8 @@ static _Noreturn void try_all(void *page) {
     long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     sys3(SYS_connect, fd, NULL, 0);
     sys3(SYS_sendmsg, fd, NULL, 0);
+    sys6(SYS_sendto, fd, 0, 0, 0, 0, 0);
+    sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, 0, 0, 0);
     sys6(SYS_ppoll, 0, 0, (long)&none, 0, 0, 0);
     sys_mmap(NULL, 4096, PROT_NONE, MAP_SHARED | MAP_NORESERVE, (int)file, 0);
     sys3(SYS_madvise, page, 4096, MADV_DONTDUMP);

@@ -14,7 +14,7 @@ SEEP_INLINE void *allocated(void *block, uint64_t size, enum seep_via via) {
     if (SEEP_LIKELY(thread && thread->guard == mode)) {
         thread_mark_busy(thread);
         bool done = record_allocation_short(thread, block, size, via, SEEP_HOOK_CALLER());
-        thread_mark_idle(thread, mode);
+        thread_leave(thread);
         if (SEEP_LIKELY(done))
             return block;
     } else if (thread && sample_skips(thread, block, size)) {

@@ -73,7 +73,7 @@ static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const 
     else if (thread->last_block == (uint64_t)block)
         seep_record_again(thread, block, size, via, caller); // a malloc hook that it called was first
     else if (!sample_skips(thread, block, size))
-        record_allocation(thread, block, size, via, caller);
+        seep_record_allocation(thread, block, size, via, caller.pc, caller.sp, caller.bp);
     thread_leave(thread);
     return block;
 }

@@ -18,9 +18,12 @@
     do {                                                                                                     \
         seep_start(); /* or there are no real functions yet */                                               \
         seep_undo_leave();                                                                                   \
-        seep_meet_notice((flags), 0, (path), (environment));                                                 \
+        bool counted_ = seep_meet_notice((flags), 0, (path), (environment));                                 \
         int result_ = (call);                                                                                \
-        seep_meet_notice(SEEP_NOTICE_FAILED, 0, NULL, NULL);                                                 \
+        if (counted_)                                                                                        \
+            seep_meet_take_back();                                                                           \
+        else                                                                                                 \
+            seep_meet_notice(SEEP_NOTICE_FAILED, 0, NULL, NULL);                                             \
         seep_undo_need_again();                                                                              \
         return result_;                                                                                      \
     } while (0)
@@ -41,12 +44,34 @@ SEEP_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[]
     BECOME(seep_g.real.execvpe(file, argv, envp), SEEP_NOTICE_SEARCHED, file, envp);
 }
 
+// The program that a descriptor stands for, for people. NULL: it cannot be named.
+static const char *name_of(int fd, char *ret_text, size_t room) {
+    char link[] = "/proc/self/fd/4294967295";
+    char *end = link + sizeof("/proc/self/fd/") - 1;
+    uint32_t unit = 1;
+    if (fd < 0 || seep_confined.filtered)
+        return NULL;
+    while ((uint32_t)fd / unit >= 10)
+        unit *= 10;
+    for (; unit; unit /= 10)
+        *end++ = (char)('0' + (uint32_t)fd / unit % 10);
+    *end = 0;
+    long length = sys6(SYS_readlinkat, AT_FDCWD, (long)link, (long)ret_text, (long)room - 1, 0, 0);
+    if (length <= 0)
+        return NULL;
+    ret_text[length] = 0;
+    return ret_text;
+}
+
 SEEP_EXPORT int fexecve(int fd, char *const argv[], char *const envp[]) {
-    BECOME(seep_g.real.fexecve(fd, argv, envp), 0, NULL, envp);
+    char name[sizeof(((struct seep_notice *)0)->path)];
+    BECOME(seep_g.real.fexecve(fd, argv, envp), 0, name_of(fd, name, sizeof(name)), envp);
 }
 
 SEEP_EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags) {
-    BECOME(seep_g.real.execveat(dirfd, path, argv, envp, flags), 0, path, envp);
+    char name[sizeof(((struct seep_notice *)0)->path)];
+    BECOME(seep_g.real.execveat(dirfd, path, argv, envp, flags), 0,
+           flags & AT_EMPTY_PATH ? name_of(dirfd, name, sizeof(name)) : path, envp);
 }
 
 static int spawned(int result, pid_t pid, pid_t *ret_pid, uint32_t flags, const char *path,

@@ -16,11 +16,10 @@ SEEP_EXPORT void *malloc(size_t size) {
 }
 
 static SEEP_NOINLINE void free_long(void *block, uint64_t pc, uint64_t sp, uint64_t bp) {
-    if (!block)
+    if (!block || SEEP_UNLIKELY(seep_boot_has(block)))
         return;
     seep_released_long(block, SEEP_RELEASE_FREE, pc, sp, bp);
-    if (SEEP_LIKELY(!seep_boot_has(block)))
-        seep_g.real.free(block);
+    seep_g.real.free(block);
 }
 
 // NULL and what the boot allocator gave out are no blocks of the map: the short way does not know them.
@@ -94,7 +93,7 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
     if (SEEP_LIKELY(fresh != NULL) &&
         !(short_way && record_allocation_short(thread, fresh, size, via, caller)) &&
         !sample_skips(thread, fresh, size))
-        record_allocation(thread, fresh, size, via, caller);
+        seep_record_allocation(thread, fresh, size, via, caller.pc, caller.sp, caller.bp);
     atomic_signal_fence(memory_order_release);
     thread->slot->moving_rt = 0;
     thread_leave(thread);
@@ -123,6 +122,9 @@ SEEP_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
         allocated_rarely(NULL, 0, SEEP_VIA_REALLOCARRAY, SEEP_HOOK_CALLER());
         return NULL;
     }
+    // Somebody in front of us has none, and its free takes the block back.
+    if (SEEP_UNLIKELY(seep_g.front_realloc != NULL))
+        return seep_g.front_realloc(block, bytes);
     return reallocate(block, bytes, SEEP_VIA_REALLOCARRAY, SEEP_HOOK_CALLER());
 }
 
@@ -160,22 +162,30 @@ SEEP_EXPORT size_t malloc_usable_size(void *block) {
     return seep_g.real.usable_size ? seep_g.real.usable_size(block) : 0;
 }
 
+// Whoever may be in front of us takes it back.
+static void give_back(void *block) {
+    if (SEEP_UNLIKELY(seep_g.front_free != NULL))
+        seep_g.front_free(block);
+    else
+        free(block);
+}
+
 // Gone from glibc 2.26's headers, still called by old programs.
 SEEP_EXPORT void cfree(void *block);
 SEEP_EXPORT void cfree(void *block) {
-    free(block);
+    give_back(block);
 }
 
 // C23. Real ones that exist check more, but glibc 2.36 and musl have none: free is what they mean.
 SEEP_EXPORT void free_sized(void *block, size_t size);
 SEEP_EXPORT void free_sized(void *block, size_t size) {
     (void)size;
-    free(block);
+    give_back(block);
 }
 
 SEEP_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size);
 SEEP_EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size) {
     (void)alignment;
     (void)size;
-    free(block);
+    give_back(block);
 }

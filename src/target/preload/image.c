@@ -197,6 +197,7 @@ static bool begin(int fd, uint64_t bytes, const struct seep_image_area areas[SEE
     if (!open_at_start())
         return false;
     open_for_tool();
+    seep_window_tell_space();
     seep_g.header->areas[SEEP_AREA_STRINGS].used = 1; // the empty string
     seep_g.header->areas[SEEP_AREA_MODULES].used = 1; // "no module"
     seep_g.header->areas[SEEP_AREA_NODES].used = 1;   // the root
@@ -262,6 +263,8 @@ static bool copy_arrays(unsigned char *fresh) {
         enum seep_area_kind area;
         uint64_t element_bytes;
     } arrays[] = {
+        {SEEP_AREA_MAPPINGS, sizeof(struct seep_image_mapping)},
+        {SEEP_AREA_MAP_SITES, sizeof(struct seep_image_map_site)},
         {SEEP_AREA_STRINGS, 1},
         {SEEP_AREA_MODULES, sizeof(struct seep_image_module)},
         {SEEP_AREA_NODES, sizeof(struct seep_image_node)},
@@ -274,8 +277,10 @@ static bool copy_arrays(unsigned char *fresh) {
     };
     const struct seep_image_header *from = seep_g.header;
     struct seep_image_header *to = (struct seep_image_header *)fresh;
-    for (int i = 0; i < SEEP_AREA_NR; i++) // acquire: the elements that it counts are complete
+    // Acquire: the elements that it counts are complete. From the last: areas refer to those before them.
+    for (int i = SEEP_AREA_NR; i-- > 0;)
         to->areas[i].used = __atomic_load_n(&from->areas[i].used, __ATOMIC_ACQUIRE);
+    to->areas[SEEP_AREA_MISUSES].used = 0; // what the parent did
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++) {
         struct seep_image_area *area = &to->areas[arrays[i].area];
         area->used = SEEP_MIN(area->used, seep_window_visible(arrays[i].area) / arrays[i].element_bytes);

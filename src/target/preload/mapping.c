@@ -155,7 +155,8 @@ static void cut_out(uint64_t start, uint64_t end, uint64_t moment) {
 static uint32_t map_site_of(uint32_t site) {
     struct seep_image_area *area = &seep_g.header->areas[SEEP_AREA_MAP_SITES];
     uint32_t index = seep_g.sites[site].map_site;
-    if (index && index < area->used)
+    // In a forked child the site may be newer than the copy of this table.
+    if (index && index < area->used && map_site_at(index)->site == site)
         return index;
     index = area->used ? (uint32_t)area->used : 1;
     if (index >= SEEP_MAP_SITES ||
@@ -246,7 +247,9 @@ void seep_mapping_index_again(void) {
         return;
     uint32_t nr_slots = (uint32_t)SEEP_MIN(seep_g.header->areas[SEEP_AREA_MAPPINGS].used, SEEP_MAPPING_SLOTS);
     for (uint32_t slot = 0; slot < nr_slots; slot++) {
-        const struct seep_image_mapping *from = mapping_at(slot);
+        struct seep_image_mapping *from = mapping_at(slot);
+        if (from->site >= seep_g.header->areas[SEEP_AREA_SITES].used)
+            from->start = 0; // the parent's, since the fork
         if (!from->start) {
             free_slots[nr_free_slots++] = slot;
             continue;

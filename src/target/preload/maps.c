@@ -70,6 +70,20 @@ enum { MAX_MODULES = 1024 };
 static struct seep_maps_module *modules;
 static uint32_t nr_modules;
 
+static void find_cfi(struct seep_maps_module *module, const ElfW(Phdr) * segments, int nr) {
+    uint64_t hdr = 0;
+    for (int i = 0; i < nr; i++)
+        if (segments[i].p_type == PT_GNU_EH_FRAME)
+            hdr = segments[i].p_vaddr;
+    for (int i = 0; i < nr && hdr; i++) {
+        if (segments[i].p_type != PT_LOAD || hdr - segments[i].p_vaddr >= segments[i].p_filesz)
+            continue;
+        module->eh_frame_hdr = module->bias_rt + hdr;
+        module->cfi_start = module->bias_rt + segments[i].p_vaddr;
+        module->cfi_end = module->cfi_start + segments[i].p_filesz;
+    }
+}
+
 // The segments of the ELF file whose first page is mapped at `start`. false: that is none.
 static bool read_segments(struct seep_maps_module *module, uint64_t first_bytes) {
     const ElfW(Ehdr) *header = (const void *)module->start;
@@ -89,9 +103,7 @@ static bool read_segments(struct seep_maps_module *module, uint64_t first_bytes)
         last = segments[i].p_vaddr + segments[i].p_memsz;
     }
     module->end = module->bias_rt + last;
-    for (int i = 0; i < header->e_phnum; i++)
-        if (segments[i].p_type == PT_GNU_EH_FRAME)
-            module->eh_frame_hdr = module->bias_rt + segments[i].p_vaddr;
+    find_cfi(module, segments, header->e_phnum);
     return any && module->end > module->start;
 }
 

@@ -29,13 +29,16 @@ SEEP_MUST_CHECK bool seep_maps_open(struct seep_maps *ret_maps);
 SEEP_MUST_CHECK bool seep_maps_next(struct seep_maps *maps, struct seep_maps_area *ret_area);
 void seep_maps_close(struct seep_maps *maps);
 
-// Where there is no _dl_find_object (musl, old glibc): the module that covers `pc`, from our own table, which
-// is read anew when `pc` is in none of it. Never asks the loader: that may hold its lock and wait for us.
+// Where _dl_find_object does not tell (musl, old glibc, holes between segments): the module that covers `pc`,
+// from our own table, which is read anew when `pc` is in none of it. Never asks the loader: that may hold its
+// lock and wait for us.
 struct seep_maps_module {
     uint64_t start;
     uint64_t end;
     uint64_t bias_rt;
     uint64_t eh_frame_hdr; // 0: none
+    uint64_t cfi_start;    // of the segment that eh_frame_hdr is in: all of it can be read
+    uint64_t cfi_end;
     char path[512];
 };
 // NULL: no module (JIT code). Valid until the next call. rules_lock held.

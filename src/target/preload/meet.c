@@ -2,6 +2,7 @@
 //
 // Meets the tool: hands the memory file over its Unix socket and keeps no descriptor. Never blocks,
 // waits for no answer. Without a tool the library goes on alone.
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -10,22 +11,23 @@
 #include "image/hello.h"
 #include "preload/preload.h"
 
-// A socket that is connected to the tool, or -1.
+// A socket that is connected to the tool, or a negative errno.
 static int connect_tool(void) {
     const char *path = seep_g.config.socket;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (!*path)
-        return -1;
+        return -EAGAIN;
     size_t length = __builtin_strlen(path);
     _Static_assert(sizeof(seep_g.config.socket) <= sizeof(address.sun_path), "any setting fits");
     __builtin_memcpy(address.sun_path, path, length);
     long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (sys_failed(fd))
-        return -1;
-    if (sys3(SYS_connect, fd, &address, sizeof(address)) == 0)
+        return -EAGAIN;
+    long result = sys3(SYS_connect, fd, &address, sizeof(address));
+    if (result == 0)
         return (int)fd;
     sys_close((int)fd);
-    return -1;
+    return (int)result;
 }
 
 static bool send_hello(int fd) {
@@ -82,27 +84,56 @@ static bool begins_with(const char *text, const char *name, uint64_t *page) {
     return true;
 }
 
-// Also called in children of vfork: nothing but the stack is written.
-void seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment) {
-    if (!seep_g.header || seep_g.config.ignore_children || seep_confined.filtered ||
-        atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY)
-        return;
+// Whether a list of libraries has this one: whatever it is called, "libseep" is in its name.
+static bool has_us(const char *list, uint64_t *page) {
+    static const char own[] = "libseep";
+    for (; is_readable(list, page) && *list; list++)
+        if (begins_with(list, own, page))
+            return true;
+    return false;
+}
+
+// The socket is out of reach: of another user, or not in this root. What is executed cannot reach it either.
+static bool is_out_of_reach(int trouble) {
+    return seep_g.handed_over &&
+           (trouble == -EACCES || trouble == -EPERM || trouble == -ENOENT || trouble == -ENOTDIR);
+}
+
+static bool count_untold(void) {
+    __atomic_fetch_add(seep_lost_place(SEEP_LOST_EXEC), 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+void seep_meet_take_back(void) {
+    __atomic_fetch_add(seep_lost_place(SEEP_LOST_EXEC), UINT64_MAX, __ATOMIC_RELAXED);
+}
+
+// Also called in children of vfork: nothing but the stack is written, and a count of the image.
+bool seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment) {
+    if (!seep_g.header || seep_g.config.ignore_children)
+        return false;
+    if (seep_confined.filtered)
+        return count_untold();
+    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY)
+        return false;
     int fd = connect_tool();
     if (fd < 0)
-        return;
+        return is_out_of_reach(fd) && count_untold();
     struct seep_notice notice = {.magic = SEEP_NOTICE_MAGIC, .version = SEEP_NOTICE_VERSION};
     notice.sender_pid = sys_getpid();
     notice.pid = flags & SEEP_NOTICE_SPAWNED ? pid : notice.sender_pid;
     notice.image_pid = seep_g.header->pid;
     uint64_t page = UINT64_MAX;
-    bool preloads = !environment && getenv("LD_PRELOAD");
+    const char *own = environment ? NULL : getenv("LD_PRELOAD");
+    bool preloads = own && has_us(own, &page);
     for (size_t i = 0; !preloads && environment && is_readable(&environment[i], &page) && environment[i]; i++)
-        preloads = begins_with(environment[i], "LD_PRELOAD=", &page);
+        preloads = begins_with(environment[i], "LD_PRELOAD=", &page) && has_us(environment[i] + 11, &page);
     notice.flags = flags | (preloads ? 0 : SEEP_NOTICE_NO_PRELOAD);
     for (size_t i = 0; path && i < sizeof(notice.path) - 1 && is_readable(path + i, &page) && path[i]; i++)
         notice.path[i] = path[i];
     sys6(SYS_sendto, fd, (long)&notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
     sys_close(fd);
+    return false;
 }
 
 void seep_meet_tool(struct seep_image_header *header) {

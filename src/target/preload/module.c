@@ -12,30 +12,42 @@
 
 extern int _dl_find_object(void *pc, struct dl_find_object *result) __attribute__((weak));
 
-// A module as the loader has it, or where that cannot be asked (musl), as the kernel has it.
+// A module as the loader has it, or where that does not tell, as the kernel has it.
 struct found {
     uint64_t start;
     uint64_t end;
     uint64_t bias_rt;
     uint64_t eh_frame_hdr; // 0: none
-    const char *path;      // "" or NULL: the program
+    uint64_t cfi_start;    // what may be read to interpret it
+    uint64_t cfi_end;
+    const char *path; // "" or NULL: the program
 };
 
-static bool find(uint64_t pc, struct found *ret_found) {
-    if (_dl_find_object) {
-        struct dl_find_object object;
-        if (_dl_find_object((void *)pc, &object) != 0 || !object.dlfo_link_map)
-            return false;
-        *ret_found = (struct found){(uint64_t)object.dlfo_map_start, (uint64_t)object.dlfo_map_end,
-                                    object.dlfo_link_map->l_addr, (uint64_t)object.dlfo_eh_frame,
-                                    object.dlfo_link_map->l_name};
-        return true;
-    }
+static bool find_mapped(uint64_t pc, struct found *ret_found) {
     const struct seep_maps_module *module = seep_maps_module(pc);
     if (module)
-        *ret_found =
-            (struct found){module->start, module->end, module->bias_rt, module->eh_frame_hdr, module->path};
+        *ret_found = (struct found){module->start,     module->end,     module->bias_rt, module->eh_frame_hdr,
+                                    module->cfi_start, module->cfi_end, module->path};
     return module != NULL;
+}
+
+static bool find(uint64_t pc, struct found *ret_found) {
+    if (!_dl_find_object)
+        return find_mapped(pc, ret_found);
+    struct dl_find_object object;
+    if (_dl_find_object((void *)pc, &object) != 0 || !object.dlfo_link_map)
+        return false;
+    uint64_t start = (uint64_t)object.dlfo_map_start;
+    uint64_t end = (uint64_t)object.dlfo_map_end;
+    uint64_t eh_frame_hdr = (uint64_t)object.dlfo_eh_frame;
+    const char *path = object.dlfo_link_map->l_name;
+    // Of a module with holes between its segments it gives only the segment that pc is in.
+    if (SEEP_UNLIKELY(eh_frame_hdr && eh_frame_hdr - start >= end - start) && find_mapped(pc, ret_found)) {
+        ret_found->path = path;
+        return true;
+    }
+    *ret_found = (struct found){start, end, object.dlfo_link_map->l_addr, eh_frame_hdr, start, end, path};
+    return true;
 }
 
 enum { MAX_MODULES = 65535 };
@@ -154,9 +166,9 @@ bool seep_module_find(uint64_t pc, struct seep_module_at *ret_at) {
     struct seep_module_at at = {
         .object =
             {
-                .bytes = (const void *)found.start,
-                .start = found.start,
-                .size_bytes = found.end - found.start,
+                .bytes = (const void *)found.cfi_start,
+                .start = found.cfi_start,
+                .size_bytes = found.cfi_end - found.cfi_start,
                 .eh_frame_hdr = found.eh_frame_hdr,
             },
         .module = module_id(&found),
@@ -164,6 +176,20 @@ bool seep_module_find(uint64_t pc, struct seep_module_at *ret_at) {
     };
     *ret_at = at;
     return true;
+}
+
+// Also those whose code is on no stack: one may have an allocator of its own. Before there is a second
+// thread.
+void seep_modules_at_start(void) {
+    struct dl_find_object object;
+    struct seep_module_at at;
+    if (!_dl_find_object || _dl_find_object(__builtin_return_address(0), &object) != 0)
+        return; // musl: known as soon as they are on a stack
+    struct link_map *map = object.dlfo_link_map;
+    while (map && map->l_prev)
+        map = map->l_prev;
+    for (; map; map = map->l_next)
+        seep_module_find((uint64_t)map->l_ld, &at);
 }
 
 static void forget_rules(uint64_t start, uint64_t end) {

@@ -19,7 +19,12 @@
 // time left is not written back (under an emulator, say), only this ends a storm of signals.
 #define SLICE_INTERRUPTIONS_MAX 5000
 
-static _Atomic uint32_t parked_pid; // that has parked already
+// How long a thread that leaves gives another one, which was in exit() before it, to come to its look.
+#define TURN_MS 200
+
+// The process that has parked already, and its thread that waits for the tool; 0 when that is over.
+static _Atomic uint64_t parking; // OF_PROCESS(pid) | tid
+#define OF_PROCESS(pid) ((uint64_t)(pid) << 32)
 
 static int connect_to_tool(void) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -78,7 +83,7 @@ static void await(int fd) {
         continue;
 }
 
-static void tell_and_wait(uint64_t sp_rt) {
+static void tell_and_wait_at(uint64_t sp_rt) {
     int fd = connect_to_tool();
     if (fd < 0)
         return;
@@ -91,19 +96,49 @@ static void tell_and_wait(uint64_t sp_rt) {
     sys_close(fd);
 }
 
+static void tell_and_wait(uint64_t sp_rt) {
+    tell_and_wait_at(sp_rt);
+    atomic_store_explicit(&parking, OF_PROCESS(sys_getpid()), memory_order_release);
+}
+
 // A look at memory, no system call: a filter may kill.
 static bool may_park(void) {
     return seep_g.config.scan && seep_g.handed_over && !seep_g.sample_bytes && !seep_confined.filtered &&
            !seep_confined.frozen;
 }
 
+static void nap(void) {
+    struct timespec millisecond = {.tv_nsec = 1000000};
+    sys3(SYS_nanosleep, &millisecond, 0, 0);
+}
+
+// Another thread has asked for a look that is not over: who ends the process now would end that too. A
+// handler of a signal that interrupted the waiting thread itself does not wait.
+static void wait_for_other(void) {
+    for (unsigned i = 0; i < PARK_MS; i++) {
+        uint32_t tid = (uint32_t)atomic_load_explicit(&parking, memory_order_acquire);
+        if (!tid || tid == sys_gettid())
+            return;
+        nap();
+    }
+}
+
+// True: the caller parks, by tell_and_wait(). Else the look that another thread asked for is over when this
+// returns.
 static bool wants_to_park(void) {
     if (!may_park() || atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
         atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
         return false;
     uint32_t pid = sys_getpid();
-    // A child of vfork is not the one that leaves.
-    return pid == seep_g.header->pid && atomic_exchange(&parked_pid, pid) != pid;
+    if (pid != seep_g.header->pid) // a child of vfork is not the one that leaves
+        return false;
+    uint64_t before = atomic_load_explicit(&parking, memory_order_acquire);
+    if (before >> 32 != pid &&
+        atomic_compare_exchange_strong_explicit(&parking, &before, OF_PROCESS(pid) | sys_gettid(),
+                                                memory_order_acq_rel, memory_order_acquire))
+        return true;
+    wait_for_other();
+    return false;
 }
 
 #ifndef __x86_64__
@@ -121,29 +156,58 @@ __attribute__((noinline)) void seep_park(void) {
     __asm__ volatile(""); // no tail call: the frame stays
 }
 
+void seep_park_above(uint64_t sp) {
+    if (wants_to_park())
+        tell_and_wait(sp);
+}
+
 // Initial stack pointer of the process; of glibc's loader.
 extern void *__libc_stack_end __attribute__((weak));
 
-// The thread that is in exit(), and what is in use of its stack. 0: none that called it by name.
-static uint32_t leaving_tid;
-static uint64_t leaving_sp;
+// The thread that was the first in exit(), with its process, and what is in use of its stack. 0: none that
+// called it by name.
+static _Atomic uint64_t leaver;
+static uint64_t leaving_sp; // the leaver's own
+
+static uint64_t this_thread(void) {
+    return OF_PROCESS(sys_getpid()) | sys_gettid();
+}
 
 void seep_park_leaving(uint64_t sp) {
     if (!may_park())
         return;
-    leaving_tid = sys_gettid();
-    leaving_sp = sp;
+    uint64_t self = this_thread();
+    uint64_t first = atomic_load_explicit(&leaver, memory_order_acquire);
+    // Of the parent of a fork: not here.
+    bool is_old = first >> 32 != self >> 32;
+    if (is_old && atomic_compare_exchange_strong_explicit(&leaver, &first, self, memory_order_acq_rel,
+                                                          memory_order_acquire)) {
+        leaving_sp = sp;
+        wait_for_other(); // main has returned, say
+        return;
+    }
+    // libc lets a second thread in, which finds no handlers left and ends the process. The first one
+    // gets some time to come to its look, and all the time that this may take.
+    for (unsigned i = 0; first != self && i < TURN_MS; i++) {
+        if (atomic_load_explicit(&parking, memory_order_acquire) >> 32 == sys_getpid()) {
+            wait_for_other();
+            return;
+        }
+        nap();
+    }
 }
 
 void seep_park_at_exit(void) {
     if (!may_park())
         return;
     uint64_t end = &__libc_stack_end ? (uint64_t)__libc_stack_end : 0;
-    uint32_t tid = sys_gettid();
-    if (leaving_sp && leaving_tid == tid) {
+    uint64_t self = this_thread();
+    uint64_t first = atomic_load_explicit(&leaver, memory_order_acquire);
+    if (first == self) {
         if (wants_to_park())
             tell_and_wait(leaving_sp);
-    } else if (end && !leaving_sp && tid == sys_getpid() && (uint64_t)__builtin_frame_address(0) < end) {
+    } else if (end && first >> 32 != self >> 32 && self >> 32 == (uint32_t)self &&
+               (uint64_t)__builtin_frame_address(0) < end) {
         // main returned: none of its frames are left, though what was in them is.
         if (wants_to_park())
             tell_and_wait(end);

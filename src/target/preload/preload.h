@@ -33,21 +33,22 @@ void seep_lock_release(struct seep_lock *lock);
 
 // ---- the stack memo -------------------------------------------------------------------------------
 
-// A frame of the last unwound stack. pc has bit 63 set where it is exact (see SEEP_PC_EXACT).
-struct seep_memo_frame {
-    uint64_t pc;
-    uint64_t sp;
-    uint64_t bp;       // means something only where need_bp
-    uint32_t node;     // in the stack tree, of the path from the root to this frame
-    uint32_t slot_end; // slots [0, slot_end) were read to leave this frame and all frames outside it
-    uint32_t need_bp;  // leaving this frame or one outside it depends on bp
-    uint32_t stamp;    // of the walk that wrote it, see struct seep_detour
-};
-
 // A word of the stack that was read, and what it held.
 struct seep_memo_slot {
     const uint64_t *address;
     uint64_t value;
+};
+
+// A frame of the last unwound stack. pc has bit 63 set where it is exact (see SEEP_PC_EXACT).
+struct seep_memo_frame {
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t bp;                      // means something only where need_bp
+    struct seep_memo_slot *slots_end; // slots up to here were read to leave this frame and all outside it
+    uint32_t node;                    // in the stack tree, of the path from the root to this frame
+    uint32_t path;                    // seep_path_hash of it
+    uint32_t need_bp;                 // leaving this frame or one outside it depends on bp
+    uint32_t stamp;                   // of the walk that wrote it, see struct seep_recent
 };
 
 // A frame met while walking, innermost first.
@@ -73,41 +74,38 @@ struct seep_walk_frame {
 #define SEEP_GUARD_WIPED          0
 #define SEEP_GUARD_IS_IDLE(guard) ((int64_t)(guard) < 0)
 
-// The recorded stack of an allocation, as the short way (record.h) asks for it and what it answers.
-struct seep_shortcut {
+// A stack that was recorded lately, as the short way (record.h) asks for it and what it answers. Its outer
+// part is the memo's; the words that its inner frames were found by are its own, so that stacks which take
+// turns, as those of parsers and interpreters do, are validated instead of walked. It stands as long as the
+// memo's frames up to `kept` are those it was made with: that frame then still has its stamp, for whatever
+// is written further out in the memo is followed by new frames up to the innermost.
+enum {
+    SEEP_RECENT_SLOTS = 12,
+    SEEP_RECENTS_SHIFT = 8,
+    SEEP_RECENT_WAYS = 4,
+    SEEP_RECENTS_FEW_SHIFT = 4, // so many of them until a thread has walked so often:
+    SEEP_RECENTS_FROM = 64,
+};
+struct seep_recent {
     uint64_t frame; // SEEP_FRAME_OF the hook's caller; 0: none
     uint64_t pc;
+    const struct seep_memo_frame *kept;
+    const struct seep_memo_slot *kept_end; // the memo's slots up to here must hold
+    uint64_t entry;                        // the site, as a heap map entry has it
+    struct seep_image_counters *counters;  // of the site
+    uint32_t stamp;                        // of `kept`
+    uint32_t via;                          // with SEEP_NEED_BP where bp counts
     uint64_t bp;
-    const struct seep_memo_slot *slots_end; // the memo's slots up to here must hold
-    uint64_t entry;                         // the site, as a heap map entry has it
-    struct seep_image_counters *counters;   // of the site
-    uint64_t via;                           // with SEEP_NEED_BP where bp counts
-};
-#define SEEP_NEED_BP (UINT64_C(1) << 32)
-
-// A stack that was recorded lately and differs from the memo in its innermost frames only: where call paths
-// take turns, each is validated instead of walked. It stands as long as the memo's first `kept` frames are
-// those it was made with: frame kept - 1 then still has its stamp, for whatever is written further out
-// in the memo is followed by new frames up to the innermost.
-enum { SEEP_DETOUR_SLOTS = 12, SEEP_DETOURS_SHIFT = 8, SEEP_DETOURS_FROM = 64 };
-struct seep_detour {
-    uint64_t frame; // as in struct seep_shortcut
-    uint64_t pc;
-    uint64_t bp;
-    struct seep_image_counters *counters;
-    uint32_t stamp;
-    uint32_t kept;
-    uint32_t site;
-    uint16_t via;
-    uint8_t need_bp;
-    uint8_t nr_slots;
-    uint32_t kept_slots;                            // slots of the memo's first `kept` frames
-    struct seep_memo_slot slots[SEEP_DETOUR_SLOTS]; // of the frames inside of those
+    uint32_t nr_own;                    // even: the last one may be there twice
+    uint32_t turn;                      // in the first of four: which of them was made last
+    uint16_t own_at[SEEP_RECENT_SLOTS]; // innermost first, in words from `frame`
+    uint64_t own[SEEP_RECENT_SLOTS];    // what they held
 #ifdef SEEP_ORACLE
-    uint64_t pcs[SEEP_DETOUR_SLOTS];
+    uint64_t pcs[SEEP_RECENT_SLOTS];
     uint32_t nr_pcs;
 #endif
 };
+#define SEEP_NEED_BP (UINT32_C(1) << 31)
 
 // What makes operations go the long way; read as one word, little-endian.
 union seep_mode {
@@ -130,19 +128,22 @@ union seep_mode_seen {
 struct seep_thread {
     // Read on every operation: two cache lines.
     uint64_t guard;
-    struct seep_shortcut last;
-    union seep_mode_seen mode; // what `last` and the memo were made under; special is 0: the guard when idle
-    uint64_t last_block;       // the block this thread allocated as its latest heap operation, or 0
-    uint64_t leaf_start;       // the leaf of the heap map that was used last: its first address,
-    uint64_t *leaf;            // and its entries
+    const struct seep_recent
+        *last;                   // of the recent stacks the one that was met last; stands, or is of no caller
+    struct seep_recent *recents; // in fours, by hash of frame and pc; after them one that is of no caller
+    uint64_t recents_mask;       // of those that are in use, less the lowest bits
+    struct seep_memo_frame *memo_end; // one past the innermost frame of the memo; == frames: there is none
+    union seep_mode_seen mode;        // what the memo was made under; special is 0: the guard when idle
+    uint64_t last_block;              // the block this thread allocated as its latest heap operation, or 0
+    uint64_t leaf_start;              // the leaf of the heap map that was used last: its first address,
+    uint64_t *leaf;                   // and its entries
     struct seep_memo_slot *slots;
     struct seep_image_thread *slot;
     const uint32_t *chunk_dir;
     int64_t net_most;  // slot->net_room above this: the process must be told,
     int64_t net_above; // and when net_room would fall below 0 by more than this
 
-    uint32_t memo_depth; // frames in the memo, 0: none
-    uint32_t top_site;   // site of the memo's whole stack for `top_via`
+    uint32_t top_site; // site of the memo's whole stack for `top_via`
     uint32_t top_via;
     struct seep_memo_frame *frames; // [0] is the outermost
     uint32_t slot_index;
@@ -155,11 +156,11 @@ struct seep_thread {
 
     // Only while walking.
     struct seep_walk_frame *walk;
-    struct seep_detour *detours; // by hash of frame and pc
-    uint32_t walk_kept; // frames of the memo that the latest walk left, 0: no detour is to be made of it
-    uint32_t stamp;     // of the latest walk
-    uint32_t capacity;  // of frames and walk in frames, of slots in three times that
-    uint64_t stack_lo;  // memory known to be readable: [lo, hi), as long as nothing was unmapped
+    const struct seep_memo_frame
+        *walk_kept;    // innermost frame of the memo that the latest walk left, NULL: none
+    uint32_t stamp;    // of the latest walk
+    uint32_t capacity; // of frames and walk in frames, of slots in three times that
+    uint64_t stack_lo; // memory known to be readable: [lo, hi), as long as nothing was unmapped
     uint64_t stack_hi;
     uint32_t unmap_epoch; // when that was found out
     uint32_t tid;
@@ -206,6 +207,8 @@ struct seep_real {
     int (*mlockall)(int);
     int (*prctl)(int, ...);
     long (*syscall)(long, long, long, long, long, long, long);
+    void *(*dlopen)(const char *, int);
+    void *(*dlmopen)(long, const char *, int);
 };
 
 enum { SEEP_ENTRY_FRESH, SEEP_ENTRY_STARTING, SEEP_ENTRY_READY, SEEP_ENTRY_PASSIVE };
@@ -225,10 +228,11 @@ struct seep_rule_table {
 };
 
 struct seep_node_table {
-    uint32_t shift;
+    uint32_t bits; // log2(size)
     uint32_t nr_used;
-    uint64_t mask;
-    _Atomic uint32_t entries[]; // node, 0: free
+    uint32_t mask;
+    uint32_t unused[13];
+    _Atomic uint32_t entries[]; // by cache lines; the node, exclusive-or the hash of its path; 0: free
 };
 
 struct seep_config {
@@ -242,7 +246,7 @@ struct seep_config {
     bool disabled;
     bool ignore_children;
     bool is_ignored; // this process is a child that is to be ignored
-    bool scan; // the tool wants to look at our memory before it is gone
+    bool scan;       // the tool wants to look at our memory before it is gone
 };
 
 enum { SEEP_SPECIAL_SAMPLING = 1, SEEP_SPECIAL_UNDO = 2, SEEP_SPECIAL_IGNORED = 4, SEEP_SPECIAL_AGE = 8 };
@@ -290,6 +294,9 @@ struct seep_global {
     struct seep_lock map_lock;    // mappings
     struct seep_lock misuse_lock; // misuses
     struct seep_lock fork_lock;
+    const char *preempted_by; // module whose malloc is in front of ours, or NULL
+    void *(*front_realloc)(void *, size_t); // of that module; NULL: there is none
+    void (*front_free)(void *);
     bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;
     bool emulated;    // who answers system calls is no kernel (qemu-user)
@@ -299,9 +306,15 @@ struct seep_global {
 
 extern struct seep_global seep_g __attribute__((visibility("hidden")));
 
+// Where a loss is counted, in an image that is there.
+SEEP_INLINE uint64_t *seep_lost_place(enum seep_lost reason) {
+    return reason < SEEP_LOST_FIRST_NR ? &seep_g.header->lost[reason]
+                                       : &seep_g.header->lost_more[reason - SEEP_LOST_FIRST_NR];
+}
+
 SEEP_INLINE void seep_lost(enum seep_lost reason) {
     if (seep_g.header)
-        __atomic_fetch_add(&seep_g.header->lost[reason], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(seep_lost_place(reason), 1, __ATOMIC_RELAXED);
 }
 
 // confined.c: whether there is a filter of system calls that kills for what this library does.
@@ -336,8 +349,15 @@ void seep_fork_wipe(void);     // in the child: does what the kernel should have
 // `header`: of the image in seep_g.fd, in a fork child not yet in its place.
 void seep_meet_tool(struct seep_image_header *header);
 // Tells the tool that a process is about to become another program. `flags`: SEEP_NOTICE_*;
-// `environment` NULL: the process's own.
-void seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment);
+// `environment` NULL: the process's own. True: the tool cannot be told, and the image counts it as lost;
+// seep_meet_take_back: it did not come to that.
+bool seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment);
+void seep_meet_take_back(void);
+
+// hooks_process.c: where ages are kept, a mark "exit" when the program begins to leave, so that what is freed
+// from then on can be told apart. By a thread-local destructor of the main thread (`unused` is its object),
+// which runs before all exit handlers, or by exit(). Weak: a test has no hooks.
+void seep_exit_begins(void *unused) __attribute__((weak));
 
 // dump.c
 void seep_dump(void);
@@ -346,7 +366,8 @@ void seep_at_exit(int status);
 
 // park.c: the process leaves after this; returns when the tool has looked at it.
 void seep_park(void);
-void seep_park_at_exit(void); // the same in the last of all exit handlers
+void seep_park_above(uint64_t sp); // the same, where above `sp` is the program's
+void seep_park_at_exit(void);      // the same in the last of all exit handlers
 // In a function that has called __builtin_unwind_init: where on the stack the program's memory begins,
 // its registers included. Below it old words must not hold the program's blocks. With a frame pointer
 // the five other registers that functions preserve are pushed right below it on x86-64; elsewhere all of
@@ -366,6 +387,7 @@ struct seep_module_at {
     uint64_t bias_rt;
 };
 bool seep_module_find(uint64_t pc, struct seep_module_at *ret_at); // rules_lock held
+void seep_modules_at_start(void);                                  // those that the loader has mapped
 void seep_modules_check(void);                                     // after a dlclose
 
 #endif

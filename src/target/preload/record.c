@@ -9,6 +9,39 @@ static bool undo_is_on(void) {
     return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO;
 }
 
+static void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                              struct seep_caller caller) {
+    uint64_t address = (uint64_t)block;
+    if (SEEP_UNLIKELY(is_special())) {
+        seep_record_allocation_special(thread, block, size, via, caller.pc, caller.sp, caller.bp);
+        return;
+    }
+    bool current =
+        thread->mode.modules_epoch == atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed);
+    const struct seep_recent *recent =
+        current && recent_may_be(thread) ? recent_find(thread, via, caller) : NULL;
+    bool known = recent != NULL;
+    uint32_t site = known ? SEEP_ENTRY_SITE(recent->entry) : stack_site(thread, via, caller);
+    struct seep_image_counters *counters = known ? recent->counters : counters_of(thread, site);
+    if (known)
+        seep_stack_show_recent(thread, recent);
+    uint64_t *at = map_entry(address);
+    if (SEEP_LIKELY(at != NULL && !SEEP_ENTRY_IS_LIVE(*at) && size >> SEEP_ENTRY_SIZE_BITS == 0))
+        *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
+    else
+        seep_record_put_slow(thread, address, site, size);
+    thread->last_block = address;
+    count_allocation(thread, counters, size);
+    map_remember_leaf(thread, address);
+    if (!known)
+        stack_remember(thread, site, counters, caller);
+}
+
+void seep_record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                            uint64_t pc, uint64_t sp, uint64_t bp) {
+    record_allocation(thread, block, size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
+}
+
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
                                     enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp) {
     struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};

@@ -14,6 +14,10 @@
 #include "preload/sampling.h"
 #include "preload/stack.h"
 
+// A block that the real allocator has just handed out, the long way. The caller as numbers, as below.
+void seep_record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                            uint64_t pc, uint64_t sp, uint64_t bp);
+
 // Cold halves, record.c.
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
                                     enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp);
@@ -70,6 +74,13 @@ SEEP_INLINE void thread_leave(struct seep_thread *thread) {
     thread_mark_idle(thread, thread->mode.word);
 }
 
+// `page`: of the chunk that the site is in.
+SEEP_INLINE struct seep_image_counters *counters_in(uint32_t page, uint32_t site) {
+    struct seep_image_counters *chunk =
+        (struct seep_image_counters *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE);
+    return &chunk[site & (SEEP_CHUNK_SITES - 1)];
+}
+
 // NULL: no memory for them (counted).
 SEEP_INLINE struct seep_image_counters *counters_of(struct seep_thread *thread, uint32_t site) {
     uint32_t page = thread->chunk_dir[site >> SEEP_CHUNK_SITES_SHIFT];
@@ -78,9 +89,7 @@ SEEP_INLINE struct seep_image_counters *counters_of(struct seep_thread *thread, 
             return NULL;
         page = thread->chunk_dir[site >> SEEP_CHUNK_SITES_SHIFT];
     }
-    struct seep_image_counters *chunk =
-        (struct seep_image_counters *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE);
-    return &chunk[site & (SEEP_CHUNK_SITES - 1)];
+    return counters_in(page, site);
 }
 
 // The bit length of the size: of 2 * size + 1 it is one more, also for size 0. No block has 2^63 bytes.
@@ -139,108 +148,104 @@ SEEP_INLINE struct seep_image_counters *count_free(struct seep_thread *thread, u
     return SEEP_LIKELY(counters->temporary & SEEP_RELEASE_OK(via)) ? NULL : counters;
 }
 
-// A block that the real allocator has just handed out, the long way.
-SEEP_INLINE void record_allocation(struct seep_thread *thread, const void *block, uint64_t size,
-                                   enum seep_via via, struct seep_caller caller) {
-    uint64_t address = (uint64_t)block;
-    if (SEEP_UNLIKELY(is_special())) {
-        seep_record_allocation_special(thread, block, size, via, caller.pc, caller.sp, caller.bp);
-        return;
-    }
-    const struct seep_detour *detour = detour_at(thread, caller);
-    bool known = detour_holds(thread, detour, via, caller);
-    uint32_t site = known ? detour->site : stack_site(thread, via, caller);
-    struct seep_image_counters *counters = known ? detour->counters : counters_of(thread, site);
-    if (known)
-        seep_stack_show_detour(thread, detour);
-    uint64_t *at = map_entry(address);
-    if (SEEP_LIKELY(at != NULL && !SEEP_ENTRY_IS_LIVE(*at) && size >> SEEP_ENTRY_SIZE_BITS == 0))
-        *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
-    else
-        seep_record_put_slow(thread, address, site, size);
-    thread->last_block = address;
-    count_allocation(thread, counters, size);
-    map_remember_leaf(thread, address);
-    if (!known)
-        stack_remember(thread, site, counters, caller);
-}
-
 // ---- the short way --------------------------------------------------------------------------------
 //
-// What nearly all operations are, if they are anything like the one before: the stack of last time, a
-// block in the leaf of last time, in the mode of last time (the caller has seen to that). First everything is
-// looked at, then everything is written; so there is no call in between and nothing to take back. false: not
-// so, and nothing has been done.
+// What nearly all operations are: a stack that was recorded lately, a block in the leaf of last time, in the
+// mode of last time (the caller has seen to that). First everything is looked at, then everything is written;
+// so there is no call in between and nothing to take back. false: not so, and nothing has been done.
 
-SEEP_INLINE uint64_t leaf_offset(const struct seep_thread *thread, const void *block) {
-    return (uint64_t)block - thread->leaf_start;
-}
+// Where the entry of a block is; `at` NULL: the long way. Bit 4 of `bits` is the entry's sub.
+struct seep_place {
+    uint64_t *at;
+    uint64_t bits;
+};
+
 // In the leaf, and where a glibc block may start.
 #define IN_LEAF(offset) (((offset) & ~(SEEP_LEAF_MASK & ~UINT64_C(15))) == 0)
 #define LEAF_GRANULE    5 // other granules are never remembered
 
-SEEP_INLINE uint64_t sub_bit(uint64_t offset) {
-    uint64_t sub = offset & 16;
+// Another leaf than last time, or another allocator than glibc's.
+SEEP_INLINE struct seep_place place_elsewhere(struct seep_thread *thread, const void *block) {
+    uint64_t address = (uint64_t)block;
+    struct seep_place place = {block ? map_entry(address) : NULL, map_sub(address) << 4};
+    if (place.at && seep_g.granule_shift == LEAF_GRANULE && address >> SEEP_LEAF_SHIFT && !(address & 15)) {
+        thread->leaf_start = address & ~SEEP_LEAF_MASK;
+        thread->leaf = place.at - ((address & SEEP_LEAF_MASK) >> LEAF_GRANULE);
+    }
+    return place;
+}
+
+SEEP_INLINE struct seep_place place_of(struct seep_thread *thread, const void *block) {
+    uint64_t offset = (uint64_t)block - thread->leaf_start;
+    if (SEEP_UNLIKELY(!IN_LEAF(offset)))
+        return place_elsewhere(thread, block);
+    uint64_t *at = &thread->leaf[offset >> LEAF_GRANULE];
+    if (!at)
+        __builtin_unreachable();
+    return (struct seep_place){at, offset};
+}
+
+SEEP_INLINE uint64_t place_sub(struct seep_place place) {
+    uint64_t sub = place.bits & 16;
     __asm__("" : "+r"(sub)); // gcc would shift first, and then need a mask of 38 bits
     return sub << (SEEP_ENTRY_SUB_BIT - 4);
 }
 
-SEEP_INLINE bool record_allocation_short(struct seep_thread *thread, const void *block, uint64_t size,
-                                         enum seep_via via, struct seep_caller caller) {
-    const struct seep_shortcut *last = &thread->last;
-    if (SEEP_UNLIKELY(last->frame != SEEP_FRAME_OF(caller) || last->pc != caller.pc))
-        return false;
-    if (SEEP_UNLIKELY(last->via != (uint64_t)via) &&
-        (last->via != (via | SEEP_NEED_BP) || last->bp != caller.bp))
-        return false;
-    uint64_t offset = leaf_offset(thread, block);
-    if (SEEP_UNLIKELY(!IN_LEAF(offset)))
-        return false;
-    uint64_t *at = &thread->leaf[offset >> LEAF_GRANULE];
-    // Live entries have higher bits than any size; so has that of NULL, which no block has.
-    if (SEEP_UNLIKELY((*at | size) >> SEEP_ENTRY_SIZE_BITS || !slots_hold(last->slots_end, thread->slots)))
-        return false;
+SEEP_INLINE bool place_has(struct seep_place place, uint64_t entry) {
+    return SEEP_LIKELY(
+        !((entry ^ place.bits << (SEEP_ENTRY_SUB_BIT - 4)) & UINT64_C(1) << SEEP_ENTRY_SUB_BIT));
+}
+
+// What is left of the room for net bytes after an allocation, negative: the process must be told. A new peak
+// that matters to nobody else yet is noted.
+SEEP_INLINE int64_t net_room_less(struct seep_thread *thread, uint64_t size) {
     struct seep_image_thread *slot = thread->slot;
     int64_t room = slot->net_room - (int64_t)size;
-    if (SEEP_UNLIKELY(room < 0)) {
-        // A new peak; it matters to nobody else yet.
-        if (thread->net_above < -room)
-            return false;
-        thread->net_above += room;
-        slot->peak_bytes -= room;
-        room = 0;
-    }
-    slot->net_room = room;
+    if (SEEP_LIKELY(room >= 0) || thread->net_above < -room)
+        return room;
+    thread->net_above += room;
+    slot->peak_bytes -= room;
+    return 0;
+}
+
+SEEP_INLINE bool record_allocation_short(struct seep_thread *thread, const void *block, uint64_t size,
+                                         enum seep_via via, struct seep_caller caller) {
+    const struct seep_recent *recent = recent_find(thread, via, caller);
+    if (SEEP_UNLIKELY(!recent))
+        return false;
+    struct seep_place place = place_of(thread, block);
+    // Live entries have higher bits than any size; so has that of NULL, which no block has.
+    if (SEEP_UNLIKELY(!place.at || (*place.at | size) >> SEEP_ENTRY_SIZE_BITS))
+        return false;
+    int64_t room = net_room_less(thread, size);
+    if (SEEP_UNLIKELY(room < 0))
+        return false;
+    thread->slot->net_room = room;
     thread->last_block = (uint64_t)block;
-    *at = last->entry | sub_bit(offset) | size;
-    slot->size_class[size_class_of(size)]++;
-    count_sizes(last->counters, size);
-    seep_stack_show_memo(thread);
+    *place.at = recent->entry | place_sub(place) | size;
+    thread->slot->size_class[size_class_of(size)]++;
+    count_sizes(recent->counters, size);
+    seep_stack_show_recent(thread, recent);
     return true;
 }
 
 // The same for free: `ok` of its kind of release is known for the site.
 SEEP_INLINE bool record_free_short(struct seep_thread *thread, const void *block, enum seep_release via) {
-    uint64_t offset = leaf_offset(thread, block);
-    if (SEEP_UNLIKELY(!IN_LEAF(offset)))
+    struct seep_place place = place_of(thread, block);
+    if (SEEP_UNLIKELY(!place.at))
         return false;
-    uint64_t *at = &thread->leaf[offset >> LEAF_GRANULE];
-    uint64_t entry = *at;
-    uint32_t site = SEEP_ENTRY_SITE(entry);
+    uint64_t entry = *place.at;
+    uint32_t site = SEEP_ENTRY_SITE(entry); // 0: nothing is right for it
     uint32_t page = thread->chunk_dir[site >> SEEP_CHUNK_SITES_SHIFT];
-    if (SEEP_UNLIKELY(!site ||
-                      (entry ^ offset << (SEEP_ENTRY_SUB_BIT - 4)) & UINT64_C(1) << SEEP_ENTRY_SUB_BIT ||
-                      !page))
+    if (SEEP_UNLIKELY(!place_has(place, entry) || !page))
         return false;
-    struct seep_image_counters *counters =
-        (struct seep_image_counters *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE) +
-        (site & (SEEP_CHUNK_SITES - 1));
+    struct seep_image_counters *counters = counters_in(page, site);
     uint64_t size = SEEP_ENTRY_SIZE(entry);
     int64_t room = thread->slot->net_room + (int64_t)size;
     uint64_t temporary = counters->temporary + (thread->last_block == (uint64_t)block);
     if (SEEP_UNLIKELY(!(temporary & SEEP_RELEASE_OK(via)) || room > thread->net_most))
         return false;
-    *at = site; // no live block; and whose it was
+    *place.at = site; // no live block; and whose it was
     counters->frees++;
     counters->freed_bytes += size;
     counters->temporary = temporary;

@@ -365,11 +365,12 @@ SEEP_INLINE int64_t meets_memo(struct walk *walk, uint32_t *candidate) {
     const struct seep_memo_frame *frame = &thread->frames[*candidate - 1];
     if (!memo_state_is(frame, walk->pc, walk->sp, walk->bp))
         return -1;
-    uint32_t changed = slots_changed(thread->slots, frame->slot_end);
+    const struct seep_memo_slot *changed = slots_changed(frame->slots_end, thread->slots);
     if (!changed)
         return *candidate;
     // The frame that read the changed slot, and all inside it, cannot be met again.
-    while (*candidate > 0 && (*candidate >= 2 ? thread->frames[*candidate - 2].slot_end : 0) >= changed)
+    while (*candidate > 0 &&
+           (*candidate >= 2 ? thread->frames[*candidate - 2].slots_end : thread->slots) >= changed)
         --*candidate;
     --*candidate;
     return -1;
@@ -387,7 +388,7 @@ SEEP_INLINE bool lacks_sp(struct walk *walk, struct seep_rule rule) {
 // Fills thread->walk with the frames that are not in the memo. Returns how many memo frames remain.
 static uint32_t walk_outward(struct walk *walk, struct seep_caller caller) {
     struct seep_thread *thread = walk->thread;
-    uint32_t candidate = thread->memo_depth;
+    uint32_t candidate = (uint32_t)(thread->memo_end - thread->frames);
     while (walk->nr < thread->capacity || seep_thread_deeper(thread)) {
         int64_t kept = meets_memo(walk, &candidate);
         if (kept >= 0)
@@ -454,13 +455,15 @@ static uint32_t keep_slots(struct seep_memo_slot *slots, uint32_t nr, const stru
 static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
     struct seep_thread *thread = walk->thread;
     uint32_t depth = kept;
-    uint32_t nr_slots = kept ? thread->frames[kept - 1].slot_end : 0;
+    uint32_t nr_slots = kept ? (uint32_t)(thread->frames[kept - 1].slots_end - thread->slots) : 0;
     bool need_bp = kept && thread->frames[kept - 1].need_bp;
     bool whole = seep_g.depth >= SEEP_MAX_DEPTH;
     uint32_t node = kept ? thread->frames[kept - 1].node : 0;
+    uint32_t path = kept ? thread->frames[kept - 1].path : 0;
     bool rooted = kept > 0;
     if (!kept && walk->cut != CUT_NONE) {
-        node = seep_tree_child(0, SEEP_FRAME_CUT(walk->cut));
+        path = seep_path_hash(0, seep_frame_hash(SEEP_FRAME_CUT(walk->cut)));
+        node = seep_tree_child(0, SEEP_FRAME_CUT(walk->cut), path);
         rooted = node != 0;
     } else {
         rooted = true;
@@ -472,7 +475,8 @@ static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
         if (!walk->unproven)
             nr_slots = keep_slots(thread->slots, nr_slots, walked, outside_needs);
         if (whole && rooted) {
-            node = seep_tree_child(node, walked->frame);
+            path = seep_path_hash(path, seep_frame_hash(walked->frame));
+            node = seep_tree_child(node, walked->frame, path);
             rooted = node != 0;
         }
         thread->frames[depth++] = (struct seep_memo_frame){
@@ -480,9 +484,10 @@ static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
             .sp = walked->sp,
             .bp = walked->bp,
             .node = rooted ? node : 0,
-            .slot_end = nr_slots,
+            .slots_end = thread->slots + nr_slots,
             .need_bp = need_bp,
             .stamp = thread->stamp,
+            .path = path,
         };
     }
     return depth;
@@ -491,14 +496,16 @@ static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
 // With a limit, a stack's node is that of its innermost frames alone, under the mark of the cut.
 static uint32_t limited_node(struct seep_thread *thread, uint32_t depth) {
     uint32_t first = depth > seep_g.depth ? depth - seep_g.depth : 0;
-    uint32_t node = first ? seep_tree_child(0, SEEP_FRAME_CUT(SEEP_CUT_DEPTH)) : 0;
+    uint32_t path = first ? seep_path_hash(0, seep_frame_hash(SEEP_FRAME_CUT(SEEP_CUT_DEPTH))) : 0;
+    uint32_t node = first ? seep_tree_child(0, SEEP_FRAME_CUT(SEEP_CUT_DEPTH), path) : 0;
     if (first && !node)
         return 0;
     for (uint32_t i = first; i < depth; i++) {
         struct seep_walk_frame probe = {.pc = thread->frames[i].pc};
         if (!rule_known(&probe) && !seep_rule_learn(&probe))
             return 0;
-        node = seep_tree_child(node, probe.frame);
+        path = seep_path_hash(path, seep_frame_hash(probe.frame));
+        node = seep_tree_child(node, probe.frame, path);
         if (!node)
             return 0;
     }
@@ -514,35 +521,37 @@ static void check_with_oracle(const struct seep_thread *thread, uint32_t depth, 
 }
 
 void seep_stack_show_memo(const struct seep_thread *thread) {
-    check_with_oracle(thread, thread->memo_depth, CUT_NONE);
+    check_with_oracle(thread, (uint32_t)(thread->memo_end - thread->frames), CUT_NONE);
 }
 
-void seep_stack_show_detour(const struct seep_thread *thread, const struct seep_detour *detour) {
+void seep_stack_show_recent(const struct seep_thread *thread, const struct seep_recent *recent) {
     uint64_t *pcs = (uint64_t *)thread->walk;
-    __builtin_memcpy(pcs, detour->pcs, detour->nr_pcs * sizeof(*pcs));
-    for (uint32_t i = 0; i < detour->kept; i++)
-        pcs[detour->nr_pcs + i] = thread->frames[detour->kept - 1 - i].pc & ~SEEP_PC_EXACT;
-    seep_oracle_check(pcs, detour->nr_pcs + detour->kept, CUT_NONE);
+    uint32_t nr = recent->nr_own ? recent->nr_pcs : 0;
+    __builtin_memcpy(pcs, recent->pcs, nr * sizeof(*pcs));
+    for (const struct seep_memo_frame *frame = recent->kept; frame >= thread->frames; frame--)
+        pcs[nr++] = frame->pc & ~SEEP_PC_EXACT;
+    seep_oracle_check(pcs, nr, CUT_NONE);
 }
 #endif
 
 // The stamps begin again: nothing may be left that has one.
 static SEEP_COLD void forget_all(struct seep_thread *thread) {
-    thread->memo_depth = 0;
-    __builtin_memset(thread->detours, 0, sizeof(struct seep_detour) << SEEP_DETOURS_SHIFT);
+    thread->memo_end = thread->frames;
+    __builtin_memset(thread->recents, 0, sizeof(struct seep_recent) << SEEP_RECENTS_SHIFT);
 }
 
 uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp,
                          uint64_t bp) {
     struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
-    thread->last.frame = 0;
-    thread->walk_kept = 0;
+    recent_none(thread);
     if (SEEP_UNLIKELY(++thread->stamp == 0))
         forget_all(thread);
+    if (SEEP_UNLIKELY(thread->stamp == SEEP_RECENTS_FROM))
+        thread->recents_mask = (1u << SEEP_RECENTS_SHIFT) - SEEP_RECENT_WAYS;
     uint32_t epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_acquire);
     if (thread->mode.modules_epoch != epoch) {
         thread->mode.modules_epoch = epoch;
-        thread->memo_depth = 0;
+        thread->memo_end = thread->frames;
     }
     uint32_t unmaps = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);
     if (thread->unmap_epoch != unmaps) {
@@ -558,14 +567,14 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
         return thread->top_site;
     }
 #endif
-    thread->walk_kept = 0;
+    thread->walk_kept = NULL;
     struct walk walk = {.thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
     uint32_t kept = walk_outward(&walk, caller);
     while (kept + walk.nr > thread->capacity && seep_thread_deeper(thread)) {
     }
     if (kept + walk.nr >
         thread->capacity) { // too deep for the memo: keep the innermost, as a full walk would
-        thread->memo_depth = 0;
+        thread->memo_end = thread->frames;
         walk = (struct walk){
             .thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
         kept = walk_outward(&walk, caller);
@@ -574,7 +583,7 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
     uint32_t node = seep_g.depth < SEEP_MAX_DEPTH ? limited_node(thread, depth)
                     : depth                       ? thread->frames[depth - 1].node
                                                   : 0;
-    thread->memo_depth = walk.cut == CUT_NONE && !walk.unproven ? depth : 0;
+    thread->memo_end = thread->frames + (walk.cut == CUT_NONE && !walk.unproven ? depth : 0);
     thread->top_via = via;
     thread->top_site = seep_tree_site(node, via);
 #ifdef SEEP_ORACLE

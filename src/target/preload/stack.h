@@ -43,11 +43,21 @@ struct seep_caller {
 // What tells hooks of the same caller at another place of the stack apart; where it is at hand, the hook's
 // own frame.
 #define SEEP_FRAME_OF(caller) ((caller).sp - (SEEP_ARCH_RECORD_GIVES_SP ? 16 : 0))
+// The caller's bp, read again where it lies in the hook's frame: it is hardly ever asked for.
+#define SEEP_HOOK_BP(caller)                                                                                 \
+    (SEEP_ARCH_RECORD_GIVES_SP ? *(const uint64_t *)SEEP_FRAME_OF(caller) : (caller).bp)
+
+// A function that uses vector registers, and may be called with a stack that is not aligned.
+#ifdef __x86_64__
+#define SEEP_ALIGNS_STACK __attribute__((force_align_arg_pointer))
+#else
+#define SEEP_ALIGNS_STACK
+#endif
 
 // The slow half: walks, grows the memo and the tree. Never 0: SEEP_SITE_UNKNOWN when all else fails.
 // The caller as numbers: a struct would be put in memory on the fast path too.
-uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp,
-                         uint64_t bp);
+SEEP_ALIGNS_STACK uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc,
+                                           uint64_t sp, uint64_t bp);
 
 // The usual walk, stack_fast.c: the node of the stack, with the memo grown; 0: not to be had that way.
 uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller caller);
@@ -64,25 +74,24 @@ SEEP_INLINE bool slots_hold(const struct seep_memo_slot *at, const struct seep_m
     return true;
 }
 
-// 0 when slots [0, nr) hold what they held, else 1 + the index of the innermost that does not.
+// NULL when the slots up to `at` hold what they held, else one past the innermost that does not.
 // By hand unrolled: four instructions a slot, and the loop's own shared by four.
-SEEP_INLINE uint32_t slots_changed(const struct seep_memo_slot *slots, uint32_t nr) {
-    const struct seep_memo_slot *at = slots + nr;
-    for (const struct seep_memo_slot *three = slots + 3; SEEP_LIKELY(at > three);) {
+SEEP_INLINE const struct seep_memo_slot *slots_changed(const struct seep_memo_slot *at,
+                                                       const struct seep_memo_slot *slots) {
+    for (const struct seep_memo_slot *three = slots + 3; SEEP_LIKELY(at > three); at -= 4) {
         if (!slot_holds(at - 1))
-            return (uint32_t)(at - slots);
+            return at;
         if (!slot_holds(at - 2))
-            return (uint32_t)(at - slots) - 1;
+            return at - 1;
         if (!slot_holds(at - 3))
-            return (uint32_t)(at - slots) - 2;
+            return at - 2;
         if (!slot_holds(at - 4))
-            return (uint32_t)(at - slots) - 3;
-        at -= 4;
+            return at - 3;
     }
     for (; at != slots; at--)
         if (!slot_holds(at - 1))
-            return (uint32_t)(at - slots);
-    return 0;
+            return at;
+    return NULL;
 }
 
 SEEP_INLINE bool memo_state_is(const struct seep_memo_frame *frame, uint64_t pc, uint64_t sp, uint64_t bp) {
@@ -90,108 +99,143 @@ SEEP_INLINE bool memo_state_is(const struct seep_memo_frame *frame, uint64_t pc,
 }
 
 #ifdef SEEP_ORACLE
-// Test builds: shows the memo's stack to tests/oracle, as the slow half does with what it walked.
+// Test builds: shows a stack that was not walked to tests/oracle, as the slow half does with what it walked.
 void seep_stack_show_memo(const struct seep_thread *thread);
-void seep_stack_show_detour(const struct seep_thread *thread, const struct seep_detour *detour);
+void seep_stack_show_recent(const struct seep_thread *thread, const struct seep_recent *recent);
 #else
 #define seep_stack_show_memo(thread)           ((void)0)
-#define seep_stack_show_detour(thread, detour) ((void)0)
+#define seep_stack_show_recent(thread, recent) ((void)0)
 #endif
 
-// ---- detours --------------------------------------------------------------------------------------
+// ---- stacks recorded lately -----------------------------------------------------------------------
 
-// Where one for this caller is, and beside it the other place for it.
-SEEP_INLINE struct seep_detour *detours_for(const struct seep_thread *thread, struct seep_caller caller) {
-    // A sum: equal steps, as recursion makes them, are spread evenly.
-    uint64_t hash = ((SEEP_FRAME_OF(caller) >> 3) + caller.pc) * UINT64_C(0x9e3779b97f4a7c15);
-    return &thread->detours[hash >> (64 - SEEP_DETOURS_SHIFT + 1) << 1];
+// A sum: equal steps, as recursion makes them, are spread evenly.
+SEEP_INLINE struct seep_recent *recent_set(const struct seep_thread *thread, struct seep_caller caller) {
+    uint32_t hash = ((uint32_t)(SEEP_FRAME_OF(caller) >> 3) + (uint32_t)caller.pc) * UINT32_C(0x9e3779b1);
+    return thread->recents + (hash >> (32 - SEEP_RECENTS_SHIFT) & thread->recents_mask);
 }
 
-SEEP_INLINE bool detour_is_for(const struct seep_detour *detour, struct seep_caller caller) {
-    return detour->frame == SEEP_FRAME_OF(caller) && detour->pc == caller.pc;
+// The walk that begins, or whoever changes the memo otherwise, says so: then none need stand.
+SEEP_INLINE void recent_none(struct seep_thread *thread) {
+    thread->last = &thread->recents[1 << SEEP_RECENTS_SHIFT];
 }
 
-SEEP_INLINE struct seep_detour *detour_at(const struct seep_thread *thread, struct seep_caller caller) {
-    struct seep_detour *two = detours_for(thread, caller);
-    return detour_is_for(&two[0], caller) ? &two[0] : &two[1];
+SEEP_INLINE bool recent_may_be(const struct seep_thread *thread) {
+    return thread->last->frame != 0;
 }
 
-// Whether the present stack is the detour's: its own slots first, for they lie further in.
-SEEP_INLINE bool detour_holds(const struct seep_thread *thread, const struct seep_detour *detour,
+SEEP_INLINE bool recent_is_of(const struct seep_recent *recent, struct seep_caller caller) {
+    return recent->frame == SEEP_FRAME_OF(caller) && SEEP_LIKELY(recent->pc == caller.pc);
+}
+
+// Whether what it was made on is still the memo's; what `last` was made on always is.
+SEEP_INLINE bool recent_stands(const struct seep_thread *thread, const struct seep_recent *recent) {
+    return SEEP_LIKELY(recent->kept < thread->memo_end && recent->kept->stamp == recent->stamp);
+}
+
+// Whether that stack is the present one: its own words first, for they lie further in.
+SEEP_INLINE bool recent_holds(const struct seep_thread *thread, const struct seep_recent *recent,
                               enum seep_via via, struct seep_caller caller) {
-    if (!detour_is_for(detour, caller) || detour->via != via ||
-        (detour->need_bp && detour->bp != caller.bp) || detour->kept > thread->memo_depth ||
-        thread->frames[detour->kept - 1].stamp != detour->stamp ||
-        thread->mode.modules_epoch != atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed))
+    const uint64_t *words = (const uint64_t *)SEEP_FRAME_OF(caller);
+    if (SEEP_UNLIKELY(recent->via != (uint32_t)via) &&
+        (recent->via != (via | SEEP_NEED_BP) || recent->bp != SEEP_HOOK_BP(caller)))
         return false;
-    for (uint32_t i = detour->nr_slots; i > 0; i--)
-        if (!slot_holds(&detour->slots[i - 1]))
+    for (uint32_t i = 0; i < recent->nr_own; i += 2)
+        if (__atomic_load_n(&words[recent->own_at[i]], __ATOMIC_RELAXED) != recent->own[i] ||
+            __atomic_load_n(&words[recent->own_at[i + 1]], __ATOMIC_RELAXED) != recent->own[i + 1])
             return false;
-    return slots_hold(thread->slots + detour->kept_slots, thread->slots);
+    return slots_hold(recent->kept_end, thread->slots);
 }
 
-// Keeps the stack that the latest walk has found.
-SEEP_INLINE void detour_keep(struct seep_thread *thread, uint32_t site, struct seep_image_counters *counters,
-                             struct seep_caller caller) {
-    uint32_t kept = thread->walk_kept;
-    const struct seep_memo_frame *top = &thread->frames[thread->memo_depth - 1];
-    uint32_t kept_slots = kept ? thread->frames[kept - 1].slot_end : 0;
-    uint32_t nr_slots = top->slot_end - kept_slots;
-    // A thread that allocates little needs no memory for this.
-    if (!kept || nr_slots > SEEP_DETOUR_SLOTS || thread->stamp < SEEP_DETOURS_FROM)
-        return;
-    struct seep_detour *detour = detour_at(thread, caller);
-    if (!detour_is_for(detour, caller))
-        detour = &detours_for(thread, caller)[thread->stamp & 1];
-    detour->frame = SEEP_FRAME_OF(caller);
-    detour->pc = caller.pc;
-    detour->bp = caller.bp;
-    detour->stamp = thread->frames[kept - 1].stamp;
-    detour->counters = counters;
-    detour->kept = kept;
-    detour->site = site;
-    detour->via = (uint16_t)thread->top_via;
-    detour->need_bp = top->need_bp;
-    detour->nr_slots = (uint8_t)nr_slots;
-    detour->kept_slots = kept_slots;
-    for (uint32_t i = 0; i < nr_slots; i++)
-        detour->slots[i] = thread->slots[kept_slots + i];
-#ifdef SEEP_ORACLE
-    detour->nr_pcs = thread->memo_depth - kept;
-    for (uint32_t i = 0; i < detour->nr_pcs; i++)
-        detour->pcs[i] = thread->frames[thread->memo_depth - 1 - i].pc & ~SEEP_PC_EXACT;
-#endif
+// The present stack, if it was recorded lately; else NULL, and the long way need not ask again. The caller
+// has seen to it that no code has gone away since the memo was made.
+SEEP_INLINE const struct seep_recent *recent_find(struct seep_thread *thread, enum seep_via via,
+                                                  struct seep_caller caller) {
+    const struct seep_recent *recent = thread->last;
+    if (recent_is_of(recent, caller) && recent_holds(thread, recent, via, caller))
+        return recent;
+    recent = recent_set(thread, caller);
+    for (const struct seep_recent *end = recent + SEEP_RECENT_WAYS; recent != end; recent++)
+        if (recent_is_of(recent, caller) && recent_stands(thread, recent) &&
+            recent_holds(thread, recent, via, caller)) {
+            thread->last = recent;
+            return recent;
+        }
+    recent_none(thread);
+    return NULL;
+}
+
+// Of what the latest walk left of the memo, the innermost frame that leaves as many words as fit to the
+// recent stack itself: the more are its own, the longer it stands. NULL: there is none.
+SEEP_INLINE const struct seep_memo_frame *recent_kept(const struct seep_thread *thread,
+                                                      const struct seep_memo_frame *top) {
+    const struct seep_memo_frame *kept = thread->walk_kept;
+    if (SEEP_UNLIKELY(!kept) || top->slots_end - kept->slots_end > SEEP_RECENT_SLOTS)
+        return NULL;
+    while (kept != thread->frames && top->slots_end - kept[-1].slots_end <= SEEP_RECENT_SLOTS)
+        kept--;
+    return kept;
+}
+
+// Copies the memo's slots [from, end). false: one is too far away.
+SEEP_INLINE bool recent_own(struct seep_recent *recent, const struct seep_memo_slot *from,
+                            const struct seep_memo_slot *end) {
+    const uint64_t frame = recent->frame;
+    uint64_t farthest = 0;
+    uint32_t nr = 0;
+    while (end != from) {
+        end--;
+        uint64_t at = ((uint64_t)end->address - frame) / sizeof(uint64_t);
+        farthest |= at;
+        recent->own_at[nr] = (uint16_t)at;
+        recent->own[nr++] = end->value;
+    }
+    if (nr % 2) {
+        recent->own_at[nr] = recent->own_at[nr - 1];
+        recent->own[nr] = recent->own[nr - 1];
+    }
+    recent->nr_own = nr + nr % 2;
+    return SEEP_LIKELY(farthest <= UINT16_MAX);
 }
 
 // Keeps what stack_site has just found, for the short way.
 SEEP_INLINE void stack_remember(struct seep_thread *thread, uint32_t site,
                                 struct seep_image_counters *counters, struct seep_caller caller) {
-    if (SEEP_UNLIKELY(thread->memo_depth == 0 || !counters)) {
-        thread->last.frame = 0;
+    if (SEEP_UNLIKELY(thread->memo_end == thread->frames || !counters))
         return;
+    struct seep_recent *set = recent_set(thread, caller);
+    struct seep_recent *recent = &set[++set->turn % SEEP_RECENT_WAYS];
+    const struct seep_memo_frame *top = thread->memo_end - 1;
+    const struct seep_memo_frame *kept = recent_kept(thread, top);
+    recent->frame = SEEP_FRAME_OF(caller);
+    recent->pc = caller.pc;
+    recent->bp = caller.bp;
+    recent->via = thread->top_via | top->need_bp << 31;
+    recent->entry = (uint64_t)site << SEEP_ENTRY_SITE_SHIFT;
+    recent->counters = counters;
+#ifdef SEEP_ORACLE
+    recent->nr_pcs = 0;
+    for (const struct seep_memo_frame *own = top; kept && own != kept; own--)
+        recent->pcs[recent->nr_pcs++] = own->pc & ~SEEP_PC_EXACT;
+#endif
+    if (!kept || !recent_own(recent, kept->slots_end, top->slots_end)) {
+        kept = top;
+        recent->nr_own = 0;
     }
-    const struct seep_memo_frame *top = &thread->frames[thread->memo_depth - 1];
-    thread->last = (struct seep_shortcut){
-        .frame = SEEP_FRAME_OF(caller),
-        .pc = caller.pc,
-        .bp = caller.bp,
-        .slots_end = thread->slots + top->slot_end,
-        .entry = (uint64_t)site << SEEP_ENTRY_SITE_SHIFT,
-        .counters = counters,
-        .via = thread->top_via | (uint64_t)top->need_bp << 32,
-    };
-    detour_keep(thread, site, counters, caller);
+    recent->kept = kept;
+    recent->kept_end = kept->slots_end;
+    recent->stamp = kept->stamp;
+    thread->last = recent;
 }
 
 // The site of the stack that called the hook, through `via`.
 SEEP_INLINE uint32_t stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
-    uint32_t depth = thread->memo_depth;
-    if (SEEP_LIKELY(depth != 0)) {
-        const struct seep_memo_frame *top = &thread->frames[depth - 1];
+    if (SEEP_LIKELY(thread->memo_end != thread->frames)) {
+        const struct seep_memo_frame *top = thread->memo_end - 1;
         if (SEEP_LIKELY(memo_state_is(top, caller.pc, caller.sp, caller.bp) && thread->top_via == via &&
                         thread->mode.modules_epoch ==
                             atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed) &&
-                        !slots_changed(thread->slots, top->slot_end))) {
+                        !slots_changed(top->slots_end, thread->slots))) {
             seep_stack_show_memo(thread);
             return thread->top_site;
         }

@@ -4,8 +4,8 @@
 // that is known to be readable, a memo whose outer part still holds. One tight loop outward, one
 // inward. It gives up, having changed nothing that is kept, at whatever is not so; then stack.c walks.
 //
-// Cost, outward: a frame is one probe of the rules table and one or two loads of the stack. Inward:
-// one compare with the child that the rule's entry remembers, and a memo frame written.
+// Cost, outward: a frame is one probe of the rules table and one or two loads of the stack. Inward: a
+// look-up in the tree, at a place that depends on no other look-up, and a memo frame written.
 #include "preload/stack.h"
 #include "preload/tree.h"
 #include "unwind/arch.h"
@@ -34,12 +34,12 @@ SEEP_INLINE const struct seep_rule_entry *find_rule(const struct seep_rule_table
 
 // The first memo frame, counted from the outermost, that read a changed slot: what lies outside of it
 // may still be met.
-static SEEP_NOINLINE const struct seep_memo_frame *outside_of(const struct seep_thread *thread,
+static SEEP_NOINLINE const struct seep_memo_frame *outside_of(const struct seep_memo_frame *outermost,
                                                               const struct seep_memo_frame *end,
-                                                              uint32_t changed) {
-    while (end - thread->frames >= 2 && end[-2].slot_end >= changed)
+                                                              const struct seep_memo_slot *changed) {
+    for (end--; end != outermost && end[-1].slots_end >= changed;)
         end--;
-    return end - 1;
+    return end;
 }
 
 // Fills thread->walk. Returns one past the innermost memo frame that the walk ended at (frames: it
@@ -49,7 +49,7 @@ SEEP_INLINE const struct seep_memo_frame *walk_outward(struct seep_thread *threa
                                                        uint32_t *ret_nr, struct seep_caller *ret_end) {
     struct fast_frame *out = (struct fast_frame *)thread->walk;
     const struct seep_memo_frame *const outermost = thread->frames;
-    const struct seep_memo_frame *candidate = outermost + thread->memo_depth;
+    const struct seep_memo_frame *candidate = thread->memo_end;
     const struct seep_rule_table *table = atomic_load_explicit(&seep_g.rules, memory_order_acquire);
     const uint64_t lo = thread->stack_lo, size = thread->stack_hi - thread->stack_lo;
     uint32_t room = thread->capacity;
@@ -59,13 +59,13 @@ SEEP_INLINE const struct seep_memo_frame *walk_outward(struct seep_thread *threa
         while (candidate[-1].sp < at.sp) // one past the outermost lies a frame with the highest sp of all
             candidate--;
         if (memo_state_is(&candidate[-1], at.pc, at.sp, at.bp)) {
-            uint32_t changed = slots_changed(thread->slots, candidate[-1].slot_end);
+            const struct seep_memo_slot *changed = slots_changed(candidate[-1].slots_end, thread->slots);
             if (SEEP_LIKELY(!changed)) {
                 *ret_nr = nr;
                 *ret_end = at;
                 return candidate;
             }
-            candidate = outside_of(thread, candidate, changed);
+            candidate = outside_of(outermost, candidate, changed);
         }
         const struct seep_rule_entry *entry = find_rule(table, at.pc);
         if (SEEP_UNLIKELY(!entry))
@@ -98,24 +98,42 @@ SEEP_INLINE const struct seep_memo_frame *walk_outward(struct seep_thread *threa
     return NULL;
 }
 
+// The nodes of the memo frames [to, end), outermost first; their paths are known. The last one's, or 0: no
+// room in the tree.
+SEEP_INLINE uint32_t find_nodes(const struct fast_frame *walked, uint32_t node, struct seep_memo_frame *to,
+                                const struct seep_memo_frame *end) {
+    // acquire: the nodes that are listed
+    const struct seep_node_table *index = atomic_load_explicit(&seep_g.node_index, memory_order_acquire);
+    for (; to != end; to++) {
+        uint32_t parent = node;
+        uint64_t frame = (--walked)->entry->frame;
+        node = SEEP_LIKELY(index) ? find_node(index, parent, frame, to->path) : 0;
+        if (SEEP_UNLIKELY(!node)) {
+            node = seep_tree_child_new(parent, frame, to->path);
+            index = atomic_load_explicit(&seep_g.node_index, memory_order_acquire);
+            if (!node)
+                return 0;
+        }
+        to->node = node;
+    }
+    return node;
+}
+
 uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller caller) {
     uint32_t nr;
     struct seep_caller end;
     const struct seep_memo_frame *candidate = walk_outward(thread, caller, &nr, &end);
-    // acquire: the nodes that are listed
-    const struct seep_node_table *index = atomic_load_explicit(&seep_g.node_index, memory_order_acquire);
-    if (SEEP_UNLIKELY(!candidate || !index || (uint64_t)(candidate - thread->frames) + nr > thread->capacity))
+    if (SEEP_UNLIKELY(!candidate || (uint64_t)(candidate - thread->frames) + nr > thread->capacity))
         return 0;
-    struct seep_memo_frame *to = (struct seep_memo_frame *)candidate;
-    bool kept = to != thread->frames;
-    struct seep_memo_slot *slot = thread->slots + (kept ? to[-1].slot_end : 0);
-    uint32_t need_bp = kept ? to[-1].need_bp : 0;
-    uint32_t node = kept ? to[-1].node : 0;
+    struct seep_memo_frame *const from = (struct seep_memo_frame *)candidate, *to = from;
+    const struct seep_memo_frame *kept = from != thread->frames ? from - 1 : NULL;
+    struct seep_memo_slot *slot = kept ? kept->slots_end : thread->slots;
+    uint32_t need_bp = kept ? kept->need_bp : 0;
+    uint32_t path = kept ? kept->path : 0;
     const uint32_t stamp = thread->stamp;
-    const struct fast_frame *walked = (const struct fast_frame *)thread->walk + nr;
-    thread->walk_kept = (uint32_t)(to - thread->frames);
-    while (walked-- != (const struct fast_frame *)thread->walk) {
-        const struct seep_rule_entry *entry = walked->entry;
+    const struct fast_frame *const first = (const struct fast_frame *)thread->walk;
+    for (const struct fast_frame *walked = first + nr; walked != first;) {
+        const struct seep_rule_entry *entry = (--walked)->entry;
         struct seep_rule rule = {entry->rule};
         uint32_t saved = seep_rule_bp_saved(rule);
         if (SEEP_LIKELY(end.pc != 0)) {
@@ -125,28 +143,21 @@ uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller cal
                     (const uint64_t *)(end.sp + (uint64_t)seep_rule_bp_offset(rule)), end.bp};
         }
         need_bp = (seep_rule_kind(rule) == SEEP_RULE_BP) | (need_bp & ~saved);
-        uint32_t parent = node;
-        node = find_node(index, parent, entry->frame, entry->frame_hash);
-        if (SEEP_UNLIKELY(!node)) {
-            node = seep_tree_child_new(parent, entry->frame);
-            index = atomic_load_explicit(&seep_g.node_index, memory_order_acquire);
-            if (!node) {
-                thread->memo_depth = 0; // half of it is written over
-                return 0;
-            }
-        }
+        path = seep_path_hash(path, (uint32_t)entry->frame_hash);
         end = (struct seep_caller){.pc = walked->pc, .sp = walked->sp, .bp = walked->bp};
         *to++ = (struct seep_memo_frame){
-            .pc = walked->pc,
-            .sp = walked->sp,
-            .bp = walked->bp,
-            .node = node,
-            .slot_end = (uint32_t)(slot - thread->slots),
+            .pc = end.pc,
+            .sp = end.sp,
+            .bp = end.bp,
+            .slots_end = slot,
+            .path = path,
             .need_bp = need_bp,
             .stamp = stamp,
         };
     }
-    thread->memo_depth = (uint32_t)(to - thread->frames);
+    thread->walk_kept = kept;
+    uint32_t node = find_nodes(first + nr, kept ? kept->node : 0, from, to);
+    thread->memo_end = SEEP_LIKELY(node) ? to : thread->frames; // half of it may be written over
     return node;
 }
 

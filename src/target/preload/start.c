@@ -24,6 +24,8 @@ extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
 extern int plain_atfork(void (*prepare)(void), void (*parent)(void),
                         void (*child)(void)) __asm__("pthread_atfork") __attribute__((weak));
 
+extern int _dl_find_object(void *pc, struct dl_find_object *result) __attribute__((weak));
+
 struct seep_global seep_g = {
     .mode = {.modules_epoch = SEEP_FIRST_EPOCH},
     .real =
@@ -68,10 +70,10 @@ static void *chosen_allocator(void) {
         if (__builtin_strcmp(name, known[i][0]) != 0)
             continue;
         is_known = true;
-        library = dlopen(known[i][1], RTLD_NOW | RTLD_LOCAL);
+        library = seep_g.real.dlopen(known[i][1], RTLD_NOW | RTLD_LOCAL);
     }
     if (!is_known)
-        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        library = seep_g.real.dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library && dlsym(library, "malloc") && dlsym(library, "free"))
         return library;
     complain("SEEP_ALLOCATOR",
@@ -81,6 +83,11 @@ static void *chosen_allocator(void) {
 
 // The module that defines `function`; NULL: none.
 static const char *module_name_of(const void *function) {
+    // dladdr looks through all symbols of the module, which a short-lived process can do without.
+    struct dl_find_object object;
+    if (function && _dl_find_object && _dl_find_object((void *)(uintptr_t)function, &object) == 0 &&
+        object.dlfo_link_map && *object.dlfo_link_map->l_name)
+        return object.dlfo_link_map->l_name;
     Dl_info info;
     return function && dladdr(function, &info) ? info.dli_fname : NULL;
 }
@@ -98,12 +105,61 @@ static bool name_contains(const char *path, const char *word) {
     return false;
 }
 
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library, both the linker's
+extern const char _end[] __attribute__((visibility("hidden")));
+
+extern int dladdr1(const void *, Dl_info *, void **, int) __attribute__((weak)); // musl has none
+
+// A program with fixed addresses that takes the address of a function of a library gets that of its own
+// jump to it, for all who ask: a symbol without a section. The library's lock is not needed yet.
+static bool is_jump(const void *function) {
+    Dl_info info;
+    void *symbol = NULL;
+    if (dladdr1)
+        return dladdr1(function, &info, &symbol, RTLD_DL_SYMENT) && symbol &&
+               ((const ElfW(Sym) *)symbol)->st_shndx == SHN_UNDEF;
+    const struct seep_maps_module *module = seep_maps_module((uint64_t)function);
+    return module && ((const ElfW(Ehdr) *)module->start)->e_type == ET_EXEC; // may be its own malloc, too
+}
+
+// The module whose malloc the program calls instead of ours; NULL: ours is the first. To take the address of
+// ours would not tell: the loader fills in the address of that other one.
+static const char *preempting_module(void) {
+    const char *first = dlsym(RTLD_DEFAULT, "malloc");
+    if (!first || (first >= __ehdr_start && first < _end) || is_jump(first))
+        return NULL;
+    const char *name = module_name_of(first);
+    return name ? name : "";
+}
+
+// What only we have (reallocarray, operator new) must come to it as well, because the program gives its
+// blocks back there: whether it is an allocator, or hands on to us.
+static void find_front(void) {
+    seep_g.preempted_by = preempting_module();
+    if (!seep_g.preempted_by)
+        return;
+    void *functions[] = {dlsym(RTLD_DEFAULT, "realloc"), dlsym(RTLD_DEFAULT, "free")};
+    if (!functions[0] || !functions[1])
+        return;
+    __builtin_memcpy(&seep_g.front_realloc, &functions[0], sizeof(functions[0]));
+    __builtin_memcpy(&seep_g.front_free, &functions[1], sizeof(functions[1]));
+}
+
+// First: what is called to find the others opens libraries too.
+static void find_loader(void) {
+    void *functions[] = {next("dlopen"), next("dlmopen")};
+    __builtin_memcpy(&seep_g.real.dlopen, &functions[0], sizeof(functions[0]));
+    __builtin_memcpy(&seep_g.real.dlmopen, &functions[1], sizeof(functions[1]));
+}
+
 static void resolve(void) {
     struct seep_real *real = &seep_g.real;
     // malloc last: while any of these look-ups allocates, malloc must still be the boot allocator's,
     // and free must cope with both.
+    find_loader();
     struct seep_real found = *real;
     void *chosen = chosen_allocator();
+    find_front();
 #define FIND_ALLOCATION(member, name)                                                                        \
     do {                                                                                                     \
         void *function = chosen ? dlsym(chosen, name) : next(name);                                          \
@@ -166,6 +222,8 @@ static void resolve(void) {
         !operator_new || name_contains(of_new, "libstdc++") || name_contains(of_new, "libc++");
     seep_g.delete_is_free =
         !operator_delete || name_contains(of_delete, "libstdc++") || name_contains(of_delete, "libc++");
+    if (seep_g.front_free) // theirs are called, and call the malloc and free that the program calls
+        seep_g.new_is_malloc = seep_g.delete_is_free = false;
     if (!__register_atfork && found.malloc != seep_boot_malloc)
         seep_musl_quiet(&found);
     // What failed above must not be what the program's first dlerror() says. A look-up that succeeds
@@ -309,14 +367,11 @@ static void describe_process(void) {
 }
 
 static void note_preemption(void) {
-    void *first = dlsym(RTLD_DEFAULT, "malloc");
-    void *own = __extension__(void *) malloc;
-    if (!first || first == own)
+    const char *name = seep_g.preempted_by;
+    if (!name)
         return;
     seep_g.header->flags |= SEEP_FLAG_PREEMPTED;
-    const char *name = module_name_of(first);
-    if (name)
-        seep_g.header->preempted_by_off = seep_string(name, __builtin_strlen(name));
+    seep_g.header->preempted_by_off = seep_string(name, __builtin_strlen(name));
 }
 
 static void handle_dump_signal(int signal) {
@@ -364,6 +419,21 @@ static bool make_alive_page(void) {
     return seep_g.thread_of_slot != NULL;
 }
 
+// glibc's: what C++ registers destructors of thread-local objects with. musl has none: there exit() tells
+// alone.
+extern int __cxa_thread_atexit_impl(void (*function)(void *), void *object, void *dso) __attribute__((weak));
+
+// It allocates: not from the program's heap, and unseen, as long as nothing has started.
+static void watch_for_exit(void) {
+    if (!seep_exit_begins || !__cxa_thread_atexit_impl ||
+        sys3(SYS_gettid, 0, 0, 0) != sys3(SYS_getpid, 0, 0, 0))
+        return;
+    void *(*kept)(size_t, size_t) = seep_g.real.calloc;
+    seep_g.real.calloc = seep_boot_calloc;
+    __cxa_thread_atexit_impl(seep_exit_begins, NULL, &__dso_handle);
+    seep_g.real.calloc = kept;
+}
+
 static bool start_once(void) {
     resolve();
     seep_config_read(&seep_g.config);
@@ -373,8 +443,10 @@ static bool start_once(void) {
     seep_g.sample_bytes = seep_g.config.sample_bytes;
     if (seep_g.sample_bytes && !seep_sample_prepare())
         return false;
-    if (seep_g.config.age)
+    if (seep_g.config.age) {
         atomic_fetch_or_explicit(&seep_g.mode.special, SEEP_SPECIAL_AGE, memory_order_relaxed);
+        watch_for_exit();
+    }
     if (!make_alive_page() || !seep_image_create())
         return false;
     if (!__register_atfork)
@@ -384,6 +456,7 @@ static bool start_once(void) {
     seep_own_note(seep_boot_memory, sizeof(seep_boot_memory));
     describe_process();
     note_preemption();
+    seep_modules_at_start();
     seep_meet_tool(seep_g.header);
     if (seep_g.config.dump_signal)
         listen_for_signal();

@@ -31,7 +31,7 @@ static unsigned char *arrays_of(const struct seep_thread *thread) {
 // Bytes of the arrays of a thread: frames, slots, walk.
 static size_t array_bytes(uint32_t capacity) {
     return PADS * sizeof(struct seep_memo_slot) + sizeof(struct seep_memo_frame) +
-           (sizeof(struct seep_detour) << SEEP_DETOURS_SHIFT) +
+           (sizeof(struct seep_recent) * ((1 << SEEP_RECENTS_SHIFT) + 1)) +
            capacity * (sizeof(struct seep_memo_frame) + 3 * sizeof(struct seep_memo_slot) +
                        sizeof(struct seep_walk_frame));
 }
@@ -44,7 +44,9 @@ static void set_arrays(struct seep_thread *thread, unsigned char *at, uint32_t c
     thread->frames = (struct seep_memo_frame *)(thread->slots + 3 * (size_t)capacity) + 1;
     thread->frames[-1].sp = UINT64_MAX; // ends every search for a frame further out
     thread->walk = (struct seep_walk_frame *)(thread->frames + capacity);
-    thread->detours = (struct seep_detour *)(thread->walk + capacity);
+    thread->recents = (struct seep_recent *)(thread->walk + capacity);
+    thread->memo_end = thread->frames;
+    recent_none(thread);
     thread->capacity = capacity;
 }
 
@@ -65,11 +67,13 @@ bool seep_thread_deeper(struct seep_thread *thread) {
         return false;
     struct seep_thread before = *thread;
     set_arrays(thread, at, old * 4);
-    __builtin_memcpy(thread->frames, before.frames, old * sizeof(*before.frames));
+    for (uint32_t i = 0; i < old; i++) {
+        thread->frames[i] = before.frames[i];
+        thread->frames[i].slots_end = thread->slots + (before.frames[i].slots_end - before.slots);
+    }
     __builtin_memcpy(thread->slots, before.slots, 3 * (size_t)old * sizeof(*before.slots));
     __builtin_memcpy(thread->walk, before.walk, old * sizeof(*before.walk));
     sys_munmap(arrays_of(&before), array_bytes(old));
-    thread->last.frame = 0;
     tell_memory(thread);
     return true;
 }
@@ -99,6 +103,7 @@ static struct seep_thread *private_memory(uint32_t slot_index) {
     *thread = (struct seep_thread){
         .slot_index = slot_index, .tid = sys_gettid(), .leaf_start = SEEP_NO_LEAF, .stamp = stamp};
     thread->mode.modules_epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_acquire);
+    thread->recents_mask = (1u << SEEP_RECENTS_FEW_SHIFT) - SEEP_RECENT_WAYS;
     set_arrays(thread, arrays, capacity);
     return thread;
 }
@@ -200,8 +205,9 @@ static void recover(struct seep_thread *thread) {
             seep_lock_release(locks[i]);
     seep_custom_pools_recover(thread->tid);
     seep_annotations_recover(thread->tid);
-    thread->memo_depth = 0;
-    thread->last.frame = 0;
+    thread->memo_end = thread->frames;
+    recent_none(thread);
+    __builtin_memset(thread->recents, 0, sizeof(struct seep_recent) << SEEP_RECENTS_SHIFT);
     thread->leaf_start = SEEP_NO_LEAF;
     thread->quiet = false;
     thread->guard = thread->mode.word;

@@ -2,7 +2,7 @@
 // The stack tree, its index, the sites and the rules table; see tree.h.
 #include "preload/tree.h"
 
-enum { FIRST_SIZE_SHIFT = 10 };
+enum { FIRST_SIZE_SHIFT = 10, PAGE = 4096 };
 
 // ---- rules ----------------------------------------------------------------------------------------
 
@@ -92,33 +92,61 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
 
 // ---- nodes ----------------------------------------------------------------------------------------
 
-static void list_node(struct seep_node_table *table, uint32_t node) {
-    const struct seep_image_node *at = &seep_g.nodes[node];
-    uint64_t i = node_hash(at->parent, seep_frame_hash(at->frame)) >> table->shift;
-    while (atomic_load_explicit(&table->entries[i], memory_order_relaxed))
-        i = (i + 1) & table->mask;
-    atomic_store_explicit(&table->entries[i], node, memory_order_release);
+static void list_node(struct seep_node_table *table, uint32_t node, uint32_t path) {
+    path |= SEEP_PATH_LISTED;
+    uint32_t turn = 0;
+    while (atomic_load_explicit(&table->entries[(path ^ turn) & table->mask], memory_order_relaxed))
+        turn++;
+    atomic_store_explicit(&table->entries[(path ^ turn) & table->mask], path ^ node, memory_order_release);
     table->nr_used++;
 }
 
-// tree_lock held. The old table stays for those who are reading it.
+// Lists all nodes there are: a node's parent comes before it. false: no memory for their hashes.
+static bool list_all_nodes(struct seep_node_table *table) {
+    uint32_t nr_nodes = (uint32_t)seep_g.header->areas[SEEP_AREA_NODES].used;
+    uint32_t *paths = sys_private(nr_nodes * sizeof(*paths));
+    if (!paths)
+        return false;
+    for (uint32_t node = 1; node < nr_nodes; node++) {
+        const struct seep_image_node *at = &seep_g.nodes[node];
+        paths[node] = seep_path_hash(paths[at->parent], seep_frame_hash(at->frame));
+        list_node(table, node, paths[node]);
+    }
+    sys_munmap(paths, nr_nodes * sizeof(*paths));
+    return true;
+}
+
+static size_t table_bytes(uint32_t bits) {
+    return sizeof(struct seep_node_table) + (sizeof(uint32_t) << bits);
+}
+
+static struct seep_node_table *new_node_table(uint32_t bits) {
+    struct seep_node_table *table = bits < 31 ? sys_private(table_bytes(bits)) : NULL;
+    if (!table)
+        return NULL;
+    table->bits = bits;
+    table->mask = (UINT32_C(1) << bits) - 1;
+    if (!list_all_nodes(table)) {
+        sys_munmap(table, table_bytes(bits));
+        return NULL;
+    }
+    seep_own_note(table, table_bytes(bits));
+    return table;
+}
+
+// tree_lock held. The old table stays for those who are reading it, but only its first page has memory: who
+// finds nothing where the others were asks again under the lock.
 static struct seep_node_table *roomy_node_table(void) {
     struct seep_node_table *table = atomic_load_explicit(&seep_g.node_index, memory_order_relaxed);
-    if (table && table->nr_used * 2 < table->mask)
+    if (table && table->nr_used < table->mask / 2)
         return table;
-    unsigned size_shift = table ? 64 - table->shift + 1 : FIRST_SIZE_SHIFT;
-    struct seep_node_table *larger =
-        seep_own_memory(sizeof(*larger) + (sizeof(larger->entries[0]) << size_shift));
+    struct seep_node_table *larger = new_node_table(table ? table->bits + 1 : FIRST_SIZE_SHIFT);
     if (!larger)
         return table && table->nr_used < table->mask - 1 ? table : NULL;
-    larger->shift = 64 - size_shift;
-    larger->mask = (UINT64_C(1) << size_shift) - 1;
-    for (uint64_t i = 0; table && i <= table->mask; i++) {
-        uint32_t node = atomic_load_explicit(&table->entries[i], memory_order_relaxed);
-        if (node)
-            list_node(larger, node);
-    }
     atomic_store_explicit(&seep_g.node_index, larger, memory_order_release);
+    if (table && table_bytes(table->bits) > PAGE)
+        sys3(SYS_madvise, (unsigned char *)table + PAGE, (long)(table_bytes(table->bits) - PAGE),
+             4 /* MADV_DONTNEED */);
     return larger;
 }
 
@@ -137,30 +165,30 @@ static uint32_t append(enum seep_area_kind kind, uint64_t element_bytes) {
     return (uint32_t)index;
 }
 
-static uint32_t look_up(uint32_t parent, uint64_t frame, memory_order order) {
+static uint32_t look_up(uint32_t parent, uint64_t frame, uint32_t path, memory_order order) {
     const struct seep_node_table *table = atomic_load_explicit(&seep_g.node_index, order);
-    return table ? find_node(table, parent, frame, seep_frame_hash(frame)) : 0;
+    return table ? find_node(table, parent, frame, path) : 0;
 }
 
-uint32_t seep_tree_child_new(uint32_t parent, uint64_t frame) {
+uint32_t seep_tree_child_new(uint32_t parent, uint64_t frame, uint32_t path) {
     if (!seep_lock_take(&seep_g.tree_lock))
         return 0;
-    uint32_t node = look_up(parent, frame, memory_order_relaxed);
+    uint32_t node = look_up(parent, frame, path, memory_order_relaxed);
     struct seep_node_table *table = node ? NULL : roomy_node_table();
     if (table)
         node = append(SEEP_AREA_NODES, sizeof(struct seep_image_node));
     if (table && node) {
         seep_g.nodes[node] = (struct seep_image_node){.frame = frame, .parent = parent};
         __atomic_store_n(&seep_g.header->areas[SEEP_AREA_NODES].used, node + 1, __ATOMIC_RELEASE);
-        list_node(table, node);
+        list_node(table, node, path);
     }
     seep_lock_release(&seep_g.tree_lock);
     return node;
 }
 
-uint32_t seep_tree_child(uint32_t parent, uint64_t frame) {
-    uint32_t node = look_up(parent, frame, memory_order_acquire);
-    return node ? node : seep_tree_child_new(parent, frame);
+uint32_t seep_tree_child(uint32_t parent, uint64_t frame, uint32_t path) {
+    uint32_t node = look_up(parent, frame, path, memory_order_acquire);
+    return node ? node : seep_tree_child_new(parent, frame, path);
 }
 
 // ---- sites ----------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@
 
 #include "preload/preload.h"
 
-// The child of `parent` for `frame`, made if need be. 0: no room.
-uint32_t seep_tree_child(uint32_t parent, uint64_t frame);
-uint32_t seep_tree_child_new(uint32_t parent, uint64_t frame); // the half of it for what is not there
+// The child of `parent` for `frame`, made if need be. 0: no room. `path`: its seep_path_hash.
+uint32_t seep_tree_child(uint32_t parent, uint64_t frame, uint32_t path);
+uint32_t seep_tree_child_new(uint32_t parent, uint64_t frame,
+                             uint32_t path); // the half of it for what is not there
 
 // The site of `node` and `via`, made if need be. SEEP_SITE_UNKNOWN: no room (counted).
 uint32_t seep_tree_site(uint32_t node, enum seep_via via);
@@ -37,23 +38,33 @@ SEEP_INLINE uint64_t rule_hash(uint64_t key) {
     return key * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-// Of a node: the sum of its frame's and its parent's, of which the highest bits count. So the half that
-// is known early is reckoned early, and the parent's waits for one multiplication only.
-SEEP_INLINE uint64_t seep_frame_hash(uint64_t frame) {
-    return frame * UINT64_C(0x9e3779b97f4a7c15);
+// Of a node: a hash of the frames from the root to it, not of its parent's number. So a walk knows all its
+// hashes before any node is known, and the CPU fetches what they lead to at the same time. The root's is 0.
+SEEP_INLINE uint32_t seep_frame_hash(uint64_t frame) {
+    return (uint32_t)(frame * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
-SEEP_INLINE uint64_t node_hash(uint32_t parent, uint64_t frame_hash) {
-    return frame_hash + parent * UINT64_C(0xbf58476d1ce4e5b9);
+SEEP_INLINE uint32_t seep_path_hash(uint32_t parent_path, uint32_t frame_hash) {
+    uint32_t path = (parent_path + frame_hash) * UINT32_C(0xcc9e2d51);
+    return path ^ path >> 15;
 }
 
-// The node that is there already, or 0.
+#define SEEP_PATH_LISTED UINT32_C(0x80000000) // so no entry is 0
+
+// The node that is there already, or 0. The lowest bits of the path's hash say where it is listed, and the
+// others can be seen in the entry: so a wrong node is hardly ever looked at. Sixteen turns stay in a cache
+// line.
 SEEP_INLINE uint32_t find_node(const struct seep_node_table *table, uint32_t parent, uint64_t frame,
-                               uint64_t frame_hash) {
-    for (uint64_t i = node_hash(parent, frame_hash) >> table->shift;; i = (i + 1) & table->mask) {
+                               uint32_t path) {
+    const uint32_t mask = table->mask;
+    path |= SEEP_PATH_LISTED;
+    for (uint32_t turn = path;; turn = path ^ ((turn ^ path) + 1)) {
         // acquire: the node was written before it was listed
-        uint32_t node = atomic_load_explicit(&table->entries[i], memory_order_acquire);
-        if (SEEP_UNLIKELY(!node))
+        uint32_t entry = atomic_load_explicit(&table->entries[turn & mask], memory_order_acquire);
+        if (SEEP_UNLIKELY(!entry))
             return 0;
+        uint32_t node = entry ^ path;
+        if (SEEP_UNLIKELY(node > mask))
+            continue;
         const struct seep_image_node *at = &seep_g.nodes[node];
         if (SEEP_LIKELY(at->frame == frame && at->parent == parent))
             return node;

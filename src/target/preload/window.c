@@ -87,6 +87,11 @@ static bool grow(unsigned char *at, uint64_t from, uint64_t wanted) {
     return !sys_failed(end);
 }
 
+void seep_window_tell_space(void) {
+    seep_g.header->space_bytes = seep_g.reserved ? 0 : opened_bytes();
+    seep_g.header->space_most_bytes = seep_g.reserved ? 0 : seep_g.budget_bytes;
+}
+
 static bool populate(unsigned char *at, uint64_t bytes) {
     return !seep_g.strict_memory || sys3(SYS_madvise, at, bytes, MADV_POPULATE_WRITE) == 0;
 }
@@ -109,6 +114,7 @@ bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
     if (!done || !populate(start + from, wanted - from))
         return false;
     seep_g.opened[area] = wanted;
+    seep_window_tell_space();
     return true;
 }
 
@@ -224,6 +230,7 @@ void seep_window_limit(uint64_t limit_bytes) {
         }
         seep_g.reserved = false;
     }
+    seep_window_tell_space();
     seep_lock_release(&seep_g.image_lock);
 }
 

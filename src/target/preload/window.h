@@ -21,6 +21,9 @@ void seep_window_drop(void);
 // The program limits its address space from now on: what is reserved and not used is given back.
 void seep_window_limit(uint64_t limit_bytes);
 
+// Notes in the header what of a limited address space the image takes.
+void seep_window_tell_space(void);
+
 // Bytes of an area that can be touched, where the parent of a fork may have opened more than we know.
 uint64_t seep_window_visible(enum seep_area_kind area);
 

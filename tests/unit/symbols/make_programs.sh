@@ -23,6 +23,9 @@ c() { # NAME FLAGS...
 
 c c_dwarf5 -g -gdwarf-5
 c c_dwarf4 -g -gdwarf-4
+# Variables of all kinds of types, and local ones that hold.
+$cc -O1 -g -w -D_GNU_SOURCE -no-pie -o c_typed sources/../../live/typed.c
+$cc -O0 -g -w -D_GNU_SOURCE -no-pie -pthread -o c_locals sources/../../live/typed_stack.c
 c c_packed -g -gz=zlib
 c c_static_pie -g -static-pie || rm -f c_static_pie
 c c_fixed -g -no-pie

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Large arrays that are read here and there: in huge pages, where the kernel has them, most of the time that
+// such reads take goes away. free() gives them back.
+#ifndef SEEP_BASE_LARGE_H
+#define SEEP_BASE_LARGE_H
+
+#include "core/attr.h"
+
+#define SEEP_LARGE_BYTES ((size_t)4 << 20) // below this it is plain memory
+
+// Not zeroed; at least one byte. NULL: out of memory, or the product overflows.
+SEEP_MUST_CHECK void *seep_large_alloc(size_t count, size_t size);
+
+// What has not been touched yet of the memory is to be in huge pages.
+void seep_large_advise(void *memory, size_t nr_bytes);
+
+#endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reads the words of `seep attach`, see attach_options.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "command/attach_options.h"
+#include "model/session_open.h"
+
+#define INTERVAL_NS (INT64_C(5) * 1000000000)
+
+static const char *const sort_choices[] = {"size", "count", NULL};
+static const char *const backend_choices[] = {"auto", "bpf", NULL};
+static const char *const children_choices[] = {"follow", "ignore", NULL};
+static const char *const probes_choices[] = {"best", "multi", "perf", NULL};
+
+#define AT(field) offsetof(struct seep_attach_values, field)
+
+static const struct seep_option attach_options[] = {
+    {"pid", 'p', SEEP_OPTION_NUMBER, AT(pid), .min = 1, .max = INT32_MAX, .value = "PID",
+     .help = "the process, where it is not the first operand"},
+    {"command", 'c', SEEP_OPTION_STRING, AT(command), .value = "COMMAND",
+     .help = "start COMMAND (words and quotes as in a shell) and trace it from the start"},
+    {"cgroup", 0, SEEP_OPTION_STRING, AT(cgroup), .value = "PATH",
+     .help = "the processes of a control group (a container), those to come as well"},
+    {"all", 0, SEEP_OPTION_FLAG, AT(all), .help = "every process, those to come as well"},
+    {"top", 'T', SEEP_OPTION_NUMBER, AT(top), .max = UINT32_MAX,
+     .help = "show the N biggest stacks; 0: all (default 10)"},
+    {"blocks", 'a', SEEP_OPTION_FLAG, AT(blocks),
+     .help = "list each outstanding block with address, size and age"},
+    {"older", 0, SEEP_OPTION_DURATION, AT(older_ns),
+     .help = "only blocks at least this old (default 500ms while the process runs)"},
+    {"older-ms", 'o', SEEP_OPTION_NUMBER, AT(older_ms), .max = UINT32_MAX, .value = "MS",
+     .help = "the same in milliseconds"},
+    {"combined-only", 'C', SEEP_OPTION_FLAG, AT(combined),
+     .help = "figures of stacks only: whatever their age, and no single blocks"},
+    {"trace", 't', SEEP_OPTION_FLAG, AT(trace), .help = "a line for each call, and a report at the end only"},
+    {"sort", 0, SEEP_OPTION_CHOICE, AT(sort), .value = "KEY", .choices = sort_choices,
+     .help = "what is biggest: size (default) or count"},
+    {"min-size", 'z', SEEP_OPTION_SIZE, AT(min_size), .help = "only blocks of at least this size"},
+    {"max-size", 'Z', SEEP_OPTION_SIZE, AT(max_size), .help = "only blocks of at most this size"},
+    {"sample-rate", 's', SEEP_OPTION_NUMBER, AT(sample), .min = 1, .max = UINT32_MAX,
+     .help = "record every Nth allocation only: costs half as much"},
+    {"obj", 'O', SEEP_OPTION_STRING, AT(object), .value = "OBJ",
+     .help = "the object with the allocator, by name or path (default: all that have a malloc)"},
+    {"symbols-prefix", 'S', SEEP_OPTION_STRING, AT(prefix), .value = "P",
+     .help = "what the names of the allocator's functions begin with, as je_ in je_malloc"},
+    {"wa-missing-free", 'F', SEEP_OPTION_FLAG, AT(missing_free),
+     .help = "an address that is given out again was freed: always so, taken for memleak's sake"},
+    {"faults", 0, SEEP_OPTION_FLAG, AT(faults),
+     .help = "page faults too: by which stacks the process grew in memory"},
+    {"scan", 0, SEEP_OPTION_FLAG, AT(scan),
+     .help = "at the end, tell which blocks are lost; stops the process for a moment"},
+    {"backend", 0, SEEP_OPTION_CHOICE, AT(backend), .value = "HOW", .choices = backend_choices,
+     .help = "auto: the image of libseep.so where the process has one (default); bpf: probes in any case"},
+    {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
+     .help = "follow or ignore the processes that it forks (default follow)"},
+    {"buffer", 0, SEEP_OPTION_SIZE, AT(buffer),
+     .help = "memory for events from the kernel (default 16M; 64M for many processes)"},
+    {"save", 0, SEEP_OPTION_STRING, AT(save), .value = "FILE",
+     .help = "save the trace at the end, for all other commands"},
+    {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "each report as JSON"},
+    {"full-paths", 0, SEEP_OPTION_FLAG, AT(full_paths), .help = "whole paths of files and modules"},
+    {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
+    {"probes", 0, SEEP_OPTION_CHOICE, AT(probes), .value = "KIND", .choices = probes_choices, .hidden = true,
+     .help = "use no newer kind of probe than this"},
+    {NULL},
+};
+
+static const struct seep_attach_values attach_defaults = {
+    .top = 10, .older_ms = UINT64_MAX, .older_ns = -1, .max_size = UINT64_MAX, .sample = 1};
+
+const struct seep_option_group seep_attach_group = {.title = "Options",
+                                                    .options = attach_options,
+                                                    .values_bytes = sizeof(struct seep_attach_values),
+                                                    .defaults = &attach_defaults};
+
+// Splits as a shell does, without its substitutions. One block of memory: first the pointers, then the texts.
+static struct seep_error *split_command(const char *command, char ***ret_words) {
+    size_t room = strlen(command) + 1;
+    char **words = calloc(1, (room / 2 + 2) * sizeof(*words) + room);
+    if (!words)
+        return seep_error_no_memory();
+    char *to = (char *)(words + room / 2 + 2), quote = 0;
+    size_t nr = 0;
+    bool in_word = false;
+    for (const char *at = command; *at; at++) {
+        bool blank = !quote && (*at == ' ' || *at == '\t' || *at == '\n');
+        if (blank) {
+            if (in_word)
+                *to++ = 0;
+            in_word = false;
+            continue;
+        }
+        if (!in_word)
+            words[nr++] = to;
+        in_word = true;
+        if (quote ? *at == quote : *at == '\'' || *at == '"') {
+            quote = quote ? 0 : *at;
+            continue;
+        }
+        if (*at == '\\' && quote != '\'' && at[1])
+            at++;
+        *to++ = *at;
+    }
+    if (!quote && nr) {
+        *ret_words = words;
+        return NULL;
+    }
+    free(words);
+    return seep_error_create(SEEP_E_USAGE, "--command: %s",
+                             quote ? "a quote is not closed" : "no word in it");
+}
+
+static bool is_digits(const char *text) {
+    return *text && !text[strspn(text, "0123456789")];
+}
+
+// Which of the ways to name what is traced was taken; *ret_operands: those that follow.
+static struct seep_error *read_target(const struct seep_arguments *arguments,
+                                      const struct seep_attach_values *values, struct seep_attach_plan *plan,
+                                      char *const **ret_operands) {
+    char *const *operands = arguments->operands;
+    *ret_operands = operands;
+    int nr = (values->pid != 0) + (values->command != NULL) + (values->cgroup != NULL) + values->all;
+    if (nr > 1)
+        return seep_error_create(SEEP_E_USAGE, "--pid, --command, --cgroup and --all exclude one another");
+    plan->cgroup = values->cgroup;
+    plan->all = values->all;
+    if (values->command) {
+        struct seep_error *err = split_command(values->command, &plan->words);
+        plan->argv = plan->words;
+        return err;
+    }
+    plan->pid = (pid_t)values->pid;
+    if (nr)
+        return NULL;
+    if (!*operands)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "which process?"),
+                               "seep attach PID, or seep attach -- PROG ARGS");
+    if (!is_digits(*operands)) {
+        plan->argv = operands;
+        *ret_operands = operands + arguments->nr_operands;
+        return NULL;
+    }
+    bool is_pid;
+    *ret_operands = operands + 1;
+    return seep_parse_pid(*operands, &is_pid, &plan->pid);
+}
+
+static struct seep_error *check_buffer(const struct seep_attach_values *values) {
+    if (!values->buffer || (values->buffer >= 4096 && (values->buffer & (values->buffer - 1)) == 0 &&
+                            values->buffer <= UINT64_C(1) << 30))
+        return NULL;
+    return seep_error_hint(
+        seep_error_create(SEEP_E_USAGE, "--buffer: %llu bytes", (unsigned long long)values->buffer),
+        "a power of two from 4K to 1G");
+}
+
+static struct seep_error *check_values(const struct seep_attach_values *values) {
+    if (values->min_size > values->max_size)
+        return seep_error_create(SEEP_E_USAGE, "--min-size %llu is more than --max-size %llu",
+                                 (unsigned long long)values->min_size, (unsigned long long)values->max_size);
+    if (values->combined && values->blocks)
+        return seep_error_create(SEEP_E_USAGE, "--combined-only shows no single blocks: not with --blocks");
+    if (values->combined && (values->older_ms != UINT64_MAX || values->older_ns >= 0))
+        return seep_error_create(SEEP_E_USAGE, "--combined-only is of any age: not with --older");
+    if (values->trace && values->json)
+        return seep_error_create(SEEP_E_USAGE, "--trace prints lines: not with --json");
+    if (values->scan && values->sample > 1)
+        return seep_error_create(SEEP_E_USAGE, "--scan needs every block: not with --sample-rate");
+    if (values->scan && (values->cgroup || values->all))
+        return seep_error_create(SEEP_E_USAGE, "--scan is of one process: not with --cgroup or --all");
+    if (values->children == SEEP_ATTACH_CHILDREN_IGNORE && (values->cgroup || values->all))
+        return seep_error_create(SEEP_E_USAGE,
+                                 "--cgroup and --all are of children too: not with --children ignore");
+    return check_buffer(values);
+}
+
+struct seep_error *seep_attach_read_plan(const struct seep_arguments *arguments,
+                                         struct seep_attach_plan *ret_plan) {
+    const struct seep_attach_values *values = seep_arguments_values(arguments, &seep_attach_group);
+    struct seep_attach_plan plan = {.interval_ns = INTERVAL_NS};
+    char *const *operands;
+    struct seep_error *err = check_values(values);
+    if (!err)
+        err = read_target(arguments, values, &plan, &operands);
+    if (!err && *operands)
+        err = seep_parse_duration("INTERVAL", *operands++, &plan.interval_ns);
+    if (!err && plan.interval_ns <= 0)
+        err = seep_error_create(SEEP_E_USAGE, "INTERVAL is longer than nothing");
+    if (!err && *operands)
+        err = seep_parse_number("COUNT", *operands++, 1, 0, &plan.count);
+    if (!err && *operands)
+        err = seep_error_create(SEEP_E_USAGE, "one operand too many: '%s'", *operands);
+    if (err)
+        free(plan.words);
+    else
+        *ret_plan = plan;
+    return err;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What the words of `seep attach` say: its options, and what is to be traced.
+#ifndef SEEP_COMMAND_ATTACH_OPTIONS_H
+#define SEEP_COMMAND_ATTACH_OPTIONS_H
+
+#include <sys/types.h>
+
+#include "command/command.h"
+
+enum { SEEP_ATTACH_SORT_SIZE, SEEP_ATTACH_SORT_COUNT };
+enum { SEEP_ATTACH_BACKEND_AUTO, SEEP_ATTACH_BACKEND_BPF };
+enum { SEEP_ATTACH_CHILDREN_FOLLOW, SEEP_ATTACH_CHILDREN_IGNORE };
+
+struct seep_attach_values {
+    uint64_t pid;
+    const char *command;
+    const char *cgroup;
+    bool all;
+    uint64_t top;
+    bool blocks;
+    uint64_t older_ms;
+    int64_t older_ns;
+    uint64_t min_size;
+    uint64_t max_size;
+    uint64_t sample;
+    const char *object;
+    const char *prefix;
+    int sort;
+    bool combined;
+    bool trace;
+    bool missing_free;
+    bool faults;
+    bool scan;
+    int backend;
+    int children;
+    uint64_t buffer;
+    const char *save;
+    bool json;
+    bool full_paths;
+    bool no_demangle;
+    int probes;
+};
+
+extern const struct seep_option_group seep_attach_group;
+
+struct seep_attach_plan {
+    pid_t pid;
+    char *const *argv; // instead, as are the next
+    const char *cgroup;
+    bool all;
+    char **words; // malloc'ed with its first: of -c
+    int64_t interval_ns;
+    uint64_t count; // 0: no limit
+};
+
+// SEEP_E_USAGE for what does not go together. Owner: free(ret_plan->words).
+SEEP_MUST_CHECK struct seep_error *seep_attach_read_plan(const struct seep_arguments *arguments,
+                                                         struct seep_attach_plan *ret_plan);
+
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// `seep growth FILE...|PID`: what grows without bound, how fast, and when it comes to the limit.
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command/command.h"
+#include "command/reporting.h"
+#include "model/growth_sources.h"
+#include "model/session_file.h"
+#include "model/session_open.h"
+
+#define INTERVAL_NS       INT64_C(1000000000)
+#define INTERVAL_LEAST_NS INT64_C(10000000)
+#define COUNT             20u
+
+struct growth_values {
+    int64_t interval_ns;
+    uint64_t count;
+    const char *save;
+    uint64_t error_exitcode;
+};
+
+#define AT(field) offsetof(struct growth_values, field)
+
+static const struct seep_option growth_options[] = {
+    {"interval", 0, SEEP_OPTION_DURATION, AT(interval_ns),
+     .help = "look at the process every T (default 1s)"},
+    {"count", 0, SEEP_OPTION_NUMBER, AT(count), .value = "N",
+     .help = "look N times (default 20); 0: until it ends, or Ctrl-C"},
+    {"save", 0, SEEP_OPTION_STRING, AT(save), .value = "FILE",
+     .help = "save what was seen as a trace, with its snapshots"},
+    {"error-exitcode", 0, SEEP_OPTION_NUMBER, AT(error_exitcode), .min = 1, .max = 255,
+     .help = "exit with N when something grows without bound"},
+    {NULL},
+};
+
+static const struct growth_values growth_defaults = {.interval_ns = INTERVAL_NS, .count = COUNT};
+
+static const struct seep_option_group growth_group = {.title = "Options",
+                                                      .options = growth_options,
+                                                      .values_bytes = sizeof(struct growth_values),
+                                                      .defaults = &growth_defaults};
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal_number) {
+    (void)signal_number;
+    interrupted = 1;
+}
+
+struct progress {
+    bool shown;
+    uint64_t count;
+};
+
+static void looked(void *data, uint64_t nr) {
+    const struct progress *progress = data;
+    if (!progress->shown)
+        return;
+    if (progress->count)
+        fprintf(stderr, "\rlooked %llu of %llu times", (unsigned long long)nr,
+                (unsigned long long)progress->count);
+    else
+        fprintf(stderr, "\rlooked %llu times, Ctrl-C ends it", (unsigned long long)nr);
+}
+
+static struct seep_error *look(const struct growth_values *values, pid_t pid,
+                               struct seep_session **ret_session) {
+    struct progress progress = {.shown = isatty(STDERR_FILENO), .count = values->count};
+    struct seep_growth_look look = {.pid = pid,
+                                    .interval_ns = values->interval_ns,
+                                    .count = values->count,
+                                    .stop = &interrupted,
+                                    .looked = looked,
+                                    .data = &progress};
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    struct seep_error *err = seep_growth_of_process(&look, ret_session);
+    if (progress.shown)
+        fputs("\r                                \r", stderr);
+    return err;
+}
+
+static struct seep_error *open_file(const char *name, struct seep_session **ret_session) {
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_session_open(name, &session);
+    bool any = false;
+    for (size_t i = 0; !err && i < session->nr_profiles; i++)
+        any |= session->profiles[i]->growth != NULL;
+    if (!err && !any)
+        err = seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: there are no snapshots in it", name),
+                              "'seep run --interval T' keeps some; or name several traces that 'seep snap' "
+                              "made of one process");
+    if (err) {
+        seep_session_destroy(session);
+        return err;
+    }
+    *ret_session = session;
+    return NULL;
+}
+
+static struct seep_error *open_sources(const struct seep_arguments *arguments,
+                                       const struct growth_values *values,
+                                       struct seep_session **ret_session) {
+    if (arguments->nr_operands > 1)
+        return seep_growth_of_files(arguments->operands, (size_t)arguments->nr_operands, ret_session);
+    bool is_pid;
+    pid_t pid;
+    struct seep_error *err = seep_parse_pid(arguments->operands[0], &is_pid, &pid);
+    if (err)
+        return err;
+    return is_pid ? look(values, pid, ret_session) : open_file(arguments->operands[0], ret_session);
+}
+
+static bool any_grows(const struct seep_session *session) {
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        if (session->profiles[i]->growth && session->profiles[i]->growth->nr_verdicts[SEEP_TREND_GROWING])
+            return true;
+    return false;
+}
+
+static struct seep_error *run_growth(const struct seep_arguments *arguments, int *ret_status) {
+    const struct growth_values *values = seep_arguments_values(arguments, &growth_group);
+    const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
+    struct seep_view_options options = *view;
+    if (options.sort == SEEP_SORT_AUTO)
+        options.sort = SEEP_SORT_GROWTH;
+    struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_report_check(&options);
+    if (!err && values->interval_ns < INTERVAL_LEAST_NS)
+        err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "--interval: less than 10ms"),
+                              "each look reads the image of the process");
+    if (!err)
+        err = seep_suppress_read(arguments, &suppress);
+    if (!err)
+        err = open_sources(arguments, values, &session);
+    const char *source = arguments->operands[arguments->nr_operands - 1];
+    if (!err)
+        err = seep_report_session(stdout, session, &suppress, &options, values->save ? values->save : source);
+    if (!err && values->save)
+        err = seep_session_save(session, values->save);
+    if (!err && values->error_exitcode && any_grows(session))
+        *ret_status = (int)values->error_exitcode;
+    seep_suppress_deinit(&suppress);
+    seep_session_destroy(session);
+    return err;
+}
+
+const struct seep_command seep_command_growth = {
+    .name = "growth",
+    .summary = "what grows without bound, how fast, and when it comes to the limit",
+    .usage = "[options] FILE...|PID",
+    .about =
+        "FILE is a trace of 'seep run --interval T', or several traces that 'seep snap' made of one "
+        "process.\n"
+        "PID is a process that is being traced: it is looked at, and neither stopped nor signalled.\n"
+        "What fills and stops, as caches do, what rises and falls, and one step do not count as growth.\n",
+    .groups = (const struct seep_option_group *const[]){&growth_group, &seep_report_group,
+                                                        &seep_suppress_group, NULL},
+    .examples =
+        (const struct seep_example[]){
+            {"seep growth 1234", "look 20 times, a second apart, and say what grows"},
+            {"seep growth 1234 --interval 1m --count 60 --limit 2G", "for an hour; when are 2 GiB reached?"},
+            {"seep growth app.seep", "of a trace that 'seep run --interval 10s' made"},
+            {"seep growth monday.seep tuesday.seep ...", "of seven snapshots or more of one process"},
+            {NULL},
+        },
+    .operand = "FILE|PID",
+    .min_operands = 1,
+    .max_operands = SEEP_OPERANDS_ANY,
+    .run = run_growth,
+};

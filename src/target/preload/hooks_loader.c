@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Loading and unloading of libraries, as far as it changes what we see: code that goes away, and
+// libraries whose calls of malloc go past us, which are said.
+//
+// dlopen and dlmopen look for a library from where their caller lies ($ORIGIN, RUNPATH, its namespace), and
+// they know the caller by their return address. So ours end in a jump to the real ones, which see the
+// program's call as if we were not there; what becomes of it we cannot know.
+// Proof: tests/lint/test_libseep.py, tests/live/test_loading.py.
+#include <dlfcn.h>
+
+#include "preload/hooks.h"
+
+#if __has_attribute(musttail)
+#define MUST_TAIL __attribute__((musttail))
+#else
+#define MUST_TAIL
+#endif
+
+static bool is_recorded(void) {
+    return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY &&
+           atomic_load_explicit(seep_g.alive, memory_order_acquire) == 1;
+}
+
+// Counts one more; the name is that of the first.
+static __attribute__((noinline)) void note_unseen(const char *path, uint32_t *count, uint64_t *name_off) {
+    if (is_recorded() && path && __atomic_fetch_add(count, 1, __ATOMIC_RELAXED) == 0)
+        *name_off = seep_string(path, __builtin_strlen(path));
+}
+
+SEEP_EXPORT void *dlopen(const char *path, int mode) {
+    if (!seep_g.real.dlopen)
+        seep_start(); // or there is no real function yet
+#ifdef RTLD_DEEPBIND
+    if (mode & RTLD_DEEPBIND && is_recorded())
+        note_unseen(path, &seep_g.header->nr_deep_bound, &seep_g.header->deep_bound_off);
+#endif
+    MUST_TAIL return seep_g.real.dlopen(path, mode);
+}
+
+// musl has none.
+SEEP_EXPORT void *dlmopen(long space, const char *path, int mode) {
+    if (!seep_g.real.dlmopen)
+        seep_start();
+    if (!seep_g.real.dlmopen)
+        return NULL;
+    if (space != 0 /* LM_ID_BASE */ && is_recorded())
+        note_unseen(path, &seep_g.header->nr_namespaces, &seep_g.header->namespace_off);
+    MUST_TAIL return seep_g.real.dlmopen(space, path, mode);
+}
+
+SEEP_EXPORT int dlclose(void *handle) {
+    seep_start(); // if nothing has been allocated yet, there is no real dlclose yet
+    int result = seep_g.real.dlclose(handle);
+    if (result == 0 && is_recorded())
+        seep_modules_check();
+    return result;
+}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep growth, and what seep run looks at while it runs: options, wrong use, the golden snapshots."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import schema  # noqa: E402
+
+
+@pytest.fixture
+def call(seep):
+    def call_seep(*args):
+        return subprocess.run([seep, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=60)
+    return call_seep
+
+
+@pytest.fixture
+def grown(root):
+    return os.path.join(root, "tests", "golden", "v1-grown.seep")
+
+
+@pytest.mark.parametrize("args, message", [
+    (["growth"], "FILE|PID is missing"),
+    (["growth", "--interval", "5ms", "1"], "--interval: less than 10ms"),
+    (["growth", "--interval", "soon", "1"], "--interval: bad value 'soon'"),
+    (["growth", "--intervall", "1s", "1"], "did you mean '--interval'?"),
+    (["growth", "--error-exitcode", "0", "x"], "--error-exitcode: '0' is too small"),
+    (["growth", "--limit", "much", "x"], "--limit: bad value 'much'"),
+    (["run", "--interval", "1us", "true"], "--interval: less than 10ms"),
+    (["run", "--count", "3", "true"], "there is no --interval"),
+    (["run", "--interval", "1s", "--count", "0", "true"], "--count: '0' is too small"),
+    (["run", "--snap-at", "0%", "true"], "--snap-at: '0' is too small"),
+    (["run", "--snap-at", "101%", "true"], "--snap-at: '101' is too big"),
+    (["run", "--snap-at", "half", "true"], "--snap-at: bad value 'half'"),
+    (["run", "--snap-at", "0", "true"], "--snap-at: '0' is too small"),
+    (["run", "--snap-at", "%", "true"], "--snap-at: bad value '%'"),
+])
+def test_wrong_use(call, args, message):
+    done = call(*args)
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == 2 and done.stdout == b"" and len(lines) == 1, done
+    assert message in lines[0]
+
+
+def test_no_such_process(call):
+    done = call("growth", "99999999")
+    assert done.returncode == 1 and done.stderr.startswith(b"seep: no process 99999999"), done
+
+
+def test_golden_snapshots(call, root, grown):
+    done = call("growth", "--json", grown)
+    assert done.returncode == 0, done
+    value = json.loads(done.stdout)
+    with open(os.path.join(root, "docs", "report.schema.json"), encoding="utf-8") as file:
+        rules = json.load(file)
+    assert schema.check(value, rules, rules) == []
+    growth = value["growth"]
+    assert len(growth["snapshots"]) == 12 and growth["limit"] == "memory.max of /caf\xe9"
+    assert growth["snapshots"][0]["rss_bytes"] is None and growth["snapshots"][11]["rss_bytes"] == 11 * 4096
+    site = value["sites"][0]["growth"]
+    assert (site["first_bytes"], site["last_bytes"]) == (64, 768)
+    done = call("growth", "--limit", "1M", grown)
+    assert done.returncode == 0 and b"12 snapshots in" in done.stdout, done
+
+
+def test_by_and_top(call, grown):
+    done = call("growth", "--by", "function", grown)
+    assert done.returncode == 0 and b"fastest growth first" in done.stdout, done
+    done = call("growth", "--top", "0", grown)
+    assert done.returncode == 0 and b"#1" in done.stdout, done

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A forked child has its parent's mappings, and its image has them too; what the parent gave back in a wrong way is the
+parent's alone. (Seen with apt-cache: the child's image counted mappings that it did not have.)"""
+import json
+import subprocess
+
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile kept;
+static char *map(size_t n) { return mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+int main(void) {
+    char *a = map(1 << 20), *b = map(2 << 20), *c = map(4 << 20);
+    munmap(b, 2 << 20);
+    kept = malloc(100);
+    if (fork() == 0) {
+        kept = malloc(200); /* its first operation makes its image */
+        munmap(a, 1 << 20);
+        char *d = map(8 << 20);
+        _exit(d == MAP_FAILED);
+    }
+    int status;
+    wait(&status);
+    munmap(c, 4 << 20);
+    return WEXITSTATUS(status);
+}
+"""
+
+
+def test_mappings_of_a_forked_child(run, seep, tmp_path):
+    (tmp_path / "p.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O0", "-o", "p", "p.c"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-q", "-o", "p.seep", "./p")
+    assert done.returncode == 0, done
+    parent, child = json.loads(run(seep, "report", "--json", "p.seep").stdout)["processes"]
+    assert parent["health"]["complete"] is True and child["health"]["complete"] is True
+    MiB = 1 << 20
+
+    def live(process):
+        return sorted(site["live_bytes"] if "live_bytes" in site else site["mapped_bytes"] - site["unmapped_bytes"]
+                      for site in process["mappings"]["sites"] if site["stack"][0]["function"] == "map")
+
+    totals = child["mappings"]["totals"]
+    assert (totals["maps"], totals["mapped_bytes"], totals["unmapped_bytes"]) == (4, 15 * MiB, 3 * MiB)
+    assert sum(live(child)) == 12 * MiB and totals["live"] == 2
+    totals = parent["mappings"]["totals"]
+    assert (totals["maps"], totals["mapped_bytes"], totals["unmapped_bytes"]) == (3, 7 * MiB, 6 * MiB)
+    assert sum(live(parent)) == MiB and totals["live"] == 1
+
+
+WRONG = r"""
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cstdlib>
+int main() {
+    std::free(new char[100]);
+    if (fork() == 0)
+        std::free(new char[200]);
+    else
+        wait(nullptr);
+    return 0;
+}
+"""
+
+
+def test_wrong_releases_of_a_parent_are_its_own(run, seep, tmp_path):
+    (tmp_path / "w.cpp").write_text(WRONG)
+    subprocess.run(["g++", "-g", "-O0", "-w", "-o", "w", "w.cpp"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-q", "-o", "w.seep", "./w")
+    assert done.returncode == 0, done
+    processes = json.loads(run(seep, "report", "--json", "w.seep").stdout)["processes"]
+    assert [[(wrong["count"], wrong["size"]) for wrong in process["mismatches"]] for process in processes] == [[(1, 100)], [(1, 200)]]

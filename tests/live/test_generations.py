@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Live blocks by when they were born: between marks, not at the end of the run; and the histogram of ages."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from harness import BUILD, ROOT, SEEP, environment, kill, need, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+import schema  # noqa: E402
+
+STEPS = """
+#include <stdio.h>
+#include <stdlib.h>
+static void *volatile keep[16];
+int main(void) {
+    static char in[64], out[64];
+    setvbuf(stdin, in, _IOLBF, sizeof(in));
+    setvbuf(stdout, NULL, _IONBF, 0);
+    (void)out;
+    for (int i = 0, size; scanf("%d", &size) == 1; i++) {
+        keep[i] = malloc(size);
+        puts("ok");
+    }
+    return 0;
+}
+"""
+
+LATE = """
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    if (argc > 1)
+        (void)!malloc(1000);
+    usleep(400000);
+    if (argc < 2)
+        (void)!malloc(1000);
+    return 0;
+}
+"""
+
+
+def build(folder, name, text):
+    need('gcc')
+    source, program = folder / f'{name}.c', folder / name
+    source.write_text(text)
+    done = run(['gcc', '-O0', '-w', source, '-o', program])
+    assert done.code == 0, done
+    return program
+
+
+def sizes(*command):
+    done = run([SEEP, 'report', '--json', '--blocks', *command])
+    assert done.code == 0, done
+    value = json.loads(done.out)
+    rules = json.loads((ROOT / 'docs/report.schema.json').read_text(encoding='utf-8'))
+    assert schema.check(value, rules, rules) == []
+    return sorted(block['size'] for site in value['sites'] for block in site['blocks'] if block['size'] in range(100, 900)), value
+
+
+def test_between_marks(tmp_path):
+    program, trace = build(tmp_path, 'steps', STEPS), tmp_path / 'x.seep'
+    process = subprocess.Popen([SEEP, 'run', '-q', '--age', '-o', trace, program], env=environment(), stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    try:
+        def allocate(size):
+            process.stdin.write(b'%d\n' % size)
+            process.stdin.flush()
+            assert process.stdout.readline() == b'ok\n'
+
+        def mark(name):
+            with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
+                pid = file.read().split()[0]
+            assert run([SEEP, 'mark', pid, name]).code == 0
+            return pid
+
+        allocate(111)
+        mark('one')
+        allocate(222)
+        mark('two')
+        allocate(333)
+        mark('one')
+        allocate(444)
+        pid = mark('end')
+        assert sizes('--since', 'two', pid)[0] == [333, 444]
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+    finally:
+        kill(process)
+    assert sizes(trace)[0] == [111, 222, 333, 444]
+    assert sizes('--since', 'two', trace)[0] == [333, 444]
+    assert sizes('--until', 'two', trace)[0] == [111, 222]
+    assert sizes('--since', 'one#1', '--until', 'two', trace)[0] == [222]
+    assert sizes('--since', 'one', trace)[0] == [444]  # the last of that name
+    assert sizes('--since', 'end', trace)[0] == []
+    done = run([SEEP, 'report', '--since', 'three', trace])
+    assert done.code == 1 and b"there is no mark 'three' in it (its marks are one, two, one, end, exit)" in done.err, done
+    # The histogram has every live block.
+    _, value = sizes(trace)
+    assert sum(span['blocks'] for span in value['ages']) == value['totals']['live_blocks']
+    assert sum(span['bytes'] for span in value['ages']) == value['totals']['live_bytes']
+    assert value['ages'][-1]['below_s'] is None and value['ages'][0]['below_s'] == 0.01
+
+
+def test_ignore_last(tmp_path):
+    program, trace = build(tmp_path, 'steps', STEPS), tmp_path / 'x.seep'
+    assert run(['sh', '-c', '(echo 111; sleep 0.6; echo 222) | "$@"', 'sh', SEEP, 'run', '-q', '--ignore-last', '5%', '-o',
+                trace, program]).code == 0  # which keeps ages
+    both, value = sizes(trace)
+    assert both == [111, 222]
+    ages = {block['size']: block['age_s'] for site in value['sites'] for block in site['blocks']}
+    seconds = value['process']['duration_s']
+    percent = int((ages[111] + ages[222]) / 2 / seconds * 100)
+    assert 0 < percent < 100
+    assert sizes('--ignore-last', f'{percent}%', trace)[0] == [111]
+    assert sizes('--ignore-last', '0', trace)[0] == [111, 222]
+    for wrong in ('x', '100%', '-1', '5%%', ''):
+        done = run([SEEP, 'report', f'--ignore-last={wrong}', trace])
+        assert done.code == 2 and b'--ignore-last' in done.err, done
+
+
+@pytest.mark.parametrize('scan', ['yes', 'no'])
+@pytest.mark.parametrize('command', [['run', '-q', '-o', '/dev/null', '--error-exitcode', '9'], ['check', '--error-exitcode', '9']])
+def test_gates_let_go_what_came_last(tmp_path, command, scan):
+    program = build(tmp_path, 'late', LATE)
+    # Suppressed, but for what is ours.
+    late = [SEEP, *command, '--scan', scan, '--ignore-last', '50%', program]
+    assert run(late, cwd=tmp_path).code == 0
+    assert run([*late, 'early'], cwd=tmp_path).code == 9
+    assert run([SEEP, *command, '--scan', scan, program], cwd=tmp_path).code == 9
+
+
+def test_without_ages(tmp_path):
+    program, trace = build(tmp_path, 'late', LATE), tmp_path / 'x.seep'
+    assert run([SEEP, 'run', '-q', '-o', trace, program]).code == 0
+    for option in (['--since', 'x'], ['--until', 'x'], ['--ignore-last', '5%']):
+        done = run([SEEP, 'report', *option, trace])
+        assert done.code == 1 and b"they are kept by 'seep run --age'" in done.err, done
+    _, value = sizes(trace)
+    assert 'ages' not in value
+
+
+LEAVING = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *held, *mixed[4];
+static void *volatile kept;
+__attribute__((noinline)) static void *hold(void) { return malloc(111); }
+__attribute__((noinline)) static void *mix(void) { return malloc(222); }
+__attribute__((noinline)) static void *keep(void) { return malloc(333); }
+__attribute__((noinline)) static void *pass(void) { return malloc(444); }
+static void last(void) {
+    free(held);
+    for (int i = 1; i < 4; i++)
+        free(mixed[i]);
+}
+static void *leave(void *unused) { exit(0); }
+int main(int argc, char **argv) {
+    const char *way = argv[1];
+    pthread_t thread;
+    atexit(last);
+    held = hold();
+    for (int i = 0; i < 4; i++)
+        mixed[i] = mix();
+    free(mixed[0]);
+    kept = keep();
+    free(pass());
+    if (strcmp(way, "exit") == 0)
+        exit(0);
+    if (strcmp(way, "thread") == 0 && pthread_create(&thread, NULL, leave, NULL) == 0)
+        pause();
+    if (strcmp(way, "fork") == 0 && fork() > 0)
+        wait(NULL);
+    if (strcmp(way, "_exit") == 0)
+        _exit(0);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope='module')
+def leaving(tmp_path_factory):
+    return build(tmp_path_factory.mktemp('leaving'), 'leaving', LEAVING)
+
+
+def freed_at_exit(process):
+    """Size of the blocks of a site -> what of it was freed at exit."""
+    return {site['size_min']: site['freed_at_exit'] for site in process['sites']
+            if site['size_min'] in range(100, 900) and site['size_min'] == site['size_max']}
+
+
+@pytest.mark.parametrize('way', ['return', 'exit', 'thread', 'fork'])
+def test_freed_only_at_exit(leaving, tmp_path, way):
+    trace = tmp_path / 'x.seep'
+    assert run([SEEP, 'run', '-q', '--age', '-o', trace, leaving, way]).code == 0
+    done = run([SEEP, 'report', '--json', trace])
+    value = json.loads(done.out)
+    rules = json.loads((ROOT / 'docs/report.schema.json').read_text(encoding='utf-8'))
+    assert schema.check(value, rules, rules) == []
+    processes = value.get('processes') or [value]
+    assert len(processes) == (2 if way == 'fork' else 1)
+    for process in processes:
+        assert process['health']['complete'] and process['totals']['unknown_frees'] == 0
+        assert process['marks'][-1]['name'] == 'exit' and process['marks'][-1]['counted']
+        found = freed_at_exit(process)
+        assert found[111] == {'blocks': 1, 'bytes': 111, 'all': True}
+        assert found[222] == {'blocks': 3, 'bytes': 666, 'all': False}  # one was freed before
+        assert found[333] == {'blocks': 0, 'bytes': 0, 'all': False}
+        assert process['freed_only_at_exit']['bytes'] >= 111
+    done = run([SEEP, 'report', '--sort', 'exit', trace])
+    assert b'\nfreed only at exit ' in done.out and (
+        b'    freed only at exit: 222 bytes in 2 blocks\n' if way == 'fork' else
+        b'    freed only at exit: 111 bytes in 1 block\n') in done.out, done
+
+
+def test_exit_is_not_known_of_all(leaving, tmp_path):
+    for options, way in (([], 'return'), (['--age'], '_exit')):
+        trace = tmp_path / f'{way}.seep'
+        assert run([SEEP, 'run', '-q', *options, '-o', trace, leaving, way]).code == 0
+        value = json.loads(run([SEEP, 'report', '--json', trace]).out)
+        assert 'freed_only_at_exit' not in value and 'freed_at_exit' not in value['sites'][0]
+        done = run([SEEP, 'report', '--sort', 'exit', trace])
+        assert done.code == 1 and b'--sort exit needs to know when the program began to leave' in done.err, done

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Growth of real programs: looked at while they run, by several snapshots, in children; a snapshot at a bound of memory."""
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from harness import BUILD, ROOT, SEEP, environment, kill, report, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
+import schema  # noqa: E402
+
+PROGRAM = BUILD / 'tests/live/live-growth'
+# What each place does; few looks at uneven times may not be enough to say more than that it does not grow.
+SHAPES = {'grow': ('growing',), 'fill': ('plateau', 'steady'), 'rise': ('sawtooth', 'steady')}
+
+
+def check_schema(value):
+    rules = json.loads((ROOT / 'docs/report.schema.json').read_text(encoding='utf-8'))
+    assert schema.check(value, rules, rules) == []
+
+
+def verdicts(process):
+    """Function that allocates -> verdict, of the sites that the program itself has."""
+    found = {}
+    for site in process['sites']:
+        for frame in site['stack']:
+            if frame['function'] in SHAPES:
+                growth = site.get('growth')
+                found[frame['function']] = growth and growth['verdict']
+    return found
+
+
+def has_shapes(process):
+    found = verdicts(process)
+    return set(found) == set(SHAPES) and all(found[name] in SHAPES[name] for name in found)
+
+
+def run_looked_at(trace, milliseconds, *args, options=()):
+    """Runs the shapes with looks every 40th of their time. A busy machine leaves looks out: then for longer."""
+    for factor in (1, 3, 9):
+        duration = milliseconds * factor
+        done = run([SEEP, 'run', '--interval', f'{duration // 40}ms', *options, '-o', trace, PROGRAM, duration, *args])
+        assert done.code == 0, done
+        value = whole(trace)
+        if min(len(p['growth']['snapshots']) for p in value.get('processes') or [value]) >= 20:
+            break
+    return done, value, duration / 1000
+
+
+def whole(path):
+    done = run([SEEP, 'report', '--json', path])
+    assert done.code == 0, done
+    value = json.loads(done.out)
+    check_schema(value)
+    return value
+
+
+def test_run_interval(tmp_path):
+    trace = tmp_path / 'x.seep'
+    done, process, seconds = run_looked_at(trace, 2400, options=['--limit', '1G'])
+    text = done.err.decode()
+    assert text.count('stacks with outstanding allocations:') >= 7, text
+    assert re.search(r'sites: 1 growing, ', text), text
+    assert re.search(r'^ +\+\d+ KiB/s +grow \(', text, re.M), text
+    assert re.search(r'limit +1\.00 GiB +reached in .* \(--limit\)', text), text
+    assert has_shapes(process), verdicts(process)
+    growth = process['growth']
+    assert growth['live']['verdict'] == 'growing' and growth['limit_bytes'] > 0
+    times = [snapshot['at_s'] for snapshot in growth['snapshots']]
+    assert len(times) >= 7 and times == sorted(set(times))
+    assert all(snapshot['rss_bytes'] > 1 << 20 for snapshot in growth['snapshots'])
+    site = next(site for site in process['sites'] if site.get('growth', {}).get('verdict') == 'growing')
+    rate = site['growth']
+    assert rate['bytes_per_s_low'] <= rate['bytes_per_s'] <= rate['bytes_per_s_high']
+    # 1,000 blocks of 2,000 bytes in all.
+    assert abs(rate['bytes_per_s'] * seconds / 2000000 - 1) < 0.05
+    assert abs(rate['blocks_per_s'] * seconds / 1000 - 1) < 0.1
+    assert rate['confidence'] > 0.99 and rate['until_limit_s'] > 0
+    # The same from the file, by the command for it; its exit status.
+    done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
+    assert done.code == 7 and b'1 site that grows without bound' in done.out, done
+    assert b'2 more do not grow without bound' in done.out and b'fill' not in done.out.split(b'#1')[1], done
+    # Of the trace of a trace nothing is lost.
+    done = run([SEEP, 'growth', '--json', trace])
+    assert [s.get('growth') for s in json.loads(done.out)['sites']][0]['verdict'] == 'growing'
+
+
+def test_count_ends_the_looks_and_few_say_nothing(tmp_path):
+    trace = tmp_path / 'x.seep'
+    done = run([SEEP, 'run', '--interval', '20ms', '--count', '3', '-o', trace, PROGRAM, '1500'])
+    assert done.code == 0, done
+    assert done.err.count(b'stacks with outstanding allocations:') == 3
+    assert b'too few snapshots to say what grows: 7 are needed' in done.err
+    process = whole(trace)
+    assert len(process['growth']['snapshots']) == 3 and process['growth']['live'] is None
+    assert set(verdicts(process).values()) == {None}
+
+
+def test_quiet_and_json_have_no_reports_between(tmp_path):
+    done = run([SEEP, 'run', '--interval', '20ms', '-q', '-o', tmp_path / 'q.seep', PROGRAM, '300'])
+    assert done.code == 0 and done.err == b'', done
+    assert len(whole(tmp_path / 'q.seep')['growth']['snapshots']) >= 3
+    done = run([SEEP, 'run', '--interval', '20ms', '--json', '-o', tmp_path / 'j.seep', PROGRAM, '300'])
+    assert done.code == 0 and json.loads(done.err)['growth'], done
+
+
+def test_many_looks_are_thinned(tmp_path):
+    trace = tmp_path / 'x.seep'
+    done = run([SEEP, 'run', '-q', '--interval', '10ms', '-o', trace, PROGRAM, '2000'])
+    assert done.code == 0, done
+    process = whole(trace)
+    times = [snapshot['at_s'] for snapshot in process['growth']['snapshots']]
+    assert 20 <= len(times) <= 64
+    # They still cover all of the run.
+    assert times[0] < 0.5 and times[-1] > 1.5
+    assert has_shapes(process), verdicts(process)
+
+
+def test_children(tmp_path):
+    done, value, _ = run_looked_at(tmp_path / 'x.seep', 1600, 'fork')
+    text = done.err.decode()
+    parent, child = value['processes']
+    assert has_shapes(child) and verdicts(parent) == {}, verdicts(child)
+    assert parent['growth']['live']['verdict'] == 'steady'
+    assert f"in pid {child['process']['pid']}" in text and f"of pid {parent['process']['pid']}" in text
+
+
+@contextlib.contextmanager
+def traced(folder, *args):
+    process = subprocess.Popen([SEEP, 'run', '-q', '-o', folder / 'run.seep', PROGRAM, *args], env=environment(),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
+    try:
+        yield process
+    finally:
+        kill(process)
+
+
+def child_of(process):
+    with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
+        return int(file.read().split()[0])
+
+
+def test_snapshots_of_one_process(tmp_path):
+    names = []
+    with traced(tmp_path, 'steps') as process:
+        for step in range(20):
+            process.stdin.write(b'\n')
+            process.stdin.flush()
+            assert process.stdout.readline() == b'ok\n'
+            names.append(tmp_path / f'{step}.seep')
+            done = run([SEEP, 'snap', child_of(process), '-o', names[-1]])
+            assert done.code == 0, done
+    done = run([SEEP, 'growth', '--json', *reversed(names)])
+    assert done.code == 0, done
+    value = json.loads(done.out)
+    check_schema(value)
+    assert len(value['growth']['snapshots']) == 20
+    found = {}
+    for site in value['sites']:
+        for frame in site['stack']:
+            if frame['function'] in SHAPES:
+                found[frame['function']] = site['growth']
+    # Exactly what the program did at each step; how fast is a matter of the clock. Where the machine was so busy
+    # that the last steps took far longer than the first, growth did slow down.
+    times = [snapshot['at_s'] for snapshot in value['growth']['snapshots']]
+    slower = (times[19] - times[13]) / (times[6] - times[0])
+    assert found['grow']['verdict'] == 'growing' or (found['grow']['verdict'] == 'plateau' and slower > 2), slower
+    assert (found['grow']['first_bytes'], found['grow']['last_bytes']) == (50 * 2000, 1000 * 2000)
+    assert found['fill']['verdict'] != 'growing' and found['fill']['last_bytes'] == 64 * 3000
+    assert found['rise']['verdict'] != 'growing'
+    # Of another run.
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'other.seep', PROGRAM, '10'])
+    done = run([SEEP, 'growth', names[0], tmp_path / 'other.seep'])
+    assert done.code == 1 and b'are not of one run of one process' in done.err, done
+    # Without any snapshot.
+    done = run([SEEP, 'growth', tmp_path / 'other.seep'])
+    assert done.code == 1 and b'there are no snapshots in it' in done.err, done
+    done = run([SEEP, 'report', '--sort', 'growth', tmp_path / 'other.seep'])
+    assert done.code == 1 and b'--sort growth needs snapshots' in done.err, done
+
+
+def test_growth_of_a_process(tmp_path):
+    trace = tmp_path / 'saved.seep'
+    with traced(tmp_path, '60000') as process:
+        assert process.poll() is None
+        pid = None
+        while not pid:
+            with contextlib.suppress(IndexError):
+                pid = child_of(process)
+        done = None
+        while not done or b'not traced' in done.err or b'still empty' in done.err:
+            done = run([SEEP, 'growth', pid, '--interval', '20ms', '--count', '12', '--json', '--save', trace])
+        assert done.code == 0, done
+        assert process.poll() is None
+    value = json.loads(done.out)
+    check_schema(value)
+    assert 7 <= len(value['growth']['snapshots']) <= 12
+    assert whole(trace)['growth']['snapshots'] == value['growth']['snapshots']
+
+
+def test_python_list_that_grows(tmp_path):
+    code = ('import time\n'
+            'keep, start = [], time.monotonic()\n'
+            'while time.monotonic() - start < 2:\n'
+            '    while len(keep) < (time.monotonic() - start) * 1000: keep.append(bytearray(4000))\n'
+            '    time.sleep(0.005)\n')
+    trace = tmp_path / 'x.seep'
+    done = run([SEEP, 'run', '-q', '--scan', 'no', '--interval', '80ms', '-o', trace, sys.executable, '-c', code])
+    assert done.code == 0, done
+    process = report(trace)[0]
+    growing = [site for site in process['sites'] if (site.get('growth') or {}).get('verdict') == 'growing']
+    # The blocks, and it may be the list itself; none of the thousands of places of the interpreter's start.
+    assert 1 <= len(growing) <= 2 < 300 < len(process['sites'])
+    fastest = max(growing, key=lambda site: site['growth']['bytes_per_s'])
+    assert abs(fastest['growth']['bytes_per_s'] - 4001000) < 200000
+
+
+# ---- a snapshot at a bound of memory -------------------------------------------------------------------
+
+
+def check_snap(folder, done, trace, least, most):
+    name = trace.with_name(trace.name.replace('.seep', '.snap.seep'))
+    line = re.search(r'^seep: memory is at (.*): a snapshot is in (.*)$', done.err.decode(), re.M)
+    assert line and line[2] == str(name), done
+    process = report(name)[0]
+    assert least <= process['totals']['live_bytes'] <= most, process['totals']
+    assert process['process']['exit'] is None
+    return line[1]
+
+
+def test_snap_at_size(tmp_path):
+    trace = tmp_path / 'x.seep'
+    done = run([SEEP, 'run', '--snap-at', '60M', '-o', trace, PROGRAM, 'eat', 160 << 20], cwd=tmp_path)
+    assert done.code == 0, done
+    what = check_snap(tmp_path, done, trace, 16 << 20, 159 << 20)
+    assert 'resident memory of 1 process' in what
+    assert len(list(tmp_path.iterdir())) == 2
+    resident = json.loads(run([SEEP, 'report', '--rss', '--json', tmp_path / 'x.snap.seep']).out)['resident']
+    assert resident['rss'] >= 60 << 20
+
+
+def test_snap_at_is_not_reached(tmp_path):
+    done = run([SEEP, 'run', '--snap-at', '4G', '-o', tmp_path / 'x.seep', PROGRAM, 'eat', 4 << 20], cwd=tmp_path)
+    assert done.code == 0 and b'snapshot' not in done.err, done
+    assert [path.name for path in tmp_path.iterdir()] == ['x.seep']
+
+
+def memory_group():
+    """The folder of our group of the memory controller, and the names of limit and usage there."""
+    with open('/proc/self/cgroup', encoding='ascii') as file:
+        groups = [line.strip().split(':', 2) for line in file]
+    for number, controllers, path in groups:
+        if 'memory' in controllers.split(','):
+            return '/sys/fs/cgroup/memory' + path, 'memory.limit_in_bytes'
+        if number == '0' and os.path.exists('/sys/fs/cgroup' + path + '/memory.max'):
+            return '/sys/fs/cgroup' + path, 'memory.max'
+    return None, None
+
+
+@pytest.fixture
+def small_group():
+    parent, limit = memory_group()
+    folder = f'{parent}/seep-test-{os.getpid()}'
+    try:
+        os.mkdir(folder)
+        try:
+            with open(f'{folder}/{limit}', 'w', encoding='ascii') as file:
+                file.write(str(192 << 20))
+        except OSError:
+            os.rmdir(folder)
+            raise
+    except (OSError, TypeError) as why:
+        pytest.skip(f'no group with a limit of memory can be made here: {why}')
+    yield folder, limit
+    os.rmdir(folder)
+
+
+def test_snap_before_the_oom_killer(tmp_path, small_group):
+    folder, limit = small_group
+    trace = tmp_path / 'x.seep'
+    enter = f'echo $$ > {folder}/cgroup.procs && exec "$@"'
+    done = run(['sh', '-c', enter, 'sh', SEEP, 'run', '--snap-at', '50%', '-o', trace, PROGRAM, 'eat', 1 << 30],
+               cwd=tmp_path)
+    # The kernel killed the program, which has most memory; the snapshot is from before that.
+    assert done.code == 128 + 9, done
+    what = check_snap(tmp_path, done, trace, 24 << 20, 191 << 20)
+    assert f'of 192 MiB ({limit} of ' in what and re.search(r'\b[5-9]\d\.\d%', what), what
+
+
+FREED_AT_THE_END = r"""
+#include <stdlib.h>
+#include <unistd.h>
+static void *kept[60];
+int main(void) {
+    for (int i = 0; i < 60; i++) {
+        kept[i] = malloc(10000);
+        usleep(25000);
+    }
+    for (int i = 0; i < 60; i++)
+        free(kept[i]);
+    return 0;
+}
+"""
+
+
+def freed_at_the_end(tmp_path):
+    (tmp_path / 'freed.c').write_text(FREED_AT_THE_END)
+    done = run(['gcc', '-g', '-O0', '-o', 'freed', 'freed.c'], cwd=tmp_path)
+    assert done.code == 0, done
+    return tmp_path / 'freed'
+
+
+def test_growth_that_is_freed_at_the_end(tmp_path):
+    """No leak, and all the same what kills a program that never comes to its end."""
+    trace = tmp_path / 'f.seep'
+    done = run([SEEP, 'run', '-q', '--interval', '50ms', '-o', trace, freed_at_the_end(tmp_path)])
+    assert done.code == 0, done
+    done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
+    text = done.out.decode()
+    assert done.code == 7 and '1 site that grows without bound' in text and 'main (freed.c:7)' in text, text
+    assert 'Nothing grows' not in text and '\nleaks' not in text
+
+
+def test_who_stops_reading_reports_does_not_end_the_trace(tmp_path):
+    trace = tmp_path / 'p.seep'
+    command = [str(word) for word in (SEEP, 'run', '--interval', '50ms', '-o', trace, freed_at_the_end(tmp_path))]
+    tool = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment())
+    assert b'outstanding' in tool.stderr.readline()
+    tool.stderr.close()
+    tool.wait(timeout=120)
+    (process,) = report(trace)
+    assert process['totals']['allocations'] == 60 and len(process['growth']['snapshots']) > 7

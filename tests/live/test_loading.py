@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What goes past libseep.so is said: libraries opened with RTLD_DEEPBIND or by dlmopen, allocators inside of a program
+or library, another malloc in front of ours. The program does what it does untraced, and the loader sees its calls as if
+nobody stood between."""
+import json
+
+import pytest
+from harness import (
+    LIBSEEP,
+    SEEP,
+    WITNESS,
+    check_witness,
+    environment,
+    library,
+    need,
+    no_losses,
+    report,
+    run,
+    traced,
+)
+
+COVERS = [
+    ('RTLD_DEEPBIND', 'declared', 'test_a_library_whose_calls_go_past_us_is_said',
+     "its calls reach libc first; 'seep attach' sees them"),
+    ('dlmopen', 'declared', 'test_a_library_whose_calls_go_past_us_is_said',
+     "it has a libc of its own; 'seep attach' sees it"),
+    ('dlmopen', 'covered', 'test_a_library_that_is_loaded_as_usual_is_seen', 'into the namespace of the program'),
+    ('allocation inside dlopen', 'covered', 'test_the_loader_searches_from_where_the_caller_lies',
+     'the loader sees the call of the program: $ORIGIN and RUNPATH are its own'),
+    ('a static allocator that exports nothing', 'declared', 'test_an_allocator_inside_is_said',
+     'by the names of its functions'),
+    ('a static allocator that exports nothing', 'declared', 'test_an_allocator_in_a_library_that_is_opened_later',
+     'in a library that is opened later: when the process is looked at, which --scan no does not'),
+    ('a static allocator that exports nothing', 'declared', 'test_a_stripped_one_by_its_messages',
+     'in a stripped file, by its messages'),
+    ('a static allocator that exports nothing', 'impossible', 'test_a_stripped_one_by_its_messages',
+     'one that is stripped and unknown cannot be told from other code'),
+    ('a static allocator that exports malloc', 'declared', 'test_a_static_allocator_that_exports_malloc',
+     'blocks of functions that only libseep.so has go back where they came from'),
+    ('another allocator in front of libseep.so', 'declared', 'test_another_allocator_preloaded_in_front',
+     'the program calls that one; its name is said'),
+    ('other interposers preloaded', 'covered', 'test_two_other_interposers_in_any_order', 'before and behind'),
+]
+
+LIBRARY = r'''
+#include <stdlib.h>
+void *library_alloc(size_t size) { void *p = malloc(size); __asm__ volatile("" : "+r"(p)); return p; }
+void library_free(void *p) { free(p); }
+'''
+LOADER = r'''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    void *library = NULL;
+    for (int i = 0; i < 3; i++) {
+        library = !strcmp(argv[1], "plain")  ? dlopen(argv[2], RTLD_NOW)
+                  : !strcmp(argv[1], "deep") ? dlopen(argv[2], RTLD_NOW | RTLD_DEEPBIND)
+                  : !strcmp(argv[1], "base") ? dlmopen(LM_ID_BASE, argv[2], RTLD_NOW)
+                                             : dlmopen(LM_ID_NEWLM, argv[2], RTLD_NOW);
+        if (!library) {
+            puts(dlerror());
+            return 3;
+        }
+    }
+    if (getenv("LOADER_WAITS")) /* code that no process had mapped before is known some milliseconds later */
+        sleep(1);
+    void *(*alloc)(size_t) = (void *(*)(size_t))dlsym(library, "library_alloc");
+    void (*give_back)(void *) = (void (*)(void *))dlsym(library, "library_free");
+    for (int i = 0; i < 100; i++) {
+        void *p = alloc(77);
+        if (i % 4)
+            give_back(p);
+    }
+    puts("done");
+    return 5;
+}
+'''
+
+
+@pytest.fixture
+def compiler(tmp_path):
+    need('gcc')
+
+    def compile(source, output, *options):
+        name = tmp_path / (output.replace('/', '_') + '.c')
+        name.write_text(source)
+        (tmp_path / output).parent.mkdir(parents=True, exist_ok=True)
+        done = run(['gcc', '-g', '-O1', '-fno-builtin', '-w', name, '-o', tmp_path / output, *options], cwd=tmp_path)
+        assert done.code == 0, done
+        return tmp_path / output
+
+    return compile
+
+
+def same(args, tmp_path, **more):
+    """The program as it is, and traced: it must do the same. Returns the traced one's process."""
+    plain = run(args, **more)
+    under = traced(args, tmp_path, **more)
+    assert (under.code, under.out, under.err) == (plain.code, plain.out, plain.err), (plain, under)
+    return under.report()[0]
+
+
+def of_library(process):
+    return [s for s in process['sites'] if s['stack'] and s['stack'][0]['function'] == 'library_alloc']
+
+
+def notes_about(process, words):
+    return [note for note in process['health']['notes'] if words in note]
+
+
+@pytest.mark.parametrize('how', ['plain', 'base'])
+def test_a_library_that_is_loaded_as_usual_is_seen(how, compiler, tmp_path):
+    program = compiler(LOADER, 'program', '-ldl')
+    plugin = compiler(LIBRARY, 'libplugin.so', '-shared', '-fPIC')
+    process = same([program, how, plugin], tmp_path)
+    no_losses(process)
+    assert process['health']['complete'] and process['health']['notes'] == []
+    assert [(s['allocations'], s['live_blocks'], s['live_bytes']) for s in of_library(process)] == [(100, 25, 1925)]
+
+
+@pytest.mark.parametrize('how, words', [('deep', 'RTLD_DEEPBIND'), ('space', 'dlmopen')])
+def test_a_library_whose_calls_go_past_us_is_said(how, words, compiler, tmp_path):
+    program = compiler(LOADER, 'program', '-ldl')
+    plugin = compiler(LIBRARY, 'libplugin.so', '-shared', '-fPIC')
+    process = same([program, how, plugin], tmp_path)
+    assert not process['health']['complete'] and of_library(process) == []
+    (note,) = notes_about(process, words)
+    assert note.startswith(f'{plugin} (and 2 more) was opened') and "'seep attach PID'" in note
+    text = run([SEEP, 'report', tmp_path / 'run.seep'])
+    assert text.out.decode().startswith('health: INCOMPLETE') and note in text.out.decode()
+
+
+def test_by_the_library_alone_too(compiler, tmp_path):
+    program = compiler(LOADER, 'program', '-ldl')
+    plugin = compiler(LIBRARY, 'libplugin.so', '-shared', '-fPIC')
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone.seep')
+    done = run([program, 'deep', plugin], env=env)
+    assert (done.code, done.out, done.err) == (5, b'done\n', b''), done
+    assert len(notes_about(report(tmp_path / 'alone.seep')[0], 'RTLD_DEEPBIND')) == 1
+
+
+def test_the_loader_searches_from_where_the_caller_lies(compiler, tmp_path):
+    """$ORIGIN, RUNPATH and RTLD_NEXT mean the caller's: were ours the caller, nothing would be found."""
+    compiler(LIBRARY, 'plugins/libplugin.so', '-shared', '-fPIC')
+    program = compiler(LOADER, 'program', '-ldl', '-Wl,-rpath,$ORIGIN/plugins', '-Wl,--enable-new-dtags')
+    for how in ('plain', 'base', 'deep', 'space'):
+        for name in ('libplugin.so', '$ORIGIN/plugins/libplugin.so'):
+            done = run([program, how, name])
+            assert (done.code, done.out) == (5, b'done\n'), done
+            same([program, how, name], tmp_path)
+    process = same([program, 'deep', 'libnone.so'], tmp_path)  # the program's own message, not ours
+    assert process['process']['exit'] == {'code': 3}
+
+
+# ---- an allocator inside -----------------------------------------------------------------------------
+
+BUMP = r'''
+#include <stddef.h>
+static char space[1 << 16] __attribute__((aligned(16)));
+static size_t used;
+%(scope)s void *%(prefix)smalloc(size_t size) {
+    void *p = space + used;
+    used += (size + 15) & ~(size_t)15;
+    return used <= sizeof(space) ? p : NULL;
+}
+%(scope)s void %(prefix)sfree(void *p) { (void)p; }
+'''
+USER = r'''
+#include <stdio.h>
+void *%(prefix)smalloc(unsigned long);
+void %(prefix)sfree(void *);
+int %(name)s(void) {
+    for (int i = 0; i < 10; i++) {
+        char *volatile p = %(prefix)smalloc(20);
+        *p = 1;
+        if (i %% 2)
+            %(prefix)sfree(p);
+    }
+    puts("done");
+    return 0;
+}
+'''
+
+
+def with_allocator(scope, prefix, name='main'):
+    values = {'scope': scope, 'prefix': prefix, 'name': name}
+    return BUMP % values + USER % values
+
+
+HIDDEN = '__attribute__((noipa, visibility("hidden")))'
+
+
+@pytest.mark.parametrize('prefix, words', [('je_', 'jemalloc, called as je_malloc'), ('', 'a malloc of its own')])
+@pytest.mark.parametrize('where', ['program', 'library'])
+def test_an_allocator_inside_is_said(where, prefix, words, compiler, tmp_path):
+    if where == 'program':
+        holder = program = compiler(with_allocator(HIDDEN, prefix), 'program')
+    else:
+        holder = compiler(with_allocator(HIDDEN, prefix, 'work'), 'libwork.so', '-shared', '-fPIC')
+        program = compiler('int work(void); int main(void) { return work(); }', 'program', str(holder))
+    process = same([program], tmp_path)
+    assert not process['health']['complete']
+    (note,) = process['health']['notes']
+    assert note.startswith(f'{holder} has ') and words in note and "'seep attach -" in note, note
+
+
+def test_an_allocator_in_a_library_that_is_opened_later(compiler, tmp_path):
+    """Its code is on no stack that we saw: what is mapped when the program leaves tells."""
+    source = BUMP + 'void *library_alloc(unsigned long n) { return %(prefix)smalloc(n); }\n' \
+        'void library_free(void *p) { %(prefix)sfree(p); }\n'
+    program = compiler(LOADER, 'program', '-ldl')
+    plugin = compiler(source % {'scope': HIDDEN, 'prefix': 'mi_'}, 'libplugin.so', '-shared', '-fPIC')
+    process = same([program, 'plain', plugin], tmp_path)
+    (note,) = process['health']['notes']
+    assert note.startswith(f'{plugin} has an allocator of its own, mimalloc') and not process['health']['complete']
+    # Nobody looks when it leaves, and nothing of the library was seen.
+    process = traced([program, 'plain', plugin], tmp_path, options=['--scan', 'no']).report()[0]
+    assert process['health']['notes'] == []
+
+
+def test_what_the_note_says_to_do_works(compiler, tmp_path):
+    """The commands of the notes see the blocks."""
+    if run([SEEP, 'attach', '--', 'true']).code != 0:
+        pytest.skip('seep attach is not possible here: see seep info')
+    for prefix, options in (('je_', ['--symbols-prefix', 'je_']), ('', ['-O', tmp_path / 'program'])):
+        program = compiler(with_allocator(HIDDEN, prefix), 'program')
+        done = run([SEEP, 'attach', '--json', *options, '--', program])
+        assert done.code == 0 and b'"live_blocks":5' in (done.out + done.err).replace(b' ', b''), done
+    program = compiler(LOADER, 'program', '-ldl')
+    plugin = compiler(LIBRARY, 'libplugin.so', '-shared', '-fPIC')
+    for how in ('deep', 'space'):
+        done = run([SEEP, 'attach', '--json', '--', program, how, plugin], env=environment(LOADER_WAITS=1))
+        process = json.loads(done.out.split(b'done\n')[-1] or done.err)
+        found = of_library(process)
+        assert (sum(s['allocations'] for s in found), sum(s['live_blocks'] for s in found)) == (100, 25), done
+
+
+def test_a_stripped_one_by_its_messages(compiler, tmp_path):
+    archive = library('libjemalloc.a')
+    source = 'int main(void) { char *volatile p = malloc(10); *p = 1; return 0; }'
+    link = ['-Wl,--exclude-libs,ALL', archive, '-lstdc++', '-lm', '-lpthread']
+    program = compiler('#include <stdlib.h>\n' + source, 'program', *map(str, link))
+    process = same([program], tmp_path)
+    assert len(notes_about(process, 'a malloc of its own')) == 1
+    assert run(['strip', program]).code == 0
+    process = same([program], tmp_path)
+    assert len(notes_about(process, 'seems to have jemalloc inside')) == 1
+
+
+def test_an_ordinary_program_has_no_such_note(tmp_path):
+    process = same(['/bin/ls', '/'], tmp_path)
+    assert process['health']['complete'] and process['health']['notes'] == []
+
+
+# ---- somebody in front of us -------------------------------------------------------------------------
+
+ARRAYS = r'''
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <malloc.h>
+int main(void) {
+    char *text = NULL;
+    for (int i = 1; i < 200; i++) {
+        text = reallocarray(text, i, 50);
+        memset(text, i, i * 50);
+    }
+    printf("%d\n", malloc_usable_size(text) >= 199 * 50);
+    free(text);
+    void *aligned = NULL;
+    printf("%d\n", posix_memalign(&aligned, 256, 100));
+    free(aligned);
+    free(strdup("text"));
+    return 0;
+}
+'''
+OPERATORS = r'''
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+struct alignas(64) Wide { char bytes[64]; };
+int main() {
+    std::vector<std::string> texts;
+    for (int i = 0; i < 100; i++) texts.push_back(std::string(i, 'x'));
+    delete new Wide;
+    delete[] new char[100];
+    void *p = realloc(nullptr, 10);
+    free(p);
+    std::printf("%zu\n", texts.size());
+}
+'''
+ALLOCATORS = {
+    'jemalloc': ('libjemalloc.so.2',),
+    'mimalloc': ('libmimalloc.so.2.0', 'libmimalloc.so.2'),
+    'tcmalloc': ('libtcmalloc_minimal.so.4', 'libtcmalloc.so.4'),
+}
+
+
+def check_preempted(done, trace, plain, by):
+    assert (done.code, done.out, done.err) == (plain.code, plain.out, plain.err), (plain, done)
+    process = report(trace)[0]
+    assert not process['health']['complete']
+    (note,) = notes_about(process, 'are not covered')
+    assert str(by) in note
+    # What came by our own functions (reallocarray, operator new) is no leak of the program.
+    own = [s for s in process['sites'] if s['stack'] and s['stack'][0]['function'] == 'main']
+    assert sum(s['live_blocks'] for s in own) == 0, own
+
+
+@pytest.mark.parametrize('allocator', ALLOCATORS)
+@pytest.mark.parametrize('language', ['c', 'c++'])
+def test_another_allocator_preloaded_in_front(language, allocator, compiler, tmp_path):
+    other = library(*ALLOCATORS[allocator])
+    if language == 'c':
+        program = compiler(ARRAYS, 'program')
+    else:
+        program = cpp(tmp_path)
+    plain = run([program], env=environment(LD_PRELOAD=other))
+    env = environment(LD_PRELOAD=f'{other}:{LIBSEEP}', SEEP_OUT=tmp_path / 'front.seep')
+    check_preempted(run([program], env=env), tmp_path / 'front.seep', plain, other)
+
+
+def cpp(tmp_path, *options):
+    need('g++')
+    (tmp_path / 'program.cpp').write_text(OPERATORS)
+    done = run(['g++', '-std=c++17', '-g', '-O1', '-w', 'program.cpp', '-o', 'program', *options], cwd=tmp_path)
+    assert done.code == 0, done
+    return tmp_path / 'program'
+
+
+@pytest.mark.parametrize('language', ['c', 'c++'])
+def test_a_static_allocator_that_exports_malloc(language, compiler, tmp_path):
+    """The program's own malloc is in front of everything that is preloaded."""
+    link = [str(library('libjemalloc.a')), '-lstdc++', '-lm', '-lpthread', '-Wl,--export-dynamic']
+    program = compiler(ARRAYS, 'program', *link) if language == 'c' else cpp(tmp_path, *link)
+    plain = run([program])
+    under = traced([program], tmp_path)
+    check_preempted(under, under.trace, plain, program)
+
+
+# ---- other interposers -------------------------------------------------------------------------------
+
+CLOCK = r'''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+// As libfaketime does: asks for the real function when it is first called, and keeps something in the heap.
+static int (*real)(clockid_t, struct timespec *);
+static char *kept;
+__attribute__((constructor)) static void start(void) { kept = malloc(123); }
+int clock_gettime(clockid_t clock, struct timespec *ret_now) {
+    if (!real)
+        real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(clock, ret_now);
+    ret_now->tv_sec = 1000;
+    return result;
+}
+void *dlopen(const char *path, int mode) {
+    void *(*next)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+    return next(path, mode);
+}
+'''
+CLOCK_USER = r'''
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int main(void) {
+    struct timespec now;
+    for (int i = 0; i < 50; i++) {
+        clock_gettime(CLOCK_REALTIME, &now);
+        char *volatile p = malloc(31);
+        if (i % 2)
+            free(p);
+    }
+    printf("%ld\n", (long)now.tv_sec);
+    return 0;
+}
+'''
+
+
+@pytest.mark.parametrize('order', ['seep clock witness', 'clock seep witness', 'seep witness clock', 'clock witness seep'])
+def test_two_other_interposers_in_any_order(order, compiler, tmp_path):
+    program = compiler(CLOCK_USER, 'program')
+    clock = compiler(CLOCK, 'libclock.so', '-shared', '-fPIC', '-ldl')
+    files = {'seep': LIBSEEP, 'clock': clock, 'witness': WITNESS}
+    env = environment(LD_PRELOAD=':'.join(str(files[name]) for name in order.split()))
+    env.update(SEEP_OUT=str(tmp_path / 'alone.seep'), COUNT_SHIM_OUT=str(tmp_path / 'witness'))
+    done = run([program], env=env)
+    assert (done.code, done.out, done.err) == (0, b'1000\n', b''), done
+    process = report(tmp_path / 'alone.seep')[0]
+    no_losses(process)
+    assert process['health']['notes'] == [], 'all hand on to the next: nothing is left out'
+    figures = {s['size_min']: (s['allocations'], s['live_blocks'])
+               for s in process['sites'] if s['size_min'] in (31, 123) and s['via'] == 'malloc'}
+    assert figures == {31: (50, 25), 123: (1, 1)}
+    if not order.endswith('seep'):  # in front of us it also sees what the loader allocates for our own look-ups
+        check_witness([process], tmp_path)

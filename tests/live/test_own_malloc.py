@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A program with a malloc of its own calls that one, whatever is preloaded: the report must not call itself complete."""
+import json
+import subprocess
+
+import pytest
+
+COVERS = [
+    ('a static allocator that exports malloc', 'declared', 'test_own_malloc_is_said',
+     "the program calls its own; 'seep attach' sees it"),
+]
+
+SOURCE = r"""
+#include <stdio.h>
+#include <string.h>
+static char pool[1 << 20];
+static size_t at;
+void *malloc(size_t n) { char *block = pool + at; at += (n + 31) & ~(size_t)15; return block; }
+void free(void *block) { (void)block; }
+void *calloc(size_t a, size_t b) { return malloc(a * b); }
+void *realloc(void *old, size_t n) { char *block = malloc(n); return old ? memmove(block, old, n) : block; }
+int main(void) {
+    for (int i = 0; i < 10; i++)
+        puts(strdup("text"));
+    return 3;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-rdynamic"]], ids=["as it is", "all names exported"])
+def test_own_malloc_is_said(run, seep, tmp_path, flags):
+    (tmp_path / "own.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-fno-builtin", *flags, "-o", "own", "own.c"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-o", "own.seep", "--report", "report", "./own")
+    assert (done.returncode, done.stdout) == (3, "text\n" * 10)
+    text = (tmp_path / "report").read_text()
+    assert text.startswith("health: INCOMPLETE")
+    assert "not covered: allocations through the malloc of ./own, which is called instead of seep's" in text
+    report = json.loads(run(seep, "report", "--json", "own.seep").stdout)
+    assert report["health"]["complete"] is False
+    assert run(seep, "check", "./own").returncode != 3  # never passes for a program without leaks
+
+
+def test_preloaded_malloc_is_ours(run, seep, tmp_path):
+    """The same malloc in a library that the program is linked with comes after ours: nothing is missing."""
+    (tmp_path / "own.c").write_text(SOURCE.replace("int main(void)", "int run(void)"))
+    (tmp_path / "main.c").write_text("extern int run(void); int main(void) { return run(); }")
+    for command in (["-shared", "-fPIC", "-fno-builtin", "-o", "libown.so", "own.c"],
+                    ["-o", "linked", "main.c", "libown.so", "-Wl,-rpath,$ORIGIN"]):
+        subprocess.run(["gcc", *command], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-o", "linked.seep", "--report", "report", "./linked")
+    assert (done.returncode, done.stdout) == (3, "text\n" * 10)
+    report = json.loads(run(seep, "report", "--json", "linked.seep").stdout)
+    assert report["health"]["complete"] is True and report["totals"]["live_blocks"] >= 10
+
+
+def test_address_of_malloc_in_a_fixed_program(run, seep, tmp_path):
+    """There the address of malloc is a jump in the program itself: it leads to ours, and nothing is missing."""
+    (tmp_path / "fixed.c").write_text("#include <stdlib.h>\n#include <stdio.h>\n"
+                                      "int main(void) { void *(*volatile take)(size_t) = malloc; printf(\"%d\\n\", take(10) != NULL); return 0; }\n")
+    subprocess.run(["gcc", "-no-pie", "-fno-pic", "-o", "fixed", "fixed.c"], check=True, cwd=tmp_path)
+    symbols = subprocess.run(["readelf", "-W", "--dyn-syms", "fixed"], check=True, cwd=tmp_path, capture_output=True, text=True).stdout
+    (malloc,) = [line.split() for line in symbols.splitlines() if " malloc" in line]
+    assert malloc[6] == "UND" and int(malloc[1], 16) != 0  # what the test is about
+    done = run(seep, "run", "-q", "-o", "fixed.seep", "./fixed")
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    report = json.loads(run(seep, "report", "--json", "fixed.seep").stdout)
+    assert report["health"]["complete"] is True
+    assert [site["size_max"] for site in report["sites"] if site["stack"][0]["function"] == "main"] == [10]
+
+
+READER = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+void *kept;
+int main(int argc, char **argv) {
+    int fd = open(argv[1], O_RDONLY);
+    void *first = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *again = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE, fd, 0);
+    kept = malloc(10);
+    return argc != 2 || first == MAP_FAILED || again == MAP_FAILED;
+}
+"""
+
+
+def test_file_that_is_only_read(run, seep, tmp_path):
+    """Who maps a program to read it, as for its debug information, does not call the malloc in it."""
+    (tmp_path / "own.c").write_text(SOURCE)
+    (tmp_path / "reader.c").write_text(READER)
+    subprocess.run(["gcc", "-fno-builtin", "-static", "-o", "own", "own.c"], check=True, cwd=tmp_path)
+    subprocess.run(["gcc", "-fno-builtin", "-o", "reader", "reader.c"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-q", "-o", "reader.seep", "./reader", "own")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(run(seep, "report", "--json", "reader.seep").stdout)
+    assert report["health"]["complete"] is True and report["health"]["notes"] == []
+    assert report["totals"]["live_blocks"] == 1 and report["leaks"]["reachable"]["blocks"] == 1

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep scan --cow: the same classes from a copy of the process; the process is given back as it was, and of the copy
+nothing is left, also when the tool is killed."""
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import BUILD, LIBSEEP, SEEP, environment, need
+
+PATIENCE_S = 60
+pytestmark = pytest.mark.skipif(os.uname().machine != 'x86_64', reason='--cow is for x86-64')
+
+
+class Traced:
+    def __init__(self, *args, cwd, preload=True, **env):
+        more = {'LD_PRELOAD': LIBSEEP, 'SEEP_OUT': Path(cwd) / 'left.seep'} if preload else {}
+        self.process = subprocess.Popen([str(a) for a in args], cwd=cwd, env=environment(**more, **env),
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        assert self.process.stdout.readline() == b'ready\n'
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+def status_of(pid, key):
+    """None: the process is gone."""
+    try:
+        lines = Path(f'/proc/{pid}/status').read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return next((line.split()[1] for line in lines if line.startswith(key + ':')), None)
+
+
+def children_of(pid):
+    """Of a process whose threads stay."""
+    return [int(child) for task in Path(f'/proc/{pid}/task').iterdir()
+            for child in (task / 'children').read_text().split()]
+
+
+def scan(pid, *options, code=0):
+    done = harness.run([SEEP, 'scan', '--json', pid, *options])
+    assert done.code == code, done
+    return json.loads(done.out) if code == 0 else done.err.decode()
+
+
+def kinds_of(report):
+    return {b['address']: b['kind'] for site in report['sites'] for b in site['blocks']}
+
+
+def test_the_same_classes(tmp_path):
+    with Traced(BUILD / 'tests/live/live-crash', 'wait', cwd=tmp_path) as program:
+        plain = scan(program.pid, '--blocks')
+        for _ in range(5):
+            copied = scan(program.pid, '--blocks', '--cow')
+            assert kinds_of(copied) == kinds_of(plain)
+            assert copied['leaks']['lost']['blocks'] == 5 and copied['leaks']['indirect']['blocks'] == 5
+            assert copied['leaks']['pause_s'] > 0 and copied['process']['pid'] == program.pid
+            assert not children_of(program.pid)
+        assert status_of(program.pid, 'SigBlk') == '0' * 16 and status_of(program.pid, 'TracerPid') == '0'
+        text = harness.run([SEEP, 'scan', program.pid, '--cow'])
+        assert b'paused' in text.out
+
+
+def test_the_call_that_the_thread_was_in_goes_on(tmp_path):
+    """The copy is made by the first thread: in each of these calls."""
+    source = tmp_path / 'waits.c'
+    source.write_text('''
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static void on_signal(int number) { write(1, "signal\\n", 7); }
+int main(int argc, char **argv) {
+    char c; int pipe_of[2], ep = epoll_create1(0); void *volatile p = malloc(10);
+    struct timespec t = {1000, 0}; struct pollfd at; struct epoll_event e; siginfo_t i; sigset_t s;
+    sigemptyset(&s); sigaddset(&s, SIGUSR2); signal(SIGUSR1, on_signal); pipe(pipe_of);
+    at = (struct pollfd){pipe_of[0], POLLIN};
+    write(1, "ready\\n", 6); errno = 0;
+    switch (atoi(argv[1])) {
+    case 0: poll(&at, 1, -1); break;
+    case 1: read(0, &c, 1); break;
+    case 2: nanosleep(&t, 0); break;
+    case 3: sigwaitinfo(&s, &i); break;
+    case 4: epoll_wait(ep, &e, 1, -1); break;
+    case 5: for (volatile unsigned long n = 1;; n++) if (n == 0) break; break;
+    }
+    char text[2] = {'0' + (errno == EINTR), '\\n'}; write(1, text, 2);
+    if (wait(0) >= 0 || errno != ECHILD) write(1, "child\\n", 6);
+    write(1, "end\\n", 4); return p == 0; }
+''')
+    output = tmp_path / 'waits'
+    subprocess.run(['gcc', '-w', str(source), '-o', str(output)], check=True, timeout=PATIENCE_S)
+    for way in range(6):
+        with Traced(output, way, cwd=tmp_path) as program:
+            time.sleep(0.1)
+            for _ in range(4):
+                scan(program.pid, '--cow')
+            os.set_blocking(program.process.stdout.fileno(), False)
+            time.sleep(0.1)
+            assert program.process.stdout.read() in (None, b'') and program.process.poll() is None, way
+            os.set_blocking(program.process.stdout.fileno(), True)
+            if way == 1:  # to its end: no child was ever seen
+                program.process.stdin.write(b'x')
+                program.process.stdin.flush()
+                assert program.process.stdout.read() == b'0\nend\n'
+            elif way == 5:
+                os.kill(program.pid, signal.SIGUSR1)
+                assert program.process.stdout.readline() == b'signal\n'
+
+
+def test_threads_at_work(tmp_path):
+    need('/usr/bin/python3')
+    text = '''
+import sys, threading, time
+def work():
+    kept = {}
+    for i in range(10**9):
+        kept[i % 997] = [str(i)] * (i % 7)
+        if i % 997 == 0:
+            if sum(map(len, kept.values())) > 7000: print("wrong", flush=True)
+            time.sleep(0.01)
+threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+[t.start() for t in threads]
+print("ready", flush=True)
+sys.stdin.read()
+'''
+    with Traced('/usr/bin/python3', '-c', text, cwd=tmp_path, PYTHONMALLOC='malloc') as program:
+        for _ in range(3):
+            leaks = scan(program.pid, '--cow', '--top', '1')['leaks']
+            assert leaks['lost']['blocks'] == 0 and leaks['reachable']['blocks'] > 3000
+            assert not children_of(program.pid)
+        os.set_blocking(program.process.stdout.fileno(), False)
+        assert program.process.stdout.read() in (None, b'') and program.process.poll() is None
+
+
+def test_killed_in_the_middle(tmp_path):
+    """The copy dies with the tool, and the process goes on."""
+    need('/usr/bin/python3')
+    text = 'import time\nx = [[i] for i in range(100000)]\nprint("ready", flush=True)\n' \
+           'while True:\n    x[0] = [1]\n    time.sleep(0.001)\n'
+    with Traced('/usr/bin/python3', '-c', text, cwd=tmp_path, PYTHONMALLOC='malloc') as program:
+        seen = 0
+        for i in range(6):
+            tool = subprocess.Popen([str(SEEP), 'scan', '--cow', str(program.pid)], stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+            until = time.monotonic() + PATIENCE_S
+            was = False  # the copy was there when the tool still was
+            while tool.poll() is None and not was and time.monotonic() < until:
+                time.sleep(0.002 * i)
+                was = bool(children_of(program.pid)) and tool.poll() is None
+            tool.kill()
+            tool.wait(PATIENCE_S)
+            seen += was
+            while children_of(program.pid) or status_of(program.pid, 'TracerPid') != '0':
+                assert time.monotonic() < until
+            assert status_of(program.pid, 'State') in 'RS' and status_of(program.pid, 'SigBlk') == '0' * 16
+        assert seen
+        assert scan(program.pid, '--cow')['leaks']['reachable']['blocks'] > 100000
+
+
+def test_what_cannot_be_copied_is_told(tmp_path):
+    with Traced(BUILD / 'tests/live/live-crash', 'wait', cwd=tmp_path) as program:
+        os.kill(program.pid, signal.SIGSTOP)
+        until = time.monotonic() + PATIENCE_S
+        while status_of(program.pid, 'State') != 'T':
+            assert time.monotonic() < until
+        assert 'without --cow' in scan(program.pid, '--cow', code=1)
+        assert status_of(program.pid, 'State') == 'T'
+        assert scan(program.pid)['leaks']['lost']['blocks'] == 5
+    assert 'goes with a PID' in scan(__file__, '--cow', code=2)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs whose segments do not lie one behind the other: of such a module the loader tells only the segment that a pc
+is in, and its call-frame information is in another one. (Seen with chromium.)"""
+import json
+import subprocess
+
+SOURCE = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+void *kept[3];
+__attribute__((noinline)) void deep(int n) {
+    if (n) {
+        deep(n - 1);
+        __asm__ volatile("");
+    } else {
+        kept[0] = malloc(77);
+    }
+}
+int main(void) {
+    void *library = dlopen("libz.so.1", RTLD_NOW);
+    deep(3);
+    if (library)
+        dlclose(library); // modules are looked at anew
+    deep(2);
+    return library ? 0 : 1;
+}
+"""
+
+
+def test_stacks_over_a_hole(run, seep, tmp_path):
+    (tmp_path / "gap.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O1", "-fno-builtin", "-o", "gap", "gap.c", "-Wl,--section-start=.text=0x4000000"],
+                   check=True, cwd=tmp_path)
+    done = run(seep, "run", "-q", "-o", "gap.seep", "./gap")
+    assert done.returncode == 0, done
+    report = json.loads(run(seep, "report", "--json", "--top", "0", "gap.seep").stdout)
+    assert report["health"]["complete"] is True and report["health"]["stacks_cut"] == 0
+    stacks = [[frame["function"] for frame in site["stack"]] for site in report["sites"] if site["size_max"] == 77]
+    assert sorted(stack.index("main") for stack in stacks) == [3, 4]
+    assert all(stack[-1] == "_start" and set(stack[:stack.index("main")]) == {"deep"} for stack in stacks)
