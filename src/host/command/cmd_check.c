@@ -79,8 +79,11 @@ static struct seep_error *write_file(const char *path, const char *what, put_fun
 static struct seep_error *write_results(const struct checking *checking, const struct seep_check *check) {
     const struct check_values *values = checking->values;
     struct seep_error *err = write_file(values->junit, "the JUnit file", seep_check_put_junit, check);
-    if (!err)
-        err = write_file(values->sarif, "the SARIF file", seep_check_put_sarif, check);
+    struct seep_error *second = write_file(values->sarif, "the SARIF file", seep_check_put_sarif, check);
+    if (err && second)
+        seep_command_fail(second); // of two both are told
+    else if (second)
+        err = second;
     if (!err && values->github)
         err = seep_check_put_github(stderr, check);
     return err;

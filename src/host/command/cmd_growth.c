@@ -7,6 +7,7 @@
 
 #include "command/command.h"
 #include "command/reporting.h"
+#include "model/growth.h"
 #include "model/growth_sources.h"
 #include "model/session_file.h"
 #include "model/session_open.h"
@@ -122,6 +123,15 @@ static bool any_grows(const struct seep_session *session) {
     return false;
 }
 
+// A gate that nobody could look through is not open.
+static struct seep_error *check_known(const struct seep_session *session) {
+    if (seep_growth_is_known(session))
+        return NULL;
+    return seep_error_hint(
+        seep_error_create(SEEP_E_UNSUPPORTED, "--error-exitcode: too few snapshots to say what grows"),
+        "%u are needed, 20 are good: a larger --count, or a longer look", SEEP_TREND_LEAST);
+}
+
 static struct seep_error *run_growth(const struct seep_arguments *arguments, int *ret_status) {
     const struct growth_values *values = seep_arguments_values(arguments, &growth_group);
     const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
@@ -143,6 +153,8 @@ static struct seep_error *run_growth(const struct seep_arguments *arguments, int
         err = seep_report_session(stdout, session, &suppress, &options, values->save ? values->save : source);
     if (!err && values->save)
         err = seep_session_save(session, values->save);
+    if (!err && values->error_exitcode)
+        err = check_known(session);
     if (!err && values->error_exitcode && any_grows(session))
         *ret_status = (int)values->error_exitcode;
     seep_suppress_deinit(&suppress);

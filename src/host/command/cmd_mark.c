@@ -46,7 +46,7 @@ const struct seep_command seep_command_mark = {
             {"seep diff 1234@warm 1234", "what has come since"},
             {NULL},
         },
-    .operand = "PID",
+    .operand = "PID NAME",
     .min_operands = 2,
     .max_operands = 2,
     .run = run_mark,

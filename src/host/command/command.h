@@ -26,7 +26,7 @@ struct seep_command {
     const struct seep_option_group *const
         *groups;                         // ends with NULL; may be NULL; at most SEEP_OPTION_GROUPS_MAX
     const struct seep_example *examples; // at least one
-    const char *operand;                 // name of the first operand, for messages
+    const char *operand;                 // names of the operands that must be there, by spaces, for messages
     int min_operands;
     int max_operands;
     bool stop_at_operand; // the first operand ends the options: `seep run prog --its-own`

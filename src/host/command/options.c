@@ -341,10 +341,14 @@ static struct seep_error *parse_all(struct seep_arguments *arguments, int argc, 
 
 static struct seep_error *check_operands(const struct seep_arguments *arguments) {
     const struct seep_command *command = arguments->command;
-    if (arguments->nr_operands < command->min_operands)
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: %s is missing", command->name,
-                                                 command->operand ? command->operand : "an argument"),
+    if (arguments->nr_operands < command->min_operands) {
+        const char *name = command->operand ? command->operand : "argument";
+        for (int i = 0; i < arguments->nr_operands && strchr(name, ' '); i++)
+            name = strchr(name, ' ') + 1;
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: %.*s is missing", command->name,
+                                                 (int)strcspn(name, " "), name),
                                "usage: seep %s %s", command->name, command->usage);
+    }
     if (arguments->nr_operands > command->max_operands)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: unexpected argument '%s'", command->name,
                                                  arguments->operands[command->max_operands]),

@@ -134,3 +134,12 @@ double seep_growth_seconds(const struct seep_growth_of *growth, uint64_t bytes) 
         return -1;
     return (double)bytes / growth->trend.slope;
 }
+
+bool seep_growth_is_known(const struct seep_session *session) {
+    for (size_t i = 0; i < session->nr_profiles; i++) {
+        const struct seep_growth *growth = session->profiles[i]->growth;
+        if (growth && growth->live.trend.verdict != SEEP_TREND_UNKNOWN)
+            return true;
+    }
+    return false;
+}

@@ -30,4 +30,7 @@ SEEP_MUST_CHECK struct seep_error *seep_growth_judge(struct seep_profile *profil
 // Seconds until `bytes` more are taken at that rate; -1: never, as far as one sees.
 double seep_growth_seconds(const struct seep_growth_of *growth, uint64_t bytes);
 
+// Whether there were enough snapshots of any process to say what grows.
+bool seep_growth_is_known(const struct seep_session *session);
+
 #endif

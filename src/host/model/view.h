@@ -36,7 +36,7 @@ enum seep_view_sort {
     SEEP_SORT_TEMPORARY,
     SEEP_SORT_SIZE,   // mean size of a block: live ones where there are any, else of all allocations
     SEEP_SORT_BLOCKS, // live ones
-    SEEP_SORT_AGE,  // of the oldest live block; needs the ages
+    SEEP_SORT_AGE,    // of the oldest live block; needs the ages
     SEEP_SORT_EXIT,   // most bytes freed only at exit; needs the mark that --age makes there
     SEEP_SORT_GROWTH, // what grows without bound first, the fastest of it; needs snapshots
     SEEP_SORT_NR
@@ -70,7 +70,7 @@ struct seep_view_options {
     bool blocks;  // keep the live blocks of shown rows
     uint64_t min_size;
     uint64_t max_size;
-    int64_t older_ns;  // -1: any age
+    int64_t older_ns;        // -1: any age
     const char *ignore_last; // share of the run, see seep_percent_parse; NULL: 0; borrowed
     const char *since;       // marks: only live blocks born between them; NULL: any; borrowed
     const char *until;
@@ -80,9 +80,9 @@ struct seep_view_options {
     regex_t *module;
     regex_t *thread;
     uint64_t limit_bytes; // what memory may come to; 0: what the snapshots say
-    uint64_t pid;      // 0: any process
-    regex_t *program;  // NULL: any
-    bool rss; // the account of resident memory
+    uint64_t pid;         // 0: any process
+    regex_t *program;     // NULL: any
+    bool rss;             // the account of resident memory
     bool full_paths;
     bool no_demangle;
     bool json;
@@ -128,6 +128,12 @@ struct seep_view_block {
     uint8_t kind; // enum seep_kind
 };
 
+// What a scan said of live blocks that are not suppressed, by enum seep_kind; [0]: of processes not scanned.
+struct seep_view_kinds {
+    uint64_t blocks[SEEP_KIND_NR];
+    uint64_t bytes[SEEP_KIND_NR];
+};
+
 struct seep_view_share { // what one process has in a row
     uint32_t process;    // index in the session
     int64_t live_bytes;
@@ -142,20 +148,23 @@ struct seep_view_row {
     struct seep_counters counters;
     bool peak_exact; // with SEEP_KNOWN_PEAK; else peak_bytes is a lower bound
     uint64_t nr_sites;
-    int64_t leaked_bytes;      // lost and indirectly lost; 0 without a scan
-    uint8_t kind;              // enum seep_kind: the worst of its blocks that are not suppressed
-    int64_t suppressed_blocks; // of the live ones
+    int64_t leaked_bytes;         // lost and indirectly lost; 0 without a scan
+    uint8_t kind;                 // enum seep_kind: the worst of its blocks that are not suppressed
+    struct seep_view_kinds kinds; // all 0 without a scan
+    int64_t suppressed_blocks;    // of the live ones
     int64_t suppressed_bytes;
     uint32_t suppressed_by; // index + 1 in the session's suppressions: the first that takes of it; 0: none
     const struct seep_chain *held; // of the first site that has that kind; NULL: nobody, or not known
     uint32_t held_process;         // index in the session, of `held`
     uint64_t retained_bytes;       // of its sites, whatever the filters; 0: not known
-    int64_t oldest_ns;       // -1: not known
-    uint64_t exit_blocks; // freed only when the program was leaving: what nobody calls a leak, and was held all the time
+    int64_t oldest_ns;             // -1: not known
+    uint64_t exit_blocks; // freed only when the program was leaving: what nobody calls a leak, and was held
+                          // all the time
     uint64_t exit_bytes;
     bool exit_all; // nothing of it was freed before that, and all of it then
-    const struct seep_growth_of *growth; // of its site that grows most; NULL: without snapshots, or nothing was live in them
-    uint32_t growth_process;             // whose site that is: index in the session
+    const struct seep_growth_of
+        *growth; // of its site that grows most; NULL: without snapshots, or nothing was live in them
+    uint32_t growth_process; // whose site that is: index in the session
     uint32_t via;            // enum seep_via, with SEEP_BY_SITE
     uint32_t node;           // with SEEP_BY_SITE: for seep_view_frames; else 0
     int cut;                 // enum seep_cut, or -1: complete
@@ -260,7 +269,8 @@ struct seep_view {
     struct seep_view_wrong_release *wrong_releases;
     size_t nr_wrong_releases;
     struct seep_view_exit at_exit;
-    struct seep_view_row *growing; // the rows of sites that grow without bound, the fastest first; at most SEEP_VIEW_GROWING
+    struct seep_view_row
+        *growing; // the rows of sites that grow without bound, the fastest first; at most SEEP_VIEW_GROWING
     size_t nr_growing;
     size_t nr_growing_all;
     struct seep_view_trouble *without_symbols; // modules of which only the offset could be shown
@@ -276,8 +286,8 @@ SEEP_MUST_CHECK struct seep_error *seep_view_create(const struct seep_session *s
                                                     struct seep_view **ret_view);
 void seep_view_destroy(struct seep_view *view); // takes NULL
 
-// What memory of a process may come to, as the user or its snapshots say; 0: not known. *ret_left: how much of it is
-// left.
+// What memory of a process may come to, as the user or its snapshots say; 0: not known. *ret_left: how much
+// of it is left.
 uint64_t seep_view_limit(const struct seep_view *view, uint32_t process, uint64_t *ret_left);
 
 // The stack of a SEEP_BY_SITE row, innermost frame first, inlined frames included. At most

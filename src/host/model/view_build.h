@@ -19,6 +19,7 @@ struct seep_view_figures {
     int64_t oldest_ns;
     int64_t leaked_bytes;
     uint8_t kind; // the worst of the blocks that pass
+    struct seep_view_kinds kinds;
     const struct seep_chain *held;
     uint64_t retained_bytes;
     int64_t suppressed_blocks;
@@ -29,7 +30,7 @@ struct seep_view_figures {
     bool exit_all;
 };
 
-struct seep_view_part { // one profile
+struct seep_view_part {    // one profile
     int64_t born_least_ns; // since its start: what passes was born from here on, until before there
     int64_t born_most_ns;
     const struct seep_profile *profile;
@@ -47,6 +48,7 @@ struct seep_view_build {
     struct seep_view_part *parts;
     size_t nr_parts;
     uint8_t *node_match; // by node: bits of the filters that a frame of the stack matches
+    bool scanned;        // one of the processes, at least
     bool filter_frames;
     bool filter_blocks;    // by size, age or kind: live comes from the blocks
     bool filter_ages;      // among that by age, or when it was born

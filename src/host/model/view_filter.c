@@ -114,7 +114,8 @@ bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_v
         return false;
     uint8_t kind = build->kinds ? seep_view_kind_of(part, block) : SEEP_KIND_UNKNOWN;
     if (build->kinds &&
-        (!(build->kinds >> kind & 1) || seep_profile_block_suppressed(part->profile, (size_t)(block - part->profile->blocks))))
+        (!(build->kinds >> kind & 1) ||
+         seep_profile_block_suppressed(part->profile, (size_t)(block - part->profile->blocks))))
         return false;
     if (options->thread)
         return block->thread < part->profile->nr_threads && part->thread_ok[block->thread];
@@ -189,14 +190,16 @@ static void figures_of_blocks(const struct seep_view_build *build, const struct 
 // What the scan says of the blocks that pass.
 static void find_kinds(const struct seep_view_build *build, const struct seep_view_part *part) {
     const struct seep_profile *profile = part->profile;
-    for (size_t i = 0; profile->leaks.known && i < profile->nr_blocks; i++) {
+    for (size_t i = 0; build->scanned && i < profile->nr_blocks; i++) {
         const struct seep_block *block = &profile->blocks[i];
         if (!seep_view_block_ok(build, part, block))
             continue;
         struct seep_view_figures *figures = &part->figures[block->site];
-        uint8_t kind = profile->block_kinds[i];
+        uint8_t kind = seep_view_kind_of(part, block);
         if (seep_profile_block_suppressed(profile, i))
             continue;
+        seep_add_up(&figures->kinds.blocks[kind], 1);
+        seep_add_up(&figures->kinds.bytes[kind], block->size);
         if (kind && (!figures->kind || kind < figures->kind))
             figures->kind = kind;
         if (kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT)
@@ -337,9 +340,11 @@ static struct seep_error *check_needs(const struct seep_view_build *build) {
     if (!error && options->sort == SEEP_SORT_AGE)
         error = check_blocks_kept(build, "--sort age", true);
     if (!error && options->sort == SEEP_SORT_EXIT && !has_exit(build))
-        error = seep_error_hint(
-            seep_error_create(SEEP_E_UNSUPPORTED, "--sort exit needs to know when the program began to leave"),
-            "'seep run --age' (SEEP_AGE=1) keeps that; it is not known of a program that has not, or that a signal killed");
+        error =
+            seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                              "--sort exit needs to know when the program began to leave"),
+                            "'seep run --age' (SEEP_AGE=1) keeps that; it is not known of a program that has "
+                            "not, or that a signal killed");
     if (!error && options->sort == SEEP_SORT_GROWTH && !has_snapshots(build))
         error = seep_error_hint(
             seep_error_create(SEEP_E_UNSUPPORTED, "--sort growth needs snapshots, and there are none here"),
@@ -351,11 +356,7 @@ static struct seep_error *check_needs(const struct seep_view_build *build) {
     if (!error && build->kinds) {
         error = check_blocks_kept(build, "--kind", false);
         // Of processes that were not looked at, no block is of any class: the report says how many those are.
-        bool any = false;
-        const struct seep_session *session = build->view->session;
-        for (size_t p = 0; p < session->nr_profiles; p++)
-            any |= session->profiles[p]->leaks.known;
-        if (!error && !any)
+        if (!error && !build->scanned)
             error = seep_error_hint(
                 seep_error_create(SEEP_E_UNSUPPORTED, "--kind needs a scan, and none was made here"),
                 "use 'seep scan PID'");
@@ -393,6 +394,8 @@ struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     const struct seep_view_options *options = &view->options;
     build->filter_frames = options->function || options->file || options->module;
+    for (size_t p = 0; p < build->nr_parts; p++)
+        build->scanned |= build->parts[p].profile->leaks.known;
     if (options->kind && !seep_kinds_parse(options->kind, &build->kinds))
         return seep_error_create(SEEP_E_USAGE, "--kind: bad value '%s'", options->kind);
     build->filter_ages = options->older_ns >= 0 || options->ignore_last || options->since || options->until;

@@ -83,6 +83,10 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
     add_signed(&row->suppressed_bytes, figures->suppressed_bytes);
     if (figures->suppressed_by && !row->suppressed_by)
         row->suppressed_by = figures->suppressed_by;
+    for (uint32_t i = 0; i < SEEP_KIND_NR; i++) {
+        seep_add_up(&row->kinds.blocks[i], figures->kinds.blocks[i]);
+        seep_add_up(&row->kinds.bytes[i], figures->kinds.bytes[i]);
+    }
     if (figures->kind && (!row->kind || figures->kind < row->kind)) {
         row->kind = figures->kind;
         row->held = figures->held;

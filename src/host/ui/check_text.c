@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sum.h"
 #include "ui/check_report.h"
 #include "ui/format.h"
 
@@ -204,6 +205,27 @@ static void put_taken(FILE *out, const char *what, uint64_t blocks, uint64_t byt
                 seep_format_count(blocks).text, plural(blocks));
 }
 
+// Then that is our exit status too.
+static void put_own_status(FILE *out, const struct seep_process *process) {
+    if (process->exit_kind == SEEP_EXIT_CODE && process->exit_value)
+        fprintf(out, "seep: check: the program itself exited with %d\n", process->exit_value);
+}
+
+// No leaks, and no budget is for them; but who checks a program wants to know.
+static void put_wrong_releases(FILE *out, const struct seep_check *check) {
+    uint64_t nr = 0;
+    for (size_t i = 0; i < check->session->nr_profiles; i++) {
+        const struct seep_profile *profile = check->session->profiles[i];
+        for (uint32_t k = 0; k < profile->nr_wrong_releases; k++)
+            seep_add_up(&nr, profile->wrong_releases[k].count);
+    }
+    if (nr)
+        fprintf(out,
+                "seep: check: note: %s block%s given back in a wrong way (twice, or by the wrong function): "
+                "'seep run' shows where\n",
+                seep_format_count(nr).text, nr == 1 ? " was" : "s were");
+}
+
 void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
     for (int i = 0; i < SEEP_BUDGET_NR; i++)
         if (check->broken[i])
@@ -224,7 +246,9 @@ void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
         if (check->session->nr_profiles > 1)
             fprintf(out, ", %zu processes", check->session->nr_profiles);
         fputc('\n', out);
+        put_own_status(out, &check->session->profiles[0]->process);
     }
+    put_wrong_releases(out, check);
     if (check->nr_gone)
         fprintf(out,
                 "seep: check: %s entr%s of the baseline leak%s no more (--update-baseline takes %s out)\n",

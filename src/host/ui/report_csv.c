@@ -98,7 +98,7 @@ static struct seep_error *put_site(FILE *out, struct seep_view *view, const stru
     if (error)
         return error;
     put_figures(out, row);
-    fprintf(out, "%s,%s,%" PRIu32 ",", seep_via_name(row->via),
+    fprintf(out, "%s,%s,%s,%" PRIu32 ",", seep_via_name(row->via), row->kind ? seep_kind_name(row->kind) : "",
             row->cut >= 0 ? seep_cut_name((uint32_t)row->cut) : "", row->nr_shares);
     error = put_place(out, frames, nr);
     fputc(',', out);
@@ -122,8 +122,8 @@ static struct seep_error *put_blocks(FILE *out, struct seep_view *view, size_t i
         fputc(',', out);
         if (block->tid)
             fprintf(out, "%" PRIu32, block->tid);
-        fprintf(out, ",%" PRIu32 ",%s,", view->session->profiles[block->process]->process.pid,
-                seep_via_name(row->via));
+        fprintf(out, ",%" PRIu32 ",%s,%s,", view->session->profiles[block->process]->process.pid,
+                seep_via_name(row->via), block->kind ? seep_kind_name(block->kind) : "");
         error = put_place(out, frames, nr);
         fputc('\n', out);
     }
@@ -136,9 +136,9 @@ struct seep_error *seep_report_csv(FILE *out, struct seep_view *view) {
         "peak_bytes,size_min,size_max";
     bool sites = view->options.by == SEEP_BY_SITE;
     if (view->options.blocks && sites)
-        fputs("site,address,size,age_s,thread,pid,via,function,file,line,module\n", out);
+        fputs("site,address,size,age_s,thread,pid,via,kind,function,file,line,module\n", out);
     else if (sites)
-        fprintf(out, "%s,via,cut,processes,function,file,line,module,stack\n", figures);
+        fprintf(out, "%s,via,kind,cut,processes,function,file,line,module,stack\n", figures);
     else
         fprintf(out, "%s,processes,%s\n", figures, seep_view_by_name(view->options.by));
     for (size_t i = 0; i < view->nr_rows; i++) {

@@ -98,7 +98,10 @@ static void put_process(FILE *out, const struct seep_view *view, uint32_t proces
         fprintf(out, " of pid %" PRIu32, profile->process.pid);
     fputc('\n', out);
     if (growth->live.trend.verdict == SEEP_TREND_UNKNOWN) {
-        fprintf(out, "  too few snapshots to say what grows: %u are needed, 20 are good\n", SEEP_TREND_LEAST);
+        fprintf(out,
+                "  too few snapshots to say what grows: %u are needed, 20 are good (a larger --count, or a "
+                "longer look)\n",
+                SEEP_TREND_LEAST);
         return;
     }
     put_line(out, "live", &growth->live);

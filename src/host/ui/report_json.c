@@ -245,6 +245,19 @@ static json_t *blocks_json(const struct seep_view_row *row) {
     return array;
 }
 
+static json_t *kinds_json(const struct seep_view_kinds *kinds) {
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < SEEP_KIND_NR; i++) {
+        if (!kinds->blocks[i])
+            continue;
+        json_t *kind = json_object();
+        set(&kind, "blocks", integer(kinds->blocks[i]));
+        set(&kind, "bytes", integer(kinds->bytes[i]));
+        set(&object, i ? seep_kind_name(i) : "not_scanned", kind);
+    }
+    return object;
+}
+
 static json_t *suppressed_json(const struct seep_view *view, const struct seep_view_row *row) {
     const struct seep_suppression *by = &view->session->suppressions[row->suppressed_by - 1];
     json_t *object = json_object();
@@ -328,7 +341,8 @@ static json_t *process_growth_json(const struct seep_view *view, uint32_t proces
     set(&object, "live", growth_json(&profile->growth->live, limit, left));
     set(&object, "rss", growth_json(&profile->growth->rss, limit, left));
     set(&object, "limit_bytes", limit ? integer(limit) : json_null());
-    set(&object, "limit", limit ? string(view->options.limit_bytes ? "--limit" : profile->limit) : json_null());
+    set(&object, "limit",
+        limit ? string(view->options.limit_bytes ? "--limit" : profile->limit) : json_null());
     json_t *sites = json_object();
     for (int i = SEEP_TREND_STEADY; i < SEEP_TREND_NR; i++)
         set(&sites, seep_trend_name((enum seep_trend_verdict)i), integer(profile->growth->nr_verdicts[i]));
@@ -361,6 +375,8 @@ static struct seep_error *put_site(FILE *out, struct seep_view *view, struct see
     json_t *object = figures_json(view, row);
     set(&object, "via", json_string(seep_via_name(row->via)));
     set(&object, "kind", row->kind ? json_string(seep_kind_name(row->kind)) : json_null());
+    if (row->kind)
+        set(&object, "kinds", kinds_json(&row->kinds));
     set(&object, "held_by", string(held_by));
     if (type)
         set(&object, "type", string(type));

@@ -3,6 +3,7 @@
 // The leaks of a text report: the classes, which processes leak where there are several, and who holds
 // the rest. What the same holder keeps in several processes is one row.
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,7 +181,8 @@ static struct seep_error *put_leakers(FILE *out, const struct seep_view *view,
             fprintf(out, ", pid %" PRIu32 "\n", row->pid);
     }
     if (nr_shown(view, nr) < nr)
-        fprintf(out, "  (and %s more that leak less)\n", seep_format_count(nr - nr_shown(view, nr)).text);
+        fprintf(out, "  (and %s more that leak%s less)\n", seep_format_count(nr - nr_shown(view, nr)).text,
+                nr - nr_shown(view, nr) == 1 ? "s" : "");
     shared_deinit(&rows);
     return error;
 }
@@ -231,15 +233,46 @@ static struct seep_error *put_holders(FILE *out, struct seep_view *view, const s
     }
     seep_add_up(&nr_rest, nr - nr_shown(view, nr));
     if (nr && nr_rest)
-        fprintf(out, "  (and %s more that hold less)\n", seep_format_count(nr_rest).text);
+        fprintf(out, "  (and %s more that hold%s less)\n", seep_format_count(nr_rest).text,
+                nr_rest == 1 ? "s" : "");
     shared_deinit(&rows);
     return error;
 }
 
+// ---- nobody looked -----------------------------------------------------------------------------------
+
+static bool leaves_core(int signal) {
+    static const int cores[] = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
+                                SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(cores); i++)
+        if (signal == cores[i])
+            return true;
+    return false;
+}
+
+// Whoever has seen the classes of other runs would take their absence for a good sign.
+static void put_killed(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+    const struct seep_profile *profile = seep_text_profile(view, 0);
+    if (view->nr_processes > 1 || profile->process.exit_kind != SEEP_EXIT_SIGNAL ||
+        !profile->totals.live_blocks)
+        return;
+    const char *name = sigabbrev_np(profile->process.exit_value);
+    fprintf(out, "\n%sleaks%s              not known: ", seep_style_bold(style), seep_style_off(style));
+    if (name)
+        fprintf(out, "SIG%s", name);
+    else
+        fprintf(out, "signal %d", profile->process.exit_value);
+    fputs(" ended the program before its memory could be looked at\n", out);
+    if (leaves_core(profile->process.exit_value))
+        fputs("                   a core file and this trace tell them: seep scan CORE --trace FILE\n", out);
+}
+
 struct seep_error *seep_text_leaks(FILE *out, struct seep_view *view, const struct seep_style *style) {
     struct sums sums = sum_up(view);
-    if (!sums.nr_looked)
+    if (!sums.nr_looked) {
+        put_killed(out, view, style);
         return NULL;
+    }
     put_classes(out, view, &sums, style);
     struct seep_error *error = view->nr_processes > 1 ? put_leakers(out, view, style) : NULL;
     return error ? error : put_holders(out, view, style);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "model/growth.h"
 #include "ui/report_text.h"
 
 static const char *plural(uint64_t nr) {
@@ -75,7 +76,10 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
         return;
     }
     if (only_growing(view) && seep_text_extent(view).nr_all == 0) {
-        fputs("Nothing grows without bound, as far as the snapshots go.\n", out);
+        fputs(seep_growth_is_known(view->session)
+                  ? "Nothing grows without bound, as far as the snapshots go.\n"
+                  : "Whether anything grows cannot be told from so few snapshots.\n",
+              out);
         return;
     }
     if (view->totals.live_blocks == 0 && !view->filtered && !only_growing(view))
@@ -92,9 +96,11 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
 
 static void put_idle(FILE *out, const struct seep_view *view) {
     uint64_t idle = seep_text_extent(view).nr_idle;
+    if (idle && view->options.sort == SEEP_SORT_GROWTH && !seep_growth_is_known(view->session))
+        return;
     if (idle && view->options.sort == SEEP_SORT_GROWTH)
-        fprintf(out, "\n%s more do%s not grow without bound: --top 0 shows %s\n", seep_format_count(idle).text,
-                idle == 1 ? "es" : "", idle == 1 ? "it" : "them");
+        fprintf(out, "\n%s more do%s not grow without bound: --top 0 shows %s\n",
+                seep_format_count(idle).text, idle == 1 ? "es" : "", idle == 1 ? "it" : "them");
     else if (idle)
         fprintf(out, "\n%s more hold%s nothing now%s: --sort allocations shows %s\n",
                 seep_format_count(idle).text, idle == 1 ? "s" : "",
@@ -222,6 +228,30 @@ static struct seep_error *put_holder(FILE *out, struct seep_view *view, const st
     return NULL;
 }
 
+static uint32_t nr_kinds(const struct seep_view_kinds *kinds) {
+    uint32_t nr = 0;
+    for (uint32_t i = 0; i < SEEP_KIND_NR; i++)
+        nr += kinds->blocks[i] != 0;
+    return nr;
+}
+
+// Which of its blocks are what, where that is not the same of all: the worst first.
+static void put_kinds(FILE *out, const struct seep_view_kinds *kinds) {
+    if (nr_kinds(kinds) < 2)
+        return;
+    const char *before = "    of it ";
+    for (uint32_t i = 1; i <= SEEP_KIND_NR; i++) {
+        uint32_t kind = i % SEEP_KIND_NR;
+        if (!kinds->blocks[kind])
+            continue;
+        fprintf(out, "%s%s: %s byte%s in %s block%s", before, seep_text_kind(kind),
+                seep_format_count(kinds->bytes[kind]).text, plural(kinds->bytes[kind]),
+                seep_format_count(kinds->blocks[kind]).text, plural(kinds->blocks[kind]));
+        before = "; ";
+    }
+    fputc('\n', out);
+}
+
 static void put_retained(FILE *out, const struct seep_view_row *row) {
     if (row->live_bytes >= 0 && row->retained_bytes > (uint64_t)row->live_bytes)
         fprintf(out, "    retains %s bytes: its blocks and what only they hold\n",
@@ -249,9 +279,9 @@ static void put_suppressed(FILE *out, const struct seep_view *view, const struct
 
 static void put_exit(FILE *out, const struct seep_view_row *row) {
     if (row->exit_blocks)
-        fprintf(out, "    %s at exit: %s byte%s in %s block%s\n", row->exit_all ? "freed only" : "of it freed only",
-                seep_format_count(row->exit_bytes).text, plural(row->exit_bytes),
-                seep_format_count(row->exit_blocks).text, plural(row->exit_blocks));
+        fprintf(out, "    %s at exit: %s byte%s in %s block%s\n",
+                row->exit_all ? "freed only" : "of it freed only", seep_format_count(row->exit_bytes).text,
+                plural(row->exit_bytes), seep_format_count(row->exit_blocks).text, plural(row->exit_blocks));
 }
 
 static void put_shares(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
@@ -313,11 +343,12 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
         if (row->oldest_ns >= 0)
             fprintf(out, "  oldest %s", seep_format_duration(row->oldest_ns).text);
         if (row->kind)
-            fprintf(out, "  %s", seep_text_kind(row->kind));
+            fprintf(out, "  %s%s", nr_kinds(&row->kinds) > 1 ? "partly " : "", seep_text_kind(row->kind));
         if (row->growth && row->growth->trend.verdict == SEEP_TREND_GROWING)
             fputs("  growing", out);
         fprintf(out, "%s\n", seep_style_off(style));
         put_history(out, view, row);
+        put_kinds(out, &row->kinds);
         put_exit(out, row);
         seep_text_row_growth(out, view, row);
         struct seep_error *error = put_holder(out, view, row);

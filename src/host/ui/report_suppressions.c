@@ -49,6 +49,16 @@ static void put_via(FILE *out, uint32_t via) {
         fprintf(out, "   fun:%s\n", via == SEEP_VIA_REALLOCARRAY ? "realloc*" : seep_via_name(via));
 }
 
+// Debug information has one name for all of a class's constructors (C4) or destructors (D4), and the symbols
+// that Valgrind knows are C1, C2, D0, D1, D2. Source: Itanium C++ ABI, 5.1.4.3.
+static void put_linkage(FILE *out, const char *linkage) {
+    for (const char *at = linkage; *at; at++) {
+        char one[2] = {*at, 0};
+        bool structor = *at == '4' && at - linkage > 3 && (at[-1] == 'C' || at[-1] == 'D') && at[1] == 'E';
+        put_name(out, structor ? "?" : one);
+    }
+}
+
 static struct seep_error *put_entry(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
     const struct seep_view_frame *frames = NULL;
     size_t nr = 0;
@@ -79,7 +89,10 @@ static struct seep_error *put_entry(FILE *out, struct seep_view *view, const str
         dots = false;
         lines++;
         fputs(frame->function ? "   fun:" : "   obj:", out);
-        put_name(out, !frame->function ? frame->module : frame->linkage ? frame->linkage : frame->function);
+        if (frame->function && frame->linkage)
+            put_linkage(out, frame->linkage);
+        else
+            put_name(out, frame->function ? frame->function : frame->module);
         fputc('\n', out);
         if (is_main(frame))
             break;
@@ -92,15 +105,17 @@ static struct seep_error *put_entry(FILE *out, struct seep_view *view, const str
 
 // main is in every stack: where it would be the one to name, the innermost function is named instead.
 static struct seep_error *choose_function(struct seep_view *view, const struct seep_view_row *row,
-                                          const char **ret_function, const char **ret_module) {
+                                          const char **ret_function, const char **ret_linkage,
+                                          const char **ret_module) {
     struct seep_stacks *stacks = view->stacks;
     uint32_t frame;
     unsigned inlined;
     struct seep_error *error = seep_stacks_self(stacks, row->node, true, &frame, &inlined);
-    *ret_function = *ret_module = NULL;
+    *ret_function = *ret_linkage = *ret_module = NULL;
     if (error || frame == SEEP_NO_FRAME)
         return error;
     *ret_function = stacks->frames[frame].symbol->frames[inlined].function;
+    *ret_linkage = stacks->frames[frame].symbol->frames[inlined].linkage;
     *ret_module = stacks->modules[stacks->frames[frame].module].path;
     if (!*ret_function || strcmp(*ret_function, "main") != 0)
         return NULL;
@@ -110,6 +125,8 @@ static struct seep_error *choose_function(struct seep_view *view, const struct s
     error = seep_view_frames(view, row, &frames, &nr, &more);
     if (!error)
         *ret_function = nr ? frames[0].function : NULL;
+    if (!error)
+        *ret_linkage = nr ? frames[0].linkage : NULL;
     return error;
 }
 
@@ -129,13 +146,16 @@ static bool is_allocator(const char *function) {
 static struct seep_error *make_pattern(struct seep_view *view, const struct seep_view_row *row,
                                        char **ret_pattern) {
     *ret_pattern = NULL;
-    const char *function, *module;
-    struct seep_error *error = choose_function(view, row, &function, &module);
+    const char *function, *linkage, *module;
+    struct seep_error *error = choose_function(view, row, &function, &linkage, &module);
     if (error || !module || (function && strcmp(function, "main") == 0) || is_allocator(function))
         return error;
     const char *slash = strrchr(module, '/');
-    int nr = function ? asprintf(ret_pattern, "leak:^%s$", function)
-                      : asprintf(ret_pattern, "leak:%s", slash ? slash + 1 : module);
+    // LeakSanitizer of gcc shows functions of one file without their arguments.
+    bool is_static = function && linkage && strncmp(linkage, "_ZL", 3) == 0;
+    int nr = is_static  ? asprintf(ret_pattern, "leak:^%.*s", (int)strcspn(function, "("), function)
+             : function ? asprintf(ret_pattern, "leak:^%s$", function)
+                        : asprintf(ret_pattern, "leak:%s", slash ? slash + 1 : module);
     if (nr < 0) {
         *ret_pattern = NULL;
         return seep_error_no_memory();

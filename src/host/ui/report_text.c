@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/sum.h"
 #include "ui/format.h"
 #include "ui/report.h"
 #include "ui/report_text.h"
@@ -269,6 +270,19 @@ static void put_peak(FILE *out, const struct seep_totals *totals, bool sampled) 
     put_total(out, "peak", "", seep_format_count(totals->peak_bytes).text, remark);
 }
 
+// Frees of what is no live block, which have a section of their own.
+static uint64_t nr_mistaken(const struct seep_view *view) {
+    uint64_t nr = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        for (uint32_t i = 0; i < profile->nr_wrong_releases; i++)
+            if (profile->wrong_releases[i].kind == SEEP_MISUSE_DOUBLE_FREE ||
+                profile->wrong_releases[i].kind == SEEP_MISUSE_INSIDE)
+                seep_add_up(&nr, profile->wrong_releases[i].count);
+    }
+    return nr;
+}
+
 static void put_totals(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     const struct seep_totals *t = &view->totals;
     fprintf(out, "\n%s%-14s %15s %19s%s\n", seep_style_bold(style),
@@ -287,9 +301,10 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
     put_total(out, "temporary", seep_format_count(t->temporary).text, "", t->allocations ? remark : "");
     if (t->failed)
         put_total(out, "failed", seep_format_count(t->failed).text, "", "allocations that returned NULL");
-    if (t->unknown_frees)
-        put_total(out, "unknown", seep_format_count(t->unknown_frees).text, "",
-                  "frees of blocks from before the trace");
+    uint64_t nr_unknown = t->unknown_frees - SEEP_MIN(t->unknown_frees, nr_mistaken(view));
+    if (nr_unknown)
+        put_total(out, "unknown", seep_format_count(nr_unknown).text, "",
+                  "frees of blocks whose allocation was not seen");
     if (any_forked(view) && view->nr_processes > 1)
         fputs("  A forked process begins with its parent's live blocks: they count in both.\n", out);
 }

@@ -280,6 +280,28 @@ static bool copy_setting(const char *name, char *ret_text, size_t room) {
     return true;
 }
 
+// Whether the folder of that file is there. One with a % in its name is known only when it is needed.
+static bool folder_takes(const char *file) {
+    char folder[sizeof(((struct seep_config *)0)->out)];
+    size_t length = 0;
+    for (size_t i = 0; file[i]; i++) {
+        folder[i] = file[i];
+        if (file[i] == '/')
+            length = i + 1;
+    }
+    folder[length] = 0;
+    for (size_t i = 0; i < length; i++)
+        if (folder[i] == '%')
+            return true;
+    if (!length)
+        return true;
+    int fd =
+        sys_open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC, 0); // what the loader does, too: no filter minds
+    if (fd >= 0)
+        sys_close(fd);
+    return fd >= 0;
+}
+
 // "follow", "ignore", or "ignore:PID": then nobody is traced but that process, whatever it executes.
 static void read_children(struct seep_config *config) {
     static const char only[] = "ignore:";
@@ -307,6 +329,10 @@ void seep_config_read(struct seep_config *ret_config) {
     bool bad = false;
     if (!copy_setting("SEEP_OUT", config.out, sizeof(config.out)))
         complain("SEEP_OUT", "a file name of less than 1024 bytes is wanted");
+    if (!folder_takes(config.out)) {
+        complain("SEEP_OUT", "a file in a folder that is there is wanted");
+        config.out[0] = 0;
+    }
     if (!copy_setting("SEEP_SOCKET", config.socket, sizeof(config.socket)))
         complain("SEEP_SOCKET", "a path of less than 108 bytes is wanted");
     config.depth = number("SEEP_DEPTH", SEEP_MAX_DEPTH, 1, SEEP_MAX_DEPTH, &bad);

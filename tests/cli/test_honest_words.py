@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a report says where it knows less, or more, than one word: sites of several classes, killed programs, too few looks,
+frees of what is no block, and gates that would pass in silence."""
+import csv
+import io
+import json
+import subprocess
+import time
+
+import pytest
+
+MIXED = r"""
+#include <stdlib.h>
+void *kept[9];
+int main(void) {
+    for (int i = 0; i < 10; i++) {
+        void *volatile block = malloc(100);
+        if (i < 9)
+            kept[i] = block;
+        block = NULL;
+    }
+    return 0;
+}
+"""
+WRONG = r"""
+#include <signal.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    char *volatile block = malloc(5000), *volatile kept = malloc(1000);
+    kept[0] = 1;
+    free(block);
+    if (argc > 1)
+        raise(argv[1][0] == 'k' ? SIGKILL : SIGSEGV);
+    signal(SIGABRT, SIG_DFL);
+    free(block); /* glibc may end the program for it */
+    return 3;
+}
+"""
+MISMATCH = r"""
+#include <stdlib.h>
+int main() {
+    for (int i = 0; i < 9; i++) {
+        char *block = new char[10];
+        asm volatile("" : "+r"(block));
+        free(block);
+    }
+    return 3;
+}
+"""
+CLASSES = r"""
+#include <cstdlib>
+struct Box {
+    char *inside;
+    __attribute__((noinline)) Box() { inside = (char *)malloc(48); inside[0] = 1; }
+};
+static __attribute__((noinline)) int lose(int size) {
+    char *volatile block = (char *)malloc(size);
+    block[0] = 1;
+    block = nullptr;
+    return size;
+}
+int main() {
+    for (int i = 0; i < 10; i++) {
+        Box *volatile box = new Box;
+        box = nullptr;
+        lose(33);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def build(tmp_path):
+    def make(name, source, *options, compiler="gcc"):
+        path = tmp_path / (name + (".cc" if compiler == "g++" else ".c"))
+        path.write_text(source)
+        subprocess.run([compiler, "-g", "-O1", "-w", *options, "-o", name, str(path)], check=True, cwd=tmp_path)
+        return "./" + name
+    return make
+
+
+def test_a_site_of_two_classes(run, seep, tmp_path, build):
+    """One lost block does not make the others at its place lost."""
+    done = run(seep, "run", "-o", "m.seep", build("mixed", MIXED))
+    assert "1,000 bytes live in 10 blocks  100.0% of live  partly lost" in done.stderr
+    assert "of it lost: 100 bytes in 1 block; reachable: 900 bytes in 9 blocks" in done.stderr
+    site, = [s for s in json.loads(run(seep, "report", "--json", "m.seep").stdout)["sites"] if s["live_blocks"]]
+    assert site["kind"] == "lost"
+    assert site["kinds"] == {"lost": {"blocks": 1, "bytes": 100}, "reachable": {"blocks": 9, "bytes": 900}}
+    table = list(csv.DictReader(io.StringIO(run(seep, "report", "--csv", "m.seep").stdout)))
+    assert [row["kind"] for row in table if row["live_blocks"] == "10"] == ["lost"]
+    table = csv.DictReader(io.StringIO(run(seep, "report", "--csv", "--blocks", "m.seep").stdout))
+    assert sorted(row["kind"] for row in table) == ["lost"] + ["reachable"] * 9
+    only = run(seep, "report", "--kind", "reachable", "m.seep").stdout
+    assert "900 bytes live in 9 blocks" in only and "reachable" in only and "partly" not in only
+
+
+@pytest.mark.parametrize("how, name, core", [("k", "SIGKILL", False), ("s", "SIGSEGV", True)])
+def test_leaks_of_a_killed_program_are_not_known(run, seep, build, how, name, core):
+    """Nobody takes the absence of leaks for none."""
+    done = run(seep, "run", "-o", "k.seep", build("wrong", WRONG), how)
+    assert "not known: %s ended the program before its memory could be looked at" % name in done.stderr
+    assert ("seep scan CORE --trace FILE" in done.stderr) == core
+
+
+def test_a_second_free_is_not_unknown_too(run, seep, build):
+    done = run(seep, "run", "-o", "w.seep", build("wrong", WRONG))
+    whole = json.loads(run(seep, "report", "--json", "w.seep").stdout)
+    assert [w["kind"] for w in whole["mismatches"]] == ["double_free"]
+    assert "  unknown " not in done.stderr, done.stderr
+
+
+def test_few_looks_give_no_verdict(run, seep, build):
+    """And a gate that saw too little does not pass."""
+    program = build("waits", "#include <stdlib.h>\n#include <unistd.h>\nchar *volatile kept;\n"
+                             "int main(void) { for (int i = 0; i < 600; i++) { kept = malloc(1000); usleep(10000); } }\n")
+    done = run(seep, "run", "--interval", "20ms", "--count", "3", "-q", "-o", "few.seep", "timeout", "-s", "KILL", "0.3", program)
+    shown = run(seep, "growth", "few.seep")
+    assert "too few snapshots to say what grows: 7 are needed" in shown.stdout, (done, shown)
+    assert "cannot be told from so few snapshots" in shown.stdout
+    assert "without bound" not in shown.stdout
+    gate = run(seep, "growth", "--error-exitcode", "5", "few.seep")
+    assert gate.returncode == 1 and "too few snapshots" in gate.stderr
+
+
+def test_check_tells_of_its_own_status_and_of_wrong_releases(run, seep, require, build):
+    require("g++")
+    done = run(seep, "check", build("mismatch", MISMATCH, compiler="g++"))
+    assert done.returncode == 3
+    assert "seep: check: passed; nothing leaked" in done.stderr
+    assert "seep: check: the program itself exited with 3\n" in done.stderr
+    assert "seep: check: note: 9 blocks were given back in a wrong way" in done.stderr
+
+
+def test_both_result_files_are_tried(run, seep, tmp_path, build):
+    done = run(seep, "check", "--junit", "/dev/full", "--sarif", "s.sarif", build("mixed", MIXED))
+    assert done.returncode == 1 and "/dev/full" in done.stderr
+    assert json.loads((tmp_path / "s.sarif").read_text())["version"] == "2.1.0"
+
+
+@pytest.mark.parametrize("command, arguments, missing", [("diff", [], "OLD"), ("diff", ["a"], "NEW"), ("whois", ["1"], "ADDRESS"),
+                                                         ("mark", [], "PID"), ("mark", ["1"], "NAME")])
+def test_the_operand_that_is_missing(run, seep, command, arguments, missing):
+    done = run(seep, command, *arguments)
+    assert done.returncode == 2 and done.stderr.startswith("seep: %s: %s is missing" % (command, missing))
+
+
+def test_a_place_that_is_not_there_is_said_at_the_start(run, libseep, tmp_path, build):
+    """SEEP_OUT in no folder: once, and the trace lies where it would without the setting."""
+    program = build("mixed", MIXED)
+    done = run(program, env={"LD_PRELOAD": libseep, "SEEP_OUT": "missing/x.seep"})
+    assert done.returncode == 0
+    assert done.stderr == "libseep: SEEP_OUT: a file in a folder that is there is wanted; using the default\n"
+    assert len(list(tmp_path.glob("seep.mixed.*.seep"))) == 1
+
+
+def test_suppressions_for_constructors_and_static_functions(run, seep, require, tmp_path, build, undisturbed):
+    """Debug information names constructors and functions of one file as the symbols of other tools do not."""
+    require("g++")
+    valgrind = require("valgrind")
+    program = build("classes", CLASSES, compiler="g++")
+    run(seep, "run", "-q", "-o", "c.seep", program)
+    file = tmp_path / "valgrind.supp"
+    file.write_text(run(seep, "report", "c.seep", "--gen-suppressions").stdout)
+    assert "fun:_ZN3BoxC?Ev\n" in file.read_text()
+    done = run(valgrind, "-q", "--leak-check=full", "--errors-for-leak-kinds=all", "--error-exitcode=9",
+               "--suppressions=%s" % file, program)
+    assert done.returncode == 0, done.stderr
+    patterns = run(seep, "report", "c.seep", "--gen-suppressions=lsan").stdout
+    assert "\nleak:^lose\n" in patterns and "\nleak:^Box::Box()$\n" in patterns
