@@ -12,6 +12,7 @@
 
 #include "base/live_thread.h"
 #include "base/map.h"
+#include "capture/rights.h"
 #include "scan/core_file.h"
 #include "scan/memory.h"
 
@@ -24,12 +25,12 @@
 
 static struct seep_error *maps_error(pid_t pid, int trouble) {
     if (trouble == ENOENT || trouble == ESRCH)
-        return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "process %d has ended", (int)pid),
+        return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process %d", (int)pid),
                                "name a running process");
     struct seep_error *err =
         seep_error_system(trouble, "the memory map of process %d cannot be read", (int)pid);
     if (err->code == SEEP_E_PERMISSION)
-        err = seep_error_hint(err, "use the user of that process, or root");
+        err = seep_right_to_debug(err, pid);
     return err;
 }
 
