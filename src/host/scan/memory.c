@@ -130,16 +130,9 @@ struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory) 
 
 // ---- core files ----
 
-static const struct seep_core_mapping *file_at(const struct seep_core *core, uint64_t address) {
-    const struct seep_core_mapping *found = NULL;
-    for (size_t i = 0; i < core->nr_files && core->files[i].start <= address; i++)
-        found = &core->files[i];
-    return found && address < found->end ? found : NULL;
-}
-
 // A file that is mapped may have been cut in several segments, but no segment is of several files.
 static struct seep_error *add_segment(struct seep_memory *memory, const struct seep_core_segment *segment) {
-    const struct seep_core_mapping *file = file_at(memory->core, segment->start);
+    const struct seep_core_mapping *file = seep_core_file_at(memory->core, segment->start);
     uint64_t in_stack = memory->core->in_stack_rt;
     bool stack = !file && segment->start <= in_stack && in_stack < segment->end;
     if (!seep_grow(&memory->mappings, &memory->capacity, memory->nr_mappings + 1, sizeof(*memory->mappings)))
