@@ -311,6 +311,16 @@ def test_what_is_told_to_leaksanitizer(build, tmp_path):
     assert seen['leaks']['lost']['blocks'] == len(LSAN_LOST)
 
 
+def test_gates_hear_it(tmp_path):
+    """When the program leaves, too. The mapping holds one of the four then."""
+    need('gcc')
+    source = tmp_path / 'weak.c'
+    source.write_text(WEAK)
+    assert run(['gcc', '-O0', '-w', '-D_GNU_SOURCE', '-g', '-pthread', source, '-o', tmp_path / 'weak']).code == 0
+    done = run([SEEP, 'check', '--top', '0', tmp_path / 'weak'], cwd=tmp_path)
+    assert done.code == 1 and b'check: 3,006 bytes in 3 blocks leaked' in done.err, done
+
+
 def test_leaksanitizer_itself_still_hears_it(tmp_path):
     """In a program that was built with it, our functions stand in front of its own, and hand on."""
     need('gcc')
