@@ -49,7 +49,7 @@ AREAS = {
     ],
     'Kinds of memory': [
         'mmap', 'munmap of a part', 'mremap that moves', 'brk and sbrk', 'the account of resident memory (--rss)',
-        'seep.h: pools', 'seep.h: marks', 'seep.h: what a thread does',
+        'seep.h: pools', 'seep.h: marks', 'seep.h: what a thread does', "LeakSanitizer's annotations",
     ],
     'Faults of our own': [
         'memory file full or cannot grow', 'map refused', 'socket refused', 'tool killed', 'tool slow or stopped',

@@ -363,6 +363,38 @@ def test_what_was_not_traced_does_not_pass(run, seep, tmp_path):
     assert run_["invocations"][0]["executionSuccessful"] is False
 
 
+# Its argument says of which classes it leaves a block: 1 lost, 2 possibly lost, 4 reachable.
+CLASSES = r"""
+#include <stdlib.h>
+#include <string.h>
+char *volatile held, *volatile middle;
+__attribute__((noinline)) static void *take(size_t bytes) { char *p = malloc(bytes); memset(p, 0, bytes); return p; }
+__attribute__((noinline)) static void work(int of) {
+    if (of & 1) take(100);
+    if (of & 2) middle = (char *)take(200) + 50;
+    if (of & 4) held = take(300);
+}
+int main(int argc, char **argv) {
+    char room[8192];
+    work(argc > 1 ? atoi(argv[1]) : 0);
+    memset(room, 0, sizeof(room));
+    __asm__ volatile("" :: "r"(room) : "memory");
+    return 0;
+}
+"""
+
+
+def test_a_leak_is_the_same_for_run_and_check(run, seep, tmp_path):
+    program = compile_program(tmp_path, CLASSES, "classes", ("-fno-builtin-malloc",))
+    ways = [((), 1), (("--kind", "lost,indirect,possible"), 3), (("--kind", "possible"), 2), (("--kind", "reachable"), 4),
+            (("--scan", "no"), 7)]
+    for options, leaks in ways:
+        for of in range(8):
+            as_run = run(seep, "run", "-q", "-o", "/dev/null", "--error-exitcode", "9", *options, program, str(of)).returncode
+            as_check = run(seep, "check", "-q", "--error-exitcode", "9", *options, program, str(of)).returncode
+            assert as_run == as_check == (9 if of & leaks else 0), (options, of)
+
+
 def test_samples_do_not_pass(run, seep, app):
     done = run(seep, "check", "--sample", "1K", app, "clean")
     assert done.returncode == 1 and "only samples were recorded" in done.stderr

@@ -12,6 +12,8 @@ COVERS = [
     ('seep.h: pools', 'covered', 'test_pieces_are_counted_apart_from_the_heap', ''),
     ('seep.h: marks', 'covered', 'test_the_report_names_pools_and_marks', ''),
     ('seep.h: what a thread does', 'covered', 'test_threads_and_their_names', ''),
+    ("LeakSanitizer's annotations", 'covered', 'test_what_is_told_to_leaksanitizer', 'by weak references'),
+    ("LeakSanitizer's annotations", 'covered', 'test_leaksanitizer_itself_still_hears_it', 'in a program that was built with it'),
 ]
 
 SOURCE = ROOT / 'tests/live/annotated.c'
@@ -204,3 +206,134 @@ def test_the_scan_believes_what_it_is_told(tell, tmp_path):
         assert kinds[400][0] == 'reachable' and kinds[400][1].startswith('memory of seep_root_add() at 0x')
     else:
         assert [kinds[size][0] for size in (100, 200, 400)] == ['lost', 'indirect', 'lost']
+
+
+# Weak references, as libraries have them that run with and without LeakSanitizer. Sizes are names.
+WEAK = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+void __lsan_ignore_object(const void *p) __attribute__((weak));
+void __lsan_register_root_region(const void *p, size_t n) __attribute__((weak));
+void __lsan_unregister_root_region(const void *p, size_t n) __attribute__((weak));
+#ifdef __cplusplus
+}
+#endif
+static void *volatile sink;
+static void *other(void *unused) { sink = malloc(1003); return unused; } /* disabled is the thread's own */
+static __attribute__((noinline)) void *drop(size_t bytes) { void *p = malloc(bytes); memset(p, 0, bytes); return p; }
+static __attribute__((noinline)) void work(void) {
+    pthread_t thread;
+    sink = drop(1001); /* lost */
+    if (__lsan_disable) {
+#ifndef MATCHED /* LeakSanitizer itself ends the program for it */
+        __lsan_enable();
+#endif
+        __lsan_disable();
+        __lsan_disable();
+        void **head = (void **)drop(2001);
+        __lsan_enable();
+        head[0] = drop(2002);
+        sink = realloc(drop(16), 2003);
+        free(drop(2004));
+        pthread_create(&thread, NULL, other, NULL);
+        pthread_join(thread, NULL);
+        __lsan_enable();
+        head[1] = drop(2005); /* allocated after: held by what is ignored */
+        char *many[3000];
+        for (int i = 0; i < 3000; i++) many[i] = (char *)drop(40);
+        for (int i = 0; i < 3000; i++) free(many[i]);
+    }
+    char *inner = (char *)drop(2006);
+    if (__lsan_ignore_object) __lsan_ignore_object(inner + 1000);
+    sink = drop(1002); /* lost: enabled again */
+    void **memory = (void **)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memory[7] = drop(2007);
+    memory[600] = drop(1004);
+    if (__lsan_register_root_region) {
+        __lsan_register_root_region(memory, 4096);
+        __lsan_register_root_region(memory + 512, 4096);
+        __lsan_unregister_root_region(memory + 512, 4096);
+    }
+    sink = NULL;
+}
+static __attribute__((noinline)) void scrub(void) {
+    volatile char stack[65536];
+    for (unsigned i = 0; i < sizeof(stack); i++) stack[i] = 0;
+}
+int main(void) {
+    work();
+    scrub();
+    write(1, __lsan_disable ? "1\n" : "0\n", 2);
+    return getchar() == -2;
+}
+"""
+LSAN_LOST = {1001, 1002, 1003, 1004}
+LSAN_HELD = {2001, 2002, 2003, 2005, 2006, 2007}
+
+
+def kinds_by_size(process):
+    return {site['live_bytes'] // site['live_blocks']: site['kind'] for site in process['sites']
+            if site['live_blocks'] and site['live_bytes'] // site['live_blocks'] in LSAN_LOST | LSAN_HELD}
+
+
+@pytest.mark.parametrize('build', [b for b in BUILDS if 'fixed' not in b])
+def test_what_is_told_to_leaksanitizer(build, tmp_path):
+    """A program that refers to its functions weakly runs with and without us; with us they are believed."""
+    need(BUILDS[build][0])
+    source = tmp_path / 'weak.c'
+    source.write_text(WEAK)
+    built = run([*BUILDS[build], '-w', '-D_GNU_SOURCE', '-g', '-pthread', source, '-o', tmp_path / 'weak'])
+    assert built.code == 0, built
+    assert run([tmp_path / 'weak']).out == b'0\n'
+    process = subprocess.Popen([tmp_path / 'weak'], env=environment(LD_PRELOAD=str(LIBSEEP), SEEP_OUT=tmp_path / 'x.seep'),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b'1\n'
+        done = run([SEEP, 'scan', '--roots', 'lsan', '--json', '--top', '0', str(process.pid)])
+        assert done.code == 0, done
+    finally:
+        process.communicate(b'x')
+    assert process.returncode == 0
+    seen = json.loads(done.out)
+    no_losses(seen)
+    expected = {**dict.fromkeys(LSAN_LOST, 'lost'), **dict.fromkeys(LSAN_HELD, 'reachable')}
+    assert kinds_by_size(seen) == expected
+    # 2004 and the blocks that were freed later are gone, and with them that they were ignored.
+    assert seen['leaks']['lost']['blocks'] == len(LSAN_LOST)
+
+
+def test_gates_hear_it(tmp_path):
+    """When the program leaves, too. The mapping holds one of the four then."""
+    need('gcc')
+    source = tmp_path / 'weak.c'
+    source.write_text(WEAK)
+    assert run(['gcc', '-O0', '-w', '-D_GNU_SOURCE', '-g', '-pthread', source, '-o', tmp_path / 'weak']).code == 0
+    done = run([SEEP, 'check', '--top', '0', tmp_path / 'weak'], cwd=tmp_path)
+    assert done.code == 1 and b'check: 3,006 bytes in 3 blocks leaked' in done.err, done
+
+
+def test_leaksanitizer_itself_still_hears_it(tmp_path):
+    """In a program that was built with it, our functions stand in front of its own, and hand on."""
+    need('gcc')
+    source = tmp_path / 'weak.c'
+    source.write_text(WEAK)
+    built = run(['gcc', '-O0', '-w', '-D_GNU_SOURCE', '-DMATCHED', '-g', '-fsanitize=leak', '-pthread', source, '-o', tmp_path / 'built'])
+    if built.code:
+        pytest.skip('gcc has no LeakSanitizer here')
+    found = []
+    for extra in ({}, {'LD_PRELOAD': str(LIBSEEP), 'SEEP_OUT': '/dev/null'}):
+        done = run([tmp_path / 'built'], env=environment(LSAN_OPTIONS='use_stacks=0:use_registers=0', **extra))
+        assert done.out == b'1\n', done
+        found.append(done)
+    leaks = [sorted(line.split()[3] for line in done.err.decode().splitlines() if ' leak of ' in line) for done in found]
+    assert leaks[0] == leaks[1] and leaks[0], found
+    assert [done.code for done in found] == [23, 23]

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -271,6 +272,35 @@ def test_troubles_are_told(tmp_path):
     with Traced('/usr/bin/python3', '-c', text, cwd=tmp_path, SEEP_SAMPLE=65536) as sampled:
         assert 'without --sample' in scan(sampled.pid, code=1).err
         wait_state(sampled.pid, 'S')
+
+
+UNDUMPABLE = 'import ctypes, os, time\nos.setgid(65534)\nos.setuid(65534)\nctypes.CDLL(None).prctl(4, 0)\n' \
+    'print("ready", flush=True)\ntime.sleep(1000)\n'
+
+
+def test_the_right_that_is_missing_is_told(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip('only root can make processes of other users')
+    harness.need('setpriv')
+    # Where others may run it from.
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        tool = shutil.copy(SEEP, folder)
+        nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', tool]
+        text = 'print("ready", flush=True)\nimport time\ntime.sleep(1000)\n'
+        for program, words in ((text, 'belongs to another user (0): be that user, or root, or have CAP_SYS_PTRACE'),
+                               (UNDUMPABLE, 'is protected, though of your user')):
+            with Traced('/usr/bin/python3', '-c', program, cwd=tmp_path) as traced:
+                for command in (['scan'], ['scan', '--cow'], ['whois', '0x1000'], ['report'], ['snap']):
+                    operands = [command[0], traced.pid, *command[1:]]
+                    done = harness.run([*nobody, *operands], cwd=folder)
+                    assert done.code == 1 and done.err.count(b'\n') == 1, done
+                    yama = b'kernel.yama.ptrace_scope is' in done.err and words.startswith('is protected')
+                    assert words.encode() in done.err or yama, done
+                wait_state(traced.pid, 'S')
+    if Path('/proc/2/comm').exists() and Path('/proc/2/comm').read_text() == 'kthreadd\n':
+        assert 'it is a thread of the kernel' in scan(2, code=1).err
+    assert 'no process 4194305' in scan(2 ** 22 + 1, code=1).err
 
 
 def test_process_that_ends_meanwhile(tmp_path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep scan --cow: the same classes from a copy of the process; the process is given back as it was, and of the copy
 nothing is left, also when the tool is killed."""
+import ctypes
 import json
 import os
 import signal
@@ -171,6 +172,50 @@ def test_killed_in_the_middle(tmp_path):
                 assert time.monotonic() < until
             assert status_of(program.pid, 'State') in 'RS' and status_of(program.pid, 'SigBlk') == '0' * 16
         assert seen
+        assert scan(program.pid, '--cow')['leaks']['reachable']['blocks'] > 100000
+
+
+# ptrace(2) requests, and wait(2) for children of any kind.
+SEIZE, INTERRUPT, DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
+
+
+def hold_in_the_middle(pid):
+    """A scan that has made its copy, stopped; None: it was over before."""
+    tool = subprocess.Popen([str(SEEP), 'scan', '--cow', str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + PATIENCE_S
+    while not (children_of(pid) and status_of(pid, 'TracerPid') == '0') and tool.poll() is None:
+        assert time.monotonic() < until
+    tool.send_signal(signal.SIGSTOP)
+    if tool.poll() is None and children_of(pid) and status_of(pid, 'TracerPid') == '0':
+        return tool
+    tool.kill()
+    tool.wait(PATIENCE_S)
+    while children_of(pid):
+        assert time.monotonic() < until
+    return None
+
+
+def test_killed_and_somebody_else_traces_the_process(tmp_path):
+    """The copy goes as soon as the process can be had again."""
+    need('/usr/bin/python3')
+    ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+    text = 'import sys\nx = [[i] for i in range(100000)]\nprint("ready", flush=True)\nsys.stdin.read()\n'
+    with Traced('/usr/bin/python3', '-c', text, cwd=tmp_path, PYTHONMALLOC='malloc') as program:
+        held = next(tool for tool in (hold_in_the_middle(program.pid) for _ in range(50)) if tool)
+        assert ptrace(SEIZE, program.pid, None, None) == 0
+        (copy,) = children_of(program.pid)
+        held.kill()
+        held.wait(PATIENCE_S)
+        until = time.monotonic() + PATIENCE_S
+        while status_of(copy, 'State') not in (None, 'Z'):
+            assert time.monotonic() < until
+        time.sleep(0.5)  # the helper finds the process taken
+        assert status_of(copy, 'State') == 'Z'
+        assert ptrace(INTERRUPT, program.pid, None, None) == 0
+        os.waitpid(program.pid, WALL)
+        assert ptrace(DETACH, program.pid, None, None) == 0
+        while children_of(program.pid):
+            assert time.monotonic() < until
         assert scan(program.pid, '--cow')['leaks']['reachable']['blocks'] > 100000
 
 

@@ -19,6 +19,7 @@
 #include "base/live_thread.h"
 #include "base/map.h"
 #include "capture/image_source.h"
+#include "capture/rights.h"
 
 #define IMAGE_NAME    "/memfd:seep-image"
 #define ANCESTORS_MAX 32
@@ -82,7 +83,7 @@ static struct seep_error *open_error(pid_t pid, int trouble) {
                                "name a running process, or a trace file");
     err = seep_error_system(trouble, "process %d cannot be looked at", (int)pid);
     if (err->code == SEEP_E_PERMISSION)
-        return seep_error_hint(err, "it belongs to another user or is protected: use its user, or root");
+        return seep_right_to_debug(err, pid);
     return err;
 }
 
@@ -202,12 +203,8 @@ static struct seep_error *copy_memory(pid_t pid, const char *name, const struct 
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/mem", (int)seep_live_thread(pid));
     int mem = open(path, O_RDONLY | O_CLOEXEC);
-    if (mem < 0) {
-        struct seep_error *err = open_error(pid, errno);
-        if (err->code == SEEP_E_PERMISSION)
-            err = seep_error_hint(err, "use root, or set kernel.yama.ptrace_scope to 0");
-        return err;
-    }
+    if (mem < 0)
+        return open_error(pid, errno);
     snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)seep_live_thread(pid));
     int pagemap = open(path, O_RDONLY | O_CLOEXEC);
     struct seep_error *err = NULL;

@@ -4,6 +4,8 @@
 #ifndef SEEP_CAPTURE_RIGHTS_H
 #define SEEP_CAPTURE_RIGHTS_H
 
+#include <sys/types.h>
+
 #include "base/error.h"
 
 enum seep_right { SEEP_RIGHT_BPF, SEEP_RIGHT_PERFMON, SEEP_RIGHT_PTRACE, SEEP_RIGHT_SYSLOG, SEEP_RIGHTS_NR };
@@ -13,5 +15,8 @@ enum seep_right { SEEP_RIGHT_BPF, SEEP_RIGHT_PERFMON, SEEP_RIGHT_PTRACE, SEEP_RI
 bool seep_right_is_held(enum seep_right right);
 const char *seep_right_name(enum seep_right right); // CAP_...
 const char *seep_right_cost(enum seep_right right); // of its absence, a sentence
+
+// `error` says that the kernel does not let us look into a process: adds why, and which right would help.
+struct seep_error *seep_right_to_debug(struct seep_error *error, pid_t pid);
 
 #endif

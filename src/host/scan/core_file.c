@@ -94,6 +94,13 @@ const struct seep_core_segment *seep_core_find(const struct seep_core *core, uin
     return low < core->nr_segments && core->segments[low].start <= address ? &core->segments[low] : NULL;
 }
 
+const struct seep_core_mapping *seep_core_file_at(const struct seep_core *core, uint64_t address) {
+    const struct seep_core_mapping *found = NULL;
+    for (size_t i = 0; i < core->nr_files && core->files[i].start <= address; i++)
+        found = &core->files[i];
+    return found && address < found->end ? found : NULL;
+}
+
 size_t seep_core_there(const struct seep_core *core, uint64_t address, size_t nr_bytes) {
     const struct seep_core_segment *segment = seep_core_find(core, address);
     if (!segment || address - segment->start >= segment->file_bytes)

@@ -52,6 +52,8 @@ void seep_core_close(struct seep_core *core); // takes NULL
 
 // The segment that has the address, or NULL.
 const struct seep_core_segment *seep_core_find(const struct seep_core *core, uint64_t address);
+// The file that was mapped at the address, or NULL.
+const struct seep_core_mapping *seep_core_file_at(const struct seep_core *core, uint64_t address);
 // How many of nr_bytes from `address` on the file has, up to the end of the segment; 0: none.
 size_t seep_core_there(const struct seep_core *core, uint64_t address, size_t nr_bytes);
 // false: not all of it is there.

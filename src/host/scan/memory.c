@@ -12,6 +12,7 @@
 
 #include "base/live_thread.h"
 #include "base/map.h"
+#include "capture/rights.h"
 #include "scan/core_file.h"
 #include "scan/memory.h"
 
@@ -24,12 +25,12 @@
 
 static struct seep_error *maps_error(pid_t pid, int trouble) {
     if (trouble == ENOENT || trouble == ESRCH)
-        return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "process %d has ended", (int)pid),
+        return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process %d", (int)pid),
                                "name a running process");
     struct seep_error *err =
         seep_error_system(trouble, "the memory map of process %d cannot be read", (int)pid);
     if (err->code == SEEP_E_PERMISSION)
-        err = seep_error_hint(err, "use the user of that process, or root");
+        err = seep_right_to_debug(err, pid);
     return err;
 }
 
@@ -129,16 +130,9 @@ struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory) 
 
 // ---- core files ----
 
-static const struct seep_core_mapping *file_at(const struct seep_core *core, uint64_t address) {
-    const struct seep_core_mapping *found = NULL;
-    for (size_t i = 0; i < core->nr_files && core->files[i].start <= address; i++)
-        found = &core->files[i];
-    return found && address < found->end ? found : NULL;
-}
-
 // A file that is mapped may have been cut in several segments, but no segment is of several files.
 static struct seep_error *add_segment(struct seep_memory *memory, const struct seep_core_segment *segment) {
-    const struct seep_core_mapping *file = file_at(memory->core, segment->start);
+    const struct seep_core_mapping *file = seep_core_file_at(memory->core, segment->start);
     uint64_t in_stack = memory->core->in_stack_rt;
     bool stack = !file && segment->start <= in_stack && in_stack < segment->end;
     if (!seep_grow(&memory->mappings, &memory->capacity, memory->nr_mappings + 1, sizeof(*memory->mappings)))

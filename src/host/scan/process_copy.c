@@ -24,6 +24,8 @@
 #define STOPS_MAX   64                  // on the way through one call
 #define EVENT_OF(s) ((s) >> 16)
 
+enum { END_EVERY_NS = 20000000, END_TRIES = 500 }; // ten seconds and more
+
 // Of Linux 5.13, and of older headers unknown; rseq_cs is a field of struct rseq, <linux/rseq.h>.
 enum { PTRACE_GET_RSEQ_CONFIGURATION_ = 0x420f, RSEQ_CS = 8 };
 
@@ -246,18 +248,29 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// *ret_pause_ns: how long the process waited to take its child out of the table.
+static bool is_there(pid_t pid) {
+    return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+// *ret_pause_ns: how long the process waited to take its child out of the table. Not at once where another
+// tracer has the process (a scan that came after one that was killed), or where no thread may be taken.
 static void end_copy(struct seep_process_copy *copied, int64_t *ret_pause_ns) {
+    const struct timespec between = {.tv_nsec = END_EVERY_NS};
     end_child(copied->pid);
-    int64_t start = now_ns();
-    struct seep_stopped *stopped = NULL;
-    struct seep_error *err = seep_stop_process(copied->of, &stopped);
-    const struct seep_stopped_thread *thread = err ? NULL : choose_thread(stopped);
-    if (thread)
-        reap(thread->tid, copied);
-    seep_error_destroy(err); // it has ended, and its children with it
-    seep_resume_process(stopped);
-    *ret_pause_ns = now_ns() - start;
+    *ret_pause_ns = 0;
+    for (int i = 0; i < END_TRIES && is_there(copied->of) && is_there(copied->pid); i++) {
+        if (i > 0)
+            nanosleep(&between, NULL);
+        int64_t start = now_ns();
+        struct seep_stopped *stopped = NULL;
+        struct seep_error *err = seep_stop_process(copied->of, &stopped);
+        const struct seep_stopped_thread *thread = err ? NULL : choose_thread(stopped);
+        if (thread)
+            reap(thread->tid, copied);
+        seep_resume_process(stopped);
+        *ret_pause_ns += err ? 0 : now_ns() - start;
+        seep_error_destroy(err);
+    }
 }
 
 // ---- what the guard and we tell one another ----

@@ -13,6 +13,7 @@
 #include "scan/holders.h"
 #include "scan/scan.h"
 #include "scan/process_copy.h"
+#include "scan/vtable.h"
 
 struct seep_scan {
     struct seep_scan_target target;
@@ -35,19 +36,14 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// A table of functions: in memory of a file that is not written, and its first entry leads to code.
 static bool is_vtable(void *data, uint64_t word) {
     struct seep_scan *scan = data;
-    const struct seep_memory_area *mapping = word % 8 ? NULL : seep_memory_find(scan->memory, word);
-    if (!mapping || mapping->path[0] != '/' || mapping->writable || mapping->executable || !mapping->readable)
+    if (!seep_vtable_may_be(scan->memory, word))
         return false;
     uint64_t *known = seep_map_at(&scan->vtables, word, NULL);
     if (known && *known)
         return *known == 2;
-    uint64_t function;
-    bool is = seep_memory_read(scan->memory, word, &function, sizeof(function));
-    const struct seep_memory_area *code = is ? seep_memory_find(scan->memory, function) : NULL;
-    is = code && code->executable;
+    bool is = seep_vtable_is(scan->memory, word);
     if (known)
         *known = is ? 2 : 1;
     return is;

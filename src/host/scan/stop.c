@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "capture/rights.h"
 #include "scan/stop.h"
 
 #define WAIT_MAX_MS        3000
@@ -66,7 +67,7 @@ static bool is_known(const struct seep_stopped *stopped, pid_t tid) {
 }
 
 static struct seep_error *gone(pid_t pid) {
-    return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "process %d has ended", (int)pid),
+    return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process %d", (int)pid),
                            "name a running process");
 }
 
@@ -78,9 +79,8 @@ static struct seep_error *seize_error(pid_t pid, pid_t tid, int trouble) {
                                                  tracer),
                                "end it, or let it detach");
     if (trouble == EPERM || trouble == EACCES)
-        return seep_error_hint(
-            seep_error_create(SEEP_E_PERMISSION, "process %d may not be stopped and read", (int)pid),
-            "this takes the right to debug it: be its user (with kernel.yama.ptrace_scope 0), or root");
+        return seep_right_to_debug(
+            seep_error_create(SEEP_E_PERMISSION, "process %d may not be stopped and read", (int)pid), pid);
     return seep_error_system(trouble, "process %d cannot be stopped", (int)pid);
 }
 

@@ -164,8 +164,9 @@ struct seep_thread {
     uint64_t stack_hi;
     uint32_t unmap_epoch; // when that was found out
     uint32_t tid;
-    bool quiet;          // in a function of musl that calls other hooks of ours (musl.c)
-    bool nested_release; // in a real delete: the free it calls is the same event
+    bool quiet;             // in a function of musl that calls other hooks of ours (musl.c)
+    bool nested_release;    // in a real delete: the free it calls is the same event
+    uint32_t lsan_disabled; // calls of __lsan_disable that have no __lsan_enable yet
 };
 
 extern __thread struct seep_thread *seep_self
@@ -209,6 +210,13 @@ struct seep_real {
     long (*syscall)(long, long, long, long, long, long, long);
     void *(*dlopen)(const char *, int);
     void *(*dlmopen)(long, const char *, int);
+    struct { // NULL, but in a program built with LeakSanitizer
+        void (*disable)(void);
+        void (*enable)(void);
+        void (*ignore_object)(const void *);
+        void (*root_add)(const void *, size_t);
+        void (*root_remove)(const void *, size_t);
+    } lsan;
 };
 
 enum { SEEP_ENTRY_FRESH, SEEP_ENTRY_STARTING, SEEP_ENTRY_READY, SEEP_ENTRY_PASSIVE };
@@ -294,7 +302,7 @@ struct seep_global {
     struct seep_lock map_lock;    // mappings
     struct seep_lock misuse_lock; // misuses
     struct seep_lock fork_lock;
-    const char *preempted_by; // module whose malloc is in front of ours, or NULL
+    const char *preempted_by;               // module whose malloc is in front of ours, or NULL
     void *(*front_realloc)(void *, size_t); // of that module; NULL: there is none
     void (*front_free)(void *);
     bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else

@@ -45,6 +45,8 @@ void seep_record_allocation(struct seep_thread *thread, const void *block, uint6
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
                                     enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp) {
     struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
+    if (thread->lsan_disabled)
+        seep_region_add(SEEP_REGION_IGNORED, (uint64_t)block, 0);
     if (thread->filter) {
         if (undo_is_on())
             seep_undo_note_odd();

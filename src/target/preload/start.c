@@ -205,6 +205,13 @@ static void resolve(void) {
     FIND(mlockall, "mlockall");
     FIND(prctl, "prctl");
     FIND(syscall, "syscall");
+    FIND(lsan.disable, "__lsan_disable");
+    if (found.lsan.disable) {
+        FIND(lsan.enable, "__lsan_enable");
+        FIND(lsan.ignore_object, "__lsan_ignore_object");
+        FIND(lsan.root_add, "__lsan_register_root_region");
+        FIND(lsan.root_remove, "__lsan_unregister_root_region");
+    }
 #undef FIND_ALLOCATION
 #undef FIND
     void *real_malloc;
