@@ -186,6 +186,10 @@ struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned 
     return NULL;
 }
 
+void seep_symbols_close_files(struct seep_symbols *symbols) {
+    (void)symbols;
+}
+
 // Without debug information.
 struct seep_error *seep_symbols_global(struct seep_symbols *symbols, unsigned module, uint64_t offset,
                                        bool whole, struct seep_variable *ret_variable) {

@@ -485,6 +485,49 @@ static void test_kept(void **state) {
     free(path);
 }
 
+static void expect_variable(struct seep_symbols *symbols, unsigned module, uint64_t address,
+                            const char *expected) {
+    const char *name;
+    uint64_t off;
+    check_no_error(seep_symbols_variable(symbols, module, address + 3, &name, &off));
+    if (!expected) {
+        assert_null(name);
+        return;
+    }
+    assert_string_equal(name, expected);
+    assert_int_equal(off, 3);
+}
+
+// What has a build-id is asked no more once its file was closed: not even when it is gone. Else it is
+// read again.
+static void test_closed(void **state) {
+    for (int with_id = 0; with_id <= 1; with_id++) {
+        char *original = program("c_typed"), *path = test_format("%s/closed_%d", programs, with_id);
+        char *copy = test_format("cp '%s' '%s'", original, path);
+        assert_int_equal(system(copy), 0);
+        uint64_t address = reference_symbol("", path, "config");
+        uint8_t id[64];
+        size_t nr_bytes = with_id ? reference_build_id(path, id, sizeof(id)) : 0;
+        struct seep_symbols *symbols = open_symbols(NULL, NULL);
+        unsigned module;
+        check_no_error(seep_symbols_module(symbols, path, id, nr_bytes, &module));
+        expect_variable(symbols, module, address, "config");
+        for (int i = 0; i < 2; i++) {
+            seep_symbols_close_files(symbols);
+            expect_variable(symbols, module, address, with_id ? "" : "config");
+        }
+        seep_symbols_close_files(symbols);
+        assert_int_equal(unlink(path), 0);
+        expect_variable(symbols, module, address, with_id ? "" : NULL);
+        expect_variable(symbols, module, 0, NULL);
+        assert_null(resolve(symbols, module, 0x1234)->frames[0].function);
+        seep_symbols_destroy(symbols);
+        free(original);
+        free(path);
+        free(copy);
+    }
+}
+
 static void test_no_demangle(void **state) {
     char *path = program("cxx_plain4");
     const char *mangled = "_ZNK6shapes6Square4areaEi";
@@ -515,7 +558,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_tables),        cmocka_unit_test(test_mini),
         cmocka_unit_test(test_labels),        cmocka_unit_test(test_plt),
         cmocka_unit_test(test_sysroot),       cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_no_demangle),
+        cmocka_unit_test(test_closed),        cmocka_unit_test(test_no_demangle),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free((char *)programs);

@@ -43,15 +43,31 @@ static struct seep_error *add_idle(struct seep_run *run, pid_t pid) {
     return NULL;
 }
 
+// No machine starts more processes in a second.
+#define STARTS_PER_S_MAX 1000000
+
+// No descendant has a smaller number. Numbers are given in turn, and only after pid_max anew from the
+// small ones on: after a short run, those of most of the machine's processes need no look at them.
+static pid_t least_pid(const struct seep_run *run) {
+    long pid_max = 0;
+    FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
+    bool known = file && fscanf(file, "%ld", &pid_max) == 1;
+    if (file)
+        fclose(file);
+    int64_t nr_started = run->duration_ns / (INT64_C(1000000000) / STARTS_PER_S_MAX);
+    return known && run->main_pid + nr_started < pid_max ? run->main_pid : 0;
+}
+
 // Descendants that run on and of which there is nothing yet: they may have been forked and made no heap
 // operation. Nothing but /proc knows them.
 struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
                                       const struct seep_map *with_image, const struct seep_map *with_notice) {
     struct seep_error *err = NULL;
+    pid_t least = least_pid(run);
     DIR *all = opendir("/proc");
     for (struct dirent *entry; !err && all && (entry = readdir(all));) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid <= 0 || pid == getpid() || seep_map_find(with_image, (uint64_t)pid))
+        if (pid <= least || pid == getpid() || seep_map_find(with_image, (uint64_t)pid))
             continue;
         uint64_t *notice = seep_map_find(with_notice, (uint64_t)pid);
         if (!(notice && *notice) && is_descendant(entry->d_name, socket))

@@ -16,6 +16,7 @@
 #include "command/trace_name.h"
 #include "model/run_session.h"
 #include "model/session_file.h"
+#include "scan/holders.h"
 #include "scan/scan.h"
 #include "ui/report.h"
 #include "ui/report_outstanding.h"
@@ -300,10 +301,9 @@ static bool has_leaks(const struct seep_session *session, const struct seep_view
 // A process is leaving: it is let go as soon as its memory has been read.
 static struct seep_error *look(void *data, struct seep_run_parked *parked,
                                struct seep_profile **ret_profile) {
-    (void)data;
     struct seep_scan_target target = {
         .pid = parked->image->pid, .image_fd = parked->image->fd, .parked_sp_rt = parked->sp_rt};
-    struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL};
+    struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL, .variables = data};
     struct seep_scan *scan = NULL;
     struct seep_error *err = seep_scan_look(&target, &options, &scan);
     seep_run_release(parked);
@@ -476,6 +476,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
         seep_suppress_deinit(&suppress);
         return err;
     }
+    struct seep_symbols *variables = NULL; // of all processes that are looked at
     struct seep_exit_look at_exit = {.look = look};
     struct seep_session *session = NULL;
     struct seep_store *store = NULL;
@@ -495,6 +496,9 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
                                    .data = &watcher};
     err = seep_store_create(&store);
     if (!err)
+        err = seep_holders_variables(&variables);
+    at_exit.data = variables;
+    if (!err)
         err = seep_session_run(&options, &at_exit, &watch, store, &session, &status);
     if (err) {
         seep_command_fail(err);
@@ -507,6 +511,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     }
     seep_session_destroy(session);
     seep_store_destroy(store);
+    seep_symbols_destroy(variables);
     free(allocator);
     seep_suppress_deinit(&suppress);
     seep_symbols_destroy(symbols);

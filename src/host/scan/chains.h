@@ -15,6 +15,7 @@ struct seep_chains {
     const struct seep_root_ranges *ranges; // with modules of the profile, see seep_chains_add_modules
     struct seep_kept_stacks *kept;         // NULL: functions and variables of stacks are not told
     struct seep_arena *arena;              // for what links have; lives as long as they do
+    struct seep_symbols *variables;        // hasty ones, of scans before too; NULL: none
 };
 
 // Appends what modules of the roots the profile does not have, and makes the ranges name those of the

@@ -5,7 +5,6 @@
 
 #include "base/map.h"
 #include "scan/holders.h"
-#include "symbol/symbols.h"
 
 // ---- sites ----
 
@@ -208,11 +207,20 @@ static struct seep_error *group_roots(const struct seep_chains *chains, struct s
     return err;
 }
 
+struct seep_error *seep_holders_variables(struct seep_symbols **ret_symbols) {
+    const struct seep_symbols_options hasty = {.hasty = true, .no_demangle = true, .no_debuginfod = true};
+    return seep_symbols_create(&hasty, ret_symbols);
+}
+
 // Symbols tell only which words are one variable. A program may be waiting: nothing is asked of the network.
 static struct seep_error *group(const struct seep_chains *chains, struct seep_holders *holders) {
-    const struct seep_symbols_options hasty = {.hasty = true, .no_demangle = true, .no_debuginfod = true};
     struct seep_symbols *symbols = NULL;
-    struct seep_error *err = seep_symbols_create(&hasty, &symbols);
+    if (chains->variables) {
+        struct seep_error *err = group_roots(chains, chains->variables, holders);
+        seep_symbols_close_files(chains->variables);
+        return err;
+    }
+    struct seep_error *err = seep_holders_variables(&symbols);
     if (!err)
         err = group_roots(chains, symbols, holders);
     seep_symbols_destroy(symbols);

@@ -8,6 +8,7 @@
 
 #include "scan/chains.h"
 #include "scan/dominators.h"
+#include "symbol/symbols.h"
 
 // Chains are kept for the sites that hold most; the others are left without. They are put into
 // words when they are shown (model/chain.h).
@@ -21,6 +22,9 @@ struct seep_holders {
     uint32_t nr;
     struct seep_dominators *dominators;
 };
+
+// What seep_chains.variables may be: one for many scans. Destroyed by the caller.
+SEEP_MUST_CHECK struct seep_error *seep_holders_variables(struct seep_symbols **ret_symbols);
 
 SEEP_MUST_CHECK struct seep_error *seep_holders_create(const struct seep_chains *chains,
                                                        struct seep_holders **ret_holders);

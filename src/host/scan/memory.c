@@ -72,9 +72,12 @@ static void add_detail(struct seep_memory *memory, const char *line) {
     if (!memory->nr_mappings)
         return;
     struct seep_memory_area *last = &memory->mappings[memory->nr_mappings - 1];
-    unsigned long long kib;
-    if (sscanf(line, "Rss: %llu", &kib) == 1 || sscanf(line, "Swap: %llu", &kib) == 1)
-        last->present_bytes += (uint64_t)kib << 10;
+    // Two dozen of them for each mapping, while the process waits: by hand.
+    const char *kib = strncmp(line, "Rss:", 4) == 0    ? line + 4
+                      : strncmp(line, "Swap:", 5) == 0 ? line + 5
+                                                       : NULL;
+    if (kib)
+        last->present_bytes += (uint64_t)strtoull(kib, NULL, 10) << 10;
     else if (strncmp(line, "VmFlags:", 8) == 0 && has_mark_of_seep(line))
         last->of_seep = last->of_seep || !*last->path;
 }

@@ -294,8 +294,8 @@ struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_profile 
         err = fill_profile(scan);
     if (!err)
         err = seep_chains_add_modules(scan->profile, &scan->ranges);
-    struct seep_chains chains = {scan->profile, scan->graph, &scan->ranges, &scan->kept,
-                                 &scan->profile->arena};
+    struct seep_chains chains = {scan->profile, scan->graph,           &scan->ranges,
+                                 &scan->kept,   &scan->profile->arena, scan->options.variables};
     struct seep_scan_state state = {scan->profile, &chains, scan->memory};
     if (!err && scan->options.inspect)
         err = scan->options.inspect(scan->options.inspect_data, &state);

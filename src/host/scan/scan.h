@@ -25,6 +25,8 @@ struct seep_scan_options {
     bool unaligned;       // pointers that do not lie at multiples of 8 count too
     seep_inspect inspect; // called at the end in place of the search for holders; NULL: that is done
     void *inspect_data;
+    struct seep_symbols
+        *variables; // borrowed: seep_holders_variables() for many scans; NULL: for this one only
 };
 
 struct seep_scan_target {

@@ -22,6 +22,7 @@ struct module {
     const char *path;
     struct seep_build_id id;
     bool found;  // its files were looked for
+    bool closed; // and closed: only its variables are left
     bool opened; // functions and lines were read
     bool named;  // its functions were given, no file is asked
     enum seep_symbols_quality quality;
@@ -347,6 +348,27 @@ struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned 
     *ret_name = name;
     *ret_variable_offset = found ? offset - found->low : 0;
     return NULL;
+}
+
+// More than that of one module are read again when they are asked for: 40 bytes each.
+#define VARIABLES_KEPT 262144u
+
+void seep_symbols_close_files(struct seep_symbols *symbols) {
+    for (size_t i = 0; i < symbols->nr_modules; i++) {
+        struct module *module = symbols->modules[i];
+        bool is_used = module->opened || module->has_frames || module->debug_variables;
+        if (!module->found || module->closed || is_used)
+            continue;
+        module->closed = module->id.nr_bytes && module->files.main && module->has_variables &&
+                         module->variables.nr <= VARIABLES_KEPT;
+        seep_module_files_close(&module->files);
+        for (size_t j = 0; module->closed && j < module->variables.nr; j++)
+            module->variables.items[j].value = (uintptr_t) "";
+        if (!module->closed) {
+            seep_ranges_deinit(&module->variables);
+            module->found = module->has_variables = false;
+        }
+    }
 }
 
 // ---- variables and types ----

@@ -77,6 +77,11 @@ SEEP_MUST_CHECK struct seep_error *seep_symbols_variable(struct seep_symbols *sy
                                                          uint64_t offset, const char **ret_name,
                                                          uint64_t *ret_variable_offset);
 
+// For whoever asks seep_symbols_variable() again, of other processes of the same files: closes them all, and
+// keeps where variables begin and end. Their names are empty from then on, and nothing else is found. Not
+// kept: what has no build-id, for its file may be another one by then, and what has very many variables.
+void seep_symbols_close_files(struct seep_symbols *symbols);
+
 // ---- variables and types, where there is debug information ----
 
 struct seep_type; // lives as long as the symbols; NULL: not known

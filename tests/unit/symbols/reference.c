@@ -152,3 +152,15 @@ uint64_t reference_symbol(const char *options, const char *file, const char *nam
         fail_msg("nm %s %s does not know %s", options, file, name);
     return address;
 }
+
+size_t reference_build_id(const char *file, uint8_t *ret_id, size_t capacity) {
+    FILE *pipe = run(test_format("readelf -n '%s' | sed -n 's/.*Build ID: //p'", file));
+    size_t nr = 0;
+    unsigned byte;
+    while (nr < capacity && fscanf(pipe, "%2x", &byte) == 1)
+        ret_id[nr++] = (uint8_t)byte;
+    assert_int_equal(pclose(pipe), 0);
+    if (!nr)
+        fail_msg("%s has no build-id", file);
+    return nr;
+}

@@ -37,6 +37,9 @@ void reference_free(struct reference *references, size_t nr);
 // Of a symbol, from `nm OPTIONS FILE`.
 uint64_t reference_symbol(const char *options, const char *file, const char *name);
 
+// From `readelf -n`; returns how many bytes it has.
+size_t reference_build_id(const char *file, uint8_t *ret_id, size_t capacity);
+
 bool reference_has_tool(const char *tool);
 
 // Fails the test on an error of ours.
