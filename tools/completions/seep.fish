@@ -80,6 +80,7 @@ complete -c seep -n '__fish_seen_subcommand_from attach' -l wa-missing-free -s F
 complete -c seep -n '__fish_seen_subcommand_from attach' -l faults -d 'page faults too: by which stacks the process grew in memory'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l scan -d 'at the end, tell which blocks are lost; stops the process for a moment'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l backend -r -a 'auto bpf' -d 'auto: the image of libseep.so where the process has one (default); bpf: probes in any case'
+complete -c seep -n '__fish_seen_subcommand_from attach' -l source -r -a 'auto functions otel' -d 'the allocator\'s functions; otel: the samples that the program tells by otel_memory probes; auto'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l children -r -a 'follow ignore' -d 'follow or ignore the processes that it forks (default follow)'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l buffer -r -d 'memory for events from the kernel (default 16M; 64M for many processes)'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l save -r -F -d 'save the trace at the end, for all other commands'

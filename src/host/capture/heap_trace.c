@@ -116,11 +116,27 @@ static struct seep_error *scan_objects(struct seep_heap_trace *trace, pid_t pid)
     return err;
 }
 
+static struct seep_error *no_otel(const struct seep_heap_trace *trace) {
+    for (size_t i = 0; i < trace->nr_objects; i++)
+        if (trace->objects[i]->allocator.otel_refused)
+            return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s of %s is not understood",
+                                                     trace->objects[i]->allocator.otel_refused,
+                                                     trace->objects[i]->path),
+                                   "without --source the functions of its allocator are probed");
+    struct seep_error *err =
+        trace->options.pid
+            ? seep_error_create(SEEP_E_NOT_FOUND, "process %d: no otel_memory probes in its code",
+                                (int)trace->options.pid)
+            : seep_error_create(SEEP_E_NOT_FOUND, "no otel_memory probes in the code of any process");
+    return seep_error_hint(err, "without --source the functions of its allocator are probed");
+}
+
 static struct seep_error *check_allocator(const struct seep_heap_trace *trace) {
     for (size_t i = 0; i < trace->nr_objects; i++) {
         const struct seep_probe_places *places = trace->objects[i]->allocator.places;
         // A program may go on as another one, whose loader will tell: `ld.so PROG`, `sh -c PROG`.
-        if (places[SEEP_PROBE_ALLOC].nr || (trace->options.argv && places[SEEP_PROBE_MODULES].nr))
+        if (places[SEEP_PROBE_ALLOC].nr || places[SEEP_PROBE_OTEL_ALLOC].nr ||
+            (trace->options.argv && places[SEEP_PROBE_MODULES].nr))
             return NULL;
     }
     size_t nr_readable = 0;
@@ -131,6 +147,8 @@ static struct seep_error *check_allocator(const struct seep_heap_trace *trace) {
                                                  "process %d: the files that it has mapped cannot be opened",
                                                  (int)trace->options.pid),
                                "a process of another user needs CAP_SYS_PTRACE as well");
+    if (trace->options.source == SEEP_SOURCE_OTEL)
+        return no_otel(trace);
     const char *prefix = trace->options.prefix ? trace->options.prefix : "";
     struct seep_error *err =
         trace->options.pid
@@ -163,6 +181,19 @@ static struct seep_error *check_main_thread(pid_t pid) {
         "trace it from its start ('seep run', 'seep attach -- PROG'), or among all: --all");
 }
 
+// Exact figures where they can be had.
+static void choose_source(struct seep_heap_trace *trace) {
+    bool has_functions = false, has_otel = false;
+    for (size_t i = 0; i < trace->nr_objects; i++) {
+        has_functions |= trace->objects[i]->allocator.places[SEEP_PROBE_ALLOC].nr != 0;
+        has_otel |= trace->objects[i]->allocator.places[SEEP_PROBE_OTEL_ALLOC].nr != 0;
+    }
+    if (trace->options.source == SEEP_SOURCE_AUTO)
+        trace->options.source = has_otel && !has_functions ? SEEP_SOURCE_OTEL : SEEP_SOURCE_FUNCTIONS;
+    for (size_t i = 0; i < trace->nr_objects; i++)
+        seep_trace_keep_source(trace, trace->objects[i]);
+}
+
 static struct seep_error *start_process(struct seep_heap_trace *trace) {
     pid_t pid = trace->options.pid;
     struct seep_traced_process *process = NULL;
@@ -171,6 +202,8 @@ static struct seep_error *start_process(struct seep_heap_trace *trace) {
         err = check_main_thread(pid);
     if (!err)
         err = scan_objects(trace, pid);
+    if (!err)
+        choose_source(trace);
     if (!err)
         err = check_allocator(trace);
     if (!err)
@@ -271,6 +304,8 @@ struct seep_error *seep_heap_trace_create(const struct seep_heap_trace_options *
     trace->scope = options->cgroup ? SEEP_BPF_SCOPE_CGROUP
                    : options->all  ? SEEP_BPF_SCOPE_ALL
                                    : SEEP_BPF_SCOPE_PROBED;
+    if ((options->argv || trace->scope != SEEP_BPF_SCOPE_PROBED) && !options->source)
+        trace->options.source = SEEP_SOURCE_FUNCTIONS; // what comes later is not known yet
     trace->start_ns = seep_monotonic_ns();
     if (!trace->options.ring_bytes)
         trace->options.ring_bytes =

@@ -79,6 +79,9 @@ static struct seep_error *report(const struct seep_session *session, struct seep
 // A process that has ended meanwhile is reported as it was.
 static struct seep_error *scan(struct seep_heap_trace *trace, const struct seep_attach_plan *plan,
                                struct seep_session *session, bool *ret_scanned) {
+    *ret_scanned = false;
+    if (session->profiles[0]->health.sample_bytes)
+        return seep_profile_note(session->profiles[0], "not scanned: only samples of the blocks are known");
     struct seep_error *err = seep_attach_scan(trace, plan->argv != NULL, session);
     *ret_scanned = !err;
     if (!err || err->code != SEEP_E_NOT_FOUND)
@@ -243,6 +246,7 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
                                               .ignore_children =
                                                   values->children == SEEP_ATTACH_CHILDREN_IGNORE,
                                               .faults = values->faults,
+                                              .source = values->source,
                                               .probes = values->probes,
                                               .watcher = values->trace ? print_call : NULL,
                                               .watcher_context = &printing,
@@ -280,7 +284,7 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
     int status = 1;
     catch_signals();
     if (plan.pid && values->backend == SEEP_ATTACH_BACKEND_AUTO && !values->trace &&
-        seep_process_has_library(plan.pid)) {
+        values->source == SEEP_ATTACH_SOURCE_AUTO && seep_process_has_library(plan.pid)) {
         err = watch_image(&plan, values, &session);
     } else {
         err = attach(&plan, values, &session, &status);

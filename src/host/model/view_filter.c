@@ -114,7 +114,8 @@ bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_v
         return false;
     uint8_t kind = build->kinds ? seep_view_kind_of(part, block) : SEEP_KIND_UNKNOWN;
     if (build->kinds &&
-        (!(build->kinds >> kind & 1) || seep_profile_block_suppressed(part->profile, (size_t)(block - part->profile->blocks))))
+        (!(build->kinds >> kind & 1) ||
+         seep_profile_block_suppressed(part->profile, (size_t)(block - part->profile->blocks))))
         return false;
     if (options->thread)
         return block->thread < part->profile->nr_threads && part->thread_ok[block->thread];
@@ -161,9 +162,37 @@ static void figures_of_threads(const struct seep_view_part *part) {
     }
 }
 
+static int64_t share_of(int64_t passing, uint64_t all, uint64_t estimate) {
+    return all ? (int64_t)((double)estimate * ((double)passing / (double)all) + 0.5) : 0;
+}
+
+// Where blocks are samples: those that pass stand for their share of what all of the site's stand for.
+static struct seep_error *weigh_blocks(const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    struct {
+        uint64_t blocks;
+        uint64_t bytes;
+    } *all = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*all));
+    if (!all)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < profile->nr_blocks; i++) {
+        all[profile->blocks[i].site].blocks++;
+        seep_add_up(&all[profile->blocks[i].site].bytes, profile->blocks[i].size);
+    }
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_view_figures *figures = &part->figures[i];
+        const struct seep_site *site = &profile->sites[i];
+        figures->live_bytes = share_of(figures->live_bytes, all[i].bytes, site->live_bytes);
+        figures->live_blocks = share_of(figures->live_blocks, all[i].blocks, site->live_blocks);
+    }
+    free(all);
+    return NULL;
+}
+
 // Live from the blocks. The other figures stay known only where the size filter takes all or nothing
 // of the site, which its smallest and largest size tell; an age filter leaves none.
-static void figures_of_blocks(const struct seep_view_build *build, const struct seep_view_part *part) {
+static struct seep_error *figures_of_blocks(const struct seep_view_build *build,
+                                            const struct seep_view_part *part) {
     const struct seep_view_options *options = &build->view->options;
     const struct seep_profile *profile = part->profile;
     for (uint32_t i = 1; i < profile->nr_sites; i++) {
@@ -184,6 +213,7 @@ static void figures_of_blocks(const struct seep_view_build *build, const struct 
         if (__builtin_add_overflow(figures->live_bytes, signed_of(block->size), &figures->live_bytes))
             figures->live_bytes = INT64_MAX;
     }
+    return profile->health.sample_bytes ? weigh_blocks(part) : NULL;
 }
 
 // What the scan says of the blocks that pass.
@@ -244,6 +274,7 @@ static void find_oldest(const struct seep_view_build *build, const struct seep_v
 static struct seep_error *make_part(struct seep_view_build *build, struct seep_view_part *part) {
     const struct seep_profile *profile = part->profile;
     const struct seep_view_options *options = &build->view->options;
+    struct seep_error *error = NULL;
     size_t nr_sites = SEEP_MAX(profile->nr_sites, 1u);
     part->site_ok = calloc(nr_sites, sizeof(*part->site_ok));
     part->thread_ok = calloc(SEEP_MAX(profile->nr_threads, 1u), sizeof(*part->thread_ok));
@@ -265,12 +296,12 @@ static struct seep_error *make_part(struct seep_view_build *build, struct seep_v
     else
         figures_of_sites(part);
     if (build->filter_blocks || (options->thread && build->blocks_of_thread))
-        figures_of_blocks(build, part);
+        error = figures_of_blocks(build, part);
     find_oldest(build, part);
     seep_view_find_exit(build, part);
     find_kinds(build, part);
     find_suppressed(build, part);
-    return NULL;
+    return error;
 }
 
 static bool all_blocks_name_threads(const struct seep_view_build *build) {
@@ -337,9 +368,11 @@ static struct seep_error *check_needs(const struct seep_view_build *build) {
     if (!error && options->sort == SEEP_SORT_AGE)
         error = check_blocks_kept(build, "--sort age", true);
     if (!error && options->sort == SEEP_SORT_EXIT && !has_exit(build))
-        error = seep_error_hint(
-            seep_error_create(SEEP_E_UNSUPPORTED, "--sort exit needs to know when the program began to leave"),
-            "'seep run --age' (SEEP_AGE=1) keeps that; it is not known of a program that has not, or that a signal killed");
+        error =
+            seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                              "--sort exit needs to know when the program began to leave"),
+                            "'seep run --age' (SEEP_AGE=1) keeps that; it is not known of a program that has "
+                            "not, or that a signal killed");
     if (!error && options->sort == SEEP_SORT_GROWTH && !has_snapshots(build))
         error = seep_error_hint(
             seep_error_create(SEEP_E_UNSUPPORTED, "--sort growth needs snapshots, and there are none here"),
