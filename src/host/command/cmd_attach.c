@@ -18,6 +18,7 @@
 #include "command/attach_options.h"
 #include "command/attach_scan.h"
 #include "command/reporting.h"
+#include "command/trace_name.h"
 #include "model/profile_image.h"
 #include "model/profile_traced.h"
 #include "model/session_file.h"
@@ -280,6 +281,12 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
     struct seep_error *err = seep_attach_read_plan(arguments, &plan);
     if (err)
         return err;
+    if (values->save && strcmp(values->save, "-") != 0)
+        err = seep_trace_place_check(values->save);
+    if (err) {
+        free(plan.words);
+        return seep_error_hint(err, "nothing was traced; name another place with --save");
+    }
     struct seep_session *session = NULL;
     int status = 1;
     catch_signals();
@@ -294,8 +301,11 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
             err = NULL;
         }
     }
-    if (!err && session && values->save)
+    bool saved = !err && session && values->save;
+    if (saved)
         err = seep_session_save(session, values->save);
+    if (saved && err)
+        err = seep_error_hint(err, "make room there, or name another place with --save");
     seep_session_destroy(session);
     free(plan.words);
     return err;
