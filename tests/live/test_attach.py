@@ -618,7 +618,7 @@ def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
                           stderr=subprocess.DEVNULL, env=env) as running:
         try:
             hear(running, b'ready\n')
-            attached = Attached(running.pid, '-O', name, '--save', tmp_path / 'a.seep')
+            attached = Attached(running.pid, '-O', name[3:].split('.')[0], '--save', tmp_path / 'a.seep')
             say(running)
             hear(running)
             deadline = time.monotonic() + TIMEOUT

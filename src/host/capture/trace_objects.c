@@ -55,7 +55,13 @@ void seep_trace_keep_source(const struct seep_heap_trace *trace, struct seep_tra
     }
 }
 
-// -O: its name, with or without what follows ".so", or the end of its path.
+static bool is_called(const char *name, const char *wanted) {
+    size_t nr = strlen(wanted);
+    return strncmp(name, wanted, nr) == 0 && (name[nr] == 0 || name[nr] == '.' || name[nr] == '-');
+}
+
+// -O: its name, with or without what follows ".so" and without "lib" as for -l of a linker; or the end of its
+// path.
 static bool is_wanted(const struct seep_heap_trace *trace, const char *path) {
     const char *wanted = trace->options.object;
     if (!wanted)
@@ -65,7 +71,7 @@ static bool is_wanted(const struct seep_heap_trace *trace, const char *path) {
         return nr_path >= nr && strcmp(path + nr_path - nr, wanted) == 0;
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
-    return strncmp(name, wanted, nr) == 0 && (name[nr] == 0 || name[nr] == '.' || name[nr] == '-');
+    return is_called(name, wanted) || (strncmp(name, "lib", 3) == 0 && is_called(name + 3, wanted));
 }
 
 // A file that cannot be read has no rows and no probes, and the frames in it no names: no more.
