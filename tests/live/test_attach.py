@@ -440,14 +440,16 @@ def test_from_its_start_a_program_is_as_the_library_sees_it(name, from_start, tm
     assert found == expected
 
 
-def test_a_static_program_from_its_start(tmp_path):
+@pytest.mark.parametrize('probes', PROBES)
+def test_a_static_program_from_its_start(tmp_path, probes):
     need('gcc')
     program = tmp_path / 'static'
     source = Path(__file__).with_name('attach_steps.c')
     done = run(['gcc', '-O2', '-static', '-w', source, '-o', program])
     if done.code:
         pytest.skip('no static C library: %s' % done.err[-200:])
-    done = run([SEEP, 'attach', '--save', tmp_path / 'a.seep', '-c', "%s '7'" % program], input=b'\n\n', cwd=tmp_path)
+    done = run([SEEP, 'attach', '--probes', probes, '--save', tmp_path / 'a.seep', '-c', "%s '7'" % program], input=b'\n\n',
+               cwd=tmp_path)
     assert done.code == 0, done
     process, = report(tmp_path / 'a.seep')
     # glibc's start allocates as well.
@@ -706,13 +708,14 @@ def group():
             time.sleep(0.05)
 
 
-def test_a_control_group(group, private, tmp_path, whole_machine):
+@pytest.mark.parametrize('probes', PROBES)
+def test_a_control_group(group, private, tmp_path, whole_machine, probes):
     inside, outside = private(STEPS, 3), private(STEPS, 4)
     for program in (inside, outside):
         hold_until_mapped(program.pid)
     (group / 'cgroup.procs').write_text(str(inside.pid))
     trace = tmp_path / 'group.seep'
-    attached = Attached(None, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '-o', '0', '--save', trace)
+    attached = Attached(None, '--probes', probes, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '-o', '0', '--save', trace)
     later, joins = private(BUILD / 'tests/live/live-attach-children'), private(STEPS, 5)
     hold_until_mapped(joins.pid)
     (group / 'cgroup.procs').write_text(str(joins.pid))

@@ -40,10 +40,11 @@ static struct seep_error *attach_old(struct seep_heap_trace *trace, struct seep_
     if (!seep_grow(&attachment->old_links, &capacity, attachment->nr_old_links + places->nr,
                    sizeof(*attachment->old_links)))
         return seep_error_no_memory();
+    pid_t pid = places->pid ? places->pid : -1; // for libbpf 0 is ourselves
     for (uint32_t i = 0; i < places->nr; i++) {
         LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = places->cookies[i], .retprobe = returns,
                     .ref_ctr_offset = places->semaphores ? places->semaphores[i] : 0);
-        struct bpf_link *link = bpf_program__attach_uprobe_opts(program_of(trace, kind, returns), places->pid,
+        struct bpf_link *link = bpf_program__attach_uprobe_opts(program_of(trace, kind, returns), pid,
                                                                 places->path, places->offsets[i], &options);
         if (!link)
             return seep_error_system(errno, "cannot put probes on %s",
