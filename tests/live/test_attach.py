@@ -708,6 +708,12 @@ def group():
             time.sleep(0.05)
 
 
+def test_an_empty_control_group(group):
+    done = run([SEEP, 'attach', '--cgroup', group, '1s', '1'])
+    assert done.code == 1 and done.err.count(b'\n') == 1, done
+    assert b'no process in ' in done.err and b'(start one first, or name the group above it' in done.err, done
+
+
 @pytest.mark.parametrize('probes', PROBES)
 def test_a_control_group(group, private, tmp_path, whole_machine, probes):
     inside, outside = private(STEPS, 3), private(STEPS, 4)

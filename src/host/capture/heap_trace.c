@@ -294,7 +294,10 @@ static struct seep_error *start_scope(struct seep_heap_trace *trace) {
     if (!err)
         err = for_members(trace, pids, nr, scan_objects);
     if (!err && !nr)
-        err = seep_error_create(SEEP_E_NOT_FOUND, "no process in %s", trace->options.cgroup);
+        err = seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process in %s",
+                                                trace->options.cgroup ? trace->options.cgroup : "/proc"),
+                              "start one first, or name the group above it: what allocates is looked for in "
+                              "those that are there");
     if (!err)
         err = check_allocator(trace);
     if (!err)
@@ -307,7 +310,8 @@ static struct seep_error *start_scope(struct seep_heap_trace *trace) {
         err = for_members(trace, pids, nr, add_member);
     free(pids);
     if (!err && !trace->nr_processes)
-        err = seep_error_create(SEEP_E_NOT_FOUND, "no process that could be traced");
+        err = seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process that could be traced"),
+                              "all have ended meanwhile, or their files may not be read (CAP_SYS_PTRACE)");
     return err;
 }
 
