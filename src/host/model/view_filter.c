@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "image/sample.h"
 #include "model/moment.h"
 #include "model/view_build.h"
 
@@ -162,22 +163,36 @@ static void figures_of_threads(const struct seep_view_part *part) {
     }
 }
 
+// What a block counts for among those of its site, in bytes and in parts of a block.
+struct share {
+    uint64_t bytes;
+    uint64_t blocks;
+};
+
+static struct share share_of_block(const struct seep_profile *profile, const struct seep_block *block) {
+    uint64_t distance = profile->health.sample_bytes;
+    if (!distance)
+        return (struct share){block->size, 1};
+    uint64_t size = SEEP_MIN(block->size, (UINT64_C(1) << 46));
+    uint64_t weight = seep_sample_weight(size, SEEP_MIN(distance, (UINT64_C(1) << 37)));
+    return (struct share){seep_sample_bytes_for(SEEP_MAX(size, UINT64_C(1)), weight), weight};
+}
+
 static int64_t share_of(int64_t passing, uint64_t all, uint64_t estimate) {
-    return all ? (int64_t)((double)estimate * ((double)passing / (double)all) + 0.5) : 0;
+    double share = all ? (double)signed_of(estimate) * ((double)passing / (double)all) + 0.5 : 0;
+    return share < 0x1p63 ? (int64_t)share : INT64_MAX;
 }
 
 // Where blocks are samples: those that pass stand for their share of what all of the site's stand for.
 static struct seep_error *weigh_blocks(const struct seep_view_part *part) {
     const struct seep_profile *profile = part->profile;
-    struct {
-        uint64_t blocks;
-        uint64_t bytes;
-    } *all = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*all));
+    struct share *all = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*all));
     if (!all)
         return seep_error_no_memory();
     for (size_t i = 0; i < profile->nr_blocks; i++) {
-        all[profile->blocks[i].site].blocks++;
-        seep_add_up(&all[profile->blocks[i].site].bytes, profile->blocks[i].size);
+        struct share share = share_of_block(profile, &profile->blocks[i]);
+        seep_add_up(&all[profile->blocks[i].site].blocks, share.blocks);
+        seep_add_up(&all[profile->blocks[i].site].bytes, share.bytes);
     }
     for (uint32_t i = 1; i < profile->nr_sites; i++) {
         struct seep_view_figures *figures = &part->figures[i];
@@ -209,8 +224,10 @@ static struct seep_error *figures_of_blocks(const struct seep_view_build *build,
         if (!seep_view_block_ok(build, part, block))
             continue;
         struct seep_view_figures *figures = &part->figures[block->site];
-        figures->live_blocks++;
-        if (__builtin_add_overflow(figures->live_bytes, signed_of(block->size), &figures->live_bytes))
+        struct share share = share_of_block(profile, block);
+        if (__builtin_add_overflow(figures->live_blocks, signed_of(share.blocks), &figures->live_blocks))
+            figures->live_blocks = INT64_MAX;
+        if (__builtin_add_overflow(figures->live_bytes, signed_of(share.bytes), &figures->live_bytes))
             figures->live_bytes = INT64_MAX;
     }
     return profile->health.sample_bytes ? weigh_blocks(part) : NULL;
