@@ -78,7 +78,7 @@ struct seep_heap_trace {
     int64_t start_ns;              // CLOCK_MONOTONIC
     int64_t now_ns;                // since then, when the latest events were taken
     uint32_t generation;
-    uint32_t nr_usdt; // places of otel_memory that the programs know
+    uint32_t nr_usdt;          // places of otel_memory that the programs know
     uint64_t nr_without_table; // objects for which the tables had no room
     struct seep_error *failed; // what stopped taking events
 };
@@ -147,8 +147,8 @@ void seep_trace_close_landings(struct seep_heap_trace *trace);
 
 // ---- trace_private.c ----
 
-// For struct seep_held_program_visitor: gives the program a copy of its own of a file that gets probes, and of
-// its loader.
+// For struct seep_held_program_visitor: gives the program a copy of its own of a file that gets probes, and
+// of its loader.
 void seep_trace_opens(void *context, pid_t pid, const char *path);
 
 // ---- trace_scope.c ----
