@@ -22,6 +22,10 @@ import pytest
     (["--all", "1s", "2", "3"], "one operand too many: '3'"),
     (["1", "-t", "--json"], "--trace prints lines: not with --json"),
     (["1", "--backend", "inject"], "auto, bpf"),
+    (["1", "--source", "otel", "--scan"], "--scan needs every block: not with --source otel"),
+    (["1", "--source", "otel", "-s", "10"], "--sample-rate is of calls: not with --source otel"),
+    (["1", "--source", "otel", "-S", "je_"], "--symbols-prefix is of functions: not with --source otel"),
+    (["1", "--source", "uprobes"], "auto, functions, otel"),
 ])
 def test_wrong_use(seep, run, words, complaint):
     done = run(seep, "attach", *words)

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -180,6 +181,80 @@ def test_each_call_is_a_line(private, tmp_path):
     assert sum(call == 'realloc failed' for call in calls) == 50
     assert sum(call.startswith('free 0x') for call in calls) == 150
     assert out.count('outstanding allocations:') == 1
+
+
+def refused(pid, *options):
+    """What is said, in one line and before anything is attached."""
+    done = run([SEEP, 'attach', *options, pid, '1s', '1'])
+    assert (done.code, done.out) == (1, b''), done
+    assert done.err.count(b'\n') == 1, done
+    return done.err.decode()
+
+
+def test_what_is_no_process_to_trace():
+    kernel = [pid for pid in os.listdir('/proc') if pid.isdigit() and Path('/proc/%s/stat' % pid).exists()
+              and int(Path('/proc/%s/stat' % pid).read_text().rsplit(')', 1)[1].split()[6]) & 0x200000]
+    if kernel:  # none in a container's own pid namespace
+        assert "is a thread of the kernel ('seep kernel' traces" in refused(kernel[0])
+    child = subprocess.Popen(['true'])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert 'has ended and waits for its parent' in refused(child.pid)
+    child.wait()
+    assert 'No such process' in refused(child.pid)
+    done = run(['sh', '-c', 'exec %s attach $$ 1s 1' % SEEP])
+    assert done.code == 1 and done.out == b'' and b'that is seep itself' in done.err, done
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        said = refused(thread.native_id)
+        assert '%d is a thread of process %d (name the process)' % (thread.native_id, os.getpid()) in said, said
+    finally:
+        end.set()
+        thread.join()
+
+
+@pytest.mark.parametrize('place, why', [('none/x.seep', 'No such file'), ('', 'is a directory')])
+def test_a_trace_without_a_place_is_said_before_hours_of_tracing(private, tmp_path, place, why):
+    program = private(STEPS, 1)
+    said = refused(program.pid, '--save', '%s/%s' % (tmp_path, place))
+    assert why in said and 'nothing was traced; name another place with --save' in said, said
+
+
+def test_a_trace_that_cannot_be_saved_in_the_end(private, tmp_path):
+    program = private(STEPS, 1)
+    done = run([SEEP, 'attach', '--save', '/dev/full', program.pid, '100ms', '1'])
+    assert done.code == 1 and b'health: complete' in done.out, done
+    assert b'No space left on device (make room there, or name another place with --save)' in done.err, done
+
+
+def test_interrupted_at_any_moment(private, tmp_path):
+    """There is a report, or we were gone before there could be one; nothing is left in the process."""
+    program = private(STEPS, 1)
+    hold_until_mapped(program.pid)
+    for moment in range(10):
+        tool = subprocess.Popen([str(SEEP), 'attach', str(program.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=environment())
+        time.sleep(moment * 0.04)
+        tool.send_signal(signal.SIGINT)
+        out, err = tool.communicate(timeout=TIMEOUT)
+        assert tool.returncode == -signal.SIGINT and not out or tool.returncode == 0 and b'health: ' in out, (moment, out)
+        assert err == b''
+    no_probes_in(program.pid)
+    say(program)
+    hear(program)
+
+
+def test_a_process_that_is_killed(private, tmp_path):
+    program, trace = private(STEPS, 2), tmp_path / 'killed.seep'
+    attached = Attached(program.pid, '--save', trace)
+    say(program)
+    hear(program)
+    program.kill()
+    out, err = attached.process.communicate(timeout=TIMEOUT)
+    assert attached.process.returncode == 0 and err == b'', err
+    process, = report(trace)
+    assert process['totals']['live_bytes'] == 2 * (303 + 24 + 300) and b'health: complete' in out
 
 
 @pytest.mark.parametrize('options', [[], ['-s', '1000'], ['--probes', 'multi']])
@@ -365,14 +440,16 @@ def test_from_its_start_a_program_is_as_the_library_sees_it(name, from_start, tm
     assert found == expected
 
 
-def test_a_static_program_from_its_start(tmp_path):
+@pytest.mark.parametrize('probes', PROBES)
+def test_a_static_program_from_its_start(tmp_path, probes):
     need('gcc')
     program = tmp_path / 'static'
     source = Path(__file__).with_name('attach_steps.c')
     done = run(['gcc', '-O2', '-static', '-w', source, '-o', program])
     if done.code:
         pytest.skip('no static C library: %s' % done.err[-200:])
-    done = run([SEEP, 'attach', '--save', tmp_path / 'a.seep', '-c', "%s '7'" % program], input=b'\n\n', cwd=tmp_path)
+    done = run([SEEP, 'attach', '--probes', probes, '--save', tmp_path / 'a.seep', '-c', "%s '7'" % program], input=b'\n\n',
+               cwd=tmp_path)
     assert done.code == 0, done
     process, = report(tmp_path / 'a.seep')
     # glibc's start allocates as well.
@@ -543,7 +620,7 @@ def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
                           stderr=subprocess.DEVNULL, env=env) as running:
         try:
             hear(running, b'ready\n')
-            attached = Attached(running.pid, '-O', name, '--save', tmp_path / 'a.seep')
+            attached = Attached(running.pid, '-O', name[3:].split('.')[0], '--save', tmp_path / 'a.seep')
             say(running)
             hear(running)
             deadline = time.monotonic() + TIMEOUT
@@ -631,13 +708,20 @@ def group():
             time.sleep(0.05)
 
 
-def test_a_control_group(group, private, tmp_path, whole_machine):
+def test_an_empty_control_group(group):
+    done = run([SEEP, 'attach', '--cgroup', group, '1s', '1'])
+    assert done.code == 1 and done.err.count(b'\n') == 1, done
+    assert b'no process in ' in done.err and b'(start one first, or name the group above it' in done.err, done
+
+
+@pytest.mark.parametrize('probes', PROBES)
+def test_a_control_group(group, private, tmp_path, whole_machine, probes):
     inside, outside = private(STEPS, 3), private(STEPS, 4)
     for program in (inside, outside):
         hold_until_mapped(program.pid)
     (group / 'cgroup.procs').write_text(str(inside.pid))
     trace = tmp_path / 'group.seep'
-    attached = Attached(None, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '-o', '0', '--save', trace)
+    attached = Attached(None, '--probes', probes, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '-o', '0', '--save', trace)
     later, joins = private(BUILD / 'tests/live/live-attach-children'), private(STEPS, 5)
     hold_until_mapped(joins.pid)
     (group / 'cgroup.procs').write_text(str(joins.pid))

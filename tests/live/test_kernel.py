@@ -114,7 +114,7 @@ def test_pages_are_apart():
 def test_per_cpu_memory():
     def has_percpu(report):
         return any(site['allocator'] == 'percpu' and site['stack'] for site in report['sites'])
-    with Traced('-T', '0', '--older', '0', '--percpu', '1s') as traced:
+    with Traced('-T', '0', '--older', '0', '-P', '1s') as traced:
         traced.next()
         with Traced('100s'):  # has maps with an entry for each CPU
             report = traced.until(has_percpu)
@@ -145,7 +145,7 @@ def test_frees_that_pass_no_tracepoint(can):
         left = sum(site['live_blocks'] for site in report['sites'] if site['cache'] == 'eventpoll_epi')
         return report['totals']['allocations'] > nr and left < nr / 10
 
-    with Traced('-T', '0', '--older', '0', '--wa-missing-free', '1s') as traced:
+    with Traced('-T', '0', '--older', '0', '-F', '1s') as traced:
         traced.next()
         with select.epoll() as poll:
             read, write = os.pipe()

@@ -120,7 +120,7 @@ static void check_names(const char *(*name_of)(uint32_t), uint32_t first, uint32
 }
 
 static void test_names(void **state) {
-    check_names(seep_via_name, SEEP_VIA_MALLOC, SEEP_VIA_KERNEL + 1);
+    check_names(seep_via_name, SEEP_VIA_MALLOC, SEEP_VIA_OTEL + 1);
     check_names(seep_release_name, 0, SEEP_RELEASE_IMPLICIT + 1);
     check_names(seep_lost_name, 0, SEEP_LOST_EXEC + 1);
     check_names(seep_misuse_name, SEEP_MISUSE_MISMATCH, SEEP_MISUSE_NR);

@@ -40,7 +40,8 @@ static struct seep_traced_heap make_heap(void) {
 }
 
 static struct seep_traced_call call(uint64_t address, uint64_t size, uint64_t stack) {
-    return (struct seep_traced_call){7, SEEP_VIA_MALLOC, address, size, stack, 0};
+    return (struct seep_traced_call){
+        .tid = 7, .via = SEEP_VIA_MALLOC, .address = address, .size = size, .stack = stack};
 }
 
 static const struct seep_traced_site *site_of(const struct seep_traced_heap *heap, uint32_t via) {
@@ -106,6 +107,46 @@ static void test_frees_that_were_not_seen(void **state) {
     seep_traced_heap_deinit(&heap);
 }
 
+// Weights come from the program, so any may come.
+static void test_samples(void **state) {
+    struct seep_traced_heap heap = make_heap();
+    heap.is_sampled = true;
+    static const struct {
+        uint64_t size, weight, bytes, number;
+    } samples[] = {
+        {100, 1000, 1000, 10 << 10}, {64, 0, 64, 1 << 10},
+        {64, 63, 64, 1 << 10},       {0, 8, 8, 8 << 10},
+        {0, 0, 0, 1 << 10},          {UINT64_MAX, UINT64_MAX, UINT64_C(1) << 47, 1 << 10},
+    };
+    uint64_t bytes = 0, number = 0;
+    for (uint64_t i = 0; i < SEEP_ARRAY_SIZE(samples); i++) {
+        struct seep_traced_call sample = call(0x1000 * (i + 1), samples[i].size, STACK);
+        sample.weight = samples[i].weight;
+        assert_null(seep_traced_alloc(&heap, &sample));
+        bytes += samples[i].bytes;
+        number += samples[i].number;
+        assert_int_equal(heap.live_bytes, bytes);
+        assert_int_equal(heap.sites[heap.nr_sites - 1].counters.allocations, number);
+    }
+    assert_int_equal(heap.sites[heap.nr_sites - 1].counters.peak_bytes, SEEP_ARRAY_SIZE(samples));
+    assert_int_equal(heap.least_weight, 8);
+    struct seep_traced_heap child;
+    assert_null(seep_traced_heap_fork(&heap, 8, &child));
+    assert_int_equal(child.live_bytes, bytes);
+    // The first one's free was not seen.
+    struct seep_traced_call again = call(0x1000, 100, STACK), gone = call(0x1000, 0, 0);
+    again.weight = 500;
+    assert_null(seep_traced_alloc(&child, &again));
+    assert_int_equal(child.live_bytes, bytes - 500);
+    assert_null(seep_traced_free(&child, &gone));
+    assert_null(seep_traced_free(&heap, &gone));
+    assert_int_equal(child.live_bytes, bytes - 1000);
+    assert_int_equal(heap.live_bytes, bytes - 1000);
+    assert_int_equal(heap.weights.nr_used, SEEP_ARRAY_SIZE(samples) - 1);
+    seep_traced_heap_deinit(&child);
+    seep_traced_heap_deinit(&heap);
+}
+
 // Addresses that collide on purpose, taken out in any order; a plain array is the oracle.
 static void test_block_table(void **state) {
     enum { NR = 4096 };
@@ -141,6 +182,7 @@ int main(void) {
         cmocka_unit_test(test_what_an_unknown_stack_allocates_is_counted),
         cmocka_unit_test(test_resizing),
         cmocka_unit_test(test_frees_that_were_not_seen),
+        cmocka_unit_test(test_samples),
         cmocka_unit_test(test_block_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,8 +144,8 @@ _seep() {
         esac
         ;;
     attach)
-        options='--pid --command --cgroup --all --top --blocks --older --older-ms --combined-only --trace --sort --min-size --max-size --sample-rate --obj --symbols-prefix --wa-missing-free --faults --scan --backend --children --buffer --save --json --full-paths --no-demangle --help'
-        valued=' --pid --command --cgroup --top --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --backend --children --buffer --save -p -c -T -o -z -Z -s -O -S '
+        options='--pid --command --cgroup --all --top --blocks --older --older-ms --combined-only --trace --sort --min-size --max-size --sample-rate --obj --symbols-prefix --wa-missing-free --faults --scan --backend --source --children --buffer --save --json --full-paths --no-demangle --help'
+        valued=' --pid --command --cgroup --top --older --older-ms --sort --min-size --max-size --sample-rate --obj --symbols-prefix --backend --source --children --buffer --save -p -c -T -o -z -Z -s -O -S '
         case $before in
         --pid | -p)
             :
@@ -197,6 +197,10 @@ _seep() {
             ;;
         --backend)
             mapfile -t COMPREPLY < <(compgen -W 'auto bpf' -- "$word")
+            return
+            ;;
+        --source)
+            mapfile -t COMPREPLY < <(compgen -W 'auto functions otel' -- "$word")
             return
             ;;
         --children)

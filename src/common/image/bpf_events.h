@@ -31,6 +31,7 @@ enum seep_bpf_kind {
     SEEP_BPF_MAP,       // seep_bpf_alloc: memory was mapped; detail: SEEP_MAPPING_*
     SEEP_BPF_UNMAP,     // seep_bpf_alloc: memory is unmapped, without a stack
     SEEP_BPF_FAULT,     // seep_bpf_alloc: a page was touched that was not in memory
+    SEEP_BPF_SAMPLE,    // seep_bpf_sample: a block that the program's own allocator took as a sample
 };
 
 struct seep_bpf_event {
@@ -52,6 +53,11 @@ struct seep_bpf_alloc {
     struct seep_bpf_event event;
     uint64_t size;
     uint64_t stack; // its id: a hash of all its frames; 0: not known
+};
+
+struct seep_bpf_sample {
+    struct seep_bpf_alloc alloc;
+    uint64_t weight; // bytes that it stands for
 };
 
 // Addresses follow, innermost first: return addresses, or with SEEP_BPF_EXACT the instruction itself.
@@ -79,6 +85,7 @@ enum seep_bpf_lost {
     SEEP_BPF_LOST_THREAD,  // no memory for a thread's state: the call was not seen
     SEEP_BPF_LOST_SAMPLED, // no room in the table of sampled blocks
     SEEP_BPF_LOST_LANDING, // a call of operator new before a probe stood where it returns
+    SEEP_BPF_LOST_OPERAND, // an argument of otel_memory could not be read
     SEEP_BPF_LOST_NR = 8
 };
 
@@ -167,6 +174,29 @@ enum seep_bpf_shape {
     SEEP_BPF_MUNMAP,          // f(start, size)
 };
 
+// ---- probes that the program offers (USDT) ----
+
+// Where an argument is when the probe is met.
+enum seep_bpf_operand_kind { SEEP_BPF_CONSTANT, SEEP_BPF_REGISTER, SEEP_BPF_MEMORY };
+#define SEEP_BPF_NO_REGISTER 255u
+struct seep_bpf_operand {
+    int64_t offset; // the constant, or what is added to the registers
+    uint8_t kind;   // enum seep_bpf_operand_kind
+    uint8_t base;   // a word of struct pt_regs, or SEEP_BPF_NO_REGISTER
+    uint8_t index;  // the same; its value is shifted to the left by `shift`
+    uint8_t shift;
+    uint8_t nr_bytes; // 1, 2, 4 or 8 of it count
+    uint8_t is_signed;
+    uint8_t unused[2];
+};
+// (block, size, weight), or (block).
+struct seep_bpf_usdt {
+    struct seep_bpf_operand operands[3];
+};
+#define SEEP_BPF_USDT_MAX 4096u
+
+_Static_assert(sizeof(struct seep_bpf_usdt) == 48, "shared size");
+_Static_assert(sizeof(struct seep_bpf_sample) == 48, "shared size");
 _Static_assert(sizeof(struct seep_bpf_event) == 24, "shared size");
 _Static_assert(sizeof(struct seep_bpf_alloc) == 40, "shared size");
 _Static_assert(sizeof(struct seep_bpf_stack) == 32, "shared size");

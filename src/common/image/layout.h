@@ -105,6 +105,7 @@ enum seep_via {
     SEEP_VIA_NEW_ARRAY,
     SEEP_VIA_INHERITED, // reserved: blocks of a fork parent whose stack is not known
     SEEP_VIA_KERNEL,    // one of the kernel's allocators, which is the innermost frame: never in an image
+    SEEP_VIA_OTEL,      // a sample that the program's own allocator told by otel_memory: never in an image
     SEEP_VIA_HEAP_NR = 16, // below: through these a heap block comes to life
     SEEP_VIA_MMAP = 16,    // memory of the other class: struct seep_image_map_site counts it
     SEEP_VIA_MREMAP,

@@ -221,6 +221,8 @@ struct seep_error *seep_allocator_file_init(const struct seep_elf_file *elf, con
         err = search.out_of_memory ? seep_error_no_memory() : NULL;
     }
     free(search.found);
+    if (!err)
+        err = seep_allocator_file_add_otel(elf, &file);
     if (err) {
         seep_allocator_file_deinit(&file);
         return err;
@@ -233,7 +235,10 @@ void seep_allocator_file_deinit(struct seep_allocator_file *file) {
     for (size_t i = 0; i < SEEP_PROBE_NR; i++) {
         free(file->places[i].offsets);
         free(file->places[i].cookies);
+        free(file->places[i].semaphores);
     }
     free(file->operators);
+    free(file->usdt);
+    free(file->otel_refused);
     *file = (struct seep_allocator_file){.has_malloc = false};
 }

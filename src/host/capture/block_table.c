@@ -43,6 +43,12 @@ struct seep_traced_block *seep_block_table_at(struct seep_block_table *table, ui
     return slot;
 }
 
+const struct seep_traced_block *seep_block_table_find(const struct seep_block_table *table,
+                                                      uint64_t address) {
+    const struct seep_traced_block *slot = table->nr_slots ? &table->slots[find(table, address)] : NULL;
+    return slot && slot->address ? slot : NULL;
+}
+
 bool seep_block_table_take(struct seep_block_table *table, uint64_t address,
                            struct seep_traced_block *ret_block) {
     if (!table->nr_slots)

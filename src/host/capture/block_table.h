@@ -28,6 +28,9 @@ void seep_block_table_deinit(struct seep_block_table *table);
 SEEP_MUST_CHECK struct seep_traced_block *seep_block_table_at(struct seep_block_table *table,
                                                               uint64_t address);
 
+// NULL: it is not there.
+const struct seep_traced_block *seep_block_table_find(const struct seep_block_table *table, uint64_t address);
+
 // Takes it out. false: it is not there.
 bool seep_block_table_take(struct seep_block_table *table, uint64_t address,
                            struct seep_traced_block *ret_block);

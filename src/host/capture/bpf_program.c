@@ -43,6 +43,7 @@ static int create_link(int program_fd, int attach_type, const struct seep_bpf_pl
         .attach_type = (uint32_t)attach_type,
         .path = (uintptr_t)places->path,
         .offsets = (uintptr_t)places->offsets,
+        .ref_ctr_offsets = (uintptr_t)places->semaphores,
         .cookies = (uintptr_t)places->cookies,
         .nr = places->nr,
         .multi_flags = returns ? MULTI_FLAG_RETURN : 0,

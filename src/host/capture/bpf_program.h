@@ -46,6 +46,8 @@ struct seep_bpf_places {
     const char *path;             // as open() takes it
     const unsigned long *offsets; // in the file
     const uint64_t *cookies;
+    const unsigned long *semaphores; // in the file too: counts that are one more while the probes are there
+                                     // (0: none); or NULL
     uint32_t nr;
     pid_t pid; // 0: all processes
 };

@@ -9,7 +9,9 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,11 +118,27 @@ static struct seep_error *scan_objects(struct seep_heap_trace *trace, pid_t pid)
     return err;
 }
 
+static struct seep_error *no_otel(const struct seep_heap_trace *trace) {
+    for (size_t i = 0; i < trace->nr_objects; i++)
+        if (trace->objects[i]->allocator.otel_refused)
+            return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s of %s is not understood",
+                                                     trace->objects[i]->allocator.otel_refused,
+                                                     trace->objects[i]->path),
+                                   "without --source the functions of its allocator are probed");
+    struct seep_error *err =
+        trace->options.pid
+            ? seep_error_create(SEEP_E_NOT_FOUND, "process %d: no otel_memory probes in its code",
+                                (int)trace->options.pid)
+            : seep_error_create(SEEP_E_NOT_FOUND, "no otel_memory probes in the code of any process");
+    return seep_error_hint(err, "without --source the functions of its allocator are probed");
+}
+
 static struct seep_error *check_allocator(const struct seep_heap_trace *trace) {
     for (size_t i = 0; i < trace->nr_objects; i++) {
         const struct seep_probe_places *places = trace->objects[i]->allocator.places;
         // A program may go on as another one, whose loader will tell: `ld.so PROG`, `sh -c PROG`.
-        if (places[SEEP_PROBE_ALLOC].nr || (trace->options.argv && places[SEEP_PROBE_MODULES].nr))
+        if (places[SEEP_PROBE_ALLOC].nr || places[SEEP_PROBE_OTEL_ALLOC].nr ||
+            (trace->options.argv && places[SEEP_PROBE_MODULES].nr))
             return NULL;
     }
     size_t nr_readable = 0;
@@ -131,6 +149,8 @@ static struct seep_error *check_allocator(const struct seep_heap_trace *trace) {
                                                  "process %d: the files that it has mapped cannot be opened",
                                                  (int)trace->options.pid),
                                "a process of another user needs CAP_SYS_PTRACE as well");
+    if (trace->options.source == SEEP_SOURCE_OTEL)
+        return no_otel(trace);
     const char *prefix = trace->options.prefix ? trace->options.prefix : "";
     struct seep_error *err =
         trace->options.pid
@@ -151,6 +171,48 @@ static struct seep_error *open_pidfd(struct seep_heap_trace *trace, pid_t pid) {
     return seep_error_hint(seep_error_system(errno, "process %d", (int)pid), "name a running process");
 }
 
+// Of /proc/PID/status: a number, 0 where it has none; or a letter.
+static long status_of(pid_t pid, const char *field) {
+    char path[64], line[128];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    size_t nr = strlen(field);
+    long found = 0;
+    while (file && !found && fgets(line, sizeof(line), file)) {
+        if (strncmp(line, field, nr) != 0 || line[nr] != ':')
+            continue;
+        const char *value = line + nr + 1 + strspn(line + nr + 1, "\t ");
+        found = *value >= 'A' ? *value : strtol(value, NULL, 10);
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+// What is there, and is no process that could be traced.
+static struct seep_error *check_kind(pid_t pid) {
+    // Each event that it takes would make more of them.
+    if (pid == getpid())
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "process %d: that is seep itself", (int)pid),
+            "start another seep to trace this one");
+    long leader = status_of(pid, "Tgid");
+    if (leader && leader != pid)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_NOT_FOUND, "%d is a thread of process %ld", (int)pid, leader),
+            "name the process");
+    if (status_of(pid, "State") == 'Z')
+        return seep_error_hint(
+            seep_error_create(SEEP_E_NOT_FOUND, "process %d has ended and waits for its parent", (int)pid),
+            "name a running process");
+    // All others have memory, or had when they began to end.
+    if (leader && !status_of(pid, "VmSize") && seep_live_thread(pid) == pid && status_of(pid, "PPid") <= 2)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "process %d is a thread of the kernel", (int)pid),
+            "'seep kernel' traces what the kernel allocates");
+    return NULL;
+}
+
 // The kernel tells a process that is probed by the memory of its main thread.
 static struct seep_error *check_main_thread(pid_t pid) {
     if (seep_live_thread(pid) == pid)
@@ -163,14 +225,31 @@ static struct seep_error *check_main_thread(pid_t pid) {
         "trace it from its start ('seep run', 'seep attach -- PROG'), or among all: --all");
 }
 
+// Exact figures where they can be had.
+static void choose_source(struct seep_heap_trace *trace) {
+    bool has_functions = false, has_otel = false;
+    for (size_t i = 0; i < trace->nr_objects; i++) {
+        has_functions |= trace->objects[i]->allocator.places[SEEP_PROBE_ALLOC].nr != 0;
+        has_otel |= trace->objects[i]->allocator.places[SEEP_PROBE_OTEL_ALLOC].nr != 0;
+    }
+    if (trace->options.source == SEEP_SOURCE_AUTO)
+        trace->options.source = has_otel && !has_functions ? SEEP_SOURCE_OTEL : SEEP_SOURCE_FUNCTIONS;
+    for (size_t i = 0; i < trace->nr_objects; i++)
+        seep_trace_keep_source(trace, trace->objects[i]);
+}
+
 static struct seep_error *start_process(struct seep_heap_trace *trace) {
     pid_t pid = trace->options.pid;
     struct seep_traced_process *process = NULL;
-    struct seep_error *err = open_pidfd(trace, pid);
+    struct seep_error *err = check_kind(pid);
+    if (!err)
+        err = open_pidfd(trace, pid);
     if (!err)
         err = check_main_thread(pid);
     if (!err)
         err = scan_objects(trace, pid);
+    if (!err)
+        choose_source(trace);
     if (!err)
         err = check_allocator(trace);
     if (!err)
@@ -215,7 +294,10 @@ static struct seep_error *start_scope(struct seep_heap_trace *trace) {
     if (!err)
         err = for_members(trace, pids, nr, scan_objects);
     if (!err && !nr)
-        err = seep_error_create(SEEP_E_NOT_FOUND, "no process in %s", trace->options.cgroup);
+        err = seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process in %s",
+                                                trace->options.cgroup ? trace->options.cgroup : "/proc"),
+                              "start one first, or name the group above it: what allocates is looked for in "
+                              "those that are there");
     if (!err)
         err = check_allocator(trace);
     if (!err)
@@ -228,7 +310,8 @@ static struct seep_error *start_scope(struct seep_heap_trace *trace) {
         err = for_members(trace, pids, nr, add_member);
     free(pids);
     if (!err && !trace->nr_processes)
-        err = seep_error_create(SEEP_E_NOT_FOUND, "no process that could be traced");
+        err = seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process that could be traced"),
+                              "all have ended meanwhile, or their files may not be read (CAP_SYS_PTRACE)");
     return err;
 }
 
@@ -271,6 +354,8 @@ struct seep_error *seep_heap_trace_create(const struct seep_heap_trace_options *
     trace->scope = options->cgroup ? SEEP_BPF_SCOPE_CGROUP
                    : options->all  ? SEEP_BPF_SCOPE_ALL
                                    : SEEP_BPF_SCOPE_PROBED;
+    if ((options->argv || trace->scope != SEEP_BPF_SCOPE_PROBED) && !options->source)
+        trace->options.source = SEEP_SOURCE_FUNCTIONS; // what comes later is not known yet
     trace->start_ns = seep_monotonic_ns();
     if (!trace->options.ring_bytes)
         trace->options.ring_bytes =

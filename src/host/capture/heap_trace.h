@@ -29,6 +29,7 @@ struct seep_heap_trace_options {
     const char *object;  // only the allocator of this file (its name, or the end of its path); NULL: any
     const char *prefix;  // of the allocator's functions; NULL: none
     uint64_t ring_bytes; // 0: the default
+    int source;          // enum seep_trace_source
     bool ignore_children;
     bool faults;                      // page faults too
     int probes;                       // enum seep_probe_choice
@@ -36,6 +37,13 @@ struct seep_heap_trace_options {
     void *watcher_context;
     void (*about_to_run)(void *context); // argv is held at its first instruction and will be let go; or NULL
     void *about_to_run_context;
+};
+
+// Where allocations are learned from.
+enum seep_trace_source {
+    SEEP_SOURCE_AUTO,      // the functions; of one process that has none its otel_memory probes
+    SEEP_SOURCE_FUNCTIONS, // of the allocator: every call
+    SEEP_SOURCE_OTEL,      // probes that the program offers: its own samples
 };
 
 // For tests: what a kernel would do that has no more.

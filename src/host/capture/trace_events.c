@@ -36,11 +36,14 @@ static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_
         call.size = alloc->size;
         call.stack = alloc->stack;
     }
-    if (trace->options.watcher && event->kind <= SEEP_BPF_FAILED)
+    if (event->kind == SEEP_BPF_SAMPLE && nr_bytes >= sizeof(struct seep_bpf_sample))
+        call.weight = ((const struct seep_bpf_sample *)event)->weight;
+    if (trace->options.watcher && (event->kind <= SEEP_BPF_FAILED || event->kind == SEEP_BPF_SAMPLE))
         trace->options.watcher(trace->options.watcher_context, process, event->kind, &call);
     struct seep_error *err = NULL;
     switch (event->kind) {
     case SEEP_BPF_ALLOC:
+    case SEEP_BPF_SAMPLE:
         return seep_traced_alloc(&process->heap, &call);
     case SEEP_BPF_FREE:
         return seep_traced_free(&process->heap, &call);

@@ -47,7 +47,8 @@ static bool put_probes(struct seep_heap_trace *trace, struct seep_trace_landing 
     uint64_t cookies[TOGETHER_MAX] = {0};
     for (size_t i = 0; i < nr; i++)
         offsets[i] = landings[i].address - area->start + area->file_off;
-    struct seep_bpf_places places = {path, offsets, cookies, (uint32_t)nr, landings->pid};
+    struct seep_bpf_places places = {
+        .path = path, .offsets = offsets, .cookies = cookies, .nr = (uint32_t)nr, .pid = landings->pid};
     struct seep_error *err = seep_bpf_attach_multi(bpf_program__fd(trace->bpf->progs.seep_landing),
                                                    SEEP_BPF_ATTACH_MULTI, &places, false, &landings->link);
     bool done = !err;

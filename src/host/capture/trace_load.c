@@ -35,6 +35,10 @@ static void choose_programs(struct seep_heap_trace *trace) {
     bpf_program__set_expected_attach_type(bpf->progs.seep_modules, type);
     bpf_program__set_expected_attach_type(bpf->progs.seep_new, type);
     bpf_program__set_expected_attach_type(bpf->progs.seep_landing, type);
+    bpf_program__set_expected_attach_type(bpf->progs.seep_otel_alloc, type);
+    bpf_program__set_expected_attach_type(bpf->progs.seep_otel_free, type);
+    bpf_program__set_autoload(bpf->progs.seep_otel_alloc, trace->options.source == SEEP_SOURCE_OTEL);
+    bpf_program__set_autoload(bpf->progs.seep_otel_free, trace->options.source == SEEP_SOURCE_OTEL);
     bpf->rodata->seep_unwind_cfi = trace->features.can[SEEP_BPF_CAN_LOOP];
     bpf->rodata->seep_find_vma = trace->features.can[SEEP_BPF_CAN_VMA];
     bpf->rodata->seep_scope = trace->scope;
@@ -63,6 +67,8 @@ struct seep_error *seep_trace_load(struct seep_heap_trace *trace) {
     bpf_map__set_max_entries(bpf->maps.seep_rows, (uint32_t)capacities[0]);
     bpf_map__set_max_entries(bpf->maps.seep_index, (uint32_t)capacities[1]);
     bpf_map__set_max_entries(bpf->maps.seep_mappings, (uint32_t)capacities[2]);
+    if (trace->options.source != SEEP_SOURCE_OTEL)
+        bpf_map__set_max_entries(bpf->maps.seep_usdt, 1);
     bpf_map__set_max_entries(bpf->maps.seep_sampled, trace->options.sample > 1 ? SAMPLED_MAX : 1);
     int status = seep_heap__load(bpf);
     if (status)

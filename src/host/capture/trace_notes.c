@@ -49,6 +49,18 @@ struct seep_error *seep_heap_trace_notes(const struct seep_heap_trace *trace,
                  "operator new of %s does not call malloc and is not covered: a probe on a function that "
                  "throws could end the program",
                  trace->objects[i]->path);
+    for (size_t i = 0; i < trace->nr_objects; i++)
+        if (trace->objects[i]->allocator.otel_refused)
+            note(&notes, "%s of %s is not covered: seep does not understand it",
+                 trace->objects[i]->allocator.otel_refused, trace->objects[i]->path);
+    uint64_t nr_unread = trace->bpf ? trace->bpf->bss->seep_lost[SEEP_BPF_LOST_OPERAND] : 0;
+    if (nr_unread)
+        note(&notes, "%llu samples were not seen: their arguments could not be read",
+             (unsigned long long)nr_unread);
+    if (trace->options.source == SEEP_SOURCE_OTEL)
+        note(&notes,
+             "all figures are estimates by the samples that the program tells through its otel_memory "
+             "probes");
     uint64_t nr_unreadable = 0;
     for (size_t i = 0; i < trace->nr_objects; i++)
         nr_unreadable += trace->objects[i]->inode && trace->objects[i]->unreadable;

@@ -34,7 +34,34 @@ static bool has_places(const struct seep_allocator_file *file) {
     return false;
 }
 
-// -O: its name, with or without what follows ".so", or the end of its path.
+// All but those of `source`. The loader's news are wanted from any object.
+static void forget_places(struct seep_trace_object *object, enum seep_trace_source source) {
+    struct seep_probe_places *places = object->allocator.places;
+    if (source != SEEP_SOURCE_FUNCTIONS)
+        places[SEEP_PROBE_ALLOC].nr = places[SEEP_PROBE_FREE].nr = places[SEEP_PROBE_NEW].nr = 0;
+    if (source != SEEP_SOURCE_OTEL) {
+        places[SEEP_PROBE_OTEL_ALLOC].nr = places[SEEP_PROBE_OTEL_FREE].nr = 0;
+        free(object->allocator.otel_refused);
+        object->allocator.otel_refused = NULL;
+    }
+}
+
+void seep_trace_keep_source(const struct seep_heap_trace *trace, struct seep_trace_object *object) {
+    if (trace->options.source != SEEP_SOURCE_AUTO)
+        forget_places(object, trace->options.source);
+    if (object->fd >= 0 && !has_places(&object->allocator)) {
+        close(object->fd);
+        object->fd = -1;
+    }
+}
+
+static bool is_called(const char *name, const char *wanted) {
+    size_t nr = strlen(wanted);
+    return strncmp(name, wanted, nr) == 0 && (name[nr] == 0 || name[nr] == '.' || name[nr] == '-');
+}
+
+// -O: its name, with or without what follows ".so" and without "lib" as for -l of a linker; or the end of its
+// path.
 static bool is_wanted(const struct seep_heap_trace *trace, const char *path) {
     const char *wanted = trace->options.object;
     if (!wanted)
@@ -44,7 +71,7 @@ static bool is_wanted(const struct seep_heap_trace *trace, const char *path) {
         return nr_path >= nr && strcmp(path + nr_path - nr, wanted) == 0;
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
-    return strncmp(name, wanted, nr) == 0 && (name[nr] == 0 || name[nr] == '.' || name[nr] == '-');
+    return is_called(name, wanted) || (strncmp(name, "lib", 3) == 0 && is_called(name + 3, wanted));
 }
 
 // A file that cannot be read has no rows and no probes, and the frames in it no names: no more.
@@ -66,14 +93,9 @@ static struct seep_error *read_object(const struct seep_heap_trace *trace, pid_t
         err = seep_allocator_file_init(&object->elf, trace->options.prefix, &object->allocator);
     if (err)
         return err;
-    // The loader's news are wanted from any object.
     if (!is_wanted(trace, object->path))
-        object->allocator.places[SEEP_PROBE_ALLOC].nr = object->allocator.places[SEEP_PROBE_FREE].nr =
-            object->allocator.places[SEEP_PROBE_NEW].nr = 0;
-    if (!has_places(&object->allocator)) {
-        close(object->fd);
-        object->fd = -1;
-    }
+        forget_places(object, SEEP_SOURCE_AUTO);
+    seep_trace_keep_source(trace, object);
     return NULL;
 }
 
@@ -93,7 +115,26 @@ static void name_code(struct seep_heap_trace *trace, const struct seep_trace_obj
     }
 }
 
+// Tells the programs where the arguments are.
+static void place_usdt(struct seep_heap_trace *trace, struct seep_allocator_file *file) {
+    struct seep_probe_places *kinds[] = {&file->places[SEEP_PROBE_OTEL_ALLOC],
+                                         &file->places[SEEP_PROBE_OTEL_FREE]};
+    bool fits = file->nr_usdt <= SEEP_BPF_USDT_MAX - trace->nr_usdt;
+    for (size_t kind = 0; kind < SEEP_ARRAY_SIZE(kinds); kind++) {
+        for (size_t i = 0; i < kinds[kind]->nr && fits; i++) {
+            uint32_t id = trace->nr_usdt++;
+            bpf_map_update_elem(bpf_map__fd(trace->bpf->maps.seep_usdt), &id,
+                                &file->usdt[kinds[kind]->cookies[i]], BPF_ANY);
+            kinds[kind]->cookies[i] = id;
+        }
+        if (!fits && kinds[kind]->nr && !file->otel_refused)
+            file->otel_refused = strdup("otel_memory (too many places)");
+        kinds[kind]->nr = fits ? kinds[kind]->nr : 0;
+    }
+}
+
 void seep_trace_place_table(struct seep_heap_trace *trace, struct seep_trace_object *object) {
+    place_usdt(trace, &object->allocator);
     trace->nr_without_table += !seep_bpf_tables_add(&trace->tables, &object->table, &object->place);
     seep_unwind_table_deinit(&object->table);
     if (!object->unreadable)

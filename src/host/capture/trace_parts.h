@@ -78,6 +78,7 @@ struct seep_heap_trace {
     int64_t start_ns;              // CLOCK_MONOTONIC
     int64_t now_ns;                // since then, when the latest events were taken
     uint32_t generation;
+    uint32_t nr_usdt;          // places of otel_memory that the programs know
     uint64_t nr_without_table; // objects for which the tables had no room
     struct seep_error *failed; // what stopped taking events
 };
@@ -90,6 +91,8 @@ SEEP_MUST_CHECK struct seep_error *seep_trace_find_object(struct seep_heap_trace
                                                           size_t *ret_index);
 // Reads a program that was gone before its mappings could be: the next time its stacks are complete.
 SEEP_MUST_CHECK struct seep_error *seep_trace_learn(struct seep_heap_trace *trace, const char *path);
+// Forgets the places that the source has no use for, once it is known which one it is.
+void seep_trace_keep_source(const struct seep_heap_trace *trace, struct seep_trace_object *object);
 // Gives the unwinder its table, once the programs are loaded.
 void seep_trace_place_table(struct seep_heap_trace *trace, struct seep_trace_object *object);
 void seep_trace_object_destroy(struct seep_trace_object *object); // takes NULL
@@ -144,8 +147,8 @@ void seep_trace_close_landings(struct seep_heap_trace *trace);
 
 // ---- trace_private.c ----
 
-// For struct seep_held_program_visitor: gives the program a copy of its own of a file that gets probes, and of
-// its loader.
+// For struct seep_held_program_visitor: gives the program a copy of its own of a file that gets probes, and
+// of its loader.
 void seep_trace_opens(void *context, pid_t pid, const char *path);
 
 // ---- trace_scope.c ----

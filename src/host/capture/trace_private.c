@@ -40,7 +40,9 @@ static bool gets_probes(const struct seep_heap_trace *trace, int fd, const char 
     bool gets = false;
     err = seep_allocator_file_init(&elf, trace->options.prefix, &file);
     if (!err) {
-        gets = file.places[SEEP_PROBE_ALLOC].nr != 0 || file.places[SEEP_PROBE_MODULES].nr != 0;
+        enum seep_probe_kind kind =
+            trace->options.source == SEEP_SOURCE_OTEL ? SEEP_PROBE_OTEL_ALLOC : SEEP_PROBE_ALLOC;
+        gets = file.places[kind].nr != 0 || file.places[SEEP_PROBE_MODULES].nr != 0;
         seep_allocator_file_deinit(&file);
     }
     seep_error_destroy(err);

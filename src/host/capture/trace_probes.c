@@ -21,6 +21,10 @@ static struct bpf_program *program_of(const struct seep_heap_trace *trace, enum 
         return trace->bpf->progs.seep_modules;
     case SEEP_PROBE_NEW:
         return trace->bpf->progs.seep_new;
+    case SEEP_PROBE_OTEL_ALLOC:
+        return trace->bpf->progs.seep_otel_alloc;
+    case SEEP_PROBE_OTEL_FREE:
+        return trace->bpf->progs.seep_otel_free;
     default:
         if (trace->options.probes == SEEP_PROBES_BEST)
             return trace->bpf->progs.seep_session;
@@ -36,9 +40,11 @@ static struct seep_error *attach_old(struct seep_heap_trace *trace, struct seep_
     if (!seep_grow(&attachment->old_links, &capacity, attachment->nr_old_links + places->nr,
                    sizeof(*attachment->old_links)))
         return seep_error_no_memory();
+    pid_t pid = places->pid ? places->pid : -1; // for libbpf 0 is ourselves
     for (uint32_t i = 0; i < places->nr; i++) {
-        LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = places->cookies[i], .retprobe = returns);
-        struct bpf_link *link = bpf_program__attach_uprobe_opts(program_of(trace, kind, returns), places->pid,
+        LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = places->cookies[i], .retprobe = returns,
+                    .ref_ctr_offset = places->semaphores ? places->semaphores[i] : 0);
+        struct bpf_link *link = bpf_program__attach_uprobe_opts(program_of(trace, kind, returns), pid,
                                                                 places->path, places->offsets[i], &options);
         if (!link)
             return seep_error_system(errno, "cannot put probes on %s",
@@ -54,8 +60,12 @@ static struct seep_error *attach_kind(struct seep_heap_trace *trace, struct seep
     const struct seep_probe_places *found = &object->allocator.places[kind];
     char path[64];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", object->fd);
-    struct seep_bpf_places places = {path, found->offsets, found->cookies, (uint32_t)found->nr,
-                                     attachment->pid};
+    struct seep_bpf_places places = {.path = path,
+                                     .offsets = found->offsets,
+                                     .cookies = found->cookies,
+                                     .semaphores = found->semaphores,
+                                     .nr = (uint32_t)found->nr,
+                                     .pid = attachment->pid};
     bool session = kind == SEEP_PROBE_ALLOC && trace->options.probes == SEEP_PROBES_BEST;
     // Landings come one by one, which takes too long without uprobe.multi.
     if (!found->nr || (kind == SEEP_PROBE_NEW && trace->options.probes == SEEP_PROBES_PERF))
@@ -100,8 +110,9 @@ struct seep_error *seep_trace_attach(struct seep_heap_trace *trace, size_t objec
     *attachment = (struct seep_trace_attachment){.object = object, .pid = pid};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(attachment->links); i++)
         attachment->links[i] = -1;
-    static const enum seep_probe_kind order[] = {SEEP_PROBE_MODULES, SEEP_PROBE_FREE, SEEP_PROBE_ALLOC,
-                                                 SEEP_PROBE_NEW};
+    static const enum seep_probe_kind order[] = {SEEP_PROBE_MODULES,   SEEP_PROBE_FREE,
+                                                 SEEP_PROBE_ALLOC,     SEEP_PROBE_NEW,
+                                                 SEEP_PROBE_OTEL_FREE, SEEP_PROBE_OTEL_ALLOC};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(order); i++) {
         struct seep_error *err = attach_kind(trace, attachment, order[i]);
         if (err)

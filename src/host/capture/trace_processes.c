@@ -28,6 +28,7 @@ struct seep_error *seep_trace_add_process(struct seep_heap_trace *trace, pid_t p
     struct seep_error *err = seep_traced_process_create(pid, &process);
     if (err)
         return err;
+    process->heap.is_sampled = trace->options.source == SEEP_SOURCE_OTEL;
     trace->processes[trace->nr_processes++] = process;
     *id = (uintptr_t)process;
     *ret = process;

@@ -8,6 +8,7 @@
 
 #include "capture/traced_heap.h"
 #include "image/bpf_events.h"
+#include "image/sample.h"
 
 // In the values of stack_ids: node, then the via of operator new.
 #define VIA_SHIFT 32
@@ -49,6 +50,7 @@ void seep_traced_heap_deinit(struct seep_traced_heap *heap) {
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++)
         free(arrays[i]);
     seep_block_table_deinit(&heap->blocks);
+    seep_block_table_deinit(&heap->weights);
     seep_block_table_deinit(&heap->pages);
     seep_arena_deinit(&heap->arena);
     *heap = (struct seep_traced_heap){.pid = heap->pid};
@@ -315,20 +317,51 @@ static struct seep_error *find_thread_site(struct seep_traced_heap *heap, uint32
 
 // ---- operations ----
 
-static void count_alloc(struct seep_traced_counters *counters, uint64_t size) {
-    counters->allocations++;
-    counters->allocated_bytes += size;
-    counters->size_min = SEEP_MIN(counters->size_min, size);
-    counters->size_max = SEEP_MAX(counters->size_max, size);
+// What a block counts for: itself, or where it is a sample all that it stands for.
+struct amount {
+    uint64_t number; // units of 1/1024 where it is a sample
+    uint64_t bytes;
+    uint64_t size;
+};
+
+#define WEIGHT_MAX (UINT64_C(1) << 47) // as much as there are addresses
+
+static struct amount sample_of(uint64_t size, uint64_t weight) {
+    size = SEEP_MIN(size, WEIGHT_MAX);
+    weight = SEEP_MAX(SEEP_MIN(weight, WEIGHT_MAX), size);
+    uint64_t number = (weight << SEEP_WEIGHT_SHIFT) / SEEP_MAX(size, UINT64_C(1));
+    return (struct amount){SEEP_MAX(number, UINT64_C(1) << SEEP_WEIGHT_SHIFT), weight, size};
+}
+
+static void count_alloc(struct seep_traced_counters *counters, const struct amount *amount) {
+    counters->allocations += amount->number;
+    counters->allocated_bytes += amount->bytes;
+    counters->size_min = SEEP_MIN(counters->size_min, amount->size);
+    counters->size_max = SEEP_MAX(counters->size_max, amount->size);
+}
+
+static void count_peak(const struct seep_traced_heap *heap, struct seep_traced_counters *counters) {
+    if (heap->is_sampled) {
+        counters->peak_bytes++;
+        return;
+    }
     uint64_t live = counters->allocated_bytes - counters->freed_bytes;
     if (counters->allocated_bytes > counters->freed_bytes && live > counters->peak_bytes)
         counters->peak_bytes = live;
 }
 
-static void count_free(struct seep_traced_counters *counters, uint64_t size, bool temporary) {
-    counters->frees++;
-    counters->freed_bytes += size;
-    counters->temporary += temporary;
+static void count_free(struct seep_traced_counters *counters, const struct amount *amount, bool temporary) {
+    counters->frees += amount->number;
+    counters->freed_bytes += amount->bytes;
+    counters->temporary += temporary ? amount->number : 0;
+}
+
+// Takes what the block stood for.
+static struct amount amount_of(struct seep_traced_heap *heap, const struct seep_traced_block *block) {
+    struct seep_traced_block weight;
+    if (heap->is_sampled && seep_block_table_take(&heap->weights, block->address, &weight))
+        return sample_of(block->size, weight.size);
+    return (struct amount){1, block->size, block->size};
 }
 
 static struct seep_error *release(struct seep_traced_heap *heap, const struct seep_traced_block *block,
@@ -339,12 +372,26 @@ static struct seep_error *release(struct seep_traced_heap *heap, const struct se
         return err;
     struct seep_traced_thread *by = &heap->threads[thread];
     bool temporary = by->latest == block->address && how != SEEP_RELEASE_IMPLICIT;
-    count_free(counters, block->size, temporary);
-    count_free(&heap->sites[block->site].counters, block->size, temporary);
-    by->frees++;
-    by->freed_bytes += block->size;
-    heap->live_bytes -= block->size;
-    heap->releases[how]++;
+    struct amount amount = amount_of(heap, block);
+    count_free(counters, &amount, temporary);
+    count_free(&heap->sites[block->site].counters, &amount, temporary);
+    by->frees += amount.number;
+    by->freed_bytes += amount.bytes;
+    heap->live_bytes -= amount.bytes;
+    heap->releases[how] += !heap->is_sampled;
+    return NULL;
+}
+
+static struct seep_error *add_weight(struct seep_traced_heap *heap, const struct seep_traced_call *call,
+                                     struct amount *ret_amount) {
+    struct seep_traced_block *weight = seep_block_table_at(&heap->weights, call->address);
+    if (!weight)
+        return seep_error_no_memory();
+    *ret_amount = sample_of(call->size, call->weight);
+    *weight = (struct seep_traced_block){.address = call->address, .size = ret_amount->bytes};
+    if (ret_amount->bytes > ret_amount->size &&
+        (!heap->least_weight || ret_amount->bytes < heap->least_weight))
+        heap->least_weight = ret_amount->bytes;
     return NULL;
 }
 
@@ -365,16 +412,24 @@ static struct seep_error *add_block(struct seep_traced_heap *heap, const struct 
         err = find_thread_site(heap, site, thread, &counters);
     if (err)
         return err;
-    *block = (struct seep_traced_block){call->address, call->size, call->now_ns, site, thread};
-    count_alloc(counters, call->size);
-    count_alloc(&heap->sites[site].counters, call->size);
+    struct amount amount = {1, call->size, call->size};
+    if (heap->is_sampled) {
+        err = add_weight(heap, call, &amount);
+        if (err)
+            return err;
+    }
+    *block = (struct seep_traced_block){call->address, amount.size, call->now_ns, site, thread};
+    count_alloc(counters, &amount);
+    count_peak(heap, counters);
+    count_alloc(&heap->sites[site].counters, &amount);
+    count_peak(heap, &heap->sites[site].counters);
     struct seep_traced_thread *by = &heap->threads[thread];
-    by->allocations++;
-    by->allocated_bytes += call->size;
+    by->allocations += amount.number;
+    by->allocated_bytes += amount.bytes;
     by->latest = call->address;
-    unsigned class = call->size ? 64 - (unsigned)__builtin_clzll(call->size) : 0;
-    heap->size_class[SEEP_MIN(class, SEEP_IMAGE_SIZE_CLASSES - 1u)]++;
-    heap->live_bytes += call->size;
+    unsigned class = amount.size ? 64 - (unsigned)__builtin_clzll(amount.size) : 0;
+    heap->size_class[SEEP_MIN(class, SEEP_IMAGE_SIZE_CLASSES - 1u)] += amount.number;
+    heap->live_bytes += amount.bytes;
     heap->peak_bytes = SEEP_MAX(heap->peak_bytes, heap->live_bytes);
     return NULL;
 }
@@ -457,7 +512,8 @@ static bool copy_array(void *to_of_any, size_t *capacity, const void *from, size
     return true;
 }
 
-static struct seep_error *inherit(struct seep_traced_heap *child, const struct seep_traced_block *from) {
+static struct seep_error *inherit(struct seep_traced_heap *child, const struct seep_traced_heap *parent,
+                                  const struct seep_traced_block *from) {
     struct seep_traced_block *block = seep_block_table_at(&child->blocks, from->address);
     struct seep_traced_counters *counters;
     struct seep_error *err = block ? NULL : seep_error_no_memory();
@@ -467,17 +523,29 @@ static struct seep_error *inherit(struct seep_traced_heap *child, const struct s
         return err;
     *block = *from;
     block->thread = 0;
-    count_alloc(counters, from->size);
-    count_alloc(&child->sites[from->site].counters, from->size);
-    child->threads[0].allocations++;
-    child->threads[0].allocated_bytes += from->size;
-    child->live_bytes += from->size;
+    struct amount amount = {1, from->size, from->size};
+    if (child->is_sampled) {
+        const struct seep_traced_block *weight = seep_block_table_find(&parent->weights, from->address);
+        struct seep_traced_call call = {
+            .address = from->address, .size = from->size, .weight = weight ? weight->size : 0};
+        err = add_weight(child, &call, &amount);
+        if (err)
+            return err;
+    }
+    count_alloc(counters, &amount);
+    count_peak(child, counters);
+    count_alloc(&child->sites[from->site].counters, &amount);
+    count_peak(child, &child->sites[from->site].counters);
+    child->threads[0].allocations += amount.number;
+    child->threads[0].allocated_bytes += amount.bytes;
+    child->live_bytes += amount.bytes;
     return NULL;
 }
 
 struct seep_error *seep_traced_heap_fork(const struct seep_traced_heap *parent, pid_t pid,
                                          struct seep_traced_heap *ret_heap) {
-    struct seep_traced_heap child = {.pid = pid};
+    struct seep_traced_heap child = {
+        .pid = pid, .is_sampled = parent->is_sampled, .least_weight = parent->least_weight};
     uint32_t thread;
     bool copied = copy_array(&child.modules, &child.modules_capacity, parent->modules, parent->nr_modules,
                              sizeof(*child.modules)) &&
@@ -505,7 +573,7 @@ struct seep_error *seep_traced_heap_fork(const struct seep_traced_heap *parent, 
         child.sites[i].counters = (struct seep_traced_counters){.size_min = UINT64_MAX};
     for (size_t i = 0; i < parent->blocks.nr_slots && !err; i++)
         if (parent->blocks.slots[i].address)
-            err = inherit(&child, &parent->blocks.slots[i]);
+            err = inherit(&child, parent, &parent->blocks.slots[i]);
     if (!err)
         err = seep_traced_inherit_mappings(&child, parent);
     child.peak_bytes = child.live_bytes;

@@ -45,6 +45,8 @@ struct seep_traced_node {
     uint32_t cut;   // enum seep_cut
 };
 
+// Of samples, where the program takes them itself: allocations, frees and temporary are in units of 1/1024
+// then, bytes are those that the samples stand for, and peak_bytes is the number of samples.
 struct seep_traced_counters {
     uint64_t allocations;
     uint64_t allocated_bytes;
@@ -139,6 +141,9 @@ struct seep_traced_heap {
     struct seep_map thread_ids;      // by tid: 1 + index
     struct seep_map thread_site_ids; // by site and thread: 1 + index
     struct seep_block_table blocks;
+    struct seep_block_table weights; // of samples: in `size` what the block stands for
+    uint64_t least_weight;           // of a sample that stands for more than itself; 0: of none
+    bool is_sampled;
     struct seep_traced_mapping *mappings; // sorted, without overlaps
     size_t nr_mappings;
     size_t mappings_capacity;
@@ -199,6 +204,7 @@ struct seep_traced_call {
     uint32_t via;
     uint64_t address;
     uint64_t size;
+    uint64_t weight; // bytes that it stands for; 0: no sample
     uint64_t stack;
     int64_t now_ns;
     uint32_t detail; // of a mapping: SEEP_MAPPING_*

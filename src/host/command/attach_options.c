@@ -10,6 +10,7 @@
 
 static const char *const sort_choices[] = {"size", "count", NULL};
 static const char *const backend_choices[] = {"auto", "bpf", NULL};
+static const char *const source_choices[] = {"auto", "functions", "otel", NULL};
 static const char *const children_choices[] = {"follow", "ignore", NULL};
 static const char *const probes_choices[] = {"best", "multi", "perf", NULL};
 
@@ -52,6 +53,9 @@ static const struct seep_option attach_options[] = {
      .help = "at the end, tell which blocks are lost; stops the process for a moment"},
     {"backend", 0, SEEP_OPTION_CHOICE, AT(backend), .value = "HOW", .choices = backend_choices,
      .help = "auto: the image of libseep.so where the process has one (default); bpf: probes in any case"},
+    {"source", 0, SEEP_OPTION_CHOICE, AT(source), .value = "WHAT", .choices = source_choices,
+     .help =
+         "the allocator's functions; otel: the samples that the program tells by otel_memory probes; auto"},
     {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
      .help = "follow or ignore the processes that it forks (default follow)"},
     {"buffer", 0, SEEP_OPTION_SIZE, AT(buffer),
@@ -168,6 +172,13 @@ static struct seep_error *check_values(const struct seep_attach_values *values) 
         return seep_error_create(SEEP_E_USAGE, "--trace prints lines: not with --json");
     if (values->scan && values->sample > 1)
         return seep_error_create(SEEP_E_USAGE, "--scan needs every block: not with --sample-rate");
+    bool otel = values->source == SEEP_ATTACH_SOURCE_OTEL;
+    if (otel && values->scan)
+        return seep_error_create(SEEP_E_USAGE, "--scan needs every block: not with --source otel");
+    if (otel && values->sample > 1)
+        return seep_error_create(SEEP_E_USAGE, "--sample-rate is of calls: not with --source otel");
+    if (otel && values->prefix)
+        return seep_error_create(SEEP_E_USAGE, "--symbols-prefix is of functions: not with --source otel");
     if (values->scan && (values->cgroup || values->all))
         return seep_error_create(SEEP_E_USAGE, "--scan is of one process: not with --cgroup or --all");
     if (values->children == SEEP_ATTACH_CHILDREN_IGNORE && (values->cgroup || values->all))

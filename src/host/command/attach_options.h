@@ -10,6 +10,7 @@
 
 enum { SEEP_ATTACH_SORT_SIZE, SEEP_ATTACH_SORT_COUNT };
 enum { SEEP_ATTACH_BACKEND_AUTO, SEEP_ATTACH_BACKEND_BPF };
+enum { SEEP_ATTACH_SOURCE_AUTO, SEEP_ATTACH_SOURCE_FUNCTIONS, SEEP_ATTACH_SOURCE_OTEL };
 enum { SEEP_ATTACH_CHILDREN_FOLLOW, SEEP_ATTACH_CHILDREN_IGNORE };
 
 struct seep_attach_values {
@@ -33,6 +34,7 @@ struct seep_attach_values {
     bool faults;
     bool scan;
     int backend;
+    int source;
     int children;
     uint64_t buffer;
     const char *save;

@@ -18,6 +18,7 @@
 #include "command/attach_options.h"
 #include "command/attach_scan.h"
 #include "command/reporting.h"
+#include "command/trace_name.h"
 #include "model/profile_image.h"
 #include "model/profile_traced.h"
 #include "model/session_file.h"
@@ -79,6 +80,9 @@ static struct seep_error *report(const struct seep_session *session, struct seep
 // A process that has ended meanwhile is reported as it was.
 static struct seep_error *scan(struct seep_heap_trace *trace, const struct seep_attach_plan *plan,
                                struct seep_session *session, bool *ret_scanned) {
+    *ret_scanned = false;
+    if (session->profiles[0]->health.sample_bytes)
+        return seep_profile_note(session->profiles[0], "not scanned: only samples of the blocks are known");
     struct seep_error *err = seep_attach_scan(trace, plan->argv != NULL, session);
     *ret_scanned = !err;
     if (!err || err->code != SEEP_E_NOT_FOUND)
@@ -243,6 +247,7 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
                                               .ignore_children =
                                                   values->children == SEEP_ATTACH_CHILDREN_IGNORE,
                                               .faults = values->faults,
+                                              .source = values->source,
                                               .probes = values->probes,
                                               .watcher = values->trace ? print_call : NULL,
                                               .watcher_context = &printing,
@@ -276,11 +281,17 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
     struct seep_error *err = seep_attach_read_plan(arguments, &plan);
     if (err)
         return err;
+    if (values->save && strcmp(values->save, "-") != 0)
+        err = seep_trace_place_check(values->save);
+    if (err) {
+        free(plan.words);
+        return seep_error_hint(err, "nothing was traced; name another place with --save");
+    }
     struct seep_session *session = NULL;
     int status = 1;
     catch_signals();
     if (plan.pid && values->backend == SEEP_ATTACH_BACKEND_AUTO && !values->trace &&
-        seep_process_has_library(plan.pid)) {
+        values->source == SEEP_ATTACH_SOURCE_AUTO && seep_process_has_library(plan.pid)) {
         err = watch_image(&plan, values, &session);
     } else {
         err = attach(&plan, values, &session, &status);
@@ -290,8 +301,11 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
             err = NULL;
         }
     }
-    if (!err && session && values->save)
+    bool saved = !err && session && values->save;
+    if (saved)
         err = seep_session_save(session, values->save);
+    if (saved && err)
+        err = seep_error_hint(err, "make room there, or name another place with --save");
     seep_session_destroy(session);
     free(plan.words);
     return err;

@@ -7,6 +7,7 @@
 
 #include "capture/kernel_trace.h"
 #include "command/command.h"
+#include "command/trace_name.h"
 #include "model/profile_kernel.h"
 #include "model/session_file.h"
 #include "symbol/kallsyms.h"
@@ -55,10 +56,10 @@ static const struct seep_option kernel_options[] = {
      .help = "record every Nth allocation only"},
     {"combined-only", 'C', SEEP_OPTION_FLAG, AT(combined),
      .help = "figures of stacks only, kept in the kernel: quicker reports, no ages"},
-    {"percpu", 0, SEEP_OPTION_FLAG, AT(percpu), .help = "per-CPU allocations as well"},
+    {"percpu", 'P', SEEP_OPTION_FLAG, AT(percpu), .help = "per-CPU allocations as well"},
     {"vmalloc", 0, SEEP_OPTION_FLAG, AT(vmalloc),
      .help = "areas of vmalloc as well, whose memory is among the pages"},
-    {"wa-missing-free", 0, SEEP_OPTION_FLAG, AT(missing_free),
+    {"wa-missing-free", 'F', SEEP_OPTION_FLAG, AT(missing_free),
      .help = "an address that is given out again was freed: always so, taken for memleak's sake"},
     {"max-blocks", 0, SEEP_OPTION_NUMBER, AT(max_blocks), .min = 1, .max = 100000000,
      .help = "live blocks that there is room for, about 50 bytes each (default 1000000)"},
@@ -151,6 +152,8 @@ static struct seep_error *save(const struct seep_kernel_heap *heap, const struct
     struct seep_error *err = seep_session_from_kernel(heap, symbols, &moment, &session);
     if (!err)
         err = seep_session_save(session, plan->save);
+    if (session && err)
+        err = seep_error_hint(err, "make room there, or name another place with --save");
     seep_session_destroy(session);
     return err;
 }
@@ -213,6 +216,10 @@ static struct seep_error *run_kernel(const struct seep_arguments *arguments, int
                                                 .min_size = values->min_size,
                                                 .max_size = values->max_size,
                                                 .blocks_max = (uint32_t)values->max_blocks};
+    if (values->save && strcmp(values->save, "-") != 0)
+        err = seep_trace_place_check(values->save);
+    if (err)
+        return seep_error_hint(err, "nothing was traced; name another place with --save");
     struct seep_kernel_trace *trace;
     err = seep_kernel_trace_create(&options, &trace);
     if (err)

@@ -82,48 +82,6 @@ const struct seep_option_group seep_run_group = {.title = "Options",
                                                  .values_bytes = sizeof(struct run_values),
                                                  .defaults = &run_defaults};
 
-// Makes a file in `folder` and removes it: rights alone do not tell of a /proc, or of a full file system.
-static struct seep_error *try_folder(const char *folder) {
-    char *probe = NULL;
-    if (asprintf(&probe, "%s/.seep-XXXXXX", folder) < 0)
-        return seep_error_no_memory();
-    int fd = mkostemp(probe, O_CLOEXEC);
-    struct seep_error *err =
-        fd < 0 ? seep_error_system(errno, "%s: cannot save the trace there", folder) : NULL;
-    if (fd >= 0) {
-        unlink(probe);
-        close(fd);
-    }
-    free(probe);
-    return err;
-}
-
-// The folder of a path, malloc'ed. NULL: out of memory.
-static char *folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? strndup(path, (size_t)SEEP_MAX(slash - path, (ptrdiff_t)1)) : strdup(".");
-}
-
-// What is no regular file is written to where it is; all else is made in its folder. What is only known
-// when the program runs (%e, %p in the folder) is left to save().
-static struct seep_error *check_place(const char *output) {
-    struct stat status;
-    bool exists = stat(output, &status) == 0;
-    if (exists && S_ISDIR(status.st_mode))
-        return seep_error_create(SEEP_E_IO, "%s: is a directory, the trace cannot be saved as it", output);
-    if (exists && !S_ISREG(status.st_mode))
-        return access(output, W_OK) ? seep_error_system(errno, "%s: cannot save the trace there", output)
-                                    : NULL;
-    char *real = realpath(output, NULL); // a link stays, and its file is replaced
-    char *folder = folder_of(real ? real : output);
-    struct seep_error *err = folder ? NULL : seep_error_no_memory();
-    if (!err && !strchr(folder, '%'))
-        err = try_folder(folder);
-    free(folder);
-    free(real);
-    return err;
-}
-
 // Whether two paths are one regular file, or would be when they are made.
 static bool is_one_file(const char *a, const char *b) {
     struct stat of_a, of_b;
@@ -132,7 +90,7 @@ static bool is_one_file(const char *a, const char *b) {
         return has_a && has_b && S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev &&
                of_a.st_ino == of_b.st_ino;
     const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
-    char *folder_a = folder_of(a), *folder_b = folder_of(b);
+    char *folder_a = seep_folder_of(a), *folder_b = seep_folder_of(b);
     bool is = strcmp(slash_a ? slash_a + 1 : a, slash_b ? slash_b + 1 : b) == 0 && folder_a && folder_b &&
               stat(folder_a, &of_a) == 0 && stat(folder_b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
               of_a.st_ino == of_b.st_ino;
@@ -146,7 +104,7 @@ static struct seep_error *check_output(const struct run_values *values, bool alw
     const char *output = values->output;
     if (output ? strcmp(output, "-") == 0 : !always)
         return NULL;
-    struct seep_error *err = check_place(output ? output : SEEP_TRACE_NAME_DEFAULT);
+    struct seep_error *err = seep_trace_place_check(output ? output : SEEP_TRACE_NAME_DEFAULT);
     if (!err && output && values->report && is_one_file(output, values->report))
         err = seep_error_create(SEEP_E_USAGE, "%s: both the trace (-o) and the report (--report)", output);
     return err ? seep_error_hint(err, "the program was not started; name another place with -o") : NULL;

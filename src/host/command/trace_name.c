@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The name of a trace, see trace_name.h.
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command/trace_name.h"
 
@@ -30,4 +34,43 @@ struct seep_error *seep_trace_name(const char *pattern, const char *program, uin
     }
     *ret_name = text;
     return NULL;
+}
+
+// Makes a file in `folder` and removes it: rights alone do not tell of a /proc, or of a full file system.
+static struct seep_error *try_folder(const char *folder) {
+    char *probe = NULL;
+    if (asprintf(&probe, "%s/.seep-XXXXXX", folder) < 0)
+        return seep_error_no_memory();
+    int fd = mkostemp(probe, O_CLOEXEC);
+    struct seep_error *err =
+        fd < 0 ? seep_error_system(errno, "%s: cannot save the trace there", folder) : NULL;
+    if (fd >= 0) {
+        unlink(probe);
+        close(fd);
+    }
+    free(probe);
+    return err;
+}
+
+char *seep_folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, (size_t)SEEP_MAX(slash - path, (ptrdiff_t)1)) : strdup(".");
+}
+
+struct seep_error *seep_trace_place_check(const char *output) {
+    struct stat status;
+    bool exists = stat(output, &status) == 0;
+    if (exists && S_ISDIR(status.st_mode))
+        return seep_error_create(SEEP_E_IO, "%s: is a directory, the trace cannot be saved as it", output);
+    if (exists && !S_ISREG(status.st_mode))
+        return access(output, W_OK) ? seep_error_system(errno, "%s: cannot save the trace there", output)
+                                    : NULL;
+    char *real = realpath(output, NULL); // a link stays, and its file is replaced
+    char *folder = seep_folder_of(real ? real : output);
+    struct seep_error *err = folder ? NULL : seep_error_no_memory();
+    if (!err && !strchr(folder, '%'))
+        err = try_folder(folder);
+    free(folder);
+    free(real);
+    return err;
 }

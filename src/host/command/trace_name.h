@@ -12,4 +12,12 @@
 SEEP_MUST_CHECK struct seep_error *seep_trace_name(const char *pattern, const char *program, uint32_t pid,
                                                    char **ret_name);
 
+// The folder of a path, malloc'ed. NULL: out of memory.
+char *seep_folder_of(const char *path);
+
+// Whether a trace can be saved as this file, before hours of tracing. What is no regular file is written to
+// where it is; all else is made in its folder. What is only known when the program runs (%e, %p in the
+// folder) is left to saving.
+SEEP_MUST_CHECK struct seep_error *seep_trace_place_check(const char *output);
+
 #endif

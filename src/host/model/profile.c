@@ -222,6 +222,7 @@ static const char *const via_names[SEEP_VIA_NR] = {
     [SEEP_VIA_NEW_ARRAY] = "operator new[]",
     [SEEP_VIA_INHERITED] = "inherited",
     [SEEP_VIA_KERNEL] = "kernel",
+    [SEEP_VIA_OTEL] = "otel_memory",
     [SEEP_VIA_MMAP] = "mmap",
     [SEEP_VIA_MREMAP] = "mremap",
     [SEEP_VIA_BRK] = "brk",

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "image/sample.h"
 #include "model/profile_image.h"
 #include "model/profile_traced.h"
 
@@ -103,13 +104,21 @@ static struct seep_error *copy_nodes(const struct copying *copying) {
     return NULL;
 }
 
-static struct seep_counters copy_counters(const struct seep_traced_counters *from) {
+// Samples stand for parts of allocations.
+static uint64_t number_of(const struct copying *copying, uint64_t sum) {
+    if (!copying->from->heap.is_sampled)
+        return sum;
+    return (sum >> SEEP_WEIGHT_SHIFT) + (sum >> (SEEP_WEIGHT_SHIFT - 1) & 1);
+}
+
+static struct seep_counters copy_counters(const struct copying *copying,
+                                          const struct seep_traced_counters *from) {
     return (struct seep_counters){
-        .allocations = from->allocations,
+        .allocations = number_of(copying, from->allocations),
         .allocated_bytes = from->allocated_bytes,
-        .frees = from->frees,
+        .frees = number_of(copying, from->frees),
         .freed_bytes = from->freed_bytes,
-        .temporary = from->temporary,
+        .temporary = number_of(copying, from->temporary),
         .peak_bytes = from->peak_bytes,
         .size_min = from->size_min,
         .size_max = from->size_max,
@@ -136,14 +145,15 @@ static struct seep_error *copy_sites(const struct copying *copying) {
         const struct seep_traced_site *from = &heap->sites[i];
         sites[i].node = from->node;
         sites[i].via = from->via;
-        sites[i].counters = copy_counters(&from->counters);
+        sites[i].counters = copy_counters(copying, &from->counters);
         uint32_t cut = cut_of(profile, from->node);
         if (cut < SEEP_CUT_NR && (from->counters.allocations || from->via >= SEEP_VIA_HEAP_NR))
             profile->health.cut[cut]++;
     }
     for (size_t i = 0; i < heap->nr_thread_sites; i++) {
         const struct seep_traced_thread_site *from = &heap->thread_sites[i];
-        thread_sites[i] = (struct seep_thread_site){from->site, from->thread, copy_counters(&from->counters)};
+        thread_sites[i] =
+            (struct seep_thread_site){from->site, from->thread, copy_counters(copying, &from->counters)};
     }
     profile->sites = sites;
     profile->nr_sites = (uint32_t)heap->nr_sites;
@@ -164,9 +174,9 @@ static struct seep_error *copy_threads(const struct copying *copying) {
         thread->tid = from->tid;
         thread->nr_owners = 1;
         memcpy(thread->name, from->name, sizeof(thread->name));
-        thread->allocations = from->allocations;
+        thread->allocations = number_of(copying, from->allocations);
         thread->allocated_bytes = from->allocated_bytes;
-        thread->frees = from->frees;
+        thread->frees = number_of(copying, from->frees);
         thread->freed_bytes = from->freed_bytes;
     }
     profile->nr_threads = (uint32_t)heap->nr_threads;
@@ -241,6 +251,14 @@ static int compare_thread_sites(const void *left, const void *right) {
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
+// The program does not say how far its samples are apart. A small one stands for about that many bytes, and
+// none for less but one that is bigger than that.
+static uint64_t sample_bytes_of(const struct seep_traced_heap *heap) {
+    if (!heap->is_sampled)
+        return 0;
+    return heap->least_weight ? UINT64_C(1) << (63 - __builtin_clzll(heap->least_weight)) : 1;
+}
+
 static void copy_totals(const struct copying *copying) {
     const struct seep_traced_heap *heap = &copying->from->heap;
     struct seep_profile *profile = copying->profile;
@@ -254,10 +272,12 @@ static void copy_totals(const struct copying *copying) {
     totals->failed = heap->failed;
     totals->unknown_frees = heap->unknown_frees;
     memcpy(totals->releases, heap->releases, sizeof(totals->releases));
-    memcpy(totals->size_class, heap->size_class, sizeof(totals->size_class));
+    for (size_t i = 0; i < SEEP_IMAGE_SIZE_CLASSES; i++)
+        totals->size_class[i] = number_of(copying, heap->size_class[i]);
+    profile->health.sample_bytes = sample_bytes_of(heap);
     seep_profile_derive(profile);
     totals->peak_bytes = heap->peak_bytes;
-    totals->peak_exact = true;
+    totals->peak_exact = !heap->is_sampled;
 }
 
 static struct seep_error *make_profile(const struct seep_traced_process *from,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "image/sample.h"
 #include "model/moment.h"
 #include "model/view_build.h"
 
@@ -162,9 +163,51 @@ static void figures_of_threads(const struct seep_view_part *part) {
     }
 }
 
+// What a block counts for among those of its site, in bytes and in parts of a block.
+struct share {
+    uint64_t bytes;
+    uint64_t blocks;
+};
+
+static struct share share_of_block(const struct seep_profile *profile, const struct seep_block *block) {
+    uint64_t distance = profile->health.sample_bytes;
+    if (!distance)
+        return (struct share){block->size, 1};
+    uint64_t size = SEEP_MIN(block->size, (UINT64_C(1) << 46));
+    uint64_t weight = seep_sample_weight(size, SEEP_MIN(distance, (UINT64_C(1) << 37)));
+    return (struct share){seep_sample_bytes_for(SEEP_MAX(size, UINT64_C(1)), weight), weight};
+}
+
+static int64_t share_of(int64_t passing, uint64_t all, uint64_t estimate) {
+    double share = all ? (double)signed_of(estimate) * ((double)passing / (double)all) + 0.5 : 0;
+    return share < 0x1p63 ? (int64_t)share : INT64_MAX;
+}
+
+// Where blocks are samples: those that pass stand for their share of what all of the site's stand for.
+static struct seep_error *weigh_blocks(const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    struct share *all = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*all));
+    if (!all)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < profile->nr_blocks; i++) {
+        struct share share = share_of_block(profile, &profile->blocks[i]);
+        seep_add_up(&all[profile->blocks[i].site].blocks, share.blocks);
+        seep_add_up(&all[profile->blocks[i].site].bytes, share.bytes);
+    }
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_view_figures *figures = &part->figures[i];
+        const struct seep_site *site = &profile->sites[i];
+        figures->live_bytes = share_of(figures->live_bytes, all[i].bytes, site->live_bytes);
+        figures->live_blocks = share_of(figures->live_blocks, all[i].blocks, site->live_blocks);
+    }
+    free(all);
+    return NULL;
+}
+
 // Live from the blocks. The other figures stay known only where the size filter takes all or nothing
 // of the site, which its smallest and largest size tell; an age filter leaves none.
-static void figures_of_blocks(const struct seep_view_build *build, const struct seep_view_part *part) {
+static struct seep_error *figures_of_blocks(const struct seep_view_build *build,
+                                            const struct seep_view_part *part) {
     const struct seep_view_options *options = &build->view->options;
     const struct seep_profile *profile = part->profile;
     for (uint32_t i = 1; i < profile->nr_sites; i++) {
@@ -181,10 +224,13 @@ static void figures_of_blocks(const struct seep_view_build *build, const struct 
         if (!seep_view_block_ok(build, part, block))
             continue;
         struct seep_view_figures *figures = &part->figures[block->site];
-        figures->live_blocks++;
-        if (__builtin_add_overflow(figures->live_bytes, signed_of(block->size), &figures->live_bytes))
+        struct share share = share_of_block(profile, block);
+        if (__builtin_add_overflow(figures->live_blocks, signed_of(share.blocks), &figures->live_blocks))
+            figures->live_blocks = INT64_MAX;
+        if (__builtin_add_overflow(figures->live_bytes, signed_of(share.bytes), &figures->live_bytes))
             figures->live_bytes = INT64_MAX;
     }
+    return profile->health.sample_bytes ? weigh_blocks(part) : NULL;
 }
 
 // What the scan says of the blocks that pass.
@@ -247,6 +293,7 @@ static void find_oldest(const struct seep_view_build *build, const struct seep_v
 static struct seep_error *make_part(struct seep_view_build *build, struct seep_view_part *part) {
     const struct seep_profile *profile = part->profile;
     const struct seep_view_options *options = &build->view->options;
+    struct seep_error *error = NULL;
     size_t nr_sites = SEEP_MAX(profile->nr_sites, 1u);
     part->site_ok = calloc(nr_sites, sizeof(*part->site_ok));
     part->thread_ok = calloc(SEEP_MAX(profile->nr_threads, 1u), sizeof(*part->thread_ok));
@@ -268,12 +315,12 @@ static struct seep_error *make_part(struct seep_view_build *build, struct seep_v
     else
         figures_of_sites(part);
     if (build->filter_blocks || (options->thread && build->blocks_of_thread))
-        figures_of_blocks(build, part);
+        error = figures_of_blocks(build, part);
     find_oldest(build, part);
     seep_view_find_exit(build, part);
     find_kinds(build, part);
     find_suppressed(build, part);
-    return NULL;
+    return error;
 }
 
 static bool all_blocks_name_threads(const struct seep_view_build *build) {

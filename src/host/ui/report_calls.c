@@ -54,6 +54,10 @@ static void put_what(FILE *out, uint8_t kind, const char *function, const struct
     case SEEP_BPF_ALLOC:
         fprintf(out, "%s %" PRIu64 " bytes = 0x%" PRIx64, function, call->size, call->address);
         break;
+    case SEEP_BPF_SAMPLE:
+        fprintf(out, "%s %" PRIu64 " bytes for %" PRIu64 " = 0x%" PRIx64, function, call->size, call->weight,
+                call->address);
+        break;
     case SEEP_BPF_FREE:
         fprintf(out, "%s 0x%" PRIx64, function, call->address);
         break;

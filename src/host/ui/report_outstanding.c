@@ -90,8 +90,13 @@ static void put_shares(FILE *out, const struct seep_view *view, const struct see
 }
 
 static struct seep_error *put_row(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
-    fprintf(out, INDENT "%" PRId64 " bytes in %" PRId64 " allocations from stack\n", row->live_bytes,
+    fprintf(out, INDENT "%" PRId64 " bytes in %" PRId64 " allocations from stack", row->live_bytes,
             row->live_blocks);
+    uint64_t nr_samples = row->counters.peak_bytes;
+    if (view->sampled)
+        fprintf(out, " (estimated from %" PRIu64 " sample%s, ±%.0f%%)", nr_samples,
+                nr_samples == 1 ? "" : "s", seep_sample_error_percent(nr_samples));
+    fputc('\n', out);
     if (view->nr_processes > 1)
         put_shares(out, view, row);
     for (size_t i = 0; i < row->nr_blocks; i++)

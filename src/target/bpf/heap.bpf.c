@@ -7,6 +7,7 @@
 // A return probe puts the kernel's trampoline in place of the return address. On a function that throws
 // this would end the program, so the host never puts one on operator new.
 #include "bpf/operator.bpf.h"
+#include "bpf/otel.bpf.h"
 #include "bpf/unwind.bpf.h"
 
 char seep_license[] SEC("license") = "Dual BSD/GPL";
@@ -375,6 +376,54 @@ int seep_landing(struct pt_regs *regs) {
     uint64_t stack = seep_walk_call(thread, regs);
     seep_sampled_add(regs->rax);
     seep_send_alloc(SEEP_BPF_ALLOC, (uint8_t)thread->new_via, regs->rax, thread->new_size, stack);
+    return 0;
+}
+
+// On the probe otel_memory:alloc of the program.
+SEC("uprobe")
+int seep_otel_alloc(struct pt_regs *regs) {
+    struct seep_bpf_sample sample;
+    uint32_t id = (uint32_t)bpf_get_attach_cookie(regs);
+    const struct seep_bpf_usdt *usdt = bpf_map_lookup_elem(&seep_usdt, &id);
+    if (!usdt || !seep_is_wanted())
+        return 0;
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct seep_bpf_thread *thread =
+        bpf_task_storage_get(&seep_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!thread) {
+        seep_count_lost(SEEP_BPF_LOST_THREAD);
+        return 0;
+    }
+    uint64_t block = 0;
+    if (!seep_operand(&usdt->operands[0], regs, &block) ||
+        !seep_operand(&usdt->operands[1], regs, &sample.alloc.size) ||
+        !seep_operand(&usdt->operands[2], regs, &sample.weight)) {
+        seep_count_lost(SEEP_BPF_LOST_OPERAND);
+        return 0;
+    }
+    if (!block)
+        return 0;
+    uint64_t stack = seep_unwind_cfi ? seep_walk_stack(thread, regs->rip, regs->rsp, regs->rbp, true)
+                                     : seep_walk_pointers(thread, regs);
+    sample.alloc.stack = seep_send_stack(thread, stack) ? stack : 0;
+    seep_fill_event(&sample.alloc.event, SEEP_BPF_SAMPLE, SEEP_VIA_OTEL, block);
+    if (bpf_ringbuf_output(&seep_events, &sample, sizeof(sample), BPF_RB_NO_WAKEUP))
+        seep_count_lost(SEEP_BPF_LOST_ALLOC);
+    return 0;
+}
+
+// On otel_memory:free.
+SEC("uprobe")
+int seep_otel_free(struct pt_regs *regs) {
+    uint32_t id = (uint32_t)bpf_get_attach_cookie(regs);
+    const struct seep_bpf_usdt *usdt = bpf_map_lookup_elem(&seep_usdt, &id);
+    uint64_t block = 0;
+    if (!usdt || !seep_is_wanted())
+        return 0;
+    if (!seep_operand(&usdt->operands[0], regs, &block))
+        seep_count_lost(SEEP_BPF_LOST_OPERAND);
+    else if (block)
+        seep_send(SEEP_BPF_FREE, SEEP_RELEASE_FREE, block, BPF_RB_NO_WAKEUP, SEEP_BPF_LOST_FREE);
     return 0;
 }
 

@@ -84,6 +84,15 @@ struct {
 // The inner part of a stack, copied at once: most reads of a walk are then plain loads.
 #define SEEP_WINDOW_WORDS 256u
 
+// The rows that this thread's walks met last, by the address that was looked up. 256 of them: the whole of
+// what is kept of a thread still fits into 16 KiB.
+#define SEEP_KNOWN_ROWS 256u
+struct seep_bpf_known_row {
+    uint64_t address;
+    uint32_t generation; // of the process: code that goes changes it
+    uint32_t row;        // the upper half
+};
+
 // What is kept of a thread. Not per CPU: a probe's program can be preempted by another's.
 struct seep_bpf_thread {
     uint64_t call_sp; // stack pointer at the entry of the outermost allocation call; 0: in none
@@ -99,6 +108,7 @@ struct seep_bpf_thread {
     uint32_t nr_calls;   // for sampling
     uint64_t window_start;
     uint64_t window[SEEP_WINDOW_WORDS];
+    struct seep_bpf_known_row rows[SEEP_KNOWN_ROWS];
     struct seep_bpf_stack stack; // with its frames: what goes to the ring
     uint64_t frames[SEEP_BPF_FRAMES_MAX];
 };

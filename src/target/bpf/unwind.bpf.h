@@ -32,6 +32,7 @@ struct seep_walk {
     uint64_t sp;
     uint64_t bp;
     uint64_t hash;
+    uint32_t generation;
     bool exact;
     bool cut;
     uint8_t reason; // enum seep_cut
@@ -166,6 +167,41 @@ __noinline uint64_t seep_find_row(struct seep_place *place, uint64_t pc) {
     return row && SEEP_BPF_ROW_ADDRESS(*row) <= offset ? *row : 0;
 }
 
+// Where the row of this address is kept. Two threads never share it, and it is the same row as long as no
+// code went; while the loader is at work, or where the process is not known yet, nothing is kept.
+static __always_inline struct seep_bpf_known_row *seep_known_row(struct seep_bpf_thread *thread,
+                                                                 uint64_t address) {
+    uint32_t at = (uint32_t)(address ^ address >> 9) & (SEEP_KNOWN_ROWS - 1);
+    barrier_var(at); // the verifier must see the bound
+    return &thread->rows[at & (SEEP_KNOWN_ROWS - 1)];
+}
+
+static __always_inline bool seep_row_is_known(const struct seep_walk *walk,
+                                              const struct seep_bpf_known_row *known, uint64_t address) {
+    return known->address == address && known->generation == walk->generation && !walk->place.asks;
+}
+
+// As seep_find_row, but for the address in it.
+static __always_inline uint64_t seep_row_of(struct seep_walk *walk, uint64_t address) {
+    struct seep_bpf_known_row *known = seep_known_row(walk->thread, address);
+    if (seep_row_is_known(walk, known, address))
+        return (uint64_t)known->row << 32;
+    uint64_t row = seep_find_row(&walk->place, address);
+    // Where there is none, there may be one later.
+    if (SEEP_BPF_ROW_KIND(row) != SEEP_ROW_NONE && !walk->place.asks) {
+        known->address = address;
+        known->generation = walk->generation;
+        known->row = (uint32_t)(row >> 32);
+    }
+    return row;
+}
+
+// Whether this is code, and not the trampoline of a return probe, which lies in no mapping that has rows.
+static __always_inline bool seep_is_code(struct seep_walk *walk, uint64_t address) {
+    return seep_row_is_known(walk, seep_known_row(walk->thread, address), address) ||
+           seep_find_mapping(&walk->place, address);
+}
+
 static __noinline bool seep_read_stack(struct seep_bpf_thread *thread, uint64_t address, uint64_t *ret_word) {
     uint64_t offset = address - thread->window_start;
     if (offset < sizeof(thread->window) && !(offset & 7)) {
@@ -273,7 +309,7 @@ static long seep_walk_step(uint32_t i, void *context) {
     walk->hash = (walk->hash ^ walk->pc) * UINT64_C(0x9e3779b97f4a7c15);
     walk->hash ^= walk->hash >> 29;
 
-    uint64_t row = seep_find_row(&walk->place, walk->exact ? walk->pc : walk->pc - 1);
+    uint64_t row = seep_row_of(walk, walk->exact ? walk->pc : walk->pc - 1);
     uint32_t kind = SEEP_BPF_ROW_KIND(row);
     uint64_t pc = 0, cfa = 0, bp = walk->bp;
     if (kind == SEEP_ROW_END)
@@ -305,8 +341,7 @@ static long seep_walk_step(uint32_t i, void *context) {
         return seep_walk_cut(walk, SEEP_CUT_LOOP);
     if (!seep_read_stack(thread, cfa - 8, &pc))
         return seep_walk_cut(walk, kind == SEEP_ROW_NONE ? SEEP_CUT_NO_CFI : SEEP_CUT_BAD_READ);
-    // A trampoline lies in no mapping that has rows.
-    if (pc && !seep_find_mapping(&walk->place, pc - 1)) {
+    if (pc && !seep_is_code(walk, pc - 1)) {
         uint64_t real = seep_replaced(cfa - 8);
         if (real)
             pc = real;
@@ -338,6 +373,7 @@ static __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint6
         walk.place.nr = process->nr;
         walk.place.asks = !process->nr || process->flags & SEEP_BPF_PROCESS_LOADING;
         walk.hash |= (uint64_t)process->generation << 32;
+        walk.generation = process->generation;
     }
     walk.place.seed = walk.hash;
     thread->stack.nr_frames = 0;
