@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -653,6 +654,15 @@ def test_a_control_group(group, private, tmp_path, whole_machine):
     for program in (inside, joins):
         program.kill()
         program.wait()
+
+
+def test_ignored_signals_stay_ignored():
+    """As after nohup or in the background of a script; the tool itself still ends by them."""
+    show = [sys.executable, '-S', '-c', 'import signal as s; print([s.getsignal(n) == s.SIG_IGN for n in (1, 2, 3, 15)])']
+    for signals in ('INT', 'INT TERM HUP', 'QUIT'):
+        words = ['sh', '-c', f'trap "" {signals}; exec "$@"', 'sh']
+        plain, under = run([*words, *show]), run([*words, SEEP, 'attach', '--', *show])
+        assert plain.code == under.code == 0 and plain.out.strip() in under.out.splitlines(), (plain, under)
 
 
 def test_breakpoints_of_another_tracer_are_told(private, tmp_path):
