@@ -548,10 +548,12 @@ def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
             say(running)
             hear(running)
             deadline = time.monotonic() + TIMEOUT
-            while probed_bytes(running.pid, 'live-attach-new') < 3:
+            probed, since = 0, time.monotonic()
+            while probed < 3 or time.monotonic() < since + 0.5:  # and no more have come for a while
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
-            time.sleep(0.5)
+                now = probed_bytes(running.pid, 'live-attach-new')
+                probed, since = now, since if now == probed else time.monotonic()
             say(running)
             hear(running)
             out = attached.stop()
