@@ -127,7 +127,7 @@ def test_ignore_last(tmp_path):
     assert run(['sh', '-c', '(echo 111; sleep 0.6; echo 222) | "$@"', 'sh', SEEP, 'run', '-q', '--ignore-last', '5%', '-o',
                 trace, program]).code == 0  # which keeps ages
     both, value = sizes(trace)
-    assert both == [111, 222]
+    assert both == [111, 222], (value['process'], value['health'], value['totals'])
     ages = {block['size']: block['age_s'] for site in value['sites'] for block in site['blocks']}
     seconds = value['process']['duration_s']
     percent = int((ages[111] + ages[222]) / 2 / seconds * 100)
