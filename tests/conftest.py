@@ -19,10 +19,25 @@ BUILD = os.path.abspath(os.environ.get("SEEP_BUILD") or os.path.join(ROOT, "buil
 DEFAULT_TIMEOUT_S = 120
 
 
+# The files that take longest: first, so that no worker is alone with one at the end.
+LONG = ("cross/test_cross", "live/test_faults", "corpus/test_corpus", "live/test_attach.py", "live/test_kernel",
+        "live/test_reachability", "lint/test_instructions", "live/test_programs", "live/test_builds", "golden/test_trace",
+        "cli/test_options", "cli/test_suppressions")
+
+
+# In the background of a script, or after nohup, we ignore these; every program of a test would, too. What is caught here
+# is as if ignored for us, and as ever for them.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, lambda *_: None)
+
+
 def pytest_collection_modifyitems(items):
     seed = os.environ.get("SEEP_TEST_SEED")
     if seed:
         random.Random(int(seed)).shuffle(items)
+    else:
+        items.sort(key=lambda item: next((i for i, file in enumerate(LONG) if file in item.nodeid), len(LONG)))
 
 
 def _need(path):
@@ -53,6 +68,13 @@ def seep():
 def libseep():
     """Path of the library that is preloaded."""
     return _need(os.path.join(BUILD, "libseep.so"))
+
+
+@pytest.fixture(scope="session")
+def sanitized(seep):
+    """Whether the tool is built with AddressSanitizer: slower by far, and what it prints is no different."""
+    with open(seep, "rb") as file:
+        return b"__asan_init" in file.read()
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,9 @@
 //
 //   make_traces list             names of the sessions, one a line
 //   make_traces make NAME FILE   saves the session
-//   make_traces dump FILE        loads and writes JSON; on failure the message and the hint, status 1
+//   make_traces dump FILE...     loads and writes JSON in a line; on failure the message, the hint in a line
+//   of its
+//                                own, and status 1
 //   make_traces same NAME FILE   status 0 when the loaded trace is the session, compared field by field in C
 #include <jansson.h>
 #include <stdio.h>
@@ -27,9 +29,13 @@ static uint64_t next_random(void) {
     return z ^ z >> 31;
 }
 
-static void fail(struct seep_error *error) {
+static void say(struct seep_error *error) {
     fprintf(stdout, "%s\n%s\n", error->message, error->hint ? error->hint : "");
     seep_error_destroy(error);
+}
+
+static void fail(struct seep_error *error) {
+    say(error);
     exit(1);
 }
 
@@ -922,9 +928,15 @@ static struct seep_session *load(const char *path) {
 }
 
 static int dump(const char *path) {
-    struct seep_session *session = load(path);
+    struct seep_session *session;
+    struct seep_error *error = seep_session_load(path, &session);
+    if (error) {
+        say(error);
+        return 1;
+    }
     json_t *json = session_json(session);
     int status = json_dumpf(json, stdout, JSON_COMPACT) == 0 ? 0 : 1;
+    putchar('\n');
     json_decref(json);
     seep_session_destroy(session);
     return status;
@@ -962,8 +974,12 @@ int main(int argc, char **argv) {
         return save(argv[2], argv[3]);
     if (argc == 4 && strcmp(argv[1], "same") == 0)
         return same(argv[2], argv[3]);
-    if (argc == 3 && strcmp(argv[1], "dump") == 0)
-        return dump(argv[2]);
-    fputs("usage: make_traces list | make NAME FILE | same NAME FILE | dump FILE\n", stderr);
+    if (argc >= 3 && strcmp(argv[1], "dump") == 0) {
+        int status = 0;
+        for (int i = 2; i < argc; i++)
+            status |= dump(argv[i]);
+        return status;
+    }
+    fputs("usage: make_traces list | make NAME FILE | same NAME FILE | dump FILE...\n", stderr);
     return 2;
 }

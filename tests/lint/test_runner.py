@@ -83,3 +83,8 @@ def test_pytest_results(runner):
 def test_what_takes_too_long_is_killed_with_its_children(runner):
     status, output = runner.run(["sh", "-c", "echo begun; sleep 600 & wait"], 2)
     assert status is None and output == "begun\n"
+
+
+def test_what_runs_aside_has_the_lowest_priority(runner):
+    assert runner.run([*runner.ASIDE, "nice"], 60) == (0, "19\n")
+    assert runner.run([*runner.ASIDE, "sh", "-c", "exit 3"], 60) == (3, "")

@@ -360,6 +360,14 @@ def wait_until(condition, what, timeout=TIMEOUT):
         time.sleep(0.01)
 
 
+def has_ended(pid):
+    """Whether a process has ended, waited for or not: who waits for it may do so at any moment."""
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()[0] == 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def kill(process):
     """Ends a child of the test, if it still runs."""
     if process.poll() is None:

@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -624,10 +625,12 @@ def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
             say(running)
             hear(running)
             deadline = time.monotonic() + TIMEOUT
-            while probed_bytes(running.pid, 'live-attach-new') < 3:
+            probed, since = 0, time.monotonic()
+            while probed < 3 or time.monotonic() < since + 0.5:  # and no more have come for a while
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
-            time.sleep(0.5)
+                now = probed_bytes(running.pid, 'live-attach-new')
+                probed, since = now, since if now == probed else time.monotonic()
             say(running)
             hear(running)
             out = attached.stop()
@@ -737,6 +740,15 @@ def test_a_control_group(group, private, tmp_path, whole_machine, probes):
     for program in (inside, joins):
         program.kill()
         program.wait()
+
+
+def test_ignored_signals_stay_ignored():
+    """As after nohup or in the background of a script; the tool itself still ends by them."""
+    show = [sys.executable, '-S', '-c', 'import signal as s; print([s.getsignal(n) == s.SIG_IGN for n in (1, 2, 3, 15)])']
+    for signals in ('INT', 'INT TERM HUP', 'QUIT'):
+        words = ['sh', '-c', f'trap "" {signals}; exec "$@"', 'sh']
+        plain, under = run([*words, *show]), run([*words, SEEP, 'attach', '--', *show])
+        assert plain.code == under.code == 0 and plain.out.strip() in under.out.splitlines(), (plain, under)
 
 
 def test_breakpoints_of_another_tracer_are_told(private, tmp_path):

@@ -17,6 +17,7 @@ from harness import (
     kill,
     need,
     no_losses,
+    has_ended,
     report,
     run,
     traced,
@@ -276,11 +277,7 @@ def test_the_tool_is_killed(tmp_path):
         check(report(str(pid))[0], 1010)  # what it leaves behind can still be seen
         steady.say('exit 0')
         assert steady.process.stdout.read() == b''
-        wait_until(
-            lambda: not os.path.exists(f'/proc/{pid}')
-            or Path(f'/proc/{pid}/stat').read_text().split()[2] == 'Z',
-            'the end of the program',
-        )
+        wait_until(lambda: has_ended(pid), 'the end of the program')
 
 
 def test_the_tool_is_interrupted(tmp_path):

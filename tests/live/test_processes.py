@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from harness import BUILD, LIBSEEP, SEEP, check_sums, environment, no_losses, plain_name, report, run, traced, wait_until
+from harness import BUILD, LIBSEEP, SEEP, check_sums, environment, has_ended, no_losses, plain_name, report, run, traced, wait_until
 
 COVERS = [
     ('fork', 'covered', 'test_many_forks_without_waiting',
@@ -130,13 +130,13 @@ def daemon(*words, tmp_path, options=()):
         os.close(read_end)
         os.close(write_end)
         if pid:
-            wait_until(lambda: not os.path.exists(f'/proc/{pid}') or is_gone(pid), 'the end of the daemon')
+            wait_until(lambda: is_gone(pid), 'the end of the daemon')
 
 
 def is_gone(pid):
     with contextlib.suppress(OSError):
         os.kill(pid, signal.SIGKILL)
-    return b'State:\tZ' in open(f'/proc/{pid}/status', 'rb').read() if os.path.exists(f'/proc/{pid}') else True
+    return has_ended(pid)
 
 
 def test_daemon_that_serves(tmp_path):

@@ -328,7 +328,8 @@ static struct seep_error *start_program(struct seep_heap_trace *trace, int *ret_
         mapped_code, trace->scope == SEEP_BPF_SCOPE_FAMILY ? seep_trace_opens : NULL};
     struct seep_error *err = seep_trace_load(trace);
     if (!err)
-        err = seep_held_program_start(trace->options.argv, &visitor, trace, &trace->held, ret_status);
+        err = seep_held_program_start(trace->options.argv, &trace->options.ignored, &visitor, trace,
+                                      &trace->held, ret_status);
     if (err)
         return err;
     if (trace->options.about_to_run)

@@ -25,6 +25,7 @@ struct seep_heap_trace_options {
     const char *cgroup;  // a folder of the control groups, version 2: its processes, and those to come
     bool all;            // every process
     char *const *argv;   // a program, traced from its first instruction; ends with NULL
+    sigset_t ignored;    // signals that argv starts with as ignored
     uint64_t sample;     // every Nth call; 0 or 1: all
     const char *object;  // only the allocator of this file (its name, or the end of its path); NULL: any
     const char *prefix;  // of the allocator's functions; NULL: none

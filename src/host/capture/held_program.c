@@ -31,8 +31,11 @@ static pid_t wait_for(pid_t pid, int *ret_status) {
     return found;
 }
 
-static void run_child(const char *path, char *const *argv, bool apart, int tell) {
+static void run_child(const char *path, char *const *argv, const sigset_t *ignored, bool apart, int tell) {
     sigset_t none;
+    for (int number = 1; number < SIGRTMIN; number++)
+        if (sigismember(ignored, number) == 1)
+            signal(number, SIG_IGN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if ((!apart || seep_private_enter()) && ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0 && raise(SIGSTOP) == 0)
@@ -61,9 +64,9 @@ static struct seep_error *pass_exec(pid_t pid, const char *path,
     return NULL;
 }
 
-struct seep_error *seep_held_program_start(char *const *argv, const struct seep_held_program_visitor *visitor,
-                                           void *context, struct seep_held_program *ret_program,
-                                           int *ret_status) {
+struct seep_error *seep_held_program_start(char *const *argv, const sigset_t *ignored,
+                                           const struct seep_held_program_visitor *visitor, void *context,
+                                           struct seep_held_program *ret_program, int *ret_status) {
     struct seep_program program;
     int tell[2], why = 0;
     struct seep_error *err = seep_program_find(argv[0], &program, ret_status);
@@ -76,7 +79,7 @@ struct seep_error *seep_held_program_start(char *const *argv, const struct seep_
     } else {
         pid = fork();
         if (pid == 0)
-            run_child(program.path, argv, visitor->opens != NULL, tell[1]);
+            run_child(program.path, argv, ignored, visitor->opens != NULL, tell[1]);
         err = pid < 0 ? system_error(argv[0]) : NULL;
         close(tell[1]);
         if (!err)

@@ -5,6 +5,7 @@
 #ifndef SEEP_CAPTURE_HELD_PROGRAM_H
 #define SEEP_CAPTURE_HELD_PROGRAM_H
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -28,8 +29,8 @@ struct seep_held_program_visitor {
 };
 
 // Starts argv[0], looked up as execvp does, and stops it behind its exec. On failure *ret_status is what a
-// shell would exit with.
-SEEP_MUST_CHECK struct seep_error *seep_held_program_start(char *const *argv,
+// shell would exit with. It ignores those signals, whatever we do with them.
+SEEP_MUST_CHECK struct seep_error *seep_held_program_start(char *const *argv, const sigset_t *ignored,
                                                            const struct seep_held_program_visitor *visitor,
                                                            void *context,
                                                            struct seep_held_program *ret_program,

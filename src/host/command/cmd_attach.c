@@ -38,11 +38,18 @@ static void interrupt(int signal_number) {
     interrupted = 1;
 }
 
+// Of the signals that we catch those that were ignored, as by nohup or in the background of a script: a
+// program that we start still ignores them.
+static sigset_t ignored;
+
 // A second one ends us at once, as if nothing had been caught: the probes go with us.
 static void catch_signals(void) {
-    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND}, before;
+    const int caught[] = {SIGINT, SIGTERM};
+    sigemptyset(&ignored);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(caught); i++)
+        if (sigaction(caught[i], &action, &before) == 0 && before.sa_handler == SIG_IGN)
+            sigaddset(&ignored, caught[i]);
 }
 
 static int64_t monotonic_ns(void) {
@@ -238,6 +245,7 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
     struct seep_attach_plan *program = plan->argv && !values->json ? plan : NULL;
     struct seep_heap_trace_options options = {.pid = plan->pid,
                                               .argv = plan->argv,
+                                              .ignored = ignored,
                                               .cgroup = plan->cgroup,
                                               .all = plan->all,
                                               .sample = values->sample,
