@@ -402,3 +402,54 @@ def test_two_other_interposers_in_any_order(order, compiler, tmp_path):
     assert figures == {31: (50, 25), 123: (1, 1)}
     if not order.endswith('seep'):  # in front of us it also sees what the loader allocates for our own look-ups
         check_witness([process], tmp_path)
+
+
+FAKED_CLOCK = r"""
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    free(malloc(77));
+    now->tv_sec = 1000000000;
+    now->tv_nsec = 0;
+    return 0;
+}
+"""
+SLEEPS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int main(void) {
+    struct timespec now, nap = {0, 20000000};
+    void *volatile block = malloc(1000);
+    nanosleep(&nap, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    printf("%ld\n", (long)now.tv_sec);
+    return block == NULL;
+}
+"""
+
+
+def test_a_clock_that_the_program_fakes(compiler, tmp_path):
+    """The program has the clock that it asked for; the figures of the trace have the true one, and nothing of its calls."""
+    program, clock = compiler(SLEEPS, 'sleeps'), compiler(FAKED_CLOCK, 'libfaked.so', '-shared', '-fPIC')
+    env = environment(LD_PRELOAD=f'{LIBSEEP}:{clock}', SEEP_OUT=tmp_path / 'faked.seep', SEEP_AGE=1)
+    done = run([program], env=env)
+    assert (done.code, done.out, done.err) == (0, b'1000000000\n', b''), done
+    process = report(tmp_path / 'faked.seep', '--blocks')[0]
+    no_losses(process)
+    assert process['process']['duration_s'] >= 0.02
+    ours, = [block for site in process['sites'] for block in site['blocks'] if block['size'] == 1000]
+    assert 0.02 <= ours['age_s'] <= process['process']['duration_s']
+    assert [s['allocations'] for s in process['sites'] if s['size_max'] == 77] == [1], 'of the one call of the program'
+
+
+def test_a_program_with_address_sanitizer_runs(compiler, tmp_path):
+    """Its runtime wants to be the first; told to bear with another, it is not called before it is set up."""
+    try:
+        program = compiler('#include <stdio.h>\n#include <stdlib.h>\nint main(void) { free(malloc(10)); puts("fine"); return 0; }\n',
+                           'checked', '-fsanitize=address')
+    except AssertionError:
+        pytest.skip('no AddressSanitizer here')
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'asan.seep', ASAN_OPTIONS='verify_asan_link_order=0:detect_leaks=0')
+    done = run([program], env=env)
+    assert (done.code, done.out) == (0, b'fine\n'), done

@@ -143,7 +143,7 @@ static void put_counts(struct mark *mark) {
 // The lock is held. false: no room for it.
 static bool put_mark(struct seep_thread *thread, const char *name) {
     struct seep_image_area *area = area_of(SEEP_AREA_MARKS);
-    struct seep_image_mark record = {.tid = thread->tid, .at_ns = sys_clock_ns(CLOCK_MONOTONIC)};
+    struct seep_image_mark record = {.tid = thread->tid, .at_ns = seep_clock_ns(CLOCK_MONOTONIC)};
     record.name_bytes = (uint32_t)name_length(name, SEEP_MARK_NAME_MAX);
     struct mark mark = {.start = area->used, .at = area->used + sizeof(record) + record.name_bytes};
     if (!open_area(SEEP_AREA_MARKS, mark.at + 8))

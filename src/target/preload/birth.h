@@ -11,12 +11,9 @@ SEEP_INLINE bool births_are_kept(void) {
     return seep_g.config.age;
 }
 
-// Through libc and the vdso: a system call would cost as much as all the rest of the record. 0: not kept.
+// 0: not kept.
 SEEP_INLINE uint64_t seep_birth_ns(void) {
-    struct timespec now = {0, 0};
-    if (!births_are_kept() || clock_gettime(CLOCK_MONOTONIC, &now) != 0)
-        return 0;
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return births_are_kept() ? seep_clock_ns(CLOCK_MONOTONIC) : 0;
 }
 
 // What goes into the plane; 0: not kept.

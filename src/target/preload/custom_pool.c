@@ -127,7 +127,7 @@ static uint32_t find_or_make_pool(struct part *part, uint64_t handle) {
         return 0; // the slot is lost with it: there is no memory at all
     struct seep_image_custom_pool *pool = pool_at(slot);
     *pool = (struct seep_image_custom_pool){.handle = handle};
-    __atomic_store_n(&pool->born_ns, sys_clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
+    __atomic_store_n(&pool->born_ns, seep_clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
     bump(&seep_g.header->pools_created);
     return slot;
 }

@@ -182,7 +182,7 @@ void seep_at_exit(int status) {
         return;
     if (!seep_confined.filtered && sys_getpid() != seep_g.header->pid)
         return; // a child of vfork: it shares our memory, and is not us
-    seep_g.header->end_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    seep_g.header->end_ns = seep_clock_ns(CLOCK_MONOTONIC);
     seep_g.header->exit_code = status == SEEP_STATUS_UNKNOWN ? status : status & 0xff;
     seep_g.header->state = SEEP_STATE_EXITED;
     if (!seep_g.handed_over && !*seep_g.config.socket)

@@ -181,8 +181,8 @@ static void fill_header(struct seep_image_header *header, uint64_t file_size) {
 static void fill_identity(struct seep_image_header *header) {
     header->pid = sys_getpid();
     header->ppid = (uint32_t)sys3(SYS_getppid, 0, 0, 0);
-    header->start_realtime_ns = sys_clock_ns(CLOCK_REALTIME);
-    header->start_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    header->start_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
+    header->start_ns = seep_clock_ns(CLOCK_MONOTONIC);
 }
 
 // The image in the file that is mapped: valid and empty. false: not even what every image has fits.

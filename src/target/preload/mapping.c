@@ -207,7 +207,7 @@ void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes
     if (map_site && !kept) {
         struct range range = {start, end, last_born + 1, 0, map_site};
         struct seep_image_mapping like = {
-            .site = site, .kind = kind, .born_ns = sys_clock_ns(CLOCK_MONOTONIC)};
+            .site = site, .kind = kind, .born_ns = seep_clock_ns(CLOCK_MONOTONIC)};
         kept = nr_ranges < SEEP_MAPPING_SLOTS && insert_range(range, &like);
     }
     if (kept) {

@@ -140,7 +140,7 @@ static uint32_t add_module(const struct found *found) {
     module->bias_rt = found->bias_rt;
     module->start_rt = found->start;
     module->end_rt = found->end;
-    module->first_seen_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    module->first_seen_ns = seep_clock_ns(CLOCK_MONOTONIC);
     module->build_id_bytes = build_id(module->start_rt, module->end_rt, module->bias_rt, module->build_id,
                                       sizeof(module->build_id));
     end_overlapped(module->start_rt, module->end_rt, module->first_seen_ns);
@@ -215,7 +215,7 @@ void seep_modules_check(void) {
         if (find(module->start_rt, &found) && found.start == module->start_rt &&
             found.end == module->end_rt && found.bias_rt == module->bias_rt)
             continue;
-        module->unloaded_ns = sys_clock_ns(CLOCK_MONOTONIC);
+        module->unloaded_ns = seep_clock_ns(CLOCK_MONOTONIC);
         forget_rules(module->start_rt, module->end_rt);
         changed = true;
     }

@@ -27,7 +27,7 @@ static void next_point(struct seep_thread *thread) {
 }
 
 void seep_sample_begin(struct seep_thread *thread) {
-    thread->random = (sys_clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)thread->tid << 40) | 1;
+    thread->random = (seep_clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)thread->tid << 40) | 1;
     for (int i = 0; i < 8; i++) // the first numbers after a seed of few bits are not random
         next_random(thread);
     thread->filter = seep_g.filter;

@@ -503,6 +503,7 @@ bool seep_start(void) {
                                                  memory_order_acquire, memory_order_acquire))
         return fresh == SEEP_ENTRY_READY;
     int kept = errno;
+    seep_clock_start();
     bool started = start_once();
     atomic_store_explicit(&seep_g.entry, started ? SEEP_ENTRY_READY : SEEP_ENTRY_PASSIVE,
                           memory_order_release);

@@ -172,7 +172,7 @@ static struct seep_thread *take_slot(void) {
     slot->stack_rt = (uint64_t)__builtin_frame_address(0);
     tell_memory(thread);
     seep_record_net(thread);
-    slot->start_ns = sys_clock_ns(CLOCK_MONOTONIC);
+    slot->start_ns = seep_clock_ns(CLOCK_MONOTONIC);
     slot->tid = tid;
     read_name(slot);
     if (seep_g.sample_bytes)
