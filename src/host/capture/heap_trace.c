@@ -201,7 +201,7 @@ static struct seep_error *check_kind(pid_t pid) {
         return seep_error_hint(
             seep_error_create(SEEP_E_NOT_FOUND, "%d is a thread of process %ld", (int)pid, leader),
             "name the process");
-    if (status_of(pid, "State") == 'Z')
+    if (status_of(pid, "State") == 'Z' && seep_live_thread(pid) == pid) // its main thread may have left alone
         return seep_error_hint(
             seep_error_create(SEEP_E_NOT_FOUND, "process %d has ended and waits for its parent", (int)pid),
             "name a running process");

@@ -441,8 +441,8 @@ struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     const struct seep_view_options *options = &view->options;
     build->filter_frames = options->function || options->file || options->module;
-    for (size_t p = 0; p < build->nr_parts; p++)
-        build->scanned |= build->parts[p].profile->leaks.known;
+    for (size_t p = 0; p < view->session->nr_profiles; p++)
+        build->scanned |= view->session->profiles[p]->leaks.known;
     if (options->kind && !seep_kinds_parse(options->kind, &build->kinds))
         return seep_error_create(SEEP_E_USAGE, "--kind: bad value '%s'", options->kind);
     build->filter_ages = options->older_ns >= 0 || options->ignore_last || options->since || options->until;

@@ -50,6 +50,9 @@ static void *next(const char *name) {
 
 static void complain(const char *name, const char *expected);
 
+// Of LeakSanitizer itself, and none of ours: NULL, but in a program built with it.
+extern void __lsan_do_leak_check(void) __attribute__((weak));
+
 // SEEP_ALLOCATOR, for the library alone: `seep run --allocator` preloads the allocator instead, which is
 // found by RTLD_NEXT. Not in a namespace of its own: an allocator shares libc's threads with the program.
 static void *chosen_allocator(void) {
@@ -205,8 +208,10 @@ static void resolve(void) {
     FIND(mlockall, "mlockall");
     FIND(prctl, "prctl");
     FIND(syscall, "syscall");
-    FIND(lsan.disable, "__lsan_disable");
-    if (found.lsan.disable) {
+    // No look-up that can fail: the loader would allocate a message, by a malloc that may be in front of ours
+    // and in the middle of its own start. Nor a later one: LeakSanitizer calls these from within dlsym.
+    if (__lsan_do_leak_check) {
+        FIND(lsan.disable, "__lsan_disable");
         FIND(lsan.enable, "__lsan_enable");
         FIND(lsan.ignore_object, "__lsan_ignore_object");
         FIND(lsan.root_add, "__lsan_register_root_region");
@@ -306,7 +311,7 @@ static bool folder_takes(const char *file) {
         sys_open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC, 0); // what the loader does, too: no filter minds
     if (fd >= 0)
         sys_close(fd);
-    return fd >= 0;
+    return fd != -ENOENT && fd != -ENOTDIR;
 }
 
 // "follow", "ignore", or "ignore:PID": then nobody is traced but that process, whatever it executes.
