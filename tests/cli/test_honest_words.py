@@ -4,8 +4,8 @@ frees of what is no block, and gates that would pass in silence."""
 import csv
 import io
 import json
+import re
 import subprocess
-import time
 
 import pytest
 
@@ -169,3 +169,32 @@ def test_suppressions_for_constructors_and_static_functions(run, seep, require, 
     assert done.returncode == 0, done.stderr
     patterns = run(seep, "report", "c.seep", "--gen-suppressions=lsan").stdout
     assert "\nleak:^lose\n" in patterns and "\nleak:^Box::Box()$\n" in patterns
+
+
+def test_a_gate_does_not_pass_while_somebody_is_still_at_work(run, seep, build):
+    program = build("leaves", "#include <stdlib.h>\n#include <unistd.h>\nint main(void) {\n"
+                              "    int end[2];\n    char byte;\n    pipe(end);\n"
+                              "    if (fork() == 0) {\n        void *volatile block = malloc(100);\n        block = NULL;\n"
+                              "        write(end[1], \"x\", 1);\n        sleep(5);\n    } else {\n        read(end[0], &byte, 1);\n"
+                              "    }\n    return 0;\n}\n")
+    done = run(seep, "run", "-q", "-o", "left.seep", "--error-exitcode", "9", program)
+    assert done.returncode == 9 and "was still running when the program had ended" in done.stderr, done
+    done = run(seep, "run", "-q", "-o", "left.seep", "--error-exitcode", "9", "--children", "ignore", program)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_sampled_totals_say_how_sure_they_are(run, seep, require):
+    done = run(seep, "run", "--sample", "4K", "-o", "s.seep", require("perl"), "-e", 'my @a = map { "x" x 300 } 1..20000')
+    found = re.search(r"^totals +count +bytes   estimated from ([\d,]+) samples, ±\d+%$", done.stderr, re.M)
+    whole = json.loads(run(seep, "report", "--json", "--top", "0", "s.seep").stdout)
+    assert int(found[1].replace(",", "")) == sum(site["samples"] for site in whole["sites"]), done.stderr
+
+
+def test_scan_of_a_saved_trace_shows_what_was_found(run, seep, build):
+    run(seep, "run", "-q", "-o", "m.seep", build("mixed", MIXED))
+    assert re.search(r"^  lost +1 +100 ", run(seep, "scan", "m.seep").stdout, re.M)
+    run(seep, "run", "-q", "-o", "k.seep", build("wrong", WRONG), "k")
+    done = run(seep, "scan", "k.seep")
+    assert done.returncode == 1 and "nobody looked at the memory, and a trace has none" in done.stderr
+    done = run(seep, "scan", "m.seep", "--trace", "k.seep")
+    assert done.returncode == 2 and "not a core file" in done.stderr

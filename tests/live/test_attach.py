@@ -816,3 +816,11 @@ def test_a_program_of_ours_alone_has_the_breakpoints(tmp_path, undisturbed):
     finally:
         tool.kill()
         tool.communicate()
+
+
+def test_a_program_that_ends_by_itself_is_not_scanned_and_says_so(from_start, tmp_path):
+    program, env = from_start(STEPS)
+    done = run([SEEP, 'attach', '--scan', '--save', tmp_path / 'ended.seep', '--', program, '0'], env=env, cwd=tmp_path, input=b'\n\n')
+    assert done.code == 0, done
+    process, = report(tmp_path / 'ended.seep')
+    assert process['leaks'] is None and any('not scanned' in note for note in process['health']['notes']), process['health']

@@ -828,7 +828,7 @@ _seep() {
         report) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         mark) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
         growth) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
-        scan) mapfile -t COMPREPLY < <(compgen -W "$(_seep_pids)" -- "$word") ;;
+        scan) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         whois) mapfile -t COMPREPLY < <(compgen -f -X '!*.seep' -- "$word"; compgen -d -- "$word"; compgen -W "$(_seep_pids)" -- "$word") ;;
         check) mapfile -t COMPREPLY < <(compgen -c -- "$word"; compgen -f -- "$word") ;;
         help) mapfile -t COMPREPLY < <(compgen -W 'run attach kernel snap report mark diff growth scan whois check info help' -- "$word") ;;

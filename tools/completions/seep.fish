@@ -235,7 +235,7 @@ complete -c seep -n '__fish_seen_subcommand_from scan' -l gen-suppressions -r -a
 complete -c seep -n '__fish_seen_subcommand_from scan' -l suppressions -r -F -d 'leaks that FILE names do not count: LeakSanitizer\'s or Valgrind\'s; repeatable'
 complete -c seep -n '__fish_seen_subcommand_from scan' -l no-default-suppressions -d 'without the built-in list and the program\'s __lsan_default_suppressions'
 complete -c seep -n '__fish_seen_subcommand_from scan' -l help -s h -d 'what the command does, with examples'
-complete -c seep -n '__fish_seen_subcommand_from scan' -a '(__fish_complete_pids)'
+complete -c seep -n '__fish_seen_subcommand_from scan' -F -a '(__fish_complete_pids)'
 
 complete -c seep -n '__fish_seen_subcommand_from whois' -l top -s T -r -d 'show at most N pointers to it; 0: all (default 10)'
 complete -c seep -n '__fish_seen_subcommand_from whois' -l no-demangle -d 'symbol names as they are in the file'

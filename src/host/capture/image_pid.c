@@ -248,7 +248,7 @@ static struct seep_error *no_image(pid_t pid, bool any_mapping) {
                                  (int)pid, name);
     return seep_error_hint(
         seep_error_create(SEEP_E_NOT_FOUND, "process %d (%s) is not traced by seep", (int)pid, name),
-        "start it with 'seep run', or with LD_PRELOAD=libseep.so");
+        "start it with 'seep run', or with LD_PRELOAD=libseep.so; 'seep attach' traces it as it is");
 }
 
 static struct seep_error *choose(pid_t pid, unsigned flags, const struct image_files *files,

@@ -37,7 +37,7 @@ static struct seep_error *check_rights(void) {
         return NULL;
     const char *missing = bpf ? "CAP_PERFMON" : perfmon ? "CAP_BPF" : "CAP_BPF and CAP_PERFMON";
     return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
-                                             "tracing the kernel needs %s, which this process has not",
+                                             "tracing the kernel needs %s, and this process does not have it",
                                              missing),
                            "be root, or have CAP_BPF and CAP_PERFMON");
 }

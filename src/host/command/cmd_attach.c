@@ -127,6 +127,10 @@ static struct seep_error *watch(struct seep_heap_trace *trace, const struct seep
             err = seep_session_from_trace(trace, ret_session);
         bool ended = !err && seep_heap_trace_ended(trace);
         last = ended || interrupted || i == plan->count;
+        if (!err && ended && values->scan)
+            err = seep_profile_note(
+                (*ret_session)->profiles[0],
+                "not scanned: it has ended by itself, and its memory is gone; 'seep run' looks before that");
         bool scanned = !err && last && !ended && values->scan;
         if (scanned)
             err = scan(trace, plan, *ret_session, &scanned);

@@ -122,7 +122,7 @@ static struct seep_error *read_plan(const struct seep_arguments *arguments,
     if (!err && *operands)
         err = seep_parse_duration("INTERVAL", *operands++, &plan.interval_ns);
     if (!err && plan.interval_ns <= 0)
-        err = seep_error_create(SEEP_E_USAGE, "INTERVAL is longer than nothing");
+        err = seep_error_create(SEEP_E_USAGE, "INTERVAL: 0 is too short");
     if (!err && *operands)
         err = seep_parse_number("COUNT", *operands++, 1, 0, &plan.count);
     if (!err && *operands)

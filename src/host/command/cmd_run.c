@@ -243,6 +243,24 @@ static bool fails_unseen(const struct seep_profile *profile) {
     return true;
 }
 
+// Nor while somebody who has blocks is still at work: that one may yet lose them.
+static bool fails_running(const struct seep_session *session) {
+    for (size_t i = 0; i < session->nr_profiles; i++) {
+        const struct seep_profile *profile = session->profiles[i];
+        if (profile->process.exit_kind != SEEP_EXIT_RUNNING || profile->leaks.known ||
+            !profile->totals.live_blocks)
+            continue;
+        seep_command_fail(
+            seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                              "--error-exitcode: process %u was still running when the "
+                                              "program had ended, its leaks are not known",
+                                              (unsigned)profile->process.pid),
+                            "let the program wait for it, or leave such processes out: --children ignore"));
+        return true;
+    }
+    return false;
+}
+
 static bool has_leaks(const struct seep_session *session, const struct seep_view_options *view) {
     uint32_t kinds = SEEP_KINDS_LEAKED;
     unsigned percent = 0;
@@ -253,7 +271,7 @@ static bool has_leaks(const struct seep_session *session, const struct seep_view
     for (size_t i = 0; i < session->nr_profiles; i++)
         if (nr_leaks(session->profiles[i], kinds) > nr_late(session->profiles[i], kinds, percent))
             return true;
-    return fails_unseen(session->profiles[0]);
+    return fails_unseen(session->profiles[0]) || fails_running(session);
 }
 
 // A process is leaving: it is let go as soon as its memory has been read.

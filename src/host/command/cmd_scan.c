@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep scan PID|CORE`: which live blocks of a traced process are lost, and who holds the others.
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "command/command.h"
@@ -11,6 +13,7 @@
 #include "model/session_open.h"
 #include "scan/core_file.h"
 #include "scan/scan.h"
+#include "trace/trace.h"
 #include "ui/report.h"
 
 struct scan_values {
@@ -63,6 +66,40 @@ static struct seep_error *scan_core(const char *path, const struct scan_values *
     return NULL;
 }
 
+// By its first bytes; what cannot be read is left to those who say why.
+static bool is_trace(const char *path) {
+    char magic[SEEP_TRACE_MAGIC_BYTES] = {0};
+    FILE *file = fopen(path, "re");
+    bool whole = file && fread(magic, sizeof(magic), 1, file) == 1;
+    if (file)
+        fclose(file);
+    return whole && memcmp(magic, SEEP_TRACE_MAGIC, sizeof(magic)) == 0;
+}
+
+// A trace has no memory; `seep run` and `seep scan -o` have looked when there was some.
+static struct seep_error *open_scanned(const char *path, const struct scan_values *values,
+                                       struct seep_session **ret_session) {
+    if (values->trace)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: a saved trace, not a core file", path),
+                               "name the core file, and the trace with --trace");
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_session_open(path, &session);
+    bool any = false;
+    for (size_t i = 0; !err && i < session->nr_profiles; i++)
+        any |= session->profiles[i]->leaks.known;
+    if (!err && !any)
+        err =
+            seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                              "%s: nobody looked at the memory, and a trace has none", path),
+                            "of a process that crashed: seep scan CORE --trace %s", path);
+    if (err) {
+        seep_session_destroy(session);
+        return err;
+    }
+    *ret_session = session;
+    return NULL;
+}
+
 static struct seep_error *scan_any(const char *operand, const struct scan_values *values,
                                    struct seep_session **ret_session) {
     struct seep_scan_options options = {
@@ -86,7 +123,8 @@ static struct seep_error *scan_any(const char *operand, const struct scan_values
             seep_error_system(errno, "'%s' is no PID, and no core file can be opened under that name",
                               operand),
             "a PID is a number; 'seep report' shows saved traces");
-    return scan_core(operand, values, &options, ret_session);
+    return is_trace(operand) ? open_scanned(operand, values, ret_session)
+                             : scan_core(operand, values, &options, ret_session);
 }
 
 static struct seep_error *scan_and_report(const char *operand, const struct scan_values *values,
@@ -126,12 +164,14 @@ static struct seep_error *run_scan(const struct seep_arguments *arguments, int *
 const struct seep_command seep_command_scan = {
     .name = "scan",
     .summary = "lost, indirectly lost, possibly lost, reachable: and who holds it",
-    .usage = "[options] PID|CORE",
+    .usage = "[options] PID|CORE|FILE",
     .about =
         "PID is a process that is being traced. It is stopped while its memory is read, and goes on as it\n"
         "was; the report says for how long. CORE is a core file of a traced process, by the kernel or gcore; "
         "what\n"
-        "was traced of it is in the trace that 'seep run' saved when it ended.\n",
+        "was traced of it is in the trace that 'seep run' saved when it ended. FILE is a trace of a process "
+        "that\n"
+        "was scanned: what was found is shown again.\n",
     .groups = (const struct seep_option_group *const[]){&scan_group, &seep_report_group, &seep_suppress_group,
                                                         NULL},
     .examples =
@@ -143,7 +183,7 @@ const struct seep_command seep_command_scan = {
             {"seep scan 1234 -o app.seep", "save it as well; seep report app.seep shows it again"},
             {NULL},
         },
-    .operand = "PID|CORE",
+    .operand = "PID|CORE|FILE",
     .min_operands = 1,
     .max_operands = 1,
     .run = run_scan,

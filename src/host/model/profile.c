@@ -85,7 +85,9 @@ bool seep_process_is_selected(uint32_t own_pid, const char *exe, const char *fir
 
 struct seep_error *seep_session_none_selected(size_t nr_processes) {
     return seep_error_hint(
-        seep_error_create(SEEP_E_NOT_FOUND, "none of the %zu processes is the one asked for", nr_processes),
+        nr_processes == 1 ? seep_error_create(SEEP_E_NOT_FOUND, "its only process is not the one asked for")
+                          : seep_error_create(SEEP_E_NOT_FOUND,
+                                              "none of the %zu processes is the one asked for", nr_processes),
         "without --pid and --program the report lists them all");
 }
 
@@ -245,14 +247,22 @@ static const char *const release_names[SEEP_RELEASE_NR] = {
 };
 
 static const char *const lost_names[SEEP_LOST_NR] = {
-    [SEEP_LOST_REENTERED] = "reentered",       [SEEP_LOST_NO_SITE] = "no_site",
-    [SEEP_LOST_NO_LEAF] = "no_leaf",           [SEEP_LOST_ODD_FULL] = "odd_full",
-    [SEEP_LOST_NO_THREAD] = "no_thread",       [SEEP_LOST_NO_COUNTERS] = "no_counters",
-    [SEEP_LOST_FREE_UNSEEN] = "free_unseen",   [SEEP_LOST_FORK] = "fork",
-    [SEEP_LOST_NO_MODULE] = "no_module",       [SEEP_LOST_PASSIVE] = "passive",
-    [SEEP_LOST_FORK_INEXACT] = "fork_inexact", [SEEP_LOST_NO_MAPPING] = "no_mapping",
-    [SEEP_LOST_NO_MISUSE] = "no_misuse",       [SEEP_LOST_NO_PIECE] = "no_piece",
-    [SEEP_LOST_NO_NOTE] = "no_note",           [SEEP_LOST_RING] = "ring",
+    [SEEP_LOST_REENTERED] = "reentered",
+    [SEEP_LOST_NO_SITE] = "no_site",
+    [SEEP_LOST_NO_LEAF] = "no_leaf",
+    [SEEP_LOST_ODD_FULL] = "odd_full",
+    [SEEP_LOST_NO_THREAD] = "no_thread",
+    [SEEP_LOST_NO_COUNTERS] = "no_counters",
+    [SEEP_LOST_FREE_UNSEEN] = "free_unseen",
+    [SEEP_LOST_FORK] = "fork",
+    [SEEP_LOST_NO_MODULE] = "no_module",
+    [SEEP_LOST_PASSIVE] = "passive",
+    [SEEP_LOST_FORK_INEXACT] = "fork_inexact",
+    [SEEP_LOST_NO_MAPPING] = "no_mapping",
+    [SEEP_LOST_NO_MISUSE] = "no_misuse",
+    [SEEP_LOST_NO_PIECE] = "no_piece",
+    [SEEP_LOST_NO_NOTE] = "no_note",
+    [SEEP_LOST_RING] = "ring",
     [SEEP_LOST_EXEC] = "exec",
 };
 

@@ -283,10 +283,25 @@ static uint64_t nr_mistaken(const struct seep_view *view) {
     return nr;
 }
 
+// Recorded allocations that the estimates rest on.
+static uint64_t nr_samples(const struct seep_view *view) {
+    uint64_t nr = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        for (uint32_t i = 1; i < profile->nr_sites; i++)
+            seep_add_up(&nr, profile->sites[i].counters.peak_bytes);
+    }
+    return nr;
+}
+
 static void put_totals(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     const struct seep_totals *t = &view->totals;
-    fprintf(out, "\n%s%-14s %15s %19s%s\n", seep_style_bold(style),
+    fprintf(out, "\n%s%-14s %15s %19s%s", seep_style_bold(style),
             view->nr_processes > 1 ? "all processes" : "totals", "count", "bytes", seep_style_off(style));
+    if (view->sampled)
+        fprintf(out, "   estimated from %s sample%s, ±%.0f%%", seep_format_count(nr_samples(view)).text,
+                plural(nr_samples(view)), seep_sample_error_percent(nr_samples(view)));
+    fputc('\n', out);
     put_total(out, "allocations", seep_format_count(t->allocations).text,
               seep_format_count(t->allocated_bytes).text, seep_format_bytes(t->allocated_bytes).text);
     put_total(out, "frees", seep_format_count(t->frees).text, seep_format_count(t->freed_bytes).text,
