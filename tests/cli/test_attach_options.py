@@ -9,7 +9,7 @@ import pytest
     (["-c", "app 'x"], "a quote is not closed"),
     (["-c", "  "], "no word in it"),
     (["1", "soon"], "INTERVAL: bad value 'soon'"),
-    (["1", "0"], "INTERVAL is longer than nothing"),
+    (["1", "0"], "INTERVAL: 0 is too short"),
     (["1", "1s", "0"], "COUNT: '0' is too small"),
     (["-p", "1", "1s", "2", "3"], "one operand too many: '3'"),
     (["1", "--buffer", "5000"], "--buffer: 5000 bytes"),
