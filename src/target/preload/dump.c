@@ -79,9 +79,12 @@ static bool put_image(struct dump *dump) {
     struct seep_raw_header header = {.magic = SEEP_RAW_MAGIC, .version = SEEP_RAW_VERSION};
     if (!put(dump, &header, sizeof(header)) || !put_range(dump, 0, SEEP_POOL_PAGE))
         return false;
-    for (int i = 0; i < SEEP_AREA_NR; i++)
-        if (!put_range(dump, seep_g.header->areas[i].off, seep_g.opened[i]))
+    for (int i = 0; i < SEEP_AREA_NR; i++) {
+        // To ask for pages that nobody was given costs more than to write those that there are.
+        uint64_t filled = i == SEEP_AREA_POOL ? seep_g.header->areas[i].used * SEEP_POOL_PAGE : UINT64_MAX;
+        if (!put_range(dump, seep_g.header->areas[i].off, SEEP_MIN(seep_g.opened[i], filled)))
             return false;
+    }
     struct seep_raw_record end = {.image_offset = SEEP_RAW_END, .nr_bytes = dump->data_bytes};
     return put(dump, &end, sizeof(end));
 }
