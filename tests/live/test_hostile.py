@@ -15,7 +15,7 @@ PARTS = {
     'clones': {'fork_inexact'},  # a child of a raw clone runs no handler of fork
     'descriptors': set(),
     'standard': set(),
-    'timer': {'reentered'},
+    'timer': {'reentered', 'no_thread'},  # also while the thread is being set up
     'cancel': set(),
     'sizes': set(),
     'crowd': set(),
