@@ -148,6 +148,8 @@ def add_up(process, key):
 
 def check_sums(process):
     """What must hold for every report: sites, functions and totals tell the same story."""
+    if process['health']['lost'].get('fork_inexact'):
+        return  # forked while its parent was too busy: what it began with is known to within a few events, and that is said
     totals = process['totals']
     who = f"{process['process']['exe']} {process['process']['args']}"
     for key in ('allocations', 'allocated_bytes', 'live_blocks', 'live_bytes'):
