@@ -152,7 +152,7 @@ struct seep_thread {
     int64_t sample_left;
     const _Atomic uint8_t *filter;
     uint64_t random;
-    uint32_t undo_opened[64]; // by log of undo.c: changes whose counters are not yet right
+    bool undo_open[64]; // by log of undo.c: a change whose counters are not yet right
 
     // Only while walking.
     struct seep_walk_frame *walk;

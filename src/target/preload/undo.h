@@ -5,8 +5,12 @@
 // both share, each block it adds to its map or takes out, before it does; the child copies and then
 // undoes. Without a pending child this costs nothing: operations go the special way only while one is.
 //
+// Which changes came before the fork is known of each thread by a counter in memory that is not shared.
+// Counters are copied thread by thread, each at a moment at which it changes none.
+//
 // A log ends when its child has its image, has become another program or has ended, or when it is
-// full; a child that comes after that keeps what it has and counts SEEP_LOST_FORK_INEXACT.
+// full; a child that comes after that keeps what it has and counts SEEP_LOST_FORK_INEXACT. So does one
+// that meets a thread in the middle of a change that gets no processor for too long.
 #ifndef SEEP_PRELOAD_UNDO_H
 #define SEEP_PRELOAD_UNDO_H
 
