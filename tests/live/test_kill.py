@@ -312,8 +312,10 @@ def test_no_such_directory(tmp_path):
         [STEADY],
         input=b'leak 5\nexit 3\n',
         env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'none/x.seep'),
+        cwd=tmp_path,
     )
     assert (plain.code, plain.out) == (3, b'ready\nok\n'), plain
+    assert len(list(tmp_path.glob('seep.*.seep'))) == 1, 'as if none had been named'
 
 
 def test_alone_a_special_file_is_never_replaced(tmp_path):

@@ -451,5 +451,11 @@ def test_a_program_with_address_sanitizer_runs(compiler, tmp_path):
     except AssertionError:
         pytest.skip('no AddressSanitizer here')
     env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'asan.seep', ASAN_OPTIONS='verify_asan_link_order=0:detect_leaks=0')
-    done = run([program], env=env)
+    done = run([program], env=env, cwd=tmp_path)
     assert (done.code, done.out) == (0, b'fine\n'), done
+    # Its runtime is called before libc knows the environment: the settings are heard all the same.
+    assert report(tmp_path / 'asan.seep')[0]['totals']['allocations'], list(tmp_path.iterdir())
+    assert not list(tmp_path.glob('seep.*')), list(tmp_path.iterdir())
+    under = traced([program], tmp_path, env=environment(ASAN_OPTIONS=env['ASAN_OPTIONS']))
+    assert (under.code, under.out) == (0, b'fine\n'), under
+    assert under.report()[0]['totals']['allocations']

@@ -48,6 +48,23 @@ static void *next(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }
 
+// A setting of the environment, NULL: not set. A program's .preinit_array (AddressSanitizer's runtime is
+// called from there) comes before libc knows the environment; it lies where the kernel put it, behind the
+// arguments. Source: glibc, elf/rtld.c (__libc_stack_end) and csu/init-first.c.
+static const char *setting(const char *name) {
+    if (environ)
+        return getenv(name);
+    char *const *const *stack = dlsym(RTLD_DEFAULT, "__libc_stack_end");
+    if (!stack || !*stack)
+        return NULL;
+    size_t length = __builtin_strlen(name);
+    char *const *at = *stack + 1 + *(const long *)(const void *)*stack; // the arguments' number, and they
+    for (at++; *at; at++)
+        if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+            return *at + length + 1;
+    return NULL;
+}
+
 static void complain(const char *name, const char *expected);
 
 // Of LeakSanitizer itself, and none of ours: NULL, but in a program built with it.
@@ -64,7 +81,7 @@ static void *chosen_allocator(void) {
         {"tcmalloc", "libtcmalloc_minimal.so.4"},
         {"tcmalloc", "libtcmalloc.so.4"},
     };
-    const char *name = getenv("SEEP_ALLOCATOR");
+    const char *name = setting("SEEP_ALLOCATOR");
     if (!name || !*name || __builtin_strcmp(name, "next") == 0)
         return NULL;
     void *library = NULL;
@@ -247,7 +264,7 @@ static void resolve(void) {
 }
 
 static uint32_t number(const char *name, uint32_t fallback, uint32_t least, uint32_t most, bool *ret_bad) {
-    const char *text = getenv(name);
+    const char *text = setting(name);
     if (!text || !*text)
         return fallback;
     uint64_t value = 0;
@@ -284,7 +301,7 @@ static void complain(const char *name, const char *expected) {
 }
 
 static bool copy_setting(const char *name, char *ret_text, size_t room) {
-    const char *text = getenv(name);
+    const char *text = setting(name);
     size_t length = text ? __builtin_strlen(text) : 0;
     if (length >= room)
         return false;
@@ -317,7 +334,7 @@ static bool folder_takes(const char *file) {
 // "follow", "ignore", or "ignore:PID": then nobody is traced but that process, whatever it executes.
 static void read_children(struct seep_config *config) {
     static const char only[] = "ignore:";
-    const char *text = getenv("SEEP_CHILDREN");
+    const char *text = setting("SEEP_CHILDREN");
     if (!text || !*text || is_text(text, "follow"))
         return;
     config->ignore_children = true;
@@ -355,7 +372,7 @@ void seep_config_read(struct seep_config *ret_config) {
     if (bad)
         complain("SEEP_SIGNAL", "a signal number from 1 to 64 is wanted");
     bad = false;
-    const char *age = getenv("SEEP_AGE");
+    const char *age = setting("SEEP_AGE");
     config.age = age && *age && !is_text(age, "0");
     if (config.age && !is_text(age, "1"))
         complain("SEEP_AGE", "0 or 1 is wanted");
@@ -364,16 +381,16 @@ void seep_config_read(struct seep_config *ret_config) {
     if (bad)
         complain("SEEP_SAMPLE", "a number of bytes below 4 GiB is wanted, 0 records all");
     read_children(&config);
-    const char *scan = getenv("SEEP_SCAN");
+    const char *scan = setting("SEEP_SCAN");
     if (scan && *scan) {
         config.scan = is_text(scan, "yes");
         if (!config.scan && !is_text(scan, "no"))
             complain("SEEP_SCAN", "yes or no is wanted");
     }
-    const char *mode = getenv("SEEP_MODE");
+    const char *mode = setting("SEEP_MODE");
     if (mode && *mode && !is_text(mode, "live"))
         complain("SEEP_MODE", "this build has only the mode live");
-    const char *disable = getenv("SEEP_DISABLE");
+    const char *disable = setting("SEEP_DISABLE");
     config.disabled = disable && *disable && !is_text(disable, "0");
     *ret_config = config;
 }
