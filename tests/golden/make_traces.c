@@ -504,6 +504,16 @@ static void make_scanned(struct seep_session *session) {
     make_held(profile);
 }
 
+// What a forked process began with; more than it has is none of it.
+static void make_forked(struct seep_session *session) {
+    for (int i = 0; i < 2; i++) {
+        make_tiny(session);
+        session->profiles[i]->process.pid += (uint32_t)i;
+        session->profiles[i]->totals.inherited_blocks = i ? UINT64_MAX : 1;
+        session->profiles[i]->totals.inherited_bytes = i ? UINT64_MAX : 40;
+    }
+}
+
 static const struct recipe {
     const char *name;
     void (*make)(struct seep_session *session);
@@ -511,7 +521,7 @@ static const struct recipe {
     {"empty", make_empty},   {"tiny", make_tiny},       {"modules", make_modules}, {"cut", make_cut},
     {"huge", make_huge},     {"family", make_family},   {"large", make_large},     {"even", make_even},
     {"mapped", make_mapped}, {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
-    {"named", make_named},   {"scanned", make_scanned},
+    {"named", make_named},   {"scanned", make_scanned},     {"forked", make_forked},
 };
 
 static struct seep_session *make(const char *name) {
@@ -619,6 +629,7 @@ static json_t *totals_json(const struct seep_totals *totals) {
     set(json, "temporary", number(totals->temporary));
     set(json, "failed", number(totals->failed));
     set(json, "unknown_frees", number(totals->unknown_frees));
+    set(json, "inherited", numbers((const uint64_t[]){totals->inherited_blocks, totals->inherited_bytes}, 2));
     set(json, "by_function", numbers(totals->by_function, SEEP_VIA_HEAP_NR));
     set(json, "releases", numbers(totals->releases, SEEP_RELEASE_NR));
     set(json, "size_class", numbers(totals->size_class, SEEP_IMAGE_SIZE_CLASSES));

@@ -217,6 +217,9 @@ struct seep_image_header {
     // Where address space is limited (RLIMIT_AS): what the image takes of it, and may take at most.
     uint64_t space_bytes; // 0: not limited
     uint64_t space_most_bytes;
+    // Of allocations and their bytes: live blocks that a fork child began with. Weighted where these are.
+    uint64_t inherited_blocks;
+    uint64_t inherited_bytes;
 };
 // The header of writers that had nothing behind unknown_piece_frees.
 #define SEEP_IMAGE_HEADER_LEAST 1288u

@@ -203,7 +203,9 @@ void seep_profile_derive(struct seep_profile *profile) {
 
     struct seep_health *health = &profile->health;
     health->events = 0;
-    seep_add_up(&health->events, totals->allocations);
+    totals->inherited_blocks = SEEP_MIN(totals->inherited_blocks, totals->allocations);
+    totals->inherited_bytes = SEEP_MIN(totals->inherited_bytes, totals->allocated_bytes);
+    seep_add_up(&health->events, totals->allocations - totals->inherited_blocks);
     seep_add_up(&health->events, totals->frees);
     health->stacks_cut = 0;
     for (size_t i = 0; i < SEEP_CUT_NR; i++)

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <sys/resource.h>
 
+#include "preload/inherit.h"
 #include "preload/undo.h"
 #include "preload/window.h"
 
@@ -315,7 +316,7 @@ bool seep_image_create_as_copy(void) {
     bool exact = true;
     // What the parent has opened since the fork is closed in our view of its image.
     unsigned char *fresh = seep_window_see_all() ? seep_window_twin(fd) : NULL;
-    bool copied = fresh && copy_parent(fresh, &exact);
+    bool copied = fresh && copy_parent(fresh, &exact) && seep_inherit(fresh);
     if (copied) {
         struct seep_image_header *header = (struct seep_image_header *)fresh;
         header->forked_from = header->pid;
