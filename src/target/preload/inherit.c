@@ -30,16 +30,20 @@ static struct seep_image_counters *chunk_of(const struct heir *heir, uint64_t sl
     return dir ? seep_window_pool(heir->fresh, dir[index], CHUNK_BYTES) : NULL;
 }
 
-// Calls `one` for the counters of a chunk that were ever written; the others stay holes.
-static void each_counters(struct heir *heir, struct seep_image_counters *chunk, uint64_t first,
+// Calls `one` for the counters of a chunk that were ever written; the others stay holes. false: the kernel
+// does not say which those are.
+static bool each_counters(struct heir *heir, struct seep_image_counters *chunk, uint64_t first,
                           void (*one)(struct heir *heir, struct seep_image_counters *counters,
                                       uint64_t site)) {
     unsigned char present[CHUNK_BYTES / SEEP_POOL_PAGE];
-    if (!chunk || !seep_pages_present((const unsigned char *)chunk, sizeof(present), present))
-        return;
+    if (!chunk)
+        return true;
+    if (!seep_pages_present((const unsigned char *)chunk, sizeof(present), present))
+        return false;
     for (uint64_t i = 0; i < SEEP_CHUNK_SITES && first + i < heir->nr_sites; i++)
         if (present[i / NR_PER_PAGE] & 1)
             one(heir, &chunk[i], first + i);
+    return true;
 }
 
 static void sum_freed(struct heir *heir, struct seep_image_counters *counters, uint64_t site) {
@@ -75,15 +79,17 @@ static void forget_freed(struct heir *heir, struct seep_image_counters *counters
     *counters = left;
 }
 
-static void forget_all_freed(struct heir *heir) {
-    for (uint64_t first = 0; first < heir->nr_sites; first += SEEP_CHUNK_SITES) {
+static bool forget_all_freed(struct heir *heir) {
+    bool whole = true;
+    for (uint64_t first = 0; whole && first < heir->nr_sites; first += SEEP_CHUNK_SITES) {
         uint64_t index = first / SEEP_CHUNK_SITES;
         __builtin_memset(heir->freed, 0, SEEP_CHUNK_SITES * sizeof(*heir->freed));
-        for (uint64_t slot = 0; slot < heir->nr_slots; slot++)
-            each_counters(heir, chunk_of(heir, slot, index), first, sum_freed);
-        for (uint64_t slot = 0; slot < heir->nr_slots; slot++)
-            each_counters(heir, chunk_of(heir, slot, index), first, forget_freed);
+        for (uint64_t slot = 0; whole && slot < heir->nr_slots; slot++)
+            whole = each_counters(heir, chunk_of(heir, slot, index), first, sum_freed);
+        for (uint64_t slot = 0; whole && slot < heir->nr_slots; slot++)
+            whole = each_counters(heir, chunk_of(heir, slot, index), first, forget_freed);
     }
+    return whole;
 }
 
 // ---- slots ----------------------------------------------------------------------------------------
@@ -109,7 +115,7 @@ static void count_block(struct heir *heir, uint64_t size) {
     slot->sampled_bytes += sample_bytes ? size : 0;
 }
 
-static void count_leaf(struct heir *heir, uint32_t leaf_page) {
+static bool count_leaf(struct heir *heir, uint32_t leaf_page) {
     unsigned char present[1024];
     uint64_t bytes = (sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> heir->header->granule_shift;
     uint64_t nr_pages = bytes / SEEP_POOL_PAGE;
@@ -118,14 +124,15 @@ static void count_leaf(struct heir *heir, uint32_t leaf_page) {
         const uint64_t *entries = leaf + page * (SEEP_POOL_PAGE / sizeof(*leaf));
         uint64_t nr = SEEP_MIN(nr_pages - page, sizeof(present));
         if (!seep_pages_present((const unsigned char *)entries, nr, present))
-            return;
+            return false;
         for (uint64_t i = 0; i < nr * (SEEP_POOL_PAGE / sizeof(*leaf)); i++)
             if (present[i / (SEEP_POOL_PAGE / sizeof(*leaf))] & 1 && SEEP_ENTRY_IS_LIVE(entries[i]))
                 count_block(heir, SEEP_ENTRY_SIZE(entries[i]));
     }
+    return true;
 }
 
-static void count_blocks(struct heir *heir) {
+static bool count_blocks(struct heir *heir) {
     unsigned char present[1024];
     const uint32_t *dir = at(heir, SEEP_AREA_DIR);
     uint64_t nr_per_page = SEEP_POOL_PAGE / sizeof(*dir);
@@ -134,15 +141,16 @@ static void count_blocks(struct heir *heir) {
         const uint32_t *part = dir + page * nr_per_page;
         uint64_t nr = SEEP_MIN(nr_pages - page, sizeof(present));
         if (!seep_pages_present((const unsigned char *)part, nr, present))
-            return;
+            return false;
         for (uint64_t i = 0; i < nr * nr_per_page; i++)
-            if (present[i / nr_per_page] & 1 && part[i])
-                count_leaf(heir, part[i]);
+            if (present[i / nr_per_page] & 1 && part[i] && !count_leaf(heir, part[i]))
+                return false;
     }
     const struct seep_image_odd *odd = at(heir, SEEP_AREA_ODD);
     for (uint64_t i = 0; i < heir->header->areas[SEEP_AREA_ODD].used; i++)
         if (odd[i].address)
             count_block(heir, odd[i].size);
+    return true;
 }
 
 bool seep_inherit(unsigned char *fresh) {
@@ -158,12 +166,10 @@ bool seep_inherit(unsigned char *fresh) {
     if (!heir.freed)
         return false;
     header->inherited_blocks = header->inherited_bytes = 0;
-    forget_all_freed(&heir);
+    bool whole = forget_all_freed(&heir);
     sys_munmap(heir.freed, SEEP_CHUNK_SITES * sizeof(*heir.freed));
     for (uint64_t i = 0; i < heir.nr_slots; i++)
         begin_slot(&heir.slots[i]);
-    if (heir.nr_slots)
-        count_blocks(&heir);
     header->peak_bytes_flushed = header->live_bytes_flushed;
-    return true;
+    return whole && (heir.nr_slots == 0 || count_blocks(&heir));
 }

@@ -10,7 +10,8 @@
 #include "preload/preload.h"
 
 // `fresh`: a whole copy that nothing else writes, not yet in its place; its areas are visible as far as
-// they are used. false: no memory for that (nothing is changed then).
+// they are used. false: the kernel gave no memory for that, or did not say what there is of it; then it is
+// not to be used.
 bool seep_inherit(unsigned char *fresh);
 
 #endif
