@@ -76,6 +76,7 @@ enum seep_lost {
     SEEP_LOST_RING,         // event of the kernel that found no room in the ring buffer
     SEEP_LOST_FIRST_NR = 16, // these are in header.lost, those that follow in header.lost_more
     SEEP_LOST_EXEC = 16,     // program executed from where the tool cannot be told: other user or root, system call filter
+    SEEP_LOST_SWAPPED,       // what of an image was swapped out and did not come back in time is not in a copy of it
     SEEP_LOST_NR = 48
 };
 

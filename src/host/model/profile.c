@@ -266,6 +266,7 @@ static const char *const lost_names[SEEP_LOST_NR] = {
     [SEEP_LOST_NO_NOTE] = "no_note",
     [SEEP_LOST_RING] = "ring",
     [SEEP_LOST_EXEC] = "exec",
+    [SEEP_LOST_SWAPPED] = "swapped",
 };
 
 static const char *const lost_meanings[SEEP_LOST_NR] = {
@@ -319,6 +320,9 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
         "programs executed as another user, in another root (chroot) or under a filter of system calls, from "
         "where seep cannot be told of them: those that are not in this report were not traced; run seep as "
         "that user or inside of that root, or trace them by 'seep attach'",
+    [SEEP_LOST_SWAPPED] =
+        "times that seep's own records were swapped out and could not all be read back: what was in them is "
+        "missing, and totals are too low; give the system more memory, or trace with --sample",
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {
