@@ -26,7 +26,7 @@ AREAS = {
         'a thousand short-lived children', 'exec of a static program', 'exec of a set-user-ID program',
         'programs of another libc (musl)', 'programs of another architecture', 'scripts', "LD_PRELOAD of the user's own",
         'all descriptors closed', 'chroot', 'dropped privileges', 'namespaces', 'seccomp filters', 'RLIMIT_AS',
-        'RLIMIT_FSIZE', 'RLIMIT_NOFILE', 'RLIMIT_MEMLOCK', 'vm.overcommit_memory=2', 'a small cgroup', 'a full /dev/shm',
+        'RLIMIT_FSIZE', 'RLIMIT_NOFILE', 'RLIMIT_MEMLOCK', 'vm.overcommit_memory=2', 'a small cgroup', 'swapped memory', 'a full /dev/shm',
     ],
     'Threads and control flow': [
         'thread storms', 'detached threads', 'pthread_exit', 'cancellation', 'thread-exit destructors',

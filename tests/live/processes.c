@@ -2,6 +2,8 @@
 //
 // Processes that become more, one way for each first argument; test_processes.py says what must come
 // of it. Every child that matters allocates in own(), one block of a size that tells which child it is.
+#include <seep.h>
+
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,6 +80,35 @@ static int heirs(void) {
         wait_for(pid);
     }
     return 0;
+}
+
+// ---- late: a child that has waited before it allocates ---------------------------------------------------
+
+static int late(void) {
+    int gate[2];
+    CHECK(pipe(gate) == 0);
+    hold(4);
+    free(held[0]);
+    free(held[1]);
+    CHECK(mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    held[0] = NULL;
+    seep_mark("before");
+    pid_t pid = fork();
+    if (pid == 0) {
+        char c;
+        CHECK(read(gate[0], &c, 1) == 1);
+        free(keep(malloc(277)));
+        _exit(0);
+    }
+    free(keep(malloc(50000000 - 200)));
+    for (int i = 0; i < 10; i++)
+        free(keep(malloc(9)));
+    keep(malloc((size_t)-1 >> 1));
+    CHECK(mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    seep_mark("after");
+    usleep(250000);
+    CHECK(write(gate[1], "x", 1) == 1);
+    return wait_for(pid);
 }
 
 // ---- pending: many children at once that have no image yet, while the parent goes on -----------------
@@ -262,6 +294,8 @@ int main(int argc, char **argv) {
         return clones_of(0);
     if (strcmp(what, "clone3") == 0)
         return clones_of(3);
+    if (strcmp(what, "late") == 0)
+        return late();
     if (strcmp(what, "heirs") == 0)
         return heirs();
     if (strcmp(what, "daemon") == 0)

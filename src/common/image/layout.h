@@ -221,6 +221,7 @@ struct seep_image_header {
     // Of allocations and their bytes: live blocks that a fork child began with. Weighted where these are.
     uint64_t inherited_blocks;
     uint64_t inherited_bytes;
+    uint64_t copied_ns; // CLOCK_MONOTONIC when the library wrote this to a file; 0: it has not
 };
 // The header of writers that had nothing behind unknown_piece_frees.
 #define SEEP_IMAGE_HEADER_LEAST 1288u
@@ -310,7 +311,7 @@ struct seep_image_thread {
     int64_t flushed_bytes; // the part of it that is in header.live_bytes_flushed
     int64_t peak_bytes;    // the highest it ever was: the program's exact peak while there is only one slot
     uint64_t unknown_frees; // frees of blocks that were never seen
-    uint64_t releases[SEEP_RELEASE_NR]; // but free, where sample_bytes is 0: the rest of all frees
+    uint64_t releases[SEEP_RELEASE_NR]; // but free: the rest of all frees; weighted where those are
     uint64_t failed;    // allocations that returned NULL
     // Only where header.sample_bytes is not 0: what was not recorded, and what was, unweighted.
     uint64_t skipped_allocations;

@@ -31,7 +31,7 @@ struct seep_image_copy {
     size_t nr_extents;
     size_t capacity;
     uint64_t data_bytes;
-    uint64_t taken_ns;  // CLOCK_MONOTONIC when reading was done; 0: not known (a dump)
+    uint64_t taken_ns;  // CLOCK_MONOTONIC when reading was done; 0: not known
     bool cut;           // a dump without its end
     const char **notes; // in the arena: what a reader must know, one sentence each
     size_t nr_notes;

@@ -293,6 +293,7 @@ struct seep_error *seep_image_copy_from_raw(const void *bytes, size_t nr_bytes, 
     if (err)
         return err;
     err = read_raw(copy, bytes, nr_bytes, name);
+    copy->taken_ns = copy->header.copied_ns;
     if (err) {
         seep_image_copy_destroy(copy);
         return err;

@@ -321,17 +321,18 @@ static struct seep_error *read_threads(struct seep_image_reader *reader) {
     const struct seep_image_header *header = &reader->copy->header;
     for (size_t j = 0; header->sample_bytes && j < SEEP_IMAGE_SIZE_CLASSES; j++)
         totals->size_class[j] = seep_sample_blocks(totals->size_class[j]);
+    for (size_t j = 0; header->sample_bytes && j < SEEP_RELEASE_NR; j++)
+        totals->releases[j] = seep_sample_blocks(totals->releases[j]);
     totals->inherited_blocks =
         header->sample_bytes ? seep_sample_blocks(header->inherited_blocks) : header->inherited_blocks;
     totals->inherited_bytes = header->inherited_bytes;
     return NULL;
 }
 
-// Where everything is recorded, capture does not count what free gave back: it is the rest.
+// Where everything is recorded, capture does not count what free gave back: it is the rest. Where it samples,
+// so the parts add up, rounded as each of them is.
 static void set_releases(struct seep_image_reader *reader) {
     struct seep_totals *totals = &reader->profile->totals;
-    if (reader->copy->header.sample_bytes)
-        return;
     uint64_t rest = totals->frees;
     for (size_t i = 0; i < SEEP_RELEASE_NR; i++)
         if (i != SEEP_RELEASE_FREE)

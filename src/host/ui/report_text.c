@@ -3,6 +3,7 @@
 // The text report: health, totals, processes, rows, and what to do next, in the order in which a
 // reader needs them: first whether to trust the numbers at all. Nothing is cut short without a
 // word; foreign text is escaped.
+#include <math.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,13 +288,31 @@ static uint64_t nr_samples(const struct seep_view *view) {
     return nr;
 }
 
+// One standard deviation of the number of allocations, in percent of it. One of size s is recorded with
+// probability p = 1 - exp(-s / sample_bytes) and counts 1/p then: its variance is (1 - p) / p.
+static double count_error_percent(const struct seep_view *view) {
+    double sum = 0, variance = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        double sample_bytes = (double)profile->health.sample_bytes;
+        for (int class = 0; class < SEEP_IMAGE_SIZE_CLASSES; class ++) {
+            double nr = (double)profile->totals.size_class[class];
+            double probability = -expm1(-(class ? 0.75 * ldexp(1, class) : 0.5) / SEEP_MAX(sample_bytes, 1.0));
+            sum += nr;
+            variance += nr * (1 - probability) / probability;
+        }
+    }
+    return sum > 0 ? 100 * sqrt(variance) / sum : 100;
+}
+
 static void put_totals(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     const struct seep_totals *t = &view->totals;
     fprintf(out, "\n%s%-14s %15s %19s%s", seep_style_bold(style),
             view->nr_processes > 1 ? "all processes" : "totals", "count", "bytes", seep_style_off(style));
     if (view->sampled)
-        fprintf(out, "   estimated from %s sample%s, ±%.0f%%", seep_format_count(nr_samples(view)).text,
-                plural(nr_samples(view)), seep_sample_error_percent(nr_samples(view)));
+        fprintf(out, "   estimated from %s sample%s: count ±%.0f%%, bytes ±%.0f%% (one sigma)",
+                seep_format_count(nr_samples(view)).text, plural(nr_samples(view)), count_error_percent(view),
+                seep_sample_error_percent(nr_samples(view)));
     fputc('\n', out);
     put_total(out, "allocations", seep_format_count(t->allocations).text,
               seep_format_count(t->allocated_bytes).text, seep_format_bytes(t->allocated_bytes).text);

@@ -167,6 +167,7 @@ void seep_dump(void) {
         .limit_bytes = file_limit(),
     };
     if (dump.fd >= 0) {
+        seep_g.header->copied_ns = seep_clock_ns(CLOCK_MONOTONIC);
         if (!seep_swap_in(seep_g.base))
             seep_lost(SEEP_LOST_SWAPPED);
         bool whole = put_image(&dump);

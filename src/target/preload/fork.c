@@ -21,9 +21,22 @@ void seep_fork_wipe(void) {
     atomic_store_explicit(seep_g.alive, WIPED, memory_order_release);
 }
 
+static uint64_t fork_ns; // taken by the parent: it may go on long before the child does
+static uint32_t forked_pid; // of the child that then ran the handler below: one of a raw clone does not
+
+uint64_t seep_fork_ns(void) {
+    return forked_pid == sys_getpid() ? fork_ns : UINT64_MAX;
+}
+
+void seep_fork_prepare(void) {
+    fork_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    seep_undo_prepare();
+}
+
 void seep_fork_in_child(void) {
     if (atomic_load_explicit(&seep_g.entry, memory_order_relaxed) != SEEP_ENTRY_READY)
         return;
+    forked_pid = sys_getpid();
     seep_undo_in_child();
     if (seep_g.emulated)
         seep_fork_wipe();

@@ -180,11 +180,16 @@ static void fill_header(struct seep_image_header *header, uint64_t file_size) {
     header->peak_slack_bytes = 64 << 10;
 }
 
+// A forked process began at its fork, where that is known, and not when it first allocated.
 static void fill_identity(struct seep_image_header *header) {
     header->pid = sys_getpid();
     header->ppid = (uint32_t)sys3(SYS_getppid, 0, 0, 0);
     header->start_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
     header->start_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    if (seep_fork_ns() < header->start_ns) {
+        header->start_realtime_ns -= header->start_ns - seep_fork_ns();
+        header->start_ns = seep_fork_ns();
+    }
 }
 
 // The image in the file that is mapped: valid and empty. false: not even what every image has fits.
@@ -326,7 +331,7 @@ bool seep_image_create_as_copy(void) {
         header->forked_from = header->pid;
         header->flags = (header->flags | SEEP_FLAG_FORKED) & ~SEEP_FLAG_STANDALONE;
         fill_identity(header);
-        header->end_ns = 0;
+        header->end_ns = header->copied_ns = 0;
         header->state = SEEP_STATE_LIVE;
         seep_g.fd = fd;
         seep_meet_tool(header);

@@ -153,6 +153,19 @@ static bool count_blocks(struct heir *heir) {
     return true;
 }
 
+// The program's marks are in order of time: those that the parent made since the fork are none of the
+// child's.
+static void drop_later_marks(const struct heir *heir) {
+    const unsigned char *marks = at(heir, SEEP_AREA_MARKS);
+    uint64_t *used = &heir->header->areas[SEEP_AREA_MARKS].used;
+    struct seep_image_mark mark;
+    for (uint64_t off = 0; off + sizeof(mark) <= *used; off += mark.bytes) {
+        __builtin_memcpy(&mark, marks + off, sizeof(mark));
+        if (mark.at_ns > seep_fork_ns())
+            *used = off;
+    }
+}
+
 bool seep_inherit(unsigned char *fresh) {
     struct seep_image_header *header = (struct seep_image_header *)fresh;
     struct heir heir = {
@@ -171,5 +184,6 @@ bool seep_inherit(unsigned char *fresh) {
     for (uint64_t i = 0; i < heir.nr_slots; i++)
         begin_slot(&heir.slots[i]);
     header->peak_bytes_flushed = header->live_bytes_flushed;
+    drop_later_marks(&heir);
     return whole && (heir.nr_slots == 0 || count_blocks(&heir));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The table of mappings and its index, see mapping.h.
 #include "preload/mapping.h"
+#include "preload/undo.h"
 
 // The index: mappings by address, the highest first, as the kernel maps from the top down and an
 // array grows best at its end. It is trusted; the image is only written.
@@ -61,6 +62,12 @@ static uint32_t first_below(uint64_t end) {
     return low;
 }
 
+// A pending child cannot tell what a mapping was before this; what its parent adds it knows by its birth.
+static void note_for_fork(void) {
+    if (atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO)
+        seep_undo_note_odd();
+}
+
 static void count_unmapped(uint32_t map_site, uint64_t bytes) {
     map_site_at(map_site)->unmapped_bytes += bytes;
     map_site_at(0)->unmapped_bytes += bytes;
@@ -110,6 +117,7 @@ static bool insert_range(struct range range, const struct seep_image_mapping *li
 static uint32_t cut_range(uint32_t index, uint64_t start, uint64_t end) {
     struct range *range = &ranges[index];
     uint32_t map_site = range->map_site;
+    note_for_fork();
     count_unmapped(map_site, SEEP_MIN(end, range->end) - SEEP_MAX(start, range->start));
     if (start <= range->start && end >= range->end) {
         drop_range(index);
@@ -181,6 +189,7 @@ static bool grow_break(uint64_t start, uint64_t end, uint32_t map_site) {
     if (index == nr_ranges || ranges[index].end != start || ranges[index].map_site != map_site ||
         !(mapping_at(ranges[index].slot)->kind & SEEP_MAPPING_BREAK))
         return false;
+    note_for_fork();
     ranges[index].end = end;
     write_slot(&ranges[index]);
     return true;
@@ -240,22 +249,29 @@ uint32_t seep_mapping_kind(uint64_t address) {
     return kind;
 }
 
-// Whoever was at work on them did not get to the end.
+// Whoever was at work on them did not get to the end. Their counts begin with what is there, as those of
+// the heap do (inherit.h).
 void seep_mapping_index_again(void) {
-    nr_ranges = nr_free_slots = 0;
-    if (!ranges)
-        return;
     uint32_t nr_slots = (uint32_t)SEEP_MIN(seep_g.header->areas[SEEP_AREA_MAPPINGS].used, SEEP_MAPPING_SLOTS);
+    nr_ranges = nr_free_slots = 0;
+    for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_MAP_SITES].used; i++)
+        *map_site_at(i) = (struct seep_image_map_site){.site = map_site_at(i)->site};
     for (uint32_t slot = 0; slot < nr_slots; slot++) {
         struct seep_image_mapping *from = mapping_at(slot);
-        if (from->site >= seep_g.header->areas[SEEP_AREA_SITES].used)
-            from->start = 0; // the parent's, since the fork
+        // The parent's, since the fork: without an index it had none before.
+        if (!ranges || from->site >= seep_g.header->areas[SEEP_AREA_SITES].used ||
+            from->born_ns > seep_fork_ns())
+            from->start = 0;
+        if (!ranges)
+            continue;
         if (!from->start) {
             free_slots[nr_free_slots++] = slot;
             continue;
         }
         struct range range = {.start = from->start, .end = from->start + from->bytes, .slot = slot};
         range.map_site = seep_g.sites[from->site].map_site;
+        count_mapped(range.map_site, from->bytes);
+        count_mapped(0, from->bytes);
         uint32_t index = first_below(range.start);
         __builtin_memmove(&ranges[index + 1], &ranges[index], (nr_ranges - index) * sizeof(*ranges));
         ranges[index] = range;

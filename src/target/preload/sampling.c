@@ -90,11 +90,11 @@ uint32_t seep_sample_take(const void *block, uint64_t *ret_size) {
 struct seep_image_counters *seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size,
                                                    enum seep_release via, bool temporary) {
     thread->slot->sampled_frees++;
-    thread->slot->releases[via]++;
+    uint64_t weight = seep_sample_weight(size, seep_g.sample_bytes);
+    thread->slot->releases[via] += weight;
     struct seep_image_counters *counters = counters_of(thread, site);
     if (!counters)
         return NULL;
-    uint64_t weight = seep_sample_weight(size, seep_g.sample_bytes);
     uint64_t bytes = seep_sample_bytes_for(size, weight);
     counters->frees += weight;
     counters->freed_bytes += bytes;

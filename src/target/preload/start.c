@@ -471,7 +471,7 @@ static bool make_alive_page(void) {
     if (!seep_g.alive || sys3(SYS_madvise, seep_g.alive, 4096, 18 /* MADV_WIPEONFORK */) != 0)
         return false;
     seep_g.emulated = !heeds_advice(seep_g.alive);
-    if (!at_fork(seep_undo_prepare, seep_fork_in_child) && seep_g.emulated)
+    if (!at_fork(seep_fork_prepare, seep_fork_in_child) && seep_g.emulated)
         return false;
     seep_g.thread_of_slot = sys_private(THREAD_TABLE_BYTES);
     return seep_g.thread_of_slot != NULL;
