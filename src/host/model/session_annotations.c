@@ -136,25 +136,33 @@ void seep_mark_put(struct seep_put *put, const struct seep_mark *mark) {
     }
 }
 
+// The next of sites in ascending order; 0 is none of them.
+static const char *take_further(struct seep_take *take, const struct seep_profile *profile, uint64_t *site) {
+    uint64_t further = seep_take_leb(take);
+    if (take->failed)
+        return cut_short;
+    if (!further || further >= profile->nr_sites - *site)
+        return no_site;
+    *site += further;
+    return NULL;
+}
+
 static const char *take_mark_sites(struct seep_take *take, const struct seep_profile *profile,
                                    struct seep_mark *mark) {
     uint64_t site = 0;
     for (uint32_t i = 0; i < mark->nr_sites; i++) {
-        uint64_t further = seep_take_leb(take);
         struct seep_mark_site *into = &mark->sites[i];
+        const char *wrong = take_further(take, profile, &site);
+        if (wrong)
+            return wrong;
+        into->site = (uint32_t)site;
         into->allocations = seep_take_leb(take);
         into->allocated_bytes = seep_take_leb(take);
         into->frees = seep_take_leb(take);
         into->freed_bytes = seep_take_leb(take);
         into->temporary = seep_take_leb(take);
-        if (take->failed)
-            return cut_short;
-        if (!further || further >= profile->nr_sites - site)
-            return no_site;
-        site += further;
-        into->site = (uint32_t)site;
     }
-    return NULL;
+    return take->failed ? cut_short : NULL;
 }
 
 const char *seep_mark_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
@@ -203,17 +211,14 @@ static const char *take_snapshot_sites(struct seep_take *take, const struct seep
                                        struct seep_snapshot *snapshot) {
     uint64_t site = 0;
     for (uint32_t i = 0; i < snapshot->nr_sites; i++) {
-        uint64_t further = seep_take_leb(take);
+        const char *wrong = take_further(take, profile, &site);
+        if (wrong)
+            return wrong;
+        snapshot->sites[i].site = (uint32_t)site;
         snapshot->sites[i].live_blocks = seep_take_leb(take);
         snapshot->sites[i].live_bytes = seep_take_leb(take);
-        if (take->failed)
-            return cut_short;
-        if (!further || further >= profile->nr_sites - site)
-            return no_site;
-        site += further;
-        snapshot->sites[i].site = (uint32_t)site;
     }
-    return NULL;
+    return take->failed ? cut_short : NULL;
 }
 
 // Room for one more: the array doubles, what it was is given up to the arena.
