@@ -80,13 +80,11 @@ const char *seep_pieces_take(struct seep_take *take, struct seep_profile *profil
         return "more elements than bytes for them";
     if (nr > UINT32_MAX - profile->nr_pieces)
         return cut_short;
-    struct seep_piece *all = seep_arena_alloc(&profile->arena, (size_t)profile->nr_pieces + nr, sizeof(*all));
-    *ret_no_memory = !all;
-    if (all && profile->nr_pieces)
-        memcpy(all, profile->pieces, profile->nr_pieces * sizeof(*all));
+    *ret_no_memory =
+        !seep_arena_more(&profile->arena, &profile->pieces, profile->nr_pieces, nr, sizeof(*profile->pieces));
     uint64_t address = 0;
-    for (uint32_t i = 0; i < nr && all; i++) {
-        struct seep_piece *piece = &all[profile->nr_pieces + i];
+    for (uint32_t i = 0; i < nr && !*ret_no_memory; i++) {
+        struct seep_piece *piece = &profile->pieces[profile->nr_pieces];
         uint64_t further = seep_take_leb(take);
         piece->bytes = seep_take_leb(take);
         uint64_t site = seep_take_leb(take);
@@ -98,13 +96,12 @@ const char *seep_pieces_take(struct seep_take *take, struct seep_profile *profil
             return no_site;
         if (pool > profile->nr_pools)
             return "a pool that does not exist";
+        if (profile->nr_pieces && address < piece[-1].address)
+            return "out of order";
         piece->address = address;
         piece->site = (uint32_t)site;
         piece->pool = pool ? (uint32_t)pool - 1 : UINT32_MAX;
-    }
-    if (all) {
-        profile->pieces = all;
-        profile->nr_pieces += nr;
+        profile->nr_pieces++;
     }
     return NULL;
 }
@@ -221,21 +218,6 @@ static const char *take_snapshot_sites(struct seep_take *take, const struct seep
     return take->failed ? cut_short : NULL;
 }
 
-// Room for one more: the array doubles, what it was is given up to the arena.
-static bool grow_snapshots(struct seep_profile *profile) {
-    uint32_t nr = profile->nr_snapshots;
-    if (nr & (nr - 1) || nr > UINT32_MAX / 2)
-        return nr <= UINT32_MAX / 2;
-    struct seep_snapshot *larger =
-        seep_arena_alloc(&profile->arena, nr ? nr * (size_t)2 : 1, sizeof(*larger));
-    if (!larger)
-        return false;
-    for (uint32_t i = 0; i < nr; i++)
-        larger[i] = profile->snapshots[i];
-    profile->snapshots = larger;
-    return true;
-}
-
 const char *seep_snapshot_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     *ret_no_memory = false;
     struct seep_snapshot snapshot = {.at_ns = seep_take_zigzag(take)};
@@ -253,7 +235,9 @@ const char *seep_snapshot_take(struct seep_take *take, struct seep_profile *prof
     profile->limit_bytes = limit_bytes;
     profile->limit = limit ? seep_arena_strndup(&profile->arena, limit, length) : NULL;
     snapshot.sites = seep_arena_alloc(&profile->arena, snapshot.nr_sites, sizeof(*snapshot.sites));
-    *ret_no_memory = !snapshot.sites || (limit && !profile->limit) || !grow_snapshots(profile);
+    *ret_no_memory = !snapshot.sites || (limit && !profile->limit) ||
+                     !seep_arena_more(&profile->arena, &profile->snapshots, profile->nr_snapshots, 1,
+                                      sizeof(*profile->snapshots));
     const char *wrong = *ret_no_memory ? NULL : take_snapshot_sites(take, profile, &snapshot);
     if (!wrong && !*ret_no_memory)
         profile->snapshots[profile->nr_snapshots++] = snapshot;
