@@ -59,8 +59,6 @@ static struct seep_error *read_pools(struct seep_image_reader *reader, uint32_t 
         if (!from.born_ns)
             continue;
         const char *name = seep_image_string(reader, from.name_off, "", NULL);
-        if (!name)
-            return seep_error_no_memory();
         profile->pools[profile->nr_pools++] = (struct seep_pool){
             .handle = from.handle,
             .name = *name ? name : NULL,

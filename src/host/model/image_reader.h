@@ -10,6 +10,8 @@
 struct seep_image_reader {
     const struct seep_image_copy *copy;
     struct seep_profile *profile;
+    const char *strings; // of the image, each with its NUL
+    uint64_t strings_bytes;
     uint64_t nr_damaged; // references that lead nowhere
     uint64_t nr_missing; // elements counted, but not there
 };
@@ -44,10 +46,10 @@ SEEP_MUST_CHECK struct seep_error *seep_image_read_mappings(struct seep_image_re
 // What the program told through seep.h, and marks.
 SEEP_MUST_CHECK struct seep_error *seep_image_read_annotations(struct seep_image_reader *reader);
 
-// The string at `off` of the strings area, in the arena; `otherwise` when there is none. *ret_end,
-// if not NULL, is the offset behind its NUL. NULL: out of memory.
-SEEP_MUST_CHECK const char *seep_image_string(struct seep_image_reader *reader, uint64_t off,
-                                              const char *otherwise, uint64_t *ret_end);
+// The string at `off` of the strings area, which lives as long as the profile; `otherwise` when there is
+// none. *ret_end, if not NULL, is the offset behind its NUL.
+const char *seep_image_string(struct seep_image_reader *reader, uint64_t off, const char *otherwise,
+                              uint64_t *ret_end);
 
 // The live blocks of the heap map and of the odd table, by address.
 SEEP_MUST_CHECK struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader);
