@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/sched.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -330,6 +331,33 @@ static void libraries(void) {
     printf("closed\n");
 }
 
+// The first page of a library, with its ELF header, is taken away before anything is allocated from it.
+static void rights(void) {
+    void *library = dlopen("libzstd.so.1", RTLD_NOW);
+    void *(*create)(void) = (void *(*)(void))dlsym(library, "ZSTD_createCCtx");
+    size_t (*destroy)(void *) = (size_t(*)(void *))dlsym(library, "ZSTD_freeCCtx");
+    struct link_map *map;
+    dlinfo(library, RTLD_DI_LINKMAP, &map);
+    printf("protected %d\n", mprotect((void *)map->l_addr, sysconf(_SC_PAGESIZE), PROT_NONE));
+    void *made = create();
+    printf("made %d\n", made != NULL);
+    destroy(made);
+}
+
+// ---- pointers that are not good ----
+
+// An environment that is not aligned and ends where its memory does: the kernel says EFAULT.
+static void pointers(void) {
+    size_t page = sysconf(_SC_PAGESIZE);
+    char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(two + page, page);
+    char *argv[] = {"none", NULL};
+    for (size_t off = 0; off < 2 * sizeof(void *); off++) {
+        int result = execve("/nonexistent", argv, (char **)(two + page - off));
+        printf("%zu: %d, %s\n", off, result, errno == EFAULT || errno == ENOENT ? "as the kernel says" : "?");
+    }
+}
+
 // ---- limits, all at once ----
 
 static void limits(void) {
@@ -422,6 +450,8 @@ static const struct {
              {"sizes", sizes},
              {"crowd", crowd},
              {"libraries", libraries},
+             {"rights", rights},
+             {"pointers", pointers},
              {"limits", limits},
              {"bare", bare},
              {"ends", ends},

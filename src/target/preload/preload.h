@@ -356,6 +356,8 @@ void seep_fork_wipe(void);     // in the child: does what the kernel should have
 // meet.c
 // `header`: of the image in seep_g.fd, in a fork child not yet in its place.
 void seep_meet_tool(struct seep_image_header *header);
+// A socket that is connected to the tool, close-on-exec and not blocking, or a negative errno.
+int seep_meet_connect(void);
 // Tells the tool that a process is about to become another program. `flags`: SEEP_NOTICE_*;
 // `environment` NULL: the process's own. True: the tool cannot be told, and the image counts it as lost;
 // seep_meet_take_back: it did not come to that.
