@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the files that read an image into a profile share; private to profile_image.c,
-// image_counters.c and image_blocks.c.
+// What the files that read an image into a profile share; private to profile_image.c and image_*.c.
 #ifndef SEEP_MODEL_IMAGE_READER_H
 #define SEEP_MODEL_IMAGE_READER_H
 
@@ -36,6 +35,12 @@ SEEP_MUST_CHECK bool seep_pool_claim_add(struct seep_pool_claims *claims, uint64
 // work is bounded by the data, whatever the image says. Counts them in nr_damaged.
 void seep_pool_claims_settle(struct seep_image_reader *reader, struct seep_pool_claims *claims,
                              uint64_t nr_pages);
+
+// Element or slot `i` of an area, which counts as zero where the copy has nothing.
+void seep_image_element(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t i,
+                        void *ret_element);
+// false, and counted as damaged: not the id of a site.
+SEEP_MUST_CHECK bool seep_image_is_site(struct seep_image_reader *reader, uint32_t site);
 
 // Sums the counters of all threads into sites, threads and thread_sites.
 SEEP_MUST_CHECK struct seep_error *seep_image_read_counters(struct seep_image_reader *reader);

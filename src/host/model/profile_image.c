@@ -73,11 +73,17 @@ static void *array_alloc(struct seep_image_reader *reader, uint32_t *nr, size_t 
     return seep_arena_alloc(&reader->profile->arena, *nr, element_bytes);
 }
 
-static void read_element(const struct seep_image_reader *reader, enum seep_area_kind kind, uint32_t i,
-                         void *ret_element) {
+void seep_image_element(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t i,
+                        void *ret_element) {
     size_t bytes = seep_image_element_bytes(kind);
-    seep_image_read(reader->copy, reader->copy->header.areas[kind].off + (uint64_t)i * bytes, ret_element,
-                    bytes);
+    seep_image_read(reader->copy, reader->copy->header.areas[kind].off + i * bytes, ret_element, bytes);
+}
+
+bool seep_image_is_site(struct seep_image_reader *reader, uint32_t site) {
+    if (site && site < reader->profile->nr_sites)
+        return true;
+    reader->nr_damaged++;
+    return false;
 }
 
 // All of them at once, so that they take what is there however many elements name the same; one that is
@@ -123,7 +129,7 @@ static struct seep_error *read_modules(struct seep_image_reader *reader) {
     modules[0] = profile->modules[0];
     for (uint32_t i = 1; i < nr; i++) {
         struct seep_image_module from;
-        read_element(reader, SEEP_AREA_MODULES, i, &from);
+        seep_image_element(reader, SEEP_AREA_MODULES, i, &from);
         modules[i] = (struct seep_module){
             .path = seep_image_string(reader, from.path_off, "(unknown)", NULL),
             .bias_rt = from.bias_rt,
@@ -172,7 +178,7 @@ static struct seep_error *read_nodes(struct seep_image_reader *reader) {
     nodes[0] = (struct seep_node){.kind = SEEP_NODE_FRAME};
     for (uint32_t i = 1; i < nr; i++) {
         struct seep_image_node from;
-        read_element(reader, SEEP_AREA_NODES, i, &from);
+        seep_image_element(reader, SEEP_AREA_NODES, i, &from);
         nodes[i] = node_from(reader, i, &from);
     }
     reader->profile->nodes = nodes;
@@ -188,7 +194,7 @@ static struct seep_error *read_sites(struct seep_image_reader *reader) {
         return seep_error_no_memory();
     for (uint32_t i = 0; i < nr; i++) {
         struct seep_image_site from;
-        read_element(reader, SEEP_AREA_SITES, i, &from);
+        seep_image_element(reader, SEEP_AREA_SITES, i, &from);
         bool good = from.node < profile->nr_nodes && from.via < SEEP_VIA_NR;
         sites[i] = (struct seep_site){.node = good ? from.node : 0, .via = good ? from.via : SEEP_VIA_NONE};
         sites[i].counters.size_min = UINT64_MAX;
@@ -291,7 +297,7 @@ static struct seep_error *read_threads(struct seep_image_reader *reader) {
     profile->nr_threads = nr;
     for (uint32_t i = 0; i < nr; i++) {
         struct seep_image_thread from;
-        read_element(reader, SEEP_AREA_THREADS, i, &from);
+        seep_image_element(reader, SEEP_AREA_THREADS, i, &from);
         struct seep_thread *thread = &profile->threads[i];
         thread->tid = from.tid;
         thread->nr_owners = from.nr_owners;
