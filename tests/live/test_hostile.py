@@ -23,6 +23,7 @@ PARTS = {
     'libraries': set(),
     'rights': set(),
     'pointers': set(),
+    'shared': set(),
     'limits': {'fork'},
     'bare': set(),
     'ends': set(),
@@ -32,7 +33,7 @@ PARTS = {
 COVERS = [
     ('fork while other threads allocate', 'covered', 'test_behaves', 'threads, fork, exec and bare exit_group at once'),
     ('vfork', 'covered', 'test_behaves', 'the child allocates; other threads too'),
-    ('raw clone and clone3', 'covered', 'test_behaves', 'CLONE_VM without CLONE_THREAD; CLONE_INTO_CGROUP'),
+    ('raw clone and clone3', 'covered', 'test_behaves', 'CLONE_VM without CLONE_THREAD, both at work; CLONE_INTO_CGROUP'),
     ('all descriptors closed', 'covered', 'test_behaves',
      'files of the program under the numbers of ours: nobody writes to them or moves them'),
     ('cancellation', 'covered', 'test_behaves', 'asynchronous'),

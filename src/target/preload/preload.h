@@ -164,6 +164,7 @@ struct seep_thread {
     uint64_t stack_hi;
     uint32_t unmap_epoch; // when that was found out
     uint32_t tid;
+    uint32_t pid; // of its process: not ours where that shares our memory by clone; 0: under a filter
     bool quiet;             // in a function of musl that calls other hooks of ours (musl.c)
     bool nested_release;    // in a real delete: the free it calls is the same event
     uint32_t lsan_disabled; // calls of __lsan_disable that have no __lsan_enable yet
