@@ -6,8 +6,14 @@ import io
 import json
 import re
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+sys.path.insert(0, str(GOLDEN))
+import make_v1  # noqa: E402
 
 MIXED = r"""
 #include <stdlib.h>
@@ -198,3 +204,13 @@ def test_scan_of_a_saved_trace_shows_what_was_found(run, seep, build):
     assert done.returncode == 1 and "nobody looked at the memory, and a trace has none" in done.stderr
     done = run(seep, "scan", "m.seep", "--trace", "k.seep")
     assert done.returncode == 2 and "not a core file" in done.stderr
+
+
+def test_a_wrong_release_of_a_kind_that_is_not_known(run, seep, tmp_path):
+    """Of a newer seep, or damaged: it is not called a mismatch, and not (null)."""
+    with open(GOLDEN / "v1-mapped.seep", "rb") as file:
+        mapped = file.read()
+    rows = b"".join(bytes((kind, 1, 1, 1, 16, 8)) for kind in (0, 99))
+    (tmp_path / "w.seep").write_bytes(make_v1.change(mapped, make_v1.reader.WRONG_RELEASES, lambda _raw: b"\2" + rows))
+    done = run(seep, "report", tmp_path / "w.seep")
+    assert done.returncode == 0 and done.stdout.count("  1 × given back in a way that this seep does not know: 0x10") == 2

@@ -13,6 +13,7 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import make_v1  # noqa: E402
 import seep_reader  # noqa: E402
 
 SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked")
@@ -316,6 +317,38 @@ def test_small_memory_is_enough_for_bombs(tool, sanitized):
     for name in ("bomb", "bomb-64m", "too-many", "process-promises", "process-args", "health-notes", "stored-huge"):
         done = run(tool, "dump", golden(name), preexec_fn=limit)
         assert done.stdout.decode().split("\n")[0] == "%s: %s" % (golden(name), BROKEN[name][0])
+
+
+def test_sections_that_repeat_take_what_they_hold(tool, tmp_path, sanitized):
+    """Thousands of small sections of one array, and marks from the latest to the first: neither memory nor time may
+    go with the square of what is in the file."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+        if not sanitized:
+            resource.setrlimit(resource.RLIMIT_AS, (256 << 20, 256 << 20))
+
+    def pieces(first, count):
+        rows = b"".join(make_v1.leb(16 if i else first) + bytes((8, 1, 0, 2)) for i in range(count))
+        return make_v1.Section(seep_reader.PIECES, make_v1.leb(count) + rows)
+
+    def mark(moment):
+        return make_v1.Section(seep_reader.MARKS, b"\2x" + make_v1.leb(2 * moment) + bytes(3))
+
+    with open(golden("pooled"), "rb") as file:
+        sections = make_v1.plain(file.read())
+    pooled = [s for s in sections if s.kind < seep_reader.PIECES]
+    path = tmp_path / "x.seep"
+    count = 4000 if sanitized else 100000
+    path.write_bytes(make_v1.trace(pooled + [pieces(16, 50000)] + [pieces(800000 + 16 * i, 1) for i in range(200)] +
+                                   [mark(count - i) for i in range(count)]))
+    done = run(tool, "dump", path, preexec_fn=limit)
+    assert done.returncode == 0, done.stdout[-1000:]
+    loaded = json.loads(done.stdout)[0]
+    assert len(loaded["pieces"]) == 50200 and len(loaded["marks"]) == count
+    assert [m[1] for m in loaded["marks"]] == list(range(1, count + 1))
+    path.write_bytes(make_v1.trace(pooled + [pieces(32, 1), pieces(16, 1)]))
+    done = run(tool, "dump", path)
+    assert done.returncode == 1 and b"section PIECES" in done.stdout and b"out of order" in done.stdout
 
 
 # ---- Writing.

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/sched.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -330,6 +331,79 @@ static void libraries(void) {
     printf("closed\n");
 }
 
+// The first page of a library, with its ELF header, is taken away before anything is allocated from it.
+static void rights(void) {
+    void *library = dlopen("libzstd.so.1", RTLD_NOW);
+    void *(*create)(void) = (void *(*)(void))dlsym(library, "ZSTD_createCCtx");
+    size_t (*destroy)(void *) = (size_t(*)(void *))dlsym(library, "ZSTD_freeCCtx");
+    struct link_map *map;
+    dlinfo(library, RTLD_DI_LINKMAP, &map);
+    printf("protected %d\n", mprotect((void *)map->l_addr, sysconf(_SC_PAGESIZE), PROT_NONE));
+    void *made = create();
+    printf("made %d\n", made != NULL);
+    destroy(made);
+}
+
+// ---- two processes in one memory, at work at the same time ----
+
+static volatile int begun;
+
+static __attribute__((noinline)) void deep(int n) {
+    if (n)
+        deep(n - 1);
+    else
+        free(sink = malloc(32));
+    __asm__ volatile(""); // no tail call
+}
+
+static int other_process(void *unused) {
+    begun = 1;
+    for (int i = 0; !stop; i++)
+        deep(i % 40);
+    syscall(SYS_exit, 7);
+    return 0;
+}
+
+// Not threads of one another, but each with thread-local variables of its own.
+static void shared(void) {
+    int status = 7 << 8;
+#ifdef __x86_64__
+    size_t bytes = 1 << 20;
+    void *(*allocate_tls)(void *) = (void *(*)(void *))dlsym(RTLD_DEFAULT, "_dl_allocate_tls");
+    char *block = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void **descriptor = (void **)(block + bytes / 2), **own;
+    __asm__("mov %%fs:0, %0" : "=r"(own));
+    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SETTLS | SIGCHLD;
+    if (allocate_tls && allocate_tls(descriptor)) {
+        descriptor[0] = descriptor[2] = descriptor;
+        descriptor[5] = own[5]; // the guards of stacks and pointers
+        descriptor[6] = own[6];
+        int pid = clone(other_process, block + 2 * bytes, flags, NULL, NULL, descriptor, NULL);
+        while (!begun)
+            sched_yield();
+        for (int i = 0; i < 500000; i++)
+            deep(i % 37);
+        stop = 1;
+        status = reap(pid);
+    }
+#endif
+    printf("ends with %x\n", status);
+}
+
+// ---- pointers that are not good ----
+
+// An environment that is not aligned and ends where its memory does: the kernel says EFAULT.
+static void pointers(void) {
+    size_t page = sysconf(_SC_PAGESIZE);
+    char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(two + page, page);
+    char *argv[] = {"none", NULL};
+    for (size_t off = 0; off < 2 * sizeof(void *); off++) {
+        int result = execve("/nonexistent", argv, (char **)(two + page - off));
+        printf("%zu: %d, %s\n", off, result, errno == EFAULT || errno == ENOENT ? "as the kernel says" : "?");
+    }
+}
+
 // ---- limits, all at once ----
 
 static void limits(void) {
@@ -422,6 +496,9 @@ static const struct {
              {"sizes", sizes},
              {"crowd", crowd},
              {"libraries", libraries},
+             {"rights", rights},
+             {"pointers", pointers},
+             {"shared", shared},
              {"limits", limits},
              {"bare", bare},
              {"ends", ends},

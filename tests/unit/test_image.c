@@ -318,11 +318,10 @@ LIE(bend_site_0, image->counters[0].allocations = 1)
 
 static void test_bent_references(void **state) {
     static void (*const bends[])(struct image_builder *) = {
-        bend_parent_forward, bend_parent_self, bend_module,     bend_cut_inside,  bend_site_node,
-        bend_site_via,       bend_exe,         bend_path,       bend_args,        bend_nr_args,
-        bend_leaf_page,      bend_leaf_far,    bend_leaf_twice, bend_entry_site,
-        bend_odd_site,       bend_chunk_dir,   bend_chunk,      bend_chunk_twice, bend_chunk_sites,
-        bend_site_0,
+        bend_parent_forward, bend_parent_self, bend_module,      bend_cut_inside,  bend_site_node,
+        bend_site_via,       bend_exe,         bend_path,        bend_args,        bend_nr_args,
+        bend_leaf_page,      bend_leaf_far,    bend_leaf_twice,  bend_entry_site,  bend_odd_site,
+        bend_chunk_dir,      bend_chunk,       bend_chunk_twice, bend_chunk_sites, bend_site_0,
     };
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(bends); i++) {
         struct image_builder *image = image_build();
@@ -356,6 +355,18 @@ static void test_same_address_twice(void **state) {
     image->odd[9] = (struct seep_image_odd){.address = 0x10000, .size = 1, .site = 2};
     struct seep_profile *profile = profile_of(image);
     assert_int_equal(profile->nr_blocks, 3);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+// However many elements name a string, or parts of it, it takes its bytes once.
+static void test_strings_are_there_once(void **state) {
+    struct image_builder *image = image_build();
+    image->modules[2].path_off = image->modules[1].path_off + 5;
+    struct seep_profile *profile = profile_of(image);
+    assert_string_equal(profile->modules[2].path, "program");
+    assert_ptr_equal(profile->modules[2].path, profile->modules[1].path + 5);
+    assert_false(has_note(profile, NOTE_NOWHERE));
     seep_profile_destroy(profile);
     free(image);
 }
@@ -594,6 +605,7 @@ int main(void) {
         cmocka_unit_test(test_cyclic_site_chain),
         cmocka_unit_test(test_same_address_twice),
         cmocka_unit_test(test_annotations),
+        cmocka_unit_test(test_strings_are_there_once),
         cmocka_unit_test(test_bent_annotations),
         cmocka_unit_test(test_cut_dump),
         cmocka_unit_test(test_bad_dumps),

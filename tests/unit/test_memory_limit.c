@@ -51,6 +51,13 @@ static struct seep_memory_limit find(void) {
     return limit;
 }
 
+static struct seep_memory_limit expect(uint64_t bytes, const char *what) {
+    struct seep_memory_limit limit = find();
+    assert_int_equal(limit.bytes, bytes);
+    assert_string_equal(limit.what, what);
+    return limit;
+}
+
 static void test_version_2(void **state) {
     (void)state;
     put("/proc/4711/cgroup", "0::/user.slice/job.scope\n");
@@ -65,15 +72,11 @@ static void test_version_2(void **state) {
     put("/cgroup/user.slice/job.scope/memory.high", "max\n");
     put("/cgroup/user.slice/job.scope/memory.current", "100000\n");
     // The tightest is not the smallest: it is the one that comes first.
-    struct seep_memory_limit limit = find();
-    assert_int_equal(limit.bytes, 1000000);
-    assert_string_equal(limit.what, "memory.high of /user.slice");
+    struct seep_memory_limit limit = expect(1000000, "memory.high of /user.slice");
     // Without file pages that were not used lately.
     assert_int_equal(seep_memory_limit_used(&limit), 800000);
     put("/cgroup/user.slice/job.scope/memory.current", "499000\n");
-    limit = find();
-    assert_int_equal(limit.bytes, 500000);
-    assert_string_equal(limit.what, "memory.max of /user.slice/job.scope");
+    limit = expect(500000, "memory.max of /user.slice/job.scope");
     assert_int_equal(seep_memory_limit_used(&limit), 499000);
 }
 
@@ -90,9 +93,7 @@ static void test_version_1(void **state) {
     put("/cg/memory/jobs/memory.stat", "inactive_file 7\ntotal_inactive_file 500000\n");
     put("/cg/memory/jobs/one/memory.limit_in_bytes", "9223372036854771712\n");
     put("/cg/memory/jobs/one/memory.usage_in_bytes", "1\n");
-    struct seep_memory_limit limit = find();
-    assert_int_equal(limit.bytes, 3000000);
-    assert_string_equal(limit.what, "memory.limit_in_bytes of /jobs");
+    struct seep_memory_limit limit = expect(3000000, "memory.limit_in_bytes of /jobs");
     assert_int_equal(seep_memory_limit_used(&limit), 1500000);
 }
 
@@ -105,9 +106,7 @@ static void test_container(void **state) {
     put("/cgroup/memory.current", "70000\n");
     put("/cgroup/inner/memory.max", "max\n");
     put("/cgroup/inner/memory.current", "70000\n");
-    struct seep_memory_limit limit = find();
-    assert_int_equal(limit.bytes, 700000);
-    assert_string_equal(limit.what, "memory.max of /");
+    expect(700000, "memory.max of /");
     // And with a namespace of groups of its own.
     put("/proc/4711/cgroup", "0::/inner\n");
     put("/cgroup/inner/memory.max", "80000\n");

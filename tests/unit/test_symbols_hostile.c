@@ -3,13 +3,17 @@
 // Damaged files: programs that were cut short or have bytes changed must give an answer, whatever
 // it is, and nothing on stderr. The damage is the same in every run.
 // Arguments: the directory of the programs.
+#include <elf.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capture/elf_file.h"
+#include "capture/own_allocator.h"
 #include "symbols/reference.h"
 
 #define ROUNDS 150
@@ -196,6 +200,75 @@ static void test_headers(void **state) {
     free(bytes);
 }
 
+enum { NR_TABLES = 20000, NR_SYMBOLS = 40000, NR_NOTES = 30000, NOTES_BYTES = 600000 };
+
+// Thousands of tables and of note segments that are all the same bytes of the file.
+struct repeated {
+    Elf64_Ehdr header;
+    Elf64_Phdr code;
+    Elf64_Phdr notes[NR_NOTES];
+    unsigned char text[64];
+    char strings[8];
+    Elf64_Sym symbols[NR_SYMBOLS];
+    uint32_t note_words[NOTES_BYTES / 4]; // notes without name and contents
+    Elf64_Shdr null, text_section, strings_section;
+    Elf64_Shdr tables[NR_TABLES];
+};
+#define PLACE(member) offsetof(struct repeated, member)
+
+static struct repeated *make_repeated(void) {
+    struct repeated *elf = calloc(1, sizeof(*elf));
+    assert_non_null(elf);
+    elf->header = (Elf64_Ehdr){.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                               .e_type = ET_DYN,
+                               .e_machine = EM_X86_64,
+                               .e_version = EV_CURRENT,
+                               .e_phoff = PLACE(code),
+                               .e_shoff = PLACE(null),
+                               .e_ehsize = sizeof(Elf64_Ehdr),
+                               .e_phentsize = sizeof(Elf64_Phdr),
+                               .e_phnum = 1 + NR_NOTES,
+                               .e_shentsize = sizeof(Elf64_Shdr),
+                               .e_shnum = 3 + NR_TABLES,
+                               .e_shstrndx = 2};
+    elf->code = (Elf64_Phdr){PT_LOAD, PF_R | PF_X, PLACE(text), 0x1000, 0x1000, 64, 64, 4096};
+    for (size_t i = 0; i < NR_NOTES; i++)
+        elf->notes[i] = (Elf64_Phdr){
+            PT_NOTE, PF_R, PLACE(note_words), 0x2000, 0x2000, sizeof(elf->note_words), NOTES_BYTES, 4};
+    memcpy(elf->strings, "\0fun", 5);
+    for (size_t i = 0; i < NR_SYMBOLS; i++)
+        elf->symbols[i] =
+            (Elf64_Sym){1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), STV_DEFAULT, 1, 0x1000 + i % 60, 1};
+    elf->text_section = (Elf64_Shdr){
+        1, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, PLACE(text), sizeof(elf->text), 0, 0, 16, 0};
+    elf->strings_section =
+        (Elf64_Shdr){1, SHT_STRTAB, 0, 0, PLACE(strings), sizeof(elf->strings), 0, 0, 1, 0};
+    for (size_t i = 0; i < NR_TABLES; i++)
+        elf->tables[i] = (Elf64_Shdr){1, SHT_SYMTAB,       0, 0, PLACE(symbols), sizeof(elf->symbols), 2, 1,
+                                      8, sizeof(Elf64_Sym)};
+    return elf;
+}
+
+// A file may not take the product of what is in it: this one would take minutes, and gigabytes.
+static void test_repeated(void **state) {
+    (void)state;
+    struct repeated *repeated = make_repeated();
+    alarm(60);
+    look_at((const unsigned char *)repeated, sizeof(*repeated));
+    int fd = open(place, O_RDONLY | O_CLOEXEC);
+    struct seep_elf_file elf;
+    struct seep_own_allocator own;
+    uint8_t id[20];
+    check_no_error(seep_elf_file_init(fd, "repeated", &elf));
+    check_no_error(seep_own_allocator_find(&elf, &own));
+    assert_int_equal(own.kind, SEEP_OWN_NONE);
+    assert_int_equal(seep_elf_build_id(&elf, id, sizeof(id)), 0);
+    seep_elf_file_deinit(&elf);
+    close(fd);
+    alarm(0);
+    free(repeated);
+}
+
 // Runs a test with stderr in a file, which must stay empty.
 static int quiet_setup(void **state) {
     FILE *catch = tmpfile();
@@ -260,6 +333,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_changed),
         cmocka_unit_test(test_blanked),
         cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_repeated),
         cmocka_unit_test_setup_teardown(test_quiet, quiet_setup, quiet_teardown),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,3 +82,29 @@ char *seep_arena_printf(struct seep_arena *arena, const char *format, ...) {
     free(text);
     return copy;
 }
+
+// The capacity is not kept: it is the power of two at or above nr.
+static size_t capacity_of(size_t nr) {
+    size_t capacity = nr != 0;
+    while (capacity && capacity < nr)
+        capacity *= 2;
+    return capacity;
+}
+
+bool seep_arena_more(struct seep_arena *arena, void *array_of_any, size_t nr, size_t more,
+                     size_t element_bytes) {
+    size_t need, capacity;
+    if (__builtin_add_overflow(nr, more, &need) || need > SIZE_MAX / 2)
+        return false;
+    if ((capacity = capacity_of(need)) == capacity_of(nr))
+        return true;
+    void *array;
+    memcpy(&array, array_of_any, sizeof(array));
+    void *larger = seep_arena_alloc(arena, capacity, element_bytes);
+    if (!larger)
+        return false;
+    if (nr)
+        memcpy(larger, array, nr * element_bytes);
+    memcpy(array_of_any, &larger, sizeof(larger));
+    return true;
+}

@@ -12,14 +12,19 @@ struct seep_arena {
     struct seep_arena_chunk *chunks;
 };
 
-#define SEEP_ARENA_INIT {NULL}
+#define SEEP_ARENA_INIT                                                                                      \
+    { NULL }
 void seep_arena_deinit(struct seep_arena *arena);
 
 // Zeroed, aligned to 16. `count * size` may not overflow: then NULL.
 SEEP_MUST_CHECK void *seep_arena_alloc(struct seep_arena *arena, size_t count, size_t size);
 SEEP_MUST_CHECK char *seep_arena_strdup(struct seep_arena *arena, const char *text);
 SEEP_MUST_CHECK char *seep_arena_strndup(struct seep_arena *arena, const char *text, size_t length);
-SEEP_MUST_CHECK SEEP_PRINTF(2, 3) char *
-seep_arena_printf(struct seep_arena *arena, const char *format, ...);
+SEEP_MUST_CHECK SEEP_PRINTF(2, 3) char *seep_arena_printf(struct seep_arena *arena, const char *format, ...);
+
+// Room for `more` elements behind the `nr` of the array *array, which has always grown by this function. It
+// doubles, so that as many bytes are given up as it has at the end. false: out of memory, nothing changed.
+SEEP_MUST_CHECK bool seep_arena_more(struct seep_arena *arena, void *array_of_any, size_t nr, size_t more,
+                                     size_t element_bytes);
 
 #endif

@@ -165,26 +165,27 @@ static struct seep_error *visit_table(const struct seep_elf_file *elf, const Elf
     return NULL;
 }
 
-static struct seep_error *visit_tables(const struct seep_elf_file *elf, uint32_t type,
-                                       seep_elf_visit_function *visit, void *context, bool *ret_stop) {
-    struct seep_error *err = NULL;
-    for (uint32_t i = 0; i < elf->nr_sections && !*ret_stop && !err; i++)
+// A file has at most one table of each type: more of them could take any time.
+// Source: System V ABI, "Section Header", SHT_SYMTAB.
+static struct seep_error *visit_table_of(const struct seep_elf_file *elf, uint32_t type,
+                                         seep_elf_visit_function *visit, void *context, bool *ret_stop) {
+    for (uint32_t i = 0; i < elf->nr_sections && !*ret_stop; i++)
         if (elf->sections[i].sh_type == type)
-            err = visit_table(elf, &elf->sections[i], visit, context, ret_stop);
-    return err;
+            return visit_table(elf, &elf->sections[i], visit, context, ret_stop);
+    return NULL;
 }
 
 struct seep_error *seep_elf_functions_of(const struct seep_elf_file *elf, uint32_t type,
                                          seep_elf_visit_function *visit, void *context) {
     bool stop = false;
-    return visit_tables(elf, type, visit, context, &stop);
+    return visit_table_of(elf, type, visit, context, &stop);
 }
 
 struct seep_error *seep_elf_functions(const struct seep_elf_file *elf, seep_elf_visit_function *visit,
                                       void *context) {
     bool stop = false;
-    struct seep_error *err = visit_tables(elf, SHT_SYMTAB, visit, context, &stop);
-    return err ? err : visit_tables(elf, SHT_DYNSYM, visit, context, &stop);
+    struct seep_error *err = visit_table_of(elf, SHT_SYMTAB, visit, context, &stop);
+    return err ? err : visit_table_of(elf, SHT_DYNSYM, visit, context, &stop);
 }
 
 static uint32_t find_build_id(const unsigned char *notes, uint64_t nr_bytes, uint8_t *ret_id, uint32_t room) {
@@ -209,10 +210,12 @@ static uint32_t find_build_id(const unsigned char *notes, uint64_t nr_bytes, uin
 
 uint32_t seep_elf_build_id(const struct seep_elf_file *elf, uint8_t *ret_id, uint32_t room) {
     uint32_t found = 0;
+    uint64_t left = NOTES_BYTES_MAX; // of all segments: they may be the same bytes again and again
     for (uint32_t i = 0; i < elf->nr_segments && !found; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
-        if (segment->p_type != PT_NOTE || segment->p_filesz > NOTES_BYTES_MAX)
+        if (segment->p_type != PT_NOTE || segment->p_filesz > left)
             continue;
+        left -= segment->p_filesz;
         unsigned char *notes = read_bytes(elf, segment->p_offset, segment->p_filesz);
         if (notes)
             found = find_build_id(notes, segment->p_filesz, ret_id, room);

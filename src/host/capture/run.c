@@ -245,6 +245,14 @@ static const struct seep_run_notice *answer_notice(struct supervisor *supervisor
     return notice;
 }
 
+// It did not come to that. A program that tries again and again takes no more for it.
+static void take_back_notice(struct supervisor *supervisor, pid_t pid) {
+    struct seep_run *run = supervisor->run;
+    const struct seep_run_notice *notice = answer_notice(supervisor, pid);
+    if (notice && notice == &run->notices[run->nr_notices - 1])
+        free(run->notices[--run->nr_notices].path);
+}
+
 static struct seep_error *take_notice(struct supervisor *supervisor,
                                       const struct seep_listener_message *message) {
     const struct seep_notice *notice = message->notice;
@@ -260,7 +268,7 @@ static struct seep_error *take_notice(struct supervisor *supervisor,
     if (supervisor->ignore_children || (spawned && message->own_pid != (uint32_t)message->pid))
         return NULL;
     if (notice->flags & SEEP_NOTICE_FAILED) {
-        answer_notice(supervisor, pid);
+        take_back_notice(supervisor, pid);
         return NULL;
     }
     struct seep_run_image *image = last_image(supervisor, pid);

@@ -2,41 +2,19 @@
 //
 // Which of the pages that page faults brought in are still in memory. A fault says that a page came; that it
 // went (munmap, madvise, brk, reclaim) is not told but looked up, so no way of giving memory back is missed.
-// Source: Linux admin-guide/mm/pagemap.rst; linux/fs.h of 6.7 (PAGEMAP_SCAN).
+// Source: Linux admin-guide/mm/pagemap.rst.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/live_thread.h"
+#include "base/page_scan.h"
 #include "capture/traced_heap.h"
 
 #define PAGE_BYTES    UINT64_C(4096)
 #define HUGE_BYTES    (UINT64_C(2) << 20)
 #define ENTRY_PRESENT (UINT64_C(1) << 63)
-
-struct scan_region {
-    uint64_t start;
-    uint64_t end;
-    uint64_t categories;
-};
-struct scan_request {
-    uint64_t size;
-    uint64_t flags;
-    uint64_t start;
-    uint64_t end;
-    uint64_t walk_end;
-    uint64_t regions;
-    uint64_t nr_regions;
-    uint64_t max_pages;
-    uint64_t category_inverted;
-    uint64_t category_mask;
-    uint64_t category_anyof_mask;
-    uint64_t return_mask;
-};
-#define SCAN_IOCTL _IOWR('f', 16, struct scan_request)
-#define SCAN_HUGE  (1u << 6)
 
 static int compare_addresses(const void *left, const void *right) {
     const uint64_t *a = left, *b = right;
@@ -59,16 +37,10 @@ static struct seep_error *page_addresses(const struct seep_block_table *pages, u
 
 // Whether what is mapped there is one huge page. Kernels before 6.7 do not tell.
 static bool is_huge(int pagemap, uint64_t start) {
-    struct scan_region region = {0};
-    struct scan_request request = {.size = sizeof(request),
-                                   .start = start,
-                                   .end = start + HUGE_BYTES,
-                                   .regions = (uint64_t)(uintptr_t)&region,
-                                   .nr_regions = 1,
-                                   .category_mask = SCAN_HUGE,
-                                   .return_mask = SCAN_HUGE};
-    return ioctl(pagemap, SCAN_IOCTL, &request) == 1 && region.start == start &&
-           region.end - region.start == HUGE_BYTES;
+    struct seep_page_region region;
+    uint64_t walk_end;
+    return seep_page_scan(pagemap, start, start + HUGE_BYTES, SEEP_PAGE_HUGE, &region, 1, &walk_end) == 1 &&
+           region.start == start && region.end - region.start == HUGE_BYTES;
 }
 
 // The page now counts for so many bytes; 0: it is gone.

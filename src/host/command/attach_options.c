@@ -195,14 +195,8 @@ struct seep_error *seep_attach_read_plan(const struct seep_arguments *arguments,
     struct seep_error *err = check_values(values);
     if (!err)
         err = read_target(arguments, values, &plan, &operands);
-    if (!err && *operands)
-        err = seep_parse_duration("INTERVAL", *operands++, &plan.interval_ns);
-    if (!err && plan.interval_ns <= 0)
-        err = seep_error_create(SEEP_E_USAGE, "INTERVAL: 0 is too short");
-    if (!err && *operands)
-        err = seep_parse_number("COUNT", *operands++, 1, 0, &plan.count);
-    if (!err && *operands)
-        err = seep_error_create(SEEP_E_USAGE, "one operand too many: '%s'", *operands);
+    if (!err)
+        err = seep_parse_rounds(operands, &plan.interval_ns, &plan.count);
     if (err)
         free(plan.words);
     else

@@ -117,16 +117,9 @@ static struct seep_error *check_values(const struct kernel_values *values) {
 static struct seep_error *read_plan(const struct seep_arguments *arguments,
                                     const struct kernel_values *values, struct plan *ret_plan) {
     struct plan plan = {.interval_ns = INTERVAL_NS, .save = values->save};
-    char *const *operands = arguments->operands;
     struct seep_error *err = check_values(values);
-    if (!err && *operands)
-        err = seep_parse_duration("INTERVAL", *operands++, &plan.interval_ns);
-    if (!err && plan.interval_ns <= 0)
-        err = seep_error_create(SEEP_E_USAGE, "INTERVAL: 0 is too short");
-    if (!err && *operands)
-        err = seep_parse_number("COUNT", *operands++, 1, 0, &plan.count);
-    if (!err && *operands)
-        err = seep_error_create(SEEP_E_USAGE, "one operand too many: '%s'", *operands);
+    if (!err)
+        err = seep_parse_rounds(arguments->operands, &plan.interval_ns, &plan.count);
     if (err)
         return err;
     plan.how = (struct seep_kernel_report){.top = values->top,

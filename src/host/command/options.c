@@ -112,6 +112,19 @@ struct seep_error *seep_parse_number(const char *what, const char *text, uint64_
     return NULL;
 }
 
+struct seep_error *seep_parse_rounds(char *const *operands, int64_t *interval_ns, uint64_t *count) {
+    struct seep_error *error = NULL;
+    if (*operands)
+        error = seep_parse_duration("INTERVAL", *operands++, interval_ns);
+    if (!error && *interval_ns <= 0)
+        error = seep_error_create(SEEP_E_USAGE, "INTERVAL: 0 is too short");
+    if (!error && *operands)
+        error = seep_parse_number("COUNT", *operands++, 1, 0, count);
+    if (!error && *operands)
+        error = seep_error_create(SEEP_E_USAGE, "one operand too many: '%s'", *operands);
+    return error;
+}
+
 static struct seep_error *parse_choice(const char *what, const char *text, const char *const *choices,
                                        int *ret_index) {
     for (int i = 0; choices[i]; i++) {

@@ -77,6 +77,10 @@ SEEP_MUST_CHECK struct seep_error *seep_parse_number(const char *what, const cha
 SEEP_MUST_CHECK struct seep_error *seep_parse_size(const char *what, const char *text, uint64_t *ret_bytes);
 SEEP_MUST_CHECK struct seep_error *seep_parse_duration(const char *what, const char *text, int64_t *ret_ns);
 
+// The operands [INTERVAL [COUNT]], no others; those that are not given stay as they are.
+SEEP_MUST_CHECK struct seep_error *seep_parse_rounds(char *const *operands, int64_t *interval_ns,
+                                                     uint64_t *count);
+
 // "N", "SIZE", "T", "RE", ..., as help shows it; NULL for a flag.
 const char *seep_option_value_name(const struct seep_option *option);
 const char *seep_option_kind_name(enum seep_option_kind kind);

@@ -12,12 +12,6 @@
 // Room for as many names as a program can have told; what is longer is forged.
 #define NAME_MOST 65536
 
-static void read_slot(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t i,
-                      void *ret_slot) {
-    size_t bytes = seep_image_element_bytes(kind);
-    seep_image_read(reader->copy, reader->copy->header.areas[kind].off + i * bytes, ret_slot, bytes);
-}
-
 // Slots that may hold something: those behind the data are zero.
 static uint64_t nr_slots(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t most) {
     const struct seep_image_area *area = &reader->copy->header.areas[kind];
@@ -25,13 +19,6 @@ static uint64_t nr_slots(const struct seep_image_reader *reader, enum seep_area_
     uint64_t bytes = seep_image_dense(reader->copy, area->off, nr * seep_image_element_bytes(kind));
     uint64_t there = bytes / seep_image_element_bytes(kind);
     return SEEP_MIN(nr, there + (bytes % seep_image_element_bytes(kind) != 0));
-}
-
-static bool is_site(struct seep_image_reader *reader, uint32_t site) {
-    if (site && site < reader->profile->nr_sites)
-        return true;
-    reader->nr_damaged++;
-    return false;
 }
 
 static int64_t age_ns(const struct seep_image_reader *reader, uint64_t born_ns) {
@@ -55,12 +42,10 @@ static struct seep_error *read_pools(struct seep_image_reader *reader, uint32_t 
         return seep_error_no_memory();
     for (uint64_t i = 1; i < nr; i++) {
         struct seep_image_custom_pool from;
-        read_slot(reader, SEEP_AREA_CUSTOM_POOLS, i, &from);
+        seep_image_element(reader, SEEP_AREA_CUSTOM_POOLS, i, &from);
         if (!from.born_ns)
             continue;
         const char *name = seep_image_string(reader, from.name_off, "", NULL);
-        if (!name)
-            return seep_error_no_memory();
         profile->pools[profile->nr_pools++] = (struct seep_pool){
             .handle = from.handle,
             .name = *name ? name : NULL,
@@ -87,8 +72,8 @@ static struct seep_error *read_pieces(struct seep_image_reader *reader, const ui
         return seep_error_no_memory();
     for (uint64_t i = 1; i < nr; i++) {
         struct seep_image_piece from;
-        read_slot(reader, SEEP_AREA_PIECES, i, &from);
-        if (!from.address || !is_site(reader, from.site))
+        seep_image_element(reader, SEEP_AREA_PIECES, i, &from);
+        if (!from.address || !seep_image_is_site(reader, from.site))
             continue;
         uint32_t pool = from.pool < nr_pool_slots ? index[from.pool] : 0;
         profile->pieces[profile->nr_pieces++] = (struct seep_piece){
@@ -112,7 +97,7 @@ static struct seep_error *read_regions(struct seep_image_reader *reader) {
         return seep_error_no_memory();
     for (uint64_t i = 1; i < nr; i++) {
         struct seep_image_region from;
-        read_slot(reader, SEEP_AREA_REGIONS, i, &from);
+        seep_image_element(reader, SEEP_AREA_REGIONS, i, &from);
         if (!from.kind)
             continue;
         if (from.kind > SEEP_REGION_ROOT || from.start > UINT64_MAX - from.bytes)

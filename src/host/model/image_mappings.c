@@ -9,19 +9,6 @@ static uint64_t nr_slots(const struct seep_image_reader *reader, enum seep_area_
     return SEEP_MIN(reader->copy->header.areas[kind].used, most);
 }
 
-static void read_slot(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t i,
-                      void *ret_slot) {
-    size_t bytes = seep_image_element_bytes(kind);
-    seep_image_read(reader->copy, reader->copy->header.areas[kind].off + i * bytes, ret_slot, bytes);
-}
-
-static bool is_site(struct seep_image_reader *reader, uint32_t site) {
-    if (site && site < reader->profile->nr_sites)
-        return true;
-    reader->nr_damaged++;
-    return false;
-}
-
 static int compare_mappings(const void *left, const void *right) {
     const struct seep_mapped *a = left;
     const struct seep_mapped *b = right;
@@ -43,8 +30,8 @@ static struct seep_error *read_mappings(struct seep_image_reader *reader) {
     uint32_t kept = 0;
     for (uint64_t i = 0; i < nr; i++) {
         struct seep_image_mapping from;
-        read_slot(reader, SEEP_AREA_MAPPINGS, i, &from);
-        if (!from.start || !is_site(reader, from.site))
+        seep_image_element(reader, SEEP_AREA_MAPPINGS, i, &from);
+        if (!from.start || !seep_image_is_site(reader, from.site))
             continue;
         if (!from.bytes || from.start > UINT64_MAX - from.bytes) {
             reader->nr_damaged++;
@@ -88,10 +75,10 @@ static struct seep_error *read_map_sites(struct seep_image_reader *reader) {
         return seep_error_no_memory();
     for (uint64_t i = 0; i < nr; i++) {
         struct seep_image_map_site from;
-        read_slot(reader, SEEP_AREA_MAP_SITES, i, &from);
+        seep_image_element(reader, SEEP_AREA_MAP_SITES, i, &from);
         if (i == 0)
             profile->map_totals = counts_of(&from);
-        else if (is_site(reader, from.site))
+        else if (seep_image_is_site(reader, from.site))
             profile->map_sites[profile->nr_map_sites++] =
                 (struct seep_map_site){.site = from.site, .counts = counts_of(&from)};
     }
@@ -126,10 +113,10 @@ static struct seep_error *read_misuses(struct seep_image_reader *reader) {
     uint32_t kept = 0;
     for (uint64_t i = 0; i < nr; i++) {
         struct seep_image_misuse from;
-        read_slot(reader, SEEP_AREA_MISUSES, i, &from);
+        seep_image_element(reader, SEEP_AREA_MISUSES, i, &from);
         if (!from.kind)
             continue;
-        if (!is_site(reader, from.site) || !is_site(reader, from.release_site))
+        if (!seep_image_is_site(reader, from.site) || !seep_image_is_site(reader, from.release_site))
             continue;
         if (from.kind >= SEEP_MISUSE_NR) {
             reader->nr_damaged++;
@@ -162,7 +149,7 @@ static struct seep_error *read_hints(struct seep_image_reader *reader) {
             range = header->own[i];
         } else {
             struct seep_image_thread thread;
-            read_slot(reader, SEEP_AREA_THREADS, (i - SEEP_IMAGE_OWN_RANGES) / 2, &thread);
+            seep_image_element(reader, SEEP_AREA_THREADS, (i - SEEP_IMAGE_OWN_RANGES) / 2, &thread);
             range = thread.own[i % 2];
             if (i % 2 == 0)
                 stacks[hints.nr_stacks++] = thread.stack_rt;

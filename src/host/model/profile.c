@@ -138,25 +138,25 @@ static void add_to_pools(struct seep_pool_totals *totals, const struct seep_site
 }
 
 struct seep_error *seep_profile_add_mark(struct seep_profile *profile, const struct seep_mark *mark) {
-    if (profile->nr_marks == profile->marks_capacity) {
-        uint32_t capacity = profile->marks_capacity ? profile->marks_capacity * 2 : 16;
-        struct seep_mark *larger = seep_arena_alloc(&profile->arena, capacity, sizeof(*larger));
-        if (!larger)
-            return seep_error_no_memory();
-        for (uint32_t i = 0; i < profile->nr_marks; i++)
-            larger[i] = profile->marks[i];
-        profile->marks = larger;
-        profile->marks_capacity = capacity;
-    }
-    uint32_t at = profile->nr_marks++;
-    for (; at > 0 && profile->marks[at - 1].at_ns > mark->at_ns; at--)
-        profile->marks[at] = profile->marks[at - 1];
-    profile->marks[at] = *mark;
+    if (!seep_arena_more(&profile->arena, &profile->marks, profile->nr_marks, 1, sizeof(*profile->marks)))
+        return seep_error_no_memory();
+    struct seep_mark *added = &profile->marks[profile->nr_marks];
+    *added = *mark;
+    added->order = profile->nr_marks++;
     return NULL;
+}
+
+static int compare_marks(const void *left, const void *right) {
+    const struct seep_mark *a = left, *b = right;
+    if (a->at_ns != b->at_ns)
+        return a->at_ns < b->at_ns ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
 }
 
 void seep_profile_derive(struct seep_profile *profile) {
     seep_process_name_derive(profile);
+    if (profile->nr_marks)
+        qsort(profile->marks, profile->nr_marks, sizeof(*profile->marks), compare_marks);
     struct seep_totals *totals = &profile->totals;
     totals->allocations = totals->allocated_bytes = 0;
     totals->frees = totals->freed_bytes = 0;

@@ -221,6 +221,7 @@ struct seep_mark {
     bool counted;                 // `sites` were kept
     struct seep_mark_site *sites; // by id; what is not there had nothing
     uint32_t nr_sites;
+    uint32_t order; // in which it was added
 };
 
 // What the sites had at moments while the process ran, where somebody looked (model/series.h). Sorted by time.
@@ -383,7 +384,6 @@ struct seep_profile {
     uint32_t nr_regions;
     struct seep_mark *marks;
     uint32_t nr_marks;
-    uint32_t marks_capacity;
     struct seep_snapshot *snapshots;
     uint32_t nr_snapshots;
     uint64_t limit_bytes; // what memory may come to, as the kernel had it then; 0: none
@@ -472,7 +472,8 @@ bool seep_profile_is_late(const struct seep_profile *profile, const struct seep_
 // The moment at which the program began to leave: the last mark named "exit", with its counts. NULL: not known.
 const struct seep_mark *seep_profile_exit_mark(const struct seep_profile *profile);
 
-// Keeps the order of time. The name and the sites are borrowed: of the profile's arena.
+// They are in the order of time once the profile is derived. The name and the sites are borrowed: of the
+// profile's arena.
 SEEP_MUST_CHECK struct seep_error *seep_profile_add_mark(struct seep_profile *profile,
                                                          const struct seep_mark *mark);
 

@@ -73,42 +73,46 @@ static void *array_alloc(struct seep_image_reader *reader, uint32_t *nr, size_t 
     return seep_arena_alloc(&reader->profile->arena, *nr, element_bytes);
 }
 
-static void read_element(const struct seep_image_reader *reader, enum seep_area_kind kind, uint32_t i,
-                         void *ret_element) {
+void seep_image_element(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t i,
+                        void *ret_element) {
     size_t bytes = seep_image_element_bytes(kind);
-    seep_image_read(reader->copy, reader->copy->header.areas[kind].off + (uint64_t)i * bytes, ret_element,
-                    bytes);
+    seep_image_read(reader->copy, reader->copy->header.areas[kind].off + i * bytes, ret_element, bytes);
+}
+
+bool seep_image_is_site(struct seep_image_reader *reader, uint32_t site) {
+    if (site && site < reader->profile->nr_sites)
+        return true;
+    reader->nr_damaged++;
+    return false;
+}
+
+// All of them at once, so that they take what is there however many elements name the same; one that is
+// longer than any that capture writes is cut.
+static struct seep_error *read_strings(struct seep_image_reader *reader) {
+    const struct seep_image_area *area = &reader->copy->header.areas[SEEP_AREA_STRINGS];
+    uint64_t nr = seep_image_dense(reader->copy, area->off, area->used);
+    char *strings = seep_arena_alloc(&reader->profile->arena, (size_t)nr + 1, 1);
+    if (!strings)
+        return seep_error_no_memory();
+    seep_image_read(reader->copy, area->off, strings, (size_t)nr);
+    for (uint64_t at = 0; at < nr; at++) {
+        at += strnlen(strings + at, (size_t)SEEP_MIN(nr - at, (uint64_t)STRING_MAX));
+        strings[at] = 0;
+    }
+    reader->strings = strings;
+    reader->strings_bytes = nr;
+    return NULL;
 }
 
 const char *seep_image_string(struct seep_image_reader *reader, uint64_t off, const char *otherwise,
                               uint64_t *ret_end) {
-    const struct seep_image_area *area = &reader->copy->header.areas[SEEP_AREA_STRINGS];
-    if (off >= area->used) {
-        reader->nr_damaged += off != 0;
-        if (ret_end)
-            *ret_end = area->used;
-        return otherwise;
-    }
-    size_t room = SEEP_MIN(area->used - off, (uint64_t)STRING_MAX);
-    size_t length = 0;
-    // In pieces, because most are short.
-    char piece[256];
-    bool ended = false;
-    while (length < room && !ended) {
-        size_t nr = SEEP_MIN(room - length, sizeof(piece));
-        seep_image_read(reader->copy, area->off + off + length, piece, nr);
-        size_t part = strnlen(piece, nr);
-        ended = part < nr;
-        length += part;
-    }
+    uint64_t used = reader->copy->header.areas[SEEP_AREA_STRINGS].used;
+    bool is_there = off < reader->strings_bytes;
+    const char *text = is_there ? reader->strings + off : "";
+    reader->nr_damaged += off >= used && off != 0;
     if (ret_end)
-        *ret_end = off + length + 1;
-    if (!length)
-        return otherwise;
-    char *text = seep_arena_alloc(&reader->profile->arena, length + 1, 1);
-    if (text)
-        seep_image_read(reader->copy, area->off + off, text, length);
-    return text;
+        *ret_end = is_there ? off + strlen(text) + 1 : used;
+    return *text ? text : otherwise;
 }
 
 // From the start of the image, never below 0: a forked child has modules from before its start.
@@ -125,12 +129,9 @@ static struct seep_error *read_modules(struct seep_image_reader *reader) {
     modules[0] = profile->modules[0];
     for (uint32_t i = 1; i < nr; i++) {
         struct seep_image_module from;
-        read_element(reader, SEEP_AREA_MODULES, i, &from);
-        const char *path = seep_image_string(reader, from.path_off, "(unknown)", NULL);
-        if (!path)
-            return seep_error_no_memory();
+        seep_image_element(reader, SEEP_AREA_MODULES, i, &from);
         modules[i] = (struct seep_module){
-            .path = path,
+            .path = seep_image_string(reader, from.path_off, "(unknown)", NULL),
             .bias_rt = from.bias_rt,
             .start_rt = from.start_rt,
             .end_rt = from.end_rt,
@@ -177,7 +178,7 @@ static struct seep_error *read_nodes(struct seep_image_reader *reader) {
     nodes[0] = (struct seep_node){.kind = SEEP_NODE_FRAME};
     for (uint32_t i = 1; i < nr; i++) {
         struct seep_image_node from;
-        read_element(reader, SEEP_AREA_NODES, i, &from);
+        seep_image_element(reader, SEEP_AREA_NODES, i, &from);
         nodes[i] = node_from(reader, i, &from);
     }
     reader->profile->nodes = nodes;
@@ -193,7 +194,7 @@ static struct seep_error *read_sites(struct seep_image_reader *reader) {
         return seep_error_no_memory();
     for (uint32_t i = 0; i < nr; i++) {
         struct seep_image_site from;
-        read_element(reader, SEEP_AREA_SITES, i, &from);
+        seep_image_element(reader, SEEP_AREA_SITES, i, &from);
         bool good = from.node < profile->nr_nodes && from.via < SEEP_VIA_NR;
         sites[i] = (struct seep_site){.node = good ? from.node : 0, .via = good ? from.via : SEEP_VIA_NONE};
         sites[i].counters.size_min = UINT64_MAX;
@@ -219,11 +220,8 @@ static struct seep_error *read_args(struct seep_image_reader *reader) {
     if (!args)
         return seep_error_no_memory();
     uint32_t done = 0;
-    for (; done < nr && at < strings->used; done++) {
+    for (; done < nr && at < strings->used; done++)
         args[done] = seep_image_string(reader, at, "", &at);
-        if (!args[done])
-            return seep_error_no_memory();
-    }
     reader->nr_damaged += done < header->nr_args;
     process->args = args;
     process->nr_args = done;
@@ -252,8 +250,6 @@ static struct seep_error *read_process(struct seep_image_reader *reader) {
                                                              : SEEP_EXIT_UNKNOWN;
     process->exit_value = code_known ? header->exit_code : 0;
     process->exe = seep_image_string(reader, header->exe_off, "", NULL);
-    if (!process->exe)
-        return seep_error_no_memory();
     return read_args(reader);
 }
 
@@ -280,11 +276,8 @@ static struct seep_error *read_health(struct seep_image_reader *reader) {
     health->flags = header->flags & SEEP_HEALTH_IMAGE_FLAGS;
     health->depth_limit = header->depth_limit;
     health->sample_bytes = header->sample_bytes;
-    if (header->flags & SEEP_FLAG_PREEMPTED) {
+    if (header->flags & SEEP_FLAG_PREEMPTED)
         health->preempted_by = seep_image_string(reader, header->preempted_by_off, "(unknown)", NULL);
-        if (!health->preempted_by)
-            return seep_error_no_memory();
-    }
     for (size_t i = 0; i < reader->copy->nr_notes; i++) {
         struct seep_error *err =
             seep_profile_note_why(reader->profile, SEEP_HEALTH_MISSING, "%s", reader->copy->notes[i]);
@@ -304,7 +297,7 @@ static struct seep_error *read_threads(struct seep_image_reader *reader) {
     profile->nr_threads = nr;
     for (uint32_t i = 0; i < nr; i++) {
         struct seep_image_thread from;
-        read_element(reader, SEEP_AREA_THREADS, i, &from);
+        seep_image_element(reader, SEEP_AREA_THREADS, i, &from);
         struct seep_thread *thread = &profile->threads[i];
         thread->tid = from.tid;
         thread->nr_owners = from.nr_owners;
@@ -363,8 +356,6 @@ static struct seep_error *note_load(struct seep_image_reader *reader, uint32_t n
         return NULL;
     const char *name = seep_image_string(reader, name_off, "a library", NULL);
     char more[32] = "";
-    if (!name)
-        return seep_error_no_memory();
     if (nr > 1)
         snprintf(more, sizeof(more), " (and %" PRIu32 " more)", nr - 1);
     return seep_profile_note_why(
@@ -407,6 +398,7 @@ static void set_preempted(struct seep_profile *profile) {
 static struct seep_error *read_all(struct seep_image_reader *reader) {
     // In this order: each checks its ids against those before it.
     static struct seep_error *(*const steps[])(struct seep_image_reader *) = {
+        read_strings,
         read_process,
         read_health,
         read_modules,

@@ -80,13 +80,11 @@ const char *seep_pieces_take(struct seep_take *take, struct seep_profile *profil
         return "more elements than bytes for them";
     if (nr > UINT32_MAX - profile->nr_pieces)
         return cut_short;
-    struct seep_piece *all = seep_arena_alloc(&profile->arena, (size_t)profile->nr_pieces + nr, sizeof(*all));
-    *ret_no_memory = !all;
-    if (all && profile->nr_pieces)
-        memcpy(all, profile->pieces, profile->nr_pieces * sizeof(*all));
+    *ret_no_memory =
+        !seep_arena_more(&profile->arena, &profile->pieces, profile->nr_pieces, nr, sizeof(*profile->pieces));
     uint64_t address = 0;
-    for (uint32_t i = 0; i < nr && all; i++) {
-        struct seep_piece *piece = &all[profile->nr_pieces + i];
+    for (uint32_t i = 0; i < nr && !*ret_no_memory; i++) {
+        struct seep_piece *piece = &profile->pieces[profile->nr_pieces];
         uint64_t further = seep_take_leb(take);
         piece->bytes = seep_take_leb(take);
         uint64_t site = seep_take_leb(take);
@@ -98,13 +96,12 @@ const char *seep_pieces_take(struct seep_take *take, struct seep_profile *profil
             return no_site;
         if (pool > profile->nr_pools)
             return "a pool that does not exist";
+        if (profile->nr_pieces && address < piece[-1].address)
+            return "out of order";
         piece->address = address;
         piece->site = (uint32_t)site;
         piece->pool = pool ? (uint32_t)pool - 1 : UINT32_MAX;
-    }
-    if (all) {
-        profile->pieces = all;
-        profile->nr_pieces += nr;
+        profile->nr_pieces++;
     }
     return NULL;
 }
@@ -136,25 +133,33 @@ void seep_mark_put(struct seep_put *put, const struct seep_mark *mark) {
     }
 }
 
+// The next of sites in ascending order; 0 is none of them.
+static const char *take_further(struct seep_take *take, const struct seep_profile *profile, uint64_t *site) {
+    uint64_t further = seep_take_leb(take);
+    if (take->failed)
+        return cut_short;
+    if (!further || further >= profile->nr_sites - *site)
+        return no_site;
+    *site += further;
+    return NULL;
+}
+
 static const char *take_mark_sites(struct seep_take *take, const struct seep_profile *profile,
                                    struct seep_mark *mark) {
     uint64_t site = 0;
     for (uint32_t i = 0; i < mark->nr_sites; i++) {
-        uint64_t further = seep_take_leb(take);
         struct seep_mark_site *into = &mark->sites[i];
+        const char *wrong = take_further(take, profile, &site);
+        if (wrong)
+            return wrong;
+        into->site = (uint32_t)site;
         into->allocations = seep_take_leb(take);
         into->allocated_bytes = seep_take_leb(take);
         into->frees = seep_take_leb(take);
         into->freed_bytes = seep_take_leb(take);
         into->temporary = seep_take_leb(take);
-        if (take->failed)
-            return cut_short;
-        if (!further || further >= profile->nr_sites - site)
-            return no_site;
-        site += further;
-        into->site = (uint32_t)site;
     }
-    return NULL;
+    return take->failed ? cut_short : NULL;
 }
 
 const char *seep_mark_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
@@ -203,32 +208,14 @@ static const char *take_snapshot_sites(struct seep_take *take, const struct seep
                                        struct seep_snapshot *snapshot) {
     uint64_t site = 0;
     for (uint32_t i = 0; i < snapshot->nr_sites; i++) {
-        uint64_t further = seep_take_leb(take);
+        const char *wrong = take_further(take, profile, &site);
+        if (wrong)
+            return wrong;
+        snapshot->sites[i].site = (uint32_t)site;
         snapshot->sites[i].live_blocks = seep_take_leb(take);
         snapshot->sites[i].live_bytes = seep_take_leb(take);
-        if (take->failed)
-            return cut_short;
-        if (!further || further >= profile->nr_sites - site)
-            return no_site;
-        site += further;
-        snapshot->sites[i].site = (uint32_t)site;
     }
-    return NULL;
-}
-
-// Room for one more: the array doubles, what it was is given up to the arena.
-static bool grow_snapshots(struct seep_profile *profile) {
-    uint32_t nr = profile->nr_snapshots;
-    if (nr & (nr - 1) || nr > UINT32_MAX / 2)
-        return nr <= UINT32_MAX / 2;
-    struct seep_snapshot *larger =
-        seep_arena_alloc(&profile->arena, nr ? nr * (size_t)2 : 1, sizeof(*larger));
-    if (!larger)
-        return false;
-    for (uint32_t i = 0; i < nr; i++)
-        larger[i] = profile->snapshots[i];
-    profile->snapshots = larger;
-    return true;
+    return take->failed ? cut_short : NULL;
 }
 
 const char *seep_snapshot_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
@@ -248,7 +235,9 @@ const char *seep_snapshot_take(struct seep_take *take, struct seep_profile *prof
     profile->limit_bytes = limit_bytes;
     profile->limit = limit ? seep_arena_strndup(&profile->arena, limit, length) : NULL;
     snapshot.sites = seep_arena_alloc(&profile->arena, snapshot.nr_sites, sizeof(*snapshot.sites));
-    *ret_no_memory = !snapshot.sites || (limit && !profile->limit) || !grow_snapshots(profile);
+    *ret_no_memory = !snapshot.sites || (limit && !profile->limit) ||
+                     !seep_arena_more(&profile->arena, &profile->snapshots, profile->nr_snapshots, 1,
+                                      sizeof(*profile->snapshots));
     const char *wrong = *ret_no_memory ? NULL : take_snapshot_sites(take, profile, &snapshot);
     if (!wrong && !*ret_no_memory)
         profile->snapshots[profile->nr_snapshots++] = snapshot;

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/live_thread.h"
 #include "base/map.h"
+#include "base/page_scan.h"
 #include "capture/rights.h"
 #include "scan/core_file.h"
 #include "scan/memory.h"
@@ -275,48 +275,18 @@ static size_t read_presence(const struct seep_memory *memory, uint64_t page, uin
     return got > 0 ? (size_t)got / 8 : 0;
 }
 
-// PAGEMAP_SCAN tells where pages are without an entry for each that is not: reservations of terabytes
-// take no time. Linux 6.7. Source: Documentation/admin-guide/mm/pagemap.rst; <linux/fs.h> of 6.7.
-struct scan_region {
-    uint64_t start;
-    uint64_t end;
-    uint64_t categories;
-};
-struct scan_request {
-    uint64_t size;
-    uint64_t flags;
-    uint64_t start;
-    uint64_t end;
-    uint64_t walk_end; // out: up to where was looked
-    uint64_t regions;
-    uint64_t nr_regions;
-    uint64_t max_pages;
-    uint64_t category_inverted;
-    uint64_t category_mask;
-    uint64_t category_anyof_mask;
-    uint64_t return_mask;
-};
-#define SCAN_IOCTL   _IOWR('f', 16, struct scan_request)
-#define SCAN_PRESENT (1u << 3)
-#define SCAN_SWAPPED (1u << 4)
-
 // *ret_known: the kernel could tell; else nothing was given.
 static bool walk_regions(struct seep_memory *memory, uint64_t start, uint64_t end, seep_take_piece take,
                          void *data, bool *ret_known) {
-    struct scan_region regions[256];
+    struct seep_page_region regions[256];
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t last = (end + page_bytes - 1) / page_bytes * page_bytes;
     *ret_known = false;
     for (uint64_t at = start / page_bytes * page_bytes; at < last;) {
-        struct scan_request request = {.size = sizeof(request),
-                                       .start = at,
-                                       .end = last,
-                                       .regions = (uint64_t)(uintptr_t)regions,
-                                       .nr_regions = SEEP_ARRAY_SIZE(regions),
-                                       .category_anyof_mask = SCAN_PRESENT | SCAN_SWAPPED,
-                                       .return_mask = SCAN_PRESENT | SCAN_SWAPPED};
-        int nr = memory->pagemap_fd < 0 ? -1 : ioctl(memory->pagemap_fd, SCAN_IOCTL, &request);
-        if (nr < 0 || (size_t)nr > SEEP_ARRAY_SIZE(regions) || request.walk_end <= at)
+        uint64_t walk_end = at;
+        int nr = seep_page_scan(memory->pagemap_fd, at, last, SEEP_PAGE_PRESENT | SEEP_PAGE_SWAPPED, regions,
+                                SEEP_ARRAY_SIZE(regions), &walk_end);
+        if (nr < 0 || walk_end <= at)
             return at == start / page_bytes * page_bytes ||
                    give_all(memory, SEEP_MAX(at, start), end, take, data);
         *ret_known = true;
@@ -324,7 +294,7 @@ static bool walk_regions(struct seep_memory *memory, uint64_t start, uint64_t en
             if (!give_all(memory, SEEP_MAX(regions[i].start, start), SEEP_MIN(regions[i].end, end), take,
                           data))
                 return false;
-        at = request.walk_end;
+        at = walk_end;
     }
     return true;
 }

@@ -29,12 +29,11 @@ static uint64_t find_in_table(Elf *elf, Elf_Scn *section, size_t strings_index, 
 }
 
 bool seep_function_find(const struct seep_symbol_file *file, const char *name, uint64_t *ret_address) {
-    Elf_Scn *section = NULL;
-    while ((section = elf_nextscn(file->elf, section))) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
-            continue;
-        *ret_address = find_in_table(file->elf, section, header.sh_link, name);
+    static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(types); i++) {
+        size_t strings_index;
+        Elf_Scn *section = seep_symbol_file_table(file, types[i], &strings_index);
+        *ret_address = section ? find_in_table(file->elf, section, strings_index, name) : 0;
         if (*ret_address)
             return true;
     }
@@ -70,10 +69,12 @@ static uint64_t fetch(const unsigned char *bytes, size_t nr) {
 // What the loader writes at `slot`: a relative relocation, or what the file has there.
 static bool pointer_at(const struct seep_symbol_file *file, uint64_t slot, uint64_t *ret_value) {
     Elf_Scn *section = NULL;
+    uint64_t left = file->file_bytes; // sections that are the same bytes again and again could take any time
     while ((section = elf_nextscn(file->elf, section))) {
         GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA)
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA || header.sh_size > left)
             continue;
+        left -= header.sh_size;
         Elf_Data *data = elf_getdata(section, NULL);
         size_t entry_bytes = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
         size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;

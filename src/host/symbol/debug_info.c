@@ -137,23 +137,29 @@ struct index_walk {
     uint64_t unit_index;
 };
 
-static bool holds_functions(int tag, bool deep) {
+enum seep_debug_scope seep_debug_scope(int tag) {
     switch (tag) {
     case DW_TAG_namespace:
     case DW_TAG_module:
-        return true;
+        return SEEP_DEBUG_SCOPE_NAMES;
     case DW_TAG_subprogram:
     case DW_TAG_lexical_block:
     case DW_TAG_inlined_subroutine:
+        return SEEP_DEBUG_SCOPE_CODE;
     case DW_TAG_structure_type:
     case DW_TAG_class_type:
     case DW_TAG_union_type:
     case DW_TAG_interface_type:
     case DW_TAG_enumeration_type:
-        return deep;
+        return SEEP_DEBUG_SCOPE_TYPE;
     default:
-        return false;
+        return SEEP_DEBUG_SCOPE_NONE;
     }
+}
+
+static bool holds_functions(int tag, bool deep) {
+    enum seep_debug_scope scope = seep_debug_scope(tag);
+    return scope == SEEP_DEBUG_SCOPE_NAMES || (scope != SEEP_DEBUG_SCOPE_NONE && deep);
 }
 
 static struct seep_error *index_children(struct index_walk *walk, Dwarf_Die *parent, unsigned depth) {

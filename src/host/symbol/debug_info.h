@@ -44,6 +44,15 @@ SEEP_MUST_CHECK struct seep_error *seep_debug_info_find(struct seep_debug_info *
 
 // ---- for the other files of this room that read DWARF ----
 
+// What an entry with children is a scope of: what a walk has to look into for what it seeks.
+enum seep_debug_scope {
+    SEEP_DEBUG_SCOPE_NONE,
+    SEEP_DEBUG_SCOPE_NAMES,
+    SEEP_DEBUG_SCOPE_CODE,
+    SEEP_DEBUG_SCOPE_TYPE
+};
+enum seep_debug_scope seep_debug_scope(int tag);
+
 // Entries that were given out are valid as long as this stays the same.
 unsigned seep_debug_info_generation(const struct seep_debug_info *info);
 // Unit `index` (false: there is none): its entry that holds variables and functions, and how many entries a

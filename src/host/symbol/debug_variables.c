@@ -89,17 +89,8 @@ static struct seep_error *add_global(struct seep_debug_variables *variables, Dwa
 }
 
 static bool holds_variables(int tag, bool functions) {
-    switch (tag) {
-    case DW_TAG_namespace:
-    case DW_TAG_module:
-        return true;
-    case DW_TAG_subprogram:
-    case DW_TAG_lexical_block:
-    case DW_TAG_inlined_subroutine:
-        return functions;
-    default:
-        return false;
-    }
+    enum seep_debug_scope scope = seep_debug_scope(tag);
+    return scope == SEEP_DEBUG_SCOPE_NAMES || (scope == SEEP_DEBUG_SCOPE_CODE && functions);
 }
 
 static struct seep_error *add_globals(struct seep_debug_variables *variables, Dwarf_Die *parent,

@@ -161,6 +161,17 @@ bool seep_symbol_file_has_symbols(const struct seep_symbol_file *file) {
     return find_section(file, NULL, SHT_SYMTAB) != NULL;
 }
 
+// Source: System V ABI, "Section Header", SHT_SYMTAB.
+Elf_Scn *seep_symbol_file_table(const struct seep_symbol_file *file, uint32_t type,
+                                size_t *ret_strings_index) {
+    Elf_Scn *section = find_section(file, NULL, type);
+    GElf_Shdr header;
+    if (!section || !gelf_getshdr(section, &header))
+        return NULL;
+    *ret_strings_index = header.sh_link;
+    return section;
+}
+
 // Doubles the memory that is unpacked into, with a page of zeros behind it at all times.
 static bool make_room(void **image, size_t *image_bytes) {
     void *larger = mremap(*image, *image_bytes, *image_bytes * 2, MREMAP_MAYMOVE);

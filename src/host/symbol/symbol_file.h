@@ -39,6 +39,10 @@ struct seep_build_id seep_symbol_file_build_id(const struct seep_symbol_file *fi
 // Source: the CRC of .gnu_debuglink, GDB manual, "Debugging Information in Separate Files".
 uint32_t seep_symbol_file_crc(const struct seep_symbol_file *file);
 bool seep_symbol_file_has_debug_info(const struct seep_symbol_file *file);
+// The table of symbols of `type` (SHT_SYMTAB, SHT_DYNSYM); NULL: none. A file has at most one of each: more
+// of them, the same bytes again and again, could take any time and memory.
+Elf_Scn *seep_symbol_file_table(const struct seep_symbol_file *file, uint32_t type,
+                                size_t *ret_strings_index);
 bool seep_symbol_file_has_symbols(const struct seep_symbol_file *file); // the full table, .symtab
 
 #endif

@@ -88,13 +88,11 @@ struct seep_error *seep_symbol_table_add(struct seep_symbol_table *table, const 
     GElf_Ehdr file_header;
     bool is_arm = gelf_getehdr(file->elf, &file_header) && file_header.e_machine == EM_ARM;
     struct seep_ranges sections = SEEP_RANGES_INIT;
-    struct seep_error *error = code_sections(file->elf, &sections);
-    Elf_Scn *section = NULL;
-    while (!error && (section = elf_nextscn(file->elf, section))) {
-        GElf_Shdr header;
-        if (gelf_getshdr(section, &header) && header.sh_type == section_type)
-            error = add_section(table, &sections, file->elf, section, header.sh_link, is_arm);
-    }
+    size_t strings_index;
+    Elf_Scn *section = seep_symbol_file_table(file, section_type, &strings_index);
+    struct seep_error *error = section ? code_sections(file->elf, &sections) : NULL;
+    if (section && !error)
+        error = add_section(table, &sections, file->elf, section, strings_index, is_arm);
     seep_ranges_deinit(&sections);
     return error;
 }
@@ -122,14 +120,9 @@ static struct seep_error *add_variables(struct seep_ranges *variables, Elf *elf,
 
 struct seep_error *seep_symbol_variables_add(struct seep_ranges *variables,
                                              const struct seep_symbol_file *file, uint32_t section_type) {
-    struct seep_error *error = NULL;
-    Elf_Scn *section = NULL;
-    while (!error && (section = elf_nextscn(file->elf, section))) {
-        GElf_Shdr header;
-        if (gelf_getshdr(section, &header) && header.sh_type == section_type)
-            error = add_variables(variables, file->elf, section, header.sh_link);
-    }
-    return error;
+    size_t strings_index;
+    Elf_Scn *section = seep_symbol_file_table(file, section_type, &strings_index);
+    return section ? add_variables(variables, file->elf, section, strings_index) : NULL;
 }
 
 void seep_symbol_table_seal(struct seep_symbol_table *table) {

@@ -94,8 +94,9 @@ struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,
             seep_format_count(all).text, plural(all), seep_style_off(style));
     for (size_t i = 0; i < view->nr_wrong_releases; i++) {
         const struct seep_view_wrong_release *wrong = &view->wrong_releases[i];
-        uint32_t kind = wrong->what.kind < SEEP_MISUSE_NR ? wrong->what.kind : SEEP_MISUSE_MISMATCH;
-        fprintf(out, "\n  %s × %s", seep_format_count(wrong->what.count).text, headings[kind]);
+        const char *heading = wrong->what.kind < SEEP_MISUSE_NR ? headings[wrong->what.kind] : NULL;
+        fprintf(out, "\n  %s × %s", seep_format_count(wrong->what.count).text,
+                heading ? heading : "given back in a way that this seep does not know");
         put_who(out, view, wrong->process);
         fprintf(out, ": 0x%" PRIx64, wrong->what.address);
         if (wrong->what.size)

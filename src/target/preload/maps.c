@@ -64,6 +64,13 @@ bool seep_maps_next(struct seep_maps *maps, struct seep_maps_area *ret_area) {
     return ret_area->start >> 63 == 0; // the vsyscall page is the last and no memory of the process
 }
 
+bool seep_maps_readable(uint64_t start, uint64_t nr_bytes) {
+    for (uint64_t page = start & ~UINT64_C(4095); nr_bytes && page < start + nr_bytes; page += 4096)
+        if (!seep_confined.frozen && !sys_readable(page))
+            return false;
+    return true;
+}
+
 // ---- modules --------------------------------------------------------------------------------------
 
 enum { MAX_MODULES = 1024 };
@@ -87,9 +94,11 @@ static void find_cfi(struct seep_maps_module *module, const ElfW(Phdr) * segment
 // The segments of the ELF file whose first page is mapped at `start`. false: that is none.
 static bool read_segments(struct seep_maps_module *module, uint64_t first_bytes) {
     const ElfW(Ehdr) *header = (const void *)module->start;
-    if (first_bytes < sizeof(*header) || __builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+    if (first_bytes < sizeof(*header) || !seep_maps_readable(module->start, sizeof(*header)) ||
+        __builtin_memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
         header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > first_bytes ||
-        header->e_phnum * sizeof(ElfW(Phdr)) > first_bytes - header->e_phoff)
+        header->e_phnum * sizeof(ElfW(Phdr)) > first_bytes - header->e_phoff ||
+        !seep_maps_readable(module->start + header->e_phoff, header->e_phnum * sizeof(ElfW(Phdr))))
         return false;
     const ElfW(Phdr) *segments = (const void *)(module->start + header->e_phoff);
     bool any = false;

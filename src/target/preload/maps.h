@@ -29,6 +29,10 @@ SEEP_MUST_CHECK bool seep_maps_open(struct seep_maps *ret_maps);
 SEEP_MUST_CHECK bool seep_maps_next(struct seep_maps *maps, struct seep_maps_area *ret_area);
 void seep_maps_close(struct seep_maps *maps);
 
+// Whether all of it can be read: a module may have holes between its segments, a file may end before its
+// mapping, and the program may have taken the rights to any page. Under strict seccomp nobody can ask: true.
+bool seep_maps_readable(uint64_t start, uint64_t nr_bytes);
+
 // Where _dl_find_object does not tell (musl, old glibc, holes between segments): the module that covers `pc`,
 // from our own table, which is read anew when `pc` is in none of it. Never asks the loader: that may hold its
 // lock and wait for us.

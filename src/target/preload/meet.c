@@ -11,8 +11,7 @@
 #include "image/hello.h"
 #include "preload/preload.h"
 
-// A socket that is connected to the tool, or a negative errno.
-static int connect_tool(void) {
+int seep_meet_connect(void) {
     const char *path = seep_g.config.socket;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (!*path)
@@ -57,7 +56,7 @@ static bool send_hello(int fd) {
 }
 
 static bool hand_over(void) {
-    int fd = connect_tool();
+    int fd = seep_meet_connect();
     if (fd < 0)
         return false;
     bool done = send_hello(fd);
@@ -75,6 +74,16 @@ static bool is_readable(const void *at, uint64_t *page) {
         return false;
     *page = address >> 12;
     return true;
+}
+
+// The strings of an environment, one by one; it need not be aligned, and may end where its memory does.
+static bool next_string(char *const **at, uint64_t *page, const char **ret_string) {
+    const char *bytes = (const char *)*at;
+    if (!is_readable(bytes, page) || !is_readable(bytes + sizeof(*ret_string) - 1, page))
+        return false;
+    __builtin_memcpy(ret_string, bytes, sizeof(*ret_string));
+    ++*at;
+    return *ret_string != NULL;
 }
 
 static bool begins_with(const char *text, const char *name, uint64_t *page) {
@@ -116,7 +125,7 @@ bool seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *cons
         return count_untold();
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY)
         return false;
-    int fd = connect_tool();
+    int fd = seep_meet_connect();
     if (fd < 0)
         return is_out_of_reach(fd) && count_untold();
     struct seep_notice notice = {.magic = SEEP_NOTICE_MAGIC, .version = SEEP_NOTICE_VERSION};
@@ -126,8 +135,9 @@ bool seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *cons
     uint64_t page = UINT64_MAX;
     const char *own = environment ? NULL : getenv("LD_PRELOAD");
     bool preloads = own && has_us(own, &page);
-    for (size_t i = 0; !preloads && environment && is_readable(&environment[i], &page) && environment[i]; i++)
-        preloads = begins_with(environment[i], "LD_PRELOAD=", &page) && has_us(environment[i] + 11, &page);
+    const char *string;
+    while (!preloads && environment && next_string(&environment, &page, &string))
+        preloads = begins_with(string, "LD_PRELOAD=", &page) && has_us(string + 11, &page);
     notice.flags = flags | (preloads ? 0 : SEEP_NOTICE_NO_PRELOAD);
     for (size_t i = 0; path && i < sizeof(notice.path) - 1 && is_readable(path + i, &page) && path[i]; i++)
         notice.path[i] = path[i];

@@ -52,8 +52,12 @@ static bool find(uint64_t pc, struct found *ret_found) {
 
 enum { MAX_MODULES = 65535 };
 
+// More notes than this are not looked at.
+#define NOTES_MOST (UINT64_C(64) << 10)
+
 static bool has_elf_header(uint64_t start, uint64_t end) {
-    return end - start >= sizeof(ElfW(Ehdr)) && __builtin_memcmp((const void *)start, ELFMAG, SELFMAG) == 0;
+    return end - start >= sizeof(ElfW(Ehdr)) && seep_maps_readable(start, sizeof(ElfW(Ehdr))) &&
+           __builtin_memcmp((const void *)start, ELFMAG, SELFMAG) == 0;
 }
 
 // Copies the GNU build-id out of the notes in [at, end).
@@ -84,12 +88,14 @@ static uint32_t build_id(uint64_t start, uint64_t end, uint64_t bias, uint8_t *r
     const ElfW(Ehdr) *header = (const void *)start;
     uint64_t table_bytes = (uint64_t)header->e_phnum * sizeof(ElfW(Phdr));
     if (header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > end - start ||
-        table_bytes > end - start - header->e_phoff)
+        table_bytes > end - start - header->e_phoff ||
+        !seep_maps_readable(start + header->e_phoff, table_bytes))
         return 0;
     const ElfW(Phdr) *segments = (const void *)(start + header->e_phoff);
     for (int i = 0; i < header->e_phnum; i++) {
         uint64_t at = bias + segments[i].p_vaddr;
-        if (segments[i].p_type != PT_NOTE || at < start || at > end || segments[i].p_memsz > end - at)
+        if (segments[i].p_type != PT_NOTE || at < start || at > end || segments[i].p_memsz > end - at ||
+            segments[i].p_memsz > NOTES_MOST || !seep_maps_readable(at, segments[i].p_memsz))
             continue;
         uint32_t bytes =
             build_id_in_notes((const void *)at, (const void *)(at + segments[i].p_memsz), ret_id, room);

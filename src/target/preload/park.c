@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stddef.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "image/hello.h"
 #include "preload/preload.h"
@@ -25,19 +24,6 @@
 // The process that has parked already, and its thread that waits for the tool; 0 when that is over.
 static _Atomic uint64_t parking; // OF_PROCESS(pid) | tid
 #define OF_PROCESS(pid) ((uint64_t)(pid) << 32)
-
-static int connect_to_tool(void) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = __builtin_strlen(seep_g.config.socket);
-    __builtin_memcpy(address.sun_path, seep_g.config.socket, length);
-    long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (sys_failed(fd))
-        return -1;
-    if (sys3(SYS_connect, fd, &address, sizeof(address)) == 0)
-        return (int)fd;
-    sys_close((int)fd);
-    return -1;
-}
 
 // The state letter of a process comes after its name in brackets, which may hold anything.
 static bool is_stopped(uint32_t pid) {
@@ -84,7 +70,7 @@ static void await(int fd) {
 }
 
 static void tell_and_wait_at(uint64_t sp_rt) {
-    int fd = connect_to_tool();
+    int fd = seep_meet_connect();
     if (fd < 0)
         return;
     struct seep_parked parked = {

@@ -164,6 +164,7 @@ struct seep_thread {
     uint64_t stack_hi;
     uint32_t unmap_epoch; // when that was found out
     uint32_t tid;
+    uint32_t pid; // of its process: not ours where that shares our memory by clone; 0: under a filter
     bool quiet;             // in a function of musl that calls other hooks of ours (musl.c)
     bool nested_release;    // in a real delete: the free it calls is the same event
     uint32_t lsan_disabled; // calls of __lsan_disable that have no __lsan_enable yet
@@ -358,6 +359,8 @@ void seep_fork_wipe(void);     // in the child: does what the kernel should have
 // meet.c
 // `header`: of the image in seep_g.fd, in a fork child not yet in its place.
 void seep_meet_tool(struct seep_image_header *header);
+// A socket that is connected to the tool, close-on-exec and not blocking, or a negative errno.
+int seep_meet_connect(void);
 // Tells the tool that a process is about to become another program. `flags`: SEEP_NOTICE_*;
 // `environment` NULL: the process's own. True: the tool cannot be told, and the image counts it as lost;
 // seep_meet_take_back: it did not come to that.

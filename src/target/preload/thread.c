@@ -100,16 +100,25 @@ static struct seep_thread *private_memory(uint32_t slot_index) {
         if (!arrays)
             return NULL;
     }
-    *thread = (struct seep_thread){
-        .slot_index = slot_index, .tid = sys_gettid(), .leaf_start = SEEP_NO_LEAF, .stamp = stamp};
+    *thread = (struct seep_thread){.slot_index = slot_index,
+                                   .tid = sys_gettid(),
+                                   .pid = seep_confined.filtered ? 0 : sys_getpid(),
+                                   .leaf_start = SEEP_NO_LEAF,
+                                   .stamp = stamp};
     thread->mode.modules_epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_acquire);
     thread->recents_mask = (1u << SEEP_RECENTS_FEW_SHIFT) - SEEP_RECENT_WAYS;
     set_arrays(thread, arrays, capacity);
     return thread;
 }
 
-static bool is_dead(uint32_t tid) {
-    return tid == 0 || (!seep_confined.filtered && sys3(SYS_tgkill, sys_getpid(), tid, 0) == -3 /* ESRCH */);
+// A thread of another process may share our memory (CLONE_VM without CLONE_THREAD): it is asked for there.
+// What was before a fork is wiped.
+static bool is_dead(uint32_t slot_index) {
+    const struct seep_thread *thread = seep_g.thread_of_slot[slot_index];
+    uint32_t tid = seep_g.threads[slot_index].tid;
+    if (tid == 0 || seep_confined.filtered)
+        return tid == 0;
+    return !thread || thread->pid == 0 || sys3(SYS_tgkill, thread->pid, tid, 0) == -3 /* ESRCH */;
 }
 
 // A slot that was this very thread's, else one whose thread is gone, else a fresh one. threads_lock held.
@@ -124,7 +133,7 @@ static bool find_slot(uint32_t tid, uint32_t *ret_index) {
     }
     for (uint32_t i = 0; i < SEEP_MIN(nr_used, (uint32_t)LOOK_FOR_DEAD); i++) {
         uint32_t index = (seep_g.thread_cursor + i) % nr_used;
-        if (is_dead(seep_g.threads[index].tid)) {
+        if (is_dead(index)) {
             seep_g.thread_cursor = index + 1;
             *ret_index = index;
             return true;
