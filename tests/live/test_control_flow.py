@@ -31,6 +31,8 @@ COVERS = [
     ('signals on alternate stacks', 'declared', 'test_a_timer_that_interrupts_hooks',
      'SIGPROF at any instruction: what a handler does while it interrupts a hook is counted as lost (reentered)'),
     ('hand-switched stacks', 'covered', 'test_hand_switched_stacks', 'unmapped and mapped again at the same address'),
+    ('hand-switched stacks', 'covered', 'test_a_stack_that_goes_while_its_callee_runs',
+     'unmapped or made unreadable by munmap, mmap, mremap or mprotect while a function that it called runs elsewhere'),
     ('hand-switched stacks', 'covered', 'test_a_stack_that_is_not_aligned', 'stacks that are not aligned as the ABI wants'),
     ('code without CFI', 'covered', 'test_code_without_call_frame_information', 'with a frame pointer: whole'),
     ('code without CFI', 'declared', 'test_code_without_call_frame_information',
@@ -243,3 +245,19 @@ def test_quick_exit(tmp_path):
     assert process['process']['exit'] == {'code': 4}
     assert figures(process, 'quick') == (1, 1)
     assert figures(process, 'at_quick_end') == (1, 0)
+
+
+@pytest.mark.parametrize('way', ['protect', 'unmap'])
+def test_a_stack_that_goes_while_its_callee_runs(tmp_path, way):
+    """A function on another stack, whose callers' stack is unmapped or made unreadable: what is remembered of them is not read
+    any more, and stacks end there from then on."""
+    program = BUILD / 'tests/live/live-gone-stack'
+    if not program.exists():
+        pytest.skip('written for x86-64')
+    plain = run([program, way])
+    under = traced([program, way], tmp_path)
+    assert (plain.code, plain.out) == (under.code, under.out) == (0, b'went on\n'), under
+    process = under.report()[0]
+    assert not any(process['health']['lost'].values()) and process['health']['cut']['bad_read']
+    work = [s for s in process['sites'] if s['stack'] and plain_name(s['stack'][0]['function']) == 'work']
+    assert sum(s['allocations'] for s in work) == 1204 and len(work) == 3

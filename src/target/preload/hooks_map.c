@@ -46,7 +46,7 @@ static void mapped(const void *at, uint64_t bytes, uint32_t kind, enum seep_via 
 }
 
 static void unmapped(const void *at, uint64_t bytes, uint64_t moment) {
-    seep_mapping_unmapped();
+    seep_stack_gone((uint64_t)at, bytes);
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return;
@@ -63,7 +63,7 @@ SEEP_INLINE void *map(void *address, size_t size, int protection, int flags, int
     if (at == MAP_FAILED)
         return at;
     if (flags & MAP_FIXED)
-        seep_mapping_unmapped(); // what was there
+        seep_stack_gone((uint64_t)at, whole_pages(size)); // what was there
     mapped(at, whole_pages(size), kind_of(protection, flags), SEEP_VIA_MMAP, caller);
     return at;
 }
@@ -89,6 +89,16 @@ SEEP_EXPORT int munmap(void *address, size_t size) {
     return 0;
 }
 
+// Nothing that is counted; but stacks that were walked may become unreadable.
+SEEP_EXPORT int mprotect(void *address, size_t size, int protection) {
+    int result = seep_g.real.mprotect
+                     ? seep_g.real.mprotect(address, size, protection)
+                     : (as_pointer(sys3(SYS_mprotect, address, size, protection)) == MAP_FAILED ? -1 : 0);
+    if (!(protection & PROT_READ))
+        seep_stack_gone((uint64_t)address, whole_pages(size));
+    return result;
+}
+
 // As with realloc, the memory is from now on this call's. old_size 0 makes another mapping of the
 // same (shared) memory, and the old one stays.
 SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...) {
@@ -110,7 +120,7 @@ SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
     if (old_size && !(flags & MREMAP_DONTUNMAP))
         unmapped(old, whole_pages(old_size), moment);
     else if (flags & MREMAP_FIXED)
-        seep_mapping_unmapped();
+        seep_stack_gone((uint64_t)at, whole_pages(size));
     mapped(at, whole_pages(size), kind, SEEP_VIA_MREMAP, SEEP_HOOK_CALLER());
     return at;
 }

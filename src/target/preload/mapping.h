@@ -27,9 +27,4 @@ uint32_t seep_mapping_kind(uint64_t address);
 // Makes the index again from the table: in a child of fork, and when a hook has been left by longjmp.
 void seep_mapping_index_again(void);
 
-// Memory may have gone away: what threads believe to be readable is asked again.
-SEEP_INLINE void seep_mapping_unmapped(void) {
-    atomic_fetch_add_explicit(&seep_g.unmap_epoch, 1, memory_order_release);
-}
-
 #endif

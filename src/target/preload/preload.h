@@ -201,6 +201,7 @@ struct seep_real {
     int (*posix_spawnp)(pid_t *, const char *, const void *, const void *, char *const *, char *const *);
     void *(*mmap)(void *, size_t, int, int, int, off_t);
     int (*munmap)(void *, size_t);
+    int (*mprotect)(void *, size_t, int);
     void *(*mremap)(void *, size_t, size_t, int, ...);
     int (*brk)(void *);
     void *(*sbrk)(intptr_t);

@@ -67,6 +67,35 @@ static SEEP_NOINLINE bool readable_slow(struct seep_thread *thread, uint64_t add
     return true;
 }
 
+// Of more threads than these only what this one remembers is looked through.
+enum { ASKED_THREADS = 64 };
+
+static bool remembers(const struct seep_thread *thread, uint64_t start, uint64_t end) {
+    if (!SEEP_GUARD_IS_IDLE(thread->guard)) // a handler of a signal that interrupted it
+        return true;
+    const struct seep_memo_slot *slot = thread->slots;
+    const struct seep_memo_slot *last =
+        thread->memo_end == thread->frames ? slot : thread->memo_end[-1].slots_end;
+    for (; slot < last; slot++)
+        if ((uint64_t)slot->address >= start && (uint64_t)slot->address < end)
+            return true;
+    return false;
+}
+
+void seep_stack_gone(uint64_t start, uint64_t bytes) {
+    uint64_t end = start + bytes;
+    atomic_fetch_add_explicit(&seep_g.unmap_epoch, 1, memory_order_release);
+    bool gone = seep_self && remembers(seep_self, start, end);
+    uint64_t nr = seep_g.header ? SEEP_MIN(seep_g.header->areas[SEEP_AREA_THREADS].used, ASKED_THREADS) : 0;
+    for (uint64_t i = 0; i < nr && !gone; i++) {
+        const struct seep_thread *other = seep_g.thread_of_slot[i];
+        gone = other && __atomic_load_n(&other->stack_lo, __ATOMIC_RELAXED) < end &&
+               __atomic_load_n(&other->stack_hi, __ATOMIC_RELAXED) > start;
+    }
+    if (gone)
+        atomic_fetch_add_explicit(&seep_g.mode.modules_epoch, 1, memory_order_release);
+}
+
 // Reads an aligned word of the stack. Known pages cost a compare, others a system call, once.
 SEEP_INLINE bool read_word(struct seep_thread *thread, uint64_t address, uint64_t *ret_word) {
     if (SEEP_UNLIKELY(address & (SEEP_ARCH_WORD - 1)))

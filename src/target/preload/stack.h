@@ -62,6 +62,10 @@ SEEP_ALIGNS_STACK uint32_t seep_stack_walk(struct seep_thread *thread, enum seep
 // The usual walk, stack_fast.c: the node of the stack, with the memo grown; 0: not to be had that way.
 uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller caller);
 
+// Memory at `start` cannot be read any more. What threads believe to be readable is asked again; and where
+// the frames that they remember may lie there (a stack that another was entered from), they forget them.
+void seep_stack_gone(uint64_t start, uint64_t bytes);
+
 SEEP_INLINE bool slot_holds(const struct seep_memo_slot *slot) {
     return SEEP_LIKELY(__atomic_load_n(slot->address, __ATOMIC_RELAXED) == slot->value);
 }

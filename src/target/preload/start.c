@@ -220,6 +220,7 @@ static void resolve(void) {
     FIND(posix_spawnp, "posix_spawnp");
     FIND(mmap, "mmap");
     FIND(munmap, "munmap");
+    FIND(mprotect, "mprotect");
     FIND(mremap, "mremap");
     FIND(brk, "brk");
     FIND(sbrk, "sbrk");
