@@ -3,11 +3,14 @@
 #include "preload/sampling.h"
 
 #include "image/sample.h"
+#include "preload/boot.h"
 #include "preload/heap_map.h"
 #include "preload/record.h"
 
 bool seep_sample_prepare(void) {
     seep_g.filter = sys_private(UINT64_C(1) << SEEP_FILTER_SHIFT);
+    if (seep_g.filter)
+        seep_boot_note_sampled();
     atomic_store_explicit(&seep_g.mode.special, SEEP_SPECIAL_SAMPLING, memory_order_relaxed);
     return seep_g.filter != NULL;
 }
@@ -34,7 +37,7 @@ void seep_sample_begin(struct seep_thread *thread) {
     next_point(thread);
 }
 
-static void note_in_filter(const void *block, bool recorded) {
+void seep_sample_note(const void *block, bool recorded) {
     _Atomic uint8_t *at = &seep_g.filter[filter_index(block)];
     uint8_t count = atomic_load_explicit(at, memory_order_relaxed);
     // A counter that has been full stays full: then its blocks are always looked up.
@@ -49,7 +52,7 @@ void seep_sample_put_back(const void *block, uint32_t site, uint64_t size) {
         seep_lost(SEEP_LOST_ODD_FULL);
         return;
     }
-    note_in_filter(block, true);
+    seep_sample_note(block, true);
 }
 
 void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
@@ -83,7 +86,7 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
 uint32_t seep_sample_take(const void *block, uint64_t *ret_size) {
     uint32_t site = (uint32_t)seep_map_take_odd((uint64_t)block, ret_size);
     if (site)
-        note_in_filter(block, false);
+        seep_sample_note(block, false);
     return site;
 }
 
