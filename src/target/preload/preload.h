@@ -153,6 +153,7 @@ struct seep_thread {
     const _Atomic uint8_t *filter;
     uint64_t random;
     bool undo_open[64]; // by log of undo.c: a change whose counters are not yet right
+    bool undo_any;      // whether there is one
 
     // Only while walking.
     struct seep_walk_frame *walk;
