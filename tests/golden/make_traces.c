@@ -364,6 +364,18 @@ static void make_mapped(struct seep_session *session) {
     seep_profile_derive(profile);
 }
 
+// Double frees of which the first is known, and one of which it is not.
+static void make_freed(struct seep_session *session) {
+    make_mapped(session);
+    struct seep_profile *profile = session->profiles[0];
+    struct seep_wrong_release *all = room(profile, 3, sizeof(*all));
+    all[0] = (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 4, 9, 0x5000, 64, 5};
+    all[1] = (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 4, 2, 0x6000, 64, 4};
+    all[2] = (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 5, 1, 0x7000, 0, 0};
+    profile->wrong_releases = all;
+    profile->nr_wrong_releases = 3;
+}
+
 // Pools, pieces and marks of the program, small and absurd.
 static void make_pooled(struct seep_session *session) {
     make_tiny(session);
@@ -511,7 +523,7 @@ static const struct recipe {
     {"empty", make_empty},   {"tiny", make_tiny},       {"modules", make_modules}, {"cut", make_cut},
     {"huge", make_huge},     {"family", make_family},   {"large", make_large},     {"even", make_even},
     {"mapped", make_mapped}, {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
-    {"named", make_named},   {"scanned", make_scanned},
+    {"named", make_named},   {"scanned", make_scanned}, {"freed", make_freed},
 };
 
 static struct seep_session *make(const char *name) {
@@ -890,8 +902,8 @@ static json_t *profile_json(const struct seep_profile *profile) {
     for (uint32_t i = 0; i < profile->nr_wrong_releases; i++) {
         const struct seep_wrong_release *wrong = &profile->wrong_releases[i];
         const uint64_t row[] = {wrong->kind,  wrong->site,    wrong->release_site,
-                                wrong->count, wrong->address, wrong->size};
-        json_array_append_new(wrong_releases, numbers(row, 6));
+                                wrong->count, wrong->address, wrong->size, wrong->first_site};
+        json_array_append_new(wrong_releases, numbers(row, 7));
     }
     if (profile->account.known) {
         const struct seep_account *a = &profile->account;

@@ -15,7 +15,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import seep_reader as reader  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned")
+GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned",
+        "freed")
 
 
 def make(tool, name):

@@ -172,7 +172,8 @@ struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader) {
         free(leaves.items);
         return seep_error_no_memory();
     }
-    uint64_t nr_planes = reader->copy->header.flags & SEEP_FLAG_AGES ? 2 : 1;
+    uint32_t flags = reader->copy->header.flags;
+    uint64_t nr_planes = UINT64_C(1) + !!(flags & SEEP_FLAG_AGES) + !!(flags & SEEP_FLAG_FREE_STACKS);
     seep_pool_claims_settle(reader, &leaves, nr_planes * leaf_bytes(&reader->copy->header) / SEEP_POOL_PAGE);
     if (leaves.nr_items)
         qsort(leaves.items, leaves.nr_items, sizeof(*leaves.items), compare_leaves);

@@ -4,7 +4,7 @@
 
 #include "image/sample.h"
 #include "preload/boot.h"
-#include "preload/heap_map.h"
+#include "preload/freed.h"
 #include "preload/record.h"
 
 bool seep_sample_prepare(void) {
@@ -25,8 +25,21 @@ static uint64_t next_random(struct seep_thread *thread) {
     return x * UINT64_C(0x2545f4914f6cdd1d);
 }
 
+// Where releases are kept every allocation is looked at, for its address may be remembered: sample_left is 0.
 static void next_point(struct seep_thread *thread) {
-    thread->sample_left = seep_sample_distance(next_random(thread), seep_g.sample_bytes);
+    int64_t distance = seep_sample_distance(next_random(thread), seep_g.sample_bytes);
+    *(releases_are_kept() ? &thread->sample_left_long : &thread->sample_left) = distance;
+}
+
+bool seep_sample_skips_long(struct seep_thread *thread, uint64_t size) {
+    int64_t left = thread->sample_left_long - (int64_t)size;
+    if (left <= 0)
+        return false;
+    thread->sample_left_long = left;
+    thread->last_block = 0;
+    thread->slot->skipped_allocations++;
+    thread->slot->skipped_bytes += size;
+    return true;
 }
 
 void seep_sample_begin(struct seep_thread *thread) {
