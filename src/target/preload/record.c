@@ -80,7 +80,7 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
         return;
     }
     uint64_t address = (uint64_t)block;
-    uint32_t site = releases_are_kept() ? site_of(thread, via, caller) : stack_site(thread, via, caller);
+    uint32_t site = site_of(thread, via, caller);
     if (!undo_is_on())
         ;
     else if (size >> SEEP_ENTRY_SIZE_BITS || address & 7 || address >> SEEP_ADDRESS_BITS)
