@@ -235,6 +235,7 @@ def seeds(good):
     yield "family", trace(plain(good["family"])[:19])
     yield "packed", good["tiny"]
     yield "named", trace(plain(good["named"]))
+    yield "freed", trace(plain(good["freed"]))
     sections = [s for s in plain(good["indexed"]) if s.kind != reader.INDEX]
     yield "indexed", trace(sections + [index_of(sections)])
     yield "unknown", trace([Section(200, b"?")] + plain(good["tiny"]), header(minor=1, extra=b"later"))
