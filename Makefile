@@ -10,7 +10,7 @@ WERROR ?= true
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test corpus bench bench-instructions install format lint fuzz clean deps completions
+.PHONY: help run build test corpus bench bench-instructions install format lint fuzz clean deps completions sarif soak
 
 help:
 	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
@@ -23,6 +23,7 @@ help:
 	@echo "make soak ONLY=scan   eight real programs scanned idle, at work and when they leave: no false 'lost' (TIMES=n)"
 	@echo "make soak ONLY=attach as many events as the processors can make, a minute each: nothing lost (SECONDS=n, root)"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
+	@echo "make sarif    what seep check writes, against the JSON schema of the standard"
 	@echo "make lint     format, clang-tidy and the rules of the house"
 	@echo "make format   lay the C code out with clang-format"
 	@echo "make fuzz     fuzz each parser for FUZZ_SECONDS=$(FUZZ_SECONDS)"
@@ -31,7 +32,7 @@ help:
 
 # Installs nothing and asks nothing when all is there.
 deps:
-	@tools/install-deps.sh build demo test traced lint bench
+	@tools/install-deps.sh build demo test traced lint sarif bench
 
 run:
 	@tools/install-deps.sh build demo
@@ -95,6 +96,12 @@ bench-instructions:
 
 clean:
 	rm -rf build build-test build-sanitized build-fuzz
+
+# What seep check writes, against the JSON schema of the standard (fetched by npm).
+sarif:
+	@tools/install-deps.sh build sarif
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) tools/check-sarif.py --build build
 
 # After a command or an option was added.
 completions: build

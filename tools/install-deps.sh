@@ -8,6 +8,7 @@
 #   test    to run the tests        (nothing is tested without these)
 #   traced  programs and allocators that the tests trace (a test says so and skips without its program)
 #   lint    formatters and checkers (make test does without those it does not find)
+#   sarif   what make sarif validates with, beside npm
 #   bench   tools to compare with   (make bench does without those it does not find)
 #
 # Asks dpkg first: when all is there it needs no network, no root and no time. Installs only, and
@@ -26,9 +27,10 @@ packages_of() {
         libmimalloc2.0 libmimalloc-dev libgoogle-perftools-dev libtcmalloc-minimal4 libunwind-dev libc6-dbg \
         golang-go golang-github-haya14busa-go-sarif-dev default-jdk-headless nodejs musl-tools dwz llvm xz-utils valgrind autoconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
+    sarif) echo python3-jsonschema ;;
     bench) echo heaptrack valgrind libgoogle-perftools-dev libunwind-dev python3-matplotlib wrk ;;
     *)
-        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, bench)" >&2
+        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, sarif, bench)" >&2
         exit 2
         ;;
     esac

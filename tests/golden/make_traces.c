@@ -357,23 +357,15 @@ static void make_mapped(struct seep_session *session) {
     for (uint32_t i = 0; i < SEEP_ACCOUNT_NR; i++)
         profile->account.bytes[i] = i * 4096;
     profile->nr_wrong_releases = 2;
-    profile->wrong_releases = room(profile, 2, sizeof(*profile->wrong_releases));
-    profile->wrong_releases[0] =
-        (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 4, UINT64_MAX, UINT64_MAX, 0};
-    profile->wrong_releases[1] = (struct seep_wrong_release){SEEP_MISUSE_MISMATCH, 1, 5, 3, 0x5000, 64};
+    struct seep_wrong_release *wrong = profile->wrong_releases = room(profile, 2, sizeof(*wrong));
+    wrong[0] = (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 4, UINT64_MAX, UINT64_MAX, 0};
+    wrong[1] = (struct seep_wrong_release){SEEP_MISUSE_MISMATCH, 1, 5, 3, 0x5000, 64};
     seep_profile_derive(profile);
 }
 
-// Double frees of which the first is known, and one of which it is not.
 static void make_freed(struct seep_session *session) {
     make_mapped(session);
-    struct seep_profile *profile = session->profiles[0];
-    struct seep_wrong_release *all = room(profile, 3, sizeof(*all));
-    all[0] = (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 4, 9, 0x5000, 64, 5};
-    all[1] = (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 4, 2, 0x6000, 64, 4};
-    all[2] = (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 5, 1, 0x7000, 0, 0};
-    profile->wrong_releases = all;
-    profile->nr_wrong_releases = 3;
+    session->profiles[0]->wrong_releases[0].first_site = 5;
 }
 
 // Pools, pieces and marks of the program, small and absurd.
@@ -516,6 +508,16 @@ static void make_scanned(struct seep_session *session) {
     make_held(profile);
 }
 
+// What a forked process began with; more than it has is none of it.
+static void make_forked(struct seep_session *session) {
+    for (int i = 0; i < 2; i++) {
+        make_tiny(session);
+        session->profiles[i]->process.pid += (uint32_t)i;
+        session->profiles[i]->totals.inherited_blocks = i ? UINT64_MAX : 1;
+        session->profiles[i]->totals.inherited_bytes = i ? UINT64_MAX : 40;
+    }
+}
+
 static const struct recipe {
     const char *name;
     void (*make)(struct seep_session *session);
@@ -523,7 +525,7 @@ static const struct recipe {
     {"empty", make_empty},   {"tiny", make_tiny},       {"modules", make_modules}, {"cut", make_cut},
     {"huge", make_huge},     {"family", make_family},   {"large", make_large},     {"even", make_even},
     {"mapped", make_mapped}, {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
-    {"named", make_named},   {"scanned", make_scanned}, {"freed", make_freed},
+    {"named", make_named},   {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
 };
 
 static struct seep_session *make(const char *name) {
@@ -631,6 +633,7 @@ static json_t *totals_json(const struct seep_totals *totals) {
     set(json, "temporary", number(totals->temporary));
     set(json, "failed", number(totals->failed));
     set(json, "unknown_frees", number(totals->unknown_frees));
+    set(json, "inherited", numbers((const uint64_t[]){totals->inherited_blocks, totals->inherited_bytes}, 2));
     set(json, "by_function", numbers(totals->by_function, SEEP_VIA_HEAP_NR));
     set(json, "releases", numbers(totals->releases, SEEP_RELEASE_NR));
     set(json, "size_class", numbers(totals->size_class, SEEP_IMAGE_SIZE_CLASSES));
@@ -901,8 +904,8 @@ static json_t *profile_json(const struct seep_profile *profile) {
     }
     for (uint32_t i = 0; i < profile->nr_wrong_releases; i++) {
         const struct seep_wrong_release *wrong = &profile->wrong_releases[i];
-        const uint64_t row[] = {wrong->kind,  wrong->site,    wrong->release_site,
-                                wrong->count, wrong->address, wrong->size, wrong->first_site};
+        const uint64_t row[] = {wrong->kind,    wrong->site, wrong->release_site, wrong->count,
+                                wrong->address, wrong->size, wrong->first_site};
         json_array_append_new(wrong_releases, numbers(row, 7));
     }
     if (profile->account.known) {

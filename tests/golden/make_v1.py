@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import seep_reader as reader  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned",
+GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
         "freed")
 
 
@@ -106,7 +106,9 @@ def broken_containers(tiny, family):
     yield "major-0", trace(sections, header(major=0))
     yield "header-length", header()[:12] + b"\xff\xff\xff\xff" + header()[16:28] + \
         struct.pack("<I", zlib.crc32(header()[:12] + b"\xff\xff\xff\xff" + header()[16:28])) + whole[32:]
-    longer = [Section(s.kind, s.stored + (b"\7new" if s.kind <= reader.TOTALS else b"")) for s in sections]
+    known = {reader.TOTALS: b"\0\0"}  # what minor version 1 appended, which the tiny trace does not have
+    longer = [Section(s.kind, s.stored + known.get(s.kind, b"") + (b"\7new" if s.kind <= reader.TOTALS else b""))
+              for s in sections]
     yield "newer-minor", trace(longer + [Section(77, b"what?", version=9)], header(minor=3, extra=b"x" * 9),
                                end_extra=b"more")
     yield "longer-record", trace([Section(s.kind, s.stored + (b"x" if s.kind == reader.HEALTH else b""))
@@ -238,7 +240,7 @@ def seeds(good):
     yield "freed", trace(plain(good["freed"]))
     sections = [s for s in plain(good["indexed"]) if s.kind != reader.INDEX]
     yield "indexed", trace(sections + [index_of(sections)])
-    yield "unknown", trace([Section(200, b"?")] + plain(good["tiny"]), header(minor=1, extra=b"later"))
+    yield "unknown", trace([Section(200, b"?")] + plain(good["tiny"]), header(minor=9, extra=b"later"))
     yield "raw", b"SEEPRAW\n\1\0\0\0\0\0\0\0"
 
 

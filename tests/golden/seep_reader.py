@@ -11,7 +11,7 @@ import struct
 import zlib
 
 MAGIC = b"SEEP\r\n\x1a\n"
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
 MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS, SNAPSHOTS = range(13, 20)
@@ -204,7 +204,7 @@ def health_of(take):
     return health
 
 
-def totals_of(take):
+def totals_of(take, minor):
     totals = {"allocations": take.leb(), "allocated_bytes": take.leb(), "frees": take.leb(),
               "freed_bytes": take.leb(), "live_blocks": take.leb(), "live_bytes": take.leb(),
               "peak_bytes": take.leb(), "peak_exact": take.bool(), "peak_error_bytes": take.leb(),
@@ -212,6 +212,7 @@ def totals_of(take):
     totals["by_function"] = take.list(NR_VIA)
     totals["releases"] = take.list(NR_RELEASE)
     totals["size_class"] = take.list(NR_SIZE_CLASS)
+    totals["inherited"] = [take.leb(), take.leb()] if minor >= 1 else [0, 0]
     return totals
 
 
@@ -573,7 +574,9 @@ def derive(profile):
         via = site["via"] if site["via"] < NR_VIA else 0
         totals["by_function"][via] = min(totals["by_function"][via] + allocations, U64)
     health = profile["health"]
-    health["events"] = min(totals["allocations"] + totals["frees"], U64)
+    totals["inherited"] = [min(totals["inherited"][0], totals["allocations"]),
+                           min(totals["inherited"][1], totals["allocated_bytes"])]
+    health["events"] = min(totals["allocations"] - totals["inherited"][0] + totals["frees"], U64)
     health["stacks_cut"] = min(sum(health["cut"]), U64)
 
 
@@ -638,7 +641,7 @@ def read(data):
             profiles[-1]["health"] = health_of(take)
             check_end(take)
         elif kind == TOTALS:
-            profiles[-1]["totals"] = totals_of(take)
+            profiles[-1]["totals"] = totals_of(take, minor)
             check_end(take)
         elif kind == ACCOUNT:
             if "account" in profiles[-1]:

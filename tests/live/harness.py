@@ -203,6 +203,7 @@ def read_witness(folder):
                 'pid': pid,
                 'exe': exe,
                 'now': now,
+                'inherited': inherited,
                 'own': now['allocations'] - inherited['allocations'] + now['frees'] - inherited['frees'],
             }
         )
@@ -236,20 +237,26 @@ def check_witness(processes, folder, compare_bytes=True):
             continue  # a fork child without a heap operation has no image; it may become another program
         assert same, f'no report for {witness}'
         # A process that becomes the same program once more has two images: each must find its own.
-        wanted = {k: witness['now'][k] for k in ('allocations', 'frees', 'calloc')}
-        wanted['realloc'] = witness['now']['realloc'] + witness['now']['reallocarray']
+        # Of a forked one: what it did itself; what it began with is not known by function.
+        own = {name: nr - witness['inherited'][name] for name, nr in witness['now'].items()}
+        forked = any(witness['inherited'].values())
+        wanted = {k: own[k] for k in ('allocations', 'frees')}
         if compare_bytes:
-            wanted['bytes'] = witness['now']['bytes']
-        got = [
-            {
-                'allocations': p['totals']['allocations'],
-                **({'bytes': p['totals']['allocated_bytes']} if compare_bytes else {}),
-                'frees': p['totals']['frees'] + (p['totals'].get('unknown_frees') or 0),
+            wanted['bytes'] = own['bytes']
+        if not forked:
+            wanted['calloc'] = own['calloc']
+            wanted['realloc'] = own['realloc'] + own['reallocarray']
+        got = []
+        for p in same:
+            totals = p['totals']
+            figures = {
+                'allocations': totals['allocations'] - totals.get('inherited_blocks', 0),
+                'bytes': totals['allocated_bytes'] - totals.get('inherited_bytes', 0),
+                'frees': totals['frees'] + (totals.get('unknown_frees') or 0),
                 'calloc': by_function(p, 'calloc'),
                 'realloc': by_function(p, 'realloc', 'reallocarray'),
             }
-            for p in same
-        ]
+            got.append({k: figures[k] for k in wanted})
         assert wanted in got, f"{witness['exe']} ({witness['pid']}): the witness saw {wanted}, seep {got}"
         compared += 1
     assert compared, 'no process was compared'

@@ -45,6 +45,40 @@ static int wait_for(pid_t pid) {
     return WEXITSTATUS(status);
 }
 
+// ---- heirs: children, and theirs, of a parent that has given back most of what it had ------------------
+
+APART static void before(void) {
+    for (int i = 0; i < 1000; i++) {
+        held[i] = keep(malloc(3000));
+        if (i % 4)
+            free(held[i]);
+    }
+}
+
+APART static void come_and_go(void) {
+    for (int i = 0; i < 10; i++)
+        free(keep(malloc(70)));
+}
+
+static int heirs(void) {
+    before();
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            come_and_go();
+            own(70);
+            pid_t next = fork();
+            if (next == 0) {
+                come_and_go();
+                own(70);
+            }
+            exit(next ? wait_for(next) : 0);
+        }
+        wait_for(pid);
+    }
+    return 0;
+}
+
 // ---- pending: many children at once that have no image yet, while the parent goes on -----------------
 
 APART static void *grow(void) {
@@ -228,6 +262,8 @@ int main(int argc, char **argv) {
         return clones_of(0);
     if (strcmp(what, "clone3") == 0)
         return clones_of(3);
+    if (strcmp(what, "heirs") == 0)
+        return heirs();
     if (strcmp(what, "daemon") == 0)
         return daemonize(argc > 2 ? argv[2] : "");
     if (strcmp(what, "thread") == 0) {

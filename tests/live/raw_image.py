@@ -5,7 +5,7 @@ import struct
 
 PAGE = 4096
 STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL, MAPPINGS, MAP_SITES, MISUSES, *_ = range(16)
-HEADER = struct.Struct('=QIIBBHIQ' + '48Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ' + '64Q3Q' + '2Q2I' + '32Q2Q')
+HEADER = struct.Struct('=QIIBBHIQ' + '48Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ' + '64Q3Q' + '2Q2I' + '32Q4Q')
 THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64QQ4Q2QQ')
 VIAS = [
     'none',
@@ -70,7 +70,7 @@ class Image:
         self.areas = [h[8 + 3 * i : 11 + 3 * i] for i in range(16)]  # (offset, size, used)
         self.pid, _, _, self.state, _, self.exit_code = h[56:62]
         self.granule_shift, self.leaf_shift, self.dir_bits = h[70:73]
-        self.lost = h[78:94] + h[-34:-2]
+        self.lost = h[78:94] + h[-36:-4]
 
     def element(self, area, size, index):
         return self.read(self.areas[area][0] + index * size, size)

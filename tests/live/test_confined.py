@@ -115,8 +115,8 @@ def test_the_program_confines_itself(case, tmp_path):
         # What was live at the fork, without the two that the child gave back, and what it made itself.
         child = processes[1]
         assert not any(child['health']['lost'].values()), child['health']
-        assert figures(child, 'before') == (100, 39, 1950)
-        assert figures(child, 'after') == (2000, 599, 419_300)
+        assert figures(child, 'before') == (40, 39, 1950)
+        assert figures(child, 'after') == (1300, 599, 419_300)
 
 
 def test_little_address_space(tmp_path):
@@ -136,7 +136,7 @@ def test_address_space_limited_before_the_start(kib, tmp_path):
         processes = report(trace)
         check_counts(processes[0])
         assert len(processes) == 2
-        assert figures(processes[1], 'before') == (100, 39, 1950)
+        assert figures(processes[1], 'before') == (40, 39, 1950)
         return
     # Too little for both: passive from the start, and said.
     plain = run(['sh', '-c', f'ulimit -v {kib} && exec "$@"', 'sh', PROGRAM, 'none'], cwd=tmp_path)
@@ -154,7 +154,7 @@ def test_namespaces(tmp_path):
     processes = report(trace)
     check_counts(processes[0], thread=False)
     # The child is process 1 of its own namespace.
-    assert [figures(p, 'before') for p in processes[1:]] == [(100, 39, 1950)]
+    assert [figures(p, 'before') for p in processes[1:]] == [(40, 39, 1950)]
 
 
 def test_strict_system_call_filter(tmp_path):

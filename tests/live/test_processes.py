@@ -228,3 +228,31 @@ def test_what_a_killed_tool_left_is_removed_by_the_next(tmp_path):
         other.stdin.close()
         tool.wait(timeout=60)
     assert [p.name for p in tmp_path.glob('seep-*')] == ['seep-foreig']
+
+
+@pytest.mark.parametrize('options', [(), ('--sample', '1')])
+def test_totals_of_a_child_are_its_own(tmp_path, options):
+    """What its parent gave back before the fork is not counted again; what it began with is told apart."""
+    under = traced([PROGRAM, 'heirs'], tmp_path, options=options)
+    assert under.code == 0, under
+    parent, *children = under.report()
+    assert 'inherited_blocks' not in parent['totals'] and parent['totals']['allocations'] == 1000
+    assert len(children) == 4
+    seen = []
+    for child in children:
+        totals = child['totals']
+        seen.append((totals['inherited_blocks'], totals['inherited_bytes'], totals['allocations'], totals['frees'],
+                     totals['live_blocks'], totals['temporary'], totals['by_release'].get('free', 0)))
+        assert child['health']['events'] == 21
+        if not options:
+            assert totals['peak_bytes'] == totals['inherited_bytes'] + 70, 'not that of its parent before the fork'
+        (before,) = (s for s in child['sites'] if plain_name(s['stack'][0]['function']) == 'before')
+        assert (before['allocations'], before['frees'], before['live_bytes']) == (250, 0, 750_000)
+    first, second = (250, 750_000, 261, 10, 251, 10, 10), (251, 750_070, 262, 10, 252, 10, 10)
+    assert sorted(seen) == [first, first, second, second]
+    text = run([SEEP, 'report', under.trace]).out.decode()
+    assert f'    inherited {1002:>16,} {3_000_140:>19,}   of these: live at a fork' in text, text
+    sizes = run([SEEP, 'report', '--by', 'size', '--sort', 'allocations', under.trace]).out.decode()
+    assert [line.split()[3] for line in sizes.splitlines() if line.endswith('2048..4095')] == ['2,000'], sizes
+    one = run([SEEP, 'report', '--pid', str(children[0]['process']['pid']), under.trace]).out.decode()
+    assert "of these: live at the fork, its parent's" in one, one

@@ -367,6 +367,8 @@ struct seep_session *synthetic_family(void) {
         p->process.is_main = i == 0;
         if (i == 1) {
             p->health.flags = SEEP_FLAG_FORKED;
+            p->totals.inherited_blocks = 5;
+            p->totals.inherited_bytes = 500;
             p->process.forked_from = 100;
             p->process.exit_kind = SEEP_EXIT_SIGNAL;
             p->process.exit_value = 9;

@@ -76,6 +76,7 @@ enum seep_lost {
     SEEP_LOST_RING,         // event of the kernel that found no room in the ring buffer
     SEEP_LOST_FIRST_NR = 16, // these are in header.lost, those that follow in header.lost_more
     SEEP_LOST_EXEC = 16,     // program executed from where the tool cannot be told: other user or root, system call filter
+    SEEP_LOST_SWAPPED,       // what of an image was swapped out and did not come back in time is not in a copy of it
     SEEP_LOST_NR = 48
 };
 
@@ -218,6 +219,9 @@ struct seep_image_header {
     // Where address space is limited (RLIMIT_AS): what the image takes of it, and may take at most.
     uint64_t space_bytes; // 0: not limited
     uint64_t space_most_bytes;
+    // Of allocations and their bytes: live blocks that a fork child began with. Weighted where these are.
+    uint64_t inherited_blocks;
+    uint64_t inherited_bytes;
 };
 // The header of writers that had nothing behind unknown_piece_frees.
 #define SEEP_IMAGE_HEADER_LEAST 1288u

@@ -48,6 +48,11 @@ SEEP_INLINE uint64_t seep_sample_weight(uint64_t size, uint64_t sample_bytes) {
     return ((UINT64_C(1) << (30 + SEEP_WEIGHT_SHIFT)) + p / 2) / p;
 }
 
+// A sum of weights as a number of blocks.
+SEEP_INLINE uint64_t seep_sample_blocks(uint64_t sum) {
+    return (sum >> SEEP_WEIGHT_SHIFT) + (sum >> (SEEP_WEIGHT_SHIFT - 1) & 1);
+}
+
 // Bytes that a recorded allocation stands for.
 SEEP_INLINE uint64_t seep_sample_bytes_for(uint64_t size, uint64_t weight) {
     // no overflow: size * weight is about 1024 * max(size, sample_bytes)

@@ -328,7 +328,7 @@ static struct seep_error *add_process(struct builder *builder, uint32_t process)
         check->peak_bytes = profile->totals.peak_bytes;
         check->peak_process = process;
     }
-    seep_add_up(&check->allocations, profile->totals.allocations);
+    seep_add_up(&check->allocations, profile->totals.allocations - profile->totals.inherited_blocks);
     seep_add_up(&check->suppressed_blocks, profile->leaks.suppressed_blocks);
     seep_add_up(&check->suppressed_bytes, profile->leaks.suppressed_bytes);
     if (!(check->options.kinds >> SEEP_KIND_POSSIBLE & 1)) {

@@ -132,9 +132,18 @@ struct counts {
 };
 
 static uint64_t weighed(const struct seep_image_reader *reader, uint64_t sum) {
-    if (!reader->copy->header.sample_bytes)
-        return sum;
-    return (sum >> SEEP_WEIGHT_SHIFT) + (sum >> (SEEP_WEIGHT_SHIFT - 1) & 1);
+    return reader->copy->header.sample_bytes ? seep_sample_blocks(sum) : sum;
+}
+
+// A mark that its parent made counts for a forked process as its own figures do: what was given back by
+// then is as if it had never been.
+static void leave_only_live(struct counts *counts) {
+    for (size_t i = 0; i < counts->nr_items; i++) {
+        struct seep_mark_site *site = &counts->items[i];
+        site->allocations -= SEEP_MIN(site->allocations, site->frees);
+        site->allocated_bytes -= SEEP_MIN(site->allocated_bytes, site->freed_bytes);
+        site->frees = site->freed_bytes = site->temporary = 0;
+    }
 }
 
 // The next number; false: there is none that fits.
@@ -180,6 +189,8 @@ static struct seep_error *add_mark(struct seep_image_reader *reader, const struc
         .bytes = bytes + record->name_bytes, .size_bytes = record->counts_bytes, .name = "mark"};
     struct counts counts = {NULL, 0, 0};
     bool fits = read_counts(reader, &cursor, &counts);
+    if (reader->copy->header.flags & SEEP_FLAG_FORKED && record->at_ns < reader->copy->header.start_ns)
+        leave_only_live(&counts);
     struct seep_mark mark = {
         .name = seep_arena_strndup(&profile->arena, (const char *)bytes, record->name_bytes),
         .at_ns = (int64_t)SEEP_MIN(record->at_ns - SEEP_MIN(record->at_ns, reader->copy->header.start_ns),

@@ -100,11 +100,6 @@ struct thread_sites {
     size_t capacity;
 };
 
-// A sum of weights as a number of blocks.
-static uint64_t weighed(uint64_t sum) {
-    return (sum >> SEEP_WEIGHT_SHIFT) + (sum >> (SEEP_WEIGHT_SHIFT - 1) & 1);
-}
-
 static bool add_one(struct seep_image_reader *reader, const struct seep_pool_claim *chunk, uint32_t in_chunk,
                     const struct seep_image_counters *from, struct thread_sites *all) {
     static const struct seep_image_counters none;
@@ -118,11 +113,12 @@ static bool add_one(struct seep_image_reader *reader, const struct seep_pool_cla
     }
     bool sampled = reader->copy->header.sample_bytes != 0;
     struct seep_counters counters = {
-        .allocations = sampled ? weighed(from->allocations) : from->allocations,
+        .allocations = sampled ? seep_sample_blocks(from->allocations) : from->allocations,
         .allocated_bytes = from->allocated_bytes,
-        .frees = sampled ? weighed(from->frees) : from->frees,
+        .frees = sampled ? seep_sample_blocks(from->frees) : from->frees,
         .freed_bytes = from->freed_bytes,
-        .temporary = sampled ? weighed(SEEP_TEMPORARY(from->temporary)) : SEEP_TEMPORARY(from->temporary),
+        .temporary =
+            sampled ? seep_sample_blocks(SEEP_TEMPORARY(from->temporary)) : SEEP_TEMPORARY(from->temporary),
         .peak_bytes = from->peak_bytes, // sampled: the number of recorded allocations, in the profile too
         .size_min = from->size_min_inverted ? ~from->size_min_inverted : UINT64_MAX,
         .size_max = from->size_max,

@@ -203,7 +203,9 @@ void seep_profile_derive(struct seep_profile *profile) {
 
     struct seep_health *health = &profile->health;
     health->events = 0;
-    seep_add_up(&health->events, totals->allocations);
+    totals->inherited_blocks = SEEP_MIN(totals->inherited_blocks, totals->allocations);
+    totals->inherited_bytes = SEEP_MIN(totals->inherited_bytes, totals->allocated_bytes);
+    seep_add_up(&health->events, totals->allocations - totals->inherited_blocks);
     seep_add_up(&health->events, totals->frees);
     health->stacks_cut = 0;
     for (size_t i = 0; i < SEEP_CUT_NR; i++)
@@ -264,6 +266,7 @@ static const char *const lost_names[SEEP_LOST_NR] = {
     [SEEP_LOST_NO_NOTE] = "no_note",
     [SEEP_LOST_RING] = "ring",
     [SEEP_LOST_EXEC] = "exec",
+    [SEEP_LOST_SWAPPED] = "swapped",
 };
 
 static const char *const lost_meanings[SEEP_LOST_NR] = {
@@ -317,6 +320,9 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
         "programs executed as another user, in another root (chroot) or under a filter of system calls, from "
         "where seep cannot be told of them: those that are not in this report were not traced; run seep as "
         "that user or inside of that root, or trace them by 'seep attach'",
+    [SEEP_LOST_SWAPPED] =
+        "times that seep's own records were swapped out and could not all be read back: what was in them is "
+        "missing, and totals are too low; give the system more memory, or trace with --sample",
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {

@@ -340,6 +340,9 @@ struct seep_totals {
     uint64_t by_function[SEEP_VIA_HEAP_NR];
     uint64_t releases[SEEP_RELEASE_NR];
     uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES]; // see struct seep_image_thread
+    // Of allocations: live blocks of its parent that a forked process began with. They count in both.
+    uint64_t inherited_blocks;
+    uint64_t inherited_bytes;
 };
 
 struct seep_stored; // model/session_store.h

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/sample.h"
 #include "model/image_reader.h"
 #include "model/profile_image.h"
 
@@ -317,6 +318,12 @@ static struct seep_error *read_threads(struct seep_image_reader *reader) {
         if (nr == 1)
             totals->peak_bytes = from.peak_bytes > 0 ? (uint64_t)from.peak_bytes : 0;
     }
+    const struct seep_image_header *header = &reader->copy->header;
+    for (size_t j = 0; header->sample_bytes && j < SEEP_IMAGE_SIZE_CLASSES; j++)
+        totals->size_class[j] = seep_sample_blocks(totals->size_class[j]);
+    totals->inherited_blocks =
+        header->sample_bytes ? seep_sample_blocks(header->inherited_blocks) : header->inherited_blocks;
+    totals->inherited_bytes = header->inherited_bytes;
     return NULL;
 }
 

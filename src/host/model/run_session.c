@@ -375,7 +375,9 @@ static struct seep_error *drop_silent(struct seep_session *session) {
     for (size_t i = 0; counts && silent_ones && i < nr_all; i++) {
         struct seep_profile *profile = session->profiles[i];
         const struct seep_process_node *node = &tree.nodes[i];
-        bool silent = i && !profile->health.events && !(profile->health.flags & SEEP_HEALTH_UNTRACED) &&
+        // A forked one has an image because it has done something: if not in the heap, then in its own pools.
+        bool silent = i && !profile->health.events &&
+                      !(profile->health.flags & (SEEP_HEALTH_UNTRACED | SEEP_FLAG_FORKED)) &&
                       profile->process.exit_kind != SEEP_EXIT_EXEC && node->first_child == SEEP_NO_PROCESS;
         uint32_t id;
         if (silent && !err && !(err = seep_texts_add(&names, profile->process.name, &id)))

@@ -197,6 +197,10 @@ static struct seep_error *load_totals(struct loader *loader, const struct seep_t
     seep_take_list(take, totals->by_function, SEEP_VIA_HEAP_NR);
     seep_take_list(take, totals->releases, SEEP_RELEASE_NR);
     seep_take_list(take, totals->size_class, SEEP_IMAGE_SIZE_CLASSES);
+    if (loader->reader.minor >= 1) {
+        totals->inherited_blocks = seep_take_leb(take);
+        totals->inherited_bytes = seep_take_leb(take);
+    }
     loader->totals = *totals;
     return check_take(loader, section, take);
 }
@@ -646,8 +650,8 @@ static struct seep_error *check_order(struct loader *loader, const struct seep_t
     if (type == SEEP_TRACE_INDEX)
         return NULL;
     bool may_repeat = (type >= SEEP_TRACE_MODULES && type <= SEEP_TRACE_BLOCKS) ||
-                      type == SEEP_TRACE_PIECES || type == SEEP_TRACE_MARKS ||
-                      type == SEEP_TRACE_SNAPSHOTS || type == SEEP_TRACE_NAMES;
+                      type == SEEP_TRACE_PIECES || type == SEEP_TRACE_MARKS || type == SEEP_TRACE_SNAPSHOTS ||
+                      type == SEEP_TRACE_NAMES;
     // HEALTH and TOTALS must be there, each once; arrays without elements have no section.
     uint32_t least = type <= SEEP_TRACE_TOTALS ? type - 1 : SEEP_TRACE_TOTALS;
     if (loader->type < least || loader->type > type || (loader->type == type && !may_repeat))

@@ -102,6 +102,8 @@ static struct seep_error *save_totals(struct saver *saver) {
     seep_put_list(put, totals->by_function, SEEP_VIA_HEAP_NR);
     seep_put_list(put, totals->releases, SEEP_RELEASE_NR);
     seep_put_list(put, totals->size_class, SEEP_IMAGE_SIZE_CLASSES);
+    seep_put_leb(put, totals->inherited_blocks);
+    seep_put_leb(put, totals->inherited_bytes);
     return flush(saver, SEEP_TRACE_TOTALS);
 }
 

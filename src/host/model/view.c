@@ -20,8 +20,7 @@ const char *const seep_view_sort_names[SEEP_SORT_NR + 1] = {
     [SEEP_SORT_LIVE] = "live",   [SEEP_SORT_LEAKED] = "leaked", [SEEP_SORT_ALLOCATIONS] = "allocations",
     [SEEP_SORT_BYTES] = "bytes", [SEEP_SORT_PEAK] = "peak",     [SEEP_SORT_TEMPORARY] = "temporary",
     [SEEP_SORT_SIZE] = "size",   [SEEP_SORT_BLOCKS] = "blocks", [SEEP_SORT_AGE] = "age",
-    [SEEP_SORT_EXIT] = "exit", [SEEP_SORT_GROWTH] = "growth",
-    [SEEP_SORT_NR] = NULL,
+    [SEEP_SORT_EXIT] = "exit",   [SEEP_SORT_GROWTH] = "growth", [SEEP_SORT_NR] = NULL,
 };
 
 const char *const seep_view_by_names[SEEP_BY_NR + 1] = {
@@ -231,8 +230,9 @@ static struct seep_error *use_stacks(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     size_t nr_rows = view->options.by == SEEP_BY_SITE ? view->nr_rows : 0;
     size_t nr = 0;
-    uint32_t *nodes = calloc(
-        nr_rows + view->nr_growing + view->nr_mappings + view->nr_faults + view->nr_pool_sites + 3 * view->nr_wrong_releases + 1, sizeof(*nodes));
+    uint32_t *nodes = calloc(nr_rows + view->nr_growing + view->nr_mappings + view->nr_faults +
+                                 view->nr_pool_sites + 3 * view->nr_wrong_releases + 1,
+                             sizeof(*nodes));
     if (!nodes)
         return seep_error_no_memory();
     for (size_t i = 0; i < nr_rows; i++)
@@ -297,6 +297,8 @@ static void add_totals(struct seep_totals *into, const struct seep_totals *from)
         seep_add_up(&into->releases[i], from->releases[i]);
     for (size_t i = 0; i < SEEP_IMAGE_SIZE_CLASSES; i++)
         seep_add_up(&into->size_class[i], from->size_class[i]);
+    seep_add_up(&into->inherited_blocks, from->inherited_blocks);
+    seep_add_up(&into->inherited_bytes, from->inherited_bytes);
 }
 
 static void build_deinit(struct seep_view_build *build) {

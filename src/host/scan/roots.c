@@ -294,11 +294,55 @@ static bool exclude(struct finder *finder) {
 
 // ---- what is one ----
 
-static pid_t stack_of(const struct finder *finder, const struct seep_memory_area *mapping) {
+// The thread control block has the address of the vector of thread-local storage (16 bytes into its
+// block), and that the storage of each module. Source: ELF Handling For Thread-Local Storage; dtv_t of
+// glibc (address, and what to free).
+struct tls_vector {
+    uint64_t where; // its address is stored there
+    uint64_t start;
+    uint64_t nr; // modules: elements 1 to nr
+};
+
+static bool tls_vector_of(struct seep_memory *memory, uint64_t tls, struct tls_vector *ret) {
+#if defined(__x86_64__)
+    ret->where = tls + 8;
+#else
+    ret->where = tls;
+#endif
+    if (!tls || !seep_memory_read(memory, ret->where, &ret->start, sizeof(ret->start)) || ret->start < 16 ||
+        !seep_memory_read(memory, ret->start - 16, &ret->nr, sizeof(ret->nr)))
+        return false;
+    return ret->nr <= TLS_MODULES_MAX;
+}
+
+// glibc puts the storage of the modules that were there first and the control block, with the values of
+// pthread_setspecific, at the top of the stack's mapping. Where that begins; what it cannot read, ends.
+static uint64_t static_tls_start(struct seep_memory *memory, const struct seep_stopped_thread *thread) {
+    struct tls_vector vector;
+    uint64_t start = thread->tls & ~UINT64_C(7);
+    if (!tls_vector_of(memory, thread->tls, &vector))
+        return start;
+    for (uint64_t i = 1; i <= vector.nr; i++) {
+        uint64_t storage;
+        if (!seep_memory_read(memory, vector.start + 16 * i, &storage, sizeof(storage)))
+            break;
+        if (storage > thread->sp && storage < start)
+            start = storage & ~UINT64_C(7);
+    }
+    return start;
+}
+
+// The thread whose stack the mapping is. *ret_end: where that ends.
+static pid_t stack_of(const struct finder *finder, const struct seep_memory_area *mapping,
+                      uint64_t *ret_end) {
+    *ret_end = mapping->end;
     for (size_t i = 0; i < finder->stopped->nr_threads; i++) {
         const struct seep_stopped_thread *thread = &finder->stopped->threads[i];
-        if (thread->sp >= mapping->start && thread->sp < mapping->end)
-            return thread->tid;
+        if (thread->sp < mapping->start || thread->sp >= mapping->end)
+            continue;
+        if (thread->tls > thread->sp && thread->tls < mapping->end)
+            *ret_end = static_tls_start(finder->memory, thread);
+        return thread->tid;
     }
     return 0;
 }
@@ -321,9 +365,9 @@ static bool feed_mappings(struct finder *finder, bool data) {
             return false;
         if (!may_hold(mapping) || mapping->of_seep || is_device(mapping))
             continue;
-        pid_t tid = stack_of(finder, mapping);
+        uint64_t split;
+        pid_t tid = stack_of(finder, mapping, &split);
         struct seep_root_range range = {.start = mapping->start, .end = mapping->end, .tid = tid};
-        uint64_t split = mapping->end;
         range.kind = tid ? SEEP_ROOT_STACK : SEEP_ROOT_MEMORY;
         if (!tid && (range.tid = tls_of(finder, mapping)) != 0)
             range.kind = SEEP_ROOT_TLS;
@@ -340,8 +384,11 @@ static bool feed_mappings(struct finder *finder, bool data) {
             return false;
         finder->graph->outward = false;
         // The kernel joins zeroed data of a module with what the program maps behind it.
-        if (split < mapping->end && !data && finder->which != SEEP_ROOTS_LSAN) {
-            struct seep_root_range rest = {.kind = SEEP_ROOT_MEMORY, .start = split, .end = mapping->end};
+        if (split < mapping->end && !data && (tid || finder->which != SEEP_ROOTS_LSAN)) {
+            struct seep_root_range rest = {.kind = tid ? SEEP_ROOT_TLS : SEEP_ROOT_MEMORY,
+                                           .start = split,
+                                           .end = mapping->end,
+                                           .tid = tid};
             if (!feed_range(finder, rest))
                 return false;
         }
@@ -349,35 +396,25 @@ static bool feed_mappings(struct finder *finder, bool data) {
     return true;
 }
 
-// The thread control block has the address of the vector of thread-local storage (16 bytes into its
-// block), and that the storage of each module. Source: ELF Handling For Thread-Local Storage; dtv_t of
-// glibc (address, and what to free).
 static bool feed_dynamic_tls(struct finder *finder, uint64_t tls) {
-#if defined(__x86_64__)
-    uint64_t where = tls + 8;
-#else
-    uint64_t where = tls;
-#endif
-    uint64_t vector;
-    uint64_t nr[2];
     struct seep_graph *graph = finder->graph;
-    if (!tls || !seep_memory_read(finder->memory, where, &vector, sizeof(vector)) || vector < 16 ||
-        !seep_graph_feed_start(graph, finder->range, where, vector) ||
-        !seep_memory_read(finder->memory, vector - 16, nr, sizeof(nr)) || nr[0] > TLS_MODULES_MAX)
+    struct tls_vector vector;
+    if (!tls_vector_of(finder->memory, tls, &vector) ||
+        !seep_graph_feed_start(graph, finder->range, vector.where, vector.start))
         return true;
-    for (uint64_t i = 1; i <= nr[0]; i++) {
-        uint64_t storage;
-        if (!seep_memory_read(finder->memory, vector + 16 * i, &storage, sizeof(storage)))
+    for (uint64_t i = 1; i <= vector.nr; i++) {
+        uint64_t at = vector.start + 16 * i, storage;
+        if (!seep_memory_read(finder->memory, at, &storage, sizeof(storage)))
             return true;
-        if (!seep_graph_feed_start(graph, finder->range, vector + 16 * i, storage))
+        if (!seep_graph_feed_start(graph, finder->range, at, storage))
             return false;
     }
     return true;
 }
 
 static bool feed_thread(struct finder *finder, const struct seep_stopped_thread *thread) {
-    // glibc puts static storage and the control block at the top of the stack's mapping; that of the
-    // first thread is in a mapping of its own. Both are roots already; this adds what is behind.
+    // Static storage and the control block are roots already (stack_of; those of the first thread lie in a
+    // mapping of their own); this adds what is behind.
     struct seep_root_range tls = {.kind = SEEP_ROOT_TLS, .tid = thread->tid};
     if (!add_range(finder, tls) || !feed_dynamic_tls(finder, thread->tls))
         return false;

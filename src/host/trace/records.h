@@ -15,7 +15,7 @@
 #define SEEP_TRACE_MAGIC       "SEEP\r\n\x1a\n"
 #define SEEP_TRACE_MAGIC_BYTES 8u
 #define SEEP_TRACE_MAJOR       1u
-#define SEEP_TRACE_MINOR       0u
+#define SEEP_TRACE_MINOR       1u
 
 // File header: magic, u16 major, u16 minor, u32 header bytes, u64 0, u32 0, u32 CRC of the 28 before.
 #define SEEP_TRACE_HEADER_BYTES 32u

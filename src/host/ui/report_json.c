@@ -139,6 +139,10 @@ static json_t *totals_json(const struct seep_totals *totals) {
     set(&object, "temporary", integer(totals->temporary));
     set(&object, "failed", integer(totals->failed));
     set(&object, "unknown_frees", integer(totals->unknown_frees));
+    if (totals->inherited_blocks || totals->inherited_bytes) {
+        set(&object, "inherited_blocks", integer(totals->inherited_blocks));
+        set(&object, "inherited_bytes", integer(totals->inherited_bytes));
+    }
     json_t *by_function = json_object();
     for (uint32_t i = 0; i < SEEP_VIA_HEAP_NR; i++)
         if (totals->by_function[i])

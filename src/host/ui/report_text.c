@@ -241,13 +241,6 @@ static void put_process(FILE *out, const struct seep_process *process) {
     fputc('\n', out);
 }
 
-static bool any_forked(const struct seep_view *view) {
-    for (size_t p = 0; p < view->nr_processes; p++)
-        if (seep_text_profile(view, p)->health.flags & SEEP_FLAG_FORKED)
-            return true;
-    return false;
-}
-
 // ---- totals ----
 
 static void put_total(FILE *out, const char *what, const char *count, const char *bytes, const char *remark) {
@@ -304,6 +297,11 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
     fputc('\n', out);
     put_total(out, "allocations", seep_format_count(t->allocations).text,
               seep_format_count(t->allocated_bytes).text, seep_format_bytes(t->allocated_bytes).text);
+    if (t->inherited_blocks)
+        put_total(out, "  inherited", seep_format_count(t->inherited_blocks).text,
+                  seep_format_count(t->inherited_bytes).text,
+                  view->nr_processes == 1 ? "of these: live at the fork, its parent's"
+                                          : "of these: live at a fork, and counted in both processes");
     put_total(out, "frees", seep_format_count(t->frees).text, seep_format_count(t->freed_bytes).text,
               seep_format_bytes(t->freed_bytes).text);
     put_total(out, "still live", seep_format_count(t->live_blocks).text,
@@ -320,8 +318,6 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
     if (nr_unknown)
         put_total(out, "unknown", seep_format_count(nr_unknown).text, "",
                   "frees of blocks whose allocation was not seen");
-    if (any_forked(view) && view->nr_processes > 1)
-        fputs("  A forked process begins with its parent's live blocks: they count in both.\n", out);
 }
 
 // ---- what next ----

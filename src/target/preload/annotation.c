@@ -3,6 +3,7 @@
 #include "preload/annotation.h"
 
 #include "preload/slot_index.h"
+#include "preload/swap.h"
 
 enum {
     NAMES = 4096,      // different names of pools
@@ -104,7 +105,9 @@ static void put_site(struct mark *mark, uint32_t site, const uint64_t values[SIT
 static void add_chunk(uint64_t page) {
     unsigned char present[SEEP_CHUNK_SITES * sizeof(struct seep_image_counters) / SEEP_POOL_PAGE];
     const unsigned char *chunk = seep_g.pool + page * SEEP_POOL_PAGE;
-    if (!seep_pages_present(chunk, sizeof(present), present))
+    if (seep_swap_is_used()) // then those that were written may look as if they were not
+        __builtin_memset(present, 1, sizeof(present));
+    else if (!seep_pages_present(chunk, sizeof(present), present))
         return;
     const struct seep_image_counters *counters = (const struct seep_image_counters *)chunk;
     uint32_t nr_in_page = SEEP_POOL_PAGE / sizeof(*counters);

@@ -9,6 +9,7 @@
 
 #include "image/raw.h"
 #include "preload/preload.h"
+#include "preload/swap.h"
 #include "preload/undo.h"
 
 enum { NAME_BYTES = 4096 };
@@ -166,6 +167,8 @@ void seep_dump(void) {
         .limit_bytes = file_limit(),
     };
     if (dump.fd >= 0) {
+        if (!seep_swap_in(seep_g.base))
+            seep_lost(SEEP_LOST_SWAPPED);
         bool whole = put_image(&dump);
         sys_close(dump.fd);
         if (whole && !in_place)

@@ -5,6 +5,8 @@
 #include <elf.h>
 #include <sys/resource.h>
 
+#include "preload/inherit.h"
+#include "preload/swap.h"
 #include "preload/undo.h"
 #include "preload/window.h"
 
@@ -316,7 +318,10 @@ bool seep_image_create_as_copy(void) {
     bool exact = true;
     // What the parent has opened since the fork is closed in our view of its image.
     unsigned char *fresh = seep_window_see_all() ? seep_window_twin(fd) : NULL;
+    bool whole = fresh && seep_swap_in(seep_g.base);
     bool copied = fresh && copy_parent(fresh, &exact);
+    whole = whole && copied && seep_swap_in(fresh);
+    copied = copied && seep_inherit(fresh);
     if (copied) {
         struct seep_image_header *header = (struct seep_image_header *)fresh;
         header->forked_from = header->pid;
@@ -336,5 +341,7 @@ bool seep_image_create_as_copy(void) {
     }
     if (!exact)
         seep_lost(SEEP_LOST_FORK_INEXACT);
+    if (!whole)
+        seep_lost(SEEP_LOST_SWAPPED);
     return true;
 }

@@ -61,7 +61,7 @@ static void keep(const struct seep_image_misuse *misuse) {
 
 static void found(struct seep_thread *thread, struct seep_image_misuse misuse, enum seep_release release,
                   struct seep_caller caller) {
-    misuse.release_site = stack_site(thread, SEEP_VIA_FREE + release, caller);
+    misuse.release_site = seep_stack_site(thread, SEEP_VIA_FREE + release, caller);
     misuse.count = 1;
     keep(&misuse);
 }

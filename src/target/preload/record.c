@@ -9,46 +9,19 @@ static bool undo_is_on(void) {
     return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO;
 }
 
-static void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
-                              struct seep_caller caller) {
-    uint64_t address = (uint64_t)block;
-    if (SEEP_UNLIKELY(is_special())) {
-        seep_record_allocation_special(thread, block, size, via, caller.pc, caller.sp, caller.bp);
-        return;
-    }
-    bool current =
-        thread->mode.modules_epoch == atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed);
-    const struct seep_recent *recent =
-        current && recent_may_be(thread) ? recent_find(thread, via, caller) : NULL;
-    bool known = recent != NULL;
-    uint32_t site = known ? SEEP_ENTRY_SITE(recent->entry) : stack_site(thread, via, caller);
-    struct seep_image_counters *counters = known ? recent->counters : counters_of(thread, site);
-    if (known)
-        seep_stack_show_recent(thread, recent);
-    uint64_t *at = map_entry(address);
-    if (SEEP_LIKELY(at != NULL && !SEEP_ENTRY_IS_LIVE(*at) && size >> SEEP_ENTRY_SIZE_BITS == 0))
-        *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
-    else
-        seep_record_put_slow(thread, address, site, size);
-    thread->last_block = address;
-    count_allocation(thread, counters, size);
-    map_remember_leaf(thread, address);
-    if (!known)
-        stack_remember(thread, site, counters, caller);
+uint32_t seep_stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
+    return stack_site(thread, via, caller);
 }
 
-void seep_record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
-                            uint64_t pc, uint64_t sp, uint64_t bp) {
-    record_allocation(thread, block, size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
-}
-
-// The site of a stack on the special way: what takes turns, as allocations and releases do, is asked of the
-// recent stacks first.
-static uint32_t site_of(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
+// The site of a stack: what takes turns, as allocations and releases do, is asked of the recent stacks first.
+// `asked`: the short way has just done that where thread->last says that there is none.
+static SEEP_NOINLINE uint32_t site_of(struct seep_thread *thread, enum seep_via via, bool asked,
+                                      struct seep_caller caller) {
     static struct seep_image_counters none; // of a release; only the short way would look for them
     bool current =
         thread->mode.modules_epoch == atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed);
-    const struct seep_recent *recent = current ? recent_find(thread, via, caller) : NULL;
+    const struct seep_recent *recent =
+        current && (!asked || recent_may_be(thread)) ? recent_find(thread, via, caller) : NULL;
     if (recent) {
         seep_stack_show_recent(thread, recent);
         return SEEP_ENTRY_SITE(recent->entry);
@@ -56,6 +29,29 @@ static uint32_t site_of(struct seep_thread *thread, enum seep_via via, struct se
     uint32_t site = stack_site(thread, via, caller);
     stack_remember(thread, site, via < SEEP_VIA_FREE ? counters_of(thread, site) : &none, caller);
     return site;
+}
+
+static void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                              struct seep_caller caller) {
+    uint64_t address = (uint64_t)block;
+    if (SEEP_UNLIKELY(is_special())) {
+        seep_record_allocation_special(thread, block, size, via, caller.pc, caller.sp, caller.bp);
+        return;
+    }
+    uint32_t site = site_of(thread, via, true, caller);
+    uint64_t *at = map_entry(address);
+    if (SEEP_LIKELY(at != NULL && !SEEP_ENTRY_IS_LIVE(*at) && size >> SEEP_ENTRY_SIZE_BITS == 0))
+        *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
+    else
+        seep_record_put_slow(thread, address, site, size);
+    thread->last_block = address;
+    count_allocation(thread, counters_of(thread, site), size);
+    map_remember_leaf(thread, address);
+}
+
+void seep_record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                            uint64_t pc, uint64_t sp, uint64_t bp) {
+    record_allocation(thread, block, size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
 }
 
 static void record_sampled(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
@@ -80,7 +76,7 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
         return;
     }
     uint64_t address = (uint64_t)block;
-    uint32_t site = site_of(thread, via, caller);
+    uint32_t site = site_of(thread, via, false, caller);
     if (!undo_is_on())
         ;
     else if (size >> SEEP_ENTRY_SIZE_BITS || address & 7 || address >> SEEP_ADDRESS_BITS)
@@ -100,7 +96,7 @@ static uint32_t take_sampled(struct seep_thread *thread, const void *block, uint
         seep_undo_note_odd();
     uint32_t site = seep_sample_take(block, ret_size);
     if (site && releases_are_kept())
-        seep_freed_keep_sampled((uint64_t)block, site, site_of(thread, SEEP_VIA_FREE + via, caller),
+        seep_freed_keep_sampled((uint64_t)block, site, site_of(thread, SEEP_VIA_FREE + via, false, caller),
                                 *ret_size);
     return site;
 }
@@ -118,8 +114,8 @@ uint32_t seep_record_take_special(struct seep_thread *thread, const void *block,
     // Before the map loses it: a scan that stops us must find the block, and a child of fork waits for what
     // has begun.
     if (is_live && releases_are_kept())
-        *freed_word(at) = SEEP_ENTRY_MAKE(site_of(thread, SEEP_VIA_FREE + via, caller), map_sub(address),
-                                          SEEP_ENTRY_SIZE(*at));
+        *freed_word(at) = SEEP_ENTRY_MAKE(site_of(thread, SEEP_VIA_FREE + via, false, caller),
+                                          map_sub(address), SEEP_ENTRY_SIZE(*at));
     if (!undo_is_on())
         ;
     else if (is_live)

@@ -77,7 +77,7 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
         seep_lost(SEEP_LOST_FREE_UNSEEN);
         seep_sample_count_free(thread, old_site, old_size, SEEP_RELEASE_IMPLICIT, false);
     }
-    uint32_t site = stack_site(thread, via, caller);
+    uint32_t site = seep_stack_site(thread, via, caller);
     seep_sample_put_back(block, site, size);
     thread->last_block = (uint64_t)block;
     thread->slot->sampled_allocations++;

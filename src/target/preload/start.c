@@ -48,17 +48,20 @@ static void *next(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }
 
+extern void *__libc_stack_end
+    __attribute__((weak)); // of the first thread, as the kernel began it; musl has none
+
 // A setting of the environment, NULL: not set. A program's .preinit_array (AddressSanitizer's runtime is
 // called from there) comes before libc knows the environment; it lies where the kernel put it, behind the
 // arguments. Source: glibc, elf/rtld.c (__libc_stack_end) and csu/init-first.c.
 static const char *setting(const char *name) {
     if (environ)
         return getenv(name);
-    char *const *const *stack = dlsym(RTLD_DEFAULT, "__libc_stack_end");
-    if (!stack || !*stack)
+    const long *stack = &__libc_stack_end ? __libc_stack_end : NULL;
+    if (!stack)
         return NULL;
     size_t length = __builtin_strlen(name);
-    char *const *at = *stack + 1 + *(const long *)(const void *)*stack; // the arguments' number, and they
+    char *const *at = (char *const *)(stack + 1) + *stack; // the arguments' number, and they
     for (at++; *at; at++)
         if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
             return *at + length + 1;

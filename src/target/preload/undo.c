@@ -280,15 +280,12 @@ void seep_undo_note_odd(void) {
 
 // ---- in the child ---------------------------------------------------------------------------------
 
-static unsigned char *pool_in(unsigned char *fresh) {
-    return fresh + (seep_g.pool - seep_g.base);
-}
-
 // The entry of the copy's map, as map_entry has it for the image in its place.
 static uint64_t *entry_in(unsigned char *fresh, uint64_t address) {
     unsigned char *at = (unsigned char *)map_entry(address);
     uint64_t off = at ? (uint64_t)(at - seep_g.pool) : UINT64_MAX;
-    return off < seep_window_visible(SEEP_AREA_POOL) ? (uint64_t *)(pool_in(fresh) + off) : NULL;
+    return off < seep_window_visible(SEEP_AREA_POOL) ? (uint64_t *)(fresh + (seep_g.pool - seep_g.base) + off)
+                                                     : NULL;
 }
 
 static struct seep_image_thread *slots_in(unsigned char *fresh) {
@@ -300,26 +297,20 @@ static uint64_t nr_slots(void) {
                     seep_window_visible(SEEP_AREA_THREADS) / sizeof(struct seep_image_thread));
 }
 
-// `bytes` of a pool from a page on; NULL: there are none, or they are not visible.
-static void *in_pool(unsigned char *pool, uint64_t page, uint64_t bytes) {
-    uint64_t visible = seep_window_visible(SEEP_AREA_POOL) / SEEP_POOL_PAGE;
-    return page && page + bytes / SEEP_POOL_PAGE <= visible ? pool + page * SEEP_POOL_PAGE : NULL;
-}
-
 #define DIR_BYTES   (SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t))
 #define CHUNK_BYTES (SEEP_CHUNK_SITES * sizeof(struct seep_image_counters))
 
 static struct seep_image_counters *counters_in(unsigned char *fresh, uint64_t slot, uint32_t site) {
-    const uint32_t *dir = in_pool(pool_in(fresh), slots_in(fresh)[slot].chunk_dir_page, DIR_BYTES);
+    const uint32_t *dir = seep_window_pool(fresh, slots_in(fresh)[slot].chunk_dir_page, DIR_BYTES);
     struct seep_image_counters *chunk =
-        dir ? in_pool(pool_in(fresh), dir[site >> SEEP_CHUNK_SITES_SHIFT], CHUNK_BYTES) : NULL;
+        dir ? seep_window_pool(fresh, dir[site >> SEEP_CHUNK_SITES_SHIFT], CHUNK_BYTES) : NULL;
     return chunk ? &chunk[site & (SEEP_CHUNK_SITES - 1)] : NULL;
 }
 
 // The counters of the first `nr` sites of the chunk at a pool page. false: they cannot be seen.
 static bool copy_chunk(unsigned char *fresh, uint32_t chunk_page, uint64_t nr) {
-    const unsigned char *from = in_pool(seep_g.pool, chunk_page, CHUNK_BYTES);
-    unsigned char *to = in_pool(pool_in(fresh), chunk_page, CHUNK_BYTES);
+    const unsigned char *from = seep_window_pool(seep_g.base, chunk_page, CHUNK_BYTES);
+    unsigned char *to = seep_window_pool(fresh, chunk_page, CHUNK_BYTES);
     uint64_t nr_pages = (nr * sizeof(struct seep_image_counters) + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE;
     // Pages that were never written stay holes: reading them here would make them.
     unsigned char present[CHUNK_BYTES / SEEP_POOL_PAGE];
@@ -338,8 +329,8 @@ static bool copy_slot(unsigned char *fresh, uint64_t slot) {
     uint64_t nr_sites = __atomic_load_n(&seep_g.header->areas[SEEP_AREA_SITES].used, __ATOMIC_ACQUIRE);
     slots_in(fresh)[slot] = seep_g.threads[slot];
     uint64_t dir_page = slots_in(fresh)[slot].chunk_dir_page;
-    const uint32_t *from = in_pool(seep_g.pool, dir_page, DIR_BYTES);
-    uint32_t *to = in_pool(pool_in(fresh), dir_page, DIR_BYTES);
+    const uint32_t *from = seep_window_pool(seep_g.base, dir_page, DIR_BYTES);
+    uint32_t *to = seep_window_pool(fresh, dir_page, DIR_BYTES);
     if (!from)
         return dir_page == 0;
     for (uint64_t first = 0; first < nr_sites; first += SEEP_CHUNK_SITES) {

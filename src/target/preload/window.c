@@ -240,6 +240,20 @@ uint64_t seep_window_visible(enum seep_area_kind area) {
     return seep_g.reserved ? seep_g.header->areas[area].size : seep_g.opened[area];
 }
 
+uint64_t seep_window_filled(const unsigned char *image, enum seep_area_kind area) {
+    const struct seep_image_area *of = &((const struct seep_image_header *)image)->areas[area];
+    uint64_t used = __atomic_load_n(&of->used, __ATOMIC_ACQUIRE);
+    uint64_t bytes = element_bytes[area] ? round_up(used * element_bytes[area], SEEP_POOL_PAGE) : of->size;
+    return SEEP_MIN(SEEP_MIN(bytes, of->size), seep_window_visible(area));
+}
+
+void *seep_window_pool(unsigned char *image, uint64_t page, uint64_t bytes) {
+    uint64_t visible = seep_window_visible(SEEP_AREA_POOL) / SEEP_POOL_PAGE;
+    if (!page || page + bytes / SEEP_POOL_PAGE > visible)
+        return NULL;
+    return image + (seep_g.pool - seep_g.base) + page * SEEP_POOL_PAGE;
+}
+
 bool seep_window_see_all(void) {
     if (seep_g.reserved)
         return sys_mprotect(seep_g.base, seep_g.window_bytes, PROT_READ | PROT_WRITE);

@@ -27,6 +27,13 @@ void seep_window_tell_space(void);
 // Bytes of an area that can be touched, where the parent of a fork may have opened more than we know.
 uint64_t seep_window_visible(enum seep_area_kind area);
 
+// Bytes of an area, in an image that lies as ours does, beyond which nothing was written: whole pages.
+uint64_t seep_window_filled(const unsigned char *image, enum seep_area_kind area);
+
+// `bytes` of the pool from a page on, in our image or in one that is about to take its place. NULL: the page
+// is 0 (there are none), or not all of them can be touched.
+void *seep_window_pool(unsigned char *image, uint64_t page, uint64_t bytes);
+
 // In a fork child: sees all of the parent's image, as far as there is room for it.
 SEEP_MUST_CHECK bool seep_window_see_all(void);
 // A second image, mapped like the first; NULL: no room. It takes the first one's place, or goes.
