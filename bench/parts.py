@@ -24,7 +24,7 @@ PARTS = {
     "entry and counters": "record_allocation_short record_free_short counters_of counters_in count_sizes count_free count_taken count_allocation "
                 "seep_counters_chunk",
     "size classes, net, peaks": "size_class_of count_net net_room_less seep_record_net flush_net",
-    "walk": "seep_stack_walk seep_stack_walk_fast walk_outward outside_of memo_state_is stack_site slots_changed grow_memo leave_frame",
+    "walk": "seep_stack_walk seep_stack_walk_fast walk_outward outside_of memo_state_is stack_site seep_stack_site slots_changed grow_memo leave_frame",
     "tree and sites": "find_nodes find_node seep_path_hash seep_tree_child seep_tree_child_new seep_tree_site find_site add_site append "
                       "list_node list_all_nodes roomy_node_table new_node_table look_up count_cut",
     "keeping a stack": "stack_remember recent_own recent_kept",
@@ -34,7 +34,7 @@ PARTS = {
                          "set_rule restore_rule define_cfa redefine_cfa read_block finish make_rule expressions_fit has_expression "
                          "cursor_at cursor_address take read_unsigned read_signed read_uleb read_sleb read_format read_encoded "
                          "skip_encoded format_bytes",
-    "the long way": "seep_allocated_long seep_released_long seep_record_allocation record_allocation record_free thread_enter is_special "
+    "the long way": "seep_allocated_long seep_released_long seep_record_allocation record_allocation site_of record_free thread_enter is_special "
                     "seep_misuse_check",
     "sampling": "sample_skips sample_skips_free filter_index seep_sample_record seep_sample_take seep_sample_count_free next_point",
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep whois: what is at an address of a running process and of a saved trace; wrong use."""
+import contextlib
 import json
 import re
 import subprocess
@@ -52,14 +53,13 @@ int main(void) {
 """
 
 
-@pytest.fixture(scope="module")
-def traced(tmp_path_factory, libseep):
+@contextlib.contextmanager
+def waiting(folder, libseep, **settings):
     """(pid, addresses by name) of a program that waits."""
-    folder = tmp_path_factory.mktemp("whois")
     (folder / "cached.c").write_text(SOURCE)
     subprocess.run(["gcc", "-g", "-O0", "-w", "cached.c", "-o", "cached"], cwd=folder, check=True, timeout=120)
     environment = {"PATH": "/usr/bin:/bin", "LD_PRELOAD": libseep, "SEEP_OUT": str(folder / "left.seep"),
-                   "MALLOC_PERTURB_": "0"}
+                   "MALLOC_PERTURB_": "0", **settings}
     process = subprocess.Popen([str(folder / "cached")], env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE)
     words = process.stdout.readline().split()
@@ -68,6 +68,12 @@ def traced(tmp_path_factory, libseep):
     process.kill()
     process.stdout.close()
     process.wait(60)
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory, libseep):
+    with waiting(tmp_path_factory.mktemp("whois"), libseep) as pid_and_addresses:
+        yield pid_and_addresses
 
 
 def ask(run, seep, who, address, *options):
@@ -124,7 +130,27 @@ def test_what_is_no_block(run, seep, traced):
                                   ((1 << 64) - 1, "nothing", "no memory is mapped there")):
         whole = answer(run, seep, pid, address)
         assert whole["place"] == place and words in whole["what"] and whole["block"] is None, whole
+        assert whole["freed"] is None
         assert words in ask(run, seep, pid, address)
+
+
+@pytest.mark.parametrize("age", ["0", "1"])
+def test_what_was_a_block(age, run, seep, libseep, tmp_path):
+    with waiting(tmp_path, libseep, SEEP_FREE_STACKS="1", SEEP_AGE=age) as (pid, at):
+        whole = answer(run, seep, pid, at["freed"])
+        freed = whole["freed"]
+        assert (whole["place"], whole["block"]) == ("free", None)
+        assert (int(freed["address"], 16), freed["size"], freed["offset"]) == (at["freed"] - 600, 5000, 600)
+        assert (freed["via"], freed["released_via"], freed["cut"], freed["release_cut"]) == ("malloc", "free", None, None)
+        lines = SOURCE.splitlines()
+        for stack, line in ((freed["stack"], "    void *freed = malloc(5000);"), (freed["release_stack"], "    free(freed);")):
+            assert (stack[0]["function"], lines[stack[0]["line"] - 1]) == ("main", line)
+        text = ask(run, seep, pid, at["freed"])
+        assert "\n  was 600 bytes into a block of 5,000 bytes at %s\n\nfreed here, by free:\n    main (cached.c:" % hex(at["freed"] - 600) in text
+        assert "\nallocated by malloc:\n    main (cached.c:" in text
+        for name in ("table", "item", "text", "local", "main"):
+            assert answer(run, seep, pid, at[name])["freed"] is None
+        assert answer(run, seep, pid, at["freed"] - 600 + 5000)["freed"] is None
 
 
 def test_of_a_saved_trace(run, seep, traced, tmp_path):

@@ -38,8 +38,29 @@ static void check(const struct seep_profile *profile) {
     }
     for (uint32_t i = 0; i < profile->process.nr_args; i++)
         MUST(strlen(profile->process.args[i]) < UINT32_MAX);
+    for (uint32_t i = 0; i < profile->nr_wrong_releases; i++) {
+        const struct seep_wrong_release *at = &profile->wrong_releases[i];
+        MUST(at->site < profile->nr_sites && at->release_site < profile->nr_sites &&
+             at->first_site < profile->nr_sites);
+    }
     MUST(profile->totals.peak_bytes >= profile->totals.live_bytes);
     MUST(profile->process.duration_ns >= 0);
+}
+
+// What `seep whois` asks of memory that is no block any more.
+static void look_for_freed(const uint8_t *data, size_t size, const struct seep_profile *profile) {
+    struct seep_image_copy *copy;
+    struct seep_error *err = seep_image_copy_from_raw(data, size, "input", &copy);
+    MUST(!err);
+    copy->header.flags |= SEEP_FLAG_FREE_STACKS;
+    const uint64_t addresses[] = {0, profile->nr_blocks ? profile->blocks[0].address + 8 : 4096, UINT64_MAX};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(addresses); i++) {
+        struct seep_freed freed;
+        seep_image_find_freed(copy, profile, addresses[i], &freed);
+        MUST(freed.site < profile->nr_sites && freed.release_site < profile->nr_sites);
+        MUST(!freed.address || freed.address <= addresses[i]);
+    }
+    seep_image_copy_destroy(copy);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -52,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     MUST(session->nr_profiles == 1);
     check(session->profiles[0]);
+    look_for_freed(data, size, session->profiles[0]);
     seep_session_destroy(session);
     return 0;
 }

@@ -357,11 +357,15 @@ static void make_mapped(struct seep_session *session) {
     for (uint32_t i = 0; i < SEEP_ACCOUNT_NR; i++)
         profile->account.bytes[i] = i * 4096;
     profile->nr_wrong_releases = 2;
-    profile->wrong_releases = room(profile, 2, sizeof(*profile->wrong_releases));
-    profile->wrong_releases[0] =
-        (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 4, UINT64_MAX, UINT64_MAX, 0};
-    profile->wrong_releases[1] = (struct seep_wrong_release){SEEP_MISUSE_MISMATCH, 1, 5, 3, 0x5000, 64};
+    struct seep_wrong_release *wrong = profile->wrong_releases = room(profile, 2, sizeof(*wrong));
+    wrong[0] = (struct seep_wrong_release){SEEP_MISUSE_DOUBLE_FREE, 1, 4, UINT64_MAX, UINT64_MAX, 0};
+    wrong[1] = (struct seep_wrong_release){SEEP_MISUSE_MISMATCH, 1, 5, 3, 0x5000, 64};
     seep_profile_derive(profile);
+}
+
+static void make_freed(struct seep_session *session) {
+    make_mapped(session);
+    session->profiles[0]->wrong_releases[0].first_site = 5;
 }
 
 // Pools, pieces and marks of the program, small and absurd.
@@ -521,7 +525,7 @@ static const struct recipe {
     {"empty", make_empty},   {"tiny", make_tiny},       {"modules", make_modules}, {"cut", make_cut},
     {"huge", make_huge},     {"family", make_family},   {"large", make_large},     {"even", make_even},
     {"mapped", make_mapped}, {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
-    {"named", make_named},   {"scanned", make_scanned},     {"forked", make_forked},
+    {"named", make_named},   {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
 };
 
 static struct seep_session *make(const char *name) {
@@ -900,9 +904,9 @@ static json_t *profile_json(const struct seep_profile *profile) {
     }
     for (uint32_t i = 0; i < profile->nr_wrong_releases; i++) {
         const struct seep_wrong_release *wrong = &profile->wrong_releases[i];
-        const uint64_t row[] = {wrong->kind,  wrong->site,    wrong->release_site,
-                                wrong->count, wrong->address, wrong->size};
-        json_array_append_new(wrong_releases, numbers(row, 6));
+        const uint64_t row[] = {wrong->kind,    wrong->site, wrong->release_site, wrong->count,
+                                wrong->address, wrong->size, wrong->first_site};
+        json_array_append_new(wrong_releases, numbers(row, 7));
     }
     if (profile->account.known) {
         const struct seep_account *a = &profile->account;

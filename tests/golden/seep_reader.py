@@ -15,7 +15,7 @@ MAJOR, MINOR = 1, 1
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
 MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS, SNAPSHOTS = range(13, 20)
-HOLDERS, CHAINS, LEADERS, NAMES, INDEX = 20, 21, 22, 23, 30
+HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, INDEX = 20, 21, 22, 23, 24, 30
 NR_ACCOUNT = 9
 NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 48, 8, 16, 8, 64
 U64 = (1 << 64) - 1
@@ -153,7 +153,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, INDEX):
+        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, INDEX):
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -478,7 +478,16 @@ def take_wrong_releases(take, profile):
         row = [take.u32(), take.u32(), take.u32(), take.leb(), take.leb(), take.leb()]
         if max(row[1], row[2]) >= len(profile["sites"]):
             raise BadTrace("wrong release out of range")
-        profile["wrong_releases"].append(row)
+        profile["wrong_releases"].append(row + [0])
+
+
+def take_first_releases(take, profile):
+    if take.leb() != len(profile["wrong_releases"]):
+        raise BadTrace("first releases of other wrong releases")
+    for row in profile["wrong_releases"]:
+        row[6] = take.u32()
+        if row[6] >= len(profile["sites"]):
+            raise BadTrace("first release out of range")
 
 
 def take_pools(take, profile):
@@ -572,7 +581,8 @@ def derive(profile):
 
 
 ONE_RECORD = {MAPPINGS: take_mappings, WRONG_RELEASES: take_wrong_releases, POOLS: take_pools, PIECES: take_pieces,
-              MARKS: take_mark, SNAPSHOTS: take_snapshot, NAMES: take_names}
+              MARKS: take_mark, SNAPSHOTS: take_snapshot, NAMES: take_names,
+              FIRST_RELEASES: take_first_releases}
 
 
 def new_profile(process, promised):

@@ -116,6 +116,13 @@ class Image:
         rows = [struct.unpack('=II5Q', self.element(MAP_SITES, 48, i))[2:] for i in range(self.areas[MAP_SITES][2])]
         return rows[0], tuple(sum(column) for column in zip(*rows[1:]))
 
+    def first_releases(self):
+        """Where blocks that were given back twice were given back first: (via of the block, via of that release or None,
+        size)."""
+        slots = (struct.unpack('=4I3Q', self.element(MISUSES, 40, i)) for i in range(self.areas[MISUSES][2]))
+        vias = self.site_vias()
+        return sorted((VIAS[vias[slot[1]]], VIAS[vias[slot[3]]] if slot[3] else None, slot[6]) for slot in slots if slot[0] == 2)
+
     def misuses(self):
         """(kind, via of the block, via of the release, count)."""
         slots = (struct.unpack('=4I3Q', self.element(MISUSES, 40, i)) for i in range(self.areas[MISUSES][2]))

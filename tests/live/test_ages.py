@@ -90,6 +90,30 @@ def test_sampled_blocks_have_ages_too(program, tmp_path):
     assert seen[111][0] >= seen[222][0] + 0.29
 
 
+def test_what_came_before_the_real_allocator_is_not_given_to_it(tmp_path):
+    # libc notes in the library's own memory that the end is to be marked, and frees that at the end. Where the
+    # thread cache is full, the real free looks at what it is given.
+    need('gcc')
+    source = tmp_path / 'full.c'
+    source.write_text('''
+        #include <stdlib.h>
+        static void *volatile kept[64];
+        int main(void) {
+            for (size_t size = 8; size < 200; size += 8) {
+                for (int i = 0; i < 64; i++)
+                    kept[i] = malloc(size);
+                for (int i = 0; i < 64; i++)
+                    free(kept[i]);
+            }
+            return 0;
+        }''')
+    assert run(['gcc', '-g', '-O0', source, '-o', tmp_path / 'full']).code == 0
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'full.seep', SEEP_AGE=1)
+    for sample in (0, 1, 100, 1000000):
+        done = run([tmp_path / 'full'], env={**env, 'SEEP_SAMPLE': str(sample)})
+        assert (done.code, done.err) == (0, b''), sample
+
+
 def test_without_it_there_are_none(program, tmp_path):
     trace = tmp_path / 'x.seep'
     assert run([SEEP, 'run', '-q', '-o', trace, '--', program]).code == 0

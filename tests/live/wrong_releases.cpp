@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Gives blocks back in wrong ways that the allocator of glibc puts up with: each argument is one way,
-// all of them without arguments. "twice" and "inside" end in abort().
+// those that end well without arguments. "twice" and "inside" end in abort(); with "first", "first_delete",
+// "first_array", "first_realloc", "first_thread", "first_between", "first_fork" and "first_sampled" a block is given
+// back twice, from two places.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define APART __attribute__((noinline, noclone))
 
@@ -62,6 +68,93 @@ APART void inside() {
     std::free(keep(static_cast<char *>(by_malloc(440)) + 128));
 }
 
+// What was given back twice: by whom first, and by whom again.
+APART void free_first(void *p) {
+    std::free(p);
+    keep(&p);
+}
+APART void free_again(void *p) {
+    std::free(p);
+    keep(&p);
+}
+APART void delete_first(int *p) {
+    delete p;
+    keep(&p);
+}
+APART void delete_again(int *p) {
+    delete p;
+    keep(&p);
+}
+APART void delete_array_first(char *p) {
+    delete[] p;
+    keep(&p);
+}
+APART void delete_array_again(char *p) {
+    delete[] p;
+    keep(&p);
+}
+APART void *realloc_first(void *p) {
+    return keep(std::realloc(p, 100000));
+}
+APART void *by_malloc_again(std::size_t size) {
+    return keep(std::malloc(size));
+}
+
+APART void first_and_again(const char *way) {
+    if (std::strcmp(way, "first") == 0) {
+        void *p = by_malloc(61);
+        free_first(p);
+        free_again(keep(p));
+    } else if (std::strcmp(way, "first_delete") == 0) {
+        int *p = by_new();
+        delete_first(p);
+        delete_again(keep(p));
+    } else if (std::strcmp(way, "first_array") == 0) {
+        char *p = by_new_array(62);
+        delete_array_first(p);
+        delete_array_again(keep(p));
+    } else if (std::strcmp(way, "first_realloc") == 0) {
+        void *p = by_malloc(63);
+        void *wall = by_malloc(100); // so it must move
+        void *moved = realloc_first(p);
+        free_again(keep(p));
+        std::free(moved);
+        std::free(wall);
+    } else if (std::strcmp(way, "first_thread") == 0) {
+        void *p = by_malloc(64);
+        std::thread(free_first, p).join();
+        free_again(keep(p));
+        _exit(0); // the heap is not whole any more
+    } else if (std::strcmp(way, "first_between") == 0) {
+        void *p = by_malloc(65);
+        std::free(p);
+        void *q = by_malloc_again(66);
+        if (p != q)
+            std::puts("moved");
+        free_first(keep(p)); // the address of the living block q: nobody can tell
+        free_again(keep(q));
+    } else if (std::strcmp(way, "first_fork") == 0) {
+        void *p = by_malloc(67);
+        free_first(p);
+        if (fork() == 0) {
+            free_again(keep(p));
+            _exit(0);
+        }
+        wait(nullptr);
+    } else if (std::strcmp(way, "first_sampled") == 0) {
+        void *p = by_malloc(99000);
+        for (int i = 0; i < 1000; i++)
+            right();
+        free_first(p);
+        for (int i = 0; i < 1000; i++) // hands out the beginning of its memory: its start is that of others
+            right();
+        std::free(by_malloc(99000));
+        void *q = by_malloc_again(99000);
+        free_first(q);
+        free_again(keep(q));
+    }
+}
+
 int main(int argc, char **argv) {
     right();
     if (argc == 1) {
@@ -74,6 +167,8 @@ int main(int argc, char **argv) {
         twice();
     } else if (std::strcmp(argv[1], "inside") == 0) {
         inside();
+    } else {
+        first_and_again(argv[1]);
     }
     right();
     return 0;

@@ -18,7 +18,7 @@ _seep() {
     fi
     case $command in
     run)
-        options='--output --report --quiet --error-exitcode --scan --depth --age --sample --children --allocator --interval --count --snap-at --top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
+        options='--output --report --quiet --error-exitcode --scan --depth --age --free-stacks --sample --children --allocator --interval --count --snap-at --top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --suppressions --no-default-suppressions --help'
         valued=' --output --report --error-exitcode --scan --depth --sample --children --allocator --interval --count --snap-at --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --gen-suppressions --suppressions -o -T -s -b -z -Z '
         case $before in
         --output | -o)
@@ -641,7 +641,7 @@ _seep() {
         esac
         ;;
     check)
-        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --no-default-suppressions --output --report --quiet --error-exitcode --scan --depth --age --sample --children --allocator --interval --count --snap-at --top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
+        options='--max-leaked --max-peak --max-allocations --baseline --update-baseline --junit --sarif --github --suppressions --no-default-suppressions --output --report --quiet --error-exitcode --scan --depth --age --free-stacks --sample --children --allocator --interval --count --snap-at --top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
         valued=' --max-leaked --max-peak --max-allocations --baseline --junit --sarif --suppressions --output --report --error-exitcode --scan --depth --sample --children --allocator --interval --count --snap-at --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --gen-suppressions -o -T -s -b -z -Z '
         case $before in
         --max-leaked)

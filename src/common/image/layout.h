@@ -150,6 +150,7 @@ enum seep_passive_reason {
 #define SEEP_FLAG_FORKED (1u << 1)     // image began as a copy of the fork parent's
 #define SEEP_FLAG_STANDALONE (1u << 2) // no tool took the image over at start
 #define SEEP_FLAG_AGES (1u << 3)       // births of blocks are kept, see SEEP_BIRTH_MAKE
+#define SEEP_FLAG_FREE_STACKS (1u << 4) // where blocks were given back is kept, see below
 
 #define SEEP_IMAGE_SIZE_CLASSES 64
 
@@ -367,6 +368,9 @@ struct seep_image_odd {
 #define SEEP_BIRTH_MAKE(thread, us) ((uint64_t)(thread) << SEEP_BIRTH_THREAD_SHIFT | (us))
 #define SEEP_BIRTH_THREAD(b) ((uint32_t)((b) >> SEEP_BIRTH_THREAD_SHIFT)) // slot
 #define SEEP_BIRTH_US(b) ((b) & ((UINT64_C(1) << SEEP_BIRTH_THREAD_SHIFT) - 1)) // CLOCK_MONOTONIC, in us
+// The last plane, with SEEP_FLAG_FREE_STACKS: behind the entries, and the births where there are, as many
+// releases. One means something only where the entry has no live block: SEEP_ENTRY_MAKE of the site where
+// the block was given back (via 24 + enum seep_release), of its own sub and size; 0: not known.
 
 // Memory that the program mapped by itself: mmap, mremap, brk, sbrk. Slots are in no order and do not
 // overlap; one is written with `start` last and ended with `start` first. What munmap, mremap or a
@@ -409,7 +413,7 @@ struct seep_image_misuse {
     uint32_t kind; // enum seep_misuse; 0: hole
     uint32_t site; // where the block came from
     uint32_t release_site; // where it was given back, through 24 + enum seep_release
-    uint32_t reserved;
+    uint32_t first_site;   // double free: where it was given back first; 0: not known
     uint64_t count;
     uint64_t address; // of the first
     uint64_t size;    // of the first; 0: not known

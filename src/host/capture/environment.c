@@ -53,6 +53,7 @@ static bool is_ours(const struct seep_run_options *options, const char *item) {
            (options->depth && is_named(item, "SEEP_DEPTH")) ||
            (options->sample_bytes && is_named(item, "SEEP_SAMPLE")) ||
            (options->age && is_named(item, "SEEP_AGE")) ||
+           (options->free_stacks && is_named(item, "SEEP_FREE_STACKS")) ||
            (options->allocator && is_named(item, "SEEP_ALLOCATOR")) || is_named(item, "SEEP_SCAN") ||
            (options->ignore_children && is_named(item, "SEEP_CHILDREN"));
 }
@@ -77,6 +78,7 @@ static bool fill(struct seep_environment *environment, const struct seep_run_opt
                (!options->sample_bytes || make(environment, "SEEP_SAMPLE=%" PRIu64, options->sample_bytes));
         fits = fits && (!options->scan || make(environment, "SEEP_SCAN=yes"));
         fits = fits && (!options->age || make(environment, "SEEP_AGE=1"));
+        fits = fits && (!options->free_stacks || make(environment, "SEEP_FREE_STACKS=1"));
         fits = fits && (!options->ignore_children || make(environment, SEEP_ENVIRONMENT_IGNORE "%010d", 0));
     }
     return fits && add(environment, NULL);

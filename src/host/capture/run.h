@@ -21,6 +21,7 @@ struct seep_run_options {
     uint64_t depth;        // SEEP_DEPTH; 0: the library's default
     uint64_t sample_bytes; // SEEP_SAMPLE; 0: every allocation
     bool age;              // SEEP_AGE
+    bool free_stacks;      // SEEP_FREE_STACKS
     bool ignore_children;  // SEEP_CHILDREN=ignore
     const char *allocator; // a library to preload behind libseep.so and what the user preloads; or NULL
     bool scan;             // SEEP_SCAN=yes: processes park when they leave

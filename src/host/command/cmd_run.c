@@ -29,6 +29,7 @@ struct run_values {
     uint64_t depth;
     uint64_t sample_bytes;
     bool age;
+    bool free_stacks;
     int children;
     const char *allocator;
     int scan;
@@ -59,6 +60,8 @@ static const struct seep_option run_options[] = {
      .help = "keep the N innermost frames of a stack (default: all, up to 16384)"},
     {"age", 0, SEEP_OPTION_FLAG, AT(age),
      .help = "keep when, and by which thread, each live block was allocated"},
+    {"free-stacks", 0, SEEP_OPTION_FLAG, AT(free_stacks),
+     .help = "keep where each block was given back: a double free is shown with the first one"},
     {"sample", 0, SEEP_OPTION_SIZE, AT(sample_bytes),
      .help = "record about one allocation in SIZE bytes (unbiased); 0, the default: all"},
     {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
@@ -422,6 +425,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
                                        .depth = values->depth,
                                        .sample_bytes = values->sample_bytes,
                                        .age = values->age || needs_ages(view),
+                                       .free_stacks = values->free_stacks,
                                        .ignore_children = values->children == 1,
                                        .scan = values->scan == 0 && !values->sample_bytes};
     struct seep_symbols *symbols = NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/image_reader.h"
+#include "model/profile_image.h"
 
 struct walk {
     struct seep_image_reader *reader;
@@ -172,11 +173,83 @@ struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader) {
         free(leaves.items);
         return seep_error_no_memory();
     }
-    uint64_t nr_planes = reader->copy->header.flags & SEEP_FLAG_AGES ? 2 : 1;
+    uint32_t flags = reader->copy->header.flags;
+    uint64_t nr_planes = UINT64_C(1) + !!(flags & SEEP_FLAG_AGES) + !!(flags & SEEP_FLAG_FREE_STACKS);
     seep_pool_claims_settle(reader, &leaves, nr_planes * leaf_bytes(&reader->copy->header) / SEEP_POOL_PAGE);
     if (leaves.nr_items)
         qsort(leaves.items, leaves.nr_items, sizeof(*leaves.items), compare_leaves);
     struct seep_error *err = fill_blocks(reader, &leaves);
     free(leaves.items);
     return err;
+}
+
+// ---- blocks that are gone ----
+
+enum { LOOK_BACK = 1 << 17 }; // granules before an address that are searched for a block around it
+
+// Where the leaf of the address and plane begins; 0: there is none.
+static uint64_t leaf_off(const struct seep_image_copy *copy, uint64_t address, uint64_t plane) {
+    const struct seep_image_header *header = &copy->header;
+    uint32_t page = 0;
+    uint64_t index = address >> header->leaf_shift << 1 | plane;
+    if (index < UINT64_C(2) << header->dir_bits)
+        seep_image_read(copy, header->areas[SEEP_AREA_DIR].off + index * sizeof(page), &page, sizeof(page));
+    return page ? seep_image_pool_off(copy, page) : 0;
+}
+
+// Whether there is, or was, a block in the granule. Of one that is gone ret_freed says what is known.
+static bool entry_tells(const struct seep_image_copy *copy, uint64_t off, uint64_t granule,
+                        struct seep_freed *ret_freed) {
+    const struct seep_image_header *header = &copy->header;
+    uint64_t entry;
+    uint64_t word;
+    seep_image_read(copy, off, &entry, sizeof(entry));
+    if (SEEP_ENTRY_IS_LIVE(entry))
+        return true;
+    if (!entry)
+        return false;
+    uint64_t nr_planes = header->flags & SEEP_FLAG_AGES ? 2 : 1;
+    seep_image_read(copy, off + nr_planes * leaf_bytes(header), &word, sizeof(word));
+    if (!word)
+        return true;
+    ret_freed->address = granule | (header->granule_shift == 5 ? SEEP_ENTRY_SUB(word) << 4 : 0);
+    ret_freed->size = SEEP_ENTRY_SIZE(word);
+    ret_freed->site = (uint32_t)entry;
+    ret_freed->release_site = SEEP_ENTRY_SITE(word);
+    return true;
+}
+
+// The nearest block at or before the address that there is or was.
+static bool find_before(const struct seep_image_copy *copy, uint64_t address, uint64_t plane,
+                        struct seep_freed *ret_freed) {
+    unsigned shift = copy->header.granule_shift;
+    uint64_t leaf = leaf_off(copy, address, plane);
+    uint64_t first = address >> copy->header.leaf_shift << copy->header.leaf_shift;
+    uint64_t granule = address >> shift << shift;
+    for (int i = 0; leaf && i < LOOK_BACK && granule >= first; i++, granule -= UINT64_C(1) << shift) {
+        struct seep_freed freed = {0};
+        if (!entry_tells(copy, leaf + (granule - first) / (UINT64_C(1) << shift) * sizeof(uint64_t),
+                         granule | plane << 3, &freed))
+            continue;
+        if (freed.address > address) // the other half of the granule
+            continue;
+        *ret_freed = freed;
+        return freed.address && (address == freed.address || address - freed.address < freed.size);
+    }
+    return false;
+}
+
+void seep_image_find_freed(const struct seep_image_copy *copy, const struct seep_profile *profile,
+                           uint64_t address, struct seep_freed *ret_freed) {
+    *ret_freed = (struct seep_freed){0};
+    if (!(copy->header.flags & SEEP_FLAG_FREE_STACKS))
+        return;
+    for (uint64_t plane = 0; plane < 2; plane++) {
+        struct seep_freed freed;
+        if (!find_before(copy, address, plane, &freed) || !freed.site || freed.site >= profile->nr_sites ||
+            !freed.release_site || freed.release_site >= profile->nr_sites)
+            continue;
+        *ret_freed = freed;
+        return;
+    }
 }

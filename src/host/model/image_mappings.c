@@ -101,7 +101,9 @@ static int compare_releases(const void *left, const void *right) {
         return a->count > b->count ? -1 : 1;
     if (a->site != b->site)
         return a->site < b->site ? -1 : 1;
-    return (a->release_site > b->release_site) - (a->release_site < b->release_site);
+    if (a->release_site != b->release_site)
+        return a->release_site < b->release_site ? -1 : 1;
+    return (a->first_site > b->first_site) - (a->first_site < b->first_site);
 }
 
 static struct seep_error *read_misuses(struct seep_image_reader *reader) {
@@ -122,8 +124,10 @@ static struct seep_error *read_misuses(struct seep_image_reader *reader) {
             reader->nr_damaged++;
             continue;
         }
+        // Where it was given back first is all that is lost by a bad first_site.
+        uint32_t first = from.first_site && is_site(reader, from.first_site) ? from.first_site : 0;
         profile->wrong_releases[kept++] = (struct seep_wrong_release){
-            from.kind, from.site, from.release_site, from.count, from.address, from.size};
+            from.kind, from.site, from.release_site, from.count, from.address, from.size, first};
     }
     if (kept)
         qsort(profile->wrong_releases, kept, sizeof(*profile->wrong_releases), compare_releases);

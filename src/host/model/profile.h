@@ -156,8 +156,17 @@ struct seep_wrong_release {
     uint32_t site;
     uint32_t release_site;
     uint64_t count;
-    uint64_t address; // of the first
-    uint64_t size;    // of the first; 0: not known
+    uint64_t address;    // of the first
+    uint64_t size;       // of the first; 0: not known
+    uint32_t first_site; // of a double free: where the block was given back first; 0: not known
+};
+
+// A block that was given back, where the image keeps that (--free-stacks).
+struct seep_freed {
+    uint64_t address; // 0: none is known
+    uint64_t size;
+    uint32_t site;
+    uint32_t release_site;
 };
 
 // A block that a realloc was given: no block of the profile, and its successor not yet.

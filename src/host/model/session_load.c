@@ -725,6 +725,9 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
     case SEEP_TRACE_WRONG_RELEASES:
         error = load_with(loader, section, &take, seep_wrong_releases_take);
         break;
+    case SEEP_TRACE_FIRST_RELEASES:
+        error = load_with(loader, section, &take, seep_first_releases_take);
+        break;
     default:
         error = add_part(loader, section, raw);
         if (!error)

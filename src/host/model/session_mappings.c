@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Mappings, wrong releases and the account of memory in a trace, see session_mappings.h.
+// Mappings, wrong and first releases and the account of memory in a trace, see session_mappings.h.
 #include "model/session_mappings.h"
 
 static const char no_such_site[] = "a site that does not exist or is out of order";
@@ -45,6 +45,19 @@ void seep_wrong_releases_put(struct seep_put *put, const struct seep_profile *pr
         seep_put_leb(put, wrong->address);
         seep_put_leb(put, wrong->size);
     }
+}
+
+bool seep_first_releases_known(const struct seep_profile *profile) {
+    for (uint32_t i = 0; i < profile->nr_wrong_releases; i++)
+        if (profile->wrong_releases[i].first_site)
+            return true;
+    return false;
+}
+
+void seep_first_releases_put(struct seep_put *put, const struct seep_profile *profile) {
+    seep_put_leb(put, profile->nr_wrong_releases);
+    for (uint32_t i = 0; i < profile->nr_wrong_releases; i++)
+        seep_put_leb(put, profile->wrong_releases[i].first_site);
 }
 
 void seep_account_put(struct seep_put *put, const struct seep_profile *profile) {
@@ -156,6 +169,19 @@ const char *seep_wrong_releases_take(struct seep_take *take, struct seep_profile
         profile->nr_wrong_releases = nr;
     }
     return wrong;
+}
+
+const char *seep_first_releases_take(struct seep_take *take, struct seep_profile *profile,
+                                     bool *ret_no_memory) {
+    *ret_no_memory = false;
+    if (seep_take_leb(take) != profile->nr_wrong_releases)
+        return "not as many as there are wrong releases";
+    for (uint32_t i = 0; i < profile->nr_wrong_releases; i++) {
+        profile->wrong_releases[i].first_site = seep_take_u32(take);
+        if (profile->wrong_releases[i].first_site >= profile->nr_sites)
+            return no_such_site;
+    }
+    return NULL;
 }
 
 const char *seep_account_take_saved(struct seep_take *take, struct seep_profile *profile,

@@ -300,7 +300,8 @@ static struct seep_error *check(const struct seep_profile *profile) {
             return broken(profile, "mapping", i);
     for (uint32_t i = 0; i < profile->nr_wrong_releases; i++)
         if (profile->wrong_releases[i].site >= profile->nr_sites ||
-            profile->wrong_releases[i].release_site >= profile->nr_sites)
+            profile->wrong_releases[i].release_site >= profile->nr_sites ||
+            profile->wrong_releases[i].first_site >= profile->nr_sites)
             return broken(profile, "wrong release", i);
     return NULL;
 }
@@ -374,6 +375,10 @@ static struct seep_error *save_group(struct saver *saver) {
             continue;
         seep_names_put(&saver->put, profile, i);
         error = flush(saver, SEEP_TRACE_NAMES);
+    }
+    if (!error && seep_first_releases_known(profile)) {
+        seep_first_releases_put(&saver->put, profile);
+        error = flush(saver, SEEP_TRACE_FIRST_RELEASES);
     }
     return error;
 }

@@ -231,7 +231,7 @@ static struct seep_error *use_stacks(struct seep_view_build *build) {
     size_t nr_rows = view->options.by == SEEP_BY_SITE ? view->nr_rows : 0;
     size_t nr = 0;
     uint32_t *nodes = calloc(nr_rows + view->nr_growing + view->nr_mappings + view->nr_faults +
-                                 view->nr_pool_sites + 2 * view->nr_wrong_releases + 1,
+                                 view->nr_pool_sites + 3 * view->nr_wrong_releases + 1,
                              sizeof(*nodes));
     if (!nodes)
         return seep_error_no_memory();
@@ -248,6 +248,7 @@ static struct seep_error *use_stacks(struct seep_view_build *build) {
     for (size_t i = 0; i < view->nr_wrong_releases; i++) {
         nodes[nr++] = view->wrong_releases[i].from.node;
         nodes[nr++] = view->wrong_releases[i].at.node;
+        nodes[nr++] = view->wrong_releases[i].first.node;
     }
     struct seep_error *error = seep_stacks_use(build->stacks, nodes, nr);
     free(nodes);

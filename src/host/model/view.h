@@ -210,6 +210,7 @@ struct seep_view_pool {
 struct seep_view_wrong_release {
     struct seep_view_row from; // where the block was allocated
     struct seep_view_row at;   // where it was given back
+    struct seep_view_row first; // where it was given back first, if what.first_site is known
     struct seep_wrong_release what;
     uint32_t process;
 };

@@ -92,10 +92,12 @@ static struct seep_error *collect_wrong_releases(struct seep_view_build *build) 
         const struct seep_view_part *part = &build->parts[p];
         for (uint32_t i = 0; i < part->profile->nr_wrong_releases; i++) {
             const struct seep_wrong_release *from = &part->profile->wrong_releases[i];
-            if (part->site_ok[from->site] || part->site_ok[from->release_site])
+            if (part->site_ok[from->site] || part->site_ok[from->release_site] ||
+                (from->first_site && part->site_ok[from->first_site]))
                 view->wrong_releases[view->nr_wrong_releases++] = (struct seep_view_wrong_release){
                     .from = stack_of(build, part, from->site),
                     .at = stack_of(build, part, from->release_site),
+                    .first = stack_of(build, part, from->first_site),
                     .what = *from,
                     .process = part->process,
                 };

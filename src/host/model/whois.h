@@ -28,6 +28,12 @@ struct seep_whois_frame {
     bool inlined;
 };
 
+struct seep_whois_stack {
+    struct seep_whois_frame *frames; // innermost first
+    size_t nr_frames;
+    int cut; // enum seep_cut, or -1
+};
+
 struct seep_whois_pointer {
     const char *from; // "global cache+0x10 in libfoo.so"
     uint64_t address; // of the pointer; 0: a register
@@ -50,14 +56,18 @@ struct seep_whois {
     const char *held_by; // NULL: nobody, or not scanned
     const char *type;    // that the last pointer of held_by is declared to lead to; NULL: not known
     uint64_t retained_bytes;
-    uint64_t retained_blocks;        // 0: not known
-    struct seep_whois_frame *frames; // innermost first
-    size_t nr_frames;
-    int cut; // enum seep_cut, or -1
+    uint64_t retained_blocks; // 0: not known
+    struct seep_whois_stack stack;
     bool pointers_known;
     struct seep_whois_pointer *pointers; // roots first
     size_t nr_pointers;
     uint64_t nr_pointers_all;
+    // Of memory that was a block and is one no more: address 0, nothing is known.
+    struct seep_freed freed;
+    uint32_t freed_via;   // through which it was allocated
+    uint32_t release_via; // and given back
+    struct seep_whois_stack freed_stack;
+    struct seep_whois_stack release_stack;
 };
 
 void seep_whois_destroy(struct seep_whois *whois);  // takes NULL

@@ -51,33 +51,34 @@ static struct seep_error *keep_text(struct seep_whois *whois, const char *text, 
 
 // ---- the block ----
 
-static struct seep_error *add_frame(struct seep_whois *whois, size_t *capacity,
-                                    struct seep_whois_frame frame) {
-    struct seep_whois_frame *frames = whois->frames;
-    if (whois->nr_frames == *capacity) {
+static struct seep_error *add_frame(struct seep_whois *whois, struct seep_whois_stack *stack,
+                                    size_t *capacity, struct seep_whois_frame frame) {
+    struct seep_whois_frame *frames = stack->frames;
+    if (stack->nr_frames == *capacity) {
         size_t room = SEEP_MAX(*capacity * 2, (size_t)32);
         frames = seep_arena_alloc(&whois->arena, room, sizeof(*frames));
         if (!frames)
             return seep_error_no_memory();
-        if (whois->nr_frames)
-            memcpy(frames, whois->frames, whois->nr_frames * sizeof(*frames));
+        if (stack->nr_frames)
+            memcpy(frames, stack->frames, stack->nr_frames * sizeof(*frames));
         *capacity = room;
-        whois->frames = frames;
+        stack->frames = frames;
     }
-    frames[whois->nr_frames++] = frame;
+    frames[stack->nr_frames++] = frame;
     return NULL;
 }
 
 // Texts of symbols live as long as the symbols do, which is longer than the answer.
-static struct seep_error *fill_stack(struct seep_whois *whois, struct seep_stacks *stacks, uint32_t node) {
+static struct seep_error *fill_stack(struct seep_whois *whois, struct seep_whois_stack *stack,
+                                     struct seep_stacks *stacks, uint32_t node) {
     size_t capacity = 0;
     struct seep_error *err = NULL;
-    whois->cut = -1;
+    stack->cut = -1;
     for (; !err && node; node = stacks->nodes[node].parent) {
         const struct seep_stack_node *at = &stacks->nodes[node];
         const struct seep_symbol *symbol = NULL;
         if (at->cut >= 0)
-            whois->cut = at->cut;
+            stack->cut = at->cut;
         if (at->frame == SEEP_NO_FRAME)
             continue;
         err = seep_stacks_resolve(stacks, at->frame, &symbol);
@@ -89,7 +90,7 @@ static struct seep_error *fill_stack(struct seep_whois *whois, struct seep_stack
             frame.file = symbol->frames[i].file;
             frame.line = symbol->frames[i].line;
             frame.inlined = symbol->frames[i].inlined;
-            err = add_frame(whois, &capacity, frame);
+            err = add_frame(whois, stack, &capacity, frame);
         }
     }
     return err;
@@ -104,7 +105,23 @@ static struct seep_error *fill_block(struct seep_whois *whois, const struct seep
     whois->kind = profile->block_kinds ? profile->block_kinds[block] : SEEP_KIND_UNKNOWN;
     if (whois->block.thread < profile->nr_threads)
         whois->tid = profile->threads[whois->block.thread].tid;
-    return fill_stack(whois, stacks, nodes[site->node]);
+    return fill_stack(whois, &whois->stack, stacks, nodes[site->node]);
+}
+
+// What it was, where that is known.
+static struct seep_error *fill_freed(struct seep_whois *whois, const struct seep_scan_state *state,
+                                     struct teller *teller) {
+    const struct seep_site *sites = state->profile->sites;
+    if (!state->freed->address)
+        return NULL;
+    const struct seep_site *from = &sites[state->freed->site];
+    const struct seep_site *at = &sites[state->freed->release_site];
+    whois->freed = *state->freed;
+    whois->freed_via = from->via;
+    whois->release_via = at->via;
+    struct seep_error *err =
+        fill_stack(whois, &whois->freed_stack, teller->stacks, teller->nodes[from->node]);
+    return err ? err : fill_stack(whois, &whois->release_stack, teller->stacks, teller->nodes[at->node]);
 }
 
 // ---- who points to it ----
@@ -331,6 +348,8 @@ static struct seep_error *answer(void *data, const struct seep_scan_state *state
         err = seep_graph_find(state->chains->graph, whois->address, &block, &off)
                   ? tell_block(question, state, &teller, block)
                   : describe_place(whois, &teller, state->memory);
+    if (!err && whois->place != SEEP_PLACE_BLOCK)
+        err = fill_freed(whois, state, &teller);
     teller_deinit(&teller);
     return err;
 }
@@ -340,7 +359,7 @@ static struct seep_whois *create(uint64_t address) {
     if (whois) {
         whois->address = address;
         whois->place = SEEP_PLACE_UNKNOWN;
-        whois->cut = -1;
+        whois->stack.cut = -1;
     }
     return whois;
 }
@@ -351,7 +370,7 @@ struct seep_error *seep_whois_process(pid_t pid, uint64_t address, uint64_t nr_p
     if (!whois)
         return seep_error_no_memory();
     struct question question = {nr_pointers_max, symbols, whois};
-    struct seep_scan_options options = {.inspect = answer, .inspect_data = &question};
+    struct seep_scan_options options = {.inspect = answer, .inspect_data = &question, .asked_rt = address};
     struct seep_session *session = NULL;
     struct seep_error *err = seep_scan_process(pid, &options, &session);
     seep_session_destroy(session);

@@ -25,6 +25,7 @@ struct seep_scan {
     struct seep_root_ranges ranges;
     struct seep_kept_stacks kept;
     struct seep_map vtables; // words that were asked about: 1 no, 2 yes
+    struct seep_freed freed; // see seep_scan_state
     uint32_t block;          // that is being fed
     int64_t pause_ns;
     uint32_t nr_threads;
@@ -106,6 +107,7 @@ static struct seep_error *make_profile(struct seep_scan *scan, struct seep_image
     if (!err) {
         scan->profile->process.pid = (uint32_t)scan->target.pid;
         scan->profile->process.is_main = true;
+        seep_image_find_freed(copy, scan->profile, scan->options.asked_rt, &scan->freed);
     }
     return err;
 }
@@ -296,7 +298,7 @@ struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_profile 
         err = seep_chains_add_modules(scan->profile, &scan->ranges);
     struct seep_chains chains = {scan->profile, scan->graph,           &scan->ranges,
                                  &scan->kept,   &scan->profile->arena, scan->options.variables};
-    struct seep_scan_state state = {scan->profile, &chains, scan->memory};
+    struct seep_scan_state state = {scan->profile, &chains, scan->memory, &scan->freed};
     if (!err && scan->options.inspect)
         err = scan->options.inspect(scan->options.inspect_data, &state);
     else if (!err)

@@ -16,6 +16,7 @@ struct seep_scan_state {
     const struct seep_profile *profile; // with leaks and block_kinds
     const struct seep_chains *chains;   // of it, with the classified graph
     struct seep_memory *memory;         // of the process, which runs again
+    const struct seep_freed *freed;     // the block that options.asked_rt was in; its address is 0: not known
 };
 typedef struct seep_error *(*seep_inspect)(void *data, const struct seep_scan_state *state);
 
@@ -25,6 +26,7 @@ struct seep_scan_options {
     bool unaligned;       // pointers that do not lie at multiples of 8 count too
     seep_inspect inspect; // called at the end in place of the search for holders; NULL: that is done
     void *inspect_data;
+    uint64_t asked_rt; // an address of which seep_scan_state.freed tells
     struct seep_symbols
         *variables; // borrowed: seep_holders_variables() for many scans; NULL: for this one only
 };

@@ -603,11 +603,15 @@ static struct seep_error *put_wrong_release(FILE *out, struct seep_view *view,
                                             const struct seep_view_wrong_release *wrong) {
     json_t *from = NULL;
     json_t *at = NULL;
+    json_t *first = NULL;
     struct seep_error *error = stack_json(view, &wrong->from, &from);
     if (!error)
         error = stack_json(view, &wrong->at, &at);
+    if (!error && wrong->what.first_site)
+        error = stack_json(view, &wrong->first, &first);
     if (error) {
         json_decref(from);
+        json_decref(at);
         return error;
     }
     char address[24];
@@ -621,6 +625,8 @@ static struct seep_error *put_wrong_release(FILE *out, struct seep_view *view,
     set(&object, "released_via", json_string(seep_via_name(wrong->at.via)));
     set(&object, "allocation_stack", from);
     set(&object, "release_stack", at);
+    set(&object, "first_released_via", first ? json_string(seep_via_name(wrong->first.via)) : json_null());
+    set(&object, "first_release_stack", first ? first : json_null());
     return dump(out, object);
 }
 

@@ -105,6 +105,14 @@ struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,
         struct seep_error *error = seep_text_stack(out, view, &wrong->at, style);
         if (error)
             return error;
+        if (wrong->what.first_site) {
+            fprintf(out, "    first given back by %s at\n", seep_via_name(wrong->first.via));
+            error = seep_text_stack(out, view, &wrong->first, style);
+            if (error)
+                return error;
+        } else if (kind == SEEP_MISUSE_DOUBLE_FREE) {
+            fputs("    first given back: not known, 'seep run --free-stacks' keeps it\n", out);
+        }
         fprintf(out, "    of a block from %s at\n", seep_via_name(wrong->from.via));
         error = seep_text_stack(out, view, &wrong->from, style);
         if (error)

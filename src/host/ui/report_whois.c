@@ -67,6 +67,15 @@ static void put_pointers(FILE *out, const struct seep_whois *whois) {
                 seep_format_count(whois->nr_pointers_all - whois->nr_pointers).text);
 }
 
+static void put_stack(FILE *out, const struct seep_whois_stack *stack) {
+    for (size_t i = 0; i < stack->nr_frames; i++)
+        put_frame(out, &stack->frames[i]);
+    if (stack->cut >= 0)
+        fprintf(out, "    (cut here: %s)\n", seep_cut_name((uint32_t)stack->cut));
+    else if (!stack->nr_frames)
+        fputs("    (stack not recorded)\n", out);
+}
+
 static void put_block(FILE *out, const struct seep_whois *whois) {
     const struct seep_block *block = &whois->block;
     uint64_t off = whois->address - block->address;
@@ -97,12 +106,21 @@ static void put_block(FILE *out, const struct seep_whois *whois) {
                 seep_format_count(whois->retained_blocks).text);
     put_pointers(out, whois);
     fputs("\nallocated by:\n", out);
-    for (size_t i = 0; i < whois->nr_frames; i++)
-        put_frame(out, &whois->frames[i]);
-    if (whois->cut >= 0)
-        fprintf(out, "    (cut here: %s)\n", seep_cut_name((uint32_t)whois->cut));
-    else if (!whois->nr_frames)
-        fputs("    (stack not recorded)\n", out);
+    put_stack(out, &whois->stack);
+}
+
+static void put_freed(FILE *out, const struct seep_whois *whois) {
+    const struct seep_freed *freed = &whois->freed;
+    uint64_t off = whois->address - freed->address;
+    fputs("  was ", out);
+    if (off)
+        fprintf(out, "%s byte%s into ", seep_format_count(off).text, plural(off));
+    fprintf(out, "a block of %s byte%s at 0x%" PRIx64 "\n\nfreed here, by %s:\n",
+            seep_format_count(freed->size).text, plural(freed->size), freed->address,
+            seep_via_name(whois->release_via));
+    put_stack(out, &whois->release_stack);
+    fprintf(out, "\nallocated by %s:\n", seep_via_name(whois->freed_via));
+    put_stack(out, &whois->freed_stack);
 }
 
 void seep_whois_text(FILE *out, const struct seep_whois *whois) {
@@ -113,6 +131,8 @@ void seep_whois_text(FILE *out, const struct seep_whois *whois) {
     fprintf(out, "0x%" PRIx64 ": ", whois->address);
     seep_put_escaped(out, whois->what);
     fputc('\n', out);
+    if (whois->freed.address)
+        put_freed(out, whois);
 }
 
 // ---- JSON ----
@@ -137,18 +157,34 @@ static json_t *integer(uint64_t value) {
     return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
-static json_t *stack_json(const struct seep_whois *whois) {
-    json_t *stack = json_array();
-    for (size_t i = 0; i < whois->nr_frames; i++) {
-        const struct seep_whois_frame *frame = &whois->frames[i];
-        json_array_append_new(stack,
+static json_t *stack_json(const struct seep_whois_stack *stack) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < stack->nr_frames; i++) {
+        const struct seep_whois_frame *frame = &stack->frames[i];
+        json_array_append_new(array,
                               json_pack("{s:o,s:o,s:o,s:o,s:o,s:b}", "function",
                                         text_or_null(frame->function), "file", text_or_null(frame->file),
                                         "line", frame->line ? json_integer(frame->line) : json_null(),
                                         "module", text_or_null(frame->module), "offset",
                                         integer(frame->offset), "inlined", (int)frame->inlined));
     }
-    return stack;
+    return array;
+}
+
+static json_t *cut_json(const struct seep_whois_stack *stack) {
+    return stack->cut >= 0 ? json_string(seep_cut_name((uint32_t)stack->cut)) : json_null();
+}
+
+static json_t *freed_json(const struct seep_whois *whois) {
+    const struct seep_freed *freed = &whois->freed;
+    if (!freed->address)
+        return json_null();
+    return json_pack("{s:o,s:o,s:o,s:s,s:o,s:o,s:s,s:o,s:o}", "address", address_of(freed->address), "size",
+                     integer(freed->size), "offset", integer(whois->address - freed->address), "via",
+                     seep_via_name(whois->freed_via), "cut", cut_json(&whois->freed_stack), "stack",
+                     stack_json(&whois->freed_stack), "released_via", seep_via_name(whois->release_via),
+                     "release_cut", cut_json(&whois->release_stack), "release_stack",
+                     stack_json(&whois->release_stack));
 }
 
 static json_t *pointers_json(const struct seep_whois *whois) {
@@ -181,17 +217,16 @@ static json_t *block_json(const struct seep_whois *whois) {
                      pointers_json(whois), "pointers_left_out",
                      whois->pointers_known ? integer(whois->nr_pointers_all - whois->nr_pointers)
                                            : json_null(),
-                     "cut", whois->cut >= 0 ? json_string(seep_cut_name((uint32_t)whois->cut)) : json_null(),
-                     "stack", stack_json(whois));
+                     "cut", cut_json(&whois->stack), "stack", stack_json(&whois->stack));
 }
 
 struct seep_error *seep_whois_json(FILE *out, const struct seep_whois *whois) {
     bool is_block = whois->place == SEEP_PLACE_BLOCK;
-    json_t *answer =
-        json_pack("{s:{s:s,s:i},s:{s:o,s:o},s:o,s:s,s:o,s:o}", "seep", "version", SEEP_VERSION, "schema", 1,
-                  "process", "pid", json_integer(whois->pid), "exe", text_or_null(whois->exe), "address",
-                  address_of(whois->address), "place", seep_place_name(whois->place), "what",
-                  text_or_null(whois->what), "block", is_block ? block_json(whois) : json_null());
+    json_t *answer = json_pack("{s:{s:s,s:i},s:{s:o,s:o},s:o,s:s,s:o,s:o,s:o}", "seep", "version",
+                               SEEP_VERSION, "schema", 1, "process", "pid", json_integer(whois->pid), "exe",
+                               text_or_null(whois->exe), "address", address_of(whois->address), "place",
+                               seep_place_name(whois->place), "what", text_or_null(whois->what), "block",
+                               is_block ? block_json(whois) : json_null(), "freed", freed_json(whois));
     if (!answer)
         return seep_error_no_memory();
     int trouble = json_dumpf(answer, out, JSON_INDENT(1));

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "preload/boot.h"
+#include "preload/sampling.h"
 
 _Alignas(4096) unsigned char seep_boot_memory[SEEP_BOOT_BYTES];
 static _Atomic size_t boot_used;
@@ -21,11 +22,20 @@ void *seep_boot_aligned(size_t alignment, size_t size) {
         if (atomic_compare_exchange_weak_explicit(&boot_used, &used, end, memory_order_relaxed,
                                                   memory_order_relaxed)) {
             __builtin_memcpy(seep_boot_memory + at - sizeof(size), &size, sizeof(size));
+            if (seep_g.filter)
+                seep_sample_note(seep_boot_memory + at, true);
             return seep_boot_memory + at;
         }
     }
     errno = ENOMEM;
     return NULL;
+}
+
+// To the filter, which lets frees of what it does not know pass to the real function.
+void seep_boot_note_sampled(void) {
+    size_t used = atomic_load_explicit(&boot_used, memory_order_relaxed);
+    for (size_t at = 0; at < used; at += 16)
+        seep_sample_note(seep_boot_memory + at, true);
 }
 
 size_t seep_boot_usable(const void *block) {

@@ -194,7 +194,7 @@ static bool add_piece(struct part *part, uint32_t pool_slot, const struct seep_i
 void seep_pool_begins(struct seep_thread *thread, uint64_t handle, const char *name,
                       struct seep_caller caller) {
     struct part *part = part_of(handle, 0);
-    uint32_t site = stack_site(thread, SEEP_VIA_POOL_ALLOC, caller);
+    uint32_t site = seep_stack_site(thread, SEEP_VIA_POOL_ALLOC, caller);
     uint64_t name_off = name ? seep_note_string(name) : 0;
     uint32_t slot = 0;
     note_for_fork();
@@ -237,7 +237,7 @@ void seep_piece_taken(struct seep_thread *thread, uint64_t handle, uint64_t addr
                       enum seep_via via, struct seep_caller caller) {
     struct part *part = part_of(handle, address);
     struct seep_image_piece like = {.address = address, .bytes = bytes};
-    like.site = stack_site(thread, via, caller);
+    like.site = seep_stack_site(thread, via, caller);
     like.born_ns = seep_birth_ns();
     bool kept = false;
     note_for_fork();

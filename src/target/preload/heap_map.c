@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The rare halves of the heap map: new leaves, and the table of blocks that it cannot hold.
 #include "preload/heap_map.h"
-#include "preload/birth.h"
+#include "preload/freed.h"
 
 uint64_t *seep_map_new_leaf(uint64_t address) {
     if (address & 7 || address >> SEEP_ADDRESS_BITS)
         return NULL;
     uint32_t *slot = &seep_g.dir[(address >> SEEP_LEAF_SHIFT) << 1 | (address >> 3 & 1)];
     uint64_t bytes = (sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift;
-    uint32_t page = seep_pool_pages(births_are_kept() ? 2 * bytes : bytes);
+    uint32_t page = seep_pool_pages(map_planes() * bytes);
     if (!page)
         return NULL;
     // Another thread may have been first: then our pages stay unused, and untouched.

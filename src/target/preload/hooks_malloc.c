@@ -57,7 +57,13 @@ SEEP_INLINE struct intent begin_realloc(const void *block) {
     slot->moving_bytes = 0;
     slot->moving_rt = (uint64_t)block;
     atomic_signal_fence(memory_order_release);
-    intent.site = take_block(thread, block, &intent.size);
+    if (SEEP_UNLIKELY(is_special())) {
+        struct seep_caller caller = SEEP_HOOK_CALLER(); // here, and nowhere else
+        intent.site = seep_record_take_special(thread, block, &intent.size, SEEP_RELEASE_REALLOC, caller.pc,
+                                               caller.sp, caller.bp);
+    } else {
+        intent.site = map_take((uint64_t)block, &intent.size);
+    }
     slot->moving_bytes = intent.size;
     intent.temporary = thread->last_block == (uint64_t)block;
     thread_leave(thread);

@@ -176,7 +176,8 @@ static void fill_header(struct seep_image_header *header, uint64_t file_size) {
     header->granule_shift = seep_g.granule_shift;
     header->depth_limit = seep_g.depth;
     header->sample_bytes = seep_g.sample_bytes;
-    header->flags = seep_g.config.age ? SEEP_FLAG_AGES : 0;
+    header->flags =
+        (seep_g.config.age ? SEEP_FLAG_AGES : 0) | (seep_g.config.free_stacks ? SEEP_FLAG_FREE_STACKS : 0);
     header->peak_slack_bytes = 64 << 10;
 }
 

@@ -202,7 +202,7 @@ uint64_t seep_mapping_moment(void) {
 void seep_mapping_add(struct seep_thread *thread, uint64_t start, uint64_t bytes, uint32_t kind,
                       enum seep_via via, struct seep_caller caller) {
     uint64_t end = start + bytes;
-    uint32_t site = stack_site(thread, via, caller);
+    uint32_t site = seep_stack_site(thread, via, caller);
     if (!seep_lock_take(&seep_g.map_lock)) {
         seep_lost(SEEP_LOST_NO_MAPPING);
         return;

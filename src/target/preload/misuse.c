@@ -2,7 +2,7 @@
 // Telling and keeping what was given back in a wrong way, see misuse.h.
 #include "preload/misuse.h"
 
-#include "preload/heap_map.h"
+#include "preload/freed.h"
 
 enum { LOOK_BACK = 4096 }; // granules before an address that are searched for a block around it
 
@@ -11,12 +11,14 @@ static struct seep_image_misuse *misuses(void) {
 }
 
 static bool is_same(const struct seep_image_misuse *at, const struct seep_image_misuse *misuse) {
-    return at->kind == misuse->kind && at->site == misuse->site && at->release_site == misuse->release_site;
+    return at->kind == misuse->kind && at->site == misuse->site && at->release_site == misuse->release_site &&
+           at->first_site == misuse->first_site;
 }
 
 // The slot of its like, or the hole for it; NULL: the table is full. misuse_lock held.
 static struct seep_image_misuse *find_slot(const struct seep_image_misuse *misuse) {
-    uint64_t key = ((uint64_t)misuse->site << 32 | misuse->release_site) + misuse->kind;
+    uint64_t key = ((uint64_t)misuse->site << 32 | misuse->release_site) + misuse->kind +
+                   misuse->first_site * UINT64_C(0x100000001);
     uint32_t first = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
     for (uint32_t i = 0; i < SEEP_MISUSE_SLOTS; i++) {
         struct seep_image_misuse *at = &misuses()[(first + i) % SEEP_MISUSE_SLOTS];
@@ -57,16 +59,10 @@ static void keep(const struct seep_image_misuse *misuse) {
         seep_lost(SEEP_LOST_NO_MISUSE);
 }
 
-static void found(struct seep_thread *thread, enum seep_misuse kind, uint32_t site, uint64_t address,
-                  uint64_t size, enum seep_release release, struct seep_caller caller) {
-    struct seep_image_misuse misuse = {
-        .kind = kind,
-        .site = site,
-        .release_site = stack_site(thread, SEEP_VIA_FREE + release, caller),
-        .count = 1,
-        .address = address,
-        .size = size,
-    };
+static void found(struct seep_thread *thread, struct seep_image_misuse misuse, enum seep_release release,
+                  struct seep_caller caller) {
+    misuse.release_site = seep_stack_site(thread, SEEP_VIA_FREE + release, caller);
+    misuse.count = 1;
     keep(&misuse);
 }
 
@@ -77,7 +73,10 @@ void seep_misuse_check(struct seep_thread *thread, struct seep_image_counters *c
     if (family == SEEP_FAMILY_ANY || family == family_of_release(release))
         counters->temporary |= SEEP_RELEASE_OK(release);
     else
-        found(thread, SEEP_MISUSE_MISMATCH, site, address, size, release, caller);
+        found(thread,
+              (struct seep_image_misuse){
+                  .kind = SEEP_MISUSE_MISMATCH, .site = site, .address = address, .size = size},
+              release, caller);
 }
 
 // The live block that `address` lies in, if it begins not far before. Its site, or 0.
@@ -107,12 +106,24 @@ void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep
                          struct seep_caller caller) {
     const uint64_t *at = map_entry(address);
     uint32_t freed = at && !SEEP_ENTRY_SITE(*at) ? (uint32_t)*at : 0;
+    uint64_t first = seep_freed_at(address);
+    if (first && SEEP_ENTRY_SUB(first) != map_sub(address))
+        freed = 0; // a neighbour: the block at `address` was there before it
     if (freed && freed < seep_g.header->areas[SEEP_AREA_SITES].used) {
-        found(thread, SEEP_MISUSE_DOUBLE_FREE, freed, address, 0, release, caller);
+        found(thread,
+              (struct seep_image_misuse){.kind = SEEP_MISUSE_DOUBLE_FREE,
+                                         .site = freed,
+                                         .first_site = SEEP_ENTRY_SITE(first),
+                                         .address = address,
+                                         .size = SEEP_ENTRY_SIZE(first)},
+              release, caller);
         return;
     }
     uint64_t size;
-    uint32_t around = block_around(address, &size);
+    uint32_t around = thread->filter ? 0 : block_around(address, &size);
     if (around)
-        found(thread, SEEP_MISUSE_INSIDE, around, address, size, release, caller);
+        found(thread,
+              (struct seep_image_misuse){
+                  .kind = SEEP_MISUSE_INSIDE, .site = around, .address = address, .size = size},
+              release, caller);
 }

@@ -150,9 +150,11 @@ struct seep_thread {
 
     // Only where sampling: bytes to the next point (else 0), the filter of recorded blocks (else NULL).
     int64_t sample_left;
+    int64_t sample_left_long; // the same, where releases are kept (freed.h): sample_left is 0 then
     const _Atomic uint8_t *filter;
     uint64_t random;
     bool undo_open[64]; // by log of undo.c: a change whose counters are not yet right
+    bool undo_any;      // whether there is one
 
     // Only while walking.
     struct seep_walk_frame *walk;
@@ -253,13 +255,20 @@ struct seep_config {
     int dump_signal;
     uint64_t sample_bytes;
     bool age;
+    bool free_stacks;
     bool disabled;
     bool ignore_children;
     bool is_ignored; // this process is a child that is to be ignored
     bool scan;       // the tool wants to look at our memory before it is gone
 };
 
-enum { SEEP_SPECIAL_SAMPLING = 1, SEEP_SPECIAL_UNDO = 2, SEEP_SPECIAL_IGNORED = 4, SEEP_SPECIAL_AGE = 8 };
+enum {
+    SEEP_SPECIAL_SAMPLING = 1,
+    SEEP_SPECIAL_UNDO = 2,
+    SEEP_SPECIAL_IGNORED = 4,
+    SEEP_SPECIAL_AGE = 8,
+    SEEP_SPECIAL_FREED = 16,
+};
 
 struct seep_global {
     // Read on hot paths; written at start and by fork.c only.

@@ -2,11 +2,33 @@
 // The rare halves of recording, see record.h.
 #include "preload/record.h"
 #include "preload/annotation.h"
-#include "preload/birth.h"
+#include "preload/freed.h"
 #include "preload/undo.h"
 
 static bool undo_is_on(void) {
     return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO;
+}
+
+uint32_t seep_stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
+    return stack_site(thread, via, caller);
+}
+
+// The site of a stack: what takes turns, as allocations and releases do, is asked of the recent stacks first.
+// `asked`: the short way has just done that where thread->last says that there is none.
+static SEEP_NOINLINE uint32_t site_of(struct seep_thread *thread, enum seep_via via, bool asked,
+                                      struct seep_caller caller) {
+    static struct seep_image_counters none; // of a release; only the short way would look for them
+    bool current =
+        thread->mode.modules_epoch == atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed);
+    const struct seep_recent *recent =
+        current && (!asked || recent_may_be(thread)) ? recent_find(thread, via, caller) : NULL;
+    if (recent) {
+        seep_stack_show_recent(thread, recent);
+        return SEEP_ENTRY_SITE(recent->entry);
+    }
+    uint32_t site = stack_site(thread, via, caller);
+    stack_remember(thread, site, via < SEEP_VIA_FREE ? counters_of(thread, site) : &none, caller);
+    return site;
 }
 
 static void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
@@ -16,30 +38,32 @@ static void record_allocation(struct seep_thread *thread, const void *block, uin
         seep_record_allocation_special(thread, block, size, via, caller.pc, caller.sp, caller.bp);
         return;
     }
-    bool current =
-        thread->mode.modules_epoch == atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed);
-    const struct seep_recent *recent =
-        current && recent_may_be(thread) ? recent_find(thread, via, caller) : NULL;
-    bool known = recent != NULL;
-    uint32_t site = known ? SEEP_ENTRY_SITE(recent->entry) : stack_site(thread, via, caller);
-    struct seep_image_counters *counters = known ? recent->counters : counters_of(thread, site);
-    if (known)
-        seep_stack_show_recent(thread, recent);
+    uint32_t site = site_of(thread, via, true, caller);
     uint64_t *at = map_entry(address);
     if (SEEP_LIKELY(at != NULL && !SEEP_ENTRY_IS_LIVE(*at) && size >> SEEP_ENTRY_SIZE_BITS == 0))
         *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
     else
         seep_record_put_slow(thread, address, site, size);
     thread->last_block = address;
-    count_allocation(thread, counters, size);
+    count_allocation(thread, counters_of(thread, site), size);
     map_remember_leaf(thread, address);
-    if (!known)
-        stack_remember(thread, site, counters, caller);
 }
 
 void seep_record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                             uint64_t pc, uint64_t sp, uint64_t bp) {
     record_allocation(thread, block, size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
+}
+
+static void record_sampled(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                           struct seep_caller caller) {
+    if (releases_are_kept()) {
+        seep_freed_forget_sampled((uint64_t)block);
+        if (seep_sample_skips_long(thread, size))
+            return;
+    }
+    if (undo_is_on())
+        seep_undo_note_odd();
+    seep_sample_record(thread, block, size, via, caller);
 }
 
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
@@ -48,13 +72,11 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
     if (thread->lsan_disabled)
         seep_region_add(SEEP_REGION_IGNORED, (uint64_t)block, 0);
     if (thread->filter) {
-        if (undo_is_on())
-            seep_undo_note_odd();
-        seep_sample_record(thread, block, size, via, caller);
+        record_sampled(thread, block, size, via, caller);
         return;
     }
     uint64_t address = (uint64_t)block;
-    uint32_t site = stack_site(thread, via, caller);
+    uint32_t site = site_of(thread, via, false, caller);
     if (!undo_is_on())
         ;
     else if (size >> SEEP_ENTRY_SIZE_BITS || address & 7 || address >> SEEP_ADDRESS_BITS)
@@ -68,19 +90,35 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
     seep_undo_done(thread);
 }
 
-uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size) {
+static uint32_t take_sampled(struct seep_thread *thread, const void *block, uint64_t *ret_size,
+                             enum seep_release via, struct seep_caller caller) {
+    if (undo_is_on())
+        seep_undo_note_odd();
+    uint32_t site = seep_sample_take(block, ret_size);
+    if (site && releases_are_kept())
+        seep_freed_keep_sampled((uint64_t)block, site, site_of(thread, SEEP_VIA_FREE + via, false, caller),
+                                *ret_size);
+    return site;
+}
+
+uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
+                                  enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp) {
+    struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
     if (atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_IGNORED)
         seep_ignored_gone((uint64_t)block);
-    if (thread->filter) {
-        if (undo_is_on())
-            seep_undo_note_odd();
-        return seep_sample_take(block, ret_size);
-    }
+    if (thread->filter)
+        return take_sampled(thread, block, ret_size, via, caller);
     uint64_t address = (uint64_t)block;
-    const uint64_t *at = map_entry(address);
+    uint64_t *at = map_entry(address);
+    bool is_live = at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub(address);
+    // Before the map loses it: a scan that stops us must find the block, and a child of fork waits for what
+    // has begun.
+    if (is_live && releases_are_kept())
+        *freed_word(at) = SEEP_ENTRY_MAKE(site_of(thread, SEEP_VIA_FREE + via, false, caller),
+                                          map_sub(address), SEEP_ENTRY_SIZE(*at));
     if (!undo_is_on())
         ;
-    else if (at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub(address))
+    else if (is_live)
         seep_undo_note(thread, address, *at, 0);
     else
         seep_undo_note_odd();
@@ -99,6 +137,8 @@ struct seep_image_counters *seep_record_free_special(struct seep_thread *thread,
 // A realloc took the block and then failed.
 void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size) {
     if (thread->filter) {
+        if (releases_are_kept())
+            seep_freed_forget_sampled((uint64_t)block);
         seep_sample_put_back(block, site, size);
         return;
     }
@@ -120,6 +160,8 @@ void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t
         seep_lost(SEEP_LOST_FREE_UNSEEN);
         count_free(thread, SEEP_ENTRY_SITE(old), SEEP_ENTRY_SIZE(old), SEEP_RELEASE_IMPLICIT, false);
     }
+    if (at && releases_are_kept())
+        *freed_word(at) = 0;
     if (at && size >> SEEP_ENTRY_SIZE_BITS == 0) {
         *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
         return;
@@ -153,7 +195,9 @@ void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum
         thread->slot->skipped_frees++;
     else
         thread->slot->unknown_frees++;
-    if (!thread->filter)
+    // Where blocks are sampled, what was given back is known by what is kept of releases; but a child of fork
+    // may have it from a moment at which the block was not yet.
+    if (!thread->filter || (releases_are_kept() && !seep_g.header->lost[SEEP_LOST_FORK_INEXACT]))
         seep_misuse_unknown(thread, address, via, caller);
 }
 

@@ -21,7 +21,8 @@ void seep_record_allocation(struct seep_thread *thread, const void *block, uint6
 // Cold halves, record.c.
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
                                     enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp);
-uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size);
+uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
+                                  enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp);
 struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size,
                                                      enum seep_release via, bool temporary);
 void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size);
@@ -256,9 +257,11 @@ SEEP_INLINE bool record_free_short(struct seep_thread *thread, const void *block
     return true;
 }
 
-SEEP_INLINE uint32_t take_block(struct seep_thread *thread, const void *block, uint64_t *ret_size) {
-    return SEEP_UNLIKELY(is_special()) ? seep_record_take_special(thread, block, ret_size)
-                                       : map_take((uint64_t)block, ret_size);
+SEEP_INLINE uint32_t take_block(struct seep_thread *thread, const void *block, uint64_t *ret_size,
+                                enum seep_release via, struct seep_caller caller) {
+    return SEEP_UNLIKELY(is_special())
+               ? seep_record_take_special(thread, block, ret_size, via, caller.pc, caller.sp, caller.bp)
+               : map_take((uint64_t)block, ret_size);
 }
 
 // Counts the free of what take_block took; returns what count_free does.
@@ -273,7 +276,7 @@ SEEP_INLINE bool record_free(struct seep_thread *thread, const void *block, enum
                              struct seep_caller caller) {
     uint64_t address = (uint64_t)block;
     uint64_t size;
-    uint32_t site = take_block(thread, block, &size);
+    uint32_t site = take_block(thread, block, &size, via, caller);
     bool temporary = thread->last_block == address;
     thread->last_block = 0;
     if (SEEP_UNLIKELY(!site)) {

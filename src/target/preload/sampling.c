@@ -3,11 +3,14 @@
 #include "preload/sampling.h"
 
 #include "image/sample.h"
-#include "preload/heap_map.h"
+#include "preload/boot.h"
+#include "preload/freed.h"
 #include "preload/record.h"
 
 bool seep_sample_prepare(void) {
     seep_g.filter = sys_private(UINT64_C(1) << SEEP_FILTER_SHIFT);
+    if (seep_g.filter)
+        seep_boot_note_sampled();
     atomic_store_explicit(&seep_g.mode.special, SEEP_SPECIAL_SAMPLING, memory_order_relaxed);
     return seep_g.filter != NULL;
 }
@@ -22,8 +25,21 @@ static uint64_t next_random(struct seep_thread *thread) {
     return x * UINT64_C(0x2545f4914f6cdd1d);
 }
 
+// Where releases are kept every allocation is looked at, for its address may be remembered: sample_left is 0.
 static void next_point(struct seep_thread *thread) {
-    thread->sample_left = seep_sample_distance(next_random(thread), seep_g.sample_bytes);
+    int64_t distance = seep_sample_distance(next_random(thread), seep_g.sample_bytes);
+    *(releases_are_kept() ? &thread->sample_left_long : &thread->sample_left) = distance;
+}
+
+bool seep_sample_skips_long(struct seep_thread *thread, uint64_t size) {
+    int64_t left = thread->sample_left_long - (int64_t)size;
+    if (left <= 0)
+        return false;
+    thread->sample_left_long = left;
+    thread->last_block = 0;
+    thread->slot->skipped_allocations++;
+    thread->slot->skipped_bytes += size;
+    return true;
 }
 
 void seep_sample_begin(struct seep_thread *thread) {
@@ -34,7 +50,7 @@ void seep_sample_begin(struct seep_thread *thread) {
     next_point(thread);
 }
 
-static void note_in_filter(const void *block, bool recorded) {
+void seep_sample_note(const void *block, bool recorded) {
     _Atomic uint8_t *at = &seep_g.filter[filter_index(block)];
     uint8_t count = atomic_load_explicit(at, memory_order_relaxed);
     // A counter that has been full stays full: then its blocks are always looked up.
@@ -49,7 +65,7 @@ void seep_sample_put_back(const void *block, uint32_t site, uint64_t size) {
         seep_lost(SEEP_LOST_ODD_FULL);
         return;
     }
-    note_in_filter(block, true);
+    seep_sample_note(block, true);
 }
 
 void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
@@ -61,7 +77,7 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
         seep_lost(SEEP_LOST_FREE_UNSEEN);
         seep_sample_count_free(thread, old_site, old_size, SEEP_RELEASE_IMPLICIT, false);
     }
-    uint32_t site = stack_site(thread, via, caller);
+    uint32_t site = seep_stack_site(thread, via, caller);
     seep_sample_put_back(block, site, size);
     thread->last_block = (uint64_t)block;
     thread->slot->sampled_allocations++;
@@ -83,7 +99,7 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
 uint32_t seep_sample_take(const void *block, uint64_t *ret_size) {
     uint32_t site = (uint32_t)seep_map_take_odd((uint64_t)block, ret_size);
     if (site)
-        note_in_filter(block, false);
+        seep_sample_note(block, false);
     return site;
 }
 

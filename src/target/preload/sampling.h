@@ -23,6 +23,10 @@ uint32_t seep_sample_take(const void *block, uint64_t *ret_size);
 // Returns what count_free does.
 struct seep_image_counters *seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size,
                                                    enum seep_release via, bool temporary);
+// One more or one less recorded block at that address, for the filter.
+void seep_sample_note(const void *block, bool recorded);
+// Where releases are kept, see freed.h, allocations come here that sample_skips would let pass: the same.
+bool seep_sample_skips_long(struct seep_thread *thread, uint64_t size);
 // Puts back what seep_sample_take took.
 void seep_sample_put_back(const void *block, uint32_t site, uint64_t size);
 

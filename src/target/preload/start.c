@@ -357,6 +357,14 @@ static void read_children(struct seep_config *config) {
         complain("SEEP_CHILDREN", "follow, ignore or ignore:PID is wanted");
 }
 
+static bool yes_or_no(const char *name) {
+    const char *text = setting(name);
+    bool yes = text && is_text(text, "1");
+    if (text && *text && !yes && !is_text(text, "0"))
+        complain(name, "0 or 1 is wanted");
+    return yes;
+}
+
 void seep_config_read(struct seep_config *ret_config) {
     struct seep_config config = {.depth = SEEP_MAX_DEPTH};
     bool bad = false;
@@ -376,11 +384,8 @@ void seep_config_read(struct seep_config *ret_config) {
     if (bad)
         complain("SEEP_SIGNAL", "a signal number from 1 to 64 is wanted");
     bad = false;
-    const char *age = setting("SEEP_AGE");
-    config.age = age && *age && !is_text(age, "0");
-    if (config.age && !is_text(age, "1"))
-        complain("SEEP_AGE", "0 or 1 is wanted");
-    config.age = config.age && is_text(age, "1");
+    config.age = yes_or_no("SEEP_AGE");
+    config.free_stacks = yes_or_no("SEEP_FREE_STACKS");
     config.sample_bytes = number("SEEP_SAMPLE", 0, 0, UINT32_MAX, &bad);
     if (bad)
         complain("SEEP_SAMPLE", "a number of bytes below 4 GiB is wanted, 0 records all");
@@ -506,6 +511,8 @@ static bool start_once(void) {
         atomic_fetch_or_explicit(&seep_g.mode.special, SEEP_SPECIAL_AGE, memory_order_relaxed);
         watch_for_exit();
     }
+    if (seep_g.config.free_stacks)
+        atomic_fetch_or_explicit(&seep_g.mode.special, SEEP_SPECIAL_FREED, memory_order_relaxed);
     if (!make_alive_page() || !seep_image_create())
         return false;
     if (!__register_atfork)

@@ -246,6 +246,7 @@ void seep_undo_note(struct seep_thread *thread, uint64_t address, uint64_t befor
             slot->first = atomic_load_explicit(&noted[index], memory_order_relaxed);
         atomic_store_explicit(&slot->begun, begun + 1, memory_order_relaxed);
         thread->undo_open[i] = true;
+        thread->undo_any = true;
         log->entries[at].before = before;
         log->entries[at].after = after;
         atomic_store_explicit(&log->entries[at].who_where, (uint64_t)index << SLOT_SHIFT | address,
@@ -258,6 +259,9 @@ void seep_undo_note(struct seep_thread *thread, uint64_t address, uint64_t befor
 }
 
 void seep_undo_done(struct seep_thread *thread) {
+    if (SEEP_LIKELY(!thread->undo_any))
+        return;
+    thread->undo_any = false;
     for (int i = 0; i < NR_LOGS; i++) {
         if (!thread->undo_open[i])
             continue;
