@@ -2,6 +2,7 @@
 // Memory in huge pages, see large.h.
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/large.h"
@@ -23,4 +24,16 @@ void *seep_large_alloc(size_t count, size_t size) {
     if (memory)
         seep_large_advise(memory, bytes);
     return memory;
+}
+
+bool seep_large_grow(void *array, size_t *capacity, size_t element_bytes) {
+    void *items;
+    size_t larger = *capacity + *capacity / 2 + 1024, bytes;
+    memcpy(&items, array, sizeof(items));
+    if (__builtin_mul_overflow(larger, element_bytes, &bytes) || !(items = realloc(items, bytes)))
+        return false;
+    seep_large_advise(items, bytes);
+    memcpy(array, &items, sizeof(items));
+    *capacity = larger;
+    return true;
 }
