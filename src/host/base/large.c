@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Memory in huge pages, see large.h.
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,4 +37,11 @@ bool seep_large_grow(void *array, size_t *capacity, size_t element_bytes) {
     memcpy(array, &items, sizeof(items));
     *capacity = larger;
     return true;
+}
+
+void seep_large_keep(void) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, -1); // never
+#endif
 }

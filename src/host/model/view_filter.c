@@ -268,6 +268,8 @@ static void find_suppressed(const struct seep_view_build *build, const struct se
     if (!profile->suppressed || (build->view->options.thread && !build->blocks_of_thread))
         return;
     bool of_blocks = profile->block_kinds || build->filter_blocks || build->view->options.thread;
+    if (profile->block_kinds && !profile->leaks.suppressed_blocks)
+        return;
     for (uint32_t i = 1; !of_blocks && i < profile->nr_sites; i++)
         if (profile->suppressed[i][SEEP_KIND_UNKNOWN])
             add_suppressed(&part->figures[i], profile->suppressed[i][SEEP_KIND_UNKNOWN],
