@@ -16,7 +16,7 @@
 // the vertices in an order that is known ahead, and asks for what the next ones need. Only the walk that
 // gives the numbers cannot know: all that it needs of a vertex lies in one place, its record, and a record
 // names others by their place.
-enum { RECORD_NUMBER, RECORD_VERTEX, RECORD_NR_TARGETS, RECORD_TARGETS };
+enum { RECORD_NUMBER, RECORD_VERTEX, RECORD_SEMI, RECORD_NR_TARGETS, RECORD_TARGETS };
 
 struct step { // that the walk has still to take
     uint32_t record;
@@ -171,6 +171,7 @@ static bool number_all(struct tree *tree) {
         uint32_t number = tree->nr++;
         uint32_t *record = &tree->records[step.record];
         record[RECORD_NUMBER] = number;
+        record[RECORD_SEMI] = step.parent;
         tree->order[number] = step.record;
         tree->idom[number] = step.parent;
         const uint32_t *targets = &record[RECORD_TARGETS];
@@ -190,55 +191,45 @@ static bool number_all(struct tree *tree) {
 
 // ---- arcs ----
 
-static uint32_t *targets_of(const struct tree *tree, uint32_t number, uint32_t **ret_end) {
-    uint32_t *record = &tree->records[tree->order[number]];
-    *ret_end = &record[RECORD_TARGETS + record[RECORD_NR_TARGETS]];
-    return &record[RECORD_TARGETS];
+static uint32_t *record_of(const struct tree *tree, uint32_t number) {
+    return &tree->records[tree->order[number]];
 }
 
-// Three steps ahead of the vertex whose arcs are taken: its record is asked for, then the numbers of its
-// targets, which then take the place of their records.
-static void ask_for_arcs(struct tree *tree, uint32_t number) {
-    uint32_t *end;
-    if (number + 2 * AHEAD < tree->nr)
-        __builtin_prefetch(&tree->records[tree->order[number + 2 * AHEAD]], 1);
-    if (number + AHEAD < tree->nr)
-        for (uint32_t *at = targets_of(tree, number + AHEAD, &end); at < end; at++)
-            __builtin_prefetch(&tree->records[*at]);
-    if (number < tree->nr) {
-        for (uint32_t *at = targets_of(tree, number, &end); at < end; at++) {
-            *at = tree->records[*at];
-            __builtin_prefetch(&tree->entries[*at], 1);
-        }
-    }
-}
-
-// A vertex with a lower number leads to the semidominator by itself; those with higher numbers are kept.
+// Of each vertex: a vertex with a lower number leads to the semidominator by itself; those with higher
+// numbers are kept. When the numbers come to a vertex, all that are lower have been at its record.
 static bool take_arcs(struct tree *tree) {
-    for (uint32_t i = 0; i < tree->nr; i++)
-        tree->entries[i] = (struct entry){tree->idom[i], 0};
-    for (uint32_t i = 0; i < AHEAD; i++)
-        ask_for_arcs(tree, i);
     for (uint32_t i = 0; i < tree->nr; i++) {
-        ask_for_arcs(tree, i + AHEAD);
-        uint32_t *end;
-        for (uint32_t *at = targets_of(tree, i, &end); at < end; at++) {
-            if (*at > i) {
-                tree->entries[*at].semi = SEEP_MIN(tree->entries[*at].semi, i);
+        if (i + 2 * AHEAD < tree->nr)
+            __builtin_prefetch(record_of(tree, i + 2 * AHEAD), 1);
+        if (i + AHEAD < tree->nr) {
+            const uint32_t *ahead = record_of(tree, i + AHEAD);
+            for (uint32_t t = 0; t < ahead[RECORD_NR_TARGETS]; t++)
+                __builtin_prefetch(&tree->records[ahead[RECORD_TARGETS + t]], 1);
+        }
+        const uint32_t *record = record_of(tree, i);
+        for (uint32_t t = 0; t < record[RECORD_NR_TARGETS]; t++) {
+            uint32_t *target = &tree->records[record[RECORD_TARGETS + t]];
+            if (target[RECORD_NUMBER] > i) {
+                target[RECORD_SEMI] = SEEP_MIN(target[RECORD_SEMI], i);
                 continue;
             }
             if (tree->nr_arcs == tree->arcs_capacity &&
                 !seep_large_grow(&tree->arcs, &tree->arcs_capacity, sizeof(*tree->arcs)))
                 return false;
-            tree->arcs[tree->nr_arcs++] = (struct arc){i, *at};
-            tree->entries[*at].back++;
+            tree->arcs[tree->nr_arcs++] = (struct arc){i, target[RECORD_NUMBER]};
         }
-        tree->order[i] = tree->records[tree->order[i] + RECORD_VERTEX];
+        tree->entries[i] = (struct entry){record[RECORD_SEMI], 0};
+        tree->order[i] = record[RECORD_VERTEX];
     }
     return true;
 }
 
 static void sort_arcs(struct tree *tree) {
+    for (size_t a = 0; a < tree->nr_arcs; a++) {
+        if (a + AHEAD < tree->nr_arcs)
+            __builtin_prefetch(&tree->entries[tree->arcs[a + AHEAD].to], 1);
+        tree->entries[tree->arcs[a].to].back++;
+    }
     uint32_t sum = 0; // ends at first, so that placing them leaves the starts
     for (uint32_t i = 0; i < tree->nr; i++)
         tree->entries[i].back = sum += tree->entries[i].back;
