@@ -30,11 +30,14 @@ void *seep_large_alloc(size_t count, size_t size) {
 bool seep_large_grow(void *array, size_t *capacity, size_t element_bytes) {
     void *items;
     size_t larger = *capacity + *capacity / 2 + 1024, bytes;
-    memcpy(&items, array, sizeof(items));
-    if (__builtin_mul_overflow(larger, element_bytes, &bytes) || !(items = realloc(items, bytes)))
+    if (__builtin_mul_overflow(larger, element_bytes, &bytes))
         return false;
-    seep_large_advise(items, bytes);
-    memcpy(array, &items, sizeof(items));
+    memcpy(&items, array, sizeof(items));
+    void *grown = realloc(items, bytes);
+    if (!grown)
+        return false;
+    seep_large_advise(grown, bytes);
+    memcpy(array, &grown, sizeof(grown));
     *capacity = larger;
     return true;
 }
