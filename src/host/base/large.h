@@ -12,7 +12,16 @@
 // Not zeroed; at least one byte. NULL: out of memory, or the product overflows.
 SEEP_MUST_CHECK void *seep_large_alloc(size_t count, size_t size);
 
+// `array` is the address of a pointer to malloc'ed elements: room for half as many more, not zeroed. false:
+// out of memory, and the array is as it was.
+SEEP_MUST_CHECK bool seep_large_grow(void *array, size_t *capacity, size_t element_bytes);
+
 // What has not been touched yet of the memory is to be in huge pages.
 void seep_large_advise(void *memory, size_t nr_bytes);
+
+// For a command that makes one large thing after the other and ends: what is freed from now on serves the
+// next array, where otherwise the kernel would take it back and clear as much again. Once, before there are
+// threads.
+void seep_large_keep(void);
 
 #endif

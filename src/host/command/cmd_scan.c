@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/large.h"
 #include "command/command.h"
 #include "command/core_trace.h"
 #include "command/reporting.h"
@@ -153,6 +154,7 @@ static struct seep_error *run_scan(const struct seep_arguments *arguments, int *
     struct seep_error *err = seep_report_check(view);
     if (err)
         return err;
+    seep_large_keep();
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     err = seep_suppress_read(arguments, &suppress);
     if (!err)

@@ -52,16 +52,6 @@ bool seep_profile_is_late(const struct seep_profile *profile, const struct seep_
            profile->process.duration_ns - block->age_ns >= seep_profile_late_ns(profile, percent);
 }
 
-uint32_t seep_profile_suppressed(const struct seep_profile *profile, uint32_t site, uint32_t kind) {
-    return profile->suppressed ? profile->suppressed[site][kind] : 0;
-}
-
-uint32_t seep_profile_block_suppressed(const struct seep_profile *profile, size_t block) {
-    uint32_t kind = profile->block_kinds ? profile->block_kinds[block] : SEEP_KIND_UNKNOWN;
-    uint32_t by = seep_profile_suppressed(profile, profile->blocks[block].site, kind);
-    return by || !profile->let_go ? by : profile->let_go[block];
-}
-
 struct seep_leaked seep_profile_leaked(const struct seep_profile *profile) {
     const struct seep_leaks *leaks = &profile->leaks;
     const struct seep_totals *totals = &profile->totals;

@@ -463,9 +463,16 @@ struct seep_leaked {
 struct seep_leaked seep_profile_leaked(const struct seep_profile *profile);
 // The suppression that takes a block: index + 1 in those of the session; 0: none. `site` and `kind` of
 // the block.
-uint32_t seep_profile_suppressed(const struct seep_profile *profile, uint32_t site, uint32_t kind);
+static inline uint32_t seep_profile_suppressed(const struct seep_profile *profile, uint32_t site,
+                                               uint32_t kind) {
+    return profile->suppressed ? profile->suppressed[site][kind] : 0;
+}
 // The same of one block: one that is indirectly lost goes with the lost block that it hangs under.
-uint32_t seep_profile_block_suppressed(const struct seep_profile *profile, size_t block);
+static inline uint32_t seep_profile_block_suppressed(const struct seep_profile *profile, size_t block) {
+    uint32_t kind = profile->block_kinds ? profile->block_kinds[block] : SEEP_KIND_UNKNOWN;
+    uint32_t by = seep_profile_suppressed(profile, profile->blocks[block].site, kind);
+    return by || !profile->let_go ? by : profile->let_go[block];
+}
 #define SEEP_KINDS_LEAKED (1u << SEEP_KIND_LOST | 1u << SEEP_KIND_INDIRECT)
 const char *seep_kind_name(uint32_t kind); // "lost", "indirect", "possible", "reachable"
 // "lost,possible" as bits 1 << kind. false: not such a list.

@@ -314,11 +314,15 @@ static void count(struct seep_session *session, uint32_t rule, uint64_t blocks, 
         suppression->bytes = UINT64_MAX;
 }
 
-static void count_all(struct seep_session *session, struct seep_profile *profile) {
+// false: no site has anything that is suppressed, so no block is either.
+static bool count_all(struct seep_session *session, struct seep_profile *profile) {
+    bool any = profile->let_go != NULL;
     for (uint32_t i = 1; i < profile->nr_sites; i++) {
         for (uint32_t kind = 0; kind < SEEP_KIND_NR; kind++)
-            if (profile->suppressed[i][kind])
+            if (profile->suppressed[i][kind]) {
                 session->suppressions[profile->suppressed[i][kind] - 1].nr_sites++;
+                any = true;
+            }
         const struct seep_site *site = &profile->sites[i];
         if (profile->block_kinds || !profile->suppressed[i][SEEP_KIND_UNKNOWN])
             continue;
@@ -326,12 +330,13 @@ static void count_all(struct seep_session *session, struct seep_profile *profile
         profile->leaks.suppressed_blocks += site->live_blocks;
         profile->leaks.suppressed_bytes += site->live_bytes;
     }
-    for (size_t i = 0; profile->block_kinds && i < profile->nr_blocks; i++) {
+    for (size_t i = 0; any && profile->block_kinds && i < profile->nr_blocks; i++) {
         const struct seep_block *block = &profile->blocks[i];
         uint32_t rule = seep_profile_block_suppressed(profile, i);
         if (rule)
             count(session, rule, 1, block->size);
     }
+    return any;
 }
 
 // Blocks that only a suppressed block leads to.
@@ -364,8 +369,8 @@ static struct seep_error *apply(struct matcher *matcher, struct seep_profile *pr
         error = let_go(profile);
     if (error)
         return error;
-    count_all(matcher->session, profile);
-    if (profile->leaks.known)
+    bool any = count_all(matcher->session, profile);
+    if (profile->leaks.known && (any || profile->leaks.suppressed_blocks))
         seep_profile_derive_leaks(profile);
     return NULL;
 }

@@ -233,26 +233,36 @@ static struct seep_error *figures_of_blocks(const struct seep_view_build *build,
     return profile->health.sample_bytes ? weigh_blocks(part) : NULL;
 }
 
-// What the scan says of the blocks that pass.
-static void find_kinds(const struct seep_view_build *build, const struct seep_view_part *part) {
+// What the scan says of a block that passes.
+static void add_kind(const struct seep_view_part *part, size_t block, struct seep_view_figures *figures) {
     const struct seep_profile *profile = part->profile;
-    for (size_t i = 0; build->scanned && i < profile->nr_blocks; i++) {
+    uint64_t size = profile->blocks[block].size;
+    uint8_t kind = seep_view_kind_of(part, &profile->blocks[block]);
+    const struct seep_site *site = &profile->sites[profile->blocks[block].site];
+    if (seep_profile_block_suppressed(profile, block))
+        return;
+    seep_add_up(&figures->kinds.blocks[kind], 1);
+    seep_add_up(&figures->kinds.bytes[kind], size);
+    if (kind && (!figures->kind || kind < figures->kind))
+        figures->kind = kind;
+    if (kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT)
+        figures->leaked_bytes = signed_of((uint64_t)figures->leaked_bytes + size);
+    if (figures->kind == site->kind)
+        figures->held = site->held;
+    figures->retained_bytes = site->retained_bytes;
+}
+
+// The oldest, and what the scan says: one look at each block.
+static void look_at_blocks(const struct seep_view_build *build, const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    for (size_t i = 0; i < profile->nr_blocks; i++) {
         const struct seep_block *block = &profile->blocks[i];
         if (!seep_view_block_ok(build, part, block))
             continue;
         struct seep_view_figures *figures = &part->figures[block->site];
-        uint8_t kind = seep_view_kind_of(part, block);
-        if (seep_profile_block_suppressed(profile, i))
-            continue;
-        seep_add_up(&figures->kinds.blocks[kind], 1);
-        seep_add_up(&figures->kinds.bytes[kind], block->size);
-        if (kind && (!figures->kind || kind < figures->kind))
-            figures->kind = kind;
-        if (kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT)
-            figures->leaked_bytes = signed_of((uint64_t)figures->leaked_bytes + block->size);
-        if (figures->kind == profile->sites[block->site].kind)
-            figures->held = profile->sites[block->site].held;
-        figures->retained_bytes = profile->sites[block->site].retained_bytes;
+        figures->oldest_ns = SEEP_MAX(figures->oldest_ns, block->age_ns);
+        if (build->scanned)
+            add_kind(part, i, figures);
     }
 }
 
@@ -268,6 +278,8 @@ static void find_suppressed(const struct seep_view_build *build, const struct se
     if (!profile->suppressed || (build->view->options.thread && !build->blocks_of_thread))
         return;
     bool of_blocks = profile->block_kinds || build->filter_blocks || build->view->options.thread;
+    if (profile->block_kinds && !profile->leaks.suppressed_blocks)
+        return;
     for (uint32_t i = 1; !of_blocks && i < profile->nr_sites; i++)
         if (profile->suppressed[i][SEEP_KIND_UNKNOWN])
             add_suppressed(&part->figures[i], profile->suppressed[i][SEEP_KIND_UNKNOWN],
@@ -277,16 +289,6 @@ static void find_suppressed(const struct seep_view_build *build, const struct se
         uint32_t by = seep_profile_block_suppressed(profile, i);
         if (by && seep_view_block_ok(build, part, block))
             add_suppressed(&part->figures[block->site], by, 1, block->size);
-    }
-}
-
-static void find_oldest(const struct seep_view_build *build, const struct seep_view_part *part) {
-    for (size_t i = 0; i < part->profile->nr_blocks; i++) {
-        const struct seep_block *block = &part->profile->blocks[i];
-        if (!seep_view_block_ok(build, part, block))
-            continue;
-        struct seep_view_figures *figures = &part->figures[block->site];
-        figures->oldest_ns = SEEP_MAX(figures->oldest_ns, block->age_ns);
     }
 }
 
@@ -316,9 +318,8 @@ static struct seep_error *make_part(struct seep_view_build *build, struct seep_v
         figures_of_sites(part);
     if (build->filter_blocks || (options->thread && build->blocks_of_thread))
         error = figures_of_blocks(build, part);
-    find_oldest(build, part);
     seep_view_find_exit(build, part);
-    find_kinds(build, part);
+    look_at_blocks(build, part);
     find_suppressed(build, part);
     return error;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/large.h"
+#include "base/map.h"
 #include "scan/block_index.h"
 
 enum { CHUNK_SHIFT = 12, UNIT_SHIFT = 3, WORD_SHIFT = UNIT_SHIFT + 6 };
@@ -28,23 +29,28 @@ static unsigned count_bits(uint64_t bits) {
 
 // ---- making ----
 
-// Cluster after cluster; with `clusters` NULL they are counted only.
-static size_t find_clusters(const struct seep_block_index *index, struct seep_block_cluster *clusters) {
-    size_t nr = 0;
+// Cluster after cluster. On the way: how the starts lie. false: out of memory.
+static bool find_clusters(struct seep_block_index *index) {
+    size_t capacity = 0;
     const struct seep_block *blocks = index->blocks;
-    for (uint32_t i = 0; i < index->nr_blocks; nr++) {
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < index->nr_blocks; index->nr_clusters++) {
         struct seep_block_cluster cluster = {.low = blocks[i].address, .first = i};
         do {
             uint64_t end = end_of(&blocks[i]);
             cluster.high = SEEP_MAX(cluster.high, end);
+            bits |= blocks[i].address;
+            index->collide |= i && blocks[i].address >> UNIT_SHIFT == blocks[i - 1].address >> UNIT_SHIFT;
         } while (++i < index->nr_blocks && blocks[i].address - blocks[i - 1].address <= APART_BYTES);
         cluster.last = i;
         if (i < index->nr_blocks) // only a damaged image has overlapping blocks
             cluster.high = SEEP_MIN(cluster.high, blocks[i].address);
-        if (clusters)
-            clusters[nr] = cluster;
+        if (!seep_grow(&index->clusters, &capacity, index->nr_clusters + 1, sizeof(*index->clusters)))
+            return false;
+        index->clusters[index->nr_clusters] = cluster;
     }
-    return nr;
+    index->aligned = bits % (1u << UNIT_SHIFT) == 0;
+    return true;
 }
 
 static uint64_t chunk_of(const struct seep_block_cluster *cluster, uint64_t address) {
@@ -67,9 +73,9 @@ static void fill_map(const struct seep_block_index *index, uint32_t first, uint3
         map->before[w] = (uint16_t)(map->before[w - 1] + count_bits(map->bits[w - 1]));
 }
 
-// Chunks of all clusters. Without `maps` those that are needed are counted only.
-static void fill_chunks(struct seep_block_index *index) {
-    index->nr_maps = 0;
+// Chunks of all clusters. false: out of memory.
+static bool fill_chunks(struct seep_block_index *index) {
+    size_t capacity = 0;
     for (size_t c = 0; c < index->nr_clusters; c++) {
         const struct seep_block_cluster *cluster = &index->clusters[c];
         struct seep_block_chunk *chunks = &index->chunks[cluster->chunk];
@@ -78,20 +84,17 @@ static void fill_chunks(struct seep_block_index *index) {
             uint32_t first = i;
             while (i < cluster->last && chunk_of(cluster, index->blocks[i].address) == at)
                 i++;
-            chunks[at] =
-                (struct seep_block_chunk){first, i - first > FEW ? (uint32_t)index->nr_maps++ : NONE};
-            if (index->maps && chunks[at].map != NONE)
-                fill_map(index, first, i, &index->maps[chunks[at].map]);
+            chunks[at] = (struct seep_block_chunk){first, NONE};
+            if (i - first <= FEW)
+                continue;
+            if (index->nr_maps == capacity && !seep_large_grow(&index->maps, &capacity, sizeof(*index->maps)))
+                return false;
+            chunks[at].map = (uint32_t)index->nr_maps;
+            fill_map(index, first, i, &index->maps[index->nr_maps++]);
         }
         chunks[nr] = (struct seep_block_chunk){cluster->last, NONE};
     }
-}
-
-static bool starts_collide(const struct seep_block_index *index) {
-    for (uint32_t i = 1; i < index->nr_blocks; i++)
-        if (index->blocks[i].address >> UNIT_SHIFT == index->blocks[i - 1].address >> UNIT_SHIFT)
-            return true;
-    return false;
+    return true;
 }
 
 static bool make_chunks(struct seep_block_index *index) {
@@ -101,14 +104,7 @@ static bool make_chunks(struct seep_block_index *index) {
         sum += nr_chunks(index, &index->clusters[c]) + 1;
     }
     index->chunks = seep_large_alloc(sum, sizeof(*index->chunks));
-    if (!index->chunks)
-        return false;
-    fill_chunks(index);
-    index->maps = seep_large_alloc(index->nr_maps, sizeof(*index->maps));
-    if (!index->maps)
-        return false;
-    fill_chunks(index);
-    return true;
+    return index->chunks && fill_chunks(index);
 }
 
 bool seep_block_index_init(struct seep_block_index *index, const struct seep_block *blocks,
@@ -117,14 +113,11 @@ bool seep_block_index_init(struct seep_block_index *index, const struct seep_blo
     index->remembered = calloc(SEEP_INDEX_REMEMBERED, sizeof(*index->remembered));
     if (!nr_blocks)
         return index->remembered != NULL;
-    index->nr_clusters = find_clusters(index, NULL);
-    index->clusters = malloc(index->nr_clusters * sizeof(*index->clusters));
-    if (!index->clusters || !index->remembered)
+    if (!index->remembered || !find_clusters(index))
         return false;
-    find_clusters(index, index->clusters);
     index->low = index->clusters[0].low;
     index->high = index->clusters[index->nr_clusters - 1].high;
-    return starts_collide(index) || make_chunks(index);
+    return index->collide || make_chunks(index);
 }
 
 void seep_block_index_deinit(struct seep_block_index *index) {
@@ -166,7 +159,7 @@ static uint32_t halve(const struct seep_block_index *index, uint32_t low, uint32
 }
 
 static uint32_t upto(const struct seep_block_index *index, const struct seep_block_cluster *cluster,
-                     uint64_t address) {
+                     uint64_t address, bool *ret_is_start) {
     if (SEEP_UNLIKELY(!index->chunks))
         return halve(index, cluster->first, cluster->last, address);
     uint64_t at = chunk_of(cluster, address);
@@ -181,6 +174,10 @@ static uint32_t upto(const struct seep_block_index *index, const struct seep_blo
     uint32_t nr = chunk->first + map->before[word] + count_bits(map->bits[word] & upto_here);
     // The bit of a block at an odd address stands for bytes before it, too.
     bool here = map->bits[word] >> (address >> UNIT_SHIFT & 63) & 1;
+    if (SEEP_LIKELY(index->aligned)) {
+        *ret_is_start = here && address % (1u << UNIT_SHIFT) == 0;
+        return nr;
+    }
     return nr - (here && index->blocks[nr - 1].address > address);
 }
 
@@ -209,12 +206,15 @@ void seep_block_index_ask(const struct seep_block_index *index, uint64_t address
     __builtin_prefetch(&map->before[0]);
 }
 
-uint32_t seep_block_index_upto(const struct seep_block_index *index, uint64_t address) {
+uint32_t seep_block_index_upto(const struct seep_block_index *index, uint64_t address, bool *ret_is_start) {
+    *ret_is_start = false;
     const struct seep_block_cluster *cluster = cluster_of(index, address);
     if (!cluster)
         return 0;
-    uint32_t nr = upto(index, cluster, address); // at least 1: the cluster's first starts where it does
-    __builtin_prefetch(&index->blocks[nr - 1]);
+    // At least 1: the cluster's first starts where it does.
+    uint32_t nr = upto(index, cluster, address, ret_is_start);
+    if (!*ret_is_start)
+        __builtin_prefetch(&index->blocks[nr - 1]);
     return nr;
 }
 
@@ -224,7 +224,8 @@ bool seep_block_has(const struct seep_block *block, uint64_t address) {
 
 bool seep_block_index_find(const struct seep_block_index *index, uint64_t address, uint32_t *ret_block,
                            uint64_t *ret_off) {
-    uint32_t nr = seep_block_index_upto(index, address);
+    bool is_start;
+    uint32_t nr = seep_block_index_upto(index, address, &is_start);
     if (!nr || !seep_block_has(&index->blocks[nr - 1], address))
         return false;
     *ret_block = nr - 1;

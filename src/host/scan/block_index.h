@@ -27,6 +27,8 @@ struct seep_block_cluster {
 struct seep_block_index {
     const struct seep_block *blocks; // borrowed; sorted by address
     uint32_t nr_blocks;
+    bool aligned; // all start at multiples of 8
+    bool collide; // two start within 8 bytes
     uint64_t low; // of all blocks
     uint64_t high;
     struct seep_block_cluster *clusters;
@@ -58,9 +60,10 @@ bool seep_block_index_find(const struct seep_block_index *index, uint64_t addres
 
 // The same in steps, for several addresses at once: asks the memory for what _upto needs; then the number of
 // blocks that start at or before the address, 0 where it is in none, and the memory is asked for the last of
-// them, which may have it.
+// them, which may have it. Where *ret_is_start the address is where that one starts, and it need not be
+// looked at.
 void seep_block_index_ask(const struct seep_block_index *index, uint64_t address);
-uint32_t seep_block_index_upto(const struct seep_block_index *index, uint64_t address);
+uint32_t seep_block_index_upto(const struct seep_block_index *index, uint64_t address, bool *ret_is_start);
 bool seep_block_has(const struct seep_block *block, uint64_t address);
 
 // The index of the first block at or behind `address`.

@@ -27,7 +27,7 @@ struct seep_dominators {
 };
 
 // `holders`: of each root of the graph, below nr_holders. The graph is classified.
-// Memory: 36 bytes a block and 8 an edge that leads back while it works, 16 a block for the result.
+// Memory while it works: 32 bytes a block, and at most 12 an edge; 16 a block for the result.
 SEEP_MUST_CHECK struct seep_error *seep_dominators_create(const struct seep_graph *graph,
                                                           const uint32_t *holders, uint32_t nr_holders,
                                                           struct seep_dominators **ret_dominators);

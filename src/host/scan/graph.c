@@ -186,38 +186,28 @@ static void feed_upto(struct seep_graph *graph, uint32_t block) {
         graph->first_edge[++graph->nr_fed] = graph->nr_edges;
 }
 
-// Not zeroed, and by half: there may be hundreds of millions.
-static bool grow_edges(struct seep_graph *graph) {
-    size_t capacity = graph->edges_capacity + graph->edges_capacity / 2 + 1024;
-    struct seep_edge *larger = realloc(graph->edges, capacity * sizeof(*larger));
-    if (!larger)
-        return false;
-    seep_large_advise(larger, capacity * sizeof(*larger));
-    graph->edges = larger;
-    graph->edges_capacity = capacity;
-    return true;
-}
-
 // In three rounds, because each look misses the caches: what one needs is asked for in the round before.
 static bool look_up_candidates(struct seep_graph *graph) {
     for (uint32_t i = 0; i < graph->nr_candidates; i++)
         seep_block_index_ask(&graph->index, graph->candidates[i].word);
     uint32_t nr[SEEP_CANDIDATES_MAX];
+    bool is_start[SEEP_CANDIDATES_MAX];
     for (uint32_t i = 0; i < graph->nr_candidates; i++)
-        nr[i] = seep_block_index_upto(&graph->index, graph->candidates[i].word);
+        nr[i] = seep_block_index_upto(&graph->index, graph->candidates[i].word, &is_start[i]);
     for (uint32_t i = 0; i < graph->nr_candidates; i++) {
         const struct seep_candidate *candidate = &graph->candidates[i];
         if (!nr[i])
             continue;
         const struct seep_block *target = &graph->blocks[nr[i] - 1];
         bool own = nr[i] - 1 == candidate->block && !graph->with_own; // lists of free cells in an arena
-        if (own || !seep_block_has(target, candidate->word))
+        if (own || (!is_start[i] && !seep_block_has(target, candidate->word)))
             continue;
-        if (SEEP_UNLIKELY(graph->nr_edges == graph->edges_capacity) && !grow_edges(graph))
+        if (SEEP_UNLIKELY(graph->nr_edges == graph->edges_capacity) &&
+            !seep_large_grow(&graph->edges, &graph->edges_capacity, sizeof(*graph->edges)))
             return false;
         feed_upto(graph, candidate->block);
-        graph->edges[graph->nr_edges++] = (struct seep_edge){nr[i] - 1, cut32(candidate->from_off),
-                                                             cut32(candidate->word - target->address)};
+        uint32_t to_off = is_start[i] ? 0 : cut32(candidate->word - target->address);
+        graph->edges[graph->nr_edges++] = (struct seep_edge){nr[i] - 1, cut32(candidate->from_off), to_off};
     }
     graph->nr_candidates = 0;
     return true;
