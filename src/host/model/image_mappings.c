@@ -125,7 +125,7 @@ static struct seep_error *read_misuses(struct seep_image_reader *reader) {
             continue;
         }
         // Where it was given back first is all that is lost by a bad first_site.
-        uint32_t first = from.first_site && is_site(reader, from.first_site) ? from.first_site : 0;
+        uint32_t first = from.first_site && seep_image_is_site(reader, from.first_site) ? from.first_site : 0;
         profile->wrong_releases[kept++] = (struct seep_wrong_release){
             from.kind, from.site, from.release_site, from.count, from.address, from.size, first};
     }

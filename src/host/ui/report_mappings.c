@@ -110,7 +110,7 @@ struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,
             error = seep_text_stack(out, view, &wrong->first, style);
             if (error)
                 return error;
-        } else if (kind == SEEP_MISUSE_DOUBLE_FREE) {
+        } else if (wrong->what.kind == SEEP_MISUSE_DOUBLE_FREE) {
             fputs("    first given back: not known, 'seep run --free-stacks' keeps it\n", out);
         }
         fprintf(out, "    of a block from %s at\n", seep_via_name(wrong->from.via));
