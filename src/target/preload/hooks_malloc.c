@@ -97,7 +97,7 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
     }
     bool short_way = thread->mode.word == mode_now();
     if (SEEP_LIKELY(fresh != NULL) &&
-        !(short_way && record_allocation_short(thread, fresh, size, via, caller)) &&
+        !(short_way && via == SEEP_VIA_REALLOC && record_allocation_short(thread, fresh, size, via, caller)) &&
         !sample_skips(thread, fresh, size))
         seep_record_allocation(thread, fresh, size, via, caller.pc, caller.sp, caller.bp);
     atomic_signal_fence(memory_order_release);
@@ -105,9 +105,13 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
     thread_leave(thread);
 }
 
+// `via` but SEEP_VIA_REALLOC: small instead of quick.
 SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, struct seep_caller caller) {
-    if (!block)
-        return allocated(seep_g.real.realloc(NULL, size), size, via);
+    if (!block) {
+        void *fresh = seep_g.real.realloc(NULL, size);
+        return via == SEEP_VIA_REALLOC ? allocated(fresh, size, via)
+                                       : allocated_rarely(fresh, size, via, caller);
+    }
     if (SEEP_UNLIKELY(seep_boot_has(block)))
         return seep_boot_move(block, size);
     struct intent intent = begin_realloc(block);
