@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Mappings from /proc/PID/smaps, bytes by process_vm_readv or /proc/PID/mem, see memory.h.
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -35,10 +39,12 @@ static struct seep_error *maps_error(pid_t pid, int trouble) {
 }
 
 static struct seep_error *add_mapping(struct seep_memory *memory, char *line) {
-    unsigned long long start, end, off;
+    unsigned long long start, end, off, inode;
+    unsigned major, minor;
     char rights[5];
     int path_at = 0;
-    if (sscanf(line, "%llx-%llx %4s %llx %*x:%*x %*u %n", &start, &end, rights, &off, &path_at) < 4 ||
+    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, rights, &off, &major, &minor, &inode,
+               &path_at) < 7 ||
         !path_at)
         return NULL;
     line[strcspn(line, "\n")] = 0;
@@ -51,6 +57,8 @@ static struct seep_error *add_mapping(struct seep_memory *memory, char *line) {
         .start = start,
         .end = end,
         .file_off = off,
+        .device = makedev(major, minor),
+        .inode = inode,
         .path = path,
         .readable = rights[0] == 'r',
         .writable = rights[1] == 'w',
@@ -299,6 +307,83 @@ static bool walk_regions(struct seep_memory *memory, uint64_t start, uint64_t en
     return true;
 }
 
+// ---- shared memory ----
+
+// Of more data than this in one mapping only what the process itself has touched is read.
+#define SHARED_MOST (UINT64_C(1) << 30)
+// As much as this is read without knowing what of it is there: that makes empty pages of holes.
+#define SHARED_BLIND (UINT64_C(16) << 20)
+
+static bool is_file_of(const char *path, const struct seep_memory_area *area) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == area->inode &&
+           status.st_dev == area->device;
+}
+
+// The file behind a mapping: as the kernel has it, which takes rights; under its name; or open in the
+// process (a memory file). -1: not to be had.
+static int open_shared(const struct seep_memory *memory, const struct seep_memory_area *area) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)memory->tid,
+             (unsigned long long)area->start, (unsigned long long)area->end);
+    if (is_file_of(path, area))
+        return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int length = snprintf(path, sizeof(path), "/proc/%d/root%s", (int)memory->tid, area->path);
+    if (*area->path == '/' && length < (int)sizeof(path) && is_file_of(path, area))
+        return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = -1;
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)memory->tid);
+    DIR *folder = opendir(path);
+    for (const struct dirent *entry; folder && fd < 0 && (entry = readdir(folder)) != NULL;) {
+        snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)memory->tid, entry->d_name);
+        if (*entry->d_name != '.' && is_file_of(path, area))
+            fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    }
+    if (folder)
+        closedir(folder);
+    return fd;
+}
+
+// The data of the file in [*at, end), from *at on: where it begins and ends. false: none.
+static bool next_data(int fd, uint64_t *at, uint64_t end, uint64_t *ret_end) {
+    off_t data = lseek(fd, (off_t)*at, SEEK_DATA);
+    if (data < 0 || (uint64_t)data >= end)
+        return false;
+    off_t hole = lseek(fd, data, SEEK_HOLE);
+    *at = (uint64_t)data;
+    *ret_end = hole < 0 ? end : SEEP_MIN((uint64_t)hole, end);
+    return *ret_end > *at;
+}
+
+// Shared memory is where its file has data, whether this process has touched it or not: a child of fork has
+// no page of it in its own table at first, and the kernel takes pages out of it as it likes. *ret_known: that
+// could be told, and all was given or counted as unread.
+static bool walk_shared(struct seep_memory *memory, const struct seep_memory_area *area, uint64_t start,
+                        uint64_t end, seep_take_piece take, void *data, bool *ret_known) {
+    int fd = open_shared(memory, area);
+    uint64_t base = area->start - area->file_off; // modulo 2^64: from offsets to addresses
+    uint64_t first = start - base, last = end - base, sum = 0, data_end;
+    *ret_known = fd >= 0 || end - start <= SHARED_BLIND;
+    for (uint64_t at = first; fd >= 0 && next_data(fd, &at, last, &data_end); at = data_end)
+        sum += data_end - at;
+    bool much = sum > SHARED_MOST;
+    if (much) {
+        *ret_known = false;
+        memory->unread_bytes += sum - SEEP_MIN(sum, area->present_bytes);
+    }
+    bool going = true;
+    if (fd < 0 && *ret_known)
+        going = give_all(memory, start, end, take, data);
+    for (uint64_t at = first; fd >= 0 && !much && going && next_data(fd, &at, last, &data_end);
+         at = data_end) {
+        uint64_t from = SEEP_MAX((base + at) & ~UINT64_C(7), start);
+        going = give_all(memory, from, base + data_end, take, data);
+    }
+    if (fd >= 0)
+        close(fd);
+    return going;
+}
+
 bool seep_memory_walk(struct seep_memory *memory, uint64_t start, uint64_t end, seep_take_piece take,
                       void *data) {
     if (start >= end)
@@ -306,11 +391,16 @@ bool seep_memory_walk(struct seep_memory *memory, uint64_t start, uint64_t end, 
     if (memory->core)
         return walk_core(memory, start, end, take, data);
     const struct seep_memory_area *area = seep_memory_find(memory, start);
+    bool known = false;
+    if (area && area->shared && end <= area->end) {
+        bool going = walk_shared(memory, area, start, end, take, data, &known);
+        if (known || !going)
+            return going;
+    }
     if (area && !area->present_bytes && end <= area->end) // as the reservations of Go and of sanitizers
         return true;
     if (end - start < ASK_BYTES)
         return give_all(memory, start, end, take, data);
-    bool known;
     bool done = walk_regions(memory, start, end, take, data, &known);
     if (known || !done)
         return done;

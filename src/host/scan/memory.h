@@ -17,6 +17,8 @@ struct seep_memory_area {
     uint64_t file_off;
     uint64_t present_bytes; // resident or swapped out
     const char *path;       // "" for anonymous memory; "[heap]", "[stack]"; in the arena
+    uint64_t device; // of the file that is mapped
+    uint64_t inode;
     bool readable;
     bool writable;
     bool executable;

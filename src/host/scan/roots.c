@@ -152,7 +152,7 @@ static bool is_loaded(const struct seep_memory *memory, const struct seep_memory
 static bool enter_file(struct finder *finder, const struct seep_memory_area *mapping) {
     struct seep_root_ranges *ranges = finder->ranges;
     struct seep_root_module found = {.id = 0};
-    if (mapping->path[0] != '/' || mapping->file_off != 0 ||
+    if (mapping->shared || mapping->path[0] != '/' || mapping->file_off != 0 ||
         (finder->path && strcmp(finder->path, mapping->path) == 0) ||
         !read_module(finder->memory, mapping->start, &found.module) ||
         !is_loaded(finder->memory, mapping, &found.module))
@@ -379,7 +379,8 @@ static bool feed_mappings(struct finder *finder, bool data) {
         }
         range.end = split;
         finder->graph->outward = range.kind == SEEP_ROOT_STACK;
-        bool wanted = range.kind != SEEP_ROOT_MEMORY || finder->which != SEEP_ROOTS_LSAN || *mapping->path;
+        bool wanted = range.kind != SEEP_ROOT_MEMORY || finder->which != SEEP_ROOTS_LSAN ||
+                      (*mapping->path && !mapping->shared);
         if (wanted && (range.kind == SEEP_ROOT_DATA) == data && !feed_range(finder, range))
             return false;
         finder->graph->outward = false;
