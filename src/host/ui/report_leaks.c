@@ -96,6 +96,7 @@ struct shared {
     const char *name;
     uint32_t pid; // of the first process
     uint32_t nr;  // of processes
+    size_t last;  // of them: its rows come one after another
     uint64_t blocks;
     uint64_t bytes;
     uint64_t order;
@@ -112,7 +113,8 @@ static void shared_deinit(struct shared_rows *rows) {
     free(rows->items);
 }
 
-static struct seep_error *shared_add(struct shared_rows *rows, const char *name, uint32_t pid,
+// `process`: its index in the view.
+static struct seep_error *shared_add(struct shared_rows *rows, const char *name, size_t process, uint32_t pid,
                                      uint64_t blocks, uint64_t bytes) {
     uint32_t id;
     struct seep_error *error = seep_texts_add(&rows->names, name, &id);
@@ -123,7 +125,8 @@ static struct seep_error *shared_add(struct shared_rows *rows, const char *name,
     struct shared *row = &rows->items[id];
     if (!row->nr)
         *row = (struct shared){.name = name, .pid = pid, .order = id};
-    row->nr++;
+    row->nr += !row->nr || row->last != process;
+    row->last = process;
     seep_add_up(&row->blocks, blocks);
     seep_add_up(&row->bytes, bytes);
     return NULL;
@@ -156,7 +159,7 @@ static struct seep_error *add_leakers(struct shared_rows *rows, const struct see
         if (!profile->leaks.known || !blocks)
             continue;
         struct seep_error *error =
-            shared_add(rows, profile->process.name, profile->process.pid, blocks, bytes);
+            shared_add(rows, profile->process.name, p, profile->process.pid, blocks, bytes);
         if (error)
             return error;
     }
@@ -203,7 +206,7 @@ static struct seep_error *add_holders(struct shared_rows *rows, struct seep_view
             struct seep_error *error =
                 seep_view_chain(view, (uint32_t)(view->first_process + p), holder->chain, &what, NULL);
             if (!error)
-                error = shared_add(rows, what, profile->process.pid, holder->blocks, holder->bytes);
+                error = shared_add(rows, what, p, profile->process.pid, holder->blocks, holder->bytes);
             if (error)
                 return error;
         }
