@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep run PROG ARGS`: traces a program from its start, saves the trace and reports when it ends.
-// Whatever goes wrong with trace or report, the exit status stays the program's.
+// Whatever goes wrong with trace or report, the exit status stays the program's; only that a report which was
+// asked for could not be made is no success.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -158,6 +159,20 @@ static struct seep_error *check_quiet(const struct run_values *values, const str
         return NULL;
     return seep_error_hint(seep_error_create(SEEP_E_USAGE, "-q means no report, and %s asks for one", other),
                            "take one of them; 'seep report' makes a report of the trace later");
+}
+
+// What no run with these options could show. A report is written when it has ended: too late to say so.
+static struct seep_error *check_shown(const struct run_values *values, const struct seep_view_options *view) {
+    const char *unseen = values->scan ? "--scan no" : "--sample";
+    if (view->kind && (values->scan || values->sample_bytes))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--kind needs a scan, and with %s none is made", unseen),
+            "the program was not started; take one of them");
+    if (view->sort == SEEP_SORT_GROWTH && values->interval_ns < 0)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--sort growth needs snapshots, and there are none "
+                                                               "without --interval"),
+                               "the program was not started; as in --interval 10s --sort growth");
+    return NULL;
 }
 
 static struct seep_error *open_report(const struct run_values *values, FILE **ret_out) {
@@ -397,7 +412,7 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
     bool done = !err;
     if (err) {
         seep_command_fail(err);
-        *ending->status = ending->judge ? 1 : *ending->status;
+        *ending->status = ending->judge || !*ending->status ? 1 : *ending->status;
     }
     free(saved);
     err = judge(ending, session, symbols);
@@ -411,7 +426,7 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
 // Who asks for ages wants them kept.
 static bool needs_ages(const struct seep_view_options *view) {
     return view->older_ns >= 0 || view->ignore_last || view->since || view->until ||
-           view->sort == SEEP_SORT_AGE;
+           view->sort == SEEP_SORT_AGE || view->sort == SEEP_SORT_EXIT;
 }
 
 struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const struct seep_judge *judge,
@@ -432,6 +447,8 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     struct seep_error *err = seep_report_check(view);
     if (!err)
         err = check_quiet(values, view);
+    if (!err && !values->quiet && (!judge || values->report))
+        err = check_shown(values, view);
     if (!err)
         err = check_interval(values);
     if (!err && values->snap_at)
@@ -492,6 +509,8 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     seep_suppress_deinit(&suppress);
     seep_symbols_destroy(symbols);
     err = close_report(out, values->report);
+    if (err)
+        status = status ? status : 1;
     if (err && reported)
         seep_command_fail(err);
     else
