@@ -198,3 +198,55 @@ def test_scan_of_a_saved_trace_shows_what_was_found(run, seep, build):
     assert done.returncode == 1 and "nobody looked at the memory, and a trace has none" in done.stderr
     done = run(seep, "scan", "m.seep", "--trace", "k.seep")
     assert done.returncode == 2 and "not a core file" in done.stderr
+
+
+OF_PARENT = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *kept[100];
+static int nr, ways[2];
+static void *work(void *name) {
+    prctl(PR_SET_NAME, name);
+    for (int i = 0; i < 20; i++)
+        kept[nr++] = malloc(50);
+    if (write(ways[1], "x", 1) != 1)
+        abort();
+    pause();
+    return NULL;
+}
+int main(void) {
+    pthread_t thread;
+    char byte;
+    if (pipe(ways) || pthread_create(&thread, NULL, work, "busy (io)") || read(ways[0], &byte, 1) != 1)
+        return 1;
+    kept[nr++] = malloc(30);
+    for (int i = 0; i < 2; i++)
+        if (fork() == 0) {
+            kept[nr++] = malloc(77);
+            return 0;
+        }
+    while (wait(NULL) > 0)
+        ;
+    return 0;
+}
+"""
+
+
+def test_threads_say_whose_they_are(run, seep, tmp_path):
+    (tmp_path / "of_parent.c").write_text(OF_PARENT)
+    subprocess.run(["gcc", "-O0", "-w", "-pthread", "of_parent.c", "-o", "of_parent"], cwd=tmp_path, check=True)
+    assert run(seep, "run", "-q", "-o", "x.seep", "./of_parent").returncode == 0
+    text = run(seep, "report", "--by", "thread", "x.seep").stdout
+    pids = [int(pid) for pid in re.findall(r"^ +(\d+) .* exit 0 ", text, re.MULTILINE)]
+    assert len(pids) == 3 and "(tid 0" not in text
+    for child in pids[1:]:
+        assert "  busy (io) (of the parent, before the fork, in pid %d)\n" % child in text
+        assert "  of_parent (tid %d and 1 before it or before the fork, in pid %d)\n" % (child, child) in text
+    assert re.search(r"  busy \(io\) \(tid \d+, in pid %d\)\n" % pids[0], text)
+    one = run(seep, "report", "--by", "thread", "--pid", pids[0], "x.seep").stdout
+    assert "in pid" not in one and "  of_parent (tid %d)\n" % pids[0] in one
+    same = run(seep, "diff", "--by", "thread", "--json", "x.seep", "x.seep").stdout
+    assert [row for row in json.loads(same)["rows"] if row["live_bytes"]] == []
