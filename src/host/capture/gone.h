@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Why a process is not there: there is none of that number, or it has ended and its parent has not waited for it.
+// Why a process is not there: there is none of that number, or it has ended and its parent has not waited for
+// it.
 #ifndef SEEP_CAPTURE_GONE_H
 #define SEEP_CAPTURE_GONE_H
 

@@ -124,8 +124,8 @@ static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
         return err;
     }
     seep_process_map_deinit(&map);
-    looked->trouble = err->code == SEEP_E_NOT_FOUND ? strdup(too_late)
-                                                    : without_pid(err->message, parked->image->pid);
+    looked->trouble =
+        err->code == SEEP_E_NOT_FOUND ? strdup(too_late) : without_pid(err->message, parked->image->pid);
     seep_error_destroy(err);
     return looked->trouble ? NULL : seep_error_no_memory();
 }

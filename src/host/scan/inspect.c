@@ -125,7 +125,8 @@ static struct seep_error *add_pointer(struct seep_whois *whois, const struct see
 
 // A word may lie in two root ranges, as a variable in thread-local storage on top of a stack: it is one
 // pointer, told as what the first of them is. `told`: the addresses so far.
-static struct seep_error *is_first(struct seep_map *told, const struct seep_root_edge *root, bool *ret_first) {
+static struct seep_error *is_first(struct seep_map *told, const struct seep_root_edge *root,
+                                   bool *ret_first) {
     *ret_first = true;
     if (!root->address) // registers have none
         return NULL;
