@@ -9,6 +9,7 @@
 
 #include "command/command.h"
 #include "command/reporting.h"
+#include "command/result_file.h"
 #include "command/running.h"
 #include "ui/check_report.h"
 #include "ui/format.h"
@@ -66,13 +67,17 @@ static struct seep_error *write_file(const char *path, const char *what, put_fun
         return put(stdout, check);
     FILE *out = fopen(path, "we");
     if (!out)
-        return seep_error_system(errno, "%s: cannot write %s", path, what);
+        return seep_error_hint(seep_error_system(errno, "%s: cannot write %s", path, what),
+                               "name another file, and run it again");
     struct seep_error *err = put(out, check);
-    if (!err)
-        err = seep_stream_check(out, path);
-    errno = 0;
-    if (fclose(out) != 0 && !err)
-        err = seep_error_system(errno ? errno : EIO, "%s: cannot write %s", path, what);
+    struct seep_error *second =
+        seep_result_close(out, path, what, "make room, or name another file, and run it again");
+    if (!err || (second && err->code == SEEP_E_IO)) { // the second one says more
+        seep_error_destroy(err);
+        return second;
+    }
+    seep_error_destroy(second);
+    seep_result_drop(path);
     return err;
 }
 

@@ -13,6 +13,7 @@
 #include "capture/allocator.h"
 #include "command/command.h"
 #include "command/reporting.h"
+#include "command/result_file.h"
 #include "command/running.h"
 #include "command/trace_name.h"
 #include "model/run_session.h"
@@ -169,8 +170,9 @@ static struct seep_error *check_shown(const struct run_values *values, const str
             seep_error_create(SEEP_E_USAGE, "--kind needs a scan, and with %s none is made", unseen),
             "the program was not started; take one of them");
     if (view->sort == SEEP_SORT_GROWTH && values->interval_ns < 0)
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--sort growth needs snapshots, and there are none "
-                                                               "without --interval"),
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE,
+                                                 "--sort growth needs snapshots, and there are none "
+                                                 "without --interval"),
                                "the program was not started; as in --interval 10s --sort growth");
     return NULL;
 }
@@ -191,14 +193,21 @@ static struct seep_error *open_report(const struct run_values *values, FILE **re
     return NULL;
 }
 
-// stdout is checked by main, and what stderr does not take nobody can be told.
-static struct seep_error *close_report(FILE *out, const char *name) {
+// What to do where a report could not be written.
+static const char *again(bool saved) {
+    return saved ? "make room, and 'seep report' of the trace makes it again"
+                 : "make room, or name another file with --report, and run it again";
+}
+
+// stdout is checked by main, and what stderr does not take nobody can be told. `made`: there is a report in
+// it.
+static struct seep_error *close_report(FILE *out, const struct run_values *values, bool made, bool saved) {
     if (out == stdout || out == stderr)
         return NULL;
-    bool failed = ferror(out) != 0;
-    errno = 0;
-    failed |= fclose(out) != 0;
-    return failed ? seep_error_system(errno ? errno : EIO, "%s: cannot write the report", name) : NULL;
+    struct seep_error *err = seep_result_close(out, values->report, "the report", again(saved));
+    if (!err && !made)
+        seep_result_drop(values->report);
+    return err;
 }
 
 // *ret_name: the file it was saved in, malloc'ed; NULL for standard output.
@@ -384,7 +393,10 @@ static struct seep_error *report(const struct ending *ending, struct seep_sessio
     if (ending->values->quiet || (ending->judge && !ending->values->report))
         return NULL;
     struct seep_error *err = seep_report_write(ending->out, session, symbols, ending->view, source);
-    return err && ending->values->report ? seep_error_prefix(err, "%s", ending->values->report) : err;
+    if (!err || !ending->values->report)
+        return err;
+    err = seep_error_prefix(err, "%s", ending->values->report);
+    return err->code == SEEP_E_IO ? seep_error_hint(err, "%s", again(source != NULL)) : err;
 }
 
 // false: something of it failed, which has been said.
@@ -495,6 +507,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
         err = seep_session_run(&options, &at_exit, &watch, store, &session, &status);
     if (err) {
         seep_command_fail(err);
+        reported = false;
     } else {
         struct ending ending = {values, view, &suppress, judge, symbols, out, &status};
         reported = finish(&ending, session, arguments->operands[0]);
@@ -508,7 +521,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     free(allocator);
     seep_suppress_deinit(&suppress);
     seep_symbols_destroy(symbols);
-    err = close_report(out, values->report);
+    err = close_report(out, values, reported, !judge || values->output);
     if (err)
         status = status ? status : 1;
     if (err && reported)
