@@ -250,3 +250,55 @@ def test_threads_say_whose_they_are(run, seep, tmp_path):
     assert "in pid" not in one and "  of_parent (tid %d)\n" % pids[0] in one
     same = run(seep, "diff", "--by", "thread", "--json", "x.seep", "x.seep").stdout
     assert [row for row in json.loads(same)["rows"] if row["live_bytes"]] == []
+
+
+def test_half_a_result_is_not_left(run, seep, require, tmp_path, build):
+    require("unshare")
+    if run("unshare", "--mount", "true").returncode:
+        pytest.skip("no mounts of its own here")
+    (tmp_path / "full").mkdir()
+    program = build("mixed", MIXED)
+    for command, name, said in ((["run", "-o", "x.seep", "--report"], "report", "'seep report' of the trace makes it again"),
+                                (["check", "--junit"], "junit", "run it again"),
+                                (["check", "--sarif"], "sarif", "run it again")):
+        done = run("unshare", "--mount", "sh", "-c", "mount -t tmpfs -o size=32k none full && head -c 32768 /dev/zero >full/fill;"
+                   '"$@"; status=$?; ls full; exit $status', "sh", seep, *command, "full/" + name, program)
+        assert done.returncode == 1 and done.stdout.split()[-1] == "fill", done
+        lines = [line for line in done.stderr.splitlines() if line.startswith("seep: full/")]
+        assert len(lines) == 1 and "full/%s: cannot write the" % name in lines[0] and said in lines[0], done.stderr
+        assert "No space left on device" in lines[0]
+    assert run(seep, "run", "-q", "-o", "x.seep", program).returncode == 0
+    for asked in (["--since", "nomark", program], ["./missing"]):
+        assert run(seep, "run", "-o", "x.seep", "--report", "empty", *asked).returncode and not (tmp_path / "empty").exists()
+
+
+POSSIBLE = r"""
+#include <stdlib.h>
+#include <sys/mman.h>
+static char *volatile inside;
+int main(void) {
+    inside = (char *)malloc(300) + 100;
+    return mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == NULL;
+}
+"""
+
+
+def test_what_is_only_possibly_lost_is_no_leaking_program(run, seep, build, tmp_path):
+    program = build("possible", POSSIBLE)
+    assert run(seep, "run", "-q", "-o", "x.seep", "sh", "-c", "%s; true" % program).returncode == 0
+    text = run(seep, "report", "x.seep").stdout
+    assert re.search(r"\n  possibly lost +1 +300 ", text) and "leaking programs" not in text
+    assert "\nmappings by the program" in text
+    # Nothing that is mapped is lost.
+    assert "mappings by the program" not in run(seep, "report", "--kind", "lost", "x.seep").stdout
+
+
+def test_what_could_not_be_tried_is_not_missing_in_the_kernel(run, seep, require):
+    require("setpriv")
+    done = run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", seep, "info")
+    if done.returncode or "CAP_BPF " not in done.stdout:
+        pytest.skip("nobody may not run it here, or it is built without BPF")
+    lines = done.stdout.splitlines()
+    at = [i for i, line in enumerate(lines) if "could not be tried" in line]
+    assert at and not any("Linux 5.8" in line for line in lines), done.stdout
+    assert "  BPF ring buffer      NO: could not be tried, for BPF programs cannot be loaded" in lines

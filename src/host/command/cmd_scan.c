@@ -54,9 +54,10 @@ static struct seep_error *scan_core(const char *path, const struct scan_values *
     if (!err)
         err = seep_scan_core(core, options, session->profiles[0]);
     if (!err && core->missing_bytes)
-        err = seep_profile_note(session->profiles[0],
-                                "%s was cut: %llu bytes of memory are missing (ulimit -c, or a full disk)",
-                                path, (unsigned long long)core->missing_bytes);
+        err =
+            seep_profile_note_why(session->profiles[0], SEEP_HEALTH_MISSING,
+                                  "%s was cut: %llu bytes of memory are missing (ulimit -c, or a full disk)",
+                                  path, (unsigned long long)core->missing_bytes);
     seep_core_close(core);
     if (err) {
         seep_session_destroy(session);

@@ -152,7 +152,7 @@ static struct seep_error *add_leakers(struct shared_rows *rows, const struct see
     for (size_t p = 0; p < view->nr_processes; p++) {
         const struct seep_profile *profile = seep_text_profile(view, p);
         uint64_t blocks = 0, bytes = 0;
-        for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_REACHABLE; i++) {
+        for (uint32_t i = SEEP_KIND_LOST; i <= SEEP_KIND_INDIRECT; i++) {
             seep_add_up(&blocks, profile->leaks.blocks[i]);
             seep_add_up(&bytes, profile->leaks.bytes[i]);
         }
@@ -172,7 +172,7 @@ static struct seep_error *put_leakers(FILE *out, const struct seep_view *view,
     struct seep_error *error = add_leakers(&rows, view);
     uint32_t nr = error ? 0 : shared_sort(&rows);
     if (nr)
-        fprintf(out, "\n%s%-17s %12s %19s%s   lost, indirectly or possibly\n", seep_style_bold(style),
+        fprintf(out, "\n%s%-17s %12s %19s%s   lost or indirectly lost\n", seep_style_bold(style),
                 "leaking programs", "blocks", "bytes", seep_style_off(style));
     for (uint32_t i = 0; i < nr_shown(view, nr); i++) {
         const struct shared *row = &rows.items[i];
