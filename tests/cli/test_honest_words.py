@@ -302,3 +302,32 @@ def test_what_could_not_be_tried_is_not_missing_in_the_kernel(run, seep, require
     at = [i for i, line in enumerate(lines) if "could not be tried" in line]
     assert at and not any("Linux 5.8" in line for line in lines), done.stdout
     assert "  BPF ring buffer      NO: could not be tried, for BPF programs cannot be loaded" in lines
+
+
+def test_help_shows_what_a_command_takes(run, seep):
+    text = run(seep, "diff", "--help").stdout
+    for name in ("blocks", "rss", "gen-suppressions", "pid", "limit"):
+        assert "--" + name not in text
+        assert run(seep, "diff", "--" + name, *(["1"] if name in ("pid", "limit") else []), "a", "b").returncode == 2
+    keys = re.search(r"--sort KEY .*: (.*)\n", text)[1].split(", ")
+    assert keys == ["live", "allocations", "bytes", "temporary"]
+    for key in keys:
+        assert "--sort" not in run(seep, "diff", "--sort", key, "a", "b").stderr
+    text = run(seep, "check", "--help").stdout
+    assert "seep.%e.%p.seep" not in text and "when blocks are lost, indirectly" not in text
+    assert re.search(r"--report FILE .*\(default: none is written", text)
+
+
+def test_program_selects_everywhere(run, seep, tmp_path, build):
+    program = build("mixed", MIXED)
+    done = run(seep, "run", "--program", "/mixed$", "--json", "--report", "-", "-o", "x.seep", "sh", "-c", "%s; true" % program)
+    assert json.loads(done.stdout)["process"]["exe"].endswith("/mixed")
+    assert run(seep, "run", "-q", "-o", "y.seep", program).returncode == 0
+    report = json.loads(run(seep, "diff", "--program", "/mixed$", "--json", "x.seep", "y.seep").stdout)
+    assert report["old"]["exe"] == report["new"]["exe"] and report["old"]["processes"] == 1
+    assert report["changes"]["new"] == report["changes"]["gone"] == 0, report["changes"]
+    done = run(seep, "diff", "--program", "/none$", "x.seep", "y.seep")
+    assert done.returncode == 1 and "none" in done.stderr
+    (tmp_path / "all.supp").write_text("leak:main\n")
+    done = run(seep, "report", "--program", "/mixed$", "--suppressions", "all.supp", "x.seep")
+    assert done.returncode == 0 and "by all.supp:1 " in done.stdout, done

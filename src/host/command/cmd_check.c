@@ -50,6 +50,16 @@ static const struct seep_option_group check_group = {.title = "Check",
                                                      .values_bytes = sizeof(struct check_values),
                                                      .defaults = &defaults};
 
+// What is otherwise than in a run.
+static const struct seep_option_meant meant[] = {
+    {"output",
+     .help = "save the trace in FILE (default: none is saved; %e program, %p pid; -: standard output)"},
+    {"report", .help = "write the report to FILE (default: none is written; -: standard output)"},
+    {"quiet", .help = "say nothing when it passes, and do not list what leaks"},
+    {"error-exitcode", .help = "exit with N when a budget is broken (default 1)"},
+    {NULL},
+};
+
 struct checking {
     const struct check_values *values;
     const struct seep_view_options *view;
@@ -218,6 +228,7 @@ const struct seep_command seep_command_check = {
         "others. The report is only written with --report, the trace only with -o.\n",
     .groups = (const struct seep_option_group *const[]){&check_group, &seep_suppress_group, &seep_run_group,
                                                         &seep_report_group, NULL},
+    .meant = meant,
     .examples =
         (const struct seep_example[]){
             {"seep check ./test", "fail when anything leaks"},

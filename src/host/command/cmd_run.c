@@ -392,7 +392,7 @@ static struct seep_error *report(const struct ending *ending, struct seep_sessio
                                  struct seep_symbols *symbols, const char *source) {
     if (ending->values->quiet || (ending->judge && !ending->values->report))
         return NULL;
-    struct seep_error *err = seep_report_write(ending->out, session, symbols, ending->view, source);
+    struct seep_error *err = seep_report_selected(ending->out, session, symbols, ending->view, source);
     if (!err || !ending->values->report)
         return err;
     err = seep_error_prefix(err, "%s", ending->values->report);

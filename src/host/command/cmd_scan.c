@@ -141,7 +141,7 @@ static struct seep_error *scan_and_report(const char *operand, const struct scan
     if (!err)
         err = seep_suppress_apply(suppress, session, symbols);
     if (!err)
-        err = seep_report_write(stdout, session, symbols, view, values->output);
+        err = seep_report_selected(stdout, session, symbols, view, values->output);
     seep_session_destroy(session);
     seep_symbols_destroy(symbols);
     return err;

@@ -93,9 +93,9 @@ struct seep_error *seep_report_symbols(const struct seep_view_options *options,
     return seep_symbols_create(&how, ret_symbols);
 }
 
-static struct seep_error *write_selected(FILE *out, const struct seep_session *session,
-                                         struct seep_symbols *symbols,
-                                         const struct seep_view_options *options, const char *source) {
+struct seep_error *seep_report_selected(FILE *out, const struct seep_session *session,
+                                        struct seep_symbols *symbols,
+                                        const struct seep_view_options *options, const char *source) {
     if (!options->pid && !options->program)
         return seep_report_write(out, session, symbols, options, source);
     struct seep_session some;
@@ -115,7 +115,7 @@ struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
     if (!error)
         error = seep_suppress_apply(suppress, session, symbols);
     if (!error)
-        error = write_selected(out, session, symbols, options, source);
+        error = seep_report_selected(out, session, symbols, options, source);
     seep_symbols_destroy(symbols);
     return error;
 }
