@@ -17,6 +17,8 @@ WORDS = """
 #include "seep.h"
 static __thread void *of_thread;
 static __attribute__((noinline)) void fill(void **told) {
+    for (int i = 1; i < 9; i++)
+        told[i] = malloc(1000);
     *told = malloc(400);
     of_thread = malloc(300);
 }
@@ -61,6 +63,9 @@ def test_one_word_is_one_pointer(words):
         assert sum(pointer['from'].startswith(holder) for pointer in pointers) == 1, pointers
         text = run([SEEP, 'whois', '--top', '0', str(pid), block]).out.decode()
         assert int(re.search(r'\npointers to it: (\d+)\n', text)[1]) == len(re.findall(r'\n  (?:0x\w{12}|\s{14})  ', text)), text
+    # Of some an address may still stand in a register, too.
+    holders = json.loads(run([SEEP, 'scan', '--json', str(pid)]).out)['leaks']['holders']
+    assert any(h['what'].startswith('memory mapped') and h['retained_bytes'] >= 5000 for h in holders), holders
 
 
 DATA = """

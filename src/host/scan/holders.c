@@ -177,25 +177,37 @@ static struct seep_error *key_of(const struct seep_root_edge *root, const struct
     return err;
 }
 
+// Words that may lie in a second range: mappings do not overlap, but what is added to them does. false: out
+// of memory.
+static bool find_shared_words(const struct seep_chains *chains, struct seep_map *words) {
+    const struct seep_graph *graph = chains->graph;
+    for (size_t i = 0; i < graph->nr_roots; i++) {
+        enum seep_root_kind kind = chains->ranges->items[graph->roots[i].range].kind;
+        bool of_mapping = kind == SEEP_ROOT_DATA || kind == SEEP_ROOT_MEMORY;
+        if (graph->roots[i].address && !of_mapping && !seep_map_at(words, graph->roots[i].address, NULL))
+            return false;
+    }
+    return true;
+}
+
 static struct seep_error *group_roots(const struct seep_chains *chains, struct seep_symbols *symbols,
                                       struct seep_holders *holders) {
     const struct seep_graph *graph = chains->graph;
-    struct seep_map ids = SEEP_MAP_INIT, words = SEEP_MAP_INIT; // of words: 1 + the holder, by address
+    struct seep_map ids = SEEP_MAP_INIT, words = SEEP_MAP_INIT; // 1 + the holder, by key and by address
     struct seep_error *err = NULL;
     size_t capacity = 0;
     holders->of_root = malloc(SEEP_MAX(graph->nr_roots, (size_t)1) * sizeof(*holders->of_root));
-    if (!holders->of_root)
+    if (!holders->of_root || !find_shared_words(chains, &words)) {
+        seep_map_deinit(&words);
         return seep_error_no_memory();
+    }
     for (size_t i = 0; !err && i < graph->nr_roots; i++) {
-        uint64_t key, *known = NULL;
-        if (graph->roots[i].address && !(known = seep_map_at(&words, graph->roots[i].address, NULL)))
-            err = seep_error_no_memory();
+        uint64_t key, *known = seep_map_find(&words, graph->roots[i].address);
         if (known && *known) { // it lies in two ranges: one word has one holder
             holders->of_root[i] = (uint32_t)(*known - 1);
             continue;
         }
-        if (!err)
-            err = key_of(&graph->roots[i], chains, symbols, &key);
+        err = key_of(&graph->roots[i], chains, symbols, &key);
         uint64_t *id = err ? NULL : seep_map_at(&ids, key, NULL);
         if (err)
             break;
