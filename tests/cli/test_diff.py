@@ -181,6 +181,8 @@ def test_wrong_use(run, seep, tmp_path):
             ("diff", ["x.seep"], 2, "is missing"), ("diff", [], 2, "is missing"),
             ("diff", ["/nonexistent", "/nonexistent"], 1, "/nonexistent"), ("diff", [str(bad), str(bad)], 1, "not a seep trace"),
             ("diff", ["--blocks", "a", "b"], 2, "--blocks is for one trace"),
+            ("diff", ["--pid", "1", "a", "b"], 2, "--pid is for one trace"),
+            ("diff", ["--limit", "1G", "a", "b"], 2, "--limit is for one trace"),
             ("diff", ["--sort", "age", "a", "b"], 2, "no change to sort by"),
             ("diff", ["--json", "--csv", "a", "b"], 2, "exclude one another"),
             ("mark", ["1"], 2, "is missing"), ("mark", ["x", "name"], 2, "PID is a number"),

@@ -214,3 +214,136 @@ def test_a_wrong_release_of_a_kind_that_is_not_known(run, seep, tmp_path):
     (tmp_path / "w.seep").write_bytes(make_v1.change(mapped, make_v1.reader.WRONG_RELEASES, lambda _raw: b"\2" + rows))
     done = run(seep, "report", tmp_path / "w.seep")
     assert done.returncode == 0 and done.stdout.count("  1 × given back in a way that this seep does not know: 0x10") == 2
+
+
+OF_PARENT = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *kept[100];
+static int nr, ways[2];
+static void *work(void *name) {
+    prctl(PR_SET_NAME, name);
+    for (int i = 0; i < 20; i++)
+        kept[nr++] = malloc(50);
+    if (write(ways[1], "x", 1) != 1)
+        abort();
+    pause();
+    return NULL;
+}
+int main(void) {
+    pthread_t thread;
+    char byte;
+    if (pipe(ways) || pthread_create(&thread, NULL, work, "busy (io)") || read(ways[0], &byte, 1) != 1)
+        return 1;
+    kept[nr++] = malloc(30);
+    for (int i = 0; i < 2; i++)
+        if (fork() == 0) {
+            kept[nr++] = malloc(77);
+            return 0;
+        }
+    while (wait(NULL) > 0)
+        ;
+    return 0;
+}
+"""
+
+
+def test_threads_say_whose_they_are(run, seep, tmp_path):
+    (tmp_path / "of_parent.c").write_text(OF_PARENT)
+    subprocess.run(["gcc", "-O0", "-w", "-pthread", "of_parent.c", "-o", "of_parent"], cwd=tmp_path, check=True)
+    assert run(seep, "run", "-q", "-o", "x.seep", "./of_parent").returncode == 0
+    text = run(seep, "report", "--by", "thread", "x.seep").stdout
+    pids = [int(pid) for pid in re.findall(r"^ +(\d+) .* exit 0 ", text, re.MULTILINE)]
+    assert len(pids) == 3 and "(tid 0" not in text
+    for child in pids[1:]:
+        assert "  busy (io) (of the parent, before the fork, in pid %d)\n" % child in text
+        assert "  of_parent (tid %d and 1 before it or before the fork, in pid %d)\n" % (child, child) in text
+    assert re.search(r"  busy \(io\) \(tid \d+, in pid %d\)\n" % pids[0], text)
+    one = run(seep, "report", "--by", "thread", "--pid", pids[0], "x.seep").stdout
+    assert "in pid" not in one and "  of_parent (tid %d)\n" % pids[0] in one
+    same = run(seep, "diff", "--by", "thread", "--json", "x.seep", "x.seep").stdout
+    assert [row for row in json.loads(same)["rows"] if row["live_bytes"]] == []
+
+
+def test_half_a_result_is_not_left(run, seep, require, tmp_path, build):
+    require("unshare")
+    if run("unshare", "--mount", "true").returncode:
+        pytest.skip("no mounts of its own here")
+    (tmp_path / "full").mkdir()
+    program = build("mixed", MIXED)
+    for command, name, said in ((["run", "-o", "x.seep", "--report"], "report", "'seep report' of the trace makes it again"),
+                                (["check", "--junit"], "junit", "run it again"),
+                                (["check", "--sarif"], "sarif", "run it again")):
+        done = run("unshare", "--mount", "sh", "-c", "mount -t tmpfs -o size=32k none full && head -c 32768 /dev/zero >full/fill;"
+                   '"$@"; status=$?; ls full; exit $status', "sh", seep, *command, "full/" + name, program)
+        assert done.returncode == 1 and done.stdout.split()[-1] == "fill", done
+        lines = [line for line in done.stderr.splitlines() if line.startswith("seep: full/")]
+        assert len(lines) == 1 and "full/%s: cannot write the" % name in lines[0] and said in lines[0], done.stderr
+        assert "No space left on device" in lines[0]
+    assert run(seep, "run", "-q", "-o", "x.seep", program).returncode == 0
+    for asked in (["--since", "nomark", program], ["./missing"]):
+        assert run(seep, "run", "-o", "x.seep", "--report", "empty", *asked).returncode and not (tmp_path / "empty").exists()
+
+
+POSSIBLE = r"""
+#include <stdlib.h>
+#include <sys/mman.h>
+static char *volatile inside;
+int main(void) {
+    inside = (char *)malloc(300) + 100;
+    return mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == NULL;
+}
+"""
+
+
+def test_what_is_only_possibly_lost_is_no_leaking_program(run, seep, build, tmp_path):
+    program = build("possible", POSSIBLE)
+    assert run(seep, "run", "-q", "-o", "x.seep", "sh", "-c", "%s; true" % program).returncode == 0
+    text = run(seep, "report", "x.seep").stdout
+    assert re.search(r"\n  possibly lost +1 +300 ", text) and "leaking programs" not in text
+    assert "\nmappings by the program" in text
+    # Nothing that is mapped is lost.
+    assert "mappings by the program" not in run(seep, "report", "--kind", "lost", "x.seep").stdout
+
+
+def test_what_could_not_be_tried_is_not_missing_in_the_kernel(run, seep, require):
+    require("setpriv")
+    done = run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", seep, "info")
+    if done.returncode or "CAP_BPF " not in done.stdout:
+        pytest.skip("nobody may not run it here, or it is built without BPF")
+    lines = done.stdout.splitlines()
+    at = [i for i, line in enumerate(lines) if "could not be tried" in line]
+    assert at and not any("Linux 5.8" in line for line in lines), done.stdout
+    assert "  BPF ring buffer      NO: could not be tried, for BPF programs cannot be loaded" in lines
+
+
+def test_help_shows_what_a_command_takes(run, seep):
+    text = run(seep, "diff", "--help").stdout
+    for name in ("blocks", "rss", "gen-suppressions", "pid", "limit"):
+        assert "--" + name not in text
+        assert run(seep, "diff", "--" + name, *(["1"] if name in ("pid", "limit") else []), "a", "b").returncode == 2
+    keys = re.search(r"--sort KEY .*: (.*)\n", text)[1].split(", ")
+    assert keys == ["live", "allocations", "bytes", "temporary"]
+    for key in keys:
+        assert "--sort" not in run(seep, "diff", "--sort", key, "a", "b").stderr
+    text = run(seep, "check", "--help").stdout
+    assert "seep.%e.%p.seep" not in text and "when blocks are lost, indirectly" not in text
+    assert re.search(r"--report FILE .*\(default: none is written", text)
+
+
+def test_program_selects_everywhere(run, seep, tmp_path, build):
+    program = build("mixed", MIXED)
+    done = run(seep, "run", "--program", "/mixed$", "--json", "--report", "-", "-o", "x.seep", "sh", "-c", "%s; true" % program)
+    assert json.loads(done.stdout)["process"]["exe"].endswith("/mixed")
+    assert run(seep, "run", "-q", "-o", "y.seep", program).returncode == 0
+    report = json.loads(run(seep, "diff", "--program", "/mixed$", "--json", "x.seep", "y.seep").stdout)
+    assert report["old"]["exe"] == report["new"]["exe"] and report["old"]["processes"] == 1
+    assert report["changes"]["new"] == report["changes"]["gone"] == 0, report["changes"]
+    done = run(seep, "diff", "--program", "/none$", "x.seep", "y.seep")
+    assert done.returncode == 1 and "none" in done.stderr
+    (tmp_path / "all.supp").write_text("leak:main\n")
+    done = run(seep, "report", "--program", "/mixed$", "--suppressions", "all.supp", "x.seep")
+    assert done.returncode == 0 and "by all.supp:1 " in done.stdout, done

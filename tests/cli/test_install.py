@@ -2,6 +2,8 @@
 """What `make install` puts where, and that the tool works from there."""
 import json
 import os
+import re
+import urllib.parse
 
 import pytest
 
@@ -26,6 +28,50 @@ def test_everything_is_there(installed):
                  "share/bash-completion/completions/seep", "share/zsh/site-functions/_seep",
                  "share/fish/vendor_completions.d/seep.fish", "share/doc/seep/LICENSE", "share/doc/seep/README.md"):
         assert path in files, path
+
+
+def headings(path):
+    """The anchors of a document, as GitHub makes them."""
+    with open(path, encoding="utf-8") as file:
+        lines = re.sub(r"```.*?```", "", file.read(), flags=re.DOTALL).splitlines()
+    texts = [line.lstrip("#").strip().lower() for line in lines if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", text).replace(" ", "-") for text in texts}
+
+
+def test_links_of_the_installed_documents(installed, root):
+    """All documents and schemas are there, and every relative link leads to a file, and to a heading of it."""
+    place = os.path.join(installed, "share", "doc", "seep")
+    for name in os.listdir(os.path.join(root, "docs")):
+        if name.endswith((".md", ".json")):
+            assert os.path.exists(os.path.join(place, "docs", name)), name
+    nr_links = 0
+    for folder, _, names in os.walk(place):
+        for name in names:
+            if not name.endswith(".md"):
+                continue
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                text = re.sub(r"```.*?```", "", file.read(), flags=re.DOTALL)
+            for link in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"(?:src|href)=\"([^\"]+)\"", text):
+                url = urllib.parse.urlsplit(link)
+                if url.scheme:
+                    continue
+                target = os.path.join(folder, urllib.parse.unquote(url.path)) if url.path else os.path.join(folder, name)
+                assert os.path.exists(target), (name, link)
+                assert not url.fragment or url.fragment in headings(target), (name, link)
+                nr_links += 1
+    assert nr_links > 20
+
+
+def test_manual_pages_refer_to_what_is_installed(installed):
+    folder = os.path.join(installed, "share", "man", "man1")
+    place = os.path.join(installed, "share", "doc", "seep")
+    named = set()
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            named |= set(re.findall(r"\bdocs/[\w.-]+\.(?:md|json)", file.read().replace("\\-", "-")))
+    assert len(named) > 3
+    for name in named:
+        assert os.path.exists(os.path.join(place, name)), name
 
 
 def test_the_installed_tool_finds_the_installed_library(installed, run, tmp_path):

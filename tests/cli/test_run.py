@@ -295,6 +295,7 @@ def test_trace_without_a_place(run, seep, libseep, quiet):
 @pytest.mark.parametrize("output, said", [
     (["-o", "folder"], "folder: is a directory"),
     (["-o", "/proc/x.seep"], "/proc: cannot save the trace there"),
+    (["-o", "dangling.seep"], "dangling.seep: a symbolic link to nothing"),
     (["-o", "z.seep", "--report", "z.seep"], "z.seep: both the trace (-o) and the report (--report)"),
     (["-o", "z.seep", "--report", "folder/../z.seep"], "z.seep: both the trace (-o) and the report (--report)"),
     (["-o", "link.seep", "--report", "old.seep"], "link.seep: both the trace (-o) and the report (--report)"),
@@ -303,11 +304,44 @@ def test_bad_place_is_said_before_the_run(run, seep, libseep, tmp_path, output, 
     (tmp_path / "folder").mkdir()
     (tmp_path / "old.seep").write_text("a trace of before")
     (tmp_path / "link.seep").symlink_to("old.seep")
+    (tmp_path / "dangling.seep").symlink_to("nowhere/x.seep")
     done = run(seep, "run", *output, SH, "-c", "echo started")
     assert (done.stdout, done.returncode in (1, 2)) == ("", True)
     one_line(done.stderr, said, "not started")
-    assert sorted(os.listdir(tmp_path)) == ["folder", "link.seep", "old.seep"]
+    assert sorted(os.listdir(tmp_path)) == ["dangling.seep", "folder", "link.seep", "old.seep"]
     assert (tmp_path / "old.seep").read_text() == "a trace of before"
+
+
+@pytest.mark.parametrize("options, said", [
+    (["--sort", "growth"], "--sort growth needs snapshots"),
+    (["--scan", "no", "--kind", "lost"], "--kind needs a scan, and with --scan no none is made"),
+    (["--sample", "4K", "--kind", "lost"], "--kind needs a scan, and with --sample none is made"),
+])
+def test_what_cannot_be_shown_is_said_before_the_run(run, seep, libseep, options, said):
+    done = run(seep, "run", *options, SH, "-c", "echo started")
+    assert (done.returncode, done.stdout) == (2, "")
+    one_line(done.stderr, said, "not started")
+    done = run(seep, "run", "-q", *options, SH, "-c", "echo started")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "started\n", "")
+
+
+def test_what_was_freed_at_exit_needs_no_other_option(run, seep, libseep):
+    done = run(seep, "run", "--sort", "exit", "ls", "/")  # it leaves by exit(), where a shell does not
+    assert done.returncode == 0 and "freed only at exit" in done.stderr
+
+
+def test_a_report_that_could_not_be_made_is_no_success(run, seep, libseep):
+    for own in (0, 3):
+        done = run(seep, "run", "--since", "nomark", SH, "-c", "exit %d" % own)
+        assert done.returncode == (own or 1)
+        one_line(done.stderr, "there is no mark 'nomark' in it")
+    done = run(seep, "run", "--report", "/dev/full", "true")
+    assert done.returncode == 1
+    one_line(done.stderr, "/dev/full: cannot write the report")
+    run(seep, "run", "-q", "--scan", "no", "-o", "x.seep", "true")
+    done = run(seep, "report", "--kind", "lost", "x.seep")
+    assert done.returncode == 1 and "use 'seep scan PID'" not in done.stderr
+    one_line(done.stderr, "--kind needs a scan, and none was made here", "'seep run' makes one when a process leaves")
 
 
 def test_folder_that_takes_no_trace(run, seep, libseep):

@@ -222,3 +222,4 @@ def test_trace_of_another_run_and_a_cut_core(tmp_path):
     cut.write_bytes(core.read_bytes()[:core.stat().st_size // 2])
     report = scan(cut, '--trace', trace, cwd=tmp_path)
     assert any('was cut' in note for note in report['health']['notes'])
+    assert not report['health']['complete']

@@ -357,8 +357,8 @@ _seep() {
         esac
         ;;
     diff)
-        options='--error-exitcode --top --sort --by --blocks --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --rss --full-paths --no-demangle --json --csv --gen-suppressions --help'
-        valued=' --error-exitcode --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --limit --pid --program --gen-suppressions -T -s -b -z -Z '
+        options='--error-exitcode --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --program --full-paths --no-demangle --json --csv --help'
+        valued=' --error-exitcode --top --sort --by --older --since --until --ignore-last --min-size --max-size --function --file --module --thread --kind --program -T -s -b -z -Z '
         case $before in
         --error-exitcode)
             :
@@ -369,7 +369,7 @@ _seep() {
             return
             ;;
         --sort | -s)
-            mapfile -t COMPREPLY < <(compgen -W 'live leaked allocations bytes peak temporary size blocks age exit growth' -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W 'live allocations bytes temporary' -- "$word")
             return
             ;;
         --by | -b)
@@ -420,20 +420,8 @@ _seep() {
             :
             return
             ;;
-        --limit)
-            :
-            return
-            ;;
-        --pid)
-            :
-            return
-            ;;
         --program)
             :
-            return
-            ;;
-        --gen-suppressions)
-            mapfile -t COMPREPLY < <(compgen -W 'valgrind lsan' -- "$word")
             return
             ;;
         esac

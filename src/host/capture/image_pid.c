@@ -18,6 +18,7 @@
 
 #include "base/live_thread.h"
 #include "base/map.h"
+#include "capture/gone.h"
 #include "capture/image_source.h"
 #include "capture/rights.h"
 
@@ -79,8 +80,7 @@ static bool read_line(struct image_files *files, const char *line) {
 static struct seep_error *open_error(pid_t pid, int trouble) {
     struct seep_error *err = NULL;
     if (trouble == ENOENT || trouble == ESRCH)
-        return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process %d", (int)pid),
-                               "name a running process, or a trace file");
+        return seep_process_gone(pid, "name a running process, or a trace file");
     err = seep_error_system(trouble, "process %d cannot be looked at", (int)pid);
     if (err->code == SEEP_E_PERMISSION)
         return seep_right_to_debug(err, pid);
@@ -242,6 +242,8 @@ static struct seep_error *copy_file(pid_t pid, unsigned flags, const struct imag
 static struct seep_error *no_image(pid_t pid, bool any_mapping) {
     char name[64];
     process_name(pid, name, sizeof(name));
+    if (!any_mapping && seep_process_is_zombie(pid))
+        return seep_process_gone(pid, "name a running process, or a trace file");
     if (!any_mapping)
         return seep_error_create(SEEP_E_NOT_FOUND,
                                  "process %d (%s) has no memory: it has ended, or is part of the kernel",

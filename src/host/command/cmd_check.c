@@ -9,6 +9,7 @@
 
 #include "command/command.h"
 #include "command/reporting.h"
+#include "command/result_file.h"
 #include "command/running.h"
 #include "ui/check_report.h"
 #include "ui/format.h"
@@ -49,6 +50,16 @@ static const struct seep_option_group check_group = {.title = "Check",
                                                      .values_bytes = sizeof(struct check_values),
                                                      .defaults = &defaults};
 
+// What is otherwise than in a run.
+static const struct seep_option_meant meant[] = {
+    {"output",
+     .help = "save the trace in FILE (default: none is saved; %e program, %p pid; -: standard output)"},
+    {"report", .help = "write the report to FILE (default: none is written; -: standard output)"},
+    {"quiet", .help = "say nothing when it passes, and do not list what leaks"},
+    {"error-exitcode", .help = "exit with N when a budget is broken (default 1)"},
+    {NULL},
+};
+
 struct checking {
     const struct check_values *values;
     const struct seep_view_options *view;
@@ -66,13 +77,17 @@ static struct seep_error *write_file(const char *path, const char *what, put_fun
         return put(stdout, check);
     FILE *out = fopen(path, "we");
     if (!out)
-        return seep_error_system(errno, "%s: cannot write %s", path, what);
+        return seep_error_hint(seep_error_system(errno, "%s: cannot write %s", path, what),
+                               "name another file, and run it again");
     struct seep_error *err = put(out, check);
-    if (!err)
-        err = seep_stream_check(out, path);
-    errno = 0;
-    if (fclose(out) != 0 && !err)
-        err = seep_error_system(errno ? errno : EIO, "%s: cannot write %s", path, what);
+    struct seep_error *second =
+        seep_result_close(out, path, what, "make room, or name another file, and run it again");
+    if (!err || (second && err->code == SEEP_E_IO)) { // the second one says more
+        seep_error_destroy(err);
+        return second;
+    }
+    seep_error_destroy(second);
+    seep_result_drop(path);
     return err;
 }
 
@@ -213,6 +228,7 @@ const struct seep_command seep_command_check = {
         "others. The report is only written with --report, the trace only with -o.\n",
     .groups = (const struct seep_option_group *const[]){&check_group, &seep_suppress_group, &seep_run_group,
                                                         &seep_report_group, NULL},
+    .meant = meant,
     .examples =
         (const struct seep_example[]){
             {"seep check ./test", "fail when anything leaks"},

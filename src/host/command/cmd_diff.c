@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep diff OLD NEW`: what changed between two snapshots, marks, runs or versions of a program.
+#include <stdlib.h>
+
 #include "command/command.h"
 #include "command/reporting.h"
 #include "model/moment.h"
@@ -18,6 +20,18 @@ static const struct seep_option diff_options[] = {
 static const struct seep_option_group diff_group = {
     .title = "Options", .options = diff_options, .values_bytes = sizeof(struct diff_values)};
 
+// As check() below has it.
+static const char *const sorts[] = {"live", "allocations", "bytes", "temporary", NULL};
+static const struct seep_option_meant meant[] = {
+    {"blocks", .refused = true},
+    {"rss", .refused = true},
+    {"gen-suppressions", .refused = true},
+    {"pid", .refused = true},
+    {"limit", .refused = true},
+    {"sort", .help = "what has changed most (default live)", .choices = sorts},
+    {NULL},
+};
+
 // Options of reports that say nothing about two of them.
 static struct seep_error *check(const struct seep_view_options *options) {
     struct seep_error *error = seep_report_check(options);
@@ -26,6 +40,8 @@ static struct seep_error *check(const struct seep_view_options *options) {
     const char *senseless = options->blocks             ? "--blocks"
                             : options->rss              ? "--rss"
                             : options->gen_suppressions ? "--gen-suppressions"
+                            : options->pid              ? "--pid"
+                            : options->limit_bytes      ? "--limit"
                                                         : NULL;
     if (senseless)
         return seep_error_hint(
@@ -41,11 +57,24 @@ static struct seep_error *check(const struct seep_view_options *options) {
     return NULL;
 }
 
+// What is left of it by --program, or all; `some` is for that.
+static struct seep_error *select_of(const struct seep_session *session,
+                                    const struct seep_view_options *options, struct seep_session *some,
+                                    const struct seep_session **ret_session) {
+    *ret_session = session;
+    if (!options->program)
+        return NULL;
+    *ret_session = some;
+    return seep_session_select(session, 0, options->program, some);
+}
+
 static struct seep_error *run_diff(const struct seep_arguments *arguments, int *ret_status) {
     const struct diff_values *values = seep_arguments_values(arguments, &diff_group);
     const struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
     struct seep_diff_names names = {arguments->operands[0], arguments->operands[1]};
     struct seep_session *before = NULL, *after = NULL;
+    struct seep_session some_before = {NULL}, some_after = {NULL};
+    const struct seep_session *old = NULL, *new = NULL;
     struct seep_symbols *symbols = NULL;
     struct seep_diff *diff = NULL;
     struct seep_error *error = check(options);
@@ -56,13 +85,19 @@ static struct seep_error *run_diff(const struct seep_arguments *arguments, int *
     if (!error)
         error = seep_report_symbols(options, &symbols);
     if (!error)
-        error = seep_diff_create(before, after, symbols, options, &diff);
+        error = select_of(before, options, &some_before, &old);
+    if (!error)
+        error = select_of(after, options, &some_after, &new);
+    if (!error)
+        error = seep_diff_create(old, new, symbols, options, &diff);
     if (!error)
         error = seep_diff_write(stdout, diff, &names, options);
     if (!error && values->error_exitcode && diff->all.live_bytes > 0)
         *ret_status = (int)values->error_exitcode;
     seep_diff_destroy(diff);
     seep_symbols_destroy(symbols);
+    free(some_before.profiles);
+    free(some_after.profiles);
     seep_session_destroy(before);
     seep_session_destroy(after);
     return error;
@@ -78,6 +113,7 @@ const struct seep_command seep_command_diff = {
         "a mark: app.seep@loaded. Of several marks of one name @NAME is the last, @NAME#2 the second.\n"
         "Stacks are matched by module, function and line; where code has moved, by module and function.\n",
     .groups = (const struct seep_option_group *const[]){&diff_group, &seep_report_group, NULL},
+    .meant = meant,
     .examples =
         (const struct seep_example[]){
             {"seep diff monday.seep tuesday.seep", "the ten sites that grew most between two snapshots"},

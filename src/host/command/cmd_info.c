@@ -302,11 +302,15 @@ static void add_bpf(struct info *info) {
             add(info, "bpf", name, GOOD, "yes");
             continue;
         }
+        // Without the right to load programs nothing is known of the kernel.
+        bool untried = !features.can[SEEP_BPF_CAN_LOAD] && i > SEEP_BPF_CAN_BTF && !features.lockdown;
         const char *why = features.lockdown        ? "the kernel is locked down (confidentiality)"
                           : i == SEEP_BPF_CAN_LOAD ? strerror(features.load_errno)
-                          : !features.can[SEEP_BPF_CAN_LOAD] && i > SEEP_BPF_CAN_BTF ? "could not be tried"
-                                                                                     : "not in this kernel";
-        advise(info, add(info, "bpf", name, BAD, "%s", why), seep_bpf_feature_cost((enum seep_bpf_feature)i));
+                          : untried                ? "could not be tried, for BPF programs cannot be loaded"
+                                                   : "not in this kernel";
+        struct item *item = add(info, "bpf", name, BAD, "%s", why);
+        if (!untried)
+            advise(info, item, seep_bpf_feature_cost((enum seep_bpf_feature)i));
     }
 }
 

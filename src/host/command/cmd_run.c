@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep run PROG ARGS`: traces a program from its start, saves the trace and reports when it ends.
-// Whatever goes wrong with trace or report, the exit status stays the program's.
+// Whatever goes wrong with trace or report, the exit status stays the program's; only that a report which was
+// asked for could not be made is no success.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "capture/allocator.h"
 #include "command/command.h"
 #include "command/reporting.h"
+#include "command/result_file.h"
 #include "command/running.h"
 #include "command/trace_name.h"
 #include "model/run_session.h"
@@ -163,6 +165,21 @@ static struct seep_error *check_quiet(const struct run_values *values, const str
                            "take one of them; 'seep report' makes a report of the trace later");
 }
 
+// What no run with these options could show. A report is written when it has ended: too late to say so.
+static struct seep_error *check_shown(const struct run_values *values, const struct seep_view_options *view) {
+    const char *unseen = values->scan ? "--scan no" : "--sample";
+    if (view->kind && (values->scan || values->sample_bytes))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--kind needs a scan, and with %s none is made", unseen),
+            "the program was not started; take one of them");
+    if (view->sort == SEEP_SORT_GROWTH && values->interval_ns < 0)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE,
+                                                 "--sort growth needs snapshots, and there are none "
+                                                 "without --interval"),
+                               "the program was not started; as in --interval 10s --sort growth");
+    return NULL;
+}
+
 static struct seep_error *open_report(const struct run_values *values, FILE **ret_out) {
     *ret_out = stderr;
     if (!values->report || values->quiet)
@@ -179,14 +196,21 @@ static struct seep_error *open_report(const struct run_values *values, FILE **re
     return NULL;
 }
 
-// stdout is checked by main, and what stderr does not take nobody can be told.
-static struct seep_error *close_report(FILE *out, const char *name) {
+// What to do where a report could not be written.
+static const char *again(bool saved) {
+    return saved ? "make room, and 'seep report' of the trace makes it again"
+                 : "make room, or name another file with --report, and run it again";
+}
+
+// stdout is checked by main, and what stderr does not take nobody can be told. `made`: there is a report in
+// it.
+static struct seep_error *close_report(FILE *out, const struct run_values *values, bool made, bool saved) {
     if (out == stdout || out == stderr)
         return NULL;
-    bool failed = ferror(out) != 0;
-    errno = 0;
-    failed |= fclose(out) != 0;
-    return failed ? seep_error_system(errno ? errno : EIO, "%s: cannot write the report", name) : NULL;
+    struct seep_error *err = seep_result_close(out, values->report, "the report", again(saved));
+    if (!err && !made)
+        seep_result_drop(values->report);
+    return err;
 }
 
 // *ret_name: the file it was saved in, malloc'ed; NULL for standard output.
@@ -371,8 +395,11 @@ static struct seep_error *report(const struct ending *ending, struct seep_sessio
                                  struct seep_symbols *symbols, const char *source) {
     if (ending->values->quiet || (ending->judge && !ending->values->report))
         return NULL;
-    struct seep_error *err = seep_report_write(ending->out, session, symbols, ending->view, source);
-    return err && ending->values->report ? seep_error_prefix(err, "%s", ending->values->report) : err;
+    struct seep_error *err = seep_report_selected(ending->out, session, symbols, ending->view, source);
+    if (!err || !ending->values->report)
+        return err;
+    err = seep_error_prefix(err, "%s", ending->values->report);
+    return err->code == SEEP_E_IO ? seep_error_hint(err, "%s", again(source != NULL)) : err;
 }
 
 // false: something of it failed, which has been said.
@@ -400,7 +427,7 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
     bool done = !err;
     if (err) {
         seep_command_fail(err);
-        *ending->status = ending->judge ? 1 : *ending->status;
+        *ending->status = ending->judge || !*ending->status ? 1 : *ending->status;
     }
     free(saved);
     err = judge(ending, session, symbols);
@@ -414,7 +441,7 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
 // Who asks for ages wants them kept.
 static bool needs_ages(const struct seep_view_options *view) {
     return view->older_ns >= 0 || view->ignore_last || view->since || view->until ||
-           view->sort == SEEP_SORT_AGE;
+           view->sort == SEEP_SORT_AGE || view->sort == SEEP_SORT_EXIT;
 }
 
 struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const struct seep_judge *judge,
@@ -436,6 +463,8 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     struct seep_error *err = seep_report_check(view);
     if (!err)
         err = check_quiet(values, view);
+    if (!err && !values->quiet && (!judge || values->report))
+        err = check_shown(values, view);
     if (!err)
         err = check_interval(values);
     if (!err && values->snap_at)
@@ -482,6 +511,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
         err = seep_session_run(&options, &at_exit, &watch, store, &session, &status);
     if (err) {
         seep_command_fail(err);
+        reported = false;
     } else {
         struct ending ending = {values, view, &suppress, judge, symbols, out, &status};
         reported = finish(&ending, session, arguments->operands[0]);
@@ -495,7 +525,9 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     free(allocator);
     seep_suppress_deinit(&suppress);
     seep_symbols_destroy(symbols);
-    err = close_report(out, values->report);
+    err = close_report(out, values, reported, !judge || values->output);
+    if (err)
+        status = status ? status : 1;
     if (err && reported)
         seep_command_fail(err);
     else

@@ -55,9 +55,10 @@ static struct seep_error *scan_core(const char *path, const struct scan_values *
     if (!err)
         err = seep_scan_core(core, options, session->profiles[0]);
     if (!err && core->missing_bytes)
-        err = seep_profile_note(session->profiles[0],
-                                "%s was cut: %llu bytes of memory are missing (ulimit -c, or a full disk)",
-                                path, (unsigned long long)core->missing_bytes);
+        err =
+            seep_profile_note_why(session->profiles[0], SEEP_HEALTH_MISSING,
+                                  "%s was cut: %llu bytes of memory are missing (ulimit -c, or a full disk)",
+                                  path, (unsigned long long)core->missing_bytes);
     seep_core_close(core);
     if (err) {
         seep_session_destroy(session);
@@ -141,7 +142,7 @@ static struct seep_error *scan_and_report(const char *operand, const struct scan
     if (!err)
         err = seep_suppress_apply(suppress, session, symbols);
     if (!err)
-        err = seep_report_write(stdout, session, symbols, view, values->output);
+        err = seep_report_selected(stdout, session, symbols, view, values->output);
     seep_session_destroy(session);
     seep_symbols_destroy(symbols);
     return err;

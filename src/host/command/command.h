@@ -16,6 +16,14 @@ struct seep_example {
     const char *what; // one line
 };
 
+// What an option of a shared group means to one command, for help and completion.
+struct seep_option_meant {
+    const char *name;           // NULL ends a table
+    bool refused;               // the command says why; not shown
+    const char *help;           // NULL: as in the group
+    const char *const *choices; // NULL: as in the group; else some of those
+};
+
 #define SEEP_OPERANDS_ANY INT32_MAX
 
 struct seep_command {
@@ -24,9 +32,10 @@ struct seep_command {
     const char *usage;   // what follows "seep <name> ": "[options] FILE|PID"
     const char *about;   // what --help says beyond that: lines, each ending with \n; may be NULL
     const struct seep_option_group *const
-        *groups;                         // ends with NULL; may be NULL; at most SEEP_OPTION_GROUPS_MAX
-    const struct seep_example *examples; // at least one
-    const char *operand;                 // names of the operands that must be there, by spaces, for messages
+        *groups;                           // ends with NULL; may be NULL; at most SEEP_OPTION_GROUPS_MAX
+    const struct seep_option_meant *meant; // where it differs from the groups; may be NULL
+    const struct seep_example *examples;   // at least one
+    const char *operand; // names of the operands that must be there, by spaces, for messages
     int min_operands;
     int max_operands;
     bool stop_at_operand; // the first operand ends the options: `seep run prog --its-own`

@@ -35,9 +35,21 @@ void seep_help_commands(void) {
     puts("'seep --version' prints the version.");
 }
 
+// The option as the command takes it; false: it is not to be shown.
+static bool option_of(const struct seep_command *command, const struct seep_option *option,
+                      struct seep_option *ret_option) {
+    *ret_option = *option;
+    for (const struct seep_option_meant *at = command->meant; at && at->name; at++) {
+        if (strcmp(at->name, option->name) != 0)
+            continue;
+        ret_option->help = at->help ? at->help : option->help;
+        ret_option->choices = at->choices ? at->choices : option->choices;
+        ret_option->hidden |= at->refused;
+    }
+    return !ret_option->hidden;
+}
+
 static void print_option(const struct seep_option *option) {
-    if (option->hidden)
-        return;
     char left[80];
     const char *value = seep_option_value_name(option);
     int used = option->letter ? snprintf(left, sizeof(left), "  -%c, ", option->letter)
@@ -69,8 +81,10 @@ void seep_help_command(const struct seep_command *command) {
         if (command->groups[g]->options[0].hidden)
             continue;
         printf("\n%s:\n", command->groups[g]->title);
+        struct seep_option shown;
         for (const struct seep_option *o = command->groups[g]->options; o->name; o++)
-            print_option(o);
+            if (option_of(command, o, &shown))
+                print_option(&shown);
     }
     puts("\nExamples:");
     for (const struct seep_example *example = command->examples; example->line; example++)
@@ -97,9 +111,10 @@ static json_t *dump_command(const struct seep_command *command) {
     json_t *groups = json_array();
     for (size_t g = 0; command->groups && command->groups[g]; g++) {
         json_t *options = json_array();
+        struct seep_option shown;
         for (const struct seep_option *o = command->groups[g]->options; o->name; o++)
-            if (!o->hidden)
-                json_array_append_new(options, dump_option(o));
+            if (option_of(command, o, &shown))
+                json_array_append_new(options, dump_option(&shown));
         json_array_append_new(
             groups, json_pack("{s:s, s:o}", "title", command->groups[g]->title, "options", options));
     }

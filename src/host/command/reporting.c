@@ -18,8 +18,10 @@ static const struct seep_option report_options[] = {
      .help = "one row per WHAT (default site)"},
     {"blocks", 'a', SEEP_OPTION_FLAG, AT(blocks), .help = "list each live block with address, size and age"},
     {"older", 0, SEEP_OPTION_DURATION, AT(older_ns), .help = "only live blocks at least this old"},
-    {"since", 0, SEEP_OPTION_STRING, AT(since), .value = "MARK", .help = "only live blocks born since that mark"},
-    {"until", 0, SEEP_OPTION_STRING, AT(until), .value = "MARK", .help = "only live blocks born before that mark"},
+    {"since", 0, SEEP_OPTION_STRING, AT(since), .value = "MARK",
+     .help = "only live blocks born since that mark"},
+    {"until", 0, SEEP_OPTION_STRING, AT(until), .value = "MARK",
+     .help = "only live blocks born before that mark"},
     {"ignore-last", 0, SEEP_OPTION_STRING, AT(ignore_last), .value = "N%",
      .help = "without blocks born in the last N per cent of the run"},
     {"min-size", 'z', SEEP_OPTION_SIZE, AT(min_size), .help = "only live blocks of at least this size"},
@@ -93,9 +95,9 @@ struct seep_error *seep_report_symbols(const struct seep_view_options *options,
     return seep_symbols_create(&how, ret_symbols);
 }
 
-static struct seep_error *write_selected(FILE *out, const struct seep_session *session,
-                                         struct seep_symbols *symbols,
-                                         const struct seep_view_options *options, const char *source) {
+struct seep_error *seep_report_selected(FILE *out, const struct seep_session *session,
+                                        struct seep_symbols *symbols, const struct seep_view_options *options,
+                                        const char *source) {
     if (!options->pid && !options->program)
         return seep_report_write(out, session, symbols, options, source);
     struct seep_session some;
@@ -115,7 +117,7 @@ struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
     if (!error)
         error = seep_suppress_apply(suppress, session, symbols);
     if (!error)
-        error = write_selected(out, session, symbols, options, source);
+        error = seep_report_selected(out, session, symbols, options, source);
     seep_symbols_destroy(symbols);
     return error;
 }

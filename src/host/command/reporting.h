@@ -27,6 +27,12 @@ SEEP_MUST_CHECK struct seep_error *seep_report_check(const struct seep_view_opti
 SEEP_MUST_CHECK struct seep_error *seep_report_symbols(const struct seep_view_options *options,
                                                        struct seep_symbols **ret_symbols);
 
+// The report of the processes that --pid and --program select.
+SEEP_MUST_CHECK struct seep_error *seep_report_selected(FILE *out, const struct seep_session *session,
+                                                        struct seep_symbols *symbols,
+                                                        const struct seep_view_options *options,
+                                                        const char *source);
+
 // Makes symbols, applies the suppressions, writes the report. `source` as in ui/report.h.
 SEEP_MUST_CHECK struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
                                                        struct seep_suppress *suppress,

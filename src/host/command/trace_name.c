@@ -65,6 +65,9 @@ struct seep_error *seep_trace_place_check(const char *output) {
     if (exists && !S_ISREG(status.st_mode))
         return access(output, W_OK) ? seep_error_system(errno, "%s: cannot save the trace there", output)
                                     : NULL;
+    if (!exists && lstat(output, &status) == 0 && S_ISLNK(status.st_mode))
+        return seep_error_create(SEEP_E_IO, "%s: a symbolic link to nothing, the trace cannot be saved there",
+                                 output);
     char *real = realpath(output, NULL); // a link stays, and its file is replaced
     char *folder = seep_folder_of(real ? real : output);
     struct seep_error *err = folder ? NULL : seep_error_no_memory();

@@ -103,8 +103,8 @@ static void print_key(const struct side *side, const struct seep_view_row *row, 
         from = base_name(from + digits);
         length = strlen(from);
     } else if (by == SEEP_BY_THREAD) {
-        const char *tid = strstr(from, " (tid ");
-        length = tid ? (size_t)(tid - from) : length;
+        const char *who = strrchr(from, '('); // behind the name, which may have parentheses of its own
+        length = who && who > from ? (size_t)(who - from) - 1 : length;
     }
     if (by == SEEP_BY_PROCESS && side->program && strcmp(from, side->program) == 0)
         from = "the program", length = strlen(from);

@@ -93,7 +93,9 @@ struct seep_error *seep_session_none_selected(size_t nr_processes) {
 
 struct seep_error *seep_session_select(const struct seep_session *session, uint64_t pid,
                                        const regex_t *program, struct seep_session *ret_some) {
-    struct seep_session some = {calloc(session->nr_profiles + 1, sizeof(*some.profiles)), 0};
+    struct seep_session some = *session; // its suppressions, too
+    some.nr_profiles = 0;
+    some.profiles = calloc(session->nr_profiles + 1, sizeof(*some.profiles));
     if (!some.profiles)
         return seep_error_no_memory();
     for (size_t i = 0; i < session->nr_profiles; i++) {

@@ -92,7 +92,7 @@ struct seep_site {
     struct seep_counters counters; // summed over threads
     uint64_t live_blocks;          // allocations - frees, never below 0
     uint64_t live_bytes;
-    uint8_t kind;            // enum seep_kind: the worst of its blocks
+    uint8_t kind;                  // enum seep_kind: the worst of its blocks
     const struct seep_chain *held; // to its largest block of that kind; NULL: nobody, or not known
     uint64_t retained_bytes;       // where leaks.nr_holders_all: of its blocks and of what only they hold
 };
@@ -233,17 +233,19 @@ struct seep_mark {
     uint32_t order; // in which it was added
 };
 
-// What the sites had at moments while the process ran, where somebody looked (model/series.h). Sorted by time.
+// What the sites had at moments while the process ran, where somebody looked (model/series.h). Sorted by
+// time.
 struct seep_snapshot_site {
     uint32_t site;
     uint64_t live_blocks;
     uint64_t live_bytes;
 };
 struct seep_snapshot {
-    int64_t at_ns;                    // since the start of the process's image
-    uint64_t rss_bytes;               // 0: not known
-    uint64_t used_bytes;              // of the profile's limit, maybe with other processes; 0: not known
-    struct seep_snapshot_site *sites; // by id: those that are not as in the snapshot before; at first, as nothing
+    int64_t at_ns;       // since the start of the process's image
+    uint64_t rss_bytes;  // 0: not known
+    uint64_t used_bytes; // of the profile's limit, maybe with other processes; 0: not known
+    struct seep_snapshot_site
+        *sites; // by id: those that are not as in the snapshot before; at first, as nothing
     uint32_t nr_sites;
 };
 // What the image knows of the process's memory beside blocks and mappings. Not saved.
@@ -369,10 +371,11 @@ struct seep_profile {
     size_t nr_thread_sites;
     struct seep_leaks leaks;
     uint8_t *block_kinds; // by index in blocks: enum seep_kind; NULL unless leaks.known
-    // By index in blocks: of one that is indirectly lost, the index of the lost block that it hangs under; else
-    // SEEP_NO_LEADER. NULL: not known.
+    // By index in blocks: of one that is indirectly lost, the index of the lost block that it hangs under;
+    // else SEEP_NO_LEADER. NULL: not known.
     uint32_t *leaders;
-    // By index in blocks: the suppression of its leader, that lets it go too, in the same way as below. NULL: none.
+    // By index in blocks: the suppression of its leader, that lets it go too, in the same way as below. NULL:
+    // none.
     uint32_t *let_go;
     // By site and kind of block: the suppression that takes it, as index + 1 in those of the session;
     // 0: none. NULL: none were applied. Not saved.
@@ -395,8 +398,8 @@ struct seep_profile {
     uint32_t nr_marks;
     struct seep_snapshot *snapshots;
     uint32_t nr_snapshots;
-    uint64_t limit_bytes; // what memory may come to, as the kernel had it then; 0: none
-    const char *limit;    // "memory.max of /user.slice"; NULL: none
+    uint64_t limit_bytes;       // what memory may come to, as the kernel had it then; 0: none
+    const char *limit;          // "memory.max of /user.slice"; NULL: none
     struct seep_growth *growth; // what they say (model/growth.h), or NULL. Not saved
     struct seep_hints hints;
     struct seep_account account;
@@ -434,7 +437,7 @@ void seep_session_destroy(struct seep_session *session); // takes NULL
 
 // The processes of this pid (0: any) whose program or first argument matches (NULL: any). SEEP_E_NOT_FOUND
 // where there is none.
-// Owner: *ret_some borrows the profiles; its array is for the caller to free().
+// Owner: *ret_some borrows the profiles and suppressions; its array of profiles is for the caller to free().
 SEEP_MUST_CHECK struct seep_error *seep_session_select(const struct seep_session *session, uint64_t pid,
                                                        const regex_t *program, struct seep_session *ret_some);
 // What it selects by (first_arg NULL: there is none), and its error.
@@ -483,9 +486,11 @@ bool seep_percent_parse(const char *text, unsigned *ret_percent);
 // When the last `percent` of a process's time began, in ns after its start; 0 per cent: INT64_MAX, never.
 int64_t seep_profile_late_ns(const struct seep_profile *profile, unsigned percent);
 // Whether a block was born then; one without an age was not.
-bool seep_profile_is_late(const struct seep_profile *profile, const struct seep_block *block, unsigned percent);
+bool seep_profile_is_late(const struct seep_profile *profile, const struct seep_block *block,
+                          unsigned percent);
 
-// The moment at which the program began to leave: the last mark named "exit", with its counts. NULL: not known.
+// The moment at which the program began to leave: the last mark named "exit", with its counts. NULL: not
+// known.
 const struct seep_mark *seep_profile_exit_mark(const struct seep_profile *profile);
 
 // They are in the order of time once the profile is derived. The name and the sites are borrowed: of the

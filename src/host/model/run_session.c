@@ -92,6 +92,10 @@ static struct looked *add_looked(struct gathering *gathering, size_t order) {
     return &gathering->looked[order];
 }
 
+// A leaving process waits for the tool, but not for one that is stopped, nor for ever.
+static const char too_late[] =
+    "when the process left, seep was stopped or came too late: it was gone before it could be looked at";
+
 // What a message says without the number of the process: notes that are alike are told as one.
 static char *without_pid(const char *message, pid_t pid) {
     char who[32];
@@ -120,7 +124,8 @@ static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
         return err;
     }
     seep_process_map_deinit(&map);
-    looked->trouble = without_pid(err->message, parked->image->pid);
+    looked->trouble =
+        err->code == SEEP_E_NOT_FOUND ? strdup(too_late) : without_pid(err->message, parked->image->pid);
     seep_error_destroy(err);
     return looked->trouble ? NULL : seep_error_no_memory();
 }

@@ -222,7 +222,7 @@ struct seep_view_trouble {
 
 #define SEEP_VIEW_GROWING 5u
 
-// What was freed only at exit: of the sites of which nothing was freed before.
+// What was freed only at exit: the sum of what the rows say, of all sites that pass the filters.
 struct seep_view_exit {
     bool known; // the mark is there
     uint64_t nr_sites;

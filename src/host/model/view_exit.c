@@ -42,7 +42,7 @@ void seep_view_find_exit(struct seep_view_build *build, const struct seep_view_p
             continue;
         struct seep_view_figures *figures = &part->figures[site];
         find_site(&mark->sites[i], &profile->sites[site], figures);
-        if (!figures->exit_all)
+        if (!figures->exit_blocks)
             continue;
         all->nr_sites++;
         seep_add_up(&all->blocks, figures->exit_blocks);

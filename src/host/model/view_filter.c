@@ -376,6 +376,13 @@ static bool has_snapshots(const struct seep_view_build *build) {
     return false;
 }
 
+static bool is_running(const struct seep_view_build *build) {
+    for (size_t p = 0; p < build->nr_parts; p++)
+        if (build->parts[p].profile->process.exit_kind == SEEP_EXIT_RUNNING)
+            return true;
+    return false;
+}
+
 static struct seep_error *check_needs(const struct seep_view_build *build) {
     const struct seep_view_options *options = &build->view->options;
     struct seep_error *error = NULL;
@@ -407,7 +414,9 @@ static struct seep_error *check_needs(const struct seep_view_build *build) {
         if (!error && !build->scanned)
             error = seep_error_hint(
                 seep_error_create(SEEP_E_UNSUPPORTED, "--kind needs a scan, and none was made here"),
-                "use 'seep scan PID'");
+                is_running(build) ? "use 'seep scan PID'"
+                                  : "'seep run' makes one when a process leaves, and 'seep scan' of one that "
+                                    "runs or of a core file; leave --kind out");
     }
     if (!error && options->blocks)
         error = check_blocks_kept(build, "--blocks", false);

@@ -3,6 +3,7 @@
 // From sites to the rows of a view: each site, thread or size class is added to the row of its key.
 // Invariant: everything that passes the filters is in exactly one row, so rows add up.
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/sum.h"
@@ -195,25 +196,37 @@ static struct seep_error *rows_of_sites(struct seep_view_build *build, struct se
 
 // ---- threads ----
 
+// "worker (tid 12 and 1 before it)". A forked child goes on with the slots of its parent: the threads that
+// were there are not in it, and what they did stands in its counters.
+static const char *thread_label(struct seep_view_build *build, const struct seep_view_part *part,
+                                const struct seep_thread *thread) {
+    bool forked = part->profile->health.flags & SEEP_FLAG_FORKED;
+    char who[96], before[64] = "", where[32] = "";
+    if (forked && !thread->tid && thread->nr_owners > 1)
+        snprintf(who, sizeof(who), "%" PRIu32 " threads of the parent, before the fork", thread->nr_owners);
+    else if (forked && !thread->tid)
+        snprintf(who, sizeof(who), "of the parent, before the fork");
+    else
+        snprintf(who, sizeof(who), "tid %" PRIu32, thread->tid);
+    if (thread->nr_owners > 1 && thread->tid)
+        snprintf(before, sizeof(before), " and %" PRIu32 " before it%s", thread->nr_owners - 1,
+                 forked ? " or before the fork" : "");
+    if (build->nr_parts > 1)
+        snprintf(where, sizeof(where), ", in pid %" PRIu32, part->profile->process.pid);
+    return seep_arena_printf(&build->view->arena, "%s (%s%s%s)", thread->name[0] ? thread->name : "(no name)",
+                             who, before, where);
+}
+
 static struct seep_error *thread_row(struct seep_view_build *build, const struct seep_view_part *part,
                                      uint32_t thread, uint32_t *ret_row) {
     struct seep_view_label label = {.text = "(thread not recorded)", .module = NO_MODULE};
-    if (thread < part->profile->nr_threads) {
-        const struct seep_thread *t = &part->profile->threads[thread];
-        struct seep_arena *arena = &build->view->arena;
-        const char *name = t->name[0] ? t->name : "(no name)";
-        uint64_t key = (uint64_t)part->process << 32 | thread;
-        if (seep_map_find(&build->row_of_key, key))
-            return row_of(build, key, &label, ret_row);
-        label.text = t->nr_owners > 1
-                         ? seep_arena_printf(arena, "%s (tid %" PRIu32 " and %" PRIu32 " before it)", name,
-                                             t->tid, t->nr_owners - 1)
-                         : seep_arena_printf(arena, "%s (tid %" PRIu32 ")", name, t->tid);
-        if (!label.text)
-            return seep_error_no_memory();
-        return row_of(build, key, &label, ret_row);
-    }
-    return row_of(build, KEY_NOWHERE, &label, ret_row);
+    if (thread >= part->profile->nr_threads)
+        return row_of(build, KEY_NOWHERE, &label, ret_row);
+    uint64_t key = (uint64_t)part->process << 32 | thread;
+    if (!seep_map_find(&build->row_of_key, key) &&
+        !(label.text = thread_label(build, part, &part->profile->threads[thread])))
+        return seep_error_no_memory();
+    return row_of(build, key, &label, ret_row);
 }
 
 static int64_t net(uint64_t plus, uint64_t minus) {

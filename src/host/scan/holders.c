@@ -152,10 +152,10 @@ static struct seep_error *add_retained(struct seep_profile *profile,
 // ---- groups of roots ----
 
 // One number for all roots of a holder: the start of a variable or of a mapping; else beyond all
-// addresses, a thread.
+// addresses, a thread, or the module whose data has no names: it lies in several ranges, and is told as one.
 static struct seep_error *key_of(const struct seep_root_edge *root, const struct seep_chains *chains,
                                  struct seep_symbols *symbols, uint64_t *ret_key) {
-    const uint64_t of_thread = UINT64_C(1) << 63, of_tls = UINT64_C(1) << 62;
+    const uint64_t of_thread = UINT64_C(1) << 63, of_tls = UINT64_C(1) << 62, of_module = UINT64_C(1) << 61;
     const struct seep_root_range *range = &chains->ranges->items[root->range];
     *ret_key = range->start;
     if (range->kind == SEEP_ROOT_TLS)
@@ -172,22 +172,41 @@ static struct seep_error *key_of(const struct seep_root_edge *root, const struct
         seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
     if (!err)
         err = seep_symbols_variable(symbols, id, root->address - module->bias_rt, &name, &off);
-    if (!err && name)
-        *ret_key = root->address - off;
+    if (!err)
+        *ret_key = name ? root->address - off : of_module | range->module;
     return err;
+}
+
+// Words that may lie in a second range: mappings do not overlap, but what is added to them does. false: out
+// of memory.
+static bool find_shared_words(const struct seep_chains *chains, struct seep_map *words) {
+    const struct seep_graph *graph = chains->graph;
+    for (size_t i = 0; i < graph->nr_roots; i++) {
+        enum seep_root_kind kind = chains->ranges->items[graph->roots[i].range].kind;
+        bool of_mapping = kind == SEEP_ROOT_DATA || kind == SEEP_ROOT_MEMORY;
+        if (graph->roots[i].address && !of_mapping && !seep_map_at(words, graph->roots[i].address, NULL))
+            return false;
+    }
+    return true;
 }
 
 static struct seep_error *group_roots(const struct seep_chains *chains, struct seep_symbols *symbols,
                                       struct seep_holders *holders) {
     const struct seep_graph *graph = chains->graph;
-    struct seep_map ids = SEEP_MAP_INIT;
+    struct seep_map ids = SEEP_MAP_INIT, words = SEEP_MAP_INIT; // 1 + the holder, by key and by address
     struct seep_error *err = NULL;
     size_t capacity = 0;
     holders->of_root = malloc(SEEP_MAX(graph->nr_roots, (size_t)1) * sizeof(*holders->of_root));
-    if (!holders->of_root)
+    if (!holders->of_root || !find_shared_words(chains, &words)) {
+        seep_map_deinit(&words);
         return seep_error_no_memory();
+    }
     for (size_t i = 0; !err && i < graph->nr_roots; i++) {
-        uint64_t key;
+        uint64_t key, *known = seep_map_find(&words, graph->roots[i].address);
+        if (known && *known) { // it lies in two ranges: one word has one holder
+            holders->of_root[i] = (uint32_t)(*known - 1);
+            continue;
+        }
         err = key_of(&graph->roots[i], chains, symbols, &key);
         uint64_t *id = err ? NULL : seep_map_at(&ids, key, NULL);
         if (err)
@@ -202,8 +221,11 @@ static struct seep_error *group_roots(const struct seep_chains *chains, struct s
             *id = holders->nr;
         }
         holders->of_root[i] = (uint32_t)(*id - 1);
+        if (known)
+            *known = *id;
     }
     seep_map_deinit(&ids);
+    seep_map_deinit(&words);
     return err;
 }
 

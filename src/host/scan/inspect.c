@@ -140,13 +140,31 @@ static struct seep_error *add_pointer(struct seep_whois *whois, const struct see
     return err;
 }
 
-static uint64_t count_pointers(const struct seep_graph *graph, uint32_t block) {
+// A word may lie in two root ranges, as a variable in thread-local storage on top of a stack: it is one
+// pointer, told as what the first of them is. `told`: the addresses so far.
+static struct seep_error *is_first(struct seep_map *told, const struct seep_root_edge *root,
+                                   bool *ret_first) {
+    *ret_first = true;
+    if (!root->address) // registers have none
+        return NULL;
+    return seep_map_at(told, root->address, ret_first) ? NULL : seep_error_no_memory();
+}
+
+static struct seep_error *count_pointers(const struct seep_graph *graph, uint32_t block, uint64_t *ret_nr) {
+    struct seep_map told = SEEP_MAP_INIT;
+    struct seep_error *err = NULL;
     uint64_t nr = 0;
-    for (size_t i = 0; i < graph->nr_roots; i++)
-        nr += graph->roots[i].target == block;
+    for (size_t i = 0; !err && i < graph->nr_roots; i++) {
+        bool first = false;
+        if (graph->roots[i].target == block)
+            err = is_first(&told, &graph->roots[i], &first);
+        nr += first;
+    }
     for (size_t i = 0; i < graph->nr_edges; i++)
         nr += graph->edges[i].target == block;
-    return nr;
+    seep_map_deinit(&told);
+    *ret_nr = nr;
+    return err;
 }
 
 static struct seep_error *put_pointer(struct seep_whois *whois, struct seep_chain_words *words, uint64_t max,
@@ -159,17 +177,21 @@ static struct seep_error *put_pointer(struct seep_whois *whois, struct seep_chai
 static struct seep_error *fill_pointers(struct seep_whois *whois, struct teller *teller, uint32_t block,
                                         uint64_t max) {
     const struct seep_graph *graph = teller->chains->graph;
-    struct seep_error *err = NULL;
+    struct seep_map told = SEEP_MAP_INIT;
+    struct seep_error *err = count_pointers(graph, block, &whois->nr_pointers_all);
     whois->pointers_known = true;
-    whois->nr_pointers_all = count_pointers(graph, block);
     max = max ? SEEP_MIN(max, whois->nr_pointers_all) : whois->nr_pointers_all;
     for (size_t i = 0; !err && i < graph->nr_roots && whois->nr_pointers < max; i++) {
         const struct seep_root_edge *root = &graph->roots[i];
-        if (root->target != block)
+        bool first = false;
+        if (root->target == block)
+            err = is_first(&told, root, &first);
+        if (err || !first)
             continue;
         struct seep_link link = seep_chains_root(teller->chains, root, false);
         err = put_pointer(whois, teller->words, max, &link, root->address, root->to_off);
     }
+    seep_map_deinit(&told);
     for (uint32_t b = 0; !err && b < graph->nr_blocks && whois->nr_pointers < max; b++) {
         for (uint64_t e = graph->first_edge[b]; !err && e < graph->first_edge[b + 1]; e++) {
             const struct seep_edge *edge = &graph->edges[e];

@@ -16,6 +16,7 @@
 #include "base/live_thread.h"
 #include "base/map.h"
 #include "base/page_scan.h"
+#include "capture/gone.h"
 #include "capture/rights.h"
 #include "scan/core_file.h"
 #include "scan/memory.h"
@@ -29,8 +30,7 @@
 
 static struct seep_error *maps_error(pid_t pid, int trouble) {
     if (trouble == ENOENT || trouble == ESRCH)
-        return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process %d", (int)pid),
-                               "name a running process");
+        return seep_process_gone(pid, "name a running process");
     struct seep_error *err =
         seep_error_system(trouble, "the memory map of process %d cannot be read", (int)pid);
     if (err->code == SEEP_E_PERMISSION)

@@ -263,7 +263,7 @@ static void end_copy(struct seep_process_copy *copied, int64_t *ret_pause_ns) {
             nanosleep(&between, NULL);
         int64_t start = now_ns();
         struct seep_stopped *stopped = NULL;
-        struct seep_error *err = seep_stop_process(copied->of, &stopped);
+        struct seep_error *err = seep_stop_process_now(copied->of, &stopped);
         const struct seep_stopped_thread *thread = err ? NULL : choose_thread(stopped);
         if (thread)
             reap(thread->tid, copied);
@@ -377,7 +377,8 @@ static void guard(struct seep_process_copy copied) {
         err = make_copy(&copied, stopped);
     if (stopped)
         seep_stopped_release(stopped);
-    struct answer answer = {.copied = copied, .pause_ns = now_ns() - start};
+    int64_t waited_ns = stopped ? stopped->waited_ns : 0;
+    struct answer answer = {.copied = copied, .pause_ns = now_ns() - start - waited_ns};
     bool told = err ? send_error(copied.fd, err) : send_all(copied.fd, &answer, sizeof(answer));
     if (told && copied.pid)
         told = receive_all(copied.fd, &word, 1);

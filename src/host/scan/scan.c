@@ -188,7 +188,7 @@ static struct seep_error *look_at_stopped(struct seep_scan *scan) {
         seep_stopped_parked(scan->stopped, scan->target.parked_sp_rt);
     err = read_stopped(scan);
     seep_stopped_release(scan->stopped);
-    scan->pause_ns = now_ns() - start;
+    scan->pause_ns = now_ns() - start - scan->stopped->waited_ns;
     if (err || !scan->stopped->was_killed)
         return err;
     return seep_error_hint(

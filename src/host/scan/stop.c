@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -17,11 +18,14 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "capture/gone.h"
 #include "capture/rights.h"
 #include "scan/stop.h"
 
 #define WAIT_MAX_MS        3000
-#define RED_ZONE_BYTES     128 // below the stack pointer, still in use: System V ABI of x86-64
+#define OTHER_SEEP_MAX_MS  10000 // that another seep is waited for, which reads the process now
+#define EPERM_TRIES        3     // a tracer may let go between its refusal and our asking who it was
+#define RED_ZONE_BYTES     128   // below the stack pointer, still in use: System V ABI of x86-64
 #define PARKED_STACK_BYTES ((uint64_t)64 << 10) // that libseep.so takes to park: much more than it does
 
 // The field of /proc/PID/task/TID/stat or status after `key`; -1: not there.
@@ -66,13 +70,32 @@ static bool is_known(const struct seep_stopped *stopped, pid_t tid) {
     return false;
 }
 
-static struct seep_error *gone(pid_t pid) {
-    return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process %d", (int)pid),
-                           "name a running process");
+// The very program that we are, or one of that name: another version of it.
+static bool is_seep(pid_t pid) {
+    char path[64], name[32] = "";
+    struct stat own, other;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    if (stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0)
+        return own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file && !fgets(name, sizeof(name), file))
+        name[0] = 0;
+    if (file)
+        fclose(file);
+    return strcmp(name, "seep\n") == 0;
 }
 
-static struct seep_error *seize_error(pid_t pid, pid_t tid, int trouble) {
+// *ret_other: the seep that has it.
+static struct seep_error *seize_error(pid_t pid, pid_t tid, int trouble, pid_t *ret_other) {
     long tracer = status_number(pid, tid, "TracerPid:");
+    if (tracer > 0 && is_seep((pid_t)tracer)) {
+        *ret_other = (pid_t)tracer;
+        return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
+                                                 "process %d is being read by another seep (process %ld)",
+                                                 (int)pid, tracer),
+                               "try again when that one is done");
+    }
     if (tracer > 0)
         return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
                                                  "process %d is held by a debugger (process %ld)", (int)pid,
@@ -190,17 +213,26 @@ static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *threa
                            "it waits in the kernel, for a disk or a child of vfork: try again");
 }
 
+static int seize(pid_t pid, pid_t tid) {
+    for (int i = 1; ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0; i++) {
+        int trouble = errno;
+        if (trouble != EPERM || i == EPERM_TRIES || status_number(pid, tid, "TracerPid:") > 0)
+            return trouble;
+        pause_ms(1);
+    }
+    return 0;
+}
+
 static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     if (has_ended(stopped->pid, tid))
         return NULL;
     if (!seep_grow(&stopped->threads, &stopped->capacity, stopped->nr_threads + 1, sizeof(*stopped->threads)))
         return seep_error_no_memory();
-    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
-        int trouble = errno;
-        if (trouble == ESRCH || has_ended(stopped->pid, tid))
-            return NULL;
-        return seize_error(stopped->pid, tid, trouble);
-    }
+    int trouble = seize(stopped->pid, tid);
+    if (trouble == ESRCH || (trouble && has_ended(stopped->pid, tid)))
+        return NULL;
+    if (trouble)
+        return seize_error(stopped->pid, tid, trouble, &stopped->other_seep);
     struct seep_stopped_thread *thread = &stopped->threads[stopped->nr_threads++];
     *thread = (struct seep_stopped_thread){.tid = tid};
     bool there = false;
@@ -220,7 +252,7 @@ static struct seep_error *stop_round(struct seep_stopped *stopped, bool *ret_new
     snprintf(path, sizeof(path), "/proc/%d/task", (int)stopped->pid);
     DIR *folder = opendir(path);
     if (!folder && (errno == ENOENT || errno == ESRCH))
-        return gone(stopped->pid);
+        return seep_process_gone(stopped->pid, "name a running process");
     if (!folder)
         return seep_error_system(errno, "the threads of process %d cannot be listed", (int)stopped->pid);
     struct seep_error *err = NULL;
@@ -237,7 +269,8 @@ static struct seep_error *stop_round(struct seep_stopped *stopped, bool *ret_new
     return err;
 }
 
-struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stopped) {
+// *ret_other: the seep that has it, where that is why not.
+static struct seep_error *stop_once(pid_t pid, struct seep_stopped **ret_stopped, pid_t *ret_other) {
     struct seep_stopped *stopped = calloc(1, sizeof(*stopped));
     if (!stopped)
         return seep_error_no_memory();
@@ -247,13 +280,46 @@ struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stoppe
     while (!err && found_new)
         err = stop_round(stopped, &found_new);
     if (!err && !stopped->nr_threads)
-        err = gone(pid);
+        err = seep_process_gone(pid, "name a running process");
     if (err) {
+        *ret_other = stopped->other_seep;
         seep_resume_process(stopped);
         return err;
     }
     *ret_stopped = stopped;
     return NULL;
+}
+
+struct seep_error *seep_stop_process_now(pid_t pid, struct seep_stopped **ret_stopped) {
+    pid_t other;
+    return stop_once(pid, ret_stopped, &other);
+}
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// Of two that have some threads each, both give back what they have; they come again at different times.
+struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stopped) {
+    const long between_ms = 10 + (long)getpid() % 13;
+    const int64_t start = now_ns();
+    for (;;) {
+        pid_t other = 0;
+        struct seep_stopped *stopped;
+        int64_t waited_ns = now_ns() - start;
+        struct seep_error *err = stop_once(pid, &stopped, &other);
+        if (!err) {
+            stopped->waited_ns = waited_ns;
+            *ret_stopped = stopped;
+            return NULL;
+        }
+        if (!other || waited_ns >= OTHER_SEEP_MAX_MS * INT64_C(1000000))
+            return err;
+        seep_error_destroy(err);
+        pause_ms(between_ms);
+    }
 }
 
 void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt) {

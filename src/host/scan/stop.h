@@ -41,13 +41,18 @@ struct seep_stopped {
     struct seep_stopped_thread *threads;
     size_t nr_threads;
     size_t capacity;
-    bool released;   // they run again; what is here is as it was
-    bool was_killed; // before it was released: what was read of its memory may be nothing
+    pid_t other_seep;  // that has a thread of it; 0: none
+    int64_t waited_ns; // for another seep, before any thread was stopped for good
+    bool released;     // they run again; what is here is as it was
+    bool was_killed;   // before it was released: what was read of its memory may be nothing
 };
 
 // Errors: no such process, no right (the hint says which), held by a debugger, a thread that does not
-// stop within some seconds. On failure every thread has been given back.
+// stop within some seconds. On failure every thread has been given back. Where another seep reads the
+// process, that one is waited for, some seconds.
 SEEP_MUST_CHECK struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stopped);
+// The same, without waiting for another seep.
+SEEP_MUST_CHECK struct seep_error *seep_stop_process_now(pid_t pid, struct seep_stopped **ret_stopped);
 // The thread whose stack has sp_rt is in libseep.so: below is no memory of the program's, and nothing of
 // it in the registers.
 void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt);

@@ -96,6 +96,7 @@ struct shared {
     const char *name;
     uint32_t pid; // of the first process
     uint32_t nr;  // of processes
+    size_t last;  // of them: its rows come one after another
     uint64_t blocks;
     uint64_t bytes;
     uint64_t order;
@@ -112,7 +113,8 @@ static void shared_deinit(struct shared_rows *rows) {
     free(rows->items);
 }
 
-static struct seep_error *shared_add(struct shared_rows *rows, const char *name, uint32_t pid,
+// `process`: its index in the view.
+static struct seep_error *shared_add(struct shared_rows *rows, const char *name, size_t process, uint32_t pid,
                                      uint64_t blocks, uint64_t bytes) {
     uint32_t id;
     struct seep_error *error = seep_texts_add(&rows->names, name, &id);
@@ -123,7 +125,8 @@ static struct seep_error *shared_add(struct shared_rows *rows, const char *name,
     struct shared *row = &rows->items[id];
     if (!row->nr)
         *row = (struct shared){.name = name, .pid = pid, .order = id};
-    row->nr++;
+    row->nr += !row->nr || row->last != process;
+    row->last = process;
     seep_add_up(&row->blocks, blocks);
     seep_add_up(&row->bytes, bytes);
     return NULL;
@@ -149,14 +152,14 @@ static struct seep_error *add_leakers(struct shared_rows *rows, const struct see
     for (size_t p = 0; p < view->nr_processes; p++) {
         const struct seep_profile *profile = seep_text_profile(view, p);
         uint64_t blocks = 0, bytes = 0;
-        for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_REACHABLE; i++) {
+        for (uint32_t i = SEEP_KIND_LOST; i <= SEEP_KIND_INDIRECT; i++) {
             seep_add_up(&blocks, profile->leaks.blocks[i]);
             seep_add_up(&bytes, profile->leaks.bytes[i]);
         }
         if (!profile->leaks.known || !blocks)
             continue;
         struct seep_error *error =
-            shared_add(rows, profile->process.name, profile->process.pid, blocks, bytes);
+            shared_add(rows, profile->process.name, p, profile->process.pid, blocks, bytes);
         if (error)
             return error;
     }
@@ -169,7 +172,7 @@ static struct seep_error *put_leakers(FILE *out, const struct seep_view *view,
     struct seep_error *error = add_leakers(&rows, view);
     uint32_t nr = error ? 0 : shared_sort(&rows);
     if (nr)
-        fprintf(out, "\n%s%-17s %12s %19s%s   lost, indirectly or possibly\n", seep_style_bold(style),
+        fprintf(out, "\n%s%-17s %12s %19s%s   lost or indirectly lost\n", seep_style_bold(style),
                 "leaking programs", "blocks", "bytes", seep_style_off(style));
     for (uint32_t i = 0; i < nr_shown(view, nr); i++) {
         const struct shared *row = &rows.items[i];
@@ -203,7 +206,7 @@ static struct seep_error *add_holders(struct shared_rows *rows, struct seep_view
             struct seep_error *error =
                 seep_view_chain(view, (uint32_t)(view->first_process + p), holder->chain, &what, NULL);
             if (!error)
-                error = shared_add(rows, what, profile->process.pid, holder->blocks, holder->bytes);
+                error = shared_add(rows, what, p, profile->process.pid, holder->blocks, holder->bytes);
             if (error)
                 return error;
         }

@@ -433,13 +433,15 @@ static struct seep_error *put_head(FILE *out, struct seep_view *view, const stru
     return error;
 }
 
-// Memory of other classes than the heap.
+// Memory of other classes than the heap: nothing of it is lost or reachable, and who asks for those is not
+// told.
 static struct seep_error *put_other_classes(FILE *out, struct seep_view *view,
                                             const struct seep_style *style) {
-    struct seep_error *error = seep_text_mappings(out, view, style);
-    if (!error)
+    bool wanted = !view->options.kind;
+    struct seep_error *error = wanted ? seep_text_mappings(out, view, style) : NULL;
+    if (!error && wanted)
         error = seep_text_faults(out, view, style);
-    if (!error)
+    if (!error && wanted)
         error = seep_text_pools(out, view, style);
     if (!error)
         error = seep_text_wrong_releases(out, view, style);

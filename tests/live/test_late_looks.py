@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who comes too late, or while another seep reads the process, and who asks of one that has ended."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import SEEP, environment, need, run, wait_until
+
+SOURCE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    static void *kept[50000];
+    for (int i = 0; i < 50000; i++)
+        kept[i] = malloc(20);
+    if (argc > 2 && fork() == 0)
+        _exit(malloc(7) == NULL);
+    puts("there");
+    fflush(stdout);
+    usleep((useconds_t)atoi(argv[1]) * 1000);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope='module')
+def program(tmp_path_factory):
+    need('gcc')
+    folder = tmp_path_factory.mktemp('late')
+    (folder / 'late.c').write_text(SOURCE)
+    subprocess.run(['gcc', '-O0', '-w', 'late.c', '-o', 'late'], cwd=folder, check=True)
+    return folder / 'late'
+
+
+def start(tmp_path, program, *arguments):
+    process = subprocess.Popen([SEEP, 'run', '-o', tmp_path / 'x.seep', '--report', tmp_path / 'report', program, *arguments],
+                               env=environment(), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    assert process.stdout.readline() == b'there\n'
+    with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as children:
+        return process, int(children.read().split()[0])
+
+
+def end(process):
+    process.stdout.close()
+    return process.wait(60)
+
+
+def test_a_tool_that_was_stopped_came_too_late(program, tmp_path):
+    process, pid = start(tmp_path, program, '700')
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: state_of(pid) == 'Z', 'end of the program')
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    assert end(process) == 0
+    text = (tmp_path / 'report').read_text()
+    assert 'what is lost is not known: when the process left, seep was stopped or came too late' in text
+    assert 'no the process' not in text
+
+
+def state_of(pid):
+    with open(f'/proc/{pid}/stat', encoding='utf-8') as file:
+        return file.read().rpartition(')')[2].split()[0]
+
+
+def test_scans_at_once_wait_for_one_another(program, tmp_path):
+    process, pid = start(tmp_path, program, '6000')
+    several = [subprocess.Popen([SEEP, 'scan', *(['--cow'] if i == 3 else []), str(pid)], env=environment(),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE) for i in range(6)]
+    for scan in several:
+        out, err = scan.communicate(timeout=60)
+        assert scan.returncode == 0 and b'paused' in out, err
+    os.kill(pid, signal.SIGKILL)
+    end(process)
+
+
+def test_another_seep_is_named_as_what_it_is(program, tmp_path):
+    process, pid = start(tmp_path, program, '30000')
+    try:
+        # One that holds the process for long: stopped in the middle of a scan.
+        for _ in range(50):
+            other = subprocess.Popen([SEEP, 'scan', str(pid)], env=environment(), stdout=subprocess.DEVNULL)
+            while other.poll() is None and tracer_of(pid) != other.pid:
+                pass
+            os.kill(other.pid, signal.SIGSTOP)
+            time.sleep(0.01)
+            if tracer_of(pid) == other.pid:
+                break
+            os.kill(other.pid, signal.SIGCONT)
+            other.wait(60)
+        assert tracer_of(pid) == other.pid
+        begin = time.monotonic()
+        done = run([SEEP, 'scan', str(pid)])
+        assert done.code == 1 and time.monotonic() - begin > 5
+        assert f'process {pid} is being read by another seep (process {other.pid})'.encode() in done.err, done
+        os.kill(other.pid, signal.SIGCONT)
+        assert other.wait(60) == 0
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        end(process)
+
+
+def tracer_of(pid):
+    with open(f'/proc/{pid}/status', encoding='utf-8') as file:
+        return next(int(line.split()[1]) for line in file if line.startswith('TracerPid:'))
+
+
+def test_a_process_that_has_ended_is_not_missing(program, tmp_path):
+    process, pid = start(tmp_path, program, '5000', 'fork')
+    try:
+        def zombie():
+            with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as children:
+                child = children.read().split()
+            return child and state_of(child[0]) == 'Z' and child[0]
+        wait_until(zombie, 'end of the child')
+        for command in ('scan', 'report', 'snap'):
+            done = run([SEEP, command, zombie()])
+            assert done.code == 1 and b'has ended, and its parent has not taken note of it yet' in done.err, done
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        end(process)
