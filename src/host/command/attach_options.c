@@ -40,7 +40,7 @@ static const struct seep_option attach_options[] = {
     {"min-size", 'z', SEEP_OPTION_SIZE, AT(min_size), .help = "only blocks of at least this size"},
     {"max-size", 'Z', SEEP_OPTION_SIZE, AT(max_size), .help = "only blocks of at most this size"},
     {"sample-rate", 's', SEEP_OPTION_NUMBER, AT(sample), .min = 1, .max = UINT32_MAX,
-     .help = "record every Nth allocation only: costs half as much"},
+     .help = "record about one allocation in N, by chance: costs half as much"},
     {"obj", 'O', SEEP_OPTION_STRING, AT(object), .value = "OBJ",
      .help = "the object with the allocator, by name or path (default: all that have a malloc)"},
     {"symbols-prefix", 'S', SEEP_OPTION_STRING, AT(prefix), .value = "P",

@@ -68,7 +68,10 @@ static void put_what(FILE *out, uint8_t kind, const char *function, const struct
         if (call->address)
             fprintf(out, "%s %" PRIu64 " bytes = 0x%" PRIx64, function, call->size, call->address);
         else
-            fprintf(out, "%s %s", function, call->size ? "failed" : "0 bytes: freed");
+            fprintf(out, "%s %s", function,
+                    call->size                           ? "failed"
+                    : call->detail == SEEP_BPF_NOT_TAKEN ? "gave a block that is not in the sample"
+                                                         : "0 bytes: freed");
         break;
     default:
         fprintf(out, "%s failed", function);
