@@ -69,7 +69,7 @@ complete -c seep -n '__fish_seen_subcommand_from attach' -l blocks -s a -d 'list
 complete -c seep -n '__fish_seen_subcommand_from attach' -l older -r -d 'only blocks at least this old (default 500ms while the process runs)'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l older-ms -s o -r -d 'the same in milliseconds'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l combined-only -s C -d 'figures of stacks only: whatever their age, and no single blocks'
-complete -c seep -n '__fish_seen_subcommand_from attach' -l trace -s t -d 'a line for each call, and a report at the end only'
+complete -c seep -n '__fish_seen_subcommand_from attach' -l trace -s t -d 'a line for each call, with its time, and a report at the end only'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l sort -r -a 'size count' -d 'what is biggest: size (default) or count'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l min-size -s z -r -d 'only blocks of at least this size'
 complete -c seep -n '__fish_seen_subcommand_from attach' -l max-size -s Z -r -d 'only blocks of at most this size'

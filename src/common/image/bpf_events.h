@@ -43,7 +43,7 @@ struct seep_bpf_event {
     uint16_t detail;
     uint32_t pid;
     uint32_t tid;
-    uint32_t unused;
+    uint32_t time_us; // CLOCK_MONOTONIC, its lower half; 0: nobody asked for it
     uint64_t address;
 };
 

@@ -34,7 +34,7 @@ static const struct seep_option attach_options[] = {
      .help = "the same in milliseconds"},
     {"combined-only", 'C', SEEP_OPTION_FLAG, AT(combined),
      .help = "figures of stacks only: whatever their age, and no single blocks"},
-    {"trace", 't', SEEP_OPTION_FLAG, AT(trace), .help = "a line for each call, and a report at the end only"},
+    {"trace", 't', SEEP_OPTION_FLAG, AT(trace), .help = "a line for each call, with its time, and a report at the end only"},
     {"sort", 0, SEEP_OPTION_CHOICE, AT(sort), .value = "KEY", .choices = sort_choices,
      .help = "what is biggest: size (default) or count"},
     {"min-size", 'z', SEEP_OPTION_SIZE, AT(min_size), .help = "only blocks of at least this size"},

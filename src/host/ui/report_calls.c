@@ -84,8 +84,8 @@ struct seep_error *seep_put_call(FILE *out, struct seep_symbols *symbols,
                                  const struct seep_traced_call *call) {
     uint32_t node, via = call->via;
     seep_traced_find_stack(&process->heap, call->stack, &node, &via);
-    fprintf(out, "%" PRId64 ".%06" PRId64 " %d/%" PRIu32 " ", call->now_ns / 1000000000,
-            call->now_ns % 1000000000 / 1000, (int)process->heap.pid, call->tid);
+    fprintf(out, "%" PRId64 ".%06" PRId64 " %d/%" PRIu32 " ", call->call_ns / 1000000000,
+            call->call_ns % 1000000000 / 1000, (int)process->heap.pid, call->tid);
     put_what(out, kind, kind == SEEP_BPF_FREE ? seep_release_name(via) : seep_via_name(via), call);
     struct seep_error *err = find_caller(out, symbols, &process->heap, node);
     fputc('\n', out);

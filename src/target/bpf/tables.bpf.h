@@ -15,6 +15,7 @@ const volatile uint32_t seep_sample = 1;    // about one allocation in so many
 const volatile uint32_t seep_self = 0;      // our own pid, never traced
 const volatile uint32_t seep_scope = 0;     // enum seep_bpf_scope
 const volatile bool seep_follow = true;     // children too
+const volatile bool seep_timed = false;     // events say when they were
 const volatile bool seep_find_vma = false;  // bpf_find_vma is there and of use
 
 // Written by any program, read by the host.
@@ -134,7 +135,7 @@ static inline void seep_fill_event(struct seep_bpf_event *event, uint8_t kind, u
     event->detail = 0;
     event->pid = ids >> 32;
     event->tid = (uint32_t)ids;
-    event->unused = 0;
+    event->time_us = seep_timed ? (uint32_t)(bpf_ktime_get_ns() / 1000) : 0;
     event->address = address;
 }
 
