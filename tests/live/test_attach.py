@@ -164,6 +164,21 @@ def test_memleak_shape(private, tmp_path):
     assert re.search(r'^health: complete', out, re.M), out
 
 
+@pytest.mark.parametrize('options, hint', [
+    ([], '10 live blocks are younger than 500 ms: --older 0 shows them'),
+    (['--older', '1m', '-z', '102'], '4 live blocks are younger than 60.00 s: --older 0 shows them'),
+    (['-z', '1000'], None),  # no block is that big
+    (['-o', '0'], None)])
+def test_blocks_that_are_hidden_by_their_age_are_told(private, options, hint):
+    program = private(STEPS, 2)
+    attached = Attached(program.pid, *options)
+    say(program)
+    hear(program)
+    out = attached.stop()
+    assert ('Top 0 stacks with outstanding allocations:\n' in out) == (options != ['-o', '0']), out
+    assert re.findall(r'^ {8}(.*younger.*)$', out, re.M) == ([hint] if hint else []), out
+
+
 def test_each_call_is_a_line(private, tmp_path):
     program = private(STEPS, 1)
     attached = Attached(program.pid, '-t')
