@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import BUILD, SEEP, TIMEOUT, environment, library, need, report, run
+from harness import BUILD, SEEP, TIMEOUT, environment, library, need, report, run, wait_until
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -758,6 +758,41 @@ def test_a_control_group(group, private, tmp_path, whole_machine, probes):
     for program in (inside, joins):
         program.kill()
         program.wait()
+
+
+def test_code_that_nobody_had_mapped(group, private, tmp_path, whole_machine):
+    """A large program runs before its call-frame information is read: its own words, and complete the next time."""
+    need('gcc')
+    compiler = Path(run(['gcc', '-print-prog-name=cc1']).out.decode().strip())
+    if not compiler.is_file():
+        pytest.skip('no compiler proper, which is a large program')
+    inside = private(STEPS, 1)
+    hold_until_mapped(inside.pid)
+    (group / 'cgroup.procs').write_text(str(inside.pid))
+    program, trace = shutil.copy(compiler, tmp_path), tmp_path / 'unread.seep'
+    attached = Attached(None, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '--save', trace)
+    words = [next(tmp_path.glob('ld-linux*')), '--library-path', tmp_path, program, '-quiet', '-o', '/dev/null']
+    started = []
+    try:
+        for _ in range(2):  # each has done what it does at its start, and waits for its source
+            started.append(subprocess.Popen(['sh', '-c', 'echo $$ >%s/cgroup.procs; exec "$@"' % group, 'sh', *words],
+                                            stdin=subprocess.PIPE, env=environment()))
+            state = Path('/proc/%d/stat' % started[-1].pid)
+            wait_until(lambda: (tmp_path.name in Path('/proc/%d/maps' % started[-1].pid).read_text()
+                                and state.read_text().rsplit(')', 1)[1].split()[0] == 'S'), 'it waits')
+            time.sleep(1)  # the tool has read it
+        out = attached.stop()
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+    first, second = (of_pids(trace)[process.pid] for process in started)
+    assert min(x['totals']['allocations'] for x in (first, second)) > 1000
+    assert set(first['health']['cut']) == {'unread'}, first['health']
+    assert second['health']['cut'] == {}, second['health']
+    assert 'unread' in {site['cut'] for site in first['sites']}
+    assert re.search(r'^  cut \d+ \(unread\): code of a program or library that no traced process had mapped', out, re.M), out
+    assert 'asynchronous-unwind-tables' not in out
 
 
 def test_ignored_signals_stay_ignored():

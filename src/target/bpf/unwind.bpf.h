@@ -32,6 +32,7 @@ struct seep_walk {
     uint64_t sp;
     uint64_t bp;
     uint64_t hash;
+    uint64_t unknown_pc; // the first that had no row; 0: all had one
     uint32_t generation;
     bool exact;
     bool cut;
@@ -140,6 +141,17 @@ __noinline int seep_find_mapping(struct seep_place *place, uint64_t pc) {
         return true;
     }
     return seep_find_vma && place->asks && seep_ask_kernel(place, pc);
+}
+
+// Whether a file is mapped at `pc` that user space has not told of yet.
+__noinline int seep_is_unread(struct seep_place *place, uint64_t pc) {
+    if (!place || !seep_unwind_cfi || !seep_find_vma)
+        return false;
+    struct seep_area area = {0};
+    if (seep_find_mapping(place, pc))
+        return false;
+    bpf_find_vma(bpf_get_current_task_btf(), pc, seep_copy_area, &area, 0);
+    return area.end != 0;
 }
 
 // The row of the pc; 0 (kind SEEP_ROW_NONE): there is none.
@@ -326,6 +338,8 @@ static long seep_walk_step(uint32_t i, void *context) {
     if (kind == SEEP_ROW_NONE) {
         if (seep_is_start(walk))
             return 1;
+        if (!walk->unknown_pc)
+            walk->unknown_pc = walk->exact ? walk->pc : walk->pc - 1;
         if (!seep_walk_pointer(walk, &cfa, &bp))
             return seep_walk_cut(walk, SEEP_CUT_NO_CFI);
     } else if (kind == SEEP_ROW_UNSUPPORTED) {
@@ -381,6 +395,9 @@ static __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint6
     seep_fill_window(thread, sp);
     bpf_loop(SEEP_BPF_FRAMES_MAX, seep_walk_step, &walk, 0);
     thread->is_walking = 0;
+    // Whatever it ended by: the frame pointer was only a guess there.
+    if (walk.cut && walk.unknown_pc && seep_is_unread(&walk.place, walk.unknown_pc))
+        walk.reason = SEEP_CUT_UNREAD;
     thread->stack.end = walk.cut ? 1 + walk.reason : 0;
     return walk.hash ? walk.hash : 1;
 }
