@@ -83,6 +83,17 @@ struct seep_area {
     struct seep_bpf_file file;
 };
 
+// As /proc/PID/maps tells it. Of a file in an overlay the kernel maps the one below it: a backing file. These
+// are not accounted, as few others are, and the bit that says so was never another one. Source: Linux
+// fs/file_table.c (backing_file), include/linux/fs.h (file_user_inode), from 6.8 on.
+static inline struct inode *seep_inode_of(struct file *file) {
+    const struct backing_file *backing = (const struct backing_file *)file;
+    if (bpf_core_field_exists(struct backing_file, user_path) &&
+        BPF_CORE_READ(file, f_mode) & SEEP_FMODE_NOACCOUNT)
+        return BPF_CORE_READ(backing, user_path.dentry, d_inode);
+    return BPF_CORE_READ(file, f_inode);
+}
+
 static long seep_copy_area(struct task_struct *task, struct vm_area_struct *vma, void *context) {
     struct seep_area *area = context;
     if (!vma->vm_file)
@@ -90,8 +101,9 @@ static long seep_copy_area(struct task_struct *task, struct vm_area_struct *vma,
     area->start = vma->vm_start;
     area->end = vma->vm_end;
     area->file.page_off = vma->vm_pgoff;
-    area->file.inode = BPF_CORE_READ(vma, vm_file, f_inode, i_ino);
-    area->file.device = BPF_CORE_READ(vma, vm_file, f_inode, i_sb, s_dev);
+    struct inode *inode = seep_inode_of(vma->vm_file);
+    area->file.inode = BPF_CORE_READ(inode, i_ino);
+    area->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
     return 0;
 }
 
