@@ -386,31 +386,45 @@ static inline void seep_fill_window(struct seep_bpf_thread *thread, uint64_t sp)
         thread->window_start = UINT64_C(1) << 63; // where no stack is
 }
 
+// true: it is cut, and met code that is not read yet. Whatever it ended by then: the frame pointer was only a
+// guess there.
+static __always_inline bool seep_walk_from(struct seep_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp,
+                                           bool exact) {
+    walk->pc = pc;
+    walk->sp = sp;
+    walk->bp = bp;
+    walk->exact = exact;
+    walk->cut = false;
+    walk->unknown_pc = 0;
+    walk->hash = walk->place.seed;
+    walk->thread->stack.nr_frames = 0;
+    bpf_loop(SEEP_BPF_FRAMES_MAX, seep_walk_step, walk, 0);
+    return walk->cut && walk->unknown_pc && seep_is_unread(&walk->place, walk->unknown_pc);
+}
+
 // Walks from these registers into thread->stack. Returns the id of the stack.
 static __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc, uint64_t sp,
                                            uint64_t bp, bool exact) {
     uint32_t pid = bpf_get_current_pid_tgid() >> 32;
-    struct seep_walk walk = {
-        .thread = thread, .pc = pc, .sp = sp, .bp = bp, .exact = exact, .place.asks = true};
+    struct seep_walk walk = {.thread = thread, .place.asks = true, .place.seed = pid};
     const struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
-    walk.hash = pid;
     if (process) {
         walk.place.first = process->first;
         walk.place.nr = process->nr;
         walk.place.asks = !process->nr || process->flags & SEEP_BPF_PROCESS_LOADING;
-        walk.hash |= (uint64_t)process->generation << 32;
+        walk.place.seed |= (uint64_t)process->generation << 32;
         walk.generation = process->generation;
     }
-    walk.place.seed = walk.hash;
-    thread->stack.nr_frames = 0;
     thread->is_walking = 1;
     seep_fill_window(thread, sp);
-    bpf_loop(SEEP_BPF_FRAMES_MAX, seep_walk_step, &walk, 0);
+    bool unread = seep_walk_from(&walk, pc, sp, bp, exact);
+    if (unread && !walk.place.asks) {
+        // Mapped just now, as at the end of the loader's work or by dlopen: the file may be known.
+        walk.place.asks = true;
+        unread = seep_walk_from(&walk, pc, sp, bp, exact);
+    }
     thread->is_walking = 0;
-    // Whatever it ended by: the frame pointer was only a guess there.
-    if (walk.cut && walk.unknown_pc && seep_is_unread(&walk.place, walk.unknown_pc))
-        walk.reason = SEEP_CUT_UNREAD;
-    thread->stack.end = walk.cut ? 1 + walk.reason : 0;
+    thread->stack.end = !walk.cut ? 0 : 1 + (unread ? SEEP_CUT_UNREAD : walk.reason);
     return walk.hash ? walk.hash : 1;
 }
 
