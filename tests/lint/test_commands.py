@@ -85,6 +85,15 @@ def test_every_command_has_a_cli_test(root, commands):
             "no test in tests/cli calls seep " + command["name"]
 
 
+def test_docs_of_attach_name_options_that_help_shows(root, commands):
+    text = read(root, "docs", "attach.md")
+    shown = {"--" + option["name"] for command in commands for option in options_of(command)}
+    of_memleak = {"--stack-storage-size", "--perf-max-stack-depth", "--ebpf"}
+    for_developers = set(re.findall(r"`(--[a-z]+)` is an option for developers", text))
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+    assert named - shown - of_memleak == for_developers == {"--probes"}
+
+
 def test_every_command_has_examples_that_use_its_own_options(commands):
     for command in commands:
         known = {"--" + option["name"] for option in options_of(command)} | {"--help", "--version", "--"}

@@ -17,7 +17,8 @@ enum seep_bpf_kind {
     SEEP_BPF_ALLOC = 1, // seep_bpf_alloc: a block came to life
     SEEP_BPF_FREE,      // seep_bpf_event: a block is about to be given back
     SEEP_BPF_RESIZE,    // seep_bpf_event: realloc is about to take this block
-    SEEP_BPF_RESIZED,   // seep_bpf_alloc: and this is what became of it; address 0: it failed
+    SEEP_BPF_RESIZED,   // seep_bpf_alloc: and this is what became of it; address 0: it failed, or with size 0
+                        // the block is gone; detail SEEP_BPF_NOT_TAKEN: the new one is not in the sample
     SEEP_BPF_FAILED,    // seep_bpf_event: an allocation returned NULL
     SEEP_BPF_STACK,     // seep_bpf_stack, then nr_frames addresses
     SEEP_BPF_LANDING,   // seep_bpf_event: an operator new was called from here and has no probe where it
@@ -34,13 +35,15 @@ enum seep_bpf_kind {
     SEEP_BPF_SAMPLE,    // seep_bpf_sample: a block that the program's own allocator took as a sample
 };
 
+#define SEEP_BPF_NOT_TAKEN 1u
+
 struct seep_bpf_event {
     uint8_t kind; // enum seep_bpf_kind
     uint8_t via;  // enum seep_via of image/layout.h
     uint16_t detail;
     uint32_t pid;
     uint32_t tid;
-    uint32_t unused;
+    uint32_t time_us; // CLOCK_MONOTONIC, its lower half; 0: nobody asked for it
     uint64_t address;
 };
 

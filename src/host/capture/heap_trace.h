@@ -26,7 +26,7 @@ struct seep_heap_trace_options {
     bool all;            // every process
     char *const *argv;   // a program, traced from its first instruction; ends with NULL
     sigset_t ignored;    // signals that argv starts with as ignored
-    uint64_t sample;     // every Nth call; 0 or 1: all
+    uint64_t sample;     // about one call in so many; 0 or 1: all
     const char *object;  // only the allocator of this file (its name, or the end of its path); NULL: any
     const char *prefix;  // of the allocator's functions; NULL: none
     uint64_t ring_bytes; // 0: the default

@@ -16,6 +16,13 @@ static struct seep_error *took_stack(struct seep_traced_process *process, const 
     return seep_traced_stack(&process->heap, stack->event.address, addresses, stack->nr_frames, stack->end);
 }
 
+// The whole of a time of which the event has the lower half: 35 minutes before or after now.
+static int64_t call_ns(const struct seep_heap_trace *trace, const struct seep_bpf_event *event) {
+    int64_t now_us = (trace->start_ns + trace->now_ns) / 1000;
+    int64_t call_us = now_us + (int32_t)(event->time_us - (uint32_t)now_us);
+    return call_us * 1000 - trace->start_ns;
+}
+
 static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_bpf_event *event,
                                size_t nr_bytes) {
     struct seep_traced_process *process = seep_trace_process_of(trace, event->pid);
@@ -38,6 +45,7 @@ static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_
     }
     if (event->kind == SEEP_BPF_SAMPLE && nr_bytes >= sizeof(struct seep_bpf_sample))
         call.weight = ((const struct seep_bpf_sample *)event)->weight;
+    call.call_ns = trace->options.watcher ? call_ns(trace, event) : 0;
     if (trace->options.watcher && (event->kind <= SEEP_BPF_FAILED || event->kind == SEEP_BPF_SAMPLE))
         trace->options.watcher(trace->options.watcher_context, process, event->kind, &call);
     struct seep_error *err = NULL;

@@ -44,6 +44,7 @@ static void choose_programs(struct seep_heap_trace *trace) {
     bpf->rodata->seep_scope = trace->scope;
     bpf->rodata->seep_self = (uint32_t)getpid();
     bpf->rodata->seep_follow = !trace->options.ignore_children;
+    bpf->rodata->seep_timed = trace->options.watcher != NULL;
     bpf->rodata->seep_sample = (uint32_t)SEEP_MAX(trace->options.sample, UINT64_C(1));
 }
 

@@ -31,7 +31,7 @@ struct seep_error *seep_heap_trace_notes(const struct seep_heap_trace *trace,
                                          seep_heap_trace_note_function *visit, void *context) {
     struct notes notes = {visit, context, NULL};
     if (trace->options.sample > 1)
-        note(&notes, "only every %lluth allocation was recorded: multiply",
+        note(&notes, "about one allocation in %llu was recorded, by chance: multiply",
              (unsigned long long)trace->options.sample);
     if (trace->nr_without_table)
         note(&notes, "%llu objects found no room in the unwinder's tables",

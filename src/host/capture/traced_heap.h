@@ -206,7 +206,8 @@ struct seep_traced_call {
     uint64_t size;
     uint64_t weight; // bytes that it stands for; 0: no sample
     uint64_t stack;
-    int64_t now_ns;
+    int64_t now_ns;  // when it was taken out of the ring, since the start of the tracing
+    int64_t call_ns; // when it was made, to the microsecond; only for a watcher (heap_trace.h)
     uint32_t detail; // of a mapping: SEEP_MAPPING_*
 };
 SEEP_MUST_CHECK struct seep_error *seep_traced_alloc(struct seep_traced_heap *heap,

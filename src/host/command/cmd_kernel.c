@@ -53,7 +53,7 @@ static const struct seep_option kernel_options[] = {
     {"min-size", 'z', SEEP_OPTION_SIZE, AT(min_size), .help = "record only blocks of at least this size"},
     {"max-size", 'Z', SEEP_OPTION_SIZE, AT(max_size), .help = "record only blocks of at most this size"},
     {"sample-rate", 's', SEEP_OPTION_NUMBER, AT(sample), .min = 1, .max = UINT32_MAX,
-     .help = "record every Nth allocation only"},
+     .help = "record about one allocation in N, by chance"},
     {"combined-only", 'C', SEEP_OPTION_FLAG, AT(combined),
      .help = "figures of stacks only, kept in the kernel: quicker reports, no ages"},
     {"percpu", 'P', SEEP_OPTION_FLAG, AT(percpu), .help = "per-CPU allocations as well"},

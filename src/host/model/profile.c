@@ -329,7 +329,7 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
 
 static const char *const cut_names[SEEP_CUT_NR] = {
     [SEEP_CUT_NO_CFI] = "no_cfi", [SEEP_CUT_BAD_READ] = "bad_read", [SEEP_CUT_BAD_CFI] = "bad_cfi",
-    [SEEP_CUT_LOOP] = "loop",     [SEEP_CUT_DEPTH] = "depth",
+    [SEEP_CUT_LOOP] = "loop",     [SEEP_CUT_DEPTH] = "depth",       [SEEP_CUT_UNREAD] = "unread",
 };
 
 static const char *const cut_meanings[SEEP_CUT_NR] = {
@@ -348,6 +348,10 @@ static const char *const cut_meanings[SEEP_CUT_NR] = {
     [SEEP_CUT_DEPTH] =
         "the stack was deeper than the limit and its outermost frames are missing: set a larger "
         "--depth",
+    [SEEP_CUT_UNREAD] =
+        "code of a program or library that no traced process had mapped before ran while seep was still "
+        "reading its call-frame information, for some milliseconds, of a large one some hundred: what comes "
+        "later, or when it is started again, is complete",
 };
 
 static const char *const passive_meanings[SEEP_PASSIVE_NR] = {

@@ -324,7 +324,7 @@ static struct seep_error *add_notes(struct seep_profile *profile, const struct s
                                    "outstanding; slabs are made of pages, so [kernel] and "
                                    "[kernel pages] overlap");
     if (!err && moment->sample > 1)
-        err = seep_profile_note(profile, "only every %lluth allocation was recorded: multiply",
+        err = seep_profile_note(profile, "about one allocation in %llu was recorded, by chance: multiply",
                                 (unsigned long long)moment->sample);
     uint64_t lost = heap->counters[SEEP_KERNEL_LOST_BLOCKS] + heap->missed;
     if (!err && lost)

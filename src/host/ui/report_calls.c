@@ -68,7 +68,10 @@ static void put_what(FILE *out, uint8_t kind, const char *function, const struct
         if (call->address)
             fprintf(out, "%s %" PRIu64 " bytes = 0x%" PRIx64, function, call->size, call->address);
         else
-            fprintf(out, "%s %s", function, call->size ? "failed" : "0 bytes: freed");
+            fprintf(out, "%s %s", function,
+                    call->size                           ? "failed"
+                    : call->detail == SEEP_BPF_NOT_TAKEN ? "gave a block that is not in the sample"
+                                                         : "0 bytes: freed");
         break;
     default:
         fprintf(out, "%s failed", function);
@@ -81,8 +84,8 @@ struct seep_error *seep_put_call(FILE *out, struct seep_symbols *symbols,
                                  const struct seep_traced_call *call) {
     uint32_t node, via = call->via;
     seep_traced_find_stack(&process->heap, call->stack, &node, &via);
-    fprintf(out, "%" PRId64 ".%06" PRId64 " %d/%" PRIu32 " ", call->now_ns / 1000000000,
-            call->now_ns % 1000000000 / 1000, (int)process->heap.pid, call->tid);
+    fprintf(out, "%" PRId64 ".%06" PRId64 " %d/%" PRIu32 " ", call->call_ns / 1000000000,
+            call->call_ns % 1000000000 / 1000, (int)process->heap.pid, call->tid);
     put_what(out, kind, kind == SEEP_BPF_FREE ? seep_release_name(via) : seep_via_name(via), call);
     struct seep_error *err = find_caller(out, symbols, &process->heap, node);
     fputc('\n', out);

@@ -178,7 +178,8 @@ static void put_health(FILE *out, const struct seep_kernel_heap *heap, const str
                 "gone\n",
                 seep_format_count(heap->counters[SEEP_KERNEL_IMPLICIT]).text);
     if (how->sample > 1)
-        fprintf(out, "  only every %" PRIu64 "th allocation was recorded: multiply\n", how->sample);
+        fprintf(out, "  about one allocation in %" PRIu64 " was recorded, by chance: multiply\n",
+                how->sample);
 }
 
 struct seep_error *seep_report_kernel_text(FILE *out, struct seep_kernel_heap *heap,

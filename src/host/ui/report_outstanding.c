@@ -154,6 +154,23 @@ static struct seep_error *put_faults(FILE *out, struct seep_view *view, const st
     return err;
 }
 
+// A report without rows would look as if nothing were outstanding.
+static void put_younger(FILE *out, const struct seep_view *view) {
+    uint64_t nr = 0;
+    for (size_t p = 0; p < view->session->nr_profiles; p++) {
+        const struct seep_profile *profile = view->session->profiles[p];
+        for (size_t i = 0; i < profile->nr_blocks; i++) {
+            const struct seep_block *block = &profile->blocks[i];
+            nr += block->size >= view->options.min_size && block->size <= view->options.max_size &&
+                  block->age_ns >= 0 && block->age_ns < view->options.older_ns;
+        }
+    }
+    if (nr)
+        fprintf(out, INDENT "%s live block%s younger than %s: --older 0 shows %s\n",
+                seep_format_count(nr).text, nr == 1 ? " is" : "s are",
+                seep_format_duration(view->options.older_ns).text, nr == 1 ? "it" : "them");
+}
+
 static struct seep_error *put_view(FILE *out, struct seep_view *view) {
     struct seep_style style = seep_style_of(out);
     size_t nr = 0;
@@ -165,6 +182,8 @@ static struct seep_error *put_view(FILE *out, struct seep_view *view) {
     struct seep_error *err = NULL;
     for (size_t i = 0; i < nr && !err; i++)
         err = put_row(out, view, &view->rows[i]);
+    if (!nr && view->options.older_ns > 0)
+        put_younger(out, view);
     if (!err)
         err = put_faults(out, view, &style);
     if (!err && view->map_totals.maps)

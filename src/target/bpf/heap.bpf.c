@@ -42,6 +42,29 @@ static inline bool seep_sampled_remove(uint64_t address) {
     return seep_sample <= 1 || bpf_map_delete_elem(&seep_sampled, &block) == 0;
 }
 
+// Whether this allocation is in the sample: by chance and each by itself. Every Nth one would go round with a
+// loop of the program, and some of its places would never be seen.
+static inline bool seep_is_taken(void) {
+    return seep_sample <= 1 || (uint64_t)bpf_get_prandom_u32() * seep_sample < UINT64_C(1) << 32;
+}
+
+// What was decided for a realloc of nothing, or a reallocarray, is so for the function that it jumps to: that
+// has the same stack pointer and return address, or a return probe's in its place.
+static inline void seep_pass(struct seep_bpf_thread *thread, uint64_t sp, uint8_t shape, uint64_t old) {
+    thread->call_sp = 0;
+    bool may_jump = shape == SEEP_BPF_REALLOC_PRODUCT || (shape == SEEP_BPF_REALLOC && !old);
+    if (may_jump && bpf_probe_read_user(&thread->passed_return, sizeof(uint64_t), (const void *)sp) == 0)
+        thread->passed_sp = sp;
+}
+
+static inline bool seep_was_passed(struct seep_bpf_thread *thread, uint64_t sp, uint8_t shape) {
+    uint64_t passed_sp = thread->passed_sp, address = 0;
+    thread->passed_sp = 0;
+    return passed_sp == sp && (shape == SEEP_BPF_SIZE_1 || shape == SEEP_BPF_REALLOC) &&
+           bpf_probe_read_user(&address, sizeof(address), (const void *)sp) == 0 &&
+           (address == thread->passed_return || seep_replaced(sp) == thread->passed_return);
+}
+
 // Whether the call at `sp` is made by the outermost one. One that never returned (longjmp) has a stack
 // pointer at or inside the new one's, except for a jump from one function into another, whose return
 // address is the trampoline already.
@@ -163,10 +186,13 @@ static __noinline bool seep_enter(struct pt_regs *regs, uint64_t cookie) {
     uint64_t size, out;
     seep_read_arguments(regs, shape, &size, &out);
     bool resizes = seep_is_resize(shape) && out;
-    if (seep_sample > 1 && shape < SEEP_BPF_MMAP && !(resizes && seep_is_sampled(out)) &&
-        ++thread->nr_calls % seep_sample != 0) {
-        thread->call_sp = 0;
-        return false;
+    thread->call_is_taken = true;
+    if (seep_sample > 1 && shape < SEEP_BPF_MMAP) {
+        thread->call_is_taken = !seep_was_passed(thread, sp, shape) && seep_is_taken();
+        if (!thread->call_is_taken && !(resizes && seep_is_sampled(out))) {
+            seep_pass(thread, sp, shape, out);
+            return false;
+        }
     }
     if (resizes) {
         seep_sampled_remove(out);
@@ -240,6 +266,10 @@ static __always_inline void seep_leave(struct pt_regs *regs, uint64_t cookie) {
         return;
     }
     uint64_t stack = 0;
+    if (block && !thread->call_is_taken) {
+        seep_send_detailed(SEEP_BPF_RESIZED, via, SEEP_BPF_NOT_TAKEN, 0, 0, 0);
+        return;
+    }
     if (block) {
         stack = seep_walk_call(thread, regs);
         seep_sampled_add(block);
@@ -352,7 +382,7 @@ int seep_new(struct pt_regs *regs) {
     }
     thread->new_sp = 0;
     uint64_t address = 0;
-    if (seep_is_inner(thread, regs->rsp) || (seep_sample > 1 && ++thread->nr_calls % seep_sample != 0) ||
+    if (seep_is_inner(thread, regs->rsp) || !seep_is_taken() ||
         bpf_probe_read_user(&address, sizeof(address), (const void *)regs->rsp))
         return 0;
     thread->new_is_seen = seep_has_landing(address);

@@ -48,6 +48,22 @@ struct inode {
 
 struct file {
     struct inode *f_inode;
+    uint32_t f_mode;
+} SEEP_CORE;
+
+// Source: Linux include/linux/fs.h.
+#define SEEP_FMODE_NOACCOUNT (1u << 29)
+
+struct dentry {
+    struct inode *d_inode;
+} SEEP_CORE;
+
+struct path {
+    struct dentry *dentry;
+} SEEP_CORE;
+
+struct backing_file {
+    struct path user_path;
 } SEEP_CORE;
 
 struct vm_area_struct {

@@ -117,7 +117,8 @@ static __always_inline int record(void *context, uint64_t key, uint64_t size, co
     if (size < seep_min_size || size > seep_max_size)
         return 0;
     uint32_t nr_calls = (uint32_t)++counters->nr_calls;
-    if (seep_sample > 1 && nr_calls % seep_sample != 0)
+    // By chance: every Nth one would go round with a loop of the kernel.
+    if (seep_sample > 1 && (uint64_t)bpf_get_prandom_u32() * seep_sample >= UINT64_C(1) << 32)
         return 0;
     struct seep_kernel_block block = {.size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX,
                                       .born_ns = bpf_ktime_get_ns()};

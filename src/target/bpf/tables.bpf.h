@@ -11,10 +11,11 @@
 
 // Set before loading, then constant: what is false costs nothing, its code is never verified.
 const volatile bool seep_unwind_cfi = true; // bpf_loop is there
-const volatile uint32_t seep_sample = 1;    // every Nth allocation
+const volatile uint32_t seep_sample = 1;    // about one allocation in so many
 const volatile uint32_t seep_self = 0;      // our own pid, never traced
 const volatile uint32_t seep_scope = 0;     // enum seep_bpf_scope
 const volatile bool seep_follow = true;     // children too
+const volatile bool seep_timed = false;     // events say when they were
 const volatile bool seep_find_vma = false;  // bpf_find_vma is there and of use
 
 // Written by any program, read by the host.
@@ -97,15 +98,17 @@ struct seep_bpf_known_row {
 struct seep_bpf_thread {
     uint64_t call_sp; // stack pointer at the entry of the outermost allocation call; 0: in none
     uint64_t call_size;
-    uint64_t call_out; // where posix_memalign puts its result; for realloc the old block
-    uint64_t call_old; // of mremap: the old size
-    uint64_t new_sp;   // stack pointer at the entry of the latest operator new; 0: it has returned
+    uint64_t call_out;  // where posix_memalign puts its result; for realloc the old block
+    uint64_t call_old;  // of mremap: the old size
+    uint64_t passed_sp; // a realloc that is not in the sample and may jump into malloc; 0: none
+    uint64_t passed_return;
+    uint64_t new_sp; // stack pointer at the entry of the latest operator new; 0: it has returned
     uint64_t new_return;
     uint64_t new_size;
     uint32_t new_is_seen; // a probe stands where it returns
     uint32_t new_via;
-    uint32_t is_walking; // else a page fault of our own reads would use the same scratch
-    uint32_t nr_calls;   // for sampling
+    uint32_t call_is_taken; // false: a realloc of a block of the sample whose new block is not in it
+    uint32_t is_walking;    // else a page fault of our own reads would use the same scratch
     uint64_t window_start;
     uint64_t window[SEEP_WINDOW_WORDS];
     struct seep_bpf_known_row rows[SEEP_KNOWN_ROWS];
@@ -132,7 +135,7 @@ static inline void seep_fill_event(struct seep_bpf_event *event, uint8_t kind, u
     event->detail = 0;
     event->pid = ids >> 32;
     event->tid = (uint32_t)ids;
-    event->unused = 0;
+    event->time_us = seep_timed ? (uint32_t)(bpf_ktime_get_ns() / 1000) : 0;
     event->address = address;
 }
 
@@ -149,8 +152,8 @@ static inline bool seep_send(uint8_t kind, uint8_t via, uint64_t address, uint64
     return true;
 }
 
-static inline void seep_send_detailed(uint8_t kind, uint8_t via, uint16_t detail, uint64_t address,
-                                      uint64_t size, uint64_t stack) {
+static __always_inline void seep_send_detailed(uint8_t kind, uint8_t via, uint16_t detail, uint64_t address,
+                                               uint64_t size, uint64_t stack) {
     struct seep_bpf_alloc *alloc = bpf_ringbuf_reserve(&seep_events, sizeof(*alloc), 0);
     if (!alloc) {
         seep_count_lost(SEEP_BPF_LOST_ALLOC);

@@ -32,6 +32,7 @@ struct seep_walk {
     uint64_t sp;
     uint64_t bp;
     uint64_t hash;
+    uint64_t unknown_pc; // the first that had no row; 0: all had one
     uint32_t generation;
     bool exact;
     bool cut;
@@ -82,6 +83,17 @@ struct seep_area {
     struct seep_bpf_file file;
 };
 
+// As /proc/PID/maps tells it. Of a file in an overlay the kernel maps the one below it: a backing file. These
+// are not accounted, as few others are, and the bit that says so was never another one. Source: Linux
+// fs/file_table.c (backing_file), include/linux/fs.h (file_user_inode), from 6.8 on.
+static inline struct inode *seep_inode_of(struct file *file) {
+    const struct backing_file *backing = (const struct backing_file *)file;
+    if (bpf_core_field_exists(struct backing_file, user_path) &&
+        BPF_CORE_READ(file, f_mode) & SEEP_FMODE_NOACCOUNT)
+        return BPF_CORE_READ(backing, user_path.dentry, d_inode);
+    return BPF_CORE_READ(file, f_inode);
+}
+
 static long seep_copy_area(struct task_struct *task, struct vm_area_struct *vma, void *context) {
     struct seep_area *area = context;
     if (!vma->vm_file)
@@ -89,8 +101,9 @@ static long seep_copy_area(struct task_struct *task, struct vm_area_struct *vma,
     area->start = vma->vm_start;
     area->end = vma->vm_end;
     area->file.page_off = vma->vm_pgoff;
-    area->file.inode = BPF_CORE_READ(vma, vm_file, f_inode, i_ino);
-    area->file.device = BPF_CORE_READ(vma, vm_file, f_inode, i_sb, s_dev);
+    struct inode *inode = seep_inode_of(vma->vm_file);
+    area->file.inode = BPF_CORE_READ(inode, i_ino);
+    area->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
     return 0;
 }
 
@@ -140,6 +153,17 @@ __noinline int seep_find_mapping(struct seep_place *place, uint64_t pc) {
         return true;
     }
     return seep_find_vma && place->asks && seep_ask_kernel(place, pc);
+}
+
+// Whether a file is mapped at `pc` that user space has not told of yet.
+__noinline int seep_is_unread(struct seep_place *place, uint64_t pc) {
+    if (!place || !seep_unwind_cfi || !seep_find_vma)
+        return false;
+    struct seep_area area = {0};
+    if (seep_find_mapping(place, pc))
+        return false;
+    bpf_find_vma(bpf_get_current_task_btf(), pc, seep_copy_area, &area, 0);
+    return area.end != 0;
 }
 
 // The row of the pc; 0 (kind SEEP_ROW_NONE): there is none.
@@ -326,6 +350,8 @@ static long seep_walk_step(uint32_t i, void *context) {
     if (kind == SEEP_ROW_NONE) {
         if (seep_is_start(walk))
             return 1;
+        if (!walk->unknown_pc)
+            walk->unknown_pc = walk->exact ? walk->pc : walk->pc - 1;
         if (!seep_walk_pointer(walk, &cfa, &bp))
             return seep_walk_cut(walk, SEEP_CUT_NO_CFI);
     } else if (kind == SEEP_ROW_UNSUPPORTED) {
@@ -360,28 +386,45 @@ static inline void seep_fill_window(struct seep_bpf_thread *thread, uint64_t sp)
         thread->window_start = UINT64_C(1) << 63; // where no stack is
 }
 
+// true: it is cut, and met code that is not read yet. Whatever it ended by then: the frame pointer was only a
+// guess there.
+static __always_inline bool seep_walk_from(struct seep_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp,
+                                           bool exact) {
+    walk->pc = pc;
+    walk->sp = sp;
+    walk->bp = bp;
+    walk->exact = exact;
+    walk->cut = false;
+    walk->unknown_pc = 0;
+    walk->hash = walk->place.seed;
+    walk->thread->stack.nr_frames = 0;
+    bpf_loop(SEEP_BPF_FRAMES_MAX, seep_walk_step, walk, 0);
+    return walk->cut && walk->unknown_pc && seep_is_unread(&walk->place, walk->unknown_pc);
+}
+
 // Walks from these registers into thread->stack. Returns the id of the stack.
 static __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc, uint64_t sp,
                                            uint64_t bp, bool exact) {
     uint32_t pid = bpf_get_current_pid_tgid() >> 32;
-    struct seep_walk walk = {
-        .thread = thread, .pc = pc, .sp = sp, .bp = bp, .exact = exact, .place.asks = true};
+    struct seep_walk walk = {.thread = thread, .place.asks = true, .place.seed = pid};
     const struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
-    walk.hash = pid;
     if (process) {
         walk.place.first = process->first;
         walk.place.nr = process->nr;
         walk.place.asks = !process->nr || process->flags & SEEP_BPF_PROCESS_LOADING;
-        walk.hash |= (uint64_t)process->generation << 32;
+        walk.place.seed |= (uint64_t)process->generation << 32;
         walk.generation = process->generation;
     }
-    walk.place.seed = walk.hash;
-    thread->stack.nr_frames = 0;
     thread->is_walking = 1;
     seep_fill_window(thread, sp);
-    bpf_loop(SEEP_BPF_FRAMES_MAX, seep_walk_step, &walk, 0);
+    bool unread = seep_walk_from(&walk, pc, sp, bp, exact);
+    if (unread && !walk.place.asks) {
+        // Mapped just now, as at the end of the loader's work or by dlopen: the file may be known.
+        walk.place.asks = true;
+        unread = seep_walk_from(&walk, pc, sp, bp, exact);
+    }
     thread->is_walking = 0;
-    thread->stack.end = walk.cut ? 1 + walk.reason : 0;
+    thread->stack.end = !walk.cut ? 0 : 1 + (unread ? SEEP_CUT_UNREAD : walk.reason);
     return walk.hash ? walk.hash : 1;
 }
 

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep attach -s N: each allocation is recorded with the chance of 1 in N, whatever the order they come in."""
+import pytest
+
+from harness import SEEP, need, report, run
+from test_attach import PROBES, can  # noqa: F401
+
+ROUNDS = 4000
+
+# 104 allocations a round, two of which are never freed: every 2nd or 4th would always be one of the same.
+SOURCE = """
+#include <stdlib.h>
+#define APART __attribute__((noinline))
+static void *volatile kept;
+APART static void big(void) { kept = malloc(1000); }
+APART static void small(void) { kept = calloc(1, 21); }
+APART static void brief(void) { for (int i = 0; i < 102; i++) { kept = malloc(8); free(kept); } }
+APART static void grown(void) {
+    char *block = malloc(10);
+    for (size_t i = 1; i <= 10; i++) block = realloc(block, 10 + i * 40);
+    kept = block;
+}
+APART static void from_nothing(void) { kept = realloc(NULL, 64); }
+APART static void array(void) { kept = reallocarray(NULL, 8, 9); }
+int main(int argc, char **argv) {
+    for (int i = 0; i < atoi(argv[1]); i++) { big(); small(); brief(); }
+    for (int i = 0; i < atoi(argv[1]); i++) { grown(); from_nothing(); array(); }
+    return !argc;
+}
+"""
+# By function: allocations and live blocks of a round, and the size of each live one.
+MADE = {'big': (1, 1, 1000), 'small': (1, 1, 21), 'brief': (102, 0, 0), 'grown': (11, 1, 410),
+        'from_nothing': (1, 1, 64), 'array': (1, 1, 72)}
+
+
+@pytest.fixture(scope='module')
+def rounds(tmp_path_factory):
+    need('gcc')
+    folder = tmp_path_factory.mktemp('rounds')
+    (folder / 'rounds.c').write_text(SOURCE)
+    built = run(['gcc', '-g', '-O1', '-D_GNU_SOURCE', folder / 'rounds.c', '-o', folder / 'rounds'])
+    assert built.code == 0, built
+    return folder / 'rounds'
+
+
+def of_main(process):
+    """Without what the C library's start allocates: allocations, live blocks, live bytes by function."""
+    found = {}
+    for site in process['sites']:
+        names = [frame['function'] for frame in site['stack']]
+        if 'main' in names:
+            figures = [site['allocations'], site['live_blocks'], site['live_bytes']]
+            found[names[0]] = [a + b for a, b in zip(figures, found.get(names[0], [0] * 3))]
+    return found
+
+
+def about(found, made, rate):
+    """Of the binomial distribution, within six standard deviations: once in 500 million."""
+    expected = made / rate
+    return abs(found - expected) <= 6 * (made * (1 / rate) * (1 - 1 / rate)) ** 0.5
+
+
+@pytest.mark.parametrize('rate', [2, 4, 10])
+@pytest.mark.parametrize('probes', PROBES)
+def test_no_place_is_left_out(rounds, tmp_path, probes, rate):
+    trace = tmp_path / 'rounds.seep'
+    done = run([SEEP, 'attach', '-s', rate, '--probes', probes, '--save', trace, '--', rounds, ROUNDS], cwd=tmp_path)
+    assert done.code == 0, done
+    process, = report(trace)
+    assert process['health']['lost'] == {}, process['health']
+    assert 'about one allocation in %d was recorded, by chance: multiply' % rate in process['health']['notes']
+    found = of_main(process)
+    assert set(found) == set(MADE)
+    for name, (allocations, live, size) in MADE.items():
+        nr_allocations, nr_live, live_bytes = found[name]
+        assert about(nr_allocations, allocations * ROUNDS, rate), (name, found)
+        assert about(nr_live, live * ROUNDS, rate), (name, found)
+        assert live_bytes == nr_live * size, (name, found)
+
+
+def test_without_a_rate_all_are_exact(rounds, tmp_path):
+    trace = tmp_path / 'rounds.seep'
+    done = run([SEEP, 'attach', '--save', trace, '--', rounds, 100], cwd=tmp_path)
+    assert done.code == 0, done
+    process, = report(trace)
+    assert of_main(process) == {
+        name: [100 * allocations, 100 * live, 100 * live * size] for name, (allocations, live, size) in MADE.items()}
