@@ -24,8 +24,12 @@ static bool grow(struct seep_slot_index *index) {
         if (index->entries[i].key)
             *place_of(&larger, index->entries[i].key) = index->entries[i];
     larger.nr = index->nr;
-    seep_slot_clear(index);
-    *index = larger;
+    // In this order: another thread may fork in between, and its child uses what it finds.
+    struct seep_slot_index old = *index;
+    index->entries = larger.entries;
+    atomic_signal_fence(memory_order_seq_cst);
+    index->mask = larger.mask;
+    seep_slot_clear(&old);
     return true;
 }
 
