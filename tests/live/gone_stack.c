@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static void *volatile sink;
 static char *stacks;
 static const size_t one = 1 << 16;
-static int protect;
+static const char *way = "";
 
 // Calls `function` with the stack pointer at `top`, by a frame that leads back; and back(), which never does.
 void call_on(void *top, void (*function)(void));
@@ -28,10 +30,16 @@ static __attribute__((noipa)) void work(void) {
     }
 }
 
+static long take_away(void) {
+    if (strcmp(way, "protect") == 0)
+        return mprotect(stacks + one, one, PROT_NONE);
+    return strcmp(way, "call") == 0 ? syscall(SYS_munmap, stacks + one, one) : munmap(stacks + one, one);
+}
+
 static void on_second(void) {
     for (int i = 0; i < 300; i++) {
         work();
-        if (i == 150 && (protect ? mprotect(stacks + one, one, PROT_NONE) : munmap(stacks + one, one)) != 0)
+        if (i == 150 && take_away() != 0)
             exit(3);
     }
     puts("went on");
@@ -44,7 +52,7 @@ static void on_first(void) {
 }
 
 int main(int argc, char **argv) {
-    protect = argc > 1 && strcmp(argv[1], "protect") == 0;
+    way = argc > 1 ? argv[1] : "";
     stacks = mmap(NULL, 2 * one, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     call_on(stacks + 2 * one, on_first);
     return 1;

@@ -247,7 +247,7 @@ def test_quick_exit(tmp_path):
     assert figures(process, 'at_quick_end') == (1, 0)
 
 
-@pytest.mark.parametrize('way', ['protect', 'unmap'])
+@pytest.mark.parametrize('way', ['protect', 'unmap', 'call'])
 def test_a_stack_that_goes_while_its_callee_runs(tmp_path, way):
     """A function on another stack, whose callers' stack is unmapped or made unreadable: what is remembered of them is not read
     any more, and stacks end there from then on."""

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "preload/hooks.h"
 #include "preload/maps.h"
+#include "preload/stack.h"
 #include "preload/window.h"
 
 static bool has_image(void) {
@@ -204,7 +206,17 @@ static long install_filter(long a, long b, long c) {
 }
 
 static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, long e, long f) {
-    return nr == SYS_seccomp ? install_filter(a, b, c) : with_errno(sys6(nr, a, b, c, d, e, f));
+    if (nr == SYS_seccomp)
+        return install_filter(a, b, c);
+    long result = with_errno(sys6(nr, a, b, c, d, e, f));
+    // Stacks that were walked may be gone: hooks_map.c does the same for the functions of these names.
+    if (nr == SYS_munmap || nr == SYS_mremap || (nr == SYS_mprotect && !(c & PROT_READ)))
+        seep_stack_gone((uint64_t)a, (uint64_t)b);
+    return result;
+}
+
+SEEP_INLINE bool is_rare(long nr) {
+    return nr == SYS_seccomp || nr == SYS_munmap || nr == SYS_mremap || nr == SYS_mprotect;
 }
 
 // As libc's: the arguments go on as they came, and by a jump, for a clone may come back on another stack.
@@ -214,7 +226,7 @@ __attribute__((optimize("omit-frame-pointer")))
 #endif
 SEEP_EXPORT long
 seep_syscall(long nr, long a, long b, long c, long d, long e, long f) {
-    if (SEEP_LIKELY(seep_g.real.syscall != NULL && nr != SYS_seccomp))
+    if (SEEP_LIKELY(seep_g.real.syscall != NULL && !is_rare(nr)))
         return seep_g.real.syscall(nr, a, b, c, d, e, f);
     return rare_syscall(nr, a, b, c, d, e, f);
 }

@@ -44,10 +44,12 @@ bool seep_lock_take(struct seep_lock *lock) {
             return true;
         if (owner == self)
             return false;
-        // What a thread that died here left behind is whole: elements count only once they are complete.
-        if (!wait_for(owner, turn))
-            return atomic_compare_exchange_strong_explicit(&lock->owner, &owner, self, memory_order_acquire,
-                                                           memory_order_relaxed);
+        // What a thread that died here left behind is whole: elements count only once they are complete. One
+        // that gave the lock back before it ended has left nothing: then it is another's turn, or ours.
+        if (!wait_for(owner, turn) &&
+            atomic_compare_exchange_strong_explicit(&lock->owner, &owner, self, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return true;
     }
     return false;
 }
