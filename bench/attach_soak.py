@@ -89,8 +89,8 @@ def main():
                 held &= row["lost"] == 0 and not row["others"] and row["seen"] == row["calls"] + besides
                 row = soak.run(threads, max(pairs // 10, 50000), options.depth, ["--buffer", "4K"])
                 show("--buffer 4K", row)
-                # One more: the end of the process is news that may find no room.
-                held &= row["lost"] > 0 and row["seen"] + row["lost"] - row["calls"] - besides in (0, 1)
+                # A few more: the end of a process and what it maps are news that may find no room, too.
+                held &= row["lost"] > 0 and 0 <= row["seen"] + row["lost"] - row["calls"] - besides <= 4
         finally:
             soak.private.close()
     print("nothing was lost, and every call is counted" if held else "soak: SOMETHING DOES NOT HOLD")
