@@ -84,7 +84,7 @@ static int heirs(void) {
 
 // ---- late: a child that has waited before it allocates ---------------------------------------------------
 
-static int late(void) {
+static int late(int between) {
     int gate[2];
     CHECK(pipe(gate) == 0);
     hold(4);
@@ -94,6 +94,12 @@ static int late(void) {
     held[0] = NULL;
     seep_mark("before");
     pid_t pid = fork();
+    if (pid == 0 && between) { // a child that does nothing but to fork, when its parent has done some of it
+        usleep(100000);
+        pid_t next = fork();
+        if (next != 0)
+            _exit(wait_for(next));
+    }
     if (pid == 0) {
         char c;
         CHECK(read(gate[0], &c, 1) == 1);
@@ -295,7 +301,7 @@ int main(int argc, char **argv) {
     if (strcmp(what, "clone3") == 0)
         return clones_of(3);
     if (strcmp(what, "late") == 0)
-        return late();
+        return late(argc > 2);
     if (strcmp(what, "heirs") == 0)
         return heirs();
     if (strcmp(what, "daemon") == 0)

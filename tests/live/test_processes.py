@@ -258,10 +258,11 @@ def test_totals_of_a_child_are_its_own(tmp_path, options):
     assert "of these: live at the fork, its parent's" in one, one
 
 
-def test_what_the_parent_does_after_the_fork_is_not_its_childs(tmp_path):
+@pytest.mark.parametrize('between', [(), ('1',)])
+def test_what_the_parent_does_after_the_fork_is_not_its_childs(tmp_path, between):
     """A child that first allocates long after the fork, as an idle worker does: its peak, its mappings, its marks and all
     else are its own, though its image is made only then."""
-    processes = run_both('late', tmp_path=tmp_path)
+    processes = run_both('late', *between, tmp_path=tmp_path)
     parent, child = processes
     no_losses(child)
     assert (parent['totals']['peak_bytes'], child['totals']['peak_bytes']) == (50_000_000, 400 + 77)
@@ -270,4 +271,4 @@ def test_what_the_parent_does_after_the_fork_is_not_its_childs(tmp_path):
     assert [m['name'] for m in child['marks']] == ['before']
     mapped = child['mappings']['totals']
     assert (mapped['maps'], mapped['mapped_bytes'], mapped['unmapped_bytes']) == (1, 1 << 16, 0), 'the one from before the fork'
-    assert 0.2 <= child['process']['duration_s'], 'it began at its fork'
+    assert 0.1 <= child['process']['duration_s'], 'it began at its fork'

@@ -21,21 +21,37 @@ void seep_fork_wipe(void) {
     atomic_store_explicit(seep_g.alive, WIPED, memory_order_release);
 }
 
-static uint64_t fork_ns; // taken by the parent: it may go on long before the child does
-static uint32_t forked_pid; // of the child that then ran the handler below: one of a raw clone does not
+// Of a fork: when it was, and of when the image is that the child will copy. A child without an image that
+// forks leaves its own children its parent's.
+struct moment {
+    uint64_t fork_ns;
+    uint64_t image_ns;
+};
+
+static struct moment pending; // taken by the parent: it may go on long before the child does
+static struct moment of_fork; // in a child
+static uint32_t forked_pid;   // of the child that ran the handler below: one of a raw clone does not
 
 uint64_t seep_fork_ns(void) {
-    return forked_pid == sys_getpid() ? fork_ns : UINT64_MAX;
+    return forked_pid == sys_getpid() ? of_fork.fork_ns : UINT64_MAX;
+}
+
+uint64_t seep_fork_image_ns(void) {
+    return forked_pid == sys_getpid() ? of_fork.image_ns : UINT64_MAX;
 }
 
 void seep_fork_prepare(void) {
-    fork_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    pending.fork_ns = pending.image_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    if (seep_g.alive && atomic_load_explicit(seep_g.alive, memory_order_acquire) != OWN &&
+        forked_pid == sys_getpid())
+        pending.image_ns = of_fork.image_ns;
     seep_undo_prepare();
 }
 
 void seep_fork_in_child(void) {
     if (atomic_load_explicit(&seep_g.entry, memory_order_relaxed) != SEEP_ENTRY_READY)
         return;
+    of_fork = pending;
     forked_pid = sys_getpid();
     seep_undo_in_child();
     if (seep_g.emulated)

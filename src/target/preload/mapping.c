@@ -260,7 +260,7 @@ void seep_mapping_index_again(void) {
         struct seep_image_mapping *from = mapping_at(slot);
         // The parent's, since the fork: without an index it had none before.
         if (!ranges || from->site >= seep_g.header->areas[SEEP_AREA_SITES].used ||
-            from->born_ns > seep_fork_ns())
+            from->born_ns > seep_fork_image_ns())
             from->start = 0;
         if (!ranges)
             continue;

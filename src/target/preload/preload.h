@@ -364,6 +364,7 @@ bool seep_fork_child(void);    // true: this process has an image of its own now
 void seep_fork_prepare(void);  // atfork handlers
 void seep_fork_in_child(void);
 uint64_t seep_fork_ns(void);   // CLOCK_MONOTONIC at the fork of this process; UINT64_MAX: not known
+uint64_t seep_fork_image_ns(void); // and of when the image is that it copies
 void seep_fork_wipe(void);     // in the child: does what the kernel should have done
 
 // meet.c

@@ -36,9 +36,7 @@ bool seep_sample_skips_long(struct seep_thread *thread, uint64_t size) {
     if (left <= 0)
         return false;
     thread->sample_left_long = left;
-    thread->last_block = 0;
-    thread->slot->skipped_allocations++;
-    thread->slot->skipped_bytes += size;
+    sample_count_skipped(thread, size);
     return true;
 }
 

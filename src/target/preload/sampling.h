@@ -34,6 +34,12 @@ SEEP_INLINE uint32_t filter_index(const void *block) {
     return (uint32_t)(((uint64_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEP_FILTER_SHIFT));
 }
 
+SEEP_INLINE void sample_count_skipped(struct seep_thread *thread, uint64_t size) {
+    thread->last_block = 0;
+    thread->slot->skipped_allocations++;
+    thread->slot->skipped_bytes += size;
+}
+
 // Whether no point falls into an allocation of `size`; then it is counted as skipped. Where nothing is
 // sampled, sample_left is 0.
 SEEP_INLINE bool sample_skips(struct seep_thread *thread, const void *block, uint64_t size) {
@@ -41,9 +47,7 @@ SEEP_INLINE bool sample_skips(struct seep_thread *thread, const void *block, uin
     if (left <= 0 || !block)
         return false;
     thread->sample_left = left;
-    thread->last_block = 0;
-    thread->slot->skipped_allocations++;
-    thread->slot->skipped_bytes += size;
+    sample_count_skipped(thread, size);
     return true;
 }
 

@@ -368,24 +368,18 @@ static bool copy_slot_of_one_moment(unsigned char *fresh, uint64_t slot, struct 
     return quiet && complete;
 }
 
-// Takes one event back from the counters of a slot that has counted such an event. false: none has.
-static bool uncount(unsigned char *fresh, uint64_t entry, bool allocation) {
-    struct seep_image_thread *slots = slots_in(fresh);
+// Takes one event back from the counters of the slot that noted it. false: they do not have it.
+static bool uncount(unsigned char *fresh, uint32_t slot, uint64_t entry, bool allocation) {
     uint64_t size = SEEP_ENTRY_SIZE(entry);
-    for (uint64_t slot = 0; slot < nr_slots(); slot++) {
-        struct seep_image_counters *counters = counters_in(fresh, slot, SEEP_ENTRY_SITE(entry));
-        uint64_t *events = !counters ? NULL : allocation ? &counters->allocations : &counters->frees;
-        uint64_t *bytes = !counters ? NULL : allocation ? &counters->allocated_bytes : &counters->freed_bytes;
-        if (!counters || *events == 0 || *bytes < size)
-            continue;
-        --*events;
-        *bytes -= size;
-        slots[slot].net_room += allocation ? (int64_t)size : -(int64_t)size;
-        if (allocation)
-            slots[slot].size_class[63u - (uint32_t)__builtin_clzll(size << 1 | 1)]--;
-        return true;
-    }
-    return false;
+    struct seep_image_counters *counters = counters_in(fresh, slot, SEEP_ENTRY_SITE(entry));
+    uint64_t *events = !counters ? NULL : allocation ? &counters->allocations : &counters->frees;
+    uint64_t *bytes = !counters ? NULL : allocation ? &counters->allocated_bytes : &counters->freed_bytes;
+    if (!counters || *events == 0 || *bytes < size)
+        return false;
+    --*events;
+    *bytes -= size;
+    slots_in(fresh)[slot].net_room += allocation ? (int64_t)size : -(int64_t)size;
+    return true;
 }
 
 // An entry that was begun is whole after a moment. 0: it is not.
@@ -427,7 +421,7 @@ static bool undo(unsigned char *fresh, struct undo_log *log, struct progress *of
             *at = entry->before;
         exact &= at != NULL;
         if (nr_before < of_slot[slot].copied)
-            exact &= uncount(fresh, entry->after ? entry->after : entry->before, entry->after != 0);
+            exact &= uncount(fresh, slot, entry->after ? entry->after : entry->before, entry->after != 0);
     }
     return exact;
 }
