@@ -14,7 +14,7 @@ PARTS = {
     'mix': {'fork_inexact', 'fork', 'free_unseen'},
     'vfork': set(),
     'clones': {'fork_inexact'},  # a child of a raw clone runs no handler of fork
-    'descriptors': set(),
+    'descriptors': {'fork_inexact'},  # its parent goes on meanwhile, and may get no processor for too long
     'standard': set(),
     'timer': {'reentered', 'no_thread'},  # also while the thread is being set up
     'cancel': set(),

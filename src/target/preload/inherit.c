@@ -115,37 +115,46 @@ static void count_block(struct heir *heir, uint64_t size) {
     slot->sampled_bytes += sample_bytes ? size : 0;
 }
 
-static bool count_leaf(struct heir *heir, uint32_t leaf_page) {
+// Calls `one` for each page of [start, start + nr_pages) that was ever written. false: it returned that, or
+// the kernel does not say which those are.
+static bool each_page(struct heir *heir, const unsigned char *start, uint64_t nr_pages,
+                      bool (*one)(struct heir *heir, const void *page)) {
     unsigned char present[1024];
-    uint64_t bytes = (sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> heir->header->granule_shift;
-    uint64_t nr_pages = bytes / SEEP_POOL_PAGE;
-    const uint64_t *leaf = seep_window_pool(heir->fresh, leaf_page, bytes);
-    for (uint64_t page = 0; leaf && page < nr_pages; page += sizeof(present)) {
-        const uint64_t *entries = leaf + page * (SEEP_POOL_PAGE / sizeof(*leaf));
-        uint64_t nr = SEEP_MIN(nr_pages - page, sizeof(present));
-        if (!seep_pages_present((const unsigned char *)entries, nr, present))
+    for (uint64_t first = 0; first < nr_pages; first += sizeof(present)) {
+        const unsigned char *part = start + first * SEEP_POOL_PAGE;
+        uint64_t nr = SEEP_MIN(nr_pages - first, sizeof(present));
+        if (!seep_pages_present(part, nr, present))
             return false;
-        for (uint64_t i = 0; i < nr * (SEEP_POOL_PAGE / sizeof(*leaf)); i++)
-            if (present[i / (SEEP_POOL_PAGE / sizeof(*leaf))] & 1 && SEEP_ENTRY_IS_LIVE(entries[i]))
-                count_block(heir, SEEP_ENTRY_SIZE(entries[i]));
+        for (uint64_t i = 0; i < nr; i++)
+            if (present[i] & 1 && !one(heir, part + i * SEEP_POOL_PAGE))
+                return false;
+    }
+    return true;
+}
+
+static bool count_entries(struct heir *heir, const void *page) {
+    const uint64_t *entries = page;
+    for (size_t i = 0; i < SEEP_POOL_PAGE / sizeof(*entries); i++)
+        if (SEEP_ENTRY_IS_LIVE(entries[i]))
+            count_block(heir, SEEP_ENTRY_SIZE(entries[i]));
+    return true;
+}
+
+static bool count_leaves(struct heir *heir, const void *page) {
+    uint64_t bytes = (sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> heir->header->granule_shift;
+    const uint32_t *dir = page;
+    for (size_t i = 0; i < SEEP_POOL_PAGE / sizeof(*dir); i++) {
+        const unsigned char *leaf = seep_window_pool(heir->fresh, dir[i], bytes);
+        if (leaf && !each_page(heir, leaf, bytes / SEEP_POOL_PAGE, count_entries))
+            return false;
     }
     return true;
 }
 
 static bool count_blocks(struct heir *heir) {
-    unsigned char present[1024];
-    const uint32_t *dir = at(heir, SEEP_AREA_DIR);
-    uint64_t nr_per_page = SEEP_POOL_PAGE / sizeof(*dir);
-    uint64_t nr_pages = ((UINT64_C(2) << heir->header->dir_bits) + nr_per_page - 1) / nr_per_page;
-    for (uint64_t page = 0; page < nr_pages; page += sizeof(present)) {
-        const uint32_t *part = dir + page * nr_per_page;
-        uint64_t nr = SEEP_MIN(nr_pages - page, sizeof(present));
-        if (!seep_pages_present((const unsigned char *)part, nr, present))
-            return false;
-        for (uint64_t i = 0; i < nr * nr_per_page; i++)
-            if (present[i / nr_per_page] & 1 && part[i] && !count_leaf(heir, part[i]))
-                return false;
-    }
+    uint64_t dir_bytes = (UINT64_C(2) << heir->header->dir_bits) * sizeof(uint32_t);
+    if (!each_page(heir, at(heir, SEEP_AREA_DIR), dir_bytes / SEEP_POOL_PAGE, count_leaves))
+        return false;
     const struct seep_image_odd *odd = at(heir, SEEP_AREA_ODD);
     for (uint64_t i = 0; i < heir->header->areas[SEEP_AREA_ODD].used; i++)
         if (odd[i].address)
