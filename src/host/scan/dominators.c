@@ -50,7 +50,7 @@ struct tree {
     uint64_t *root_first; // by holder, and one more
     uint32_t *records;
     size_t nr_words; // of them
-    uint64_t *seen;  // while walking: a bit for every other word
+    uint64_t *seen;  // while walking: a bit for RECORD_TARGETS words; no two records begin in the same ones
     struct step *steps;
     size_t steps_capacity;
     uint32_t nr;           // numbers given
@@ -153,7 +153,7 @@ static void fill_records(struct tree *tree) {
 // ---- numbers ----
 
 static bool is_seen(const struct tree *tree, uint32_t record) {
-    return tree->seen[record / 128] >> (record / 2 % 64) & 1;
+    return tree->seen[record / (64 * RECORD_TARGETS)] >> (record / RECORD_TARGETS % 64) & 1;
 }
 
 // Depth first: of several steps to a vertex the latest is taken first, and it is the one from furthest down.
@@ -167,7 +167,7 @@ static bool number_all(struct tree *tree) {
         struct step step = tree->steps[--nr_steps];
         if (is_seen(tree, step.record))
             continue;
-        tree->seen[step.record / 128] |= UINT64_C(1) << (step.record / 2 % 64);
+        tree->seen[step.record / (64 * RECORD_TARGETS)] |= UINT64_C(1) << (step.record / RECORD_TARGETS % 64);
         uint32_t number = tree->nr++;
         uint32_t *record = &tree->records[step.record];
         record[RECORD_NUMBER] = number;
@@ -179,10 +179,11 @@ static bool number_all(struct tree *tree) {
         while (tree->steps_capacity - nr_steps < nr_targets)
             if (!seep_large_grow(&tree->steps, &tree->steps_capacity, sizeof(*tree->steps)))
                 return false;
+        for (uint32_t t = 0; t < nr_targets; t++) // the looks at `seen` miss, too: both at the same time
+            __builtin_prefetch(&tree->records[targets[t]], 1);
         for (uint32_t t = nr_targets; t-- > 0;) {
             if (is_seen(tree, targets[t]))
                 continue;
-            __builtin_prefetch(&tree->records[targets[t]], 1);
             tree->steps[nr_steps++] = (struct step){targets[t], number};
         }
     }
@@ -341,7 +342,7 @@ static bool walk(struct tree *tree, const uint32_t *holders, uint32_t nr_holders
         return false;
     place_records(tree);
     tree->records = seep_large_alloc(tree->nr_words, sizeof(*tree->records));
-    tree->seen = calloc(tree->nr_words / 128 + 1, sizeof(*tree->seen));
+    tree->seen = calloc(tree->nr_words / (64 * RECORD_TARGETS) + 1, sizeof(*tree->seen));
     tree->idom = seep_large_alloc(room, sizeof(*tree->idom));
     if (!tree->records || !tree->seen || !tree->idom)
         return false;
