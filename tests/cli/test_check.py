@@ -410,6 +410,7 @@ def test_a_crash_is_the_status(run, seep, app):
     done = run(seep, "check", "--max-leaked", "1M", app, "abort")
     assert done.returncode in (1, 128 + 6)
     assert (done.returncode == 1) == ("not sure" in done.stderr)
+    assert (done.returncode != 1) == ("the program itself was ended by SIGABRT: this run fails\n" in done.stderr)
 
 
 # ---- wrong use ----

@@ -8,6 +8,7 @@
 #include "base/sum.h"
 #include "ui/check_report.h"
 #include "ui/format.h"
+#include "ui/report_text.h"
 
 #define FRAMES_SHOWN   64u // of one stack; recursion fills the rest
 #define FRAMES_ON_LINE 12u // of a stack for people; the files for servers have the rest
@@ -209,6 +210,11 @@ static void put_taken(FILE *out, const char *what, uint64_t blocks, uint64_t byt
 static void put_own_status(FILE *out, const struct seep_process *process) {
     if (process->exit_kind == SEEP_EXIT_CODE && process->exit_value)
         fprintf(out, "seep: check: the program itself exited with %d\n", process->exit_value);
+    if (process->exit_kind != SEEP_EXIT_SIGNAL)
+        return;
+    fputs("seep: check: the program itself was ended by ", out);
+    seep_text_exit(out, process);
+    fputs(": this run fails\n", out);
 }
 
 // No leaks, and no budget is for them; but who checks a program wants to know.
