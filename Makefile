@@ -18,7 +18,7 @@ help:
 	@echo "make build    build/seep and build/libseep.so, ready to use from there"
 	@echo "make corpus   the programs of tests/corpus by four compilers' ways, and under LeakSanitizer and Valgrind"
 	@echo "make install  install under PREFIX=$(PREFIX), in DESTDIR"
-	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start,growth,bpf,scan,parts RUNS=n QUICK=1)"
+	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start,processes,growth,bpf,scan,parts RUNS=n QUICK=1)"
 	@echo "make soak     servers under seep and real clients, 20 minutes (SECONDS=n): steady memory, nothing lost"
 	@echo "make soak ONLY=scan   eight real programs scanned idle, at work and when they leave: no false 'lost' (TIMES=n)"
 	@echo "make soak ONLY=attach as many events as the processors can make, a minute each: nothing lost (SECONDS=n, root)"
@@ -73,7 +73,7 @@ format:
 fuzz:
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
-# ONLY=micro,threads,real,memory,start,growth,bpf,scan a part; RUNS=n repetitions; QUICK=1 without peers.
+# ONLY=micro,threads,real,memory,start,processes,growth,bpf,scan a part; RUNS=n repetitions; QUICK=1 without peers.
 bench:
 	@tools/install-deps.sh build traced lint bench
 	@$(MAKE) --no-print-directory build

@@ -201,6 +201,17 @@ def start_lines(part):
 VERDICTS = ["growing", "plateau", "sawtooth", "steady", "shrinking"]
 
 
+def processes_lines(part):
+    cases = part["results"]["cases"]
+    names = list(cases[0]["tools"])
+    lines = ["## Processes: what a child costs, CPU time of all processes and the tool together", ""] + made(part)
+    rows = []
+    for case in cases:
+        factor, unit = (1000, "ms") if case["a_child"] else (1, "s")
+        rows.append([case["case"], unit] + [cell(scaled(of(case, name, "cpu_s"), factor)) for name in names])
+    return lines + table(["case", ""] + names, rows) + [""]
+
+
 def growth_lines(part):
     lines = ["## Growth: what is said of generated histories, of 1,000 each", ""] + made(part)
     for run in part["results"]["runs"]:
@@ -457,7 +468,7 @@ def plots(results, folder):
 # ------------------------------------------------------------------------------------------------------
 
 PARTS = {"micro": micro_lines, "threads": threads_lines, "real": real_lines, "memory": memory_lines, "start": start_lines,
-         "growth": growth_lines, "bpf": bpf_lines, "scan": scan_lines, "parts": parts_lines}
+         "processes": processes_lines, "growth": growth_lines, "bpf": bpf_lines, "scan": scan_lines, "parts": parts_lines}
 
 
 def write(results, output):

@@ -23,13 +23,15 @@ import memory
 import micro
 import parts
 import peers
+import processes
 import real
 import report
 import scanning
 
 PARTS = {"micro": micro.run_micro, "threads": micro.run_threads, "real": real.run_real,
          "memory": memory.run_memory, "start": memory.run_start, "growth": growth.run_growth,
-         "bpf": bpf.run_bpf, "scan": scanning.run_scan, "parts": parts.run_parts}
+         "processes": processes.run_processes, "bpf": bpf.run_bpf, "scan": scanning.run_scan,
+         "parts": parts.run_parts}
 
 
 class Context:
