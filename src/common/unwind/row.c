@@ -10,10 +10,12 @@ static uint32_t make(enum seep_row_kind kind, int64_t cfa_words, bool bp_saved, 
 
 #ifdef __x86_64__
 
+// NOLINTBEGIN(misc-redundant-expression): that they are is what is asserted
 _Static_assert(SEEP_ROW_SIGNAL_BP == SEEP_ARCH_SIGNAL_BP_OFFSET &&
                    SEEP_ROW_SIGNAL_SP == SEEP_ARCH_SIGNAL_SP_OFFSET &&
                    SEEP_ROW_SIGNAL_PC == SEEP_ARCH_SIGNAL_PC_OFFSET,
                "one frame of a signal");
+// NOLINTEND(misc-redundant-expression)
 
 // What linkers write for the procedure linkage table: a word more on the stack from byte N of 16 on.
 //   DW_OP_breg7 8, breg16 0, lit15, and, litN, ge, lit3, shl, plus

@@ -229,6 +229,7 @@ static void binary(struct evaluation *e, uint8_t op) {
         value = right < 64 ? left >> right : 0;
         break;
     case OP_SHRA:
+        // cppcheck-suppress shiftTooManyBitsSigned ; all compilers for our CPUs keep the sign
         value = (uint64_t)(l >> (right < 64 ? right : 63));
         break;
     case OP_XOR:

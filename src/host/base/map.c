@@ -84,5 +84,6 @@ bool seep_grow(void *array_of_any, size_t *capacity, size_t need, size_t element
     memset(larger + *capacity * element_bytes, 0, (wanted - *capacity) * element_bytes);
     memcpy(array_of_any, &larger, sizeof(larger));
     *capacity = wanted;
+    // cppcheck-suppress memleak ; it is the caller's
     return true;
 }

@@ -125,8 +125,7 @@ static struct seep_error *copy_data(struct seep_image_copy *copy, const struct s
 
 static struct seep_error *copy_range(struct seep_image_copy *copy, const struct seep_image_source *source,
                                      uint64_t from, uint64_t end, bool *ret_short) {
-    uint64_t start;
-    uint64_t stop;
+    uint64_t start = 0, stop = 0;
     while (from < end && (source->windows ? mem_next : fd_next)(source, from, end, &start, &stop)) {
         struct seep_error *err = copy_data(copy, source, start, stop, ret_short);
         if (err)

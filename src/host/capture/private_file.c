@@ -89,7 +89,7 @@ static bool hide(void *context) {
     int namespace = open(name, O_RDONLY | O_CLOEXEC);
     if (namespace < 0 || setns(namespace, CLONE_NEWNS) != 0 || !realpath(hiding->path, path))
         return false;
-    strcpy(folder, path);
+    snprintf(folder, sizeof(folder), "%s", path);
     char *slash = strrchr(folder, '/');
     slash[slash == folder] = 0;
     int from = open(path, O_RDONLY | O_CLOEXEC);

@@ -115,7 +115,7 @@ struct seep_error *seep_trace_took_new(struct seep_heap_trace *trace, pid_t pid,
 struct seep_error *seep_trace_took_exec(struct seep_heap_trace *trace, struct seep_traced_process *process,
                                         const char *program) {
     pid_t pid = process->heap.pid;
-    bool late;
+    bool late = false;
     struct seep_error *err = seep_traced_process_note(
         process, "the process went on as another program (exec), which follows by itself");
     if (err)
@@ -163,7 +163,7 @@ struct seep_error *seep_trace_took_fork(struct seep_heap_trace *trace, struct se
                                         pid_t pid) {
     struct seep_traced_heap heap;
     struct seep_traced_process *child;
-    bool late;
+    bool late = false;
     if (trace->options.ignore_children)
         return NULL;
     if (trace->scope == SEEP_BPF_SCOPE_PROBED && !lives(pid)) {

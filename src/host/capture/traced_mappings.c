@@ -101,7 +101,7 @@ static bool page_range(const struct seep_traced_call *call, uint64_t *ret_start,
 struct seep_error *seep_traced_map(struct seep_traced_heap *heap, const struct seep_traced_call *call) {
     uint64_t start, end;
     uint32_t site;
-    bool inside;
+    bool inside = false;
     if (!page_range(call, &start, &end))
         return NULL;
     struct seep_error *err = carve(heap, start, end);
@@ -142,7 +142,7 @@ struct seep_error *seep_traced_inherit_mappings(struct seep_traced_heap *child,
 // A page that was brought in before was given back meanwhile, or it would not have been missing.
 struct seep_error *seep_traced_fault(struct seep_traced_heap *heap, const struct seep_traced_call *call) {
     uint32_t site;
-    bool inside;
+    bool inside = false;
     struct seep_traced_map_counts *counts;
     struct seep_error *err = seep_traced_find_site(heap, call->stack, call->via, &site, &inside);
     if (!err)

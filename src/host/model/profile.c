@@ -363,8 +363,8 @@ static const char *const passive_meanings[SEEP_PASSIVE_NR] = {
                              "address space (ulimit -v)"),
     [SEEP_PASSIVE_DISABLED] = "tracing was switched off: unset SEEP_DISABLE",
     [SEEP_PASSIVE_FORK] =
-        "this forked child could not make an image of its own: raise the limit of open files, of file size "
-        "or of memory (ulimit -n, -f, -v)",
+        ("this forked child could not make an image of its own: raise the limit of open files, of file size "
+         "or of memory (ulimit -n, -f, -v)"),
 };
 
 static const char *word(const char *const *words, uint32_t nr_words, uint32_t value, const char *otherwise) {

@@ -43,6 +43,7 @@ static int compare_doubles(const void *left, const void *right) {
 }
 
 static double median(double *values, size_t nr) {
+    // cppcheck-suppress uninitvar ; a series has points
     qsort(values, nr, sizeof(*values), compare_doubles);
     return nr % 2 ? values[nr / 2] : (values[nr / 2 - 1] + values[nr / 2]) / 2;
 }
@@ -181,10 +182,12 @@ static double left_by_stops(struct series s) {
             x[i] = fmin(s.t[i], s.t[at]);
         best = fmin(best, left_over(x, s.y, s.nr));
     }
-    for (double part = 0.05; part < 0.6; part *= 1.25) {
+    double part = 0.05; // of the whole time: how fast it comes closer
+    while (part < 0.6) {
         for (size_t i = 0; i < s.nr; i++)
             x[i] = -exp(-(s.t[i] - s.t[0]) / (whole * part));
         best = fmin(best, left_over(x, s.y, s.nr));
+        part *= 1.25;
     }
     return best;
 }

@@ -213,11 +213,12 @@ static json_t *invocation_json(const struct seep_check *check) {
 }
 
 static json_t *bases_json(void) {
-    char here[4096];
+    char here[4096] = "/";
     if (!getcwd(here, sizeof(here) - 1))
-        strcpy(here, "/");
-    if (here[strlen(here) - 1] != '/')
-        strcat(here, "/");
+        here[1] = '\0';
+    size_t length = strlen(here);
+    if (here[length - 1] != '/')
+        memcpy(&here[length], "/", 2);
     json_t *base = json_object();
     set(&base, "uri", encoded("file://", here));
     json_t *bases = json_object();

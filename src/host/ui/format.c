@@ -14,7 +14,7 @@
 struct seep_number seep_format_count(uint64_t value) {
     char digits[24];
     int nr = snprintf(digits, sizeof(digits), "%" PRIu64, value);
-    struct seep_number number;
+    struct seep_number number = {.text = ""};
     char *out = number.text;
     for (int i = 0; i < nr; i++) {
         if (i && (nr - i) % 3 == 0)
