@@ -155,11 +155,17 @@ def count_all(context):
     return rows
 
 
+def peer(context, name):
+    library = os.path.join(context.folder, name + ".so")
+    if not common.compile_one(["gcc", "-O2", "-fno-builtin", "-fno-omit-frame-pointer", "-shared", "-fPIC"],
+                              os.path.join(common.BENCH, "peers", name + ".c"), library):
+        raise SystemExit("bench: peers/%s.c does not compile" % name)
+    return library
+
+
 def time_through(context):
-    """Nanoseconds of a pair: untraced, with hooks that do nothing, under seep; in turn."""
-    through = os.path.join(context.folder, "through.so")
-    if not common.compile_one(["gcc", "-O2", "-fno-builtin", "-shared", "-fPIC"], os.path.join(common.BENCH, "peers", "through.c"), through):
-        raise SystemExit("bench: peers/through.c does not compile")
+    """Nanoseconds of a pair: untraced, with hooks that do nothing, with the least that has to be done, under seep; in turn."""
+    through, least = peer(context, "through"), peer(context, "least")
     operations = 4000000
 
     class Way:
@@ -170,7 +176,7 @@ def time_through(context):
             return asked
 
     out = {"SEEP_OUT": os.path.join(context.scratch, "bench.%p.seep")}
-    ways = [Way("untraced", None, {}), Way("hooks that do nothing", through, {}),
+    ways = [Way("untraced", None, {}), Way("hooks that do nothing", through, {}), Way("the least", least, {}),
             Way("seep sampled", context.library, dict(out, SEEP_SAMPLE="524288")), Way("seep", context.library, out)]
 
     def once(command, way):
