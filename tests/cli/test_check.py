@@ -429,3 +429,77 @@ def test_wrong_use(run, seep, tmp_path, options, status, words):
     done = run(seep, "check", *options, "touch", str(ran))
     assert done.returncode == status and words in done.stderr and done.stderr.count("\n") == 1, done
     assert not ran.exists()
+
+
+# ---- who could not be looked at ----
+
+UNSEEN = """
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+void *kept;
+int main(int argc, char **argv) {
+    if (strcmp(argv[1], "killed") == 0) {
+        int pipes[2];
+        char byte;
+        if (pipe(pipes) != 0)
+            return 9;
+        pid_t child = fork();
+        if (child == 0) {
+            kept = malloc(123456);
+            if (write(pipes[1], "x", 1) != 1)
+                _exit(9);
+            pause();
+        }
+        if (read(pipes[0], &byte, 1) != 1)
+            return 9;
+        kill(child, atoi(argv[2]));
+        wait(NULL);
+        return 0;
+    }
+    kept = malloc(5000);
+    if (strcmp(argv[1], "call") == 0)
+        syscall(SYS_exit_group, 0);
+    struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog filter = {1, all};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) ? 9 : 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def unseen(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unseen")
+    (folder / "unseen.c").write_text(UNSEEN)
+    subprocess.run(["gcc", "-O0", "-g", "-o", "unseen", "unseen.c"], check=True, cwd=str(folder))
+    return str(folder / "unseen")
+
+
+@pytest.mark.parametrize("words, why", [
+    (["killed", "9"], "did not leave through exit() and could not be looked at"),
+    (["killed", "15"], "did not leave through exit() and could not be looked at"),
+    (["call"], "did not leave through exit(), it made the system call itself"),
+    (["filter"], "it has a filter of system calls"),
+])
+def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words, why):
+    """What it leaked is not known: neither nothing nor all that it held."""
+    done = run(seep, "check", "--junit", str(tmp_path / "j.xml"), unseen, *words)
+    assert done.returncode == 1 and "seep: check: not sure: unseen (pid " in done.stderr and why in done.stderr, done
+    assert " leaked" not in done.stderr and "passed" not in done.stderr
+    suites = xml.etree.ElementTree.parse(str(tmp_path / "j.xml")).getroot()
+    assert [case for case in suites.iter("testcase") if case.get("name") == "traced" and case.find("error") is not None]
+    done = run(seep, "run", "-q", "-o", str(tmp_path / "t.seep"), "--error-exitcode", "9", unseen, *words)
+    assert done.returncode == 9 and "ended before it could be looked at, its leaks are not known" in done.stderr
+    assert ": what is lost is not known: " in run(seep, "report", str(tmp_path / "t.seep")).stdout
+
+
+def test_without_a_scan_what_is_live_counts(run, seep, unseen):
+    done = run(seep, "check", "--scan", "no", unseen, "filter")
+    assert done.returncode == 1 and "5,000 bytes in 1 block leaked" in done.stderr and "not sure" not in done.stderr

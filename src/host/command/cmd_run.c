@@ -238,7 +238,9 @@ static struct seep_error *save(const struct seep_session *session, const char *p
 static uint64_t nr_leaks(const struct seep_profile *profile, uint32_t kinds) {
     uint64_t nr = 0;
     if (!profile->leaks.known)
-        return profile->process.exit_kind == SEEP_EXIT_CODE ? seep_profile_leaked(profile).blocks : 0;
+        return profile->process.exit_kind == SEEP_EXIT_CODE && !seep_profile_why_not_looked(profile)
+                   ? seep_profile_leaked(profile).blocks
+                   : 0;
     for (uint32_t kind = SEEP_KIND_LOST; kind < SEEP_KIND_NR; kind++)
         nr += kinds >> kind & 1 ? profile->leaks.blocks[kind] : 0;
     return nr;
@@ -270,19 +272,22 @@ static bool fails_unseen(const struct seep_profile *profile) {
     return true;
 }
 
-// Nor while somebody who has blocks is still at work: that one may yet lose them.
-static bool fails_running(const struct seep_session *session) {
+// Nor while somebody who has blocks is still at work, and may yet lose them, or where one ended unseen.
+static bool fails_unknown(const struct seep_session *session) {
     for (size_t i = 0; i < session->nr_profiles; i++) {
         const struct seep_profile *profile = session->profiles[i];
-        if (profile->process.exit_kind != SEEP_EXIT_RUNNING || profile->leaks.known ||
-            !profile->totals.live_blocks)
+        bool running = profile->process.exit_kind == SEEP_EXIT_RUNNING;
+        bool unseen = profile->process.exit_kind == SEEP_EXIT_UNKNOWN || seep_profile_why_not_looked(profile);
+        if (!(running || unseen) || profile->leaks.known || !profile->totals.live_blocks)
             continue;
-        seep_command_fail(
-            seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
-                                              "--error-exitcode: process %u was still running when the "
-                                              "program had ended, its leaks are not known",
-                                              (unsigned)profile->process.pid),
-                            "let the program wait for it, or leave such processes out: --children ignore"));
+        seep_command_fail(seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "--error-exitcode: process %u %s, its leaks are not known",
+                              (unsigned)profile->process.pid,
+                              running ? "was still running when the program had ended"
+                                      : "ended before it could be looked at"),
+            running ? "let the program wait for it, or leave such processes out: "
+                      "--children ignore"
+                    : "the report says why; children may be left out: --children ignore"));
         return true;
     }
     return false;
@@ -298,7 +303,7 @@ static bool has_leaks(const struct seep_session *session, const struct seep_view
     for (size_t i = 0; i < session->nr_profiles; i++)
         if (nr_leaks(session->profiles[i], kinds) > nr_late(session->profiles[i], kinds, percent))
             return true;
-    return fails_unseen(session->profiles[0]) || fails_running(session);
+    return fails_unseen(session->profiles[0]) || fails_unknown(session);
 }
 
 // A process is leaving: it is let go as soon as its memory has been read.

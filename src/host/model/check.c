@@ -243,12 +243,6 @@ static struct seep_error *add_site(struct builder *builder, uint32_t process, ui
 
 // ---- one process ----
 
-// The process became another program: its memory went with that, and nothing can have leaked.
-static bool was_replaced(const struct seep_profile *profile) {
-    return profile->process.exit_kind == SEEP_EXIT_UNKNOWN && !profile->leaks.known &&
-           !profile->process.is_main;
-}
-
 static const char *unsure_by_loss(const struct seep_profile *profile) {
     size_t note;
     enum seep_verdict verdict = seep_profile_verdict(profile, &note);
@@ -273,16 +267,26 @@ static struct seep_error *say_unsure(struct seep_check *check, uint32_t process,
 static struct seep_error *judge_health(struct seep_check *check, uint32_t process) {
     const struct seep_profile *profile = check->session->profiles[process];
     const char *why = unsure_by_loss(profile);
-    if (why || was_replaced(profile))
+    if (why)
         return say_unsure(check, process, why);
     if (profile->health.sample_bytes)
         return say_unsure(check, process, "only samples were recorded: which blocks leaked is not known");
     if (profile->leaks.known || !profile->totals.live_blocks)
         return NULL;
-    if (profile->process.exit_kind == SEEP_EXIT_RUNNING)
+    why = seep_profile_why_not_looked(profile);
+    switch (profile->process.exit_kind) {
+    case SEEP_EXIT_EXEC: // it became another program: its memory went with that, and nothing can have leaked
+        return NULL;
+    case SEEP_EXIT_RUNNING:
         return say_unsure(check, process, "it was still running when the program had ended");
-    if (profile->process.exit_kind != SEEP_EXIT_SIGNAL)
-        return NULL; // what is live counts as leaked: more than the truth at worst
+    case SEEP_EXIT_CODE: // with --scan no what is live counts as leaked: more than the truth at worst
+        return why ? say_unsure(check, process, why) : NULL;
+    case SEEP_EXIT_UNKNOWN:
+        return say_unsure(check, process,
+                          why ? why : "a signal ended it, or its own system call: what leaked is not known");
+    case SEEP_EXIT_SIGNAL:
+        break;
+    }
     const char *name = sigabbrev_np(profile->process.exit_value);
     why = name ? seep_arena_printf(&check->arena, "SIG%s ended it before its leaks could be looked for", name)
                : seep_arena_printf(&check->arena, "signal %d ended it before its leaks could be looked for",
@@ -294,7 +298,8 @@ static struct seep_error *judge_health(struct seep_check *check, uint32_t proces
 static struct seep_leaked *leaks_of_sites(const struct seep_check *check,
                                           const struct seep_profile *profile) {
     struct seep_leaked *leaked = calloc(profile->nr_sites, sizeof(*leaked));
-    bool counts = profile->process.exit_kind == SEEP_EXIT_CODE && !profile->health.sample_bytes;
+    bool counts = profile->process.exit_kind == SEEP_EXIT_CODE && !profile->health.sample_bytes &&
+                  !seep_profile_why_not_looked(profile);
     for (uint32_t i = 1; leaked && counts && !profile->leaks.known && i < profile->nr_sites; i++)
         if (!seep_profile_suppressed(profile, i, SEEP_KIND_UNKNOWN))
             leaked[i] = (struct seep_leaked){profile->sites[i].live_blocks, profile->sites[i].live_bytes};

@@ -420,6 +420,14 @@ enum seep_verdict seep_profile_verdict(const struct seep_profile *profile, size_
     return trouble ? SEEP_VERDICT_INCOMPLETE : SEEP_VERDICT_COMPLETE;
 }
 
+const char *seep_profile_why_not_looked(const struct seep_profile *profile) {
+    const size_t nr_bytes = strlen(SEEP_NOTE_NOT_LOOKED);
+    for (size_t i = 0; i < profile->health.nr_notes; i++)
+        if (strncmp(profile->health.notes[i], SEEP_NOTE_NOT_LOOKED, nr_bytes) == 0)
+            return profile->health.notes[i] + nr_bytes;
+    return NULL;
+}
+
 const char *seep_passive_meaning(uint32_t passive_reason) {
     return word(passive_meanings, SEEP_PASSIVE_NR, passive_reason, newer);
 }

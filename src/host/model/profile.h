@@ -528,5 +528,9 @@ enum seep_verdict {
 enum seep_verdict seep_profile_verdict(const struct seep_profile *profile, size_t *ret_note);
 // How the note of a process that was not traced begins, for people; what follows says why.
 #define SEEP_NOTE_UNTRACED "not traced: "
+// The same where somebody was to look at its memory when it left, and could not.
+#define SEEP_NOTE_NOT_LOOKED "what is lost is not known: "
+// What follows that, borrowed; NULL: there is no such note.
+const char *seep_profile_why_not_looked(const struct seep_profile *profile);
 
 #endif

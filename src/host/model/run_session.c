@@ -145,12 +145,25 @@ static struct seep_error *profile_of(struct gathering *gathering, const struct s
         return err;
     err = seep_unseen_note_allocators(&gathering->unseen, *ret_profile, NULL);
     if (!err && looked)
-        err = seep_profile_note(*ret_profile, "what is lost is not known: %s", looked->trouble);
+        err = seep_profile_note(*ret_profile, SEEP_NOTE_NOT_LOOKED "%s", looked->trouble);
     if (err) {
         seep_profile_destroy(*ret_profile);
         *ret_profile = NULL;
     }
     return err;
+}
+
+// It says by itself how it ended, and was to be looked at before that.
+static struct seep_error *note_not_looked(const struct gathering *gathering, struct seep_profile *profile) {
+    bool is_known = profile->leaks.known || !profile->totals.live_blocks || profile->health.sample_bytes ||
+                    seep_profile_why_not_looked(profile);
+    if (!gathering->look || is_known || profile->process.exit_kind != SEEP_EXIT_CODE)
+        return NULL;
+    return seep_profile_note(
+        profile, SEEP_NOTE_NOT_LOOKED
+        "the process could not ask to be looked at when it left: it has a filter of "
+        "system calls, or runs as a user or in a root from where seep's socket is out of "
+        "reach");
 }
 
 // The exit as far as the image and its process tell; that of the program itself is set later.
@@ -166,16 +179,18 @@ static struct seep_error *set_exit(const struct gathering *gathering, const stru
             profile->health.lost[SEEP_LOST_EXEC]--;
         return NULL;
     }
-    if (process->exit_kind != SEEP_EXIT_RUNNING || image->is_main)
+    if (image->is_main)
         return NULL;
+    if (process->exit_kind != SEEP_EXIT_RUNNING)
+        return note_not_looked(gathering, profile);
     if (!image->reused && !seep_run_image_ended(image))
         return seep_profile_note(profile, "the process was still running when it was looked at: 'seep report "
                                           "PID' shows what came later, while it runs");
     process->exit_kind = SEEP_EXIT_UNKNOWN;
     if (gathering->look && !find_looked(gathering, image))
-        return seep_profile_note(profile,
-                                 "what is lost is not known: the process did not leave through exit() "
-                                 "and could not be looked at; a signal ended it, or its own system call");
+        return seep_profile_note(profile, SEEP_NOTE_NOT_LOOKED
+                                 "the process did not leave through exit() and could not be looked at; a "
+                                 "signal ended it, or its own system call");
     return NULL;
 }
 
@@ -438,10 +453,12 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
     if (process->duration_ns <= 0 || process->duration_ns > run->duration_ns)
         process->duration_ns = run->duration_ns;
     struct seep_error *err = NULL;
-    if (left_open)
-        err = seep_profile_note(profile,
-                                "the program did not leave through exit(), it made the system call itself: "
-                                "what it still held then is known, what of that was lost is not");
+    if (left_open && !profile->leaks.known)
+        err = seep_profile_note(profile, SEEP_NOTE_NOT_LOOKED
+                                "the program did not leave through exit(), it made the system call itself; "
+                                "what it still held then is known");
+    if (!err)
+        err = note_not_looked(gathering, profile);
     if (!err)
         err = note_idle(run, profile);
     if (!err && gathering->first_unread)
