@@ -503,3 +503,12 @@ def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words,
 def test_without_a_scan_what_is_live_counts(run, seep, unseen):
     done = run(seep, "check", "--scan", "no", unseen, "filter")
     assert done.returncode == 1 and "5,000 bytes in 1 block leaked" in done.stderr and "not sure" not in done.stderr
+
+
+def test_a_frame_without_a_name_has_its_place(run, seep, app, tmp_path):
+    subprocess.run(["strip", "-o", str(tmp_path / "stripped"), app], check=True)
+    done = run(seep, "check", str(tmp_path / "stripped"))
+    places = re.findall(r"\[stripped\+(0x[0-9a-f]+)\]", done.stderr)
+    assert done.returncode == 1 and places, done
+    named = subprocess.run(["addr2line", "-f", "-e", app, *places], check=True, stdout=subprocess.PIPE).stdout.decode()
+    assert "main" in named.split(), named

@@ -130,6 +130,7 @@ static struct seep_error *expand(struct builder *builder, uint32_t innermost,
                                                     f->file,
                                                     f->line,
                                                     stacks->modules[frame->module].path,
+                                                    frame->offset,
                                                     stacks->modules[frame->module].runtime,
                                                     f->inlined};
         }

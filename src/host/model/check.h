@@ -35,6 +35,7 @@ struct seep_leak_frame {
     const char *file;     // NULL: not known; as the compiler recorded it
     unsigned line;        // 0: not known
     const char *module;   // path
+    uint64_t offset;      // of the frame in the module's file
     bool runtime;
     bool inlined;
 };

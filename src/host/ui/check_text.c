@@ -93,6 +93,8 @@ void seep_put_leak_stack(FILE *out, const struct seep_leak *leak, const char *in
         }
         fputs(" [", out);
         seep_put_escaped(out, slash ? slash + 1 : frame->module);
+        if (!frame->function)
+            fprintf(out, "+0x%" PRIx64, frame->offset);
         fputs(frame->inlined ? "] (inlined)\n" : "]\n", out);
     }
     if (leak->nr_frames > FRAMES_SHOWN)
@@ -153,6 +155,8 @@ static void put_stack_line(FILE *out, const struct seep_leak *leak) {
         } else {
             fputs(named ? " [" : "[", out);
             seep_put_escaped(out, module);
+            if (!frame->function && !frame->runtime)
+                fprintf(out, "+0x%" PRIx64, frame->offset);
             fputs("]", out);
         }
     }
