@@ -449,7 +449,7 @@ static struct seep_error *save_all(struct seep_trace_writer *writer, const struc
     if (!error && index.nr > 1)
         error = save_index(writer, &index);
     seep_index_deinit(&index);
-    return error ? error : seep_trace_writer_commit(writer);
+    return error ? error : seep_trace_writer_commit(writer, !session->brief);
 }
 
 struct seep_error *seep_session_save(const struct seep_session *session, const char *path) {
