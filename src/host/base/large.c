@@ -8,7 +8,8 @@
 
 #include "base/large.h"
 
-#define HUGE_BYTES ((size_t)2 << 20)
+#define HUGE_BYTES  ((size_t)2 << 20)
+#define FIRST_BYTES ((size_t)4 << 20) // of what grows, when it is large
 
 void seep_large_advise(void *memory, size_t nr_bytes) {
     uintptr_t start = ((uintptr_t)memory + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
@@ -17,14 +18,41 @@ void seep_large_advise(void *memory, size_t nr_bytes) {
         madvise((void *)start, end - start, MADV_HUGEPAGE); // a wish: nothing is lost where it is not granted
 }
 
+// From SEEP_LARGE_BYTES on huge pages and nothing else: to clear one of them takes less than the faults of
+// the small ones do, even where half of it stays empty.
+static void *alloc_bytes(size_t bytes) {
+    if (bytes < SEEP_LARGE_BYTES)
+        return malloc(SEEP_MAX(bytes, (size_t)1));
+    bytes = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+    void *memory = aligned_alloc(HUGE_BYTES, bytes);
+    if (memory)
+        seep_large_advise(memory, bytes);
+    return memory;
+}
+
 void *seep_large_alloc(size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 4)
         return NULL;
-    void *memory = malloc(SEEP_MAX(bytes, (size_t)1));
-    if (memory)
-        seep_large_advise(memory, bytes);
-    return memory;
+    return alloc_bytes(bytes);
+}
+
+// What was small moves once, to where there is room for a while.
+static void *grow_bytes(void *items, size_t before, size_t *bytes) {
+    if (before >= SEEP_LARGE_BYTES || *bytes < SEEP_LARGE_BYTES) {
+        void *grown = realloc(items, *bytes);
+        if (grown)
+            seep_large_advise(grown, *bytes);
+        return grown;
+    }
+    *bytes = SEEP_MAX(*bytes, FIRST_BYTES);
+    void *grown = alloc_bytes(*bytes);
+    if (!grown)
+        return NULL;
+    if (before)
+        memcpy(grown, items, before);
+    free(items);
+    return grown;
 }
 
 bool seep_large_grow(void *array, size_t *capacity, size_t element_bytes) {
@@ -33,12 +61,11 @@ bool seep_large_grow(void *array, size_t *capacity, size_t element_bytes) {
     if (__builtin_mul_overflow(larger, element_bytes, &bytes))
         return false;
     memcpy(&items, array, sizeof(items));
-    void *grown = realloc(items, bytes);
+    void *grown = grow_bytes(items, *capacity * element_bytes, &bytes);
     if (!grown)
         return false;
-    seep_large_advise(grown, bytes);
     memcpy(array, &grown, sizeof(grown));
-    *capacity = larger;
+    *capacity = bytes / element_bytes;
     return true;
 }
 

@@ -7,7 +7,7 @@
 
 #include "core/attr.h"
 
-#define SEEP_LARGE_BYTES ((size_t)4 << 20) // below this it is plain memory
+#define SEEP_LARGE_BYTES ((size_t)1 << 20) // below this it is plain memory
 
 // Not zeroed; at least one byte. NULL: out of memory, or the product overflows.
 SEEP_MUST_CHECK void *seep_large_alloc(size_t count, size_t size);
