@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/large.h"
 #include "base/live_thread.h"
 #include "base/map.h"
 #include "base/page_scan.h"
@@ -22,6 +23,8 @@
 #include "scan/memory.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
+// A range of up to this has no need of a room that is larger than most of what small programs have.
+#define SHORT_BYTES ((size_t)256 << 10)
 #define PAGE_BYTES  4096u // the least there is: presence is asked for by pages of the machine
 // Below this a range is read without asking which pages are there.
 #define ASK_BYTES ((uint64_t)256 << 10)
@@ -129,7 +132,7 @@ struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory) 
     memory->tid = seep_live_thread(pid);
     memory->pagemap_fd = open_of(memory->tid, "pagemap");
     memory->mem_fd = open_of(memory->tid, "mem");
-    memory->piece = malloc(PIECE_BYTES);
+    memory->piece = malloc(SHORT_BYTES);
     struct seep_error *err = memory->piece ? read_mappings(memory) : seep_error_no_memory();
     if (err) {
         seep_memory_close(memory);
@@ -212,6 +215,7 @@ void seep_memory_close(struct seep_memory *memory) {
         close(memory->mem_fd);
     free(memory->mappings);
     free(memory->piece);
+    free(memory->large);
     seep_arena_deinit(&memory->arena);
     free(memory);
 }
@@ -243,12 +247,12 @@ bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *
            pread(memory->mem_fd, ret_bytes, nr_bytes, (off_t)address) == (ssize_t)nr_bytes;
 }
 
-// A piece, or where that fails its pages one by one.
-static bool give(struct seep_memory *memory, uint64_t start, size_t nr_bytes, seep_take_piece take,
-                 void *data) {
-    if (seep_memory_read(memory, start, memory->piece, nr_bytes)) {
+// A piece that has been read into `bytes`, or where that failed (NULL) its pages one by one.
+static bool give(struct seep_memory *memory, uint64_t start, const unsigned char *bytes, size_t nr_bytes,
+                 seep_take_piece take, void *data) {
+    if (bytes) {
         memory->read_bytes += nr_bytes;
-        return take(data, start, memory->piece, nr_bytes);
+        return take(data, start, bytes, nr_bytes);
     }
     for (uint64_t at = start; at < start + nr_bytes;) {
         size_t part = (size_t)SEEP_MIN(start + nr_bytes - at, PAGE_BYTES - at % PAGE_BYTES);
@@ -266,9 +270,18 @@ static bool give(struct seep_memory *memory, uint64_t start, size_t nr_bytes, se
 
 static bool give_all(struct seep_memory *memory, uint64_t start, uint64_t end, seep_take_piece take,
                      void *data) {
-    for (uint64_t at = start; at < end; at += PIECE_BYTES)
-        if (!give(memory, at, (size_t)SEEP_MIN(end - at, (uint64_t)PIECE_BYTES), take, data))
+    uint64_t nr_bytes = end - SEEP_MIN(start, end);
+    if (nr_bytes > SHORT_BYTES && !memory->large)
+        memory->large = seep_large_alloc(PIECE_BYTES, 1);
+    bool is_short = nr_bytes <= SHORT_BYTES || !memory->large;
+    unsigned char *room = is_short ? memory->piece : memory->large;
+    size_t most = is_short ? SHORT_BYTES : PIECE_BYTES;
+    for (uint64_t at = start; at < end; at += most) {
+        size_t part = (size_t)SEEP_MIN(end - at, (uint64_t)most);
+        bool there = seep_memory_read(memory, at, room, part);
+        if (!give(memory, at, there ? room : NULL, part, take, data))
             return false;
+    }
     return true;
 }
 
