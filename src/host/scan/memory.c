@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Mappings from /proc/PID/smaps, bytes by process_vm_readv or /proc/PID/mem, see memory.h.
+#include <ctype.h>
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "base/large.h"
 #include "base/live_thread.h"
 #include "base/map.h"
+#include "base/map_line.h"
 #include "base/page_scan.h"
 #include "capture/gone.h"
 #include "capture/rights.h"
@@ -25,7 +27,8 @@
 #define PIECE_BYTES ((size_t)1 << 20)
 // A range of up to this has no need of a room that is larger than most of what small programs have.
 #define SHORT_BYTES ((size_t)256 << 10)
-#define PAGE_BYTES  4096u // the least there is: presence is asked for by pages of the machine
+#define TEXT_BYTES  ((size_t)16 << 10) // of smaps at once, at least
+#define PAGE_BYTES  4096u              // the least there is: presence is asked for by pages of the machine
 // Below this a range is read without asking which pages are there.
 #define ASK_BYTES ((uint64_t)256 << 10)
 
@@ -41,32 +44,26 @@ static struct seep_error *maps_error(pid_t pid, int trouble) {
     return err;
 }
 
-static struct seep_error *add_mapping(struct seep_memory *memory, char *line) {
-    unsigned long long start, end, off, inode;
-    unsigned major, minor;
-    char rights[5];
-    int path_at = 0;
-    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, rights, &off, &major, &minor, &inode,
-               &path_at) < 7 ||
-        !path_at)
+static struct seep_error *add_mapping(struct seep_memory *memory, const char *line) {
+    struct seep_map_line read;
+    if (!seep_map_line_read(line, &read))
         return NULL;
-    line[strcspn(line, "\n")] = 0;
     if (!seep_grow(&memory->mappings, &memory->capacity, memory->nr_mappings + 1, sizeof(*memory->mappings)))
         return seep_error_no_memory();
-    char *path = seep_arena_strdup(&memory->arena, line + path_at);
+    char *path = seep_arena_strdup(&memory->arena, read.path);
     if (!path)
         return seep_error_no_memory();
     memory->mappings[memory->nr_mappings++] = (struct seep_memory_area){
-        .start = start,
-        .end = end,
-        .file_off = off,
-        .device = makedev(major, minor),
-        .inode = inode,
+        .start = read.start,
+        .end = read.end,
+        .file_off = read.file_off,
+        .device = makedev(read.device_major, read.device_minor),
+        .inode = read.inode,
         .path = path,
-        .readable = rights[0] == 'r',
-        .writable = rights[1] == 'w',
-        .executable = rights[2] == 'x',
-        .shared = rights[3] == 's',
+        .readable = read.rights[0] == 'r',
+        .writable = read.rights[1] == 'w',
+        .executable = read.rights[2] == 'x',
+        .shared = read.rights[3] == 's',
         .of_seep = strncmp(path, "/memfd:seep-image", strlen("/memfd:seep-image")) == 0,
     };
     return NULL;
@@ -93,35 +90,59 @@ static void add_detail(struct seep_memory *memory, const char *line) {
         last->of_seep = last->of_seep || !*last->path;
 }
 
-static struct seep_error *read_mappings(struct seep_memory *memory) {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)memory->tid);
-    FILE *maps = fopen(path, "re");
-    if (!maps)
-        return maps_error(memory->pid, errno);
-    char *line = NULL;
-    size_t room = 0;
-    struct seep_error *err = NULL;
-    errno = 0;
-    while (!err && getline(&line, &room, maps) > 0) {
-        if (line[strcspn(line, " :")] == ':')
-            add_detail(memory, line);
-        else
-            err = add_mapping(memory, line);
-    }
-    if (!err && ferror(maps))
-        err = maps_error(memory->pid, errno);
-    free(line);
-    fclose(maps);
-    if (!err && !memory->nr_mappings)
-        err = maps_error(memory->pid, ESRCH);
-    return err;
-}
-
 static int open_of(pid_t tid, const char *name) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
     return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+// *text: malloc'ed, ends with a zero byte. false: errno says why.
+static bool read_text(int fd, char **text) {
+    size_t nr = 0, capacity = 0;
+    for (;;) {
+        if (!seep_grow(text, &capacity, nr + TEXT_BYTES + 1, 1)) {
+            errno = ENOMEM;
+            return false;
+        }
+        ssize_t got = read(fd, *text + nr, capacity - nr - 1);
+        if (got == 0)
+            break;
+        if (got < 0 && errno != EINTR)
+            return false;
+        nr += got > 0 ? (size_t)got : 0;
+    }
+    (*text)[nr] = 0;
+    return true;
+}
+
+// Details begin with a capital, areas with a number.
+static struct seep_error *add_lines(struct seep_memory *memory, char *text) {
+    struct seep_error *err = NULL;
+    for (char *line = text, *end; !err && *line; line = end) {
+        end = strchrnul(line, '\n');
+        if (*end)
+            *end++ = 0;
+        if (isupper((unsigned char)*line))
+            add_detail(memory, line);
+        else
+            err = add_mapping(memory, line);
+    }
+    return err;
+}
+
+static struct seep_error *read_mappings(struct seep_memory *memory) {
+    int fd = open_of(memory->tid, "smaps");
+    if (fd < 0)
+        return maps_error(memory->pid, errno);
+    char *text = NULL;
+    struct seep_error *err = read_text(fd, &text) ? NULL : maps_error(memory->pid, errno);
+    if (!err)
+        err = add_lines(memory, text);
+    free(text);
+    close(fd);
+    if (!err && !memory->nr_mappings)
+        err = maps_error(memory->pid, ESRCH);
+    return err;
 }
 
 struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory) {
