@@ -38,14 +38,15 @@ struct search {
 static bool look_at(void *context, const char *name, uint64_t address, uint64_t nr_bytes) {
     (void)address;
     (void)nr_bytes;
-    static const char wanted[] = "malloc";
     struct search *search = context;
-    search->malloc_here |= strcmp(name, wanted) == 0;
-    search->free_here |= strcmp(name, "free") == 0;
     size_t length = strlen(name);
-    if (search->named || length < sizeof(wanted) || strcmp(name + length - sizeof(wanted) + 1, wanted) != 0)
+    search->free_here |= length == 4 && memcmp(name, "free", 4) == 0;
+    if (length < 6 || memcmp(name + length - 6, "malloc", 6) != 0)
         return true;
-    size_t prefix_bytes = length - (sizeof(wanted) - 1);
+    size_t prefix_bytes = length - 6;
+    search->malloc_here |= !prefix_bytes;
+    if (search->named || !prefix_bytes)
+        return true;
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(known_ones) && !search->named; i++)
         if (strlen(known_ones[i].prefix) == prefix_bytes &&
             strncmp(name, known_ones[i].prefix, prefix_bytes) == 0)
