@@ -69,6 +69,30 @@ bool seep_large_grow(void *array, size_t *capacity, size_t element_bytes) {
     return true;
 }
 
+// The kernel does not always begin where a huge page could: what is too much at both ends goes back.
+void *seep_large_map(size_t *nr_bytes) {
+    size_t bytes, more;
+    if (__builtin_add_overflow(*nr_bytes, HUGE_BYTES - 1, &bytes))
+        return NULL;
+    bytes &= ~(HUGE_BYTES - 1);
+    if (__builtin_add_overflow(bytes, HUGE_BYTES, &more))
+        return NULL;
+    unsigned char *all = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
+        return NULL;
+    size_t before = -(uintptr_t)all & (HUGE_BYTES - 1);
+    if (before)
+        munmap(all, before);
+    munmap(all + before + bytes, more - before - bytes);
+    seep_large_advise(all + before, bytes);
+    *nr_bytes = bytes;
+    return all + before;
+}
+
+void seep_large_unmap(void *memory, size_t nr_bytes) {
+    munmap(memory, nr_bytes);
+}
+
 void seep_large_keep(void) {
 #ifdef __GLIBC__
     mallopt(M_MMAP_MAX, 0);
