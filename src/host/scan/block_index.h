@@ -145,6 +145,20 @@ static inline void seep_block_index_ask(const struct seep_block_index *index, ui
     __builtin_prefetch(&map->before[0]);
 }
 
+// At least 1: the cluster's first starts where it does.
+static inline uint32_t seep_block_place_upto(const struct seep_block_index *index,
+                                             const struct seep_index_place *place, uint64_t address,
+                                             bool *ret_is_start) {
+    *ret_is_start = false;
+    if (SEEP_UNLIKELY(place->upto)) // in the last block
+        return place->upto;
+    if (SEEP_UNLIKELY(!index->chunks))
+        return seep_block_index_halve(index, place, address);
+    const struct seep_block_chunk *chunk = seep_block_index_chunk(index, place, address);
+    return chunk->map == SEEP_NO_MAP ? seep_block_chunk_upto(chunk, address, ret_is_start)
+                                     : seep_block_map_upto(index, chunk, address, ret_is_start);
+}
+
 // The number of blocks that start at or before the address, 0 where it is in none, and the memory is asked
 // for the last of them, which may have it. Where *ret_is_start the address is where that one starts, and it
 // need not be looked at.
@@ -154,16 +168,7 @@ static inline uint32_t seep_block_index_upto(const struct seep_block_index *inde
     const struct seep_index_place *place = seep_block_index_place(index, address);
     if (!place)
         return 0;
-    uint32_t nr; // at least 1: the cluster's first starts where it does
-    if (SEEP_UNLIKELY(place->upto)) {
-        nr = place->upto; // in the last block
-    } else if (SEEP_UNLIKELY(!index->chunks)) {
-        nr = seep_block_index_halve(index, place, address);
-    } else {
-        const struct seep_block_chunk *chunk = seep_block_index_chunk(index, place, address);
-        nr = chunk->map == SEEP_NO_MAP ? seep_block_chunk_upto(chunk, address, ret_is_start)
-                                       : seep_block_map_upto(index, chunk, address, ret_is_start);
-    }
+    uint32_t nr = seep_block_place_upto(index, place, address, ret_is_start);
     if (!*ret_is_start)
         __builtin_prefetch(&index->blocks[nr - 1]);
     return nr;
@@ -176,9 +181,12 @@ static inline bool seep_block_has(const struct seep_block *block, uint64_t addre
 
 static inline bool seep_block_index_find(const struct seep_block_index *index, uint64_t address,
                                          uint32_t *ret_block, uint64_t *ret_off) {
+    const struct seep_index_place *place = seep_block_index_place(index, address);
+    if (!place)
+        return false;
     bool is_start;
-    uint32_t nr = seep_block_index_upto(index, address, &is_start);
-    if (!nr || !seep_block_has(&index->blocks[nr - 1], address))
+    uint32_t nr = seep_block_place_upto(index, place, address, &is_start);
+    if (!seep_block_has(&index->blocks[nr - 1], address))
         return false;
     *ret_block = nr - 1;
     *ret_off = address - index->blocks[nr - 1].address;
