@@ -11,6 +11,9 @@
 #define HUGE_BYTES  ((size_t)2 << 20)
 #define FIRST_BYTES ((size_t)4 << 20) // of what grows, when it is large
 
+// What is freed serves the next: then arrays lie close, as gaps between them would be of no use to any.
+static bool keeps;
+
 void seep_large_advise(void *memory, size_t nr_bytes) {
     uintptr_t start = ((uintptr_t)memory + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
     uintptr_t end = ((uintptr_t)memory + nr_bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
@@ -21,8 +24,12 @@ void seep_large_advise(void *memory, size_t nr_bytes) {
 // From SEEP_LARGE_BYTES on huge pages and nothing else: to clear one of them takes less than the faults of
 // the small ones do, even where half of it stays empty.
 static void *alloc_bytes(size_t bytes) {
-    if (bytes < SEEP_LARGE_BYTES)
-        return malloc(SEEP_MAX(bytes, (size_t)1));
+    if (bytes < SEEP_LARGE_BYTES || keeps) {
+        void *plain = malloc(SEEP_MAX(bytes, (size_t)1));
+        if (plain)
+            seep_large_advise(plain, bytes);
+        return plain;
+    }
     bytes = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
     void *memory = aligned_alloc(HUGE_BYTES, bytes);
     if (memory)
@@ -39,7 +46,7 @@ void *seep_large_alloc(size_t count, size_t size) {
 
 // What was small moves once, to where there is room for a while.
 static void *grow_bytes(void *items, size_t before, size_t *bytes) {
-    if (before >= SEEP_LARGE_BYTES || *bytes < SEEP_LARGE_BYTES) {
+    if (before >= SEEP_LARGE_BYTES || *bytes < SEEP_LARGE_BYTES || keeps) {
         void *grown = realloc(items, *bytes);
         if (grown)
             seep_large_advise(grown, *bytes);
@@ -94,6 +101,7 @@ void seep_large_unmap(void *memory, size_t nr_bytes) {
 }
 
 void seep_large_keep(void) {
+    keeps = true;
 #ifdef __GLIBC__
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, -1); // never
