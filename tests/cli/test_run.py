@@ -361,6 +361,26 @@ def test_trace_through_a_link(run, seep, libseep, tmp_path):
     assert os.listdir(tmp_path / "folder") == ["x.seep"] and (tmp_path / "link.seep").is_symlink()
 
 
+SYNCS = """
+#include <stdlib.h>
+#include <unistd.h>
+int fsync(int fd) { (void)fd; return truncate(getenv("SYNCED"), 1); }
+"""
+
+
+@pytest.mark.parametrize("seconds,synced", [(0, False), (1.1, True)])
+def test_trace_of_a_short_run_does_not_wait_for_the_disk(run, seep, libseep, require, tmp_path, seconds, synced):
+    require("gcc")
+    (tmp_path / "syncs.c").write_text(SYNCS)
+    assert run("gcc", "-w", "-shared", "-fPIC", tmp_path / "syncs.c", "-o", tmp_path / "syncs.so").returncode == 0
+    (tmp_path / "synced").write_text("")
+    done = run(seep, "run", "-q", "-o", "x.seep", SH, "-c", "sleep %s" % seconds,
+               env={"LD_PRELOAD": tmp_path / "syncs.so", "SYNCED": tmp_path / "synced"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "x.seep").stat().st_size > 100
+    assert ((tmp_path / "synced").stat().st_size == 1) == synced
+
+
 @pytest.mark.parametrize("other", [["--json"], ["--csv"], ["--report", "r.txt"]])
 def test_quiet_and_a_report(run, seep, libseep, tmp_path, other):
     done = run(seep, "run", "-q", *other, SH, "-c", "echo started")

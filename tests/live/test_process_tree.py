@@ -309,10 +309,18 @@ def test_no_such_process_in_the_trace(tmp_path):
     assert run([SEEP, 'report', '--program', 'live-processes', done.trace]).code == 0
 
 
-def test_who_runs_on_without_a_heap_operation(tmp_path):
-    """It has no image yet, and nothing but the kernel knows of it: it is named when the program has ended."""
-    done = traced([PROGRAM, 'idle', '5'], tmp_path)
-    (main,) = done.report()
-    (note,) = notes(main)
+@pytest.mark.parametrize('before', [0, 60])
+def test_who_runs_on_without_a_heap_operation(before, tmp_path):
+    """It has no image yet, and nothing but the kernel knows of it: it is named when the program has ended, whether few
+    numbers were given meanwhile and each is asked for, or many."""
+    loop = 'i=0; while [ $i -lt %d ]; do (exit 0); i=$((i + 1)); done; exec "$0" idle 5' % before
+    done = traced(['/bin/sh', '-c', loop, PROGRAM], tmp_path)
+    (note,) = [note for process in done.report() for note in notes(process) if 'still ran' in note]
     assert note.startswith('1 process still ran when the program had ended, without a heap operation of its own')
     assert '(live-processes)' in note
+
+
+def test_threads_of_who_runs_on_are_no_processes(tmp_path):
+    code = 'import threading, time; [threading.Thread(target=time.sleep, args=(4,)).start() for i in range(5)]'
+    done = traced(['/bin/sh', '-c', '/usr/bin/python3 -c "%s" >/dev/null 2>&1 & sleep 1' % code], tmp_path)
+    assert not [note for process in done.report() for note in notes(process) if 'still ran' in note]

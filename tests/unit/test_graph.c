@@ -83,6 +83,14 @@ static void finds_blocks_at_odd_places(void **state) {
         check_all(blocks, NR_BLOCKS);
     }
     check_all(blocks, 1);
+    uint64_t address = 0x7f0000000fff;
+    for (size_t i = 0; i < NR_BLOCKS / 10; i++) { // where a chunk names the few that start in it
+        blocks[i] = (struct seep_block){.address = address, .size = (uint64_t)random() % 600};
+        address += 600 + (uint64_t)random() % (i % 10 ? 1200 : 20000);
+    }
+    check_all(blocks, NR_BLOCKS / 10);
+    blocks[NR_BLOCKS / 10 - 1].size = 100000; // behind all chunks
+    check_all(blocks, NR_BLOCKS / 10);
     free(blocks);
 }
 

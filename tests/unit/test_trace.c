@@ -154,7 +154,7 @@ static void test_sections_round_trip(void **state) {
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(sizes); i++)
         assert_null(
             seep_trace_writer_section(writer, SEEP_TRACE_NODES, 1, raw + 5000000 - sizes[i], sizes[i]));
-    assert_null(seep_trace_writer_commit(writer));
+    assert_null(seep_trace_writer_commit(writer, true));
     seep_trace_writer_destroy(writer);
 
     unsigned char *bytes;

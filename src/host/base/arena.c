@@ -15,24 +15,31 @@ struct seep_arena_chunk {
     struct seep_arena_chunk *next;
     size_t used_bytes;
     size_t size_bytes;
-    size_t reserved; // keeps data[] aligned to 16
-    char data[];
+    size_t mapped_bytes; // of all of it; 0: malloc'ed
+    char data[];         // aligned to 16
 };
 
 void seep_arena_deinit(struct seep_arena *arena) {
     struct seep_arena_chunk *chunk = arena->chunks;
     while (chunk) {
         struct seep_arena_chunk *next = chunk->next;
-        free(chunk);
+        if (chunk->mapped_bytes)
+            seep_large_unmap(chunk, chunk->mapped_bytes);
+        else
+            free(chunk);
         chunk = next;
     }
     arena->chunks = NULL;
 }
 
 static struct seep_arena_chunk *new_chunk(size_t room) {
-    struct seep_arena_chunk *fresh = calloc(1, sizeof(*fresh) + room);
-    if (fresh)
-        fresh->size_bytes = room;
+    size_t bytes = sizeof(struct seep_arena_chunk) + room;
+    bool mapped = bytes >= SEEP_LARGE_BYTES;
+    struct seep_arena_chunk *fresh = mapped ? seep_large_map(&bytes) : calloc(1, bytes);
+    if (!fresh)
+        return NULL;
+    fresh->size_bytes = bytes - sizeof(*fresh);
+    fresh->mapped_bytes = mapped ? bytes : 0;
     return fresh;
 }
 

@@ -7,7 +7,7 @@
 
 #include "core/attr.h"
 
-#define SEEP_LARGE_BYTES ((size_t)4 << 20) // below this it is plain memory
+#define SEEP_LARGE_BYTES ((size_t)1 << 20) // below this it is plain memory
 
 // Not zeroed; at least one byte. NULL: out of memory, or the product overflows.
 SEEP_MUST_CHECK void *seep_large_alloc(size_t count, size_t size);
@@ -15,6 +15,11 @@ SEEP_MUST_CHECK void *seep_large_alloc(size_t count, size_t size);
 // `array` is the address of a pointer to malloc'ed elements: room for half as many more, not zeroed. false:
 // out of memory, and the array is as it was.
 SEEP_MUST_CHECK bool seep_large_grow(void *array, size_t *capacity, size_t element_bytes);
+
+// Zeroed, by the kernel, and of as many bytes as are asked for rounded up to whole huge pages, which
+// *nr_bytes is then. It is given back by _unmap. NULL: out of memory.
+SEEP_MUST_CHECK void *seep_large_map(size_t *nr_bytes);
+void seep_large_unmap(void *memory, size_t nr_bytes);
 
 // What has not been touched yet of the memory is to be in huge pages.
 void seep_large_advise(void *memory, size_t nr_bytes);

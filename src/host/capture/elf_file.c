@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/large.h"
 #include "capture/elf_file.h"
 
 // No table of a real file is larger; a count that lies must not cost memory.
@@ -33,7 +34,7 @@ bool seep_elf_read(const struct seep_elf_file *elf, uint64_t file_off, void *ret
 static void *read_bytes(const struct seep_elf_file *elf, uint64_t file_off, uint64_t nr_bytes) {
     if (file_off > elf->file_bytes || nr_bytes > elf->file_bytes - file_off || nr_bytes > TABLE_BYTES_MAX)
         return NULL;
-    char *bytes = malloc(nr_bytes + 1);
+    char *bytes = seep_large_alloc(nr_bytes + 1, 1);
     if (bytes && !seep_elf_read(elf, file_off, bytes, nr_bytes)) {
         free(bytes);
         return NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/large.h"
 #include "base/map.h"
 #include "capture/image_copy.h"
 
@@ -22,6 +23,7 @@ void seep_image_copy_destroy(struct seep_image_copy *copy) {
     if (!copy)
         return;
     seep_arena_deinit(&copy->arena);
+    free(copy->room);
     free(copy->extents);
     free(copy->notes);
     free(copy);
@@ -43,9 +45,23 @@ struct seep_error *seep_image_copy_borrow(struct seep_image_copy *copy, uint64_t
     return NULL;
 }
 
+void seep_image_copy_reserve(struct seep_image_copy *copy, uint64_t nr_bytes) {
+    if (copy->room || nr_bytes < SEEP_LARGE_BYTES || nr_bytes > SIZE_MAX)
+        return;
+    copy->room = seep_large_alloc((size_t)nr_bytes, 1);
+    copy->room_bytes = copy->room ? (size_t)nr_bytes : 0;
+}
+
+static unsigned char *take_room(struct seep_image_copy *copy, size_t nr_bytes) {
+    if (copy->room_bytes - copy->room_used < nr_bytes)
+        return seep_arena_alloc(&copy->arena, nr_bytes, 1);
+    copy->room_used += nr_bytes;
+    return copy->room + copy->room_used - nr_bytes;
+}
+
 struct seep_error *seep_image_copy_append(struct seep_image_copy *copy, uint64_t off, size_t nr_bytes,
                                           unsigned char **ret_bytes) {
-    unsigned char *bytes = seep_arena_alloc(&copy->arena, nr_bytes, 1);
+    unsigned char *bytes = take_room(copy, nr_bytes);
     if (!bytes)
         return seep_error_no_memory();
     struct seep_error *err = seep_image_copy_borrow(copy, off, bytes, nr_bytes);
@@ -175,13 +191,14 @@ size_t seep_image_element_bytes(enum seep_area_kind kind) {
 
 const char *seep_image_area_name(enum seep_area_kind kind) {
     static const char *const names[SEEP_AREA_NR] = {
-        [SEEP_AREA_STRINGS] = "strings", [SEEP_AREA_MODULES] = "modules", [SEEP_AREA_NODES] = "nodes",
-        [SEEP_AREA_SITES] = "sites",     [SEEP_AREA_THREADS] = "threads", [SEEP_AREA_ODD] = "odd blocks",
-        [SEEP_AREA_DIR] = "directory",   [SEEP_AREA_POOL] = "pool",
+        [SEEP_AREA_STRINGS] = "strings",   [SEEP_AREA_MODULES] = "modules",
+        [SEEP_AREA_NODES] = "nodes",       [SEEP_AREA_SITES] = "sites",
+        [SEEP_AREA_THREADS] = "threads",   [SEEP_AREA_ODD] = "odd blocks",
+        [SEEP_AREA_DIR] = "directory",     [SEEP_AREA_POOL] = "pool",
         [SEEP_AREA_MAPPINGS] = "mappings", [SEEP_AREA_MAP_SITES] = "mapping sites",
-        [SEEP_AREA_MISUSES] = "misuses", [SEEP_AREA_CUSTOM_POOLS] = "pools of the program",
-        [SEEP_AREA_PIECES] = "pieces", [SEEP_AREA_REGIONS] = "regions",
-        [SEEP_AREA_MARKS] = "marks", [SEEP_AREA_TOOL_MARKS] = "marks of the tool",
+        [SEEP_AREA_MISUSES] = "misuses",   [SEEP_AREA_CUSTOM_POOLS] = "pools of the program",
+        [SEEP_AREA_PIECES] = "pieces",     [SEEP_AREA_REGIONS] = "regions",
+        [SEEP_AREA_MARKS] = "marks",       [SEEP_AREA_TOOL_MARKS] = "marks of the tool",
     };
     return names[kind];
 }

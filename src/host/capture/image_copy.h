@@ -37,6 +37,9 @@ struct seep_image_copy {
     size_t nr_notes;
     size_t notes_capacity;
     struct seep_arena arena;
+    unsigned char *room; // malloc'ed, for the data; what does not fit is in the arena
+    size_t room_bytes;
+    size_t room_used;
 };
 
 // `name` is for messages. The fd is borrowed and its file position may move.
@@ -83,7 +86,9 @@ static inline uint64_t seep_image_pool_off(const struct seep_image_copy *copy, u
 
 // For the sources of this room.
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_create(struct seep_image_copy **ret_copy);
-// Room for nr_bytes of data of the image at `off`, to be filled by the caller.
+// A wish: the data of the next _append is in one piece, of that many bytes.
+void seep_image_copy_reserve(struct seep_image_copy *copy, uint64_t nr_bytes);
+// Room for nr_bytes of data of the image at `off`, to be filled by the caller, all of it.
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_append(struct seep_image_copy *copy, uint64_t off,
                                                           size_t nr_bytes, unsigned char **ret_bytes);
 // Data that the caller keeps alive.

@@ -110,9 +110,11 @@ static struct seep_error *copy_data(struct seep_image_copy *copy, const struct s
             return err;
         for (size_t done = 0; done < want;) {
             ssize_t got = read_at(source, start + done, bytes + done, want - done);
+            if (got <= 0)
+                memset(bytes + done, 0, want - done);
             if (got < 0)
                 return source_error(source);
-            if (got == 0) { // cut off under our hands: the rest stays zero
+            if (got == 0) { // cut off under our hands: the rest is zero
                 *ret_short = true;
                 return NULL;
             }
@@ -199,6 +201,7 @@ static struct seep_error *fill(struct seep_image_copy *copy, const struct seep_i
     if (err)
         return err;
     bool is_short = source->nr_bytes < header.file_size;
+    seep_image_copy_reserve(copy, SEEP_MIN(source->data_bytes, source->nr_bytes));
     err = copy_map(copy, source, &header, &is_short);
     uint64_t split = header.areas[SEEP_AREA_ODD].off / SEEP_POOL_PAGE * SEEP_POOL_PAGE;
     if (!err)
@@ -233,8 +236,11 @@ struct seep_error *seep_image_copy_from_fd(int fd, const char *name, struct seep
         return seep_error_system(errno, "%s", name);
     if (!S_ISREG(status.st_mode))
         return seep_error_create(SEEP_E_FORMAT, "%s: not a heap image (not a file)", name);
-    struct seep_image_source source = {
-        .name = name, .fd = fd, .nr_bytes = (uint64_t)status.st_size, .pagemap_fd = -1};
+    struct seep_image_source source = {.name = name,
+                                       .fd = fd,
+                                       .nr_bytes = (uint64_t)status.st_size,
+                                       .data_bytes = (uint64_t)status.st_blocks * 512,
+                                       .pagemap_fd = -1};
     return seep_image_copy_from_source(&source, ret_copy);
 }
 

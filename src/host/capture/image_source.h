@@ -18,6 +18,7 @@ struct seep_image_source {
     const char *name;                        // for messages
     int fd;                                  // the file, or /proc/PID/mem
     uint64_t nr_bytes;                       // of the file, or to the end of the last window
+    uint64_t data_bytes;                     // that are no hole, as the file says; 0: not known
     const struct seep_image_window *windows; // NULL: fd is the file
     size_t nr_windows;
     int pagemap_fd;

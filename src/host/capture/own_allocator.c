@@ -6,6 +6,8 @@
 #include "capture/own_allocator.h"
 
 #define CONSTANTS_BYTES_MAX (8u << 20)
+#define PIECE_BYTES         ((size_t)256 << 10)
+#define MESSAGE_BYTES_MAX   64u
 
 struct known {
     const char *allocator;
@@ -36,14 +38,15 @@ struct search {
 static bool look_at(void *context, const char *name, uint64_t address, uint64_t nr_bytes) {
     (void)address;
     (void)nr_bytes;
-    static const char wanted[] = "malloc";
     struct search *search = context;
-    search->malloc_here |= strcmp(name, wanted) == 0;
-    search->free_here |= strcmp(name, "free") == 0;
     size_t length = strlen(name);
-    if (search->named || length < sizeof(wanted) || strcmp(name + length - sizeof(wanted) + 1, wanted) != 0)
+    search->free_here |= length == 4 && memcmp(name, "free", 4) == 0;
+    if (length < 6 || memcmp(name + length - 6, "malloc", 6) != 0)
         return true;
-    size_t prefix_bytes = length - (sizeof(wanted) - 1);
+    size_t prefix_bytes = length - 6;
+    search->malloc_here |= !prefix_bytes;
+    if (search->named || !prefix_bytes)
+        return true;
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(known_ones) && !search->named; i++)
         if (strlen(known_ones[i].prefix) == prefix_bytes &&
             strncmp(name, known_ones[i].prefix, prefix_bytes) == 0)
@@ -51,25 +54,53 @@ static bool look_at(void *context, const char *name, uint64_t address, uint64_t 
     return true;
 }
 
-// What is exported is called through us, or is called instead of us, which the library says itself.
-static bool exports_malloc(const struct seep_elf_file *elf, struct seep_error **ret_err) {
-    struct search search = {.named = NULL};
-    *ret_err = seep_elf_functions_of(elf, SHT_DYNSYM, look_at, &search);
-    return search.malloc_here;
+// What is exported is called through us, or is called instead of us, which the library says itself: then
+// nothing else of the table matters. That of glibc stands among three thousand.
+static bool look_at_exported(void *context, const char *name, uint64_t address, uint64_t nr_bytes) {
+    struct search *search = context;
+    look_at(context, name, address, nr_bytes);
+    return !search->malloc_here;
 }
 
+// As memmem, which takes four times as long: the first characters of the messages are not frequent.
+static bool has_text(const unsigned char *bytes, size_t nr_bytes, const char *text) {
+    size_t length = strlen(text);
+    const unsigned char *end = bytes + nr_bytes;
+    for (; (size_t)(end - bytes) >= length; bytes++) {
+        bytes = memchr(bytes, text[0], (size_t)(end - bytes) - length + 1);
+        if (!bytes)
+            return false;
+        if (memcmp(bytes, text, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+// The first known one before `first` whose message is among the constants, else that.
+static size_t find_in_piece(const unsigned char *bytes, size_t nr_bytes, size_t first) {
+    for (size_t i = 0; i < first; i++)
+        if (known_ones[i].message && has_text(bytes, nr_bytes, known_ones[i].message))
+            return i;
+    return first;
+}
+
+// In pieces that overlap: the constants of a large library are megabytes, and nobody needs them in one.
 static const struct known *find_message(const struct seep_elf_file *elf) {
     const Elf64_Shdr *section = seep_elf_section(elf, ".rodata");
     if (!section || section->sh_size > CONSTANTS_BYTES_MAX)
         return NULL;
-    unsigned char *constants = seep_elf_read_section(elf, section);
-    const struct known *found = NULL;
-    for (size_t i = 0; constants && i < SEEP_ARRAY_SIZE(known_ones) && !found; i++)
-        if (known_ones[i].message &&
-            memmem(constants, section->sh_size, known_ones[i].message, strlen(known_ones[i].message)))
-            found = &known_ones[i];
-    free(constants);
-    return found;
+    unsigned char *piece = malloc(PIECE_BYTES);
+    size_t found = SEEP_ARRAY_SIZE(known_ones);
+    for (uint64_t at = 0; piece && at < section->sh_size; at += PIECE_BYTES - MESSAGE_BYTES_MAX) {
+        size_t nr_bytes = (size_t)SEEP_MIN(section->sh_size - at, (uint64_t)PIECE_BYTES);
+        if (!seep_elf_read(elf, section->sh_offset + at, piece, nr_bytes)) {
+            found = SEEP_ARRAY_SIZE(known_ones);
+            break;
+        }
+        found = find_in_piece(piece, nr_bytes, found);
+    }
+    free(piece);
+    return found < SEEP_ARRAY_SIZE(known_ones) ? &known_ones[found] : NULL;
 }
 
 static bool has_symbols(const struct seep_elf_file *elf) {
@@ -86,13 +117,15 @@ struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
         *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_GO, .allocator = "Go"};
         return NULL;
     }
-    struct seep_error *err = NULL;
-    if (exports_malloc(elf, &err) || err)
+    struct search exported = {.named = NULL}, search = {.named = NULL};
+    struct seep_error *err = seep_elf_functions_of(elf, SHT_DYNSYM, look_at_exported, &exported);
+    if (err || exported.malloc_here)
         return err;
-    struct search search = {.named = NULL};
-    err = seep_elf_functions(elf, look_at, &search);
+    err = seep_elf_functions_of(elf, SHT_SYMTAB, look_at, &search);
     if (err)
         return err;
+    search.named = search.named ? search.named : exported.named;
+    search.free_here |= exported.free_here;
     if (search.named)
         *ret_own = (struct seep_own_allocator){SEEP_OWN_NAMED, search.named->allocator, search.named->prefix};
     else if (search.malloc_here && search.free_here)

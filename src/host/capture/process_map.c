@@ -13,6 +13,7 @@
 
 #include "base/live_thread.h"
 #include "base/map.h"
+#include "base/map_line.h"
 #include "capture/process_map.h"
 
 // A name that was removed since ends with this.
@@ -27,20 +28,17 @@ static char *path_of(const char *text) {
 
 // false: not executable, or nothing that we can read.
 static bool read_line(const char *line, struct seep_code_area *ret_area) {
-    unsigned device_major, device_minor;
-    char rights[5];
-    int nr = 0;
-    struct seep_code_area area = {0};
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &area.start, &area.end,
-               rights, &area.file_off, &device_major, &device_minor, &area.inode, &nr) != 7 ||
-        rights[2] != 'x' || area.end <= area.start)
+    struct seep_map_line read;
+    if (!seep_map_line_read(line, &read) || read.rights[2] != 'x' || read.end <= read.start ||
+        strncmp(read.path, "[vsyscall]", 10) == 0)
         return false;
-    area.device = (uint64_t)device_major << 20 | device_minor;
-    if (strncmp(line + nr, "[vsyscall]", 10) == 0)
-        return false;
-    bool nameless = line[nr] == '[' && strcmp(line + nr, "[vdso]") != 0;
-    area.path = path_of(nameless ? "" : line + nr);
-    *ret_area = area;
+    bool nameless = *read.path == '[' && strcmp(read.path, "[vdso]") != 0;
+    *ret_area = (struct seep_code_area){.start = read.start,
+                                        .end = read.end,
+                                        .file_off = read.file_off,
+                                        .device = (uint64_t)read.device_major << 20 | read.device_minor,
+                                        .inode = read.inode,
+                                        .path = path_of(nameless ? "" : read.path)};
     return true;
 }
 

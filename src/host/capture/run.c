@@ -143,47 +143,32 @@ static void write_own_pid(char *const *environment) {
     }
 }
 
-// Never returns. The pipe closes by itself when exec succeeds.
+// Runs in the parent's memory, which waits meanwhile (vfork): a copy of it would be made for nothing, page by
+// page. Never returns.
 static void child_exec(const struct signals *signals, const char *path, char *const *argv,
-                       char *const *environment, bool ignore_children, int report_fd) {
+                       char *const *environment, bool ignore_children, volatile int *ret_trouble) {
     signals_restore(signals);
     if (ignore_children)
         write_own_pid(environment);
     execve(path, argv, environment);
-    int trouble = errno;
-    ssize_t wrote;
-    do
-        wrote = write(report_fd, &trouble, sizeof(trouble));
-    while (wrote < 0 && errno == EINTR);
+    *ret_trouble = errno;
     _exit(SEEP_EXIT_NOT_EXECUTABLE);
 }
 
 // *ret_trouble: errno of a failed exec, or 0.
 static struct seep_error *start(struct supervisor *supervisor, const char *path, char *const *argv,
                                 char *const *environment, int *ret_trouble) {
-    int report[2];
-    if (pipe2(report, O_CLOEXEC))
-        return seep_error_hint(seep_error_system(errno, "cannot make a pipe"),
-                               "if there are too many open files, raise the limit (ulimit -n)");
+    volatile int trouble = 0;
     supervisor->run->start_realtime_ns = clock_ns(CLOCK_REALTIME);
     supervisor->run->start_ns = clock_ns(CLOCK_MONOTONIC);
-    pid_t pid = fork();
+    pid_t pid = vfork();
     if (pid == 0)
-        child_exec(&supervisor->signals, path, argv, environment, supervisor->ignore_children, report[1]);
-    int trouble = errno;
-    close(report[1]);
-    if (pid < 0) {
-        close(report[0]);
-        return seep_error_system(trouble, "cannot start a process");
-    }
-    ssize_t got;
-    do
-        got = read(report[0], &trouble, sizeof(trouble));
-    while (got < 0 && errno == EINTR);
-    close(report[0]);
-    *ret_trouble = got == (ssize_t)sizeof(trouble) ? trouble : 0;
+        child_exec(&supervisor->signals, path, argv, environment, supervisor->ignore_children, &trouble);
+    if (pid < 0)
+        return seep_error_system(errno, "cannot start a process");
     supervisor->run->main_pid = pid;
-    if (*ret_trouble)
+    *ret_trouble = trouble;
+    if (trouble)
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             continue;
     return NULL;

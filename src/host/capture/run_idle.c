@@ -9,10 +9,10 @@
 #include "capture/run_idle.h"
 
 // Whether the environment that a process began with names our socket.
-static bool is_descendant(const char *pid, const char *socket) {
+static bool is_descendant(pid_t pid, const char *socket) {
     char path[64];
     char wanted[160];
-    snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     size_t length = (size_t)snprintf(wanted, sizeof(wanted), "SEEP_SOCKET=%s", socket) + 1;
     FILE *file = fopen(path, "re");
     if (!file)
@@ -58,22 +58,72 @@ static pid_t least_pid(const struct seep_run *run) {
     return known && run->main_pid + nr_started < pid_max ? run->main_pid : 0;
 }
 
+// So many are asked for one by one, which costs less than the list of all processes.
+enum { NUMBERS_FEW = 32 };
+
+// The number that was given last, if that is not long after `least`; else 0. Source: proc(5), the last field.
+static pid_t latest_pid(pid_t least) {
+    int latest = 0;
+    FILE *file = least ? fopen("/proc/loadavg", "re") : NULL;
+    bool known = file && fscanf(file, "%*s %*s %*s %*s %d", &latest) == 1;
+    if (file)
+        fclose(file);
+    return known && latest >= least && latest - least <= NUMBERS_FEW ? (pid_t)latest : 0;
+}
+
+// /proc has a folder for each thread, too, though it does not list it.
+static bool is_process(pid_t pid) {
+    char path[64];
+    char line[128];
+    int leader = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && !leader && fgets(line, sizeof(line), file))
+        (void)sscanf(line, "Tgid: %d", &leader);
+    if (file)
+        fclose(file);
+    return leader == pid;
+}
+
+struct search {
+    struct seep_run *run;
+    const char *socket;
+    const struct seep_map *with_image;
+    const struct seep_map *with_notice;
+};
+
+static struct seep_error *look_at(const struct search *search, pid_t pid) {
+    if (pid == getpid() || seep_map_find(search->with_image, (uint64_t)pid))
+        return NULL;
+    const uint64_t *notice = seep_map_find(search->with_notice, (uint64_t)pid);
+    bool found = !(notice && *notice) && is_descendant(pid, search->socket) && is_process(pid);
+    return found ? add_idle(search->run, pid) : NULL;
+}
+
+static struct seep_error *look_at_listed(const struct search *search, pid_t least) {
+    struct seep_error *err = NULL;
+    DIR *all = opendir("/proc");
+    for (struct dirent *entry; !err && all && (entry = readdir(all));) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid > least)
+            err = look_at(search, pid);
+    }
+    if (all)
+        closedir(all);
+    return err;
+}
+
 // Descendants that run on and of which there is nothing yet: they may have been forked and made no heap
 // operation. Nothing but /proc knows them.
 struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
                                       const struct seep_map *with_image, const struct seep_map *with_notice) {
-    struct seep_error *err = NULL;
+    struct search search = {run, socket, with_image, with_notice};
     pid_t least = least_pid(run);
-    DIR *all = opendir("/proc");
-    for (struct dirent *entry; !err && all && (entry = readdir(all));) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid <= least || pid == getpid() || seep_map_find(with_image, (uint64_t)pid))
-            continue;
-        uint64_t *notice = seep_map_find(with_notice, (uint64_t)pid);
-        if (!(notice && *notice) && is_descendant(entry->d_name, socket))
-            err = add_idle(run, pid);
-    }
-    if (all)
-        closedir(all);
+    pid_t latest = latest_pid(least);
+    struct seep_error *err = NULL;
+    if (!latest)
+        return look_at_listed(&search, least);
+    for (pid_t pid = least + 1; !err && pid <= latest; pid++)
+        err = look_at(&search, pid);
     return err;
 }

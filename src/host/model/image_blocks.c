@@ -40,7 +40,8 @@ static void add_block(struct walk *walk, uint64_t address, uint64_t size, uint64
             .address = address, .size = size, .site = (uint32_t)site, .age_ns = age_ns(walk, birth)};
         struct seep_block *block = &walk->blocks[walk->nr_blocks];
         uint32_t thread = SEEP_BIRTH_THREAD(birth);
-        block->thread = SEEP_BIRTH_US(birth) && thread < walk->reader->profile->nr_threads ? thread : UINT32_MAX;
+        block->thread =
+            SEEP_BIRTH_US(birth) && thread < walk->reader->profile->nr_threads ? thread : UINT32_MAX;
     }
     walk->nr_blocks++;
 }
@@ -75,28 +76,52 @@ static uint64_t birth_of(const struct walk *walk, uint64_t leaf_off, uint64_t en
     uint64_t birth = 0;
     const struct seep_image_copy *copy = walk->reader->copy;
     if (walk->blocks && has_births(walk))
-        seep_image_read(copy, leaf_off + leaf_bytes(&copy->header) + entry * sizeof(birth), &birth, sizeof(birth));
+        seep_image_read(copy, leaf_off + leaf_bytes(&copy->header) + entry * sizeof(birth), &birth,
+                        sizeof(birth));
     return birth;
+}
+
+enum { STRIDE = 4 * sizeof(uint64_t) };
+
+// From the entry at `at` on, to the first four of which one is live: most are of blocks that are gone, or of
+// none.
+static size_t skip_dead(const unsigned char *bytes, size_t at, size_t nr_bytes) {
+    uint64_t four[STRIDE / sizeof(uint64_t)];
+    for (; at + STRIDE <= nr_bytes; at += STRIDE) {
+        memcpy(four, bytes + at, STRIDE);
+        if (SEEP_ENTRY_IS_LIVE(four[0] | four[1] | four[2] | four[3]))
+            break;
+    }
+    return at;
+}
+
+static void walk_entry(struct walk *walk, const struct seep_pool_claim *leaf, uint64_t index,
+                       uint64_t entry) {
+    const struct seep_image_header *header = &walk->reader->copy->header;
+    if (!SEEP_ENTRY_IS_LIVE(entry))
+        return;
+    uint64_t base = (uint64_t)(leaf->owner >> 1) << header->leaf_shift | (leaf->owner & 1) << 3;
+    uint64_t address = base + (index << header->granule_shift);
+    if (header->granule_shift == 5)
+        address |= SEEP_ENTRY_SUB(entry) << 4;
+    add_block(walk, address, SEEP_ENTRY_SIZE(entry), SEEP_ENTRY_SITE(entry),
+              birth_of(walk, seep_image_pool_off(walk->reader->copy, leaf->page), index));
 }
 
 static void walk_leaf(struct walk *walk, const struct seep_pool_claim *leaf) {
     const struct seep_image_copy *copy = walk->reader->copy;
-    const struct seep_image_header *header = &copy->header;
     uint64_t off = seep_image_pool_off(copy, leaf->page);
-    uint64_t base = (uint64_t)(leaf->owner >> 1) << header->leaf_shift | (leaf->owner & 1) << 3;
+    uint64_t end = off + leaf_bytes(&copy->header);
     const unsigned char *bytes;
     size_t nr;
-    for (uint64_t at = off; (nr = seep_image_next(copy, &at, off + leaf_bytes(header), &bytes)); at += nr) {
-        for (size_t i = (8 - (at - off) % 8) % 8; i + 8 <= nr; i += 8) {
-            uint64_t entry;
-            memcpy(&entry, bytes + i, sizeof(entry));
-            if (!SEEP_ENTRY_IS_LIVE(entry))
-                continue;
-            uint64_t address = base + ((at - off + i) / 8 << header->granule_shift);
-            if (header->granule_shift == 5)
-                address |= SEEP_ENTRY_SUB(entry) << 4;
-            add_block(walk, address, SEEP_ENTRY_SIZE(entry), SEEP_ENTRY_SITE(entry),
-                      birth_of(walk, off, (at - off + i) / 8));
+    for (uint64_t at = off; (nr = seep_image_next(copy, &at, end, &bytes)); at += nr) {
+        size_t i = (8 - (at - off) % 8) % 8;
+        while ((i = skip_dead(bytes, i, nr)) + 8 <= nr) {
+            for (size_t stop = SEEP_MIN(i + STRIDE, nr); i + 8 <= stop; i += 8) {
+                uint64_t entry;
+                memcpy(&entry, bytes + i, sizeof(entry));
+                walk_entry(walk, leaf, (at - off + i) / 8, entry);
+            }
         }
     }
 }

@@ -156,13 +156,22 @@ static int compare_thread_sites(const void *left, const void *right) {
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
+// Those of one thread are read in the order of their sites.
+static bool are_sorted(const struct seep_thread_site *items, size_t nr) {
+    size_t i = 1;
+    while (i < nr && compare_thread_sites(&items[i - 1], &items[i]) <= 0)
+        i++;
+    return i >= nr;
+}
+
 static bool keep_thread_sites(struct seep_profile *profile, const struct thread_sites *all) {
     profile->thread_sites = seep_arena_alloc(&profile->arena, all->nr_items, sizeof(*all->items));
     if (!profile->thread_sites)
         return false;
     if (all->nr_items) {
         memcpy(profile->thread_sites, all->items, all->nr_items * sizeof(*all->items));
-        qsort(profile->thread_sites, all->nr_items, sizeof(*all->items), compare_thread_sites);
+        if (!are_sorted(profile->thread_sites, all->nr_items))
+            qsort(profile->thread_sites, all->nr_items, sizeof(*all->items), compare_thread_sites);
     }
     // A hostile table may name a site twice for one thread only through two chunks of one index,
     // which an index of a table cannot be: so (site, thread) is unique here.

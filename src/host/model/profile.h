@@ -424,6 +424,7 @@ struct seep_session {
     uint32_t nr_suppressions;
     bool suppressions_applied;        // some were given, or took something
     uint64_t nr_suppressions_skipped; // entries of their files that are not about leaks
+    bool brief; // of a run that took so little time that it is made again rather than waited for: see _save
 };
 
 SEEP_MUST_CHECK struct seep_error *seep_profile_create(struct seep_profile **ret_profile);

@@ -79,6 +79,30 @@ void seep_image_element(const struct seep_image_reader *reader, enum seep_area_k
     seep_image_read(reader->copy, reader->copy->header.areas[kind].off + i * bytes, ret_element, bytes);
 }
 
+// The first elements of a long array: where they lie in one piece of the copy it is not looked for each.
+struct elements {
+    const struct seep_image_reader *reader;
+    enum seep_area_kind kind;
+    const unsigned char *bytes; // NULL: in several pieces
+    size_t element_bytes;
+};
+
+static struct elements elements_of(const struct seep_image_reader *reader, enum seep_area_kind kind,
+                                   uint32_t nr) {
+    struct elements elements = {
+        .reader = reader, .kind = kind, .element_bytes = seep_image_element_bytes(kind)};
+    elements.bytes =
+        seep_image_bytes(reader->copy, reader->copy->header.areas[kind].off, nr * elements.element_bytes);
+    return elements;
+}
+
+static void element_at(const struct elements *elements, uint32_t i, void *ret_element) {
+    if (SEEP_LIKELY(elements->bytes))
+        memcpy(ret_element, elements->bytes + i * elements->element_bytes, elements->element_bytes);
+    else
+        seep_image_element(elements->reader, elements->kind, i, ret_element);
+}
+
 bool seep_image_is_site(struct seep_image_reader *reader, uint32_t site) {
     if (site && site < reader->profile->nr_sites)
         return true;
@@ -176,9 +200,10 @@ static struct seep_error *read_nodes(struct seep_image_reader *reader) {
     if (!nodes)
         return seep_error_no_memory();
     nodes[0] = (struct seep_node){.kind = SEEP_NODE_FRAME};
+    struct elements elements = elements_of(reader, SEEP_AREA_NODES, nr);
     for (uint32_t i = 1; i < nr; i++) {
         struct seep_image_node from;
-        seep_image_element(reader, SEEP_AREA_NODES, i, &from);
+        element_at(&elements, i, &from);
         nodes[i] = node_from(reader, i, &from);
     }
     reader->profile->nodes = nodes;
@@ -192,9 +217,10 @@ static struct seep_error *read_sites(struct seep_image_reader *reader) {
     struct seep_site *sites = array_alloc(reader, &nr, sizeof(*sites));
     if (!sites)
         return seep_error_no_memory();
+    struct elements elements = elements_of(reader, SEEP_AREA_SITES, nr);
     for (uint32_t i = 0; i < nr; i++) {
         struct seep_image_site from;
-        seep_image_element(reader, SEEP_AREA_SITES, i, &from);
+        element_at(&elements, i, &from);
         bool good = from.node < profile->nr_nodes && from.via < SEEP_VIA_NR;
         sites[i] = (struct seep_site){.node = good ? from.node : 0, .via = good ? from.via : SEEP_VIA_NONE};
         sites[i].counters.size_min = UINT64_MAX;

@@ -9,7 +9,8 @@
 #include "trace/trace.h"
 
 // "-" is standard output. A regular file is replaced as a whole or, on any failure, left as it was.
-// What a profile means survives exactly; the derived figures are computed again on load.
+// What a profile means survives exactly; the derived figures are computed again on load. A brief session is
+// complete under its name as any other, but a power cut may take it.
 SEEP_MUST_CHECK struct seep_error *seep_session_save(const struct seep_session *session, const char *path);
 
 // "-" is standard input. The session has at least one profile, and all ids in it were checked. A

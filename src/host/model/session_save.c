@@ -390,13 +390,16 @@ static void saver_deinit(struct saver *saver) {
         seep_put_deinit(&saver->columns[i]);
 }
 
-struct seep_error *seep_profile_save(const struct seep_profile *profile, struct seep_trace_writer *writer) {
+static struct seep_error *save_checked(const struct seep_profile *profile, struct seep_trace_writer *writer) {
     struct saver saver = {.writer = writer, .profile = profile};
-    struct seep_error *error = check(profile);
-    if (!error)
-        error = save_group(&saver);
+    struct seep_error *error = save_group(&saver);
     saver_deinit(&saver);
     return error;
+}
+
+struct seep_error *seep_profile_save(const struct seep_profile *profile, struct seep_trace_writer *writer) {
+    struct seep_error *error = check(profile);
+    return error ? error : save_checked(profile, writer);
 }
 
 // ---- The whole.
@@ -406,8 +409,8 @@ static struct seep_error *save_one(struct seep_trace_writer *writer, const struc
     struct seep_trace_span span;
     seep_trace_span_begin(writer, &span);
     const struct seep_stored *stored = profile->stored;
-    struct seep_error *error = stored ? seep_trace_writer_copy(writer, stored->spool, &stored->span)
-                                      : seep_profile_save(profile, writer);
+    struct seep_error *error =
+        stored ? seep_trace_writer_copy(writer, stored->spool, &stored->span) : save_checked(profile, writer);
     seep_trace_span_end(writer, &span);
     const struct seep_process *process = &profile->process;
     *ret_entry = (struct seep_index_entry){.pid = process->pid,
@@ -449,7 +452,7 @@ static struct seep_error *save_all(struct seep_trace_writer *writer, const struc
     if (!error && index.nr > 1)
         error = save_index(writer, &index);
     seep_index_deinit(&index);
-    return error ? error : seep_trace_writer_commit(writer);
+    return error ? error : seep_trace_writer_commit(writer, !session->brief);
 }
 
 struct seep_error *seep_session_save(const struct seep_session *session, const char *path) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Mappings from /proc/PID/smaps, bytes by process_vm_readv or /proc/PID/mem, see memory.h.
+#include <ctype.h>
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -13,8 +14,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/large.h"
 #include "base/live_thread.h"
 #include "base/map.h"
+#include "base/map_line.h"
 #include "base/page_scan.h"
 #include "capture/gone.h"
 #include "capture/rights.h"
@@ -22,7 +25,10 @@
 #include "scan/memory.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
-#define PAGE_BYTES  4096u // the least there is: presence is asked for by pages of the machine
+// A range of up to this has no need of a room that is larger than most of what small programs have.
+#define SHORT_BYTES ((size_t)256 << 10)
+#define TEXT_BYTES  ((size_t)16 << 10) // of smaps at once, at least
+#define PAGE_BYTES  4096u              // the least there is: presence is asked for by pages of the machine
 // Below this a range is read without asking which pages are there.
 #define ASK_BYTES ((uint64_t)256 << 10)
 
@@ -38,32 +44,26 @@ static struct seep_error *maps_error(pid_t pid, int trouble) {
     return err;
 }
 
-static struct seep_error *add_mapping(struct seep_memory *memory, char *line) {
-    unsigned long long start, end, off, inode;
-    unsigned major, minor;
-    char rights[5];
-    int path_at = 0;
-    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, rights, &off, &major, &minor, &inode,
-               &path_at) < 7 ||
-        !path_at)
+static struct seep_error *add_mapping(struct seep_memory *memory, const char *line) {
+    struct seep_map_line read;
+    if (!seep_map_line_read(line, &read))
         return NULL;
-    line[strcspn(line, "\n")] = 0;
     if (!seep_grow(&memory->mappings, &memory->capacity, memory->nr_mappings + 1, sizeof(*memory->mappings)))
         return seep_error_no_memory();
-    char *path = seep_arena_strdup(&memory->arena, line + path_at);
+    char *path = seep_arena_strdup(&memory->arena, read.path);
     if (!path)
         return seep_error_no_memory();
     memory->mappings[memory->nr_mappings++] = (struct seep_memory_area){
-        .start = start,
-        .end = end,
-        .file_off = off,
-        .device = makedev(major, minor),
-        .inode = inode,
+        .start = read.start,
+        .end = read.end,
+        .file_off = read.file_off,
+        .device = makedev(read.device_major, read.device_minor),
+        .inode = read.inode,
         .path = path,
-        .readable = rights[0] == 'r',
-        .writable = rights[1] == 'w',
-        .executable = rights[2] == 'x',
-        .shared = rights[3] == 's',
+        .readable = read.rights[0] == 'r',
+        .writable = read.rights[1] == 'w',
+        .executable = read.rights[2] == 'x',
+        .shared = read.rights[3] == 's',
         .of_seep = strncmp(path, "/memfd:seep-image", strlen("/memfd:seep-image")) == 0,
     };
     return NULL;
@@ -90,35 +90,59 @@ static void add_detail(struct seep_memory *memory, const char *line) {
         last->of_seep = last->of_seep || !*last->path;
 }
 
-static struct seep_error *read_mappings(struct seep_memory *memory) {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/smaps", (int)memory->tid);
-    FILE *maps = fopen(path, "re");
-    if (!maps)
-        return maps_error(memory->pid, errno);
-    char *line = NULL;
-    size_t room = 0;
-    struct seep_error *err = NULL;
-    errno = 0;
-    while (!err && getline(&line, &room, maps) > 0) {
-        if (line[strcspn(line, " :")] == ':')
-            add_detail(memory, line);
-        else
-            err = add_mapping(memory, line);
-    }
-    if (!err && ferror(maps))
-        err = maps_error(memory->pid, errno);
-    free(line);
-    fclose(maps);
-    if (!err && !memory->nr_mappings)
-        err = maps_error(memory->pid, ESRCH);
-    return err;
-}
-
 static int open_of(pid_t tid, const char *name) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
     return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+// *text: malloc'ed, ends with a zero byte. false: errno says why.
+static bool read_text(int fd, char **text) {
+    size_t nr = 0, capacity = 0;
+    for (;;) {
+        if (!seep_grow(text, &capacity, nr + TEXT_BYTES + 1, 1)) {
+            errno = ENOMEM;
+            return false;
+        }
+        ssize_t got = read(fd, *text + nr, capacity - nr - 1);
+        if (got == 0)
+            break;
+        if (got < 0 && errno != EINTR)
+            return false;
+        nr += got > 0 ? (size_t)got : 0;
+    }
+    (*text)[nr] = 0;
+    return true;
+}
+
+// Details begin with a capital, areas with a number.
+static struct seep_error *add_lines(struct seep_memory *memory, char *text) {
+    struct seep_error *err = NULL;
+    for (char *line = text, *end; !err && *line; line = end) {
+        end = strchrnul(line, '\n');
+        if (*end)
+            *end++ = 0;
+        if (isupper((unsigned char)*line))
+            add_detail(memory, line);
+        else
+            err = add_mapping(memory, line);
+    }
+    return err;
+}
+
+static struct seep_error *read_mappings(struct seep_memory *memory) {
+    int fd = open_of(memory->tid, "smaps");
+    if (fd < 0)
+        return maps_error(memory->pid, errno);
+    char *text = NULL;
+    struct seep_error *err = read_text(fd, &text) ? NULL : maps_error(memory->pid, errno);
+    if (!err)
+        err = add_lines(memory, text);
+    free(text);
+    close(fd);
+    if (!err && !memory->nr_mappings)
+        err = maps_error(memory->pid, ESRCH);
+    return err;
 }
 
 struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory) {
@@ -129,7 +153,7 @@ struct seep_error *seep_memory_open(pid_t pid, struct seep_memory **ret_memory) 
     memory->tid = seep_live_thread(pid);
     memory->pagemap_fd = open_of(memory->tid, "pagemap");
     memory->mem_fd = open_of(memory->tid, "mem");
-    memory->piece = malloc(PIECE_BYTES);
+    memory->piece = malloc(SHORT_BYTES);
     struct seep_error *err = memory->piece ? read_mappings(memory) : seep_error_no_memory();
     if (err) {
         seep_memory_close(memory);
@@ -212,6 +236,7 @@ void seep_memory_close(struct seep_memory *memory) {
         close(memory->mem_fd);
     free(memory->mappings);
     free(memory->piece);
+    free(memory->large);
     seep_arena_deinit(&memory->arena);
     free(memory);
 }
@@ -243,12 +268,12 @@ bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *
            pread(memory->mem_fd, ret_bytes, nr_bytes, (off_t)address) == (ssize_t)nr_bytes;
 }
 
-// A piece, or where that fails its pages one by one.
-static bool give(struct seep_memory *memory, uint64_t start, size_t nr_bytes, seep_take_piece take,
-                 void *data) {
-    if (seep_memory_read(memory, start, memory->piece, nr_bytes)) {
+// A piece that has been read into `bytes`, or where that failed (NULL) its pages one by one.
+static bool give(struct seep_memory *memory, uint64_t start, const unsigned char *bytes, size_t nr_bytes,
+                 seep_take_piece take, void *data) {
+    if (bytes) {
         memory->read_bytes += nr_bytes;
-        return take(data, start, memory->piece, nr_bytes);
+        return take(data, start, bytes, nr_bytes);
     }
     for (uint64_t at = start; at < start + nr_bytes;) {
         size_t part = (size_t)SEEP_MIN(start + nr_bytes - at, PAGE_BYTES - at % PAGE_BYTES);
@@ -266,9 +291,18 @@ static bool give(struct seep_memory *memory, uint64_t start, size_t nr_bytes, se
 
 static bool give_all(struct seep_memory *memory, uint64_t start, uint64_t end, seep_take_piece take,
                      void *data) {
-    for (uint64_t at = start; at < end; at += PIECE_BYTES)
-        if (!give(memory, at, (size_t)SEEP_MIN(end - at, (uint64_t)PIECE_BYTES), take, data))
+    uint64_t nr_bytes = end - SEEP_MIN(start, end);
+    if (nr_bytes > SHORT_BYTES && !memory->large)
+        memory->large = seep_large_alloc(PIECE_BYTES, 1);
+    bool is_short = nr_bytes <= SHORT_BYTES || !memory->large;
+    unsigned char *room = is_short ? memory->piece : memory->large;
+    size_t most = is_short ? SHORT_BYTES : PIECE_BYTES;
+    for (uint64_t at = start; at < end; at += most) {
+        size_t part = (size_t)SEEP_MIN(end - at, (uint64_t)most);
+        bool there = seep_memory_read(memory, at, room, part);
+        if (!give(memory, at, there ? room : NULL, part, take, data))
             return false;
+    }
     return true;
 }
 

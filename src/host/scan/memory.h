@@ -17,7 +17,7 @@ struct seep_memory_area {
     uint64_t file_off;
     uint64_t present_bytes; // resident or swapped out
     const char *path;       // "" for anonymous memory; "[heap]", "[stack]"; in the arena
-    uint64_t device; // of the file that is mapped
+    uint64_t device;        // of the file that is mapped
     uint64_t inode;
     bool readable;
     bool writable;
@@ -40,6 +40,7 @@ struct seep_memory {
     uint64_t read_bytes;
     uint64_t unread_bytes;
     unsigned char *piece; // of seep_memory_walk
+    unsigned char *large; // the same, where a range is long; NULL: there was none yet
     struct seep_arena arena;
 };
 

@@ -27,9 +27,9 @@ SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create(const char *path,
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, uint32_t type,
                                                              uint16_t version, const void *raw,
                                                              size_t raw_bytes);
-// Writes the end section, makes the file last (fsync) and gives it its name. Nothing but destroy
-// may follow, whether it failed or not.
-SEEP_MUST_CHECK struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer);
+// Writes the end section and gives the file its name. `lasting`: it is made to last first (fsync), which the
+// disk takes its time for. Nothing but destroy may follow, whether it failed or not.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer, bool lasting);
 void seep_trace_writer_destroy(struct seep_trace_writer *writer); // takes NULL; without commit: no file
 
 // The same, never compressed: for what is looked for by its place.

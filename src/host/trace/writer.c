@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Writes a trace: header, sections, end section, see trace.h. Goes forward only, so that a pipe will
-// do. A regular file appears under its name only when it is complete and on the disk.
+// do. A regular file appears under its name only when it is complete, and on the disk where it is to last.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -353,29 +353,30 @@ static void sync_directory(const char *path) {
     close(fd);
 }
 
-static struct seep_error *close_target(struct seep_trace_writer *writer) {
+static struct seep_error *close_target(struct seep_trace_writer *writer, bool lasting) {
     if (!writer->owns_fd)
         return NULL;
-    if (writer->temp_path && fsync(writer->fd) != 0)
+    if (lasting && writer->temp_path && fsync(writer->fd) != 0)
         return write_error(writer, errno);
     int failed = close(writer->fd); // EINTR too: on Linux the descriptor is gone either way
     writer->fd = -1;
     return failed && errno != EINTR ? write_error(writer, errno) : NULL;
 }
 
-struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer) {
+struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer, bool lasting) {
     unsigned char end[SEEP_TRACE_END_BYTES];
     seep_store64(end, writer->nr_sections + 1);
     seep_store64(end + 8, writer->written_bytes + SEEP_TRACE_SECTION_BYTES + sizeof(end));
     struct seep_error *error = write_section(writer, SEEP_TRACE_END, 1, 0, end, sizeof(end), sizeof(end));
     if (!error)
-        error = close_target(writer);
+        error = close_target(writer, lasting);
     if (error || !writer->temp_path)
         return error;
     if (rename(writer->temp_path, writer->path) != 0)
         return write_error(writer, errno);
     free(writer->temp_path);
     writer->temp_path = NULL;
-    sync_directory(writer->path);
+    if (lasting)
+        sync_directory(writer->path);
     return NULL;
 }
