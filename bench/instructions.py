@@ -29,6 +29,7 @@ import common
 COMMITTED = os.path.join(common.BENCH, "instructions.json")
 GROWTH = 0.03
 SKIPPED = 77
+STRINGS_BYTES = 2048  # of environment and arguments of what is counted
 
 # name: program, arguments, operations of the short and the long run. Multiples of the ring and of what
 # repeats in a case, so that both runs do the same mixture.
@@ -76,11 +77,14 @@ def count_in_library(path, library):
 
 def run_counted(program, arguments, operations, library, folder):
     with tempfile.TemporaryDirectory(dir=folder) as own:
-        environment = dict(common.clean_environment(), LD_PRELOAD=library, SEEP_OUT=os.path.join(own, "out.seep"))
+        environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "LD_PRELOAD": library,
+                       "SEEP_OUT": os.path.join(own, "out.seep")}
         counts = os.path.join(own, "callgrind.out")
         threads = int(arguments[arguments.index("-j") + 1]) if "-j" in arguments else 1
         command = [common.program("valgrind"), "--tool=callgrind", "--callgrind-out-file=" + counts,
                    program] + arguments + ["-n", str(operations // threads)]
+        # Recent stacks are kept by where they lie: so what the kernel puts above them is always as long.
+        environment["FILL"] = "." * (STRINGS_BYTES - sum(map(len, [*environment.values(), program, *arguments])))
         done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=120, check=False)
         if done.returncode != 0 or not os.path.exists(counts):

@@ -17,7 +17,9 @@ from common import Failed, figure, interleave, say, take
 # Part: functions. Of an instruction's functions, innermost first, the first that is here counts.
 PARTS = {
     "hooks": "allocated allocated_rarely released_short malloc free calloc realloc new_plain thread_mark_busy thread_mark_idle "
-             "thread_leave mode_now free_long reallocate begin_realloc end_realloc",
+             "thread_leave mode_now free_long reallocate begin_realloc end_realloc delete_block seep_malloc_apart seep_calloc_apart "
+             "seep_realloc_apart seep_new_apart seep_free_apart seep_delete_apart seep_free_here seep_allocated_here seep_realloc_here seep_new_here "
+             "seep_delete_here done",
     "recent stacks": "recent_find recent_holds recent_is_of recent_stands recent_set recent_none recent_may_be",
     "heap map": "place_of place_elsewhere place_sub place_has map_entry map_take map_sub map_remember_leaf take_block "
                 "seep_map_new_leaf seep_map_put_odd seep_map_take_odd",
@@ -36,7 +38,9 @@ PARTS = {
                          "skip_encoded format_bytes",
     "the long way": "seep_allocated_long seep_released_long seep_record_allocation record_allocation site_of record_free thread_enter is_special "
                     "seep_misuse_check",
-    "sampling": "sample_skips sample_skips_free filter_index seep_sample_record seep_sample_take seep_sample_count_free next_point",
+    "sampling": "sample_skips sample_skips_else_undo sample_skips_free sample_passes sample_count_skipped sample_may_have sample_nr_skipped "
+                "filter_index seep_sample_record seep_sample_take seep_sample_put_back seep_sample_note seep_sample_count_free "
+                "seep_sample_distance seep_sample_weight seep_sample_bytes_for next_point next_random record_sampled take_sampled",
 }
 PART_OF = {function: part for part, functions in PARTS.items() for function in functions.split()}
 ELSE = "all else"  # start and exit of the process, mainly

@@ -84,7 +84,7 @@ class Image:
 
     def totals(self):
         """Sums over threads and sites, and by function."""
-        sums = dict.fromkeys(('allocations', 'allocated_bytes', 'frees', 'freed_bytes'), 0)
+        sums = dict.fromkeys(('allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary'), 0)
         by, unknown = {}, 0
         vias = self.site_vias()
         for t in range(self.areas[THREADS][2]):
@@ -102,7 +102,7 @@ class Image:
                     via = VIAS[vias[c * 1024 + k]]
                     by[via] = by.get(via, 0) + counters[0]
                     for name, value in zip(sums, counters):
-                        sums[name] += value
+                        sums[name] += value & (1 << 61) - 1  # above: how its blocks may be given back
         return {**sums, 'by_function': {k: v for k, v in by.items() if v}, 'unknown_frees': unknown}
 
     def mappings(self):

@@ -30,7 +30,7 @@ void seep_freed_keep_sampled(uint64_t address, uint32_t site, uint32_t release_s
 }
 
 void seep_freed_forget_sampled(uint64_t address) {
-    if (!atomic_load_explicit(&seep_g.filter[filter_index((const void *)address)], memory_order_relaxed))
+    if (!sample_may_have(seep_g.filter, (const void *)address))
         return;
     uint64_t word = seep_freed_at(address);
     if (word && SEEP_ENTRY_SUB(word) == map_sub(address))

@@ -31,7 +31,8 @@ bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size) {
             continue;
         at->size = size;
         at->site = site;
-        at->birth = seep_self ? seep_birth_now(seep_self) : 0;
+        const struct seep_thread *self = seep_self();
+        at->birth = self->slot ? seep_birth_now(self) : 0;
         __atomic_store_n(&at->address, address, __ATOMIC_RELEASE);
         // `used` counts all slots from the first odd block on: the table is a hash table with holes.
         __atomic_store_n(&seep_g.header->areas[SEEP_AREA_ODD].used, SEEP_ODD_SLOTS, __ATOMIC_RELEASE);

@@ -5,20 +5,43 @@
 
 #include "preload/record.h"
 
+// Where seep_g.apart, each hook is this one of hooks_sampled.c, from its first instruction on. `via`: plain
+// new or new[]; `form`: an enum real_delete. seep_delete_apart may be called elsewhere, too: small instead of
+// quick. The others begin behind this: what they keep over the real call is another variable than the
+// argument, so that nothing is saved before it is known that they are taken.
+#define SEEP_KEPT(argument)                                                                                  \
+    ({                                                                                                       \
+        uint64_t kept_ = (uint64_t)(argument);                                                               \
+        __asm__("" : "+r"(kept_));                                                                           \
+        kept_;                                                                                               \
+    })
+void *seep_malloc_apart(size_t size);
+void *seep_calloc_apart(size_t count, size_t size);
+void *seep_realloc_apart(void *block, size_t size);
+void *seep_new_apart(size_t size, enum seep_via via);
+void seep_free_apart(void *block);
+void seep_delete_apart(void *block, size_t alignment, uint32_t form);
+
+// And these are what they end with where there is more to do: the caller of the hook is theirs. What was
+// taken off sample_at for a block that is not skipped is put back.
+void *seep_allocated_here(void *block, uint64_t size, enum seep_via via);
+void *seep_realloc_here(void *block, size_t size, enum seep_via via);
+void *seep_new_here(size_t size, enum seep_via via);
+void seep_free_here(void *block);
+void seep_delete_here(void *block, size_t alignment, uint32_t form, bool recorded);
+
 // Records what an allocation function returned (NULL: it failed), and returns it. errno is the real
 // function's. In the hook itself: its caller is looked up here, and again where the long way needs it,
-// so that no register holds it.
+// so that no register holds it. Not where seep_g.apart.
 SEEP_INLINE void *allocated(void *block, uint64_t size, enum seep_via via) {
-    struct seep_thread *thread = seep_self;
+    struct seep_thread *thread = seep_self();
     uint64_t mode = mode_now();
-    if (SEEP_LIKELY(thread && thread->guard == mode)) {
+    if (SEEP_LIKELY(thread->guard == mode)) {
         thread_mark_busy(thread);
         bool done = record_allocation_short(thread, block, size, via, SEEP_HOOK_CALLER());
         thread_leave(thread);
         if (SEEP_LIKELY(done))
             return block;
-    } else if (thread && sample_skips(thread, block, size)) {
-        return block;
     }
     struct seep_caller caller = SEEP_HOOK_CALLER();
     return seep_allocated_long(block, size, via, caller.pc, caller.sp, caller.bp);
@@ -26,19 +49,18 @@ SEEP_INLINE void *allocated(void *block, uint64_t size, enum seep_via via) {
 
 // The same for functions that few programs call often: small instead of quick.
 SEEP_INLINE void *allocated_rarely(void *block, uint64_t size, enum seep_via via, struct seep_caller caller) {
-    struct seep_thread *thread = seep_self;
-    if (thread && sample_skips(thread, block, size))
+    if (sample_skips(seep_self(), block, size))
         return block;
     return seep_allocated_long(block, size, via, caller.pc, caller.sp, caller.bp);
 }
 
 // Records that `block` is about to be given back. free() keeps errno (POSIX 2024): we never touch it.
-// false: not recorded yet, call seep_released_long.
+// false: not recorded yet, call seep_released_long. Not where seep_g.apart.
 SEEP_INLINE bool released_short(const void *block, enum seep_release via) {
-    struct seep_thread *thread = seep_self;
+    struct seep_thread *thread = seep_self();
     uint64_t mode = mode_now();
-    if (SEEP_UNLIKELY(!thread || thread->guard != mode))
-        return thread && sample_skips_free(thread, block);
+    if (SEEP_UNLIKELY(thread->guard != mode))
+        return false;
     thread_mark_busy(thread);
     bool done = record_free_short(thread, block, via);
     thread_mark_idle(thread, mode);

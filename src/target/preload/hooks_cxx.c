@@ -70,7 +70,7 @@ static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const 
         return block;
     if (!block)
         thread->slot->failed++;
-    else if (thread->last_block == (uint64_t)block)
+    else if (is_last_block(thread, block))
         seep_record_again(thread, block, size, via, caller); // a malloc hook that it called was first
     else if (!sample_skips(thread, block, size))
         seep_record_allocation(thread, block, size, via, caller.pc, caller.sp, caller.bp);
@@ -78,13 +78,20 @@ static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const 
     return block;
 }
 
-SEEP_INLINE void *new_plain(enum real_new form, size_t size, enum seep_via via) {
+SEEP_NOINLINE void *seep_new_here(size_t size, enum seep_via via) {
+    return call_real_new(via == SEEP_VIA_NEW ? NEW : NEW_ARRAY, size, NULL, NULL, via, SEEP_HOOK_CALLER());
+}
+
+SEEP_INLINE void *new_plain(size_t size, enum seep_via via) {
+    if (SEEP_UNLIKELY(seep_g.apart))
+        return seep_new_apart(size, via);
+    uint64_t bytes = SEEP_KEPT(size);
     if (SEEP_LIKELY(seep_g.new_is_malloc)) {
         void *block = seep_g.real.malloc(size ? size : 1);
         if (SEEP_LIKELY(block != NULL))
-            return allocated(block, size, via);
+            return allocated(block, bytes, via);
     }
-    return call_real_new(form, size, NULL, NULL, via, SEEP_HOOK_CALLER());
+    return seep_new_here(bytes, via);
 }
 
 // As libstdc++ and libc++ do it: the size rounded up to the alignment, then aligned_alloc.
@@ -112,10 +119,10 @@ static SEEP_NOINLINE void *new_rare(enum real_new form, size_t size, size_t alig
     SEEP_EXPORT type name(__VA_ARGS__)
 
 OPERATOR(void *, operator_new, "_Znwm", size_t size) {
-    return new_plain(NEW, size, SEEP_VIA_NEW);
+    return new_plain(size, SEEP_VIA_NEW);
 }
 OPERATOR(void *, operator_new_array, "_Znam", size_t size) {
-    return new_plain(NEW_ARRAY, size, SEEP_VIA_NEW_ARRAY);
+    return new_plain(size, SEEP_VIA_NEW_ARRAY);
 }
 OPERATOR(void *, operator_new_nothrow, "_ZnwmRKSt9nothrow_t", size_t size, const void *nothrow) {
     return new_rare(NEW_NOTHROW, size, 0, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
@@ -169,8 +176,8 @@ static SEEP_NOINLINE void call_real_delete(enum real_delete form, void *block, s
     }
     // A delete that calls free comes to our hook again, for a block that the map no longer has: the
     // guard keeps it from being counted. Nothing can pass it: delete does not throw.
-    struct seep_thread *thread = seep_self;
-    bool guarded = thread && SEEP_GUARD_IS_IDLE(thread->guard);
+    struct seep_thread *thread = seep_self();
+    bool guarded = SEEP_GUARD_IS_IDLE(thread->guard);
     if (guarded)
         thread->nested_release = true;
     function(block, (const void *)alignment);
@@ -178,41 +185,45 @@ static SEEP_NOINLINE void call_real_delete(enum real_delete form, void *block, s
         thread->nested_release = false;
 }
 
-static SEEP_NOINLINE void delete_long(enum real_delete form, void *block, size_t alignment, bool recorded,
-                                      enum seep_release via, const struct seep_caller *caller) {
+SEEP_NOINLINE void seep_delete_here(void *block, size_t alignment, uint32_t form, bool recorded) {
     if (!block)
         return;
+    struct seep_caller caller = SEEP_HOOK_CALLER();
     if (!recorded)
-        seep_released_long(block, via, caller->pc, caller->sp, caller->bp);
+        seep_released_long(block, form % 2 ? SEEP_RELEASE_DELETE_ARRAY : SEEP_RELEASE_DELETE, caller.pc,
+                           caller.sp, caller.bp);
     if (SEEP_UNLIKELY(seep_boot_has(block)))
         return;
     if (SEEP_LIKELY(seep_g.delete_is_free))
         seep_g.real.free(block);
     else
-        call_real_delete(form, block, alignment);
+        call_real_delete((enum real_delete)form, block, alignment);
 }
 
-SEEP_INLINE void delete_block(enum real_delete form, void *block, size_t alignment, enum seep_release via) {
-    bool recorded = released_short(block, via);
-    if (SEEP_LIKELY(recorded && seep_g.delete_is_free)) {
-        seep_g.real.free(block);
+SEEP_INLINE void delete_block(enum real_delete form, void *block, enum seep_release via) {
+    if (SEEP_UNLIKELY(seep_g.apart)) {
+        seep_delete_apart(block, 0, form);
         return;
     }
-    struct seep_caller caller = SEEP_HOOK_CALLER();
-    delete_long(form, block, alignment, recorded, via, &caller);
+    if (SEEP_UNLIKELY(!released_short(block, via)))
+        seep_delete_here(block, 0, form, false);
+    else if (SEEP_LIKELY(seep_g.delete_is_free))
+        seep_g.real.free(block);
+    else
+        seep_delete_here(block, 0, form, true);
 }
 
 OPERATOR(void, operator_delete, "_ZdlPv", void *block) {
-    delete_block(DELETE, block, 0, SEEP_RELEASE_DELETE);
+    delete_block(DELETE, block, SEEP_RELEASE_DELETE);
 }
 OPERATOR(void, operator_delete_array, "_ZdaPv", void *block) {
-    delete_block(DELETE_ARRAY, block, 0, SEEP_RELEASE_DELETE_ARRAY);
+    delete_block(DELETE_ARRAY, block, SEEP_RELEASE_DELETE_ARRAY);
 }
 OPERATOR(void, operator_delete_aligned, "_ZdlPvSt11align_val_t", void *block, size_t alignment) {
-    delete_block(DELETE_ALIGNED, block, alignment, SEEP_RELEASE_DELETE);
+    seep_delete_apart(block, alignment, DELETE_ALIGNED);
 }
 OPERATOR(void, operator_delete_array_aligned, "_ZdaPvSt11align_val_t", void *block, size_t alignment) {
-    delete_block(DELETE_ARRAY_ALIGNED, block, alignment, SEEP_RELEASE_DELETE_ARRAY);
+    seep_delete_apart(block, alignment, DELETE_ARRAY_ALIGNED);
 }
 OPERATOR(void, operator_delete_sized_aligned, "_ZdlPvmSt11align_val_t", void *block, size_t size,
          size_t alignment) {

@@ -11,8 +11,11 @@
 #include "preload/hooks.h"
 
 SEEP_EXPORT void *malloc(size_t size) {
+    if (SEEP_UNLIKELY(seep_g.apart))
+        return seep_malloc_apart(size);
+    uint64_t bytes = SEEP_KEPT(size);
     void *block = seep_g.real.malloc(size);
-    return allocated(block, size, SEEP_VIA_MALLOC);
+    return allocated(block, bytes, SEEP_VIA_MALLOC);
 }
 
 static SEEP_NOINLINE void free_long(void *block, uint64_t pc, uint64_t sp, uint64_t bp) {
@@ -24,6 +27,10 @@ static SEEP_NOINLINE void free_long(void *block, uint64_t pc, uint64_t sp, uint6
 
 // NULL and what the boot allocator gave out are no blocks of the map: the short way does not know them.
 SEEP_EXPORT void free(void *block) {
+    if (SEEP_UNLIKELY(seep_g.apart)) {
+        seep_free_apart(block);
+        return;
+    }
     if (SEEP_LIKELY(released_short(block, SEEP_RELEASE_FREE))) {
         seep_g.real.free(block);
         return;
@@ -32,9 +39,25 @@ SEEP_EXPORT void free(void *block) {
     free_long(block, caller.pc, caller.sp, caller.bp);
 }
 
+SEEP_NOINLINE void seep_free_here(void *block) {
+    struct seep_caller caller = SEEP_HOOK_CALLER();
+    free_long(block, caller.pc, caller.sp, caller.bp);
+}
+
+SEEP_NOINLINE void *seep_allocated_here(void *block, uint64_t size, enum seep_via via) {
+    struct seep_thread *thread = seep_self();
+    if (SEEP_LIKELY(block && thread->slot)) // else it never is below 0
+        thread->sample_at -= (int64_t)size;
+    struct seep_caller caller = SEEP_HOOK_CALLER();
+    return seep_allocated_long(block, size, via, caller.pc, caller.sp, caller.bp);
+}
+
 SEEP_EXPORT void *calloc(size_t count, size_t size) {
+    if (SEEP_UNLIKELY(seep_g.apart))
+        return seep_calloc_apart(count, size);
+    uint64_t bytes = SEEP_KEPT((uint64_t)count * size);
     void *block = seep_g.real.calloc(count, size);
-    return allocated(block, (uint64_t)count * size, SEEP_VIA_CALLOC);
+    return allocated(block, bytes, SEEP_VIA_CALLOC);
 }
 
 // What a realloc takes out of the map and may have to put back.
@@ -72,7 +95,7 @@ SEEP_INLINE struct intent begin_realloc(const void *block) {
 
 // The real function has moved or resized the block (`fresh`), given it back (`gone`), or failed.
 SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, bool gone, uint64_t size,
-                             enum seep_via via, struct seep_caller caller) {
+                             enum seep_via via, bool quick) {
     struct seep_thread *thread = thread_enter();
     if (SEEP_UNLIKELY(!thread))
         return;
@@ -97,32 +120,39 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
     }
     bool short_way = thread->mode.word == mode_now();
     if (SEEP_LIKELY(fresh != NULL) &&
-        !(short_way && via == SEEP_VIA_REALLOC && record_allocation_short(thread, fresh, size, via, caller)) &&
-        !sample_skips(thread, fresh, size))
+        !(quick && short_way && record_allocation_short(thread, fresh, size, via, SEEP_HOOK_CALLER())) &&
+        !sample_skips(thread, fresh, size)) {
+        struct seep_caller caller = SEEP_HOOK_CALLER();
         seep_record_allocation(thread, fresh, size, via, caller.pc, caller.sp, caller.bp);
+    }
     atomic_signal_fence(memory_order_release);
     thread->slot->moving_rt = 0;
     thread_leave(thread);
 }
 
-// `via` but SEEP_VIA_REALLOC: small instead of quick.
-SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, struct seep_caller caller) {
+// `quick`: for realloc itself; else small.
+SEEP_INLINE void *reallocate(void *block, size_t size, enum seep_via via, bool quick) {
     if (!block) {
         void *fresh = seep_g.real.realloc(NULL, size);
-        return via == SEEP_VIA_REALLOC ? allocated(fresh, size, via)
-                                       : allocated_rarely(fresh, size, via, caller);
+        return quick ? allocated(fresh, size, via) : allocated_rarely(fresh, size, via, SEEP_HOOK_CALLER());
     }
     if (SEEP_UNLIKELY(seep_boot_has(block)))
         return seep_boot_move(block, size);
     struct intent intent = begin_realloc(block);
     void *fresh = seep_g.real.realloc(block, size);
     // realloc(p, 0) that returns NULL has given the block back (C17 7.22.3.5, glibc, musl before 1.2.3).
-    end_realloc(block, intent, fresh, !fresh && size == 0, size, via, caller);
+    end_realloc(block, intent, fresh, !fresh && size == 0, size, via, quick);
     return fresh;
 }
 
+SEEP_NOINLINE void *seep_realloc_here(void *block, size_t size, enum seep_via via) {
+    return reallocate(block, size, via, false);
+}
+
 SEEP_EXPORT void *realloc(void *block, size_t size) {
-    return reallocate(block, size, SEEP_VIA_REALLOC, SEEP_HOOK_CALLER());
+    if (SEEP_UNLIKELY(seep_g.apart))
+        return seep_realloc_apart(block, size);
+    return reallocate((void *)SEEP_KEPT(block), SEEP_KEPT(size), SEEP_VIA_REALLOC, true);
 }
 
 SEEP_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
@@ -135,7 +165,7 @@ SEEP_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
     // Somebody in front of us has none, and its free takes the block back.
     if (SEEP_UNLIKELY(seep_g.front_realloc != NULL))
         return seep_g.front_realloc(block, bytes);
-    return reallocate(block, bytes, SEEP_VIA_REALLOCARRAY, SEEP_HOOK_CALLER());
+    return seep_realloc_here(block, bytes, SEEP_VIA_REALLOCARRAY);
 }
 
 SEEP_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size) {

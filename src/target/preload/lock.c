@@ -35,7 +35,7 @@ static bool wait_for(uint32_t owner, int turn) {
 }
 
 bool seep_lock_take(struct seep_lock *lock) {
-    uint32_t self = seep_self && seep_self->tid ? seep_self->tid : sys_gettid();
+    uint32_t self = seep_self()->tid ? seep_self()->tid : sys_gettid();
     for (int turn = 0; turn < SPINS + YIELDS + NAPS; turn++) {
         uint32_t owner = 0;
         // acquire pairs with the release in seep_lock_release

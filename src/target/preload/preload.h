@@ -142,16 +142,19 @@ struct seep_thread {
     const uint32_t *chunk_dir;
     int64_t net_most;  // slot->net_room above this: the process must be told,
     int64_t net_above; // and when net_room would fall below 0 by more than this
+    // Only where sampling: bytes to the next point, negative (else 0), the filter of recorded blocks (else
+    // NULL).
+    int64_t sample_at;
+    const uint8_t *filter;
 
     uint32_t top_site; // site of the memo's whole stack for `top_via`
     uint32_t top_via;
     struct seep_memo_frame *frames; // [0] is the outermost
     uint32_t slot_index;
 
-    // Only where sampling: bytes to the next point (else 0), the filter of recorded blocks (else NULL).
-    int64_t sample_left;
-    int64_t sample_left_long; // the same, where releases are kept (freed.h): sample_left is 0 then
-    const _Atomic uint8_t *filter;
+    // Only where sampling.
+    int64_t sample_at_long; // sample_at, where releases are kept (freed.h): that is 0 then
+    uint64_t last_skipped;  // what sample_nr_skipped said when last_block was allocated
     uint64_t random;
     bool undo_open[64]; // by log of undo.c: a change whose counters are not yet right
     bool undo_any;      // whether there is one
@@ -166,14 +169,24 @@ struct seep_thread {
     uint64_t stack_hi;
     uint32_t unmap_epoch; // when that was found out
     uint32_t tid;
-    uint32_t pid; // of its process: not ours where that shares our memory by clone; 0: under a filter
-    bool quiet;             // in a function of musl that calls other hooks of ours (musl.c)
-    bool nested_release;    // in a real delete: the free it calls is the same event
+    uint32_t pid;        // of its process: not ours where that shares our memory by clone; 0: under a filter
+    bool quiet;          // in a function of musl that calls other hooks of ours (musl.c)
+    bool nested_release; // in a real delete: the free it calls is the same event
     uint32_t lsan_disabled; // calls of __lsan_disable that have no __lsan_enable yet
 };
 
-extern __thread struct seep_thread *seep_self
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+// Who has no slot: all zero, as a thread is after a fork. Hooks add to its sample_at, and take nothing off.
+extern struct seep_thread seep_nobody __attribute__((visibility("hidden")));
+
+// Where the thread is from seep_nobody on: so that whatever storage is zero, before the loader has made it or
+// where it never does, is nobody's, and no hook need ask whether there is a thread.
+extern __thread uint64_t seep_self_offset __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+SEEP_INLINE struct seep_thread *seep_self(void) {
+    uint64_t nobody = (uint64_t)&seep_nobody;
+    __asm__("" : "+r"(nobody)); // what is at an offset from it is not it
+    return (struct seep_thread *)(nobody + seep_self_offset);
+}
 
 // ---- the process ----------------------------------------------------------------------------------
 
@@ -273,6 +286,8 @@ enum {
 struct seep_global {
     // Read on hot paths; written at start and by fork.c only.
     struct seep_real real;
+    bool apart; // hooks go apart (hooks_sampled.c): until the constructor has run, and where blocks are
+                // sampled
     unsigned char *base; // of the image window
     unsigned char *pool;
     uint32_t *dir;
@@ -282,7 +297,7 @@ struct seep_global {
     uint32_t sub_mask; // 1 with granules of 32 bytes, else 0
     uint32_t depth;
     uint64_t sample_bytes; // 0: every allocation is recorded
-    _Atomic uint8_t *filter;
+    uint8_t *filter;       // changed by atomic operations
     _Atomic(struct seep_rule_table *) rules;
     _Atomic(struct seep_node_table *) node_index;
     _Atomic uint32_t unmap_epoch; // grows when memory has been unmapped
@@ -360,12 +375,12 @@ bool seep_counters_chunk(struct seep_thread *thread, uint32_t site);
 bool seep_thread_deeper(struct seep_thread *thread); // memo and walk for deeper stacks; false: at the limit
 
 // fork.c
-bool seep_fork_child(void);    // true: this process has an image of its own now
-void seep_fork_prepare(void);  // atfork handlers
+bool seep_fork_child(void);   // true: this process has an image of its own now
+void seep_fork_prepare(void); // atfork handlers
 void seep_fork_in_child(void);
-uint64_t seep_fork_ns(void);   // CLOCK_MONOTONIC at the fork of this process; UINT64_MAX: not known
+uint64_t seep_fork_ns(void);       // CLOCK_MONOTONIC at the fork of this process; UINT64_MAX: not known
 uint64_t seep_fork_image_ns(void); // and of when the image is that it copies
-void seep_fork_wipe(void);     // in the child: does what the kernel should have done
+void seep_fork_wipe(void);         // in the child: does what the kernel should have done
 
 // meet.c
 // `header`: of the image in seep_g.fd, in a fork child not yet in its place.

@@ -56,11 +56,11 @@ void seep_record_allocation(struct seep_thread *thread, const void *block, uint6
 
 static void record_sampled(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                            struct seep_caller caller) {
-    if (releases_are_kept()) {
+    if (releases_are_kept())
         seep_freed_forget_sampled((uint64_t)block);
-        if (seep_sample_skips_long(thread, size))
-            return;
-    }
+    // Where releases are kept, and for a thread's first allocation, nobody has asked yet.
+    if (sample_passes(thread, releases_are_kept() ? &thread->sample_at_long : &thread->sample_at, size))
+        return;
     if (undo_is_on())
         seep_undo_note_odd();
     seep_sample_record(thread, block, size, via, caller);
@@ -92,6 +92,8 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
 
 static uint32_t take_sampled(struct seep_thread *thread, const void *block, uint64_t *ret_size,
                              enum seep_release via, struct seep_caller caller) {
+    if (thread->last_skipped != sample_nr_skipped(thread))
+        thread->last_block = 0; // for who asks next: it is not the latest any more
     if (undo_is_on())
         seep_undo_note_odd();
     uint32_t site = seep_sample_take(block, ret_size);

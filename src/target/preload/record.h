@@ -61,14 +61,20 @@ SEEP_INLINE void thread_mark_idle(struct seep_thread *thread, uint64_t guard) {
 
 // The thread, marked busy, or NULL: pass through and record nothing.
 SEEP_INLINE struct seep_thread *thread_enter(void) {
-    struct seep_thread *thread = seep_self;
-    if (SEEP_UNLIKELY(!thread || !SEEP_GUARD_IS_IDLE(thread->guard))) {
+    struct seep_thread *thread = seep_self();
+    if (SEEP_UNLIKELY(!SEEP_GUARD_IS_IDLE(thread->guard))) {
         thread = seep_thread_slow();
         if (!thread)
             return NULL;
     }
     thread_mark_busy(thread);
     return thread;
+}
+
+// Whether this is the block that the thread allocated as its latest operation.
+SEEP_INLINE bool is_last_block(const struct seep_thread *thread, const void *block) {
+    return thread->last_block == (uint64_t)block &&
+           (!thread->filter || thread->last_skipped == sample_nr_skipped(thread));
 }
 
 SEEP_INLINE void thread_leave(struct seep_thread *thread) {
@@ -202,9 +208,12 @@ SEEP_INLINE bool place_has(struct seep_place place, uint64_t entry) {
 SEEP_INLINE int64_t net_room_less(struct seep_thread *thread, uint64_t size) {
     struct seep_image_thread *slot = thread->slot;
     int64_t room = slot->net_room - (int64_t)size;
-    if (SEEP_LIKELY(room >= 0) || thread->net_above < -room)
+    if (SEEP_LIKELY(room >= 0))
         return room;
-    thread->net_above += room;
+    int64_t above = thread->net_above + room;
+    if (above < 0)
+        return room;
+    thread->net_above = above;
     slot->peak_bytes -= room;
     return 0;
 }
@@ -242,16 +251,17 @@ SEEP_INLINE bool record_free_short(struct seep_thread *thread, const void *block
         return false;
     struct seep_image_counters *counters = counters_in(page, site);
     uint64_t size = SEEP_ENTRY_SIZE(entry);
-    int64_t room = thread->slot->net_room + (int64_t)size;
+    if (SEEP_UNLIKELY((int64_t)size > thread->net_most - thread->slot->net_room))
+        return false;
     uint64_t temporary = counters->temporary + (thread->last_block == (uint64_t)block);
-    if (SEEP_UNLIKELY(!(temporary & SEEP_RELEASE_OK(via)) || room > thread->net_most))
+    if (SEEP_UNLIKELY(!(temporary & SEEP_RELEASE_OK(via))))
         return false;
     *place.at = site; // no live block; and whose it was
     counters->frees++;
     counters->freed_bytes += size;
     counters->temporary = temporary;
     thread->last_block = 0;
-    thread->slot->net_room = room;
+    thread->slot->net_room += (int64_t)size;
     if (via != SEEP_RELEASE_FREE) // the reader knows what is left
         thread->slot->releases[via]++;
     return true;

@@ -9,10 +9,13 @@
 
 bool seep_sample_prepare(void) {
     seep_g.filter = sys_private(UINT64_C(1) << SEEP_FILTER_SHIFT);
-    if (seep_g.filter)
+    if (seep_g.filter) {
+        seep_g.filter[filter_index(NULL)] = UINT8_MAX; // full: so NULL is no block that is passed by
         seep_boot_note_sampled();
+    }
     atomic_store_explicit(&seep_g.mode.special, SEEP_SPECIAL_SAMPLING, memory_order_relaxed);
-    return seep_g.filter != NULL;
+    seep_g.apart = seep_g.filter != NULL;
+    return seep_g.apart;
 }
 
 // Source: xorshift64*, Vigna, "An experimental exploration of Marsaglia's xorshift generators" (2016).
@@ -25,19 +28,10 @@ static uint64_t next_random(struct seep_thread *thread) {
     return x * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-// Where releases are kept every allocation is looked at, for its address may be remembered: sample_left is 0.
+// Where releases are kept every allocation is looked at, for its address may be remembered: sample_at is 0.
 static void next_point(struct seep_thread *thread) {
     int64_t distance = seep_sample_distance(next_random(thread), seep_g.sample_bytes);
-    *(releases_are_kept() ? &thread->sample_left_long : &thread->sample_left) = distance;
-}
-
-bool seep_sample_skips_long(struct seep_thread *thread, uint64_t size) {
-    int64_t left = thread->sample_left_long - (int64_t)size;
-    if (left <= 0)
-        return false;
-    thread->sample_left_long = left;
-    sample_count_skipped(thread, size);
-    return true;
+    *(releases_are_kept() ? &thread->sample_at_long : &thread->sample_at) = -distance;
 }
 
 void seep_sample_begin(struct seep_thread *thread) {
@@ -49,12 +43,12 @@ void seep_sample_begin(struct seep_thread *thread) {
 }
 
 void seep_sample_note(const void *block, bool recorded) {
-    _Atomic uint8_t *at = &seep_g.filter[filter_index(block)];
-    uint8_t count = atomic_load_explicit(at, memory_order_relaxed);
+    uint8_t *at = &seep_g.filter[filter_index(block)];
+    uint8_t count = __atomic_load_n(at, __ATOMIC_RELAXED);
     // A counter that has been full stays full: then its blocks are always looked up.
     while (count != UINT8_MAX && (recorded || count != 0) &&
-           !atomic_compare_exchange_weak_explicit(at, &count, (uint8_t)(recorded ? count + 1 : count - 1),
-                                                  memory_order_relaxed, memory_order_relaxed)) {
+           !__atomic_compare_exchange_n(at, &count, (uint8_t)(recorded ? count + 1 : count - 1), true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
 }
 
@@ -78,6 +72,7 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
     uint32_t site = seep_stack_site(thread, via, caller);
     seep_sample_put_back(block, site, size);
     thread->last_block = (uint64_t)block;
+    thread->last_skipped = sample_nr_skipped(thread);
     thread->slot->sampled_allocations++;
     thread->slot->sampled_bytes += size;
     struct seep_image_counters *counters = counters_of(thread, site);
@@ -95,6 +90,8 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
 }
 
 uint32_t seep_sample_take(const void *block, uint64_t *ret_size) {
+    if (!sample_may_have(seep_g.filter, block))
+        return 0;
     uint32_t site = (uint32_t)seep_map_take_odd((uint64_t)block, ret_size);
     if (site)
         seep_sample_note(block, false);

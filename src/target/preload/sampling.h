@@ -4,7 +4,7 @@
 // goes to the odd table instead of the heap map, so that memory stays small too; a filter of 64 KiB,
 // one counter per hash of an address, lets all other frees pass with one load.
 //
-// Cost of what is not recorded: an allocation three adds, a free one hash, one load, one add.
+// Cost of what is not recorded: an allocation three adds, a free one hash, one compare, one add.
 #ifndef SEEP_PRELOAD_SAMPLING_H
 #define SEEP_PRELOAD_SAMPLING_H
 
@@ -25,38 +25,58 @@ struct seep_image_counters *seep_sample_count_free(struct seep_thread *thread, u
                                                    enum seep_release via, bool temporary);
 // One more or one less recorded block at that address, for the filter.
 void seep_sample_note(const void *block, bool recorded);
-// Where releases are kept, see freed.h, allocations come here that sample_skips would let pass: the same.
-bool seep_sample_skips_long(struct seep_thread *thread, uint64_t size);
 // Puts back what seep_sample_take took.
 void seep_sample_put_back(const void *block, uint32_t site, uint64_t size);
 
+// Of the lower half of the address: 4 GiB apart are the same.
 SEEP_INLINE uint32_t filter_index(const void *block) {
-    return (uint32_t)(((uint64_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEP_FILTER_SHIFT));
+    return (uint32_t)(uint64_t)block * UINT32_C(0x9e3779b1) >> (32 - SEEP_FILTER_SHIFT);
+}
+
+// A plain load: whatever others do to the byte meanwhile, a block of ours that is recorded is counted in it.
+SEEP_INLINE bool sample_may_have(const uint8_t *filter, const void *block) {
+    return filter[filter_index(block)] != 0;
+}
+
+// How many operations were passed by. What was so since an allocation came in between; so that these need not
+// say so in last_block.
+SEEP_INLINE uint64_t sample_nr_skipped(const struct seep_thread *thread) {
+    return thread->slot->skipped_allocations + thread->slot->skipped_frees;
 }
 
 SEEP_INLINE void sample_count_skipped(struct seep_thread *thread, uint64_t size) {
-    thread->last_block = 0;
     thread->slot->skipped_allocations++;
     thread->slot->skipped_bytes += size;
 }
 
-// Whether no point falls into an allocation of `size`; then it is counted as skipped. Where nothing is
-// sampled, sample_left is 0.
-SEEP_INLINE bool sample_skips(struct seep_thread *thread, const void *block, uint64_t size) {
-    int64_t left = thread->sample_left - (int64_t)size;
-    if (left <= 0 || !block)
+// Takes `size` bytes nearer to the point *at, unless it would be met; then the allocation is counted as
+// skipped.
+SEEP_INLINE bool sample_passes(struct seep_thread *thread, int64_t *at, uint64_t size) {
+    if (*at + (int64_t)size >= 0)
         return false;
-    thread->sample_left = left;
+    *at += (int64_t)size;
     sample_count_skipped(thread, size);
     return true;
 }
 
+// The same in fewer instructions: with false, sample_at has moved and must be put back.
+SEEP_INLINE bool sample_skips_else_undo(struct seep_thread *thread, uint64_t size) {
+    if (SEEP_UNLIKELY((thread->sample_at += (int64_t)size) >= 0))
+        return false;
+    sample_count_skipped(thread, size);
+    return true;
+}
+
+// Whether no point falls into an allocation of `size`; then it is counted as skipped. Where nothing is
+// sampled, and in a thread without a slot, sample_at is not below 0.
+SEEP_INLINE bool sample_skips(struct seep_thread *thread, const void *block, uint64_t size) {
+    return SEEP_LIKELY(block != NULL) && sample_passes(thread, &thread->sample_at, size);
+}
+
 // Whether `block` is certainly not recorded; then its free is counted as skipped.
 SEEP_INLINE bool sample_skips_free(struct seep_thread *thread, const void *block) {
-    if (!thread->filter || !block ||
-        atomic_load_explicit(&thread->filter[filter_index(block)], memory_order_relaxed))
+    if (SEEP_UNLIKELY(!thread->filter || sample_may_have(thread->filter, block)))
         return false;
-    thread->last_block = 0;
     thread->slot->skipped_frees++;
     return true;
 }

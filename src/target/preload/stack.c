@@ -85,7 +85,8 @@ static bool remembers(const struct seep_thread *thread, uint64_t start, uint64_t
 void seep_stack_gone(uint64_t start, uint64_t bytes) {
     uint64_t end = start + bytes;
     atomic_fetch_add_explicit(&seep_g.unmap_epoch, 1, memory_order_release);
-    bool gone = seep_self && remembers(seep_self, start, end);
+    const struct seep_thread *self = seep_self();
+    bool gone = self != &seep_nobody && remembers(self, start, end);
     uint64_t nr = seep_g.header ? SEEP_MIN(seep_g.header->areas[SEEP_AREA_THREADS].used, ASKED_THREADS) : 0;
     for (uint64_t i = 0; i < nr && !gone; i++) {
         const struct seep_thread *other = seep_g.thread_of_slot[i];

@@ -165,6 +165,7 @@ SEEP_INLINE const struct seep_recent *recent_find(struct seep_thread *thread, en
             thread->last = recent;
             return recent;
         }
+    __asm__("" : "+r"(thread)); // what is asked of it again need not be kept until here
     recent_none(thread);
     return NULL;
 }

@@ -12,7 +12,8 @@
 #include "preload/mapping.h"
 #include "preload/record.h"
 
-__thread struct seep_thread *seep_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+struct seep_thread seep_nobody;
+__thread uint64_t seep_self_offset __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 enum {
     MAX_SLOTS = 65536,
@@ -148,6 +149,7 @@ static bool find_slot(uint32_t tid, uint32_t *ret_index) {
     if (!opened)
         return false;
     __atomic_store_n(&area->used, nr_used + 1, __ATOMIC_RELEASE);
+    atomic_thread_fence(memory_order_seq_cst); // told before it reads any table, see tree.c
     *ret_index = nr_used;
     return true;
 }
@@ -225,8 +227,8 @@ static void recover(struct seep_thread *thread) {
 // Whatever keeps the hot path from going on ends here: first call of all, first call of a thread,
 // a child of fork, a signal handler inside a hook, a process that is passive.
 struct seep_thread *seep_thread_slow(void) {
-    struct seep_thread *thread = seep_self;
-    if (thread && thread->guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(thread->guard)) {
+    struct seep_thread *thread = seep_self();
+    if (thread->guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(thread->guard)) {
         if (!abandoned(thread)) {
             if (!thread->quiet)
                 seep_lost(SEEP_LOST_REENTERED);
@@ -239,8 +241,8 @@ struct seep_thread *seep_thread_slow(void) {
         return NULL;
     if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child())
         return NULL;
-    thread = seep_self;
-    if (thread && SEEP_GUARD_IS_IDLE(thread->guard))
+    thread = seep_self();
+    if (SEEP_GUARD_IS_IDLE(thread->guard))
         return thread; // seep_start() came back here for us
     if (!seep_lock_take(&seep_g.threads_lock)) {
         seep_lost(SEEP_LOST_NO_THREAD);
@@ -253,7 +255,7 @@ struct seep_thread *seep_thread_slow(void) {
         return NULL;
     }
     thread->guard = thread->mode.word;
-    seep_self = thread;
+    seep_self_offset = (uint64_t)thread - (uint64_t)&seep_nobody;
     return thread;
 }
 

@@ -4,11 +4,26 @@
 
 enum { FIRST_SIZE_SHIFT = 10, PAGE = 4096 };
 
+// The memory of a table that was published anew, larger, but for the first `kept` bytes; its place stays.
+// Where there is no other thread nobody is reading it: then all of it, for who has a table at hand asks for
+// it again after anything new. One that begins now has told so (find_slot) before it looks for a table.
+static void give_back(void *table, size_t bytes, size_t kept) {
+    atomic_thread_fence(memory_order_seq_cst); // pairs with the one in find_slot
+    if (__atomic_load_n(&seep_g.header->areas[SEEP_AREA_THREADS].used, __ATOMIC_RELAXED) <= 1)
+        kept = 0;
+    if (kept < bytes)
+        sys3(SYS_madvise, (unsigned char *)table + kept, (long)(bytes - kept), 4 /* MADV_DONTNEED */);
+}
+
 // ---- rules ----------------------------------------------------------------------------------------
+
+static size_t rule_table_bytes(uint64_t size) {
+    return sizeof(struct seep_rule_table) + size * sizeof(struct seep_rule_entry);
+}
 
 static struct seep_rule_table *new_rule_table(unsigned size_shift) {
     uint64_t size = UINT64_C(1) << size_shift;
-    struct seep_rule_table *table = seep_own_memory(sizeof(*table) + size * sizeof(table->entries[0]));
+    struct seep_rule_table *table = seep_own_memory(rule_table_bytes(size));
     if (table) {
         table->shift = 64 - size_shift;
         table->mask = size - 1;
@@ -23,7 +38,8 @@ static struct seep_rule_entry *free_rule_entry(struct seep_rule_table *table, ui
     return &table->entries[i];
 }
 
-// A table with room for one more. The old one stays for those who are reading it. rules_lock held.
+// A table with room for one more. The old one stays for those who are reading it, as long as there may be
+// some. rules_lock held.
 static struct seep_rule_table *roomy_rule_table(void) {
     struct seep_rule_table *table = atomic_load_explicit(&seep_g.rules, memory_order_relaxed);
     if (table && table->nr_used * 2 < table->mask)
@@ -44,6 +60,10 @@ static struct seep_rule_table *roomy_rule_table(void) {
         larger->nr_used++;
     }
     atomic_store_explicit(&seep_g.rules, larger, memory_order_release);
+    if (table) {
+        size_t bytes = rule_table_bytes(table->mask + 1);
+        give_back(table, bytes, bytes);
+    }
     return larger;
 }
 
@@ -134,19 +154,19 @@ static struct seep_node_table *new_node_table(uint32_t bits) {
     return table;
 }
 
-// tree_lock held. The old table stays for those who are reading it, but only its first page has memory: who
-// finds nothing where the others were asks again under the lock.
+// tree_lock held. The old table stays for those who are reading it, but at most its first page has memory:
+// who finds nothing where the others were asks again under the lock. Up to nine sixteenths of the places are
+// taken: what has a few nodes more than half as many need not have twice the places.
 static struct seep_node_table *roomy_node_table(void) {
     struct seep_node_table *table = atomic_load_explicit(&seep_g.node_index, memory_order_relaxed);
-    if (table && table->nr_used < table->mask / 2)
+    if (table && table->nr_used < table->mask / 16 * 9)
         return table;
     struct seep_node_table *larger = new_node_table(table ? table->bits + 1 : FIRST_SIZE_SHIFT);
     if (!larger)
         return table && table->nr_used < table->mask - 1 ? table : NULL;
     atomic_store_explicit(&seep_g.node_index, larger, memory_order_release);
-    if (table && table_bytes(table->bits) > PAGE)
-        sys3(SYS_madvise, (unsigned char *)table + PAGE, (long)(table_bytes(table->bits) - PAGE),
-             4 /* MADV_DONTNEED */);
+    if (table)
+        give_back(table, table_bytes(table->bits), PAGE);
     return larger;
 }
 

@@ -144,7 +144,7 @@ static void wait_for_hooks(struct undo_log *log) {
     for (uint64_t i = 0; i < nr_slots; i++) {
         const struct seep_thread *thread = seep_g.thread_of_slot[i];
         uint64_t guard = thread ? __atomic_load_n(&thread->guard, __ATOMIC_ACQUIRE) : SEEP_GUARD_WIPED;
-        if (SEEP_GUARD_IS_IDLE(guard) || guard == SEEP_GUARD_WIPED || thread == seep_self || !thread->slot)
+        if (SEEP_GUARD_IS_IDLE(guard) || guard == SEEP_GUARD_WIPED || thread == seep_self() || !thread->slot)
             continue;
         uint64_t block = thread->last_block;
         int64_t room = thread->slot->net_room;
