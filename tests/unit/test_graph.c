@@ -174,6 +174,61 @@ static void unaligned(void **state) {
     }
 }
 
+// Blocks full of pointers to few others, again and again: what is said twice makes no difference, and does
+// not stay.
+static void repeated(void **state) {
+    enum { NR_BLOCKS = 200, NR_WORDS = 300 };
+    static uint64_t words[NR_BLOCKS][NR_WORDS];
+    struct seep_block *blocks = calloc(NR_BLOCKS, sizeof(*blocks));
+    srandom(5);
+    for (uint32_t i = 0; i < NR_BLOCKS; i++) {
+        bool large = i % 3 == 0;
+        blocks[i] = (struct seep_block){.address = 0x10000 + i * sizeof(words[0]) * 2,
+                                        .size = large ? sizeof(words[0]) : 64};
+    }
+    for (uint32_t i = 0; i < NR_BLOCKS; i++)
+        for (size_t w = 0; w < blocks[i].size / 8; w++) {
+            uint64_t to = (i + 1 + (uint64_t)random() % 12) % (NR_BLOCKS + 40);
+            if (to < NR_BLOCKS && random() % 4)
+                words[i][w] = blocks[to].address + (uint64_t)(random() % 3) * 8;
+        }
+    struct seep_graph *graphs[2];
+    for (int all = 0; all < 2; all++) {
+        assert_null(seep_graph_create(blocks, NR_BLOCKS, &graphs[all]));
+        graphs[all]->with_own = all;
+        assert_true(seep_graph_feed_root(graphs[all], 0, 0x1000, &blocks[7].address, 8));
+        for (uint32_t i = 0; i < NR_BLOCKS; i++)
+            assert_true(seep_graph_feed_block(graphs[all], i, 0, words[i], blocks[i].size));
+        assert_null(seep_graph_classify(graphs[all]));
+    }
+    assert_memory_equal(graphs[0]->kinds, graphs[1]->kinds, NR_BLOCKS);
+    assert_memory_equal(graphs[0]->holder, graphs[1]->holder, NR_BLOCKS * sizeof(uint32_t));
+    assert_memory_equal(graphs[0]->holder_off, graphs[1]->holder_off, NR_BLOCKS * sizeof(uint32_t));
+    assert_true(graphs[0]->nr_edges * 5 < graphs[1]->nr_edges);
+    for (uint32_t i = 0; i < NR_BLOCKS; i += 3) // 12 neighbours, their starts and their middles
+        assert_true(graphs[0]->first_edge[i + 1] - graphs[0]->first_edge[i] <= 24);
+    for (int all = 0; all < 2; all++)
+        seep_graph_destroy(graphs[all]);
+    free(blocks);
+}
+
+// A reference-counted string of old C++ libraries that begins where a piece of the memory ends: length,
+// capacity, count, text; pointed to behind those.
+static void begins_at_the_end_of_a_piece(void **state) {
+    struct seep_block block = {.address = 0x10ff0, .size = 40};
+    uint64_t words[5] = {10, 15, 0, 0x6f6c6c6568, 0}, root = block.address + 24;
+    for (size_t first = 16; first <= 40; first += 8) {
+        struct seep_graph *graph;
+        assert_null(seep_graph_create(&block, 1, &graph));
+        assert_true(seep_graph_feed_root(graph, 0, 0x1000, &root, 8));
+        assert_true(seep_graph_feed_block(graph, 0, 0, words, first));
+        assert_true(first == 40 || seep_graph_feed_block(graph, 0, first, words + first / 8, 40 - first));
+        assert_null(seep_graph_classify(graph));
+        assert_int_equal(graph->kinds[0], SEEP_KIND_REACHABLE);
+        seep_graph_destroy(graph);
+    }
+}
+
 static void nothing_and_absurd(void **state) {
     struct seep_graph *graph;
     uint64_t word = 0;
@@ -201,6 +256,8 @@ int main(void) {
         cmocka_unit_test(finds_blocks_at_odd_places),
         cmocka_unit_test(classes),
         cmocka_unit_test(unaligned),
+        cmocka_unit_test(repeated),
+        cmocka_unit_test(begins_at_the_end_of_a_piece),
         cmocka_unit_test(nothing_and_absurd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,7 @@ static bool feed_root(struct seep_graph *graph, uint32_t range, uint64_t address
             continue;
         uint32_t target;
         uint64_t off;
-        if (seep_graph_find(graph, word, &target, &off) &&
+        if (seep_block_index_find(&graph->index, word, &target, &off) &&
             !add_root(graph, range, address ? address + at : 0, target, off))
             return false;
     }
@@ -143,7 +143,7 @@ static uint8_t shape_of(const struct seep_graph *graph, uint64_t size, const voi
         shape |= SHAPE_ARRAY;
     if (first && first <= size - 8 && size - 8 - first < 8)
         shape |= SHAPE_LENGTH;
-    if (size > 24 && nr_bytes >= 24) {
+    if (size > 24 && nr_bytes >= 16) { // a block may begin where a piece of the memory ends
         uint64_t capacity = word_at(bytes, 8);
         if (first <= capacity && capacity <= size - 25)
             shape |= SHAPE_STRING;
@@ -271,6 +271,64 @@ static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t o
     return shape & SHAPE_VTABLE && has_vtable_at(graph, target, off);
 }
 
+// ---- what is said twice ----
+
+#define MANY_EDGES 32u // of a block, before it is worth a look whether some are alike
+
+struct seen {
+    uint64_t *keys; // twice the target, one more for its start; and one more of all, 0 is none
+    size_t capacity;
+    size_t mask;
+};
+
+static bool make_room(struct seen *seen, size_t nr_edges) {
+    size_t nr = 64;
+    while (nr < nr_edges * 2)
+        nr *= 2;
+    if (!seep_grow(&seen->keys, &seen->capacity, nr, sizeof(*seen->keys)))
+        return false;
+    memset(seen->keys, 0, nr * sizeof(*seen->keys));
+    seen->mask = nr - 1;
+    return true;
+}
+
+static bool is_first(struct seen *seen, uint64_t key) {
+    size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & seen->mask;
+    for (; seen->keys[at]; at = (at + 1) & seen->mask)
+        if (seen->keys[at] == key)
+            return false;
+    seen->keys[at] = key;
+    return true;
+}
+
+// A block with many pointers (an arena, a table) leads to the same blocks over and over: for the classes and
+// for who holds what, the first one to a block's start and the first one into its middle tell it all.
+static bool drop_repeated(struct seep_graph *graph) {
+    struct seen seen = {NULL};
+    uint64_t to = 0, first = 0;
+    bool fits = true;
+    for (uint32_t b = 0; b < graph->nr_blocks && fits; b++) {
+        uint64_t from = first, end = graph->first_edge[b + 1];
+        bool many = end - from >= MANY_EDGES;
+        first = end;
+        fits = !many || make_room(&seen, (size_t)(end - from));
+        if (!many && to == from) {
+            to = end;
+            continue;
+        }
+        for (uint64_t e = from; e < end && fits; e++) {
+            const struct seep_edge *edge = &graph->edges[e];
+            uint64_t key = (uint64_t)edge->target * 2 + is_start(graph, edge->target, edge->to_off) + 1;
+            if (!many || is_first(&seen, key))
+                graph->edges[to++] = *edge;
+        }
+        graph->first_edge[b + 1] = to;
+    }
+    free(seen.keys);
+    graph->nr_edges = (size_t)to;
+    return fits;
+}
+
 struct flood {
     struct seep_graph *graph;
     uint32_t *queue; // every block is in it at most twice
@@ -365,6 +423,8 @@ struct seep_error *seep_graph_classify(struct seep_graph *graph) {
     if (!look_up_candidates(graph))
         return seep_error_no_memory();
     feed_upto(graph, graph->nr_blocks);
+    if (!graph->with_own && !drop_repeated(graph))
+        return seep_error_no_memory();
     size_t room = SEEP_MAX(graph->nr_blocks, 1u);
     graph->kinds = calloc(room, sizeof(*graph->kinds));
     graph->holder = seep_large_alloc(room, sizeof(*graph->holder));
