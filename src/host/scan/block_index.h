@@ -146,9 +146,9 @@ static inline void seep_block_index_ask(const struct seep_block_index *index, ui
 }
 
 // At least 1: the cluster's first starts where it does.
-static inline uint32_t seep_block_place_upto(const struct seep_block_index *index,
-                                             const struct seep_index_place *place, uint64_t address,
-                                             bool *ret_is_start) {
+SEEP_INLINE uint32_t seep_block_place_upto(const struct seep_block_index *index,
+                                           const struct seep_index_place *place, uint64_t address,
+                                           bool *ret_is_start) {
     *ret_is_start = false;
     if (SEEP_UNLIKELY(place->upto)) // in the last block
         return place->upto;

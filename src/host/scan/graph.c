@@ -90,7 +90,8 @@ static bool feed_root(struct seep_graph *graph, uint32_t range, uint64_t address
             continue;
         uint32_t target;
         uint64_t off;
-        if (seep_block_index_find(&graph->index, word, &target, &off) &&
+        // Of what leads between the blocks of the heap most leads into what the program mapped itself.
+        if (seep_block_index_place(&graph->index, word) && seep_graph_find(graph, word, &target, &off) &&
             !add_root(graph, range, address ? address + at : 0, target, off))
             return false;
     }
