@@ -103,6 +103,31 @@ def test_the_report_names_pools_and_marks(program, tmp_path):
     assert 'marks:   loaded at ' in text
 
 
+FIRST = """
+#include <stdlib.h>
+#include "seep.h"
+void *volatile kept;
+int main(void) {
+    seep_mark("before all");
+    kept = malloc(100);
+    return 0;
+}
+"""
+
+
+def test_a_mark_before_the_first_allocation_counts_nothing(tmp_path):
+    """That is known: it is no mark whose counts found no room."""
+    need('gcc')
+    (tmp_path / 'first.c').write_text(FIRST)
+    assert run(['gcc', '-I', ROOT / 'include', tmp_path / 'first.c', '-o', tmp_path / 'first']).code == 0
+    trace = tmp_path / 'first.seep'
+    assert run([SEEP, 'run', '-q', '-o', trace, tmp_path / 'first']).code == 0
+    (process,) = report(trace)
+    assert [(mark['name'], mark['counted']) for mark in process['marks']] == [('before all', True)]
+    done = run([SEEP, 'diff', f'{trace}@before all', trace])
+    assert done.code == 0 and b'#1   +100 bytes live in +1 block  new' in done.out, done
+
+
 def test_threads_and_their_names(program, tmp_path):
     _, (process,) = traced(program, tmp_path, 'threads')
     no_losses(process)

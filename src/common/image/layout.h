@@ -467,8 +467,8 @@ struct seep_image_mark {
     uint32_t tid;   // of the thread that made it; 0: the tool
     uint64_t at_ns; // CLOCK_MONOTONIC
     uint32_t name_bytes;
-    uint32_t counts_bytes; // 0: the counts were not kept
-    uint64_t reserved;
+    uint32_t counts_bytes;
+    uint64_t is_counted; // 1; with 0 and no counts there was no room for them
 };
 #define SEEP_MARK_NAME_MAX 255u
 

@@ -181,7 +181,7 @@ static struct seep_error *add_mark(struct seep_image_reader *reader, const struc
         .at_ns = (int64_t)SEEP_MIN(record->at_ns - SEEP_MIN(record->at_ns, reader->copy->header.start_ns),
                                    (uint64_t)INT64_MAX),
         .tid = record->tid,
-        .counted = record->counts_bytes != 0,
+        .counted = record->counts_bytes || record->is_counted,
         .nr_sites = (uint32_t)counts.nr_items,
     };
     mark.sites = seep_arena_alloc(&profile->arena, counts.nr_items, sizeof(*mark.sites));

@@ -36,6 +36,7 @@ struct seep_error *seep_mark_live(pid_t pid, const char *name) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     struct seep_image_mark record = {
+        .is_counted = 1,
         .at_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
         .name_bytes = (uint32_t)SEEP_MIN(strlen(name), (size_t)SEEP_MARK_NAME_MAX),
     };

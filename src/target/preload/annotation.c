@@ -157,7 +157,8 @@ static bool put_mark(struct seep_thread *thread, const char *name) {
         sums = seep_own_memory(SEEP_CHUNK_SITES * sizeof(*sums));
     if (sums)
         put_counts(&mark);
-    if (mark.full || !sums)
+    record.is_counted = !mark.full && sums;
+    if (!record.is_counted)
         mark.at = counts; // the name is worth keeping
     record.counts_bytes = (uint32_t)(mark.at - counts);
     while (mark.at % 8)
@@ -165,7 +166,7 @@ static bool put_mark(struct seep_thread *thread, const char *name) {
     record.bytes = (uint32_t)(mark.at - mark.start);
     __builtin_memcpy(marks_at(mark.start), &record, sizeof(record));
     __atomic_store_n(&area->used, mark.at, __ATOMIC_RELEASE);
-    return !mark.full && sums;
+    return record.is_counted;
 }
 
 bool seep_mark_try(struct seep_thread *thread, const char *name) {
