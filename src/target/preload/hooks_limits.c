@@ -169,10 +169,21 @@ static long with_errno(long result) {
     return -1;
 }
 
-static void filtered(bool strict) {
+static struct seep_confined installed; // by calls that came back well
+
+// Before a call that installs a filter: whatever it makes impossible must not be tried after it.
+static void filter_begins(bool strict) {
     seep_confined.filtered = true;
-    if (strict)
-        seep_confined.frozen = true;
+    seep_confined.frozen |= strict;
+}
+
+// What other threads have installed meanwhile stays.
+static void filter_ends(bool strict, bool is_installed) {
+    installed.filtered |= is_installed;
+    installed.frozen |= is_installed && strict;
+    atomic_signal_fence(memory_order_seq_cst);
+    seep_confined.filtered = installed.filtered;
+    seep_confined.frozen = installed.frozen;
 }
 
 SEEP_EXPORT int prctl(int option, ...) {
@@ -183,25 +194,24 @@ SEEP_EXPORT int prctl(int option, ...) {
         args[i] = va_arg(list, unsigned long);
     va_end(list);
     seep_start();
-    // Before the fact: whatever this call makes impossible must not be tried after it.
-    struct seep_confined before = seep_confined;
-    if (option == PR_SET_SECCOMP)
-        filtered(args[0] == SECCOMP_MODE_STRICT);
+    const bool filters = option == PR_SET_SECCOMP, strict = args[0] == SECCOMP_MODE_STRICT;
+    if (filters)
+        filter_begins(strict);
     int result = seep_g.real.prctl ? seep_g.real.prctl(option, args[0], args[1], args[2], args[3])
                                    : (int)with_errno(sys6(SYS_prctl, option, (long)args[0], (long)args[1],
                                                           (long)args[2], (long)args[3], 0));
-    if (option == PR_SET_SECCOMP && result != 0)
-        seep_confined = before;
+    if (filters)
+        filter_ends(strict, result == 0);
     return result;
 }
 
 static long install_filter(long a, long b, long c) {
-    struct seep_confined before = seep_confined;
-    if (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)
-        filtered(a == SECCOMP_SET_MODE_STRICT);
+    const bool strict = a == SECCOMP_SET_MODE_STRICT, filters = strict || a == SECCOMP_SET_MODE_FILTER;
+    if (filters)
+        filter_begins(strict);
     long result = sys3(SYS_seccomp, a, b, c);
-    if (sys_failed(result))
-        seep_confined = before;
+    if (filters)
+        filter_ends(strict, !sys_failed(result));
     return with_errno(result);
 }
 
