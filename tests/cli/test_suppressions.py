@@ -261,7 +261,7 @@ def test_default_suppressions_that_cannot_be_read(run, seep, tmp_path, body, not
 # ---- what is built in ----
 
 
-BUILT_IN = {"glib slices", "gobject types", "gobject types, at start", "gio extension points"}
+GLIB = {"glib slices", "gobject types", "gobject types, at start", "gio extension points"}
 
 
 @pytest.mark.parametrize("arguments", [("list", "/usr"), ("info", "/usr/bin")])
@@ -271,12 +271,144 @@ def test_each_built_in_rule_is_used_by_real_programs(run, seep, require, tmp_pat
     assert run(seep, "run", "-q", "-o", trace, require("gio"), *arguments).returncode == 0
     report = json.loads(run(seep, "report", "--json", trace).stdout)
     rules = {rule["name"]: rule for rule in report["suppressions"]["rules"] if rule["file"] == "built in"}
-    assert set(rules) == BUILT_IN and all(rule["blocks"] > 0 and rule["reason"] for rule in rules.values()), rules
+    assert set(rules) >= GLIB and all(rule["blocks"] > 0 and rule["reason"] for rule in rules.values()), rules
     assert report["leaks"]["lost"]["blocks"] == report["leaks"]["indirect"]["blocks"] == 0
     text = run(seep, "report", trace).stdout
     for rule in rules.values():
         assert re.search(r"^ +%s +%s +built in  %s \(%s\)$" % (
             "{:,}".format(rule["blocks"]), "{:,}".format(rule["bytes"]), re.escape(rule["name"]), re.escape(rule["reason"])), text, re.M)
+
+
+# What keeps something of the C and C++ runtime by pointers into the middle, and loses something by the same functions,
+# which stays a leak: (rule, source, flags, whether it needs the names of the C library's own functions).
+KEEPERS = {
+    "thread": ("segments of loaded code", r"""
+#include <pthread.h>
+#include <stddef.h>
+static void *end(void *of) { pthread_exit(of); }
+int main(void) { pthread_t t; pthread_create(&t, NULL, end, NULL); return pthread_join(t, NULL); }
+""", ["gcc", "-pthread"], True),
+    "tree": ("nodes of tsearch", r"""
+#include <search.h>
+#include <stddef.h>
+static int compare(const void *a, const void *b) { return *(const char *)a - *(const char *)b; }
+static const char letters[] = "abcdefgh";
+void *held, *lost;
+int main(void) {
+    for (const char *at = letters; *at; at++) tsearch(at, &held, compare);
+    for (const char *at = letters; *at; at++) tsearch(at, &lost, compare);
+    lost = NULL;
+    return 0;
+}
+""", ["gcc"], False),
+    "environment": ("former values of setenv", r"""
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    for (int i = 0; i < 60; i++) {
+        char name[20];
+        snprintf(name, sizeof(name), "VALUE%d", i % 20);
+        if (setenv(name, i < 20 ? "first" : i < 40 ? "second one" : "the last one", 1)) return 1;
+    }
+    return 0;
+}
+""", ["gcc"], True),
+    "semaphores": ("open semaphores", r"""
+#include <fcntl.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+    for (int i = 0; i < 20; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "/seep-test-%d-%d", (int)getpid(), i);
+        if (sem_open(name, O_CREAT | O_EXCL, 0600, 1) == SEM_FAILED) return 1;
+        sem_unlink(name);
+    }
+    return 0;
+}
+""", ["gcc", "-pthread"], False),
+    "conversions": ("conversions of iconv", r"""
+#include <iconv.h>
+#include <stdlib.h>
+static const char *const names[] = {"KOI8-R", "EUC-JP", "SJIS", "BIG5", "GBK", "UTF-16", "ISO-8859-15", "CP1252", "CP850", "EUC-KR"};
+int main(void) {
+    for (int i = 0; i < 10; i++) {
+        iconv_t one = iconv_open(names[i], "UTF-8");
+        if (one == (iconv_t)-1) return 1;
+        if (i < 9) iconv_close(one);
+    }
+    return 0;
+}
+""", ["gcc"], False),
+    "exception": ("exceptions that are held", r"""
+#include <cstdlib>
+struct Failure { long numbers[6]; };
+__attribute__((noinline)) static void fail() { throw Failure(); }
+int main() { try { fail(); } catch (const Failure &) { try { throw 5; } catch (int) { std::exit(0); } } }
+""", ["g++"], False),
+    "message": ("strings of the old ABI", r"""
+#include <cstdlib>
+#include <stdexcept>
+__attribute__((noinline)) static void fail() { throw std::runtime_error("thrown"); }
+int main() { try { fail(); } catch (const std::exception &) { try { throw 5; } catch (int) { std::exit(0); } } }
+""", ["g++"], False),
+    "emulated": ("emulated thread-local variables", r"""
+static __thread int numbers[50];
+__thread int other = 3;
+int main(void) { numbers[other] = 1; other = 7; return numbers[2]; }
+""", ["clang", "-femulated-tls"], False),
+}
+LOSES = {"tree", "conversions"}
+
+
+def kept_by_runtime(run, seep, require, tmp_path, name, wrap=()):
+    """(what the program keeps without the built-in list, with it, the rules that took something)"""
+    _, source, (compiler, *flags), _ = KEEPERS[name]
+    program = tmp_path / (name + (".cpp" if compiler == "g++" else ".c"))
+    program.write_text(source)
+    subprocess.run([require(compiler), "-g", "-O1", "-o", name, program.name, *flags], check=True, cwd=tmp_path)
+    done = run(*wrap, seep, "run", "-q", "-o", name + ".seep", "./" + name)
+    assert done.returncode == 0, done.stderr
+    plain, report = [json.loads(run(*wrap, seep, "report", "--json", *more, name + ".seep").stdout)
+                     for more in (["--no-default-suppressions"], [])]
+    return plain["leaks"], report["leaks"], {rule["name"]: rule for rule in report.get("suppressions", {"rules": []})["rules"]}
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_what_the_runtime_keeps_is_suppressed_and_what_is_lost_is_not(run, seep, require, tmp_path, name):
+    rule, _, _, needs_names = KEEPERS[name]
+    plain, leaks, rules = kept_by_runtime(run, seep, require, tmp_path, name)
+    if needs_names and rule not in rules and not os.path.isdir("/usr/lib/debug/.build-id"):
+        pytest.skip("no debug information of the C library (libc6-dbg)")
+    assert rules[rule]["blocks"] > 0 and rules[rule]["reason"] and rules[rule]["file"] == "built in", rules
+    assert plain["possible"]["blocks"] > 0 and leaks["possible"]["blocks"] == 0, (plain, leaks)
+    for kind in ("lost", "indirect"):
+        assert leaks[kind] == plain[kind] and (leaks["lost"]["blocks"] > 0) == (name in LOSES)
+    done = run(seep, "check", "--kind", "lost,indirect,possible", "./" + name)
+    assert done.returncode == (name in LOSES), done.stderr
+
+
+@pytest.mark.parametrize("name", ["thread", "tree", "semaphores", "conversions"])
+def test_what_a_nameless_libc_keeps_is_suppressed(run, seep, require, tmp_path, name):
+    """Few machines have the debug information of the C library; only what it exports has names then."""
+    require("unshare")
+    if not os.path.isdir("/usr/lib/debug"):
+        wrap = []
+    elif run("unshare", "--mount", "true").returncode:
+        pytest.skip("no mounts of its own here")
+    else:
+        wrap = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/lib/debug && exec "$@"', "sh"]
+    plain, leaks, rules = kept_by_runtime(run, seep, require, tmp_path, name, wrap)
+    assert plain["possible"]["blocks"] > 0 and leaks["possible"]["blocks"] == 0, rules
+    if name == "thread":
+        assert "segments of loaded code, by a loader without names" in rules
+
+
+def test_curl_leaks_nothing_that_is_possibly_lost(run, seep, require):
+    """It opens libraries, as every second program does."""
+    done = run(seep, "check", "--kind", "lost,indirect,possible", require("curl"), "--version")
+    assert done.returncode == 0 and "suppressed: " in done.stderr, done.stderr
 
 
 # What of libstdc++ and glibc is made once and kept: locales, facets, streams, regex, threads, exceptions.
@@ -352,6 +484,6 @@ def test_no_generated_rule_names_an_allocator(run, seep, tmp_path):
     (tmp_path / "opens.c").write_text('#include <dlfcn.h>\nint main(void) { return !dlopen("libm.so.6", RTLD_NOW); }\n')
     subprocess.run(["gcc", "-g", "-o", "opens", "opens.c", "-ldl"], check=True, cwd=tmp_path)
     assert run(seep, "run", "-q", "-o", "opens.seep", "./opens").returncode == 0
-    rules = run(seep, "report", "opens.seep", "--gen-suppressions=lsan").stdout
+    rules = run(seep, "report", "opens.seep", "--gen-suppressions=lsan", "--no-default-suppressions").stdout
     lines = [line for line in rules.splitlines() if not line.startswith("#")]
     assert "# " in rules and not any(line.startswith(("leak:^malloc", "leak:^calloc", "leak:^realloc")) for line in lines), rules

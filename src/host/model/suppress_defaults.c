@@ -14,9 +14,11 @@
 
 static const char function[] = "__lsan_default_suppressions";
 
-// What libraries keep for good in a way that looks like a leak; each was seen to, and none of it is lost:
-// only interior pointers lead there. In Valgrind's words; modules come in each, so that a program
-// without the library pays next to nothing.
+// What libraries keep for good in a way that looks like a leak; each was seen to (tests/cli/
+// test_suppressions.py has a program for it), and none of it is lost: only interior pointers lead there. So
+// each takes what is possibly lost and nothing else; what is lost under the same functions is somebody's
+// leak. In Valgrind's words. The C library's own functions are named where it exports them, for few
+// machines have its debug information; where there is no such name, its module is.
 static const struct {
     const char *reason;
     const char *text;
@@ -33,6 +35,32 @@ static const struct {
     {"extension points are for good, and what they name hangs under slices",
      "{\ngio extension points\nMemcheck:Leak\nmatch-leak-kinds: possible\nfun:malloc\n"
      "fun:g_malloc\nfun:g_strdup\nfun:g_io_extension_point_implement\n}\n"},
+    {"what is loaded is listed for unwinders in segments that are aligned within their blocks",
+     "{\nsegments of loaded code\nMemcheck:Leak\nmatch-leak-kinds: possible\nfun:malloc\n...\n"
+     "fun:_dlfo_mappings_segment_allocate\n...\nobj:*/ld-linux*\n}\n"},
+    // The same by the shape of its stack: two functions of the loader, called by the one that opens.
+    {"what is loaded is listed for unwinders in segments that are aligned within their blocks",
+     "{\nsegments of loaded code, by a loader without names\nMemcheck:Leak\nmatch-leak-kinds: possible\n"
+     "fun:malloc\nobj:*/ld-linux*\nobj:*/ld-linux*\nfun:_dl_catch_exception\nobj:*/ld-linux*\n"
+     "fun:_dl_catch_exception\nobj:*/ld-linux*\n}\n"},
+    {"the colour of a tree's node is the lowest bit of the pointer to it",
+     "{\nnodes of tsearch\nMemcheck:Leak\nmatch-leak-kinds: possible\nfun:malloc\nfun:tsearch\n}\n"},
+    {"what was in the environment may still be in use, and is kept in a tree of tsearch",
+     "{\nformer values of setenv\nMemcheck:Leak\nmatch-leak-kinds: possible\nfun:malloc\n"
+     "fun:__add_to_environ\n}\n"},
+    {"semaphores that are open are kept in a tree of tsearch",
+     "{\nopen semaphores\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\nfun:sem_open\n}\n"},
+    {"conversions that were looked up are kept in trees of tsearch",
+     "{\nconversions of iconv\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\nfun:__gconv_open\n}\n"},
+    {"an exception lies behind its header, and what holds it points to the exception",
+     "{\nexceptions that are held\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\n"
+     "fun:__cxa_allocate_exception\n}\n"},
+    {"a string of the old ABI lies behind its header: the messages of exceptions are such",
+     "{\nstrings of the old ABI\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\n"
+     "fun:_ZNSs4_Rep9_S_create*\n}\n"},
+    {"an emulated thread-local variable lies behind a pointer to its block",
+     "{\nemulated thread-local variables\nMemcheck:Leak\nmatch-leak-kinds: possible\n...\n"
+     "obj:*/libgcc_s.so*\n...\nfun:__emutls_get_address\n}\n"},
 };
 
 static struct seep_error *add_built_in(struct seep_suppress_rules *rules) {
