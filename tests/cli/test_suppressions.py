@@ -183,23 +183,112 @@ def test_valgrind_takes_what_is_generated(run, seep, require, traces, tmp_path, 
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["keep", "shop"])
-def test_leak_sanitizer_takes_what_is_generated(run, seep, require, traces, tmp_path, name):
-    compiler = "gcc" if name == "keep" else "g++"
-    try:
-        binary = compile_program(tmp_path, name, C_SOURCE if name == "keep" else CXX_SOURCE, require(compiler) and compiler,
-                                 "-fsanitize=leak")
-    except subprocess.CalledProcessError:
-        pytest.skip("no LeakSanitizer here")
+# Functions that have other names in other tools: of one file, lambdas, arguments that are templates.
+NAMES_SOURCE = r"""
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+#define OUT __attribute__((noinline))
+template <typename T> static void use(T *p) { __asm__ volatile("" :: "r"(p) : "memory"); }
+namespace {
+struct Local {
+    std::string text;
+    OUT Local(int n) : text(n, 'q') {}
+    OUT void fill() { use(new char[33]); }
+};
+template <typename T> OUT void make(int n) { use(new T(n)); }
+OUT void unnamed(int n) { use(new char[n]); }
+}
+template <typename T> struct Box { OUT void put() { use(new T[10]); } };
+struct Call { OUT void operator()(int n) const { use(malloc(n)); } };
+OUT static void of_file(int n) { use(malloc(n)); }
+template <typename T> OUT static void of_file_too(T n) { use(malloc((size_t)n)); }
+OUT void with_lambda(int n) { auto f = [](int k) OUT { use(new char[k]); }; f(n); }
+OUT void with_class(int n) { struct Inner { OUT static void keep(int k) { use(malloc(k)); } }; Inner::keep(n); }
+OUT std::string with_tag(int n) { use(malloc(n)); return "x"; }
+OUT static void wipe() { char room[8192]; memset(room, 0, sizeof(room)); use(room); }
+int main() {
+    make<Local>(99); unnamed(20); { Local local(1); local.fill(); } Box<std::map<int, std::vector<std::string>>>().put();
+    Call()(41); of_file(42); of_file_too(43); of_file_too(44L); with_lambda(45); with_class(46); with_tag(47);
+    wipe();
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("source, compiler, flags", [
+    (C_SOURCE, "gcc", "-g"), (C_SOURCE, "clang", "-g"), (CXX_SOURCE, "g++", "-g"), (CXX_SOURCE, "clang++", "-g"),
+    (NAMES_SOURCE, "g++", "-g"), (NAMES_SOURCE, "g++", "-g0"), (NAMES_SOURCE, "clang++", "-g"),
+], ids=["c-gcc", "c-clang", "shop-gcc", "shop-clang", "names-gcc", "names-gcc-symbols", "names-clang"])
+def test_leak_sanitizer_takes_what_is_generated(run, seep, require, tmp_path, source, compiler, flags):
+    """Also that of another compiler than built what was traced: their symbolizers write names in their own ways."""
+    plain = compile_program(tmp_path, "plain", source, "gcc" if source == C_SOURCE else "g++", "-std=c++17" if source != C_SOURCE else "-w")
     file = tmp_path / "generated.supp"
-    file.write_text(run(seep, "report", traces[1 if name == "keep" else 2], "--gen-suppressions=lsan").stdout)
-    plain = run(binary)
+    assert run(seep, "run", "-q", "-o", "plain.seep", plain).returncode == 0
+    file.write_text(run(seep, "report", "plain.seep", "--gen-suppressions=lsan").stdout)
+    binary = str(tmp_path / "leaky")
+    done = run(require(compiler), "-w", flags, "-O1", "-fno-omit-frame-pointer", "-fsanitize=leak", "-o", binary,
+               str(tmp_path / ("plain.c" if source == C_SOURCE else "plain.cpp")), timeout=120)
+    if done.returncode:
+        pytest.skip("no LeakSanitizer here: " + done.stderr[-200:])
+    env = {"LSAN_OPTIONS": "fast_unwind_on_malloc=0"}
+    if compiler.startswith("clang"):
+        env["LSAN_SYMBOLIZER_PATH"] = require("llvm-symbolizer")
+    plain = run(binary, env=env)
     if "does not work under ptrace" in plain.stderr or "LeakSanitizer has encountered a fatal error" in plain.stderr:
         pytest.skip("LeakSanitizer cannot run here: " + plain.stderr.strip().splitlines()[-1])
     assert plain.returncode == 23, plain.stderr
-    env = dict(os.environ, LSAN_OPTIONS="fast_unwind_on_malloc=0:suppressions=%s" % file)
-    done = subprocess.run([binary], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
-    assert done.returncode == 0, done.stdout.decode()
+    env["LSAN_OPTIONS"] += ":suppressions=%s" % file
+    done = run(binary, env=env)
+    assert done.returncode == 0, file.read_text() + done.stdout + done.stderr
+
+
+SHARED_SOURCE = r"""
+#include <stdlib.h>
+#include <string.h>
+#define OUT __attribute__((noinline)) static
+static char *inner;
+static void *volatile sink;
+OUT void *make(int n) { return malloc(n); }
+OUT void first(void) { sink = make(100); }
+OUT void second(void) { void **p = make(200); sink = p; p[0] = make(201); }
+OUT void possibly(void) { inner = (char *)make(300) + 50; }
+OUT void common(int n) { if (n == 1) sink = malloc(11); if (n == 2) sink = strdup("twelve bytes"); }
+OUT void other(void) { common(2); sink = malloc(17); }
+OUT void wipe(void) { char room[9000]; memset(room, 0, sizeof(room)); sink = room; sink = NULL; }
+int main(void) { first(); second(); second(); possibly(); common(1); other(); wipe(); return inner == NULL; }
+"""
+
+
+def test_a_generated_line_names_what_no_other_leak_has(run, seep, tmp_path):
+    """`make` is in all stacks: a line about it for one of them would hide the others."""
+    program = compile_program(tmp_path, "shared", SHARED_SOURCE, "gcc")
+    trace = str(tmp_path / "shared.seep")
+    assert run(seep, "run", "-q", "-o", trace, program).returncode == 0
+    text = run(seep, "report", trace, "--gen-suppressions=lsan").stdout
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert sorted(lines) == ["leak:^common$", "leak:^first$", "leak:^other$", "leak:^possibly$", "leak:^second$"], text
+    assert ("# 17 bytes in 1 block, lost\n# no function is in these stacks alone: it takes 13 bytes in 1 other block, too\n"
+            "leak:^other$\n") in text
+    assert "# 24 bytes in 2 blocks, lost\nleak:^common$\n" in text and "# 802 bytes in 4 blocks, lost\nleak:^second$\n" in text
+    # of what a filter shows, too, the others count
+    for kind, line in (("possible", "leak:^possibly$"), ("lost", "leak:^second$")):
+        done = run(seep, "report", trace, "--gen-suppressions=lsan", "--kind", kind)
+        assert line in done.stdout.splitlines() and "leak:^make$" not in done.stdout
+    taken, _ = suppressed(run, seep, trace, "leak:^possibly$\n", tmp_path)
+    assert taken == {1: (1, 300)}
+
+
+def test_a_generated_entry_is_there_once(run, seep, tmp_path):
+    program = compile_program(tmp_path, "shared", SHARED_SOURCE, "gcc")
+    trace = str(tmp_path / "shared.seep")
+    assert run(seep, "run", "-q", "-o", trace, program).returncode == 0
+    text = run(seep, "report", trace, "--gen-suppressions").stdout
+    entries = re.findall(r"^\{\n.*?^\}\n", text, re.M | re.S)
+    assert len(set(entries)) == len(entries) == 6, text
+    assert "# 802 bytes in 4 blocks, lost\n{\n" in text and "# 300 bytes in 1 block, possible\n{\n" in text
 
 
 # ---- what the program says itself ----
