@@ -338,13 +338,78 @@ def test_default_suppressions_can_be_left_out(run, seep, tmp_path):
 @pytest.mark.parametrize("body, note", [
     ('return getenv("NOTHING");', "does more than return a constant text: it is not run"),
     ('static char text[40] = "leak:x"; text[5] = (char)rand(); return text;', "does more than return a constant text"),
+    ('static char text[40]; __builtin_strcpy(text, "leak:leak_known"); return text;', "does more than return a constant text"),
     ('return "leek:x";', "__lsan_default_suppressions in own:1: 'leek:x' is no suppression"),
+    ('return "garbage here\\nleak:leak_known\\n";', "__lsan_default_suppressions in own:1: 'garbage here' is no suppression"),
 ])
 def test_default_suppressions_that_cannot_be_read(run, seep, tmp_path, body, note):
     (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", body))
     subprocess.run(["gcc", "-g", "-O1", "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
-    done = run(seep, "run", "-o", "/dev/null", str(tmp_path / "own"))
+    done = run(seep, "run", "-o", "own.seep", str(tmp_path / "own"))
     assert done.returncode == 0 and note in done.stderr, done.stderr
+    assert note in run(seep, "report", "own.seep").stdout
+    assert any(note in said for said in json.loads(run(seep, "report", "--json", "own.seep").stdout)["health"]["notes"])
+    for more, status in (([], 1), (["--max-leaked", "1K"], 0)):
+        done = run(seep, "check", *more, str(tmp_path / "own"))
+        lines = [line for line in done.stderr.splitlines() if line.startswith("seep: check: note: own: ")]
+        assert done.returncode == status and len(lines) == 1 and note in lines[0], done.stderr
+    assert run(seep, "check", "-q", "--max-leaked", "1K", str(tmp_path / "own")).stderr == ""
+    assert "note:" not in run(seep, "check", "--no-default-suppressions", str(tmp_path / "own")).stderr
+
+
+@pytest.mark.parametrize("flags, found", [(["-rdynamic"], True), ([], False)])
+def test_default_suppressions_of_a_stripped_program(run, seep, tmp_path, flags, found):
+    """What it exports is known still; what is gone cannot be told from what never was."""
+    body = 'static char text[40]; __builtin_strcpy(text, "leak:x"); return text;'
+    (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", body))
+    subprocess.run(["gcc", "-O1", "-s", *flags, "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
+    done = run(seep, "check", str(tmp_path / "own"))
+    assert ("does more than return a constant text" in done.stderr) == found, done.stderr
+
+
+# ---- what took nothing ----
+
+
+def test_check_tells_unused_suppressions_in_a_line(run, seep, tmp_path):
+    (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", CONSTANT))
+    subprocess.run(["gcc", "-g", "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
+    (tmp_path / "a.supp").write_text("leak:nothing\nleak:leak_new\n" + entry("fun:malloc", "fun:nobody"))
+
+    def unused(*command):
+        done = run(seep, "check", *command)
+        return [line for line in done.stderr.splitlines() if "unused" in line], done
+
+    lines, done = unused("--suppressions", "a.supp", "./own")
+    assert done.returncode == 0 and lines == ["seep: check: unused: a.supp:1  leak:nothing; a.supp:3  name"], done
+    # a failed check tells it, too; a quiet one that passes nothing
+    again, done = unused("--no-default-suppressions", "--suppressions", "a.supp", "./own")
+    assert again == lines and done.returncode == 1
+    assert unused("-q", "--suppressions", "a.supp", "./own")[1].stderr == ""
+    assert not unused("./own")[0]  # what the program itself says, and what is built in, is not the user's
+    (tmp_path / "b.supp").write_text("".join("leak:nobody%d\n" % i for i in range(5)))
+    assert unused("--suppressions", "b.supp", "./own")[0] == [
+        "seep: check: unused: b.supp:1  leak:nobody0; b.supp:2  leak:nobody1; b.supp:3  leak:nobody2; "
+        "2 more, which --report FILE --json lists"]
+    lines, done = unused("--suppressions", "a.supp", "--junit", "j.xml", "--sarif", "s.sarif", "./own")
+    assert "leak:nothing" not in (tmp_path / "j.xml").read_text() + (tmp_path / "s.sarif").read_text()
+
+
+def test_unused_means_in_no_process(run, seep, tmp_path):
+    """The two programs leak by different functions."""
+    for name, function in (("one", "leak_one"), ("two", "leak_two")):
+        (tmp_path / (name + ".c")).write_text(OWN_SOURCE.replace("BODY", CONSTANT).replace("leak_new", function))
+        subprocess.run(["gcc", "-g", "-o", name, name + ".c"], check=True, cwd=str(tmp_path))
+    (tmp_path / "a.supp").write_text("leak:leak_one\nleak:leak_two\nleak:leak_three\n")
+    done = run(seep, "check", "--suppressions", "a.supp", "sh", "-c", "./one; ./two; true")
+    assert done.returncode == 0 and "seep: check: unused: a.supp:3  leak:leak_three\n" in done.stderr, done.stderr
+
+
+def test_the_mark_of_utf_8_is_no_suppression(run, seep, tmp_path):
+    (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", CONSTANT))
+    subprocess.run(["gcc", "-g", "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
+    (tmp_path / "a.supp").write_bytes(b"\xef\xbb\xbfleak:leak_new\r\n")
+    done = run(seep, "check", "--suppressions", "a.supp", "./own")
+    assert done.returncode == 0 and "suppressed: 110 bytes in 2 blocks; " in done.stderr, done.stderr
 
 
 # ---- what is built in ----

@@ -86,15 +86,26 @@ static const struct seep_module *executable_of(const struct seep_profile *profil
     return NULL;
 }
 
+// `seep check` shows no other notes than this.
+static struct seep_error *note_unread(struct seep_profile *profile, const char *why) {
+    struct seep_error *error = seep_profile_note(profile, "%s", why);
+    if (!error)
+        profile->suppressions_unread = profile->health.notes[profile->health.nr_notes - 1];
+    return error;
+}
+
 static struct seep_error *add_text(struct seep_suppress_rules *rules, struct seep_profile *profile,
                                    const char *text) {
     const char *slash = strrchr(profile->process.exe, '/');
     char file[256];
     snprintf(file, sizeof(file), "%s in %.200s", function, slash ? slash + 1 : profile->process.exe);
+    size_t first = rules->nr_rules;
     struct seep_error *error = seep_suppress_rules_parse(rules, file, text, strlen(text));
+    for (size_t i = first; i < rules->nr_rules; i++)
+        rules->rules[i].of_program = true;
     if (!error || error->code != SEEP_E_FORMAT)
         return error;
-    struct seep_error *failed = seep_profile_note(profile, "%s", error->message);
+    struct seep_error *failed = note_unread(profile, error->message);
     seep_error_destroy(error);
     return failed;
 }
@@ -116,11 +127,9 @@ static struct seep_error *add_of_program(struct seep_suppress_rules *rules, stru
         return error;
     if (text)
         return add_text(rules, profile, text);
-    return seep_profile_note(
-        profile,
-        "its function %s does more than return a constant text: it is not run, and what it "
-        "would suppress is not suppressed",
-        function);
+    return note_unread(
+        profile, "its function __lsan_default_suppressions does more than return a constant text: it is "
+                 "not run, and what it would suppress is not suppressed");
 }
 
 static bool was_seen(const struct seep_session *session, size_t index) {
