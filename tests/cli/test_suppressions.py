@@ -183,23 +183,112 @@ def test_valgrind_takes_what_is_generated(run, seep, require, traces, tmp_path, 
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["keep", "shop"])
-def test_leak_sanitizer_takes_what_is_generated(run, seep, require, traces, tmp_path, name):
-    compiler = "gcc" if name == "keep" else "g++"
-    try:
-        binary = compile_program(tmp_path, name, C_SOURCE if name == "keep" else CXX_SOURCE, require(compiler) and compiler,
-                                 "-fsanitize=leak")
-    except subprocess.CalledProcessError:
-        pytest.skip("no LeakSanitizer here")
+# Functions that have other names in other tools: of one file, lambdas, arguments that are templates.
+NAMES_SOURCE = r"""
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+#define OUT __attribute__((noinline))
+template <typename T> static void use(T *p) { __asm__ volatile("" :: "r"(p) : "memory"); }
+namespace {
+struct Local {
+    std::string text;
+    OUT Local(int n) : text(n, 'q') {}
+    OUT void fill() { use(new char[33]); }
+};
+template <typename T> OUT void make(int n) { use(new T(n)); }
+OUT void unnamed(int n) { use(new char[n]); }
+}
+template <typename T> struct Box { OUT void put() { use(new T[10]); } };
+struct Call { OUT void operator()(int n) const { use(malloc(n)); } };
+OUT static void of_file(int n) { use(malloc(n)); }
+template <typename T> OUT static void of_file_too(T n) { use(malloc((size_t)n)); }
+OUT void with_lambda(int n) { auto f = [](int k) OUT { use(new char[k]); }; f(n); }
+OUT void with_class(int n) { struct Inner { OUT static void keep(int k) { use(malloc(k)); } }; Inner::keep(n); }
+OUT std::string with_tag(int n) { use(malloc(n)); return "x"; }
+OUT static void wipe() { char room[8192]; memset(room, 0, sizeof(room)); use(room); }
+int main() {
+    make<Local>(99); unnamed(20); { Local local(1); local.fill(); } Box<std::map<int, std::vector<std::string>>>().put();
+    Call()(41); of_file(42); of_file_too(43); of_file_too(44L); with_lambda(45); with_class(46); with_tag(47);
+    wipe();
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("source, compiler, flags", [
+    (C_SOURCE, "gcc", "-g"), (C_SOURCE, "clang", "-g"), (CXX_SOURCE, "g++", "-g"), (CXX_SOURCE, "clang++", "-g"),
+    (NAMES_SOURCE, "g++", "-g"), (NAMES_SOURCE, "g++", "-g0"), (NAMES_SOURCE, "clang++", "-g"),
+], ids=["c-gcc", "c-clang", "shop-gcc", "shop-clang", "names-gcc", "names-gcc-symbols", "names-clang"])
+def test_leak_sanitizer_takes_what_is_generated(run, seep, require, tmp_path, source, compiler, flags):
+    """Also that of another compiler than built what was traced: their symbolizers write names in their own ways."""
+    plain = compile_program(tmp_path, "plain", source, "gcc" if source == C_SOURCE else "g++", "-std=c++17" if source != C_SOURCE else "-w")
     file = tmp_path / "generated.supp"
-    file.write_text(run(seep, "report", traces[1 if name == "keep" else 2], "--gen-suppressions=lsan").stdout)
-    plain = run(binary)
+    assert run(seep, "run", "-q", "-o", "plain.seep", plain).returncode == 0
+    file.write_text(run(seep, "report", "plain.seep", "--gen-suppressions=lsan").stdout)
+    binary = str(tmp_path / "leaky")
+    done = run(require(compiler), "-w", flags, "-O1", "-fno-omit-frame-pointer", "-fsanitize=leak", "-o", binary,
+               str(tmp_path / ("plain.c" if source == C_SOURCE else "plain.cpp")), timeout=120)
+    if done.returncode:
+        pytest.skip("no LeakSanitizer here: " + done.stderr[-200:])
+    env = {"LSAN_OPTIONS": "fast_unwind_on_malloc=0"}
+    if compiler.startswith("clang"):
+        env["LSAN_SYMBOLIZER_PATH"] = require("llvm-symbolizer")
+    plain = run(binary, env=env)
     if "does not work under ptrace" in plain.stderr or "LeakSanitizer has encountered a fatal error" in plain.stderr:
         pytest.skip("LeakSanitizer cannot run here: " + plain.stderr.strip().splitlines()[-1])
     assert plain.returncode == 23, plain.stderr
-    env = dict(os.environ, LSAN_OPTIONS="fast_unwind_on_malloc=0:suppressions=%s" % file)
-    done = subprocess.run([binary], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
-    assert done.returncode == 0, done.stdout.decode()
+    env["LSAN_OPTIONS"] += ":suppressions=%s" % file
+    done = run(binary, env=env)
+    assert done.returncode == 0, file.read_text() + done.stdout + done.stderr
+
+
+SHARED_SOURCE = r"""
+#include <stdlib.h>
+#include <string.h>
+#define OUT __attribute__((noinline)) static
+static char *inner;
+static void *volatile sink;
+OUT void *make(int n) { return malloc(n); }
+OUT void first(void) { sink = make(100); }
+OUT void second(void) { void **p = make(200); sink = p; p[0] = make(201); }
+OUT void possibly(void) { inner = (char *)make(300) + 50; }
+OUT void common(int n) { if (n == 1) sink = malloc(11); if (n == 2) sink = strdup("twelve bytes"); }
+OUT void other(void) { common(2); sink = malloc(17); }
+OUT void wipe(void) { char room[9000]; memset(room, 0, sizeof(room)); sink = room; sink = NULL; }
+int main(void) { first(); second(); second(); possibly(); common(1); other(); wipe(); return inner == NULL; }
+"""
+
+
+def test_a_generated_line_names_what_no_other_leak_has(run, seep, tmp_path):
+    """`make` is in all stacks: a line about it for one of them would hide the others."""
+    program = compile_program(tmp_path, "shared", SHARED_SOURCE, "gcc")
+    trace = str(tmp_path / "shared.seep")
+    assert run(seep, "run", "-q", "-o", trace, program).returncode == 0
+    text = run(seep, "report", trace, "--gen-suppressions=lsan").stdout
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert sorted(lines) == ["leak:^common$", "leak:^first$", "leak:^other$", "leak:^possibly$", "leak:^second$"], text
+    assert ("# 17 bytes in 1 block, lost\n# no function is in these stacks alone: it takes 13 bytes in 1 other block, too\n"
+            "leak:^other$\n") in text
+    assert "# 24 bytes in 2 blocks, lost\nleak:^common$\n" in text and "# 802 bytes in 4 blocks, lost\nleak:^second$\n" in text
+    # of what a filter shows, too, the others count
+    for kind, line in (("possible", "leak:^possibly$"), ("lost", "leak:^second$")):
+        done = run(seep, "report", trace, "--gen-suppressions=lsan", "--kind", kind)
+        assert line in done.stdout.splitlines() and "leak:^make$" not in done.stdout
+    taken, _ = suppressed(run, seep, trace, "leak:^possibly$\n", tmp_path)
+    assert taken == {1: (1, 300)}
+
+
+def test_a_generated_entry_is_there_once(run, seep, tmp_path):
+    program = compile_program(tmp_path, "shared", SHARED_SOURCE, "gcc")
+    trace = str(tmp_path / "shared.seep")
+    assert run(seep, "run", "-q", "-o", trace, program).returncode == 0
+    text = run(seep, "report", trace, "--gen-suppressions").stdout
+    entries = re.findall(r"^\{\n.*?^\}\n", text, re.M | re.S)
+    assert len(set(entries)) == len(entries) == 6, text
+    assert "# 802 bytes in 4 blocks, lost\n{\n" in text and "# 300 bytes in 1 block, possible\n{\n" in text
 
 
 # ---- what the program says itself ----
@@ -249,19 +338,84 @@ def test_default_suppressions_can_be_left_out(run, seep, tmp_path):
 @pytest.mark.parametrize("body, note", [
     ('return getenv("NOTHING");', "does more than return a constant text: it is not run"),
     ('static char text[40] = "leak:x"; text[5] = (char)rand(); return text;', "does more than return a constant text"),
+    ('static char text[40]; __builtin_strcpy(text, "leak:leak_known"); return text;', "does more than return a constant text"),
     ('return "leek:x";', "__lsan_default_suppressions in own:1: 'leek:x' is no suppression"),
+    ('return "garbage here\\nleak:leak_known\\n";', "__lsan_default_suppressions in own:1: 'garbage here' is no suppression"),
 ])
 def test_default_suppressions_that_cannot_be_read(run, seep, tmp_path, body, note):
     (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", body))
     subprocess.run(["gcc", "-g", "-O1", "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
-    done = run(seep, "run", "-o", "/dev/null", str(tmp_path / "own"))
+    done = run(seep, "run", "-o", "own.seep", str(tmp_path / "own"))
     assert done.returncode == 0 and note in done.stderr, done.stderr
+    assert note in run(seep, "report", "own.seep").stdout
+    assert any(note in said for said in json.loads(run(seep, "report", "--json", "own.seep").stdout)["health"]["notes"])
+    for more, status in (([], 1), (["--max-leaked", "1K"], 0)):
+        done = run(seep, "check", *more, str(tmp_path / "own"))
+        lines = [line for line in done.stderr.splitlines() if line.startswith("seep: check: note: own: ")]
+        assert done.returncode == status and len(lines) == 1 and note in lines[0], done.stderr
+    assert run(seep, "check", "-q", "--max-leaked", "1K", str(tmp_path / "own")).stderr == ""
+    assert "note:" not in run(seep, "check", "--no-default-suppressions", str(tmp_path / "own")).stderr
+
+
+@pytest.mark.parametrize("flags, found", [(["-rdynamic"], True), ([], False)])
+def test_default_suppressions_of_a_stripped_program(run, seep, tmp_path, flags, found):
+    """What it exports is known still; what is gone cannot be told from what never was."""
+    body = 'static char text[40]; __builtin_strcpy(text, "leak:x"); return text;'
+    (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", body))
+    subprocess.run(["gcc", "-O1", "-s", *flags, "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
+    done = run(seep, "check", str(tmp_path / "own"))
+    assert ("does more than return a constant text" in done.stderr) == found, done.stderr
+
+
+# ---- what took nothing ----
+
+
+def test_check_tells_unused_suppressions_in_a_line(run, seep, tmp_path):
+    (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", CONSTANT))
+    subprocess.run(["gcc", "-g", "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
+    (tmp_path / "a.supp").write_text("leak:nothing\nleak:leak_new\n" + entry("fun:malloc", "fun:nobody"))
+
+    def unused(*command):
+        done = run(seep, "check", *command)
+        return [line for line in done.stderr.splitlines() if "unused" in line], done
+
+    lines, done = unused("--suppressions", "a.supp", "./own")
+    assert done.returncode == 0 and lines == ["seep: check: unused: a.supp:1  leak:nothing; a.supp:3  name"], done
+    # a failed check tells it, too; a quiet one that passes nothing
+    again, done = unused("--no-default-suppressions", "--suppressions", "a.supp", "./own")
+    assert again == lines and done.returncode == 1
+    assert unused("-q", "--suppressions", "a.supp", "./own")[1].stderr == ""
+    assert not unused("./own")[0]  # what the program itself says, and what is built in, is not the user's
+    (tmp_path / "b.supp").write_text("".join("leak:nobody%d\n" % i for i in range(5)))
+    assert unused("--suppressions", "b.supp", "./own")[0] == [
+        "seep: check: unused: b.supp:1  leak:nobody0; b.supp:2  leak:nobody1; b.supp:3  leak:nobody2; "
+        "2 more, which --report FILE --json lists"]
+    lines, done = unused("--suppressions", "a.supp", "--junit", "j.xml", "--sarif", "s.sarif", "./own")
+    assert "leak:nothing" not in (tmp_path / "j.xml").read_text() + (tmp_path / "s.sarif").read_text()
+
+
+def test_unused_means_in_no_process(run, seep, tmp_path):
+    """The two programs leak by different functions."""
+    for name, function in (("one", "leak_one"), ("two", "leak_two")):
+        (tmp_path / (name + ".c")).write_text(OWN_SOURCE.replace("BODY", CONSTANT).replace("leak_new", function))
+        subprocess.run(["gcc", "-g", "-o", name, name + ".c"], check=True, cwd=str(tmp_path))
+    (tmp_path / "a.supp").write_text("leak:leak_one\nleak:leak_two\nleak:leak_three\n")
+    done = run(seep, "check", "--suppressions", "a.supp", "sh", "-c", "./one; ./two; true")
+    assert done.returncode == 0 and "seep: check: unused: a.supp:3  leak:leak_three\n" in done.stderr, done.stderr
+
+
+def test_the_mark_of_utf_8_is_no_suppression(run, seep, tmp_path):
+    (tmp_path / "own.c").write_text(OWN_SOURCE.replace("BODY", CONSTANT))
+    subprocess.run(["gcc", "-g", "-o", "own", "own.c"], check=True, cwd=str(tmp_path))
+    (tmp_path / "a.supp").write_bytes(b"\xef\xbb\xbfleak:leak_new\r\n")
+    done = run(seep, "check", "--suppressions", "a.supp", "./own")
+    assert done.returncode == 0 and "suppressed: 110 bytes in 2 blocks; " in done.stderr, done.stderr
 
 
 # ---- what is built in ----
 
 
-BUILT_IN = {"glib slices", "gobject types", "gobject types, at start", "gio extension points"}
+GLIB = {"glib slices", "gobject types", "gobject types, at start", "gio extension points"}
 
 
 @pytest.mark.parametrize("arguments", [("list", "/usr"), ("info", "/usr/bin")])
@@ -271,12 +425,144 @@ def test_each_built_in_rule_is_used_by_real_programs(run, seep, require, tmp_pat
     assert run(seep, "run", "-q", "-o", trace, require("gio"), *arguments).returncode == 0
     report = json.loads(run(seep, "report", "--json", trace).stdout)
     rules = {rule["name"]: rule for rule in report["suppressions"]["rules"] if rule["file"] == "built in"}
-    assert set(rules) == BUILT_IN and all(rule["blocks"] > 0 and rule["reason"] for rule in rules.values()), rules
+    assert set(rules) >= GLIB and all(rule["blocks"] > 0 and rule["reason"] for rule in rules.values()), rules
     assert report["leaks"]["lost"]["blocks"] == report["leaks"]["indirect"]["blocks"] == 0
     text = run(seep, "report", trace).stdout
     for rule in rules.values():
         assert re.search(r"^ +%s +%s +built in  %s \(%s\)$" % (
             "{:,}".format(rule["blocks"]), "{:,}".format(rule["bytes"]), re.escape(rule["name"]), re.escape(rule["reason"])), text, re.M)
+
+
+# What keeps something of the C and C++ runtime by pointers into the middle, and loses something by the same functions,
+# which stays a leak: (rule, source, flags, whether it needs the names of the C library's own functions).
+KEEPERS = {
+    "thread": ("segments of loaded code", r"""
+#include <pthread.h>
+#include <stddef.h>
+static void *end(void *of) { pthread_exit(of); }
+int main(void) { pthread_t t; pthread_create(&t, NULL, end, NULL); return pthread_join(t, NULL); }
+""", ["gcc", "-pthread"], True),
+    "tree": ("nodes of tsearch", r"""
+#include <search.h>
+#include <stddef.h>
+static int compare(const void *a, const void *b) { return *(const char *)a - *(const char *)b; }
+static const char letters[] = "abcdefgh";
+void *held, *lost;
+int main(void) {
+    for (const char *at = letters; *at; at++) tsearch(at, &held, compare);
+    for (const char *at = letters; *at; at++) tsearch(at, &lost, compare);
+    lost = NULL;
+    return 0;
+}
+""", ["gcc"], False),
+    "environment": ("former values of setenv", r"""
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    for (int i = 0; i < 60; i++) {
+        char name[20];
+        snprintf(name, sizeof(name), "VALUE%d", i % 20);
+        if (setenv(name, i < 20 ? "first" : i < 40 ? "second one" : "the last one", 1)) return 1;
+    }
+    return 0;
+}
+""", ["gcc"], True),
+    "semaphores": ("open semaphores", r"""
+#include <fcntl.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+    for (int i = 0; i < 20; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "/seep-test-%d-%d", (int)getpid(), i);
+        if (sem_open(name, O_CREAT | O_EXCL, 0600, 1) == SEM_FAILED) return 1;
+        sem_unlink(name);
+    }
+    return 0;
+}
+""", ["gcc", "-pthread"], False),
+    "conversions": ("conversions of iconv", r"""
+#include <iconv.h>
+#include <stdlib.h>
+static const char *const names[] = {"KOI8-R", "EUC-JP", "SJIS", "BIG5", "GBK", "UTF-16", "ISO-8859-15", "CP1252", "CP850", "EUC-KR"};
+int main(void) {
+    for (int i = 0; i < 10; i++) {
+        iconv_t one = iconv_open(names[i], "UTF-8");
+        if (one == (iconv_t)-1) return 1;
+        if (i < 9) iconv_close(one);
+    }
+    return 0;
+}
+""", ["gcc"], False),
+    "exception": ("exceptions that are held", r"""
+#include <cstdlib>
+struct Failure { long numbers[6]; };
+__attribute__((noinline)) static void fail() { throw Failure(); }
+int main() { try { fail(); } catch (const Failure &) { try { throw 5; } catch (int) { std::exit(0); } } }
+""", ["g++"], False),
+    "message": ("strings of the old ABI", r"""
+#include <cstdlib>
+#include <stdexcept>
+__attribute__((noinline)) static void fail() { throw std::runtime_error("thrown"); }
+int main() { try { fail(); } catch (const std::exception &) { try { throw 5; } catch (int) { std::exit(0); } } }
+""", ["g++"], False),
+    "emulated": ("emulated thread-local variables", r"""
+static __thread int numbers[50];
+__thread int other = 3;
+int main(void) { numbers[other] = 1; other = 7; return numbers[2]; }
+""", ["clang", "-femulated-tls"], False),
+}
+LOSES = {"tree", "conversions"}
+
+
+def kept_by_runtime(run, seep, require, tmp_path, name, wrap=()):
+    """(what the program keeps without the built-in list, with it, the rules that took something)"""
+    _, source, (compiler, *flags), _ = KEEPERS[name]
+    program = tmp_path / (name + (".cpp" if compiler == "g++" else ".c"))
+    program.write_text(source)
+    subprocess.run([require(compiler), "-g", "-O1", "-o", name, program.name, *flags], check=True, cwd=tmp_path)
+    done = run(*wrap, seep, "run", "-q", "-o", name + ".seep", "./" + name)
+    assert done.returncode == 0, done.stderr
+    plain, report = [json.loads(run(*wrap, seep, "report", "--json", *more, name + ".seep").stdout)
+                     for more in (["--no-default-suppressions"], [])]
+    return plain["leaks"], report["leaks"], {rule["name"]: rule for rule in report.get("suppressions", {"rules": []})["rules"]}
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_what_the_runtime_keeps_is_suppressed_and_what_is_lost_is_not(run, seep, require, tmp_path, name):
+    rule, _, _, needs_names = KEEPERS[name]
+    plain, leaks, rules = kept_by_runtime(run, seep, require, tmp_path, name)
+    if needs_names and rule not in rules and not os.path.isdir("/usr/lib/debug/.build-id"):
+        pytest.skip("no debug information of the C library (libc6-dbg)")
+    assert rules[rule]["blocks"] > 0 and rules[rule]["reason"] and rules[rule]["file"] == "built in", rules
+    assert plain["possible"]["blocks"] > 0 and leaks["possible"]["blocks"] == 0, (plain, leaks)
+    for kind in ("lost", "indirect"):
+        assert leaks[kind] == plain[kind] and (leaks["lost"]["blocks"] > 0) == (name in LOSES)
+    done = run(seep, "check", "--kind", "lost,indirect,possible", "./" + name)
+    assert done.returncode == (name in LOSES), done.stderr
+
+
+@pytest.mark.parametrize("name", ["thread", "tree", "semaphores", "conversions"])
+def test_what_a_nameless_libc_keeps_is_suppressed(run, seep, require, tmp_path, name):
+    """Few machines have the debug information of the C library; only what it exports has names then."""
+    require("unshare")
+    if not os.path.isdir("/usr/lib/debug"):
+        wrap = []
+    elif run("unshare", "--mount", "true").returncode:
+        pytest.skip("no mounts of its own here")
+    else:
+        wrap = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/lib/debug && exec "$@"', "sh"]
+    plain, leaks, rules = kept_by_runtime(run, seep, require, tmp_path, name, wrap)
+    assert plain["possible"]["blocks"] > 0 and leaks["possible"]["blocks"] == 0, rules
+    if name == "thread":
+        assert "segments of loaded code, by a loader without names" in rules
+
+
+def test_curl_leaks_nothing_that_is_possibly_lost(run, seep, require):
+    """It opens libraries, as every second program does."""
+    done = run(seep, "check", "--kind", "lost,indirect,possible", require("curl"), "--version")
+    assert done.returncode == 0 and "suppressed: " in done.stderr, done.stderr
 
 
 # What of libstdc++ and glibc is made once and kept: locales, facets, streams, regex, threads, exceptions.
@@ -352,6 +638,6 @@ def test_no_generated_rule_names_an_allocator(run, seep, tmp_path):
     (tmp_path / "opens.c").write_text('#include <dlfcn.h>\nint main(void) { return !dlopen("libm.so.6", RTLD_NOW); }\n')
     subprocess.run(["gcc", "-g", "-o", "opens", "opens.c", "-ldl"], check=True, cwd=tmp_path)
     assert run(seep, "run", "-q", "-o", "opens.seep", "./opens").returncode == 0
-    rules = run(seep, "report", "opens.seep", "--gen-suppressions=lsan").stdout
+    rules = run(seep, "report", "opens.seep", "--gen-suppressions=lsan", "--no-default-suppressions").stdout
     lines = [line for line in rules.splitlines() if not line.startswith("#")]
     assert "# " in rules and not any(line.startswith(("leak:^malloc", "leak:^calloc", "leak:^realloc")) for line in lines), rules

@@ -94,6 +94,20 @@ static void both_languages_in_one_file(void **state) {
     seep_suppress_rules_deinit(&rules);
 }
 
+static void the_mark_of_utf_8_is_skipped_at_the_start(void **state) {
+    struct seep_suppress_rules rules;
+    parse(&rules, "\xef\xbb\xbf{\nname\nMemcheck:Leak\nfun:x\n}\n");
+    assert_int_equal(rules.nr_rules, 1);
+    assert_int_equal(rules.rules[0].line, 1);
+    seep_suppress_rules_deinit(&rules);
+    parse(&rules, "\xef\xbb\xbf");
+    assert_int_equal(rules.nr_rules, 0);
+    struct seep_error *error = seep_suppress_rules_parse(&rules, "a.supp", "leak:a\n\xef\xbb\xbfleak:b", 16);
+    assert_non_null(error);
+    seep_error_destroy(error);
+    seep_suppress_rules_deinit(&rules);
+}
+
 static void errors_name_file_and_line(void **state) {
     static const struct {
         const char *text, *message;
@@ -266,10 +280,15 @@ static void modules_are_looked_at_before_symbols(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_of_lsan),           cmocka_unit_test(patterns_of_valgrind),
-        cmocka_unit_test(both_languages_in_one_file), cmocka_unit_test(errors_name_file_and_line),
-        cmocka_unit_test(stacks_are_matched),         cmocka_unit_test(kinds_are_matched),
-        cmocka_unit_test(the_first_rule_counts),      cmocka_unit_test(modules_are_looked_at_before_symbols),
+        cmocka_unit_test(patterns_of_lsan),
+        cmocka_unit_test(patterns_of_valgrind),
+        cmocka_unit_test(both_languages_in_one_file),
+        cmocka_unit_test(the_mark_of_utf_8_is_skipped_at_the_start),
+        cmocka_unit_test(errors_name_file_and_line),
+        cmocka_unit_test(stacks_are_matched),
+        cmocka_unit_test(kinds_are_matched),
+        cmocka_unit_test(the_first_rule_counts),
+        cmocka_unit_test(modules_are_looked_at_before_symbols),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

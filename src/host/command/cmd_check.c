@@ -148,8 +148,10 @@ static struct seep_error *judge(void *data, const struct seep_session *session, 
     if (values->update_baseline)
         accept_all(check);
     uint64_t top = checking->view->top == SEEP_TOP_DEFAULT ? 10 : checking->view->top;
-    if (!quiet || !seep_check_passed(check))
+    if (!quiet || !seep_check_passed(check)) {
         seep_check_put_verdict(stderr, check);
+        seep_check_put_suppressions(stderr, check);
+    }
     if (!quiet && check->broken[SEEP_BUDGET_LEAKED])
         seep_check_put_leaks(stderr, check, top);
     if (!seep_check_passed(check))

@@ -380,6 +380,9 @@ struct seep_profile {
     // By site and kind of block: the suppression that takes it, as index + 1 in those of the session;
     // 0: none. NULL: none were applied. Not saved.
     uint32_t (*suppressed)[SEEP_KIND_NR];
+    // Why what the program itself says of suppressions was not read, one of the notes; NULL: it was, or it
+    // says nothing. Not saved.
+    const char *suppressions_unread;
     struct seep_map_counts map_totals;
     struct seep_map_site *map_sites; // sorted by site
     uint32_t nr_map_sites;
@@ -410,6 +413,7 @@ struct seep_suppression {
     const char *name;   // of a Valgrind entry, or "leak:PATTERN"
     const char *file;   // where it was read
     unsigned line;      // 0: built in
+    bool given;         // by the user: neither built in nor the program's own
     const char *reason; // of what is built in: why; else NULL
     uint64_t nr_sites;
     uint64_t blocks;

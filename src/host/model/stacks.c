@@ -293,10 +293,14 @@ static bool is_std_name(const char *function) {
     return strncmp(function, "operator new", 12) == 0;
 }
 
-static bool is_std(const struct seep_symbol_frame *frame) {
-    if (frame->file && (strstr(frame->file, "/include/c++/") || strstr(frame->file, "/c++/v1/")))
+bool seep_function_is_std(const char *function, const char *file) {
+    if (file && (strstr(file, "/include/c++/") || strstr(file, "/c++/v1/")))
         return true;
-    return frame->function && is_std_name(frame->function);
+    return function && is_std_name(function);
+}
+
+static bool is_std(const struct seep_symbol_frame *frame) {
+    return seep_function_is_std(frame->function, frame->file);
 }
 
 struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,

@@ -82,6 +82,9 @@ SEEP_MUST_CHECK struct seep_error *seep_stacks_resolve(struct seep_stacks *stack
 SEEP_MUST_CHECK struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,
                                                     uint32_t *ret_frame, unsigned *ret_inlined);
 
+// Whether a function is of the C++ library, wherever it was compiled in; either may be NULL.
+bool seep_function_is_std(const char *function, const char *file);
+
 // Which modules and files are shown: resolves the frames of the stacks of `nodes`.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *nodes,
                                                    size_t nr_nodes);

@@ -390,6 +390,7 @@ static struct seep_error *list_suppressions(const struct seep_suppress_rules *ru
         *suppression = (struct seep_suppression){.name = seep_arena_strdup(arena, rule->name),
                                                  .file = seep_arena_strdup(arena, rule->file),
                                                  .line = rule->line,
+                                                 .given = rule->line && !rule->of_program,
                                                  .reason = rule->reason};
         if (!suppression->name || !suppression->file)
             return seep_error_no_memory();

@@ -354,6 +354,10 @@ static struct seep_error *parse_entry(struct source *source) {
 struct seep_error *seep_suppress_rules_parse(struct seep_suppress_rules *rules, const char *file,
                                              const char *text, size_t nr_bytes) {
     struct source source = {.rules = rules, .at = text, .end = text + nr_bytes};
+    // Some editors begin each file with this mark of UTF-8.
+    static const char mark[] = "\xef\xbb\xbf";
+    if (nr_bytes >= sizeof(mark) - 1 && memcmp(text, mark, sizeof(mark) - 1) == 0)
+        source.at += sizeof(mark) - 1;
     source.file = seep_arena_strdup(&rules->arena, file);
     if (!source.file)
         return seep_error_no_memory();

@@ -32,6 +32,7 @@ struct seep_suppress_rule {
     const char *name;   // of the entry, or "leak:PATTERN"
     const char *file;   // where it was read
     unsigned line;      // 1 is the first; 0: built in
+    bool of_program;    // the program says it itself
     const char *reason; // built in: why; else NULL
     uint32_t kinds;     // bits 1 << enum seep_kind that it takes
     uint32_t first_line;

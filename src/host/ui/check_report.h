@@ -14,6 +14,9 @@ void seep_check_put_leaks(FILE *out, const struct seep_check *check, uint64_t to
 // A line for each budget that is broken and each process of which too little is known; where there are
 // none, one that says what was held.
 void seep_check_put_verdict(FILE *out, const struct seep_check *check);
+// A line with the user's suppressions that took nothing in any process, and one for each program whose own
+// could not be read; nothing where there are none.
+void seep_check_put_suppressions(FILE *out, const struct seep_check *check);
 
 // JUnit's XML, as the common CI servers read it: a suite for each process.
 SEEP_MUST_CHECK struct seep_error *seep_check_put_junit(FILE *out, const struct seep_check *check);

@@ -114,8 +114,8 @@ static void put_shares(FILE *out, const struct seep_check *check, const struct s
         const struct seep_process *process = &check->session->profiles[leak->shares[i].process]->process;
         fputs(i ? ", " : " ", out);
         seep_put_escaped(out, process->name);
-        fprintf(out, " (pid %" PRIu32 ") %s bytes", process->pid,
-                seep_format_count(leak->shares[i].bytes).text);
+        fprintf(out, " (pid %" PRIu32 ") %s byte%s", process->pid,
+                seep_format_count(leak->shares[i].bytes).text, plural(leak->shares[i].bytes));
     }
     fprintf(out, shown < leak->nr_shares ? ", and %u more\n" : "\n", leak->nr_shares - shown);
 }
@@ -181,14 +181,15 @@ void seep_check_put_leaks(FILE *out, const struct seep_check *check, uint64_t to
         fprintf(out, "leak %" PRIu64 " of %" PRIu64 ": %s\n", ++shown, nr_all,
                 seep_leak_words(leak, seep_leak_beyond(leak)).text);
         if (leak->accepted_blocks)
-            fprintf(out, "    beyond the baseline, which accepts %s bytes in %s blocks of it\n",
-                    seep_format_count(leak->accepted_bytes).text,
-                    seep_format_count(leak->accepted_blocks).text);
+            fprintf(out, "    beyond the baseline, which accepts %s byte%s in %s block%s of it\n",
+                    seep_format_count(leak->accepted_bytes).text, plural(leak->accepted_bytes),
+                    seep_format_count(leak->accepted_blocks).text, plural(leak->accepted_blocks));
         put_shares(out, check, leak);
         put_stack_line(out, leak);
     }
     if (shown < nr_all)
-        fprintf(out, "%s more leaks: --top 0 shows all\n", seep_format_count(nr_all - shown).text);
+        fprintf(out, "%s more leak%s: --top 0 shows all\n", seep_format_count(nr_all - shown).text,
+                plural(nr_all - shown));
 }
 
 static void put_unsure(FILE *out, const struct seep_check *check) {
@@ -206,7 +207,7 @@ static void put_unsure(FILE *out, const struct seep_check *check) {
 
 static void put_taken(FILE *out, const char *what, uint64_t blocks, uint64_t bytes) {
     if (blocks)
-        fprintf(out, "; %s: %s bytes in %s block%s", what, seep_format_count(bytes).text,
+        fprintf(out, "; %s: %s byte%s in %s block%s", what, seep_format_count(bytes).text, plural(bytes),
                 seep_format_count(blocks).text, plural(blocks));
 }
 
@@ -243,16 +244,16 @@ void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
     put_unsure(out, check);
     if (seep_check_passed(check)) {
         if (check->leaked_blocks)
-            fprintf(out, "seep: check: passed; leaked %s bytes in %s block%s",
-                    seep_format_count(check->leaked_bytes).text, seep_format_count(check->leaked_blocks).text,
-                    plural(check->leaked_blocks));
+            fprintf(out, "seep: check: passed; leaked %s byte%s in %s block%s",
+                    seep_format_count(check->leaked_bytes).text, plural(check->leaked_bytes),
+                    seep_format_count(check->leaked_blocks).text, plural(check->leaked_blocks));
         else
             fprintf(out, "seep: check: passed; nothing leaked");
         put_taken(out, "in the baseline", check->accepted_blocks, check->accepted_bytes);
         put_taken(out, "suppressed", check->suppressed_blocks, check->suppressed_bytes);
         put_taken(out, "only possibly lost", check->possible_blocks, check->possible_bytes);
-        fprintf(out, "; peak %s, %s allocations", seep_format_bytes(check->peak_bytes).text,
-                seep_format_count(check->allocations).text);
+        fprintf(out, "; peak %s, %s allocation%s", seep_format_bytes(check->peak_bytes).text,
+                seep_format_count(check->allocations).text, plural(check->allocations));
         if (check->session->nr_profiles > 1)
             fprintf(out, ", %zu processes", check->session->nr_profiles);
         fputc('\n', out);

@@ -7,7 +7,7 @@
 // Unused lines are listed up to this many: a file that several programs share has hundreds.
 #define UNUSED_SHOWN 10u
 
-static void put_rule(FILE *out, const struct seep_suppression *suppression) {
+void seep_put_suppression(FILE *out, const struct seep_suppression *suppression) {
     if (suppression->line) {
         seep_put_escaped(out, suppression->file);
         fprintf(out, ":%u  ", suppression->line);
@@ -18,7 +18,6 @@ static void put_rule(FILE *out, const struct seep_suppression *suppression) {
         if (suppression->reason)
             fprintf(out, " (%s)", suppression->reason);
     }
-    fputc('\n', out);
 }
 
 static void put_used(FILE *out, const struct seep_session *session, const struct seep_style *style) {
@@ -33,7 +32,8 @@ static void put_used(FILE *out, const struct seep_session *session, const struct
         any = true;
         fprintf(out, "  %-15s %12s %19s   ", "", seep_format_count(suppression->blocks).text,
                 seep_format_count(suppression->bytes).text);
-        put_rule(out, suppression);
+        seep_put_suppression(out, suppression);
+        fputc('\n', out);
     }
     if (!any)
         fprintf(out, "\n%ssuppressed%s  nothing\n", seep_style_bold(style), seep_style_off(style));
@@ -54,7 +54,8 @@ void seep_text_suppressed(FILE *out, const struct seep_session *session, const s
         if (!suppression->line || suppression->blocks || nr_unused++ >= UNUSED_SHOWN)
             continue;
         fputs("  unused: ", out);
-        put_rule(out, suppression);
+        seep_put_suppression(out, suppression);
+        fputc('\n', out);
     }
     if (nr_unused > UNUSED_SHOWN)
         fprintf(out, "  unused: %s more, which --json lists\n",

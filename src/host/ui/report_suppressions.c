@@ -2,15 +2,16 @@
 //
 // The rows of a view as suppressions, ready for a file: in Valgrind's words or in LeakSanitizer's, for
 // those tools and for seep. What lies inside of the C and C++ runtime is left open (`...`): its names
-// depend on the version, and on whether its debug information is there.
+// depend on the version, and on whether its debug information is there. Rows that come to the same entry are
+// one, with the sum of their figures.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
-#include "model/stacks.h"
 #include "ui/format.h"
 #include "ui/report.h"
+#include "ui/report_lsan.h"
 
 #define LINES_MAX 20u // of a stack: Valgrind takes 24
 
@@ -20,13 +21,20 @@ static void put_name(FILE *out, const char *name) {
         fputc((unsigned char)*name < ' ' ? '?' : *name, out);
 }
 
-static void put_figures(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
-    fprintf(out, "# %s bytes in %s blocks", seep_format_signed(row->live_bytes).text,
-            seep_format_signed(row->live_blocks).text);
-    if (row->kind)
-        fprintf(out, ", %s", seep_kind_name(row->kind));
-    fputc('\n', out);
-}
+struct entry {
+    char *text; // NULL: there is no word for it
+    int64_t blocks;
+    int64_t bytes;
+    uint8_t kind; // the worst of its rows
+    struct seep_lsan_taken taken;
+};
+
+struct entries {
+    struct seep_map ids; // hash of the text -> index in items
+    struct entry *items;
+    size_t nr_items;
+    size_t capacity;
+};
 
 // ---- Valgrind ----
 
@@ -59,7 +67,7 @@ static void put_linkage(FILE *out, const char *linkage) {
     }
 }
 
-static struct seep_error *put_entry(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+static struct seep_error *put_stack(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
     const struct seep_view_frame *frames = NULL;
     size_t nr = 0;
     uint32_t more = 0;
@@ -69,7 +77,6 @@ static struct seep_error *put_entry(FILE *out, struct seep_view *view, const str
     const char *name = NULL;
     for (size_t i = 0; i < nr && !name; i++)
         name = is_open(&frames[i]) ? NULL : frames[i].function;
-    put_figures(out, view, row);
     fputs("{\n   ", out);
     put_name(out, name ? name : nr ? frames[0].module : "stack not recorded");
     fputs("\n   Memcheck:Leak\n", out);
@@ -101,108 +108,104 @@ static struct seep_error *put_entry(FILE *out, struct seep_view *view, const str
     return NULL;
 }
 
-// ---- LeakSanitizer ----
-
-// main is in every stack: where it would be the one to name, the innermost function is named instead.
-static struct seep_error *choose_function(struct seep_view *view, const struct seep_view_row *row,
-                                          const char **ret_function, const char **ret_linkage,
-                                          const char **ret_module) {
-    struct seep_stacks *stacks = view->stacks;
-    uint32_t frame;
-    unsigned inlined;
-    struct seep_error *error = seep_stacks_self(stacks, row->node, true, &frame, &inlined);
-    *ret_function = *ret_linkage = *ret_module = NULL;
-    if (error || frame == SEEP_NO_FRAME)
-        return error;
-    *ret_function = stacks->frames[frame].symbol->frames[inlined].function;
-    *ret_linkage = stacks->frames[frame].symbol->frames[inlined].linkage;
-    *ret_module = stacks->modules[stacks->frames[frame].module].path;
-    if (!*ret_function || strcmp(*ret_function, "main") != 0)
-        return NULL;
-    const struct seep_view_frame *frames = NULL;
-    size_t nr = 0;
-    uint32_t more = 0;
-    error = seep_view_frames(view, row, &frames, &nr, &more);
-    if (!error)
-        *ret_function = nr ? frames[0].function : NULL;
-    if (!error)
-        *ret_linkage = nr ? frames[0].linkage : NULL;
+static struct seep_error *make_entry(struct seep_view *view, const struct seep_view_row *row,
+                                     char **ret_text) {
+    size_t size;
+    FILE *out = open_memstream(ret_text, &size);
+    if (!out)
+        return seep_error_no_memory();
+    struct seep_error *error = put_stack(out, view, row);
+    if (fclose(out) != 0 && !error)
+        error = seep_error_no_memory();
     return error;
 }
 
-// The loader has a malloc of its own that calls the program's: its name would be on every leak.
-static bool is_allocator(const char *function) {
-    static const char *const names[] = {"malloc",   "calloc",        "realloc",        "reallocarray",
-                                        "memalign", "aligned_alloc", "posix_memalign", "valloc",
-                                        "pvalloc",  "operator new"};
-    for (size_t i = 0; function && i < SEEP_ARRAY_SIZE(names); i++)
-        if (strncmp(function, names[i], strlen(names[i])) == 0 &&
-            (!function[strlen(names[i])] || strncmp(names[i], "operator", 8) == 0))
-            return true;
-    return false;
+// ---- entries ----
+
+static void entries_deinit(struct entries *entries) {
+    for (size_t i = 0; i < entries->nr_items; i++)
+        free(entries->items[i].text);
+    free(entries->items);
+    seep_map_deinit(&entries->ids);
 }
 
-// NULL: there is no word for this stack alone.
-static struct seep_error *make_pattern(struct seep_view *view, const struct seep_view_row *row,
-                                       char **ret_pattern) {
-    *ret_pattern = NULL;
-    const char *function, *linkage, *module;
-    struct seep_error *error = choose_function(view, row, &function, &linkage, &module);
-    if (error || !module || (function && strcmp(function, "main") == 0) || is_allocator(function))
-        return error;
-    const char *slash = strrchr(module, '/');
-    // LeakSanitizer of gcc shows functions of one file without their arguments.
-    bool is_static = function && linkage && strncmp(linkage, "_ZL", 3) == 0;
-    int nr = is_static  ? asprintf(ret_pattern, "leak:^%.*s", (int)strcspn(function, "("), function)
-             : function ? asprintf(ret_pattern, "leak:^%s$", function)
-                        : asprintf(ret_pattern, "leak:%s", slash ? slash + 1 : module);
-    if (nr < 0) {
-        *ret_pattern = NULL;
-        return seep_error_no_memory();
-    }
-    // A $ in the middle would end the pattern.
-    for (char *at = *ret_pattern; at[0]; at++)
-        if ((*at == '$' && at[1]) || (unsigned char)*at < ' ')
-            *at = '*';
-    return NULL;
-}
-
-static struct seep_error *put_pattern(FILE *out, struct seep_view *view, const struct seep_view_row *row,
-                                      struct seep_map *seen) {
-    char *pattern;
-    struct seep_error *error = make_pattern(view, row, &pattern);
-    if (error)
-        return error;
-    if (!pattern) {
-        put_figures(out, view, row);
-        fputs("# by main itself, by an allocator, or not known: no leak: line is about this alone; "
-              "Valgrind's form is\n",
-              out);
-        return NULL;
-    }
-    bool is_new;
-    if (!seep_map_at(seen, seep_hash_bytes(pattern, strlen(pattern)), &is_new)) {
-        free(pattern);
+// Owner: `text` is taken, also on failure.
+static struct seep_error *add_row(struct entries *entries, const struct seep_view_row *row, char *text,
+                                  const struct seep_lsan_taken *taken) {
+    int64_t blocks = row->live_blocks - row->suppressed_blocks;
+    int64_t bytes = row->live_bytes - row->suppressed_bytes;
+    bool is_new = true;
+    uint64_t *id = text ? seep_map_at(&entries->ids, seep_hash_bytes(text, strlen(text)), &is_new) : NULL;
+    if ((text && !id) ||
+        !seep_grow(&entries->items, &entries->capacity, entries->nr_items + 1, sizeof(*entries->items))) {
+        free(text);
         return seep_error_no_memory();
     }
     if (is_new) {
-        put_figures(out, view, row);
-        fprintf(out, "%s\n", pattern);
+        if (id)
+            *id = entries->nr_items;
+        entries->items[entries->nr_items++] = (struct entry){text, blocks, bytes, row->kind, *taken};
+        return NULL;
     }
-    free(pattern);
+    struct entry *entry = &entries->items[*id];
+    free(text);
+    entry->blocks += blocks;
+    entry->bytes += bytes;
+    entry->kind = SEEP_MIN(entry->kind, row->kind);
     return NULL;
 }
 
-struct seep_error *seep_report_suppressions(FILE *out, struct seep_view *view) {
-    struct seep_map seen = SEEP_MAP_INIT;
+static void put_amount(FILE *out, int64_t bytes, int64_t blocks, const char *more) {
+    fprintf(out, "%s byte%s in %s%s block%s", seep_format_signed(bytes).text, bytes == 1 ? "" : "s",
+            seep_format_signed(blocks).text, more, blocks == 1 ? "" : "s");
+}
+
+static void put_entry(FILE *out, const struct entry *entry) {
+    fputs("# ", out);
+    put_amount(out, entry->bytes, entry->blocks, "");
+    if (entry->kind)
+        fprintf(out, ", %s", seep_kind_name(entry->kind));
+    fputc('\n', out);
+    if (!entry->text)
+        fputs("# by main itself, by an allocator, or not known: no leak: line is about this alone; "
+              "Valgrind's form is\n",
+              out);
+    if (entry->taken.blocks > entry->blocks) {
+        fputs("# no function is in these stacks alone: it takes ", out);
+        put_amount(out, entry->taken.bytes - entry->bytes, entry->taken.blocks - entry->blocks, " other");
+        fputs(", too\n", out);
+    }
+    fputs(entry->text ? entry->text : "", out);
+}
+
+static struct seep_error *collect(struct seep_view *view, struct seep_lsan_census *census,
+                                  struct entries *entries) {
     struct seep_error *error = NULL;
-    bool as_lsan = view->options.gen_suppressions == SEEP_GEN_LSAN;
     for (size_t i = 0; !error && i < view->nr_rows; i++) {
         const struct seep_view_row *row = &view->rows[i];
         if (row->live_blocks <= row->suppressed_blocks)
             continue;
-        error = as_lsan ? put_pattern(out, view, row, &seen) : put_entry(out, view, row);
+        char *text = NULL;
+        struct seep_lsan_taken taken = {0};
+        error = census ? seep_lsan_choose(census, view, row, &text, &taken) : make_entry(view, row, &text);
+        if (error)
+            free(text);
+        else
+            error = add_row(entries, row, text, &taken);
     }
-    seep_map_deinit(&seen);
+    return error;
+}
+
+struct seep_error *seep_report_suppressions(FILE *out, struct seep_view *view) {
+    struct entries entries = {.ids = SEEP_MAP_INIT};
+    struct seep_lsan_census *census = NULL;
+    struct seep_error *error =
+        view->options.gen_suppressions == SEEP_GEN_LSAN ? seep_lsan_census_create(view, &census) : NULL;
+    if (!error)
+        error = collect(view, census, &entries);
+    for (size_t i = 0; !error && i < entries.nr_items; i++)
+        put_entry(out, &entries.items[i]);
+    seep_lsan_census_destroy(census);
+    entries_deinit(&entries);
     return error;
 }

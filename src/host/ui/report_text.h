@@ -29,12 +29,15 @@ void seep_text_accounts(FILE *out, const struct seep_view *view, const struct se
 // Nothing where no process was scanned.
 SEEP_MUST_CHECK struct seep_error *seep_text_leaks(FILE *out, struct seep_view *view,
                                                    const struct seep_style *style);
+// "a.supp:3  leak:make", or what is built in with its reason.
+void seep_put_suppression(FILE *out, const struct seep_suppression *suppression);
 // What suppressions took, and those that took nothing; nothing where none were given.
 void seep_text_suppressed(FILE *out, const struct seep_session *session, const struct seep_style *style);
 // When the live blocks were born; nothing where ages are not kept.
 void seep_text_ages(FILE *out, const struct seep_view *view, const struct seep_style *style);
 // What grows, and of a row whether it does; nothing without snapshots.
-SEEP_MUST_CHECK struct seep_error *seep_text_growth(FILE *out, struct seep_view *view, const struct seep_style *style);
+SEEP_MUST_CHECK struct seep_error *seep_text_growth(FILE *out, struct seep_view *view,
+                                                    const struct seep_style *style);
 void seep_text_row_growth(FILE *out, const struct seep_view *view, const struct seep_view_row *row);
 struct seep_number seep_text_rate(double bytes_per_s); // "+3.4 MiB/h"
 // Pools that the program told of; and one line of marks.
