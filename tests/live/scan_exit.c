@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Blocks of every class, and every way to leave. The size of a block tells which it is; test_exit_scan.py
 // says what is expected of each.
-#include <assert.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -82,8 +81,6 @@ int main(int argc, char **argv) {
         _exit(4 + (held == NULL));
     if (!strcmp(how, "quick_exit"))
         quick_exit(5);
-    if (!strcmp(how, "assert"))
-        assert(!how);
     if (!strcmp(how, "abort"))
         abort();
     if (!strcmp(how, "segv"))

@@ -13,7 +13,6 @@
 //     {"args": ["_exit"], "exit": {"code": 5}},
 //     {"args": ["quick_exit"], "exit": {"code": 6}},
 //     {"args": ["abort"], "exit": {"signal": 6}},
-//     {"args": ["assert"], "exit": {"signal": 6}},
 //     {"args": ["kill"], "exit": {"signal": 9}},
 //     {"args": ["segv"], "exit": {"signal": 11}},
 //     {"args": ["trap"], "exit": {"signal": 4}},
@@ -24,7 +23,6 @@
 //   ]
 // }
 #include "program.h"
-#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -57,8 +55,6 @@ APART static int end(const char *how) {
         quick_exit(6);
     if (!strcmp(how, "abort"))
         abort();
-    if (!strcmp(how, "assert"))
-        assert(!how);
     if (!strcmp(how, "kill"))
         kill(getpid(), SIGKILL);
     if (!strcmp(how, "segv"))

@@ -60,20 +60,6 @@ SEEP_EXPORT _Noreturn void quick_exit(int status) {
     leave_now(status, (uint64_t)__builtin_frame_address(0));
 }
 
-// A failed assert() ends in libc's own abort, which is not ours. Whoever catches its signal and jumps away goes on as
-// after abort(). Source of the name: the Linux Standard Base, 13.5.
-SEEP_EXPORT _Noreturn void __assert_fail(const char *assertion, const char *file, unsigned line,
-                                         const char *function);
-SEEP_EXPORT _Noreturn void __assert_fail(const char *assertion, const char *file, unsigned line,
-                                         const char *function) {
-    seep_start();
-    seep_at_exit(SEEP_STATUS_UNKNOWN);
-    seep_park();
-    if (seep_g.real.assert_fail)
-        seep_g.real.assert_fail(assertion, file, line, function);
-    abort();
-}
-
 SEEP_EXPORT _Noreturn void abort(void) {
     seep_at_exit(SEEP_STATUS_UNKNOWN);
     seep_park();

@@ -206,7 +206,6 @@ struct seep_real {
     void (*exit)(int);
     void (*quick_exit)(int);
     void (*abort)(void);
-    void (*assert_fail)(const char *, const char *, unsigned, const char *);
     int (*execv)(const char *, char *const *);
     int (*execve)(const char *, char *const *, char *const *);
     int (*execvp)(const char *, char *const *);

@@ -210,7 +210,6 @@ static void resolve(void) {
     FIND(exit, "exit");
     FIND(quick_exit, "quick_exit");
     FIND(abort, "abort");
-    FIND(assert_fail, "__assert_fail");
     FIND(execv, "execv");
     FIND(execve, "execve");
     FIND(execvp, "execvp");
