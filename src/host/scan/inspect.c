@@ -250,7 +250,8 @@ static struct seep_error *put_free(struct teller *teller, const struct seep_memo
     if (before == SEEP_NO_BLOCK || graph->blocks[before].address < mapping->start)
         return NULL;
     const struct seep_block *block = &graph->blocks[before];
-    seep_chain_put(teller->words, "; %" PRIu64 " bytes behind ", address - block->address - block->size);
+    uint64_t further = address - block->address - block->size;
+    seep_chain_put(teller->words, "; %" PRIu64 " byte%s behind ", further, further == 1 ? "" : "s");
     struct seep_link link = seep_chains_block(teller->chains, before, 0, true);
     return seep_chain_put_link(teller->words, &link);
 }
