@@ -508,6 +508,21 @@ static void make_scanned(struct seep_session *session) {
     make_held(profile);
 }
 
+// Where the pointers of chains lead.
+static void make_arrived(struct seep_session *session) {
+    static const struct seep_link_step steps[] = {
+        {.nr = 5, .bytes = 24, .off = 8, .arrival = 1},
+        {.nr = 2, .bytes = UINT64_MAX, .off = UINT32_MAX, .vtable_module = 2, .vtable = UINT64_MAX}};
+    make_scanned(session);
+    struct seep_profile *profile = session->profiles[0];
+    struct seep_chain *chain =
+        make_chain(profile, profile->sites[1].held->links, profile->sites[1].held->nr_links);
+    chain->links[10].arrival = 17;
+    chain->links[11].steps = steps;
+    chain->links[11].nr_steps = SEEP_ARRAY_SIZE(steps);
+    profile->sites[1].held = chain;
+}
+
 // What a forked process began with; more than it has is none of it.
 static void make_forked(struct seep_session *session) {
     for (int i = 0; i < 2; i++) {
@@ -522,10 +537,11 @@ static const struct recipe {
     const char *name;
     void (*make)(struct seep_session *session);
 } recipes[] = {
-    {"empty", make_empty},   {"tiny", make_tiny},       {"modules", make_modules}, {"cut", make_cut},
-    {"huge", make_huge},     {"family", make_family},   {"large", make_large},     {"even", make_even},
-    {"mapped", make_mapped}, {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
-    {"named", make_named},   {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
+    {"empty", make_empty},     {"tiny", make_tiny},       {"modules", make_modules}, {"cut", make_cut},
+    {"huge", make_huge},       {"family", make_family},   {"large", make_large},     {"even", make_even},
+    {"mapped", make_mapped},   {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
+    {"named", make_named},     {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
+    {"arrived", make_arrived},
 };
 
 static struct seep_session *make(const char *name) {
@@ -674,6 +690,17 @@ static json_t *counters_json(const struct seep_counters *counters) {
     return numbers(values, SEEP_ARRAY_SIZE(values));
 }
 
+static json_t *steps_json(const struct seep_link *link) {
+    json_t *array = json_array();
+    for (uint8_t i = 0; i < link->nr_steps; i++) {
+        const struct seep_link_step *step = &link->steps[i];
+        const uint64_t values[] = {step->nr,      step->bytes,         step->off,
+                                   step->arrival, step->vtable_module, step->vtable};
+        json_array_append_new(array, numbers(values, SEEP_ARRAY_SIZE(values)));
+    }
+    return array;
+}
+
 // The fields that a link of each kind has: seep_reader.py has the same table.
 static json_t *link_json(const struct seep_link *link) {
     static const char *const fields[SEEP_LINK_NR] = {"t", "ia", "i",  "i",    "i", "i", "",
@@ -695,6 +722,10 @@ static json_t *link_json(const struct seep_link *link) {
         set(json, "vtable_module", number(link->vtable_module));
         set(json, "vtable", number(link->vtable));
     }
+    if (link->arrival)
+        set(json, "arrival", number(link->arrival));
+    if (link->nr_steps)
+        set(json, "steps", steps_json(link));
     for (uint8_t i = 0; i < link->nr_frames; i++) {
         const struct seep_link_frame *frame = &link->frames[i];
         json_t *row = json_object();
