@@ -65,6 +65,19 @@ def test_what_types_do_not_tell_is_an_offset(tmp_path, source, compiler, level):
         assert differences(told(scan_json(program.pid, '--top', '0')), expected(source)) == {}
 
 
+def test_whois_has_the_type_of_a_block_whose_start_is_pointed_to(tmp_path):
+    """Of one that a list leads into the type would be that of a part."""
+    with Traced(build(tmp_path, 'gcc', '-O0', 'typed_places.c', '-g'), cwd=tmp_path) as program:
+        sites = scan_json(program.pid, '--top', '0', '--blocks')['sites']
+        at = {s['held_by'].split(' (')[0]: s['blocks'][0]['address'] for s in sites if s['held_by'] and '->' not in s['held_by']}
+        types = {}
+        for holder in ('global struct list *head.next', 'global struct base *chain'):
+            done = seep('whois', '--json', str(program.pid), at[holder])
+            assert done.code == 0, done
+            types[holder] = json.loads(done.out)['block']['type']
+    assert types == {'global struct list *head.next': None, 'global struct base *chain': 'struct base'}
+
+
 def links(text):
     """The notation of the lists of typed_places.c."""
     text = re.sub(r' \(typed_places\.c:\d+\)| in typed(?= ->)', '', text or '')

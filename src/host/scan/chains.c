@@ -152,6 +152,10 @@ static uint64_t arrival_of(const struct seep_graph *graph, uint32_t block) {
     return 0;
 }
 
+bool seep_chains_lead_to_start(const struct seep_chains *chains, uint32_t block) {
+    return arrival_of(chains->graph, block) == arrival(0);
+}
+
 // Block `i` of a chain, with the pointer to the one before it.
 static struct seep_link link_of(const struct seep_chains *chains, const uint32_t *chain, size_t i) {
     const struct seep_graph *graph = chains->graph;

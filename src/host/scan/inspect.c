@@ -348,7 +348,8 @@ static struct seep_error *tell_block(struct question *question, const struct see
         err = seep_chain_put_all(words, chain);
     if (!err && chain)
         err = keep_text(whois, words->text, &whois->held_by);
-    if (!err && chain)
+    if (!err && chain &&
+        seep_chains_lead_to_start(teller->chains, block)) // else it is of a part of the block
         err = seep_chain_type(words, &whois->type);
     if (!err && whois->type)
         err = keep_text(whois, whois->type, &whois->type);
