@@ -148,6 +148,37 @@ def test_a_new_version_of_a_program(run, seep, root, build, tmp_path):
     assert got["changes"]["gone"] == 0
 
 
+# Allocations that share a source line, and a version that has the same ones on lines of their own.
+SHARED_LINE = """
+#include <stdlib.h>
+static void *volatile keep[8];
+static int nr;
+%(moved)s
+__attribute__((noinline)) static void make(size_t size) { keep[nr++] = malloc(size); }
+__attribute__((noinline)) static void both(void) {%(first)s make(100);%(between)s make(101); }
+int main(void) { both(); return 0; }
+"""
+
+
+@pytest.mark.parametrize("moved, first, between, changes", [
+    ("\n\n", "", "\n\n", {"same": 2}),
+    ("", "", "\n", {"same": 2}),
+    ("", " make(99);", "", {"same": 2, "new": 1}),
+])
+def test_allocations_that_share_a_line(run, seep, root, require, tmp_path, moved, first, between, changes):
+    """By the order of their code, where lines do not tell; offsets of another build are not the same places."""
+    traces = []
+    for name, parts in (("old", ("", "", "")), ("new", (moved, first, between))):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "app.c").write_text(SHARED_LINE % dict(zip(("moved", "first", "between"), parts)))
+        subprocess.run([require("gcc"), "-g", "-O1", "app.c", "-o", "app"], check=True, cwd=folder)
+        traces.append(tmp_path / (name + ".seep"))
+        assert run(seep, "run", "-q", "-o", traces[-1], "--", folder / "app").returncode == 0
+    got = diff(run, seep, root, *traces)
+    assert {change: nr for change, nr in got["changes"].items() if nr} == changes, got["rows"]
+
+
 def test_the_same_and_different_things(run, seep, root, build, tmp_path):
     app = build("app")
     whole = Traced(seep, app, tmp_path / "a.seep").step(3).end()

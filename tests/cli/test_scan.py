@@ -1,5 +1,40 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""seep scan: wrong use. What it finds is tests/live/test_reachability.py."""
+"""seep scan: wrong use, and words that depend on options. What it finds is tests/live/test_reachability.py."""
+import re
+import subprocess
+
+import pytest
+
+PROGRAM = """
+#include <stdlib.h>
+char *held, *within;
+__attribute__((noinline)) static void make(void) { held = malloc(1); within = (char *)malloc(100) + 50; }
+__attribute__((noinline)) static void wipe(void) { volatile char room[9000]; for (int i = 0; i < 9000; i++) room[i] = 0; }
+int main(void) { make(); wipe(); return 0; }
+"""
+
+
+@pytest.fixture
+def trace(run, seep, require, tmp_path):
+    """Of a process with one block that is held, of one byte, and one that is possibly lost."""
+    (tmp_path / "app.c").write_text(PROGRAM)
+    subprocess.run([require("gcc"), "-g", "-O1", "app.c", "-o", "app"], check=True, cwd=tmp_path)
+    assert run(seep, "run", "-q", "-o", tmp_path / "app.seep", "--", tmp_path / "app").returncode == 0
+    return tmp_path / "app.seep"
+
+
+@pytest.mark.parametrize("kinds, shown", [(None, True), ("reachable", True), ("lost,reachable", True), ("possible", False),
+                                          ("lost,indirect", False)])
+def test_top_holders_are_for_who_asks_for_what_is_held(run, seep, trace, kinds, shown):
+    done = run(seep, "report", trace, *(["--kind", kinds] if kinds else []))
+    assert done.returncode == 0 and "\nleaks " in done.stdout
+    assert ("\ntop holders " in done.stdout) == shown and ("global char *held " in done.stdout) == shown
+
+
+def test_one_is_not_several(run, seep, trace):
+    done = run(seep, "report", "--blocks", trace)
+    assert re.search(r"block 0x[0-9a-f]+ +1 byte   reachable", done.stdout) and "1 byte  live in 1 block " in done.stdout, done.stdout
+    assert not re.search(r"(?<![\d,.])1 (bytes|blocks|allocations|sites|threads)\b", done.stdout), done.stdout
 
 
 def test_wrong_use(run, seep):

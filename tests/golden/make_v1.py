@@ -16,7 +16,7 @@ import seep_reader as reader  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-        "freed")
+        "freed", "arrived")
 
 
 def make(tool, name):
@@ -214,6 +214,23 @@ def index_of(sections, pids=None, beyond=0, tail=0, exe=None):
     return Section(reader.INDEX, raw + struct.pack("<Q", 32 + len(raw) + 8 + tail))
 
 
+def broken_arrivals(arrived):
+    r = reader
+    steps = b"\2" + b"\5\30\10\1\0"
+
+    def with_raw(replace):
+        sections = [Section(s.kind, replace(s.stored) if s.kind == r.ARRIVALS else s.stored) for s in plain(arrived)]
+        return trace(sections, header(minor=1))
+
+    def with_steps(other):
+        return with_raw(lambda raw: raw.replace(steps, other, 1))
+    yield "arrivals-cut", with_raw(lambda raw: raw[:3])
+    yield "arrivals-steps", with_steps(b"\101" + steps[1:])
+    yield "arrivals-none", with_steps(b"\2\0" + steps[2:])
+    yield "arrivals-number", with_steps(b"\2\6" + steps[2:])
+    yield "arrivals-module", with_steps(steps[:-1] + b"\11\1")
+
+
 def broken_indexes(indexed):
     sections = [s for s in plain(indexed) if s.kind != reader.INDEX]
     whole = index_of(sections)
@@ -238,6 +255,7 @@ def seeds(good):
     yield "packed", good["tiny"]
     yield "named", trace(plain(good["named"]))
     yield "freed", trace(plain(good["freed"]))
+    yield "arrived", trace(plain(good["arrived"]), header(minor=1))
     sections = [s for s in plain(good["indexed"]) if s.kind != reader.INDEX]
     yield "indexed", trace(sections + [index_of(sections)])
     yield "unknown", trace([Section(200, b"?")] + plain(good["tiny"]), header(minor=9, extra=b"later"))
@@ -251,6 +269,7 @@ def main():
     broken += broken_lengths(good["tiny"], good["even"])
     broken += broken_contents(good["tiny"])
     broken += broken_indexes(good["indexed"])
+    broken += broken_arrivals(good["arrived"])
     corpus = os.path.join(HERE, "..", "fuzz", "corpus", "trace")
     os.makedirs(corpus, exist_ok=True)
     files = [(os.path.join(HERE, "v1-%s.seep" % name), data) for name, data in broken]

@@ -15,7 +15,7 @@ MAJOR, MINOR = 1, 1
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
 MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS, SNAPSHOTS = range(13, 20)
-HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, INDEX = 20, 21, 22, 23, 24, 30
+HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, INDEX = 20, 21, 22, 23, 24, 25, 30
 NR_ACCOUNT = 9
 NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 48, 8, 16, 8, 64
 U64 = (1 << 64) - 1
@@ -153,7 +153,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, INDEX):
+        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, INDEX):
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -398,6 +398,31 @@ def chains_of(take, profile):
     return {"sites": held, "holders": [chain_of(take, profile) for _ in range(nr)]}
 
 
+def steps_of(take, profile, nr_blocks):
+    steps = []
+    for _ in range(take_number(take, 5)):
+        step = [take.leb() for _ in range(5)]
+        steps.append(step + [take.leb() if step[4] else 0])
+        if not step[0] or step[4] >= len(profile["modules"]):
+            raise BadTrace("arrivals: step")
+    if steps and (len(steps) > 64 or nr_blocks > 4096 or sum(step[0] for step in steps) != nr_blocks):
+        raise BadTrace("arrivals: numbers")
+    return steps
+
+
+def take_arrivals(take, profile):
+    chains = profile.get("chains", {"sites": {}, "holders": []})
+    for link in [link for chain in list(chains["sites"].values()) + chains["holders"] for link in chain]:
+        if link["kind"] == 10 and not link["whole"]:
+            arrival = take.leb()
+            if arrival:
+                link["arrival"] = arrival
+        elif link["kind"] == 12:
+            steps = steps_of(take, profile, link["a"])
+            if steps:
+                link["steps"] = steps
+
+
 def leaders_of(take, profile):
     if "leaders" in profile or "leaks" not in profile:
         raise BadTrace("LEADERS: twice, or without LEAKS")
@@ -582,7 +607,7 @@ def derive(profile):
 
 ONE_RECORD = {MAPPINGS: take_mappings, WRONG_RELEASES: take_wrong_releases, POOLS: take_pools, PIECES: take_pieces,
               MARKS: take_mark, SNAPSHOTS: take_snapshot, NAMES: take_names,
-              FIRST_RELEASES: take_first_releases}
+              FIRST_RELEASES: take_first_releases, ARRIVALS: take_arrivals}
 
 
 def new_profile(process, promised):

@@ -17,10 +17,10 @@ import make_v1  # noqa: E402
 import seep_reader  # noqa: E402
 
 SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-            "freed")
+            "freed", "arrived")
 # Golden files that are whole: what they hold is the session of that name still.
 GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-                "freed")
+                "freed", "arrived")
 
 DAMAGED = "the file is damaged: copy it again from where it was made"
 UPDATE = "it was made by a newer seep: update seep"
@@ -98,6 +98,11 @@ BROKEN = {
     "index-pid": ("section INDEX at offset 2462: does not agree with the processes", DAMAGED),
     "index-program": ("section INDEX at offset 2462: does not agree with the processes", DAMAGED),
     "index-beyond": ("section INDEX at offset 2462: a process beyond the index", DAMAGED),
+    "arrivals-cut": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
+    "arrivals-steps": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
+    "arrivals-none": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
+    "arrivals-number": ("section ARRIVALS at offset 905: the number of blocks that are left out is another one", DAMAGED),
+    "arrivals-module": ("section ARRIVALS at offset 905: a module does not exist", DAMAGED),
     "index-text": ("section INDEX at offset 2462: a text that does not exist", DAMAGED),
     "index-short": ("section INDEX at offset 2462: its length is not at its end", DAMAGED),
     "index-tail": ("section INDEX at offset 2462: its length is not at its end", DAMAGED),

@@ -221,9 +221,20 @@ struct seep_error *seep_symbols_pointee(struct seep_symbols *symbols, const stru
     return NULL;
 }
 
-struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struct seep_type *type,
+bool seep_symbols_types_are_same(const struct seep_type *a, const struct seep_type *b) {
+    return a == b;
+}
+
+struct seep_error *seep_symbols_class(struct seep_symbols *symbols, unsigned module, const char *name,
+                                      const struct seep_type **ret_type) {
+    (void)symbols, (void)module, (void)name;
+    *ret_type = NULL;
+    return NULL;
+}
+
+struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struct seep_pointed *pointed,
                                        uint64_t off, struct seep_variable *ret_member) {
-    (void)symbols, (void)type, (void)off;
+    (void)symbols, (void)pointed, (void)off;
     *ret_member = (struct seep_variable){NULL};
     return NULL;
 }

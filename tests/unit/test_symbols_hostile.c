@@ -58,7 +58,8 @@ static void look_along(struct seep_symbols *symbols, const struct seep_type *typ
         const char *text;
         check_no_error(seep_symbols_declare(symbols, type, "name", &text));
         assert_true(!text || strlen(text) < 1024);
-        check_no_error(seep_symbols_member(symbols, type, 8 * i, &member));
+        const struct seep_pointed pointed = {type, 8 * (i % 3), 4096, i % 2};
+        check_no_error(seep_symbols_member(symbols, &pointed, 8 * i, &member));
         assert_true(!member.name || strlen(member.name) < 1024);
         check_no_error(seep_symbols_pointee(symbols, member.type ? member.type : type, &to));
         type = to;

@@ -41,6 +41,17 @@ struct seep_link_frame {
 #define SEEP_LINK_REGISTERS   33u
 #define SEEP_LINK_FRAMES_MAX  4u
 
+// A block that is not shown, or several that are alike: types go through it.
+struct seep_link_step {
+    uint64_t nr; // how many in a row
+    uint64_t bytes;
+    uint64_t off; // as in a link, as are the rest
+    uint64_t arrival;
+    uint32_t vtable_module;
+    uint64_t vtable;
+};
+#define SEEP_LINK_STEPS_MAX 64u
+
 struct seep_link {
     uint8_t kind; // enum seep_link_kind
     bool whole;   // the thing itself is meant: `off` says nothing
@@ -51,13 +62,26 @@ struct seep_link {
                   // memory: its start; of a block: its size; number of blocks left out
     uint8_t nr_frames; // of stacks and registers: frames that may have it; of the first it is at least a part
     const struct seep_link_frame *frames;
-    uint64_t off; // of memory and blocks: of the pointer, from the start; UINT32_MAX of a block: or more
+    uint64_t off;     // of memory and blocks: of the pointer, from the start; UINT32_MAX of a block: or more
+    uint64_t arrival; // of a block: where the pointer before it leads, from the start, + 1; 0: not known
+    uint8_t nr_steps; // of blocks left out; 0: not known
+    const struct seep_link_step *steps;
     uint32_t vtable_module; // of a block that is a C++ object; 0: none is known
     uint64_t vtable;        // ELF virtual address
     const char *text;
 };
 
-#define SEEP_CHAIN_LINKS_MAX 64u // longer ones are not made
+SEEP_INLINE struct seep_link_step seep_link_step(const struct seep_link *link) {
+    return (struct seep_link_step){1, link->at, link->off, link->arrival, link->vtable_module, link->vtable};
+}
+
+SEEP_INLINE bool seep_link_steps_are_same(const struct seep_link_step *a, const struct seep_link_step *b) {
+    return a->bytes == b->bytes && a->off == b->off && a->arrival == b->arrival &&
+           a->vtable_module == b->vtable_module && a->vtable == b->vtable;
+}
+
+#define SEEP_CHAIN_LINKS_MAX  64u   // longer ones are not made
+#define SEEP_CHAIN_BLOCKS_MAX 4096u // that are followed, whether they become links or not
 
 // Links from the root to what points to the block in question, which is not one of them.
 struct seep_chain {

@@ -202,31 +202,61 @@ static struct seep_error *put_site(struct seep_chain_words *words, uint32_t site
     return NULL;
 }
 
-struct seep_error *seep_chain_put_class(struct seep_chain_words *words, const struct seep_link *block) {
+// The name of its class, NULL where there is none; *ret_plain is false where it is that of the vtable.
+static struct seep_error *find_class_name(struct seep_chain_words *words, const struct seep_link *block,
+                                          const char **ret_name, bool *ret_plain) {
     static const char before[] = "vtable for ";
     const char *name = NULL;
     uint64_t off;
+    *ret_name = NULL;
+    *ret_plain = false;
     if (!block->vtable_module)
         return NULL;
     struct seep_error *err =
         find_variable(words, &words->profile->modules[block->vtable_module], block->vtable, &name, &off);
-    if (err)
+    if (err || !name)
         return err;
-    if (name && strncmp(name, before, strlen(before)) == 0)
-        seep_chain_put(words, "%s", name + strlen(before));
-    else if (name && strncmp(name, "_ZTV", 4) == 0)
-        seep_chain_put(words, "%s", name);
+    *ret_plain = strncmp(name, before, strlen(before)) == 0;
+    if (*ret_plain)
+        *ret_name = name + strlen(before);
+    else if (strncmp(name, "_ZTV", 4) == 0)
+        *ret_name = name;
     return NULL;
 }
 
-// " (Circle)": its class, else the type that the pointer to it has.
+struct seep_error *seep_chain_put_class(struct seep_chain_words *words, const struct seep_link *block) {
+    const char *name;
+    bool plain;
+    struct seep_error *err = find_class_name(words, block, &name, &plain);
+    if (!err && name)
+        seep_chain_put(words, "%s", name);
+    return err;
+}
+
+// The layout of its class; NULL: not known.
+static struct seep_error *find_class(struct seep_chain_words *words, const struct seep_link *block,
+                                     const struct seep_type **ret_type) {
+    struct seep_symbols *symbols = words->stacks->symbols;
+    const char *name;
+    bool plain;
+    *ret_type = NULL;
+    struct seep_error *err = find_class_name(words, block, &name, &plain);
+    if (err || !plain)
+        return err;
+    const struct seep_module *module = &words->profile->modules[block->vtable_module];
+    unsigned id;
+    err = seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
+    return err ? err : seep_symbols_class(symbols, id, name, ret_type);
+}
+
+// " (Circle)": its class, else the type that the pointer to its start is declared to lead to.
 static struct seep_error *put_kind(struct seep_chain_words *words, const struct seep_link *link) {
     size_t before = words->used;
     seep_chain_put(words, " (");
     size_t opened = words->used;
     const char *type = NULL;
     struct seep_error *err = seep_chain_put_class(words, link);
-    if (!err && words->used == opened)
+    if (!err && words->used == opened && link->arrival == 1)
         err = seep_symbols_declare(words->stacks->symbols, words->type, "", &type);
     if (type)
         seep_chain_put(words, "%s", type);
@@ -237,12 +267,35 @@ static struct seep_error *put_kind(struct seep_chain_words *words, const struct 
     return err;
 }
 
+// The member that the next pointer of the chain lies in; `name` is NULL where it is not known. Then the type
+// is that of what that pointer leads to.
+static struct seep_error *find_member(struct seep_chain_words *words, const struct seep_link *link,
+                                      struct seep_variable *ret_member) {
+    struct seep_symbols *symbols = words->stacks->symbols;
+    struct seep_pointed pointed = {words->type, link->arrival - 1, link->at, link->vtable_module != 0};
+    struct seep_error *err = NULL;
+    *ret_member = (struct seep_variable){NULL};
+    words->type = NULL;
+    if (link->off == UINT32_MAX)
+        return NULL;
+    if (pointed.type && link->arrival)
+        err = seep_symbols_member(symbols, &pointed, link->off, ret_member);
+    if (!err && !ret_member->name &&
+        link->vtable_module) { // behind a base class, or who points to it is no type
+        pointed.at = 0;
+        err = find_class(words, link, &pointed.type);
+        if (!err)
+            err = seep_symbols_member(symbols, &pointed, link->off, ret_member);
+    }
+    if (err || !ret_member->name || ret_member->off)
+        return err;
+    return seep_symbols_pointee(symbols, ret_member->type, &words->type);
+}
+
 // " .next", or " +0x18" where no type is known.
 static struct seep_error *put_member(struct seep_chain_words *words, const struct seep_link *link) {
-    struct seep_symbols *symbols = words->stacks->symbols;
     struct seep_variable member;
-    struct seep_error *err = seep_symbols_member(symbols, words->type, link->off, &member);
-    words->type = NULL;
+    struct seep_error *err = find_member(words, link, &member);
     if (err)
         return err;
     if (link->off == UINT32_MAX)
@@ -253,7 +306,7 @@ static struct seep_error *put_member(struct seep_chain_words *words, const struc
         seep_chain_put(words, " %s+0x%" PRIx64, member.name, member.off);
     else
         seep_chain_put(words, " %s", member.name);
-    return member.off ? NULL : seep_symbols_pointee(symbols, member.type, &words->type);
+    return NULL;
 }
 
 static struct seep_error *put_block(struct seep_chain_words *words, const struct seep_link *link) {
@@ -264,11 +317,36 @@ static struct seep_error *put_block(struct seep_chain_words *words, const struct
     return err || link->whole ? err : put_member(words, link);
 }
 
+// Types go on behind blocks that are not shown.
+static struct seep_error *put_left_out(struct seep_chain_words *words, const struct seep_link *left_out) {
+    struct seep_error *err = NULL;
+    seep_chain_put(words, "... %" PRIu64 " blocks ...", left_out->at);
+    if (!left_out->nr_steps)
+        words->type = NULL;
+    for (uint8_t i = 0; i < left_out->nr_steps; i++) {
+        const struct seep_link_step *step = &left_out->steps[i];
+        const struct seep_link link = {.kind = SEEP_LINK_BLOCK,
+                                       .at = step->bytes,
+                                       .off = step->off,
+                                       .arrival = step->arrival,
+                                       .vtable_module = step->vtable_module,
+                                       .vtable = step->vtable};
+        bool is_settled = false; // a list goes on like that to its end
+        for (uint64_t j = 0; !err && !is_settled && j < step->nr; j++) {
+            const struct seep_type *before = words->type;
+            struct seep_variable member;
+            err = find_member(words, &link, &member);
+            is_settled = seep_symbols_types_are_same(before, words->type);
+        }
+    }
+    return err;
+}
+
 // ---- chains ----
 
 struct seep_error *seep_chain_put_link(struct seep_chain_words *words, const struct seep_link *link) {
     int tid = (int)link->id;
-    if (link->kind != SEEP_LINK_BLOCK)
+    if (link->kind != SEEP_LINK_BLOCK && link->kind != SEEP_LINK_LEFT_OUT)
         words->type = NULL;
     switch ((enum seep_link_kind)link->kind) {
     case SEEP_LINK_TEXT:
@@ -305,8 +383,7 @@ struct seep_error *seep_chain_put_link(struct seep_chain_words *words, const str
         seep_chain_put(words, ", held by several: ");
         break;
     case SEEP_LINK_LEFT_OUT:
-        seep_chain_put(words, "... %" PRIu64 " blocks ...", link->at);
-        break;
+        return put_left_out(words, link);
     case SEEP_LINK_TOO_LONG:
         seep_chain_put(words, "a chain of more than %" PRIu64 " blocks", link->at);
         break;

@@ -11,7 +11,8 @@ enum { EXACT, SAME_LINES, SAME_FUNCTIONS, NR_LEVELS };
 // What a row is compared by, from the strictest to the loosest.
 struct fingerprint {
     uint64_t keys[NR_LEVELS];
-    uint64_t order; // among those of one key
+    uint64_t order;   // among those of one key: by lines
+    uint64_t offsets; // of several on one line
     uint32_t row;
     bool paired;
 };
@@ -72,10 +73,11 @@ static void add_frame(const struct side *side, struct fingerprint *print,
         if (level <= SAME_LINES)
             hash = mix_number(hash, frame->line);
         if (level == EXACT)
-            hash = mix_number(hash, frame->offset);
+            hash = mix_number(mix_number(hash, frame->offset), frame->build);
         print->keys[level] = hash;
     }
     print->order += frame->line ? frame->line : frame->offset;
+    print->offsets += frame->offset;
 }
 
 static struct seep_error *print_stack(struct side *side, const struct seep_view_row *row,
@@ -152,6 +154,8 @@ static int compare_prints(const void *left, const void *right) {
         return a->keys[sort_level] < b->keys[sort_level] ? -1 : 1;
     if (a->order != b->order)
         return a->order < b->order ? -1 : 1;
+    if (a->offsets != b->offsets)
+        return a->offsets < b->offsets ? -1 : 1;
     return (a->row > b->row) - (a->row < b->row);
 }
 

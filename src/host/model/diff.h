@@ -3,10 +3,11 @@
 // What changed between two sessions: snapshots, marks, runs, versions of a program. Two views, each with
 // all its rows, and the pairs of rows that are the same thing.
 //
-// Stacks are the same when their frames are, by module, function, line and offset; what is left over, by
-// module, function and line; and what is then left over (code moved), by module and function: in each
-// group first those of the same sizes, then in order of their lines. Modules are compared by their name
-// without folder and version; the program itself is itself, whatever its file is called.
+// Stacks are the same when their frames are, by module, function, line and, of the same build, offset; what
+// is left over, by module, function and line; and what is then left over (code moved), by module and
+// function: in each group first those of the same sizes, then in order of their lines, and of their code
+// where they share a line. Modules are compared by their name without folder and version; the program itself
+// is itself, whatever its file is called.
 #ifndef SEEP_MODEL_DIFF_H
 #define SEEP_MODEL_DIFF_H
 

@@ -358,3 +358,98 @@ const char *seep_chains_take(struct seep_take *take, struct seep_profile *profil
         wrong = take_chain(take, profile, &profile->leaks.holders[i].chain, ret_no_memory);
     return wrong;
 }
+
+// ---- ARRIVALS ----
+
+// Chains in the order of CHAINS: those of sites, then those of holders.
+static const struct seep_chain *chain_at(const struct seep_profile *profile, uint32_t i) {
+    return i < profile->nr_sites ? profile->sites[i].held
+                                 : profile->leaks.holders[i - profile->nr_sites].chain;
+}
+
+static uint32_t nr_chains(const struct seep_profile *profile) {
+    return profile->nr_sites + profile->leaks.nr_holders;
+}
+
+static bool has_arrival(const struct seep_link *link) {
+    return link->kind == SEEP_LINK_BLOCK && !link->whole;
+}
+
+bool seep_arrivals_worth_saving(const struct seep_profile *profile) {
+    for (uint32_t i = 0; seep_chains_worth_saving(profile) && i < nr_chains(profile); i++) {
+        const struct seep_chain *chain = chain_at(profile, i);
+        for (uint32_t j = 0; chain && j < chain->nr_links; j++)
+            if ((has_arrival(&chain->links[j]) && chain->links[j].arrival) || chain->links[j].nr_steps)
+                return true;
+    }
+    return false;
+}
+
+static void put_steps(struct seep_put *put, const struct seep_link *link) {
+    seep_put_leb(put, link->nr_steps);
+    for (uint8_t i = 0; i < link->nr_steps; i++) {
+        const struct seep_link_step *step = &link->steps[i];
+        seep_put_leb(put, step->nr);
+        seep_put_leb(put, step->bytes);
+        seep_put_leb(put, step->off);
+        seep_put_leb(put, step->arrival);
+        seep_put_leb(put, step->vtable_module);
+        if (step->vtable_module)
+            seep_put_leb(put, step->vtable);
+    }
+}
+
+void seep_arrivals_put(struct seep_put *put, const struct seep_profile *profile) {
+    for (uint32_t i = 0; i < nr_chains(profile); i++) {
+        const struct seep_chain *chain = chain_at(profile, i);
+        for (uint32_t j = 0; chain && j < chain->nr_links; j++) {
+            if (has_arrival(&chain->links[j]))
+                seep_put_leb(put, chain->links[j].arrival);
+            else if (chain->links[j].kind == SEEP_LINK_LEFT_OUT)
+                put_steps(put, &chain->links[j]);
+        }
+    }
+}
+
+static const char *take_steps(struct seep_take *take, struct seep_profile *profile, struct seep_link *link,
+                              bool *ret_no_memory) {
+    const char *const out = "cut short, or a number is out of range";
+    uint64_t nr = seep_take_leb(take), nr_blocks = 0;
+    if (take->failed || nr > SEEP_LINK_STEPS_MAX)
+        return out;
+    struct seep_link_step *steps = nr ? seep_arena_alloc(&profile->arena, (size_t)nr, sizeof(*steps)) : NULL;
+    *ret_no_memory = nr && !steps;
+    for (uint64_t i = 0; steps && i < nr; i++) {
+        steps[i].nr = seep_take_leb(take);
+        steps[i].bytes = seep_take_leb(take);
+        steps[i].off = seep_take_leb(take);
+        steps[i].arrival = seep_take_leb(take);
+        uint64_t module = seep_take_leb(take);
+        steps[i].vtable = module ? seep_take_leb(take) : 0;
+        if (take->failed || !steps[i].nr || __builtin_add_overflow(nr_blocks, steps[i].nr, &nr_blocks))
+            return out;
+        if (module >= profile->nr_modules)
+            return "a module does not exist";
+        steps[i].vtable_module = (uint32_t)module;
+    }
+    if (steps && (nr_blocks != link->at || nr_blocks > SEEP_CHAIN_BLOCKS_MAX))
+        return "the number of blocks that are left out is another one";
+    link->steps = steps;
+    link->nr_steps = (uint8_t)nr;
+    return NULL;
+}
+
+const char *seep_arrivals_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    const char *wrong = NULL;
+    *ret_no_memory = false;
+    for (uint32_t i = 0; !wrong && i < nr_chains(profile); i++) {
+        const struct seep_chain *chain = chain_at(profile, i);
+        for (uint32_t j = 0; !wrong && !*ret_no_memory && chain && j < chain->nr_links; j++) {
+            if (has_arrival(&chain->links[j]))
+                chain->links[j].arrival = seep_take_leb(take);
+            else if (chain->links[j].kind == SEEP_LINK_LEFT_OUT)
+                wrong = take_steps(take, profile, &chain->links[j], ret_no_memory);
+        }
+    }
+    return wrong;
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The LEAKS, HOLDERS and CHAINS sections of a trace, both ways; for session_save.c and session_load.c. See
-// docs/trace-format.md.
+// The LEAKS, HOLDERS, CHAINS, LEADERS and ARRIVALS sections of a trace, both ways; for session_save.c and
+// session_load.c. See docs/trace-format.md.
 #ifndef SEEP_MODEL_SESSION_LEAKS_H
 #define SEEP_MODEL_SESSION_LEAKS_H
 
@@ -26,5 +26,10 @@ const char *seep_leaders_take(struct seep_take *take, struct seep_profile *profi
 bool seep_chains_worth_saving(const struct seep_profile *profile);
 void seep_chains_put(struct seep_put *put, const struct seep_profile *profile);
 const char *seep_chains_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory);
+
+// The ARRIVALS section, of chains that must be there already.
+bool seep_arrivals_worth_saving(const struct seep_profile *profile);
+void seep_arrivals_put(struct seep_put *put, const struct seep_profile *profile);
+const char *seep_arrivals_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory);
 
 #endif

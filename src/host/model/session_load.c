@@ -713,6 +713,9 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
     case SEEP_TRACE_CHAINS:
         error = load_with(loader, section, &take, seep_chains_take);
         break;
+    case SEEP_TRACE_ARRIVALS:
+        error = load_with(loader, section, &take, seep_arrivals_take);
+        break;
     case SEEP_TRACE_NAMES:
         error = load_with(loader, section, &take, seep_names_take);
         break;

@@ -380,6 +380,10 @@ static struct seep_error *save_group(struct saver *saver) {
         seep_first_releases_put(&saver->put, profile);
         error = flush(saver, SEEP_TRACE_FIRST_RELEASES);
     }
+    if (!error && seep_arrivals_worth_saving(profile)) {
+        seep_arrivals_put(&saver->put, profile);
+        error = flush(saver, SEEP_TRACE_ARRIVALS);
+    }
     return error;
 }
 

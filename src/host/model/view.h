@@ -111,6 +111,7 @@ struct seep_view_frame {
     uint64_t function_offset;
     bool inlined;
     bool runtime;        // in the C or C++ runtime
+    uint64_t build;      // the same where the module is the same build; 0: not known
     const char *linkage; // the mangled name; NULL: none
     // A cycle ends here: the last `fold_frames` frames, this one included, occur `fold_times` times in
     // a row. The copies follow, marked `folded`.
@@ -208,8 +209,8 @@ struct seep_view_pool {
 };
 
 struct seep_view_wrong_release {
-    struct seep_view_row from; // where the block was allocated
-    struct seep_view_row at;   // where it was given back
+    struct seep_view_row from;  // where the block was allocated
+    struct seep_view_row at;    // where it was given back
     struct seep_view_row first; // where it was given back first, if what.first_site is known
     struct seep_wrong_release what;
     uint32_t process;

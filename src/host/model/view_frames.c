@@ -44,6 +44,8 @@ static struct seep_error *expand(struct seep_view *view, uint32_t frame, bool fo
     if (error)
         return error;
     const struct seep_stack_frame *f = &stacks->frames[frame];
+    const struct seep_stack_module *module = &stacks->modules[f->module];
+    uint64_t build = module->build_id_bytes ? seep_hash_bytes(module->build_id, module->build_id_bytes) : 0;
     for (unsigned i = 0; i < symbol->nr_frames; i++) {
         if (!seep_grow(&view->scratch, &view->scratch_capacity, *ret_nr + 1, sizeof(*view->scratch)))
             return seep_error_no_memory();
@@ -52,11 +54,12 @@ static struct seep_error *expand(struct seep_view *view, uint32_t frame, bool fo
             .function = s->function,
             .file = s->file ? seep_stacks_file_shown(stacks, s->file) : NULL,
             .line = s->line,
-            .module = stacks->modules[f->module].shown,
+            .module = module->shown,
             .offset = f->offset,
             .function_offset = s->function_offset,
             .inlined = s->inlined,
-            .runtime = stacks->modules[f->module].runtime,
+            .runtime = module->runtime,
+            .build = build,
             .linkage = s->linkage,
             .folded = folded,
         };

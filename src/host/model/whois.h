@@ -54,7 +54,7 @@ struct seep_whois {
     uint32_t tid;        // of the thread that allocated it; 0: not known
     uint8_t kind;        // SEEP_KIND_UNKNOWN: not scanned
     const char *held_by; // NULL: nobody, or not scanned
-    const char *type;    // that the last pointer of held_by is declared to lead to; NULL: not known
+    const char *type;    // that the last pointer of held_by, to the start, is declared to lead to; or NULL
     uint64_t retained_bytes;
     uint64_t retained_blocks; // 0: not known
     struct seep_whois_stack stack;

@@ -4,9 +4,9 @@
 
 #include "scan/chains.h"
 
-#define STEPS_MAX 6    // blocks of a chain that are kept; of a longer one the middle is left out
-#define CHAIN_MAX 4096 // blocks that are followed at all
-#define LINKS_MAX (STEPS_MAX + 4)
+#define BLOCKS_MAX 7 // of a chain that are kept; of a longer one the middle is left out, two or more
+#define BLOCKS_END 2 // that are kept behind what is left out
+#define LINKS_MAX  (BLOCKS_MAX + 4)
 
 // ---- modules ----
 
@@ -127,17 +127,81 @@ struct seep_link seep_chains_block(const struct seep_chains *chains, uint32_t bl
 
 // ---- chains ----
 
+static uint64_t arrival(uint32_t to_off) {
+    return to_off == UINT32_MAX ? 0 : (uint64_t)to_off + 1;
+}
+
+// Where in `block` the pointer leads that holds it, as a link has it.
+static uint64_t arrival_of(const struct seep_graph *graph, uint32_t block) {
+    uint32_t holder = graph->holder[block], off = graph->holder_off[block];
+    if (holder == SEEP_NO_BLOCK)
+        return 0;
+    if (graph->held_by_root[block])
+        return arrival(graph->roots[holder].to_off);
+    uint64_t low = graph->first_edge[holder], high = graph->first_edge[holder + 1], end = high;
+    while (low < high) { // they are in order of where they lie
+        uint64_t middle = low + (high - low) / 2;
+        if (graph->edges[middle].from_off < off)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < end && graph->edges[low].from_off == off; low++)
+        if (graph->edges[low].target == block)
+            return arrival(graph->edges[low].to_off);
+    return 0;
+}
+
+bool seep_chains_lead_to_start(const struct seep_chains *chains, uint32_t block) {
+    return arrival_of(chains->graph, block) == arrival(0);
+}
+
+// Block `i` of a chain, with the pointer to the one before it.
+static struct seep_link link_of(const struct seep_chains *chains, const uint32_t *chain, size_t i) {
+    const struct seep_graph *graph = chains->graph;
+    struct seep_link link = seep_chains_block(chains, chain[i], graph->holder_off[chain[i - 1]], false);
+    link.arrival = arrival_of(graph, chain[i]);
+    return link;
+}
+
+// The blocks of a chain from `first` down to `last`, which are left out: what types need, equal ones as one.
+// Without it where they are too many.
+static struct seep_error *leave_out(const struct seep_chains *chains, const uint32_t *chain, size_t first,
+                                    size_t last, struct seep_arena *arena, struct seep_link *ret_link) {
+    struct seep_link_step steps[SEEP_LINK_STEPS_MAX];
+    uint8_t nr = 0;
+    *ret_link = (struct seep_link){.kind = SEEP_LINK_LEFT_OUT, .at = first - last + 1};
+    for (size_t i = first; i >= last; i--) {
+        struct seep_link link = link_of(chains, chain, i);
+        struct seep_link_step step = seep_link_step(&link), *before = nr ? &steps[nr - 1] : NULL;
+        if (before && seep_link_steps_are_same(before, &step)) {
+            before->nr++;
+            continue;
+        }
+        if (nr == SEEP_LINK_STEPS_MAX)
+            return NULL;
+        steps[nr++] = step;
+    }
+    struct seep_link_step *kept = seep_arena_alloc(arena, nr, sizeof(*kept));
+    if (!kept)
+        return seep_error_no_memory();
+    memcpy(kept, steps, nr * sizeof(*kept));
+    ret_link->steps = kept;
+    ret_link->nr_steps = nr;
+    return NULL;
+}
+
 struct seep_error *seep_chains_make(const struct seep_chains *chains, uint32_t block, bool itself,
                                     struct seep_arena *arena, const struct seep_chain **ret_chain) {
     const struct seep_graph *graph = chains->graph;
-    uint32_t chain[CHAIN_MAX]; // [0] is the block itself
+    uint32_t chain[SEEP_CHAIN_BLOCKS_MAX]; // [0] is the block itself
     struct seep_link links[LINKS_MAX];
     uint32_t nr_links = 0;
     size_t nr = 0;
     uint32_t at = block;
     for (;;) {
         chain[nr++] = at;
-        if (graph->held_by_root[at] || graph->holder[at] == SEEP_NO_BLOCK || nr == CHAIN_MAX)
+        if (graph->held_by_root[at] || graph->holder[at] == SEEP_NO_BLOCK || nr == SEEP_CHAIN_BLOCKS_MAX)
             break;
         at = graph->holder[at];
     }
@@ -147,20 +211,21 @@ struct seep_error *seep_chains_make(const struct seep_chains *chains, uint32_t b
     }
     if (graph->held_by_root[at])
         links[nr_links++] = seep_chains_root(chains, &graph->roots[graph->holder[at]], false);
-    else if (nr == CHAIN_MAX)
-        links[nr_links++] = (struct seep_link){.kind = SEEP_LINK_TOO_LONG, .at = CHAIN_MAX};
+    else if (nr == SEEP_CHAIN_BLOCKS_MAX)
+        links[nr_links++] = (struct seep_link){.kind = SEEP_LINK_TOO_LONG, .at = SEEP_CHAIN_BLOCKS_MAX};
     size_t nr_named = 0;
-    for (size_t i = nr - 1; i > 0; i--) {
-        if (nr - 1 > STEPS_MAX && nr_named == STEPS_MAX - 2 && i > 2) {
-            links[nr_links++] = (struct seep_link){.kind = SEEP_LINK_LEFT_OUT, .at = i - 2};
-            i = 2;
+    struct seep_error *err = NULL;
+    *ret_chain = NULL;
+    for (size_t i = nr - 1; !err && i > 0; i--) {
+        if (nr - 1 > BLOCKS_MAX && nr_named == BLOCKS_MAX - BLOCKS_END - 1) {
+            err = leave_out(chains, chain, i, BLOCKS_END + 1, arena, &links[nr_links++]);
+            i = BLOCKS_END;
         }
-        links[nr_links++] = seep_chains_block(chains, chain[i], graph->holder_off[chain[i - 1]], false);
+        links[nr_links++] = link_of(chains, chain, i);
         nr_named++;
     }
-    *ret_chain = NULL;
-    if (!nr_links)
-        return NULL;
+    if (err || !nr_links)
+        return err;
     struct seep_chain *made = seep_arena_alloc(arena, 1, sizeof(*made));
     struct seep_link *kept = seep_arena_alloc(arena, nr_links, sizeof(*kept));
     if (!made || !kept)

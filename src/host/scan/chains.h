@@ -35,5 +35,7 @@ struct seep_link seep_chains_block(const struct seep_chains *chains, uint32_t bl
 SEEP_MUST_CHECK struct seep_error *seep_chains_make(const struct seep_chains *chains, uint32_t block,
                                                     bool itself, struct seep_arena *arena,
                                                     const struct seep_chain **ret_chain);
+// Whether the last pointer of that chain leads to the start of the block.
+bool seep_chains_lead_to_start(const struct seep_chains *chains, uint32_t block);
 
 #endif

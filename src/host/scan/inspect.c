@@ -250,7 +250,8 @@ static struct seep_error *put_free(struct teller *teller, const struct seep_memo
     if (before == SEEP_NO_BLOCK || graph->blocks[before].address < mapping->start)
         return NULL;
     const struct seep_block *block = &graph->blocks[before];
-    seep_chain_put(teller->words, "; %" PRIu64 " bytes behind ", address - block->address - block->size);
+    uint64_t further = address - block->address - block->size;
+    seep_chain_put(teller->words, "; %" PRIu64 " byte%s behind ", further, further == 1 ? "" : "s");
     struct seep_link link = seep_chains_block(teller->chains, before, 0, true);
     return seep_chain_put_link(teller->words, &link);
 }
@@ -347,7 +348,8 @@ static struct seep_error *tell_block(struct question *question, const struct see
         err = seep_chain_put_all(words, chain);
     if (!err && chain)
         err = keep_text(whois, words->text, &whois->held_by);
-    if (!err && chain)
+    if (!err && chain &&
+        seep_chains_lead_to_start(teller->chains, block)) // else it is of a part of the block
         err = seep_chain_type(words, &whois->type);
     if (!err && whois->type)
         err = keep_text(whois, whois->type, &whois->type);

@@ -49,6 +49,7 @@ struct seep_debug_info {
     size_t nr_units;
     size_t units_capacity;
     struct seep_ranges unit_ranges; // value: index in units
+    bool has_type_units;            // which are not in units
     bool looked_inside;             // units that do not say what they cover were asked for their functions
     struct seep_map function_names; // memory address of a DIE to struct function_names *
     uint64_t nr_lines;              // that libdw has decoded
@@ -79,6 +80,7 @@ static struct seep_error *add_unit(struct seep_debug_info *info, Dwarf_Off entry
     if (!dwarf_offdie(info->dwarf, entry_off, &entry))
         return NULL;
     int tag = dwarf_tag(&entry);
+    info->has_type_units |= tag == DW_TAG_type_unit;
     if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit && tag != DW_TAG_partial_unit)
         return NULL;
     if (!seep_grow(&info->units, &info->units_capacity, info->nr_units + 1, sizeof(*info->units)))
@@ -477,6 +479,17 @@ unsigned seep_debug_info_generation(const struct seep_debug_info *info) {
 
 struct seep_names *seep_debug_info_names(struct seep_debug_info *info) {
     return info->names;
+}
+
+bool seep_debug_info_has_other_types(struct seep_debug_info *info) {
+    Dwarf_Off next, at = 0;
+    size_t header_bytes;
+    uint64_t signature;
+    Dwarf_Off type;
+    if (info->alt || info->has_type_units)
+        return true;
+    return info->dwarf && dwarf_next_unit(info->dwarf, at, &next, &header_bytes, NULL, NULL, NULL, NULL,
+                                          &signature, &type) == 0;
 }
 
 bool seep_debug_info_unit(struct seep_debug_info *info, size_t index, Dwarf_Die *ret_entry,

@@ -59,6 +59,8 @@ unsigned seep_debug_info_generation(const struct seep_debug_info *info);
 // walk below it may look at. *ret_entry.addr is NULL where it cannot be read.
 bool seep_debug_info_unit(struct seep_debug_info *info, size_t index, Dwarf_Die *ret_entry,
                           uint64_t *ret_budget);
+// Whether there are types that no unit leads to: in units of their own, or in a file that others share.
+bool seep_debug_info_has_other_types(struct seep_debug_info *info);
 // The function, not inlined, that covers `address`; *ret_found is false where none is known.
 SEEP_MUST_CHECK struct seep_error *seep_debug_info_function(struct seep_debug_info *info, uint64_t address,
                                                             bool *ret_found,

@@ -12,6 +12,7 @@
 #define DEPTH_MAX      64u
 #define MEMBERS_MAX    65536u // looked at for one question
 #define DIMENSIONS_MAX 8u
+#define POINTER_BYTES  8u
 
 void seep_type_text_put(struct seep_type_text *text, const char *more) {
     size_t room = sizeof(text->bytes) - text->used, nr = strlen(more);
@@ -68,7 +69,7 @@ static bool is_pointer(int tag) {
     return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
 }
 
-static bool is_aggregate(int tag) {
+bool seep_type_is_aggregate(int tag) {
     return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
@@ -93,7 +94,7 @@ static void put_number(struct seep_type_text *text, const char *before, uint64_t
     seep_type_text_put(text, digits);
 }
 
-static bool is_c(Dwarf_Die *type) {
+bool seep_type_is_of_c(Dwarf_Die *type) {
     Dwarf_Die unit;
     if (!dwarf_diecu(type, &unit, NULL, NULL))
         return false;
@@ -128,7 +129,7 @@ static void put_scopes(Dwarf_Die *type, struct seep_type_text *text) {
     for (int i = nr - 1; i > 0; i--) {
         int tag = dwarf_tag(&scopes[i]);
         const char *name = dwarf_diename(&scopes[i]);
-        if ((tag != DW_TAG_namespace && !is_aggregate(tag)) || !name)
+        if ((tag != DW_TAG_namespace && !seep_type_is_aggregate(tag)) || !name)
             continue;
         seep_type_text_put(text, name);
         seep_type_text_put(text, "::");
@@ -139,7 +140,7 @@ static void put_scopes(Dwarf_Die *type, struct seep_type_text *text) {
 static void put_named(Dwarf_Die *type, struct seep_type_text *text) {
     int tag = dwarf_tag(type);
     const char *name = dwarf_diename(type);
-    bool c = is_c(type);
+    bool c = seep_type_is_of_c(type);
     if (c || !name)
         seep_type_text_put(text, keyword(tag));
     if (!c && name && tag != DW_TAG_base_type)
@@ -165,6 +166,11 @@ static unsigned dimensions(Dwarf_Die *array, uint64_t nr_elements[DIMENSIONS_MAX
         nr++;
     }
     return nr;
+}
+
+unsigned seep_type_dimensions(Dwarf_Die *array) {
+    uint64_t nr_elements[DIMENSIONS_MAX];
+    return dimensions(array, nr_elements);
 }
 
 // What stands around the name in a declaration, which grows to both sides: "(*name[3])()".
@@ -258,6 +264,8 @@ struct walk {
     unsigned budget;
     Dwarf_Die type; // where it is
     uint64_t off;   // in that
+    bool is_open;   // still in the outermost type: what lies behind it may be its flexible array
+    bool is_raw;    // in characters, which may be anything
 };
 
 static bool has_pointer(Dwarf_Die *type) {
@@ -265,7 +273,7 @@ static bool has_pointer(Dwarf_Die *type) {
     if (!seep_type_plain(type, &plain))
         return false;
     int tag = dwarf_tag(&plain);
-    if (!is_aggregate(tag))
+    if (!seep_type_is_aggregate(tag))
         return is_pointer(tag) || (tag == DW_TAG_array_type && seep_type_of(&plain, &inner) &&
                                    seep_type_plain(&inner, &plain) && is_pointer(dwarf_tag(&plain)));
     unsigned budget = 256;
@@ -276,8 +284,7 @@ static bool has_pointer(Dwarf_Die *type) {
     return false;
 }
 
-// Where a member or a base class lies; false: static, a bit field, or not at a fixed place.
-static bool member_place(Dwarf_Die *member, uint64_t *ret_off, uint64_t *ret_bytes, Dwarf_Die *ret_type) {
+bool seep_type_member_place(Dwarf_Die *member, uint64_t *ret_off, Dwarf_Die *ret_type) {
     int tag = dwarf_tag(member);
     Dwarf_Attribute attribute;
     Dwarf_Word off = 0;
@@ -287,23 +294,34 @@ static bool member_place(Dwarf_Die *member, uint64_t *ret_off, uint64_t *ret_byt
     if (dwarf_attr(member, DW_AT_data_member_location, &attribute) && dwarf_formudata(&attribute, &off) != 0)
         return false; // a virtual base: its place is in the vtable
     *ret_off = off;
-    *ret_bytes = seep_type_bytes(ret_type);
     return true;
 }
 
-// One step into a structure. false: nothing lies there. Of several members that do (of a union, and empty base
-// classes) it is the one with a pointer, then the larger one.
+static bool is_flexible(Dwarf_Die *type) {
+    Dwarf_Die plain;
+    uint64_t nr_elements[DIMENSIONS_MAX];
+    return seep_type_plain(type, &plain) && dwarf_tag(&plain) == DW_TAG_array_type &&
+           dimensions(&plain, nr_elements) && !nr_elements[0];
+}
+
+// One step into a structure. false: nothing lies there, or nobody knows which member of a union does. Of
+// several members (of a union, and empty base classes) it is the one with a pointer, then the larger one.
 static bool enter_member(struct walk *walk, Dwarf_Die *aggregate) {
     Dwarf_Die child, found, found_type;
     uint64_t found_off = 0, found_bytes = 0;
+    unsigned nr_with_pointer = 0;
     bool any = false;
     for (int got = dwarf_child(aggregate, &child); got == 0 && walk->budget;
          got = dwarf_siblingof(&child, &child)) {
         walk->budget--;
         Dwarf_Die type;
-        uint64_t off, bytes;
-        if (!member_place(&child, &off, &bytes, &type) || walk->off < off || walk->off - off >= bytes)
+        uint64_t off;
+        if (!seep_type_member_place(&child, &off, &type) || walk->off < off)
             continue;
+        uint64_t bytes = walk->is_open && is_flexible(&type) ? UINT64_MAX : seep_type_bytes(&type);
+        if (walk->off - off >= bytes)
+            continue;
+        nr_with_pointer += has_pointer(&type);
         if (any) {
             bool old = has_pointer(&found_type), new = has_pointer(&type);
             if (old != new ? old : bytes <= found_bytes)
@@ -315,7 +333,7 @@ static bool enter_member(struct walk *walk, Dwarf_Die *aggregate) {
         found_type = type;
         found_off = off;
     }
-    if (!any)
+    if (!any || (nr_with_pointer > 1 && dwarf_tag(aggregate) == DW_TAG_union_type))
         return false;
     const char *name = dwarf_tag(&found) == DW_TAG_member ? dwarf_diename(&found) : NULL;
     if (name) {
@@ -343,25 +361,47 @@ static bool enter_array(struct walk *walk, Dwarf_Die *array) {
         put_number(walk->path, "[", index / below, "]");
         index %= below;
     }
+    uint64_t nr_bytes = bytes; // 0: as many as there are
+    for (unsigned i = 0; i < nr; i++)
+        if (__builtin_mul_overflow(nr_bytes, nr_elements[i], &nr_bytes))
+            return false;
+    Dwarf_Die plain;
+    walk->is_raw = bytes == 1 && seep_type_plain(&element, &plain) &&
+                   !seep_type_is_aggregate(dwarf_tag(&plain)) &&
+                   (!nr_bytes || (walk->off < nr_bytes && nr_bytes - walk->off >= POINTER_BYTES));
     walk->off %= bytes;
     walk->type = element;
     return true;
 }
 
-void seep_type_member(Dwarf_Die *type, uint64_t off, struct seep_type_text *path, Dwarf_Die *ret_type,
+// Whether a pointer can lie where the walk has ended.
+static bool can_hold_pointer(const struct walk *walk) {
+    Dwarf_Die type = walk->type, plain;
+    if (walk->is_raw)
+        return true;
+    if (!seep_type_plain(&type, &plain))
+        return false;
+    if (dwarf_tag(&plain) == DW_TAG_union_type)
+        return walk->off < seep_type_bytes(&plain);
+    return is_pointer(dwarf_tag(&plain)) && !walk->off;
+}
+
+bool seep_type_member(Dwarf_Die *type, uint64_t off, struct seep_type_text *path, Dwarf_Die *ret_type,
                       uint64_t *ret_off) {
-    struct walk walk = {.path = path, .budget = MEMBERS_MAX, .type = *type, .off = off};
+    struct walk walk = {.path = path, .budget = MEMBERS_MAX, .type = *type, .off = off, .is_open = true};
     for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
         Dwarf_Die plain;
         if (!seep_type_plain(&walk.type, &plain))
             break;
         int tag = dwarf_tag(&plain);
-        bool entered = is_aggregate(tag)          ? enter_member(&walk, &plain)
-                       : tag == DW_TAG_array_type ? enter_array(&walk, &plain)
-                                                  : false;
+        bool entered = seep_type_is_aggregate(tag) ? enter_member(&walk, &plain)
+                       : tag == DW_TAG_array_type  ? enter_array(&walk, &plain)
+                                                   : false;
         if (!entered)
             break;
+        walk.is_open = false;
     }
     *ret_type = walk.type;
     *ret_off = walk.off;
+    return can_hold_pointer(&walk);
 }

@@ -37,9 +37,18 @@ uint64_t seep_type_bytes(Dwarf_Die *type);
 void seep_type_declare(Dwarf_Die *type, const char *name, struct seep_type_text *text);
 
 // Goes from `type` to what lies `off` bytes into it: puts ".users[3].next" behind `path`. *ret_off is what is
-// left of `off` where it ends: 0 where a member begins there. Of a union the first member that is a pointer,
-// or has one, is taken.
-void seep_type_member(Dwarf_Die *type, uint64_t off, struct seep_type_text *path, Dwarf_Die *ret_type,
+// left of `off` where it ends: 0 where a member begins there. Of a union the member that is a pointer, or has
+// one, is taken; where several are, none is. A flexible array at the end of `type` has as many elements as
+// are asked for. Whether a pointer can lie there: one begins there, or it is a union, or characters, of which
+// nobody knows what they hold.
+bool seep_type_member(Dwarf_Die *type, uint64_t off, struct seep_type_text *path, Dwarf_Die *ret_type,
                       uint64_t *ret_off);
+// As for a member of a structure, by its entry: also a base class. false: static, a bit field, or not at a
+// fixed place.
+SEEP_MUST_CHECK bool seep_type_member_place(Dwarf_Die *member, uint64_t *ret_off, Dwarf_Die *ret_type);
+unsigned seep_type_dimensions(Dwarf_Die *array);
+bool seep_type_is_aggregate(int tag); // a structure, class or union
+// Whether it is declared in a program in C.
+bool seep_type_is_of_c(Dwarf_Die *type);
 
 #endif

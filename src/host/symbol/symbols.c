@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <dwarf.h>
+
 #include "base/map.h"
 #include "symbol/constant_text.h"
 #include "symbol/debug_info.h"
+#include "symbol/debug_layouts.h"
 #include "symbol/debug_types.h"
 #include "symbol/debug_variables.h"
 #include "symbol/demangle.h"
@@ -33,6 +36,7 @@ struct module {
     bool has_variables; // they have been read
     struct seep_ranges variables;
     struct seep_debug_variables *debug_variables; // made when they are first asked for
+    struct seep_debug_layouts *debug_layouts;     // the same
     struct seep_call_frames *frames;              // the same
     bool has_frames;
     struct seep_map results[2]; // by `exact`: offset to const struct seep_symbol *
@@ -75,6 +79,7 @@ void seep_symbols_destroy(struct seep_symbols *symbols) {
         struct module *module = symbols->modules[i];
         seep_call_frames_destroy(module->frames);
         seep_debug_variables_destroy(module->debug_variables);
+        seep_debug_layouts_destroy(module->debug_layouts);
         seep_debug_info_destroy(module->debug_info);
         seep_symbol_table_deinit(&module->table);
         seep_ranges_deinit(&module->variables);
@@ -401,6 +406,24 @@ static struct seep_error *find_variables(struct module *module, struct seep_debu
     return error;
 }
 
+static struct seep_error *find_layouts(struct module *module, struct seep_debug_layouts **ret_layouts) {
+    struct seep_error *error = NULL;
+    if (module->debug_info && !module->debug_layouts)
+        error = seep_debug_layouts_create(module->debug_info, &module->debug_layouts);
+    *ret_layouts = module->debug_layouts;
+    return error;
+}
+
+// "table[]" for what is declared as an array: with its number of elements it would look like one of them.
+static void put_elements(struct seep_type_text *text, Dwarf_Die *type) {
+    Dwarf_Die element;
+    while (dwarf_tag(type) == DW_TAG_array_type && seep_type_of(type, &element)) {
+        for (unsigned nr = seep_type_dimensions(type); nr; nr--)
+            seep_type_text_put(text, "[]");
+        *type = element;
+    }
+}
+
 // Fills `variable` from its entry. `base` is its name; the word lies `off` bytes into it.
 static struct seep_error *fill_variable(struct seep_symbols *symbols, struct module *module, Dwarf_Die *entry,
                                         const char *base, uint64_t off, bool whole,
@@ -411,6 +434,8 @@ static struct seep_error *fill_variable(struct seep_symbols *symbols, struct mod
     bool typed = seep_type_of(entry, &type);
     if (typed && !whole)
         seep_type_member(&type, off, &text, &type, &off);
+    else if (typed)
+        put_elements(&text, &type);
     variable->off = off;
     struct seep_error *error = seep_names_keep(&symbols->names, text.bytes, &variable->name);
     if (!error && typed)
@@ -519,24 +544,88 @@ struct seep_error *seep_symbols_pointee(struct seep_symbols *symbols, const stru
     return seep_type_pointee(&entry, &to) ? keep_type(symbols, type->info, &to, ret_type) : NULL;
 }
 
-struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struct seep_type *type,
+bool seep_symbols_types_are_same(const struct seep_type *a, const struct seep_type *b) {
+    return a == b ||
+           (a && b && a->info == b->info && a->generation == b->generation && a->entry.addr == b->entry.addr);
+}
+
+struct seep_error *seep_symbols_class(struct seep_symbols *symbols, unsigned module_id, const char *name,
+                                      const struct seep_type **ret_type) {
+    struct module *module = NULL;
+    struct seep_debug_layouts *layouts = NULL;
+    *ret_type = NULL;
+    struct seep_error *error = find_module(symbols, module_id, &module);
+    if (!error)
+        error = find_layouts(module, &layouts);
+    if (error || !layouts)
+        return error;
+    bool found;
+    Dwarf_Die entry;
+    error = seep_debug_layouts_class(layouts, name, &found, &entry);
+    return error || !found ? error : keep_type(symbols, module->debug_info, &entry, ret_type);
+}
+
+// Whether a type that is known has a `type` there. Of one module's type another one may make a larger one.
+static struct seep_error *is_embedded(struct seep_symbols *symbols, Dwarf_Die *type, uint64_t off,
+                                      bool *ret_may) {
+    struct seep_error *error = NULL;
+    *ret_may = false;
+    for (size_t i = 0; !error && !*ret_may && i < symbols->nr_modules; i++) {
+        struct seep_debug_layouts *layouts = NULL;
+        error = find_layouts(symbols->modules[i], &layouts);
+        if (!error && layouts)
+            error = seep_debug_layouts_embed(layouts, type, off, ret_may);
+    }
+    return error;
+}
+
+// Whether elements follow the one that the pointer leads to, as far as can be known: the rest of the block is
+// made of whole ones, and it is not the beginning of something larger. In C++ new[] may have put their number
+// before them.
+static struct seep_error *is_array(struct seep_symbols *symbols, const struct seep_pointed *pointed,
+                                   bool *ret_is) {
+    Dwarf_Die entry = pointed->type->entry, plain;
+    uint64_t bytes = seep_type_bytes(&entry), number_bytes = sizeof(uint64_t);
+    *ret_is = false;
+    if (pointed->is_object || !bytes || pointed->at >= pointed->bytes ||
+        (pointed->bytes - pointed->at) % bytes || !seep_type_plain(&entry, &plain))
+        return NULL;
+    if (!seep_type_is_aggregate(dwarf_tag(&plain))) {
+        *ret_is = pointed->at == 0;
+        return NULL;
+    }
+    if (pointed->at && (pointed->at != number_bytes || seep_type_is_of_c(&plain)))
+        return NULL;
+    bool may = true;
+    struct seep_error *error = is_embedded(symbols, &plain, pointed->at, &may);
+    *ret_is = !may;
+    return error;
+}
+
+struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struct seep_pointed *pointed,
                                        uint64_t off, struct seep_variable *ret_member) {
     *ret_member = (struct seep_variable){NULL};
-    if (!is_usable(type))
+    if (!is_usable(pointed->type) || off < pointed->at)
         return NULL;
     struct seep_type_text text = {.used = 0};
-    Dwarf_Die entry = type->entry;
-    uint64_t bytes = seep_type_bytes(&entry);
-    if (!bytes)
-        return NULL;
-    if (off >= bytes) {
+    Dwarf_Die entry = pointed->type->entry, found;
+    uint64_t bytes = seep_type_bytes(&entry), from = off - pointed->at, left;
+    struct seep_error *error = NULL;
+    bool is_known = bytes && seep_type_member(&entry, from, &text, &found, &left);
+    if (bytes && from >= bytes && !is_known) {
         char index[32];
-        snprintf(index, sizeof(index), "[%" PRIu64 "]", off / bytes);
+        snprintf(index, sizeof(index), "[%" PRIu64 "]", from / bytes);
+        text = (struct seep_type_text){.used = 0};
         seep_type_text_put(&text, index);
+        is_known = seep_type_member(&entry, from % bytes, &text, &found, &left);
+        if (is_known)
+            error = is_array(symbols, pointed, &is_known);
     }
-    seep_type_member(&entry, off % bytes, &text, &entry, &ret_member->off);
-    struct seep_error *error = seep_names_keep(&symbols->names, text.bytes, &ret_member->name);
-    return error ? error : keep_type(symbols, type->info, &entry, &ret_member->type);
+    if (error || !is_known)
+        return error;
+    ret_member->off = left;
+    error = seep_names_keep(&symbols->names, text.bytes, &ret_member->name);
+    return error ? error : keep_type(symbols, pointed->type->info, &found, &ret_member->type);
 }
 
 struct seep_error *seep_symbols_returned_text(struct seep_symbols *symbols, unsigned module_id,

@@ -97,8 +97,8 @@ struct seep_variable {
 };
 
 // The variable at the ELF virtual address `offset`, by debug information; `name` is NULL where that does not
-// know it. With `whole` what `name` says ends with the variable: off is how far `offset` lies in it. All
-// texts live as long as `symbols`.
+// know it. With `whole` what `name` says ends with the variable: off is how far `offset` lies in it; an array
+// is "table[]" then, and `type` that of its elements. All texts live as long as `symbols`.
 SEEP_MUST_CHECK struct seep_error *seep_symbols_global(struct seep_symbols *symbols, unsigned module,
                                                        uint64_t offset, bool whole,
                                                        struct seep_variable *ret_variable);
@@ -154,10 +154,25 @@ SEEP_MUST_CHECK struct seep_error *seep_symbols_declare(struct seep_symbols *sym
 SEEP_MUST_CHECK struct seep_error *seep_symbols_pointee(struct seep_symbols *symbols,
                                                         const struct seep_type *type,
                                                         const struct seep_type **ret_type);
-// What lies `off` bytes into memory that begins with a `type`, and may be an array of it: "[2].next". `name`
-// is "" for the first itself; NULL: not known.
+bool seep_symbols_types_are_same(const struct seep_type *a, const struct seep_type *b); // take NULL
+// The class of the module that the demangler calls `name`; *ret_type is NULL where debug information does not
+// have it.
+SEEP_MUST_CHECK struct seep_error *seep_symbols_class(struct seep_symbols *symbols, unsigned module,
+                                                      const char *name, const struct seep_type **ret_type);
+
+// A block, and a pointer that leads into it.
+struct seep_pointed {
+    const struct seep_type *type; // what the pointer is declared to lead to; NULL: not known
+    uint64_t at;                  // where in the block that lies
+    uint64_t bytes;               // of the block
+    bool is_object;               // of a class, not an array of them
+};
+// The member that has the pointer `off` bytes into the block: ".next"; "[2].next" where the block is an
+// array;
+// "" for the type itself. `name` is NULL where nothing is known, as all is outside of the type, but for the
+// flexible array at its end, and where the member that lies there cannot hold a pointer.
 SEEP_MUST_CHECK struct seep_error *seep_symbols_member(struct seep_symbols *symbols,
-                                                       const struct seep_type *type, uint64_t off,
+                                                       const struct seep_pointed *pointed, uint64_t off,
                                                        struct seep_variable *ret_member);
 
 // The text that the C function `function` of the module returns, where all that it does is to return a

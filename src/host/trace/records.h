@@ -60,6 +60,7 @@ enum seep_trace_type {
     SEEP_TRACE_LEADERS = 22,        // only where something is indirectly lost
     SEEP_TRACE_NAMES = 23,          // one section a module that has names of its own
     SEEP_TRACE_FIRST_RELEASES = 24, // only where some are known
+    SEEP_TRACE_ARRIVALS = 25,       // only where there are CHAINS with blocks
     SEEP_TRACE_INDEX = 30,          // last before END, where there are several processes; of no group
     SEEP_TRACE_TYPE_NR
 };

@@ -63,6 +63,7 @@ static const char *known_name(uint32_t type) {
         [SEEP_TRACE_LEADERS] = "LEADERS",
         [SEEP_TRACE_NAMES] = "NAMES",
         [SEEP_TRACE_FIRST_RELEASES] = "FIRST_RELEASES",
+        [SEEP_TRACE_ARRIVALS] = "ARRIVALS",
     };
     return type < SEEP_TRACE_TYPE_NR ? names[type] : NULL;
 }

@@ -10,6 +10,10 @@
 #include "ui/check_report.h"
 #include "ui/format.h"
 
+static const char *plural(uint64_t nr) {
+    return nr == 1 ? "" : "s";
+}
+
 // Source: XML 1.0, 2.2 (Characters) and 2.4: what is no character of XML is shown as U+FFFD.
 static void put_xml(FILE *out, const char *text) {
     while (*text) {
@@ -117,9 +121,10 @@ static struct seep_error *put_leaks(FILE *out, const struct seep_check *check, u
     fputs("  <testcase classname=\"seep.", out);
     put_xml(out, suite);
     fprintf(out,
-            "\" name=\"leaks\" time=\"0\">\n   <failure type=\"leaked\" message=\"%s bytes in %s blocks "
+            "\" name=\"leaks\" time=\"0\">\n   <failure type=\"leaked\" message=\"%s byte%s in %s block%s "
             "leaked%s\">",
-            seep_format_count(p->leaked_bytes).text, seep_format_count(p->leaked_blocks).text,
+            seep_format_count(p->leaked_bytes).text, plural(p->leaked_bytes),
+            seep_format_count(p->leaked_blocks).text, plural(p->leaked_blocks),
             check->options.baseline ? " beyond the baseline" : "");
     struct seep_error *error = put_stacks(out, check, process);
     fputs("</failure>\n  </testcase>\n", out);

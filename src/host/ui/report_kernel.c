@@ -12,6 +12,10 @@
 
 // ---- what both forms need ----
 
+static const char *plural(uint64_t nr) {
+    return nr == 1 ? "" : "s";
+}
+
 static const struct {
     enum seep_kernel_counter counter;
     const char *name;
@@ -110,8 +114,8 @@ static void put_stack(FILE *out, const struct seep_kernel_site *site, const stru
 
 static void put_site(FILE *out, const struct seep_kernel_heap *heap, const struct seep_kernel_live_site *live,
                      const struct seep_kallsyms *symbols, const struct seep_kernel_report *how) {
-    fprintf(out, INDENT "%" PRIu64 " bytes in %" PRIu64 " allocations from stack", live->live_bytes,
-            live->live_blocks);
+    fprintf(out, INDENT "%" PRIu64 " byte%s in %" PRIu64 " allocation%s from stack", live->live_bytes,
+            plural(live->live_bytes), live->live_blocks, plural(live->live_blocks));
     if (live->site && live->site->cache[0]) {
         char cache[SEEP_KERNEL_CACHE_NAME_MAX];
         copy_cache(live->site, cache);
@@ -146,23 +150,26 @@ static void put_part(FILE *out, const struct seep_kernel_heap *heap, const struc
     for (size_t i = 0; i < parts->nr_shown[pages]; i++)
         put_site(out, heap, &heap->sites[first + i], symbols, how);
     size_t nr = pages ? heap->nr_sites - parts->first_page_site : parts->first_page_site;
-    fprintf(out, INDENT "in all %s in %s %s from %zu stacks\n", seep_format_bytes(parts->bytes[pages]).text,
-            seep_format_count(parts->blocks[pages]).text, pages ? "allocations of pages" : "allocations", nr);
+    fprintf(out, INDENT "in all %s in %s allocation%s%s from %zu stack%s\n",
+            seep_format_bytes(parts->bytes[pages]).text, seep_format_count(parts->blocks[pages]).text,
+            plural(parts->blocks[pages]), pages ? " of pages" : "", nr, plural(nr));
 }
 
 static void put_health(FILE *out, const struct seep_kernel_heap *heap, const struct seep_kernel_report *how) {
     struct seep_style style = seep_style_of(out);
     uint64_t lost = nr_lost(heap);
-    fprintf(out, "%shealth: %s%s — %s allocations, %s frees, ",
+    uint64_t nr_allocations = heap->counters[SEEP_KERNEL_ALLOCATIONS];
+    uint64_t nr_frees = heap->counters[SEEP_KERNEL_FREES] + heap->counters[SEEP_KERNEL_IMPLICIT];
+    fprintf(out, "%shealth: %s%s — %s allocation%s, %s free%s, ",
             lost ? seep_style_warn(&style) : seep_style_bold(&style), lost ? "INCOMPLETE" : "complete",
-            seep_style_off(&style), seep_format_count(heap->counters[SEEP_KERNEL_ALLOCATIONS]).text,
-            seep_format_count(heap->counters[SEEP_KERNEL_FREES] + heap->counters[SEEP_KERNEL_IMPLICIT]).text);
+            seep_style_off(&style), seep_format_count(nr_allocations).text, plural(nr_allocations),
+            seep_format_count(nr_frees).text, plural(nr_frees));
     if (lost)
         fprintf(out, "%s lost, ", seep_format_count(lost).text);
     else
         fputs("nothing lost, ", out);
     if (heap->nr_cut)
-        fprintf(out, "%s stacks cut\n", seep_format_count(heap->nr_cut).text);
+        fprintf(out, "%s stack%s cut\n", seep_format_count(heap->nr_cut).text, plural(heap->nr_cut));
     else
         fputs("all stacks complete\n", out);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(losses); i++)
@@ -174,9 +181,10 @@ static void put_health(FILE *out, const struct seep_kernel_heap *heap, const str
                 seep_format_count(heap->missed).text);
     if (heap->counters[SEEP_KERNEL_IMPLICIT])
         fprintf(out,
-                "  %s frees were not seen, but by the address that was given out again, or the slab that is "
+                "  %s free%s not seen, but by the address that was given out again, or the slab that is "
                 "gone\n",
-                seep_format_count(heap->counters[SEEP_KERNEL_IMPLICIT]).text);
+                seep_format_count(heap->counters[SEEP_KERNEL_IMPLICIT]).text,
+                heap->counters[SEEP_KERNEL_IMPLICIT] == 1 ? " was" : "s were");
     if (how->sample > 1)
         fprintf(out, "  about one allocation in %" PRIu64 " was recorded, by chance: multiply\n",
                 how->sample);

@@ -270,6 +270,13 @@ static void put_killed(FILE *out, const struct seep_view *view, const struct see
         fputs("                   a core file and this trace tell them: seep scan CORE --trace FILE\n", out);
 }
 
+// What holders retain is of all kinds of blocks: of no use to whoever wants to see none that is held.
+static bool are_holders_asked(const struct seep_view *view) {
+    uint32_t kinds;
+    return !view->options.kind || !seep_kinds_parse(view->options.kind, &kinds) ||
+           kinds >> SEEP_KIND_REACHABLE & 1;
+}
+
 struct seep_error *seep_text_leaks(FILE *out, struct seep_view *view, const struct seep_style *style) {
     struct sums sums = sum_up(view);
     if (!sums.nr_looked) {
@@ -278,5 +285,5 @@ struct seep_error *seep_text_leaks(FILE *out, struct seep_view *view, const stru
     }
     put_classes(out, view, &sums, style);
     struct seep_error *error = view->nr_processes > 1 ? put_leakers(out, view, style) : NULL;
-    return error ? error : put_holders(out, view, style);
+    return error || !are_holders_asked(view) ? error : put_holders(out, view, style);
 }

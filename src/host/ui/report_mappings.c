@@ -71,8 +71,9 @@ struct seep_error *seep_text_faults(FILE *out, struct seep_view *view, const str
             return error;
     }
     if (view->nr_faults_all > view->nr_faults)
-        fprintf(out, "\n  %s more places: --top 0 shows all\n",
-                seep_format_count(view->nr_faults_all - view->nr_faults).text);
+        fprintf(out, "\n  %s more place%s: --top 0 shows all\n",
+                seep_format_count(view->nr_faults_all - view->nr_faults).text,
+                plural(view->nr_faults_all - view->nr_faults));
     return NULL;
 }
 

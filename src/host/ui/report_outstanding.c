@@ -11,6 +11,10 @@
 #define INDENT     "        "
 #define SHARES_MAX 5u
 
+static const char *plural(uint64_t nr) {
+    return nr == 1 ? "" : "s";
+}
+
 static void put_time(FILE *out) {
     time_t now = time(NULL);
     struct tm local;
@@ -82,7 +86,7 @@ static void put_shares(FILE *out, const struct seep_view *view, const struct see
         const struct seep_process *process = &view->session->profiles[share->process]->process;
         fprintf(out, "%s pid %" PRIu32 " ", shown++ ? "," : "", process->pid);
         seep_put_escaped(out, process->name);
-        fprintf(out, " (%" PRId64 " bytes)", share->live_bytes);
+        fprintf(out, " (%" PRId64 " byte%s)", share->live_bytes, plural((uint64_t)share->live_bytes));
     }
     if (nr > SHARES_MAX)
         fprintf(out, " and %" PRIu32 " more", nr - SHARES_MAX);
@@ -90,8 +94,8 @@ static void put_shares(FILE *out, const struct seep_view *view, const struct see
 }
 
 static struct seep_error *put_row(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
-    fprintf(out, INDENT "%" PRId64 " bytes in %" PRId64 " allocations from stack", row->live_bytes,
-            row->live_blocks);
+    fprintf(out, INDENT "%" PRId64 " byte%s in %" PRId64 " allocation%s from stack", row->live_bytes,
+            plural((uint64_t)row->live_bytes), row->live_blocks, plural((uint64_t)row->live_blocks));
     uint64_t nr_samples = row->counters.peak_bytes;
     if (view->sampled)
         fprintf(out, " (estimated from %" PRIu64 " sample%s, ±%.0f%%)", nr_samples,
@@ -129,8 +133,8 @@ static struct seep_error *put_mapped(FILE *out, struct seep_view *view, const st
     struct seep_error *err = NULL;
     for (size_t i = 0; i < nr && !err; i++) {
         const struct seep_view_mapping *mapping = &view->mappings[i];
-        fprintf(out, INDENT "%" PRIu64 " bytes in %" PRIu64 " mappings", mapping->live_bytes,
-                mapping->nr_live);
+        fprintf(out, INDENT "%" PRIu64 " bytes in %" PRIu64 " mapping%s", mapping->live_bytes,
+                mapping->nr_live, plural(mapping->nr_live));
         put_pid(out, view, mapping->process);
         err = put_stack(out, view, &mapping->stack);
     }
@@ -146,8 +150,8 @@ static struct seep_error *put_faults(FILE *out, struct seep_view *view, const st
     struct seep_error *err = NULL;
     for (size_t i = 0; i < nr && !err; i++) {
         const struct seep_view_mapping *fault = &view->faults[i];
-        fprintf(out, INDENT "%" PRIu64 " bytes in memory by %" PRIu64 " page faults", fault->live_bytes,
-                fault->counts.maps);
+        fprintf(out, INDENT "%" PRIu64 " bytes in memory by %" PRIu64 " page fault%s", fault->live_bytes,
+                fault->counts.maps, plural(fault->counts.maps));
         put_pid(out, view, fault->process);
         err = put_stack(out, view, &fault->stack);
     }

@@ -175,7 +175,7 @@ struct seep_error *seep_text_stack(FILE *out, struct seep_view *view, const stru
         if (!frames[i].folded)
             put_frame(out, &frames[i], style);
     if (more)
-        fprintf(out, "      ... %s more frames\n", seep_format_count(more).text);
+        fprintf(out, "      ... %s more frame%s\n", seep_format_count(more).text, plural(more));
     if (row->cut >= 0)
         fprintf(out, "      (cut here: %s)\n", seep_cut_name((uint32_t)row->cut));
     else if (nr == 0)
@@ -254,8 +254,8 @@ static void put_kinds(FILE *out, const struct seep_view_kinds *kinds) {
 
 static void put_retained(FILE *out, const struct seep_view_row *row) {
     if (row->live_bytes >= 0 && row->retained_bytes > (uint64_t)row->live_bytes)
-        fprintf(out, "    retains %s bytes: its blocks and what only they hold\n",
-                seep_format_count(row->retained_bytes).text);
+        fprintf(out, "    retains %s byte%s: its blocks and what only they hold\n",
+                seep_format_count(row->retained_bytes).text, plural(row->retained_bytes));
 }
 
 static void put_suppressed(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
@@ -265,9 +265,9 @@ static void put_suppressed(FILE *out, const struct seep_view *view, const struct
     if (row->suppressed_blocks == row->live_blocks)
         fputs("    suppressed", out);
     else
-        fprintf(out, "    of it suppressed: %s bytes in %s blocks",
-                seep_format_signed(row->suppressed_bytes).text,
-                seep_format_signed(row->suppressed_blocks).text);
+        fprintf(out, "    of it suppressed: %s byte%s in %s block%s",
+                seep_format_signed(row->suppressed_bytes).text, plural((uint64_t)row->suppressed_bytes),
+                seep_format_signed(row->suppressed_blocks).text, plural((uint64_t)row->suppressed_blocks));
     fputs(", by ", out);
     seep_put_escaped(out, by->file);
     if (by->line)
@@ -304,8 +304,8 @@ static void put_blocks(FILE *out, const struct seep_view *view, const struct see
         return;
     for (size_t i = 0; i < row->nr_blocks; i++) {
         const struct seep_view_block *block = &row->blocks[i];
-        fprintf(out, "      block 0x%012" PRIx64 "  %15s bytes", block->address,
-                seep_format_count(block->size).text);
+        fprintf(out, "      block 0x%012" PRIx64 "  %15s byte%s", block->address,
+                seep_format_count(block->size).text, block->size == 1 ? " " : "s");
         if (block->age_ns >= 0)
             fprintf(out, "  age %s", seep_format_duration(block->age_ns).text);
         if (block->tid)
@@ -316,9 +316,12 @@ static void put_blocks(FILE *out, const struct seep_view *view, const struct see
             fprintf(out, "  pid %" PRIu32, view->session->profiles[block->process]->process.pid);
         fputc('\n', out);
     }
-    if (row->live_blocks > 0 && row->nr_blocks < (uint64_t)row->live_blocks)
-        fprintf(out, "      (%s more blocks are live but were not kept one by one)\n",
-                seep_format_count((uint64_t)row->live_blocks - row->nr_blocks).text);
+    uint64_t nr_more = row->live_blocks > 0 ? (uint64_t)row->live_blocks : 0;
+    nr_more -= SEEP_MIN(nr_more, row->nr_blocks);
+    if (nr_more)
+        fprintf(out, "      (%s more block%s live but %s not kept one by one)\n",
+                seep_format_count(nr_more).text, nr_more == 1 ? " is" : "s are",
+                nr_more == 1 ? "was" : "were");
 }
 
 struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const struct seep_style *style) {

@@ -101,8 +101,8 @@ static void put_block(FILE *out, const struct seep_whois *whois) {
     if (whois->held_by)
         put_line(out, "held by", whois->held_by);
     if (whois->retained_blocks > 1)
-        fprintf(out, "  %-12s%s bytes in %s blocks: itself and what only it holds\n", "retains",
-                seep_format_count(whois->retained_bytes).text,
+        fprintf(out, "  %-12s%s byte%s in %s blocks: itself and what only it holds\n", "retains",
+                seep_format_count(whois->retained_bytes).text, plural(whois->retained_bytes),
                 seep_format_count(whois->retained_blocks).text);
     put_pointers(out, whois);
     fputs("\nallocated by:\n", out);
