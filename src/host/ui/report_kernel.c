@@ -114,8 +114,9 @@ static void put_stack(FILE *out, const struct seep_kernel_site *site, const stru
 
 static void put_site(FILE *out, const struct seep_kernel_heap *heap, const struct seep_kernel_live_site *live,
                      const struct seep_kallsyms *symbols, const struct seep_kernel_report *how) {
-    fprintf(out, INDENT "%" PRIu64 " byte%s in %" PRIu64 " allocation%s from stack", live->live_bytes,
-            plural(live->live_bytes), live->live_blocks, plural(live->live_blocks));
+    // As memleak has it, for those who read it by a script: never in the singular.
+    fprintf(out, INDENT "%" PRIu64 " bytes in %" PRIu64 " allocations from stack", live->live_bytes,
+            live->live_blocks);
     if (live->site && live->site->cache[0]) {
         char cache[SEEP_KERNEL_CACHE_NAME_MAX];
         copy_cache(live->site, cache);

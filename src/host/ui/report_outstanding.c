@@ -94,8 +94,9 @@ static void put_shares(FILE *out, const struct seep_view *view, const struct see
 }
 
 static struct seep_error *put_row(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
-    fprintf(out, INDENT "%" PRId64 " byte%s in %" PRId64 " allocation%s from stack", row->live_bytes,
-            plural((uint64_t)row->live_bytes), row->live_blocks, plural((uint64_t)row->live_blocks));
+    // As memleak has it, for those who read it by a script: never in the singular.
+    fprintf(out, INDENT "%" PRId64 " bytes in %" PRId64 " allocations from stack", row->live_bytes,
+            row->live_blocks);
     uint64_t nr_samples = row->counters.peak_bytes;
     if (view->sampled)
         fprintf(out, " (estimated from %" PRIu64 " sample%s, ±%.0f%%)", nr_samples,
