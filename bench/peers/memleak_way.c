@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Puts the programs of memleak_way.bpf.c on a process: memleak_way OBJECT PID LIBC MALLOC FREE, the last two as
-// offsets in the file. Says "ready" when they are in place and goes when its input ends.
+// Puts the programs of memleak_way.bpf.c on a process: memleak_way OBJECT PID LIBC MALLOC FREE, the last two
+// as offsets in the file. Says "ready" when they are in place and goes when its input ends.
 #include <stdio.h>
 #include <stdlib.h>
 

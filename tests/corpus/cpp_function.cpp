@@ -24,7 +24,7 @@ struct Button {
 };
 
 static void holds_itself() {
-    auto button = std::make_shared<Button>();          // EXPECT: lost
+    auto button = std::make_shared<Button>(); // EXPECT: lost
     // LSAN: indirect: of a ring of lost blocks it calls all indirect, for each has one that points to it
     button->clicked = [button] { button->data[0]++; }; // EXPECT: indirect
 }

@@ -60,7 +60,7 @@ static void held() {
 static void circle() {
     Pointer<Part> one = new Part; // EXPECT: lost
     // LSAN: indirect: of a ring of lost blocks it calls all indirect, for each has one that points to it
-    one->next = new Part;         // EXPECT: indirect
+    one->next = new Part; // EXPECT: indirect
     one->next->next = one;
 }
 

@@ -17,7 +17,7 @@ static void held() {
 }
 
 static void circle() {
-    auto one = std::make_shared<Part>();   // EXPECT: lost
+    auto one = std::make_shared<Part>(); // EXPECT: lost
     // LSAN: indirect: of a ring of lost blocks it calls all indirect, for each has one that points to it
     one->other = std::make_shared<Part>(); // EXPECT: indirect
     one->other->other = one;

@@ -15,7 +15,7 @@ static void held() {
 static void dropped() {
     auto *map = new std::unordered_map<int, int>; // EXPECT: lost
     // LSAN: indirect: of a ring of lost blocks it calls all indirect, for each has one that points to it
-    map->reserve(20);                             // EXPECT: indirect
+    map->reserve(20); // EXPECT: indirect
     for (int i = 0; i < 5; i++)
         (*map)[i] = i; // EXPECT: 5 indirect
     KEEP(map);

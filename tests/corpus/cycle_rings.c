@@ -10,15 +10,15 @@ static void self(void) {
 static void of_two(void) {
     struct node *one = make(32); // EXPECT: lost
     // LSAN: indirect: of a ring of lost blocks it calls all indirect, for each has one that points to it
-    one->a = make(32);           // EXPECT: indirect
+    one->a = make(32); // EXPECT: indirect
     one->a->a = one;
 }
 
 static void joined(void) {
     struct node *shared = make(40); // EXPECT: lost
     // LSAN: indirect: of a ring of lost blocks it calls all indirect, for each has one that points to it
-    shared->a = make(40);           // EXPECT: indirect
-    shared->b = make(40);           // EXPECT: indirect
+    shared->a = make(40); // EXPECT: indirect
+    shared->b = make(40); // EXPECT: indirect
     shared->a->a = shared;
     shared->b->b = shared;
 }
@@ -41,7 +41,7 @@ static void later_tail_leads_in(void) {
 static void tail_leads_out(void) {
     struct node *one = make(64); // EXPECT: lost
     // LSAN: indirect: of a ring of lost blocks it calls all indirect, for each has one that points to it
-    one->a = make(64);           // EXPECT: indirect
+    one->a = make(64); // EXPECT: indirect
     one->a->a = one;
     one->a->b = make(64); // EXPECT: indirect
 }

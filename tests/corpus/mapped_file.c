@@ -9,7 +9,7 @@ static void build(void) {
         _exit(3);
     struct node **shared = (struct node **)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     struct node **private = (struct node **)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-    shared[10] = make(40);    // EXPECT: reachable
+    shared[10] = make(40); // EXPECT: reachable
     // LSAN: lost: it takes no mapping of the program as a root unless told to
     private[1000] = make(48); // EXPECT: reachable
     // LSAN: lost: it takes no mapping of the program as a root unless told to

@@ -17,7 +17,7 @@ static void build(void) {
         size_t bytes = (size_t)(i ? 2 * i : 1) * sizeof(*vector);
         if ((i & (i - 1)) == 0)
             vector = (struct node **)realloc(vector, bytes); // EXPECT: reachable
-        vector[i] = make(64); // EXPECT: 40 reachable
+        vector[i] = make(64);                                // EXPECT: 40 reachable
     }
 }
 

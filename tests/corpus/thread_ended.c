@@ -11,9 +11,9 @@ static NOINLINE void *work(void *argument) {
     struct node *volatile local = make(40); // EXPECT: 2 lost
     of_thread = make(48);                   // EXPECT: 2 lost
     // VALGRIND: 1 lost, 1 reachable: it takes all of a stack that glibc keeps for the next thread as a root
-    struct node *returned = make(56);       // EXPECT: 1 reachable, 1 lost
+    struct node *returned = make(56); // EXPECT: 1 reachable, 1 lost
     // VALGRIND: 2 reachable: it takes all of a stack that glibc keeps for the next thread as a root
-    returned->a = make(64);                 // EXPECT: 1 reachable, 1 indirect
+    returned->a = make(64); // EXPECT: 1 reachable, 1 indirect
     // VALGRIND: 2 reachable: it takes all of a stack that glibc keeps for the next thread as a root
     KEEP(local);
     return returned;

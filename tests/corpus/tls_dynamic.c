@@ -8,7 +8,7 @@ __thread struct node *large[500];
 
 void fill(void);
 void fill(void) {
-    large[300] = make(40);    // EXPECT: 4 reachable
+    large[300] = make(40); // EXPECT: 4 reachable
     // VALGRIND: 2 possible, 2 reachable: the thread's control block points into its own dtv, which leads here
     large[300]->a = make(48); // EXPECT: 2 reachable
     // VALGRIND: 1 possible, 1 reachable: the thread's control block points into its own dtv, which leads here

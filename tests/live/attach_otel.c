@@ -33,18 +33,19 @@ SEMAPHORE volatile unsigned short otel_memory_free_semaphore;
                      ".4byte 992f-991f, 994f-993f, 3\n"                                                      \
                      "991: .asciz \"stapsdt\"\n"                                                             \
                      "992: .balign 4\n"                                                                      \
-                     "993: .8byte 990b, _.stapsdt.base, " SEMAPHORE_OF(name) "\n"                            \
-                     ".asciz \"" provider "\", \"" #name "\", \"" arguments "\"\n"                           \
-                     "994: .balign 4\n"                                                                      \
-                     ".popsection\n"                                                                         \
-                     ".ifndef _.stapsdt.base\n"                                                              \
-                     ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"                 \
-                     ".weak _.stapsdt.base\n"                                                                \
-                     ".hidden _.stapsdt.base\n"                                                              \
-                     "_.stapsdt.base: .space 1\n"                                                            \
-                     ".size _.stapsdt.base, 1\n"                                                             \
-                     ".popsection\n"                                                                         \
-                     ".endif\n" ::__VA_ARGS__                                                                \
+                     "993: .8byte 990b, _.stapsdt.base, " SEMAPHORE_OF(                                      \
+                         name) "\n"                                                                          \
+                               ".asciz \"" provider "\", \"" #name "\", \"" arguments "\"\n"                 \
+                               "994: .balign 4\n"                                                            \
+                               ".popsection\n"                                                               \
+                               ".ifndef _.stapsdt.base\n"                                                    \
+                               ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"       \
+                               ".weak _.stapsdt.base\n"                                                      \
+                               ".hidden _.stapsdt.base\n"                                                    \
+                               "_.stapsdt.base: .space 1\n"                                                  \
+                               ".size _.stapsdt.base, 1\n"                                                   \
+                               ".popsection\n"                                                               \
+                               ".endif\n" ::__VA_ARGS__                                                      \
                      : "memory")
 
 static void *volatile kept;

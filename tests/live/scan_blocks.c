@@ -33,8 +33,8 @@ static NOINLINE void wipe(void) {
         room[i] = 0;
 #ifdef __x86_64__
     __asm__ volatile("pxor %%xmm0,%%xmm0; pxor %%xmm1,%%xmm1; pxor %%xmm2,%%xmm2; pxor %%xmm3,%%xmm3;"
-                     "pxor %%xmm4,%%xmm4; pxor %%xmm5,%%xmm5; pxor %%xmm6,%%xmm6; pxor %%xmm7,%%xmm7"
-                     ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
+                     "pxor %%xmm4,%%xmm4; pxor %%xmm5,%%xmm5; pxor %%xmm6,%%xmm6; pxor %%xmm7,%%xmm7" ::
+                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
 #endif
 }
 
@@ -90,7 +90,7 @@ static NOINLINE void lost_two_owners(void) {
 
 static NOINLINE void lost_in_free_memory(void) {
     struct node *volatile holder = make(1256); // freed: what it holds is lost
-    holder[10].a = make(1272);        // SCAN: 1272 lost
+    holder[10].a = make(1272);                 // SCAN: 1272 lost
     free(holder);
 }
 
@@ -134,26 +134,27 @@ struct node *moved;
 void *zero;
 
 static NOINLINE void held_by_globals(void) {
-    plain = make(2000);            // SCAN: 2000 reachable
-    table[63] = make(2016);        // SCAN: 2016 reachable
-    table[63]->b = make(2032);     // SCAN: 2032 reachable
-    table[63]->b->a = make(2048);  // SCAN: 2048 reachable
+    plain = make(2000);           // SCAN: 2000 reachable
+    table[63] = make(2016);       // SCAN: 2016 reachable
+    table[63]->b = make(2032);    // SCAN: 2032 reachable
+    table[63]->b->a = make(2048); // SCAN: 2048 reachable
     table[63]->b->a->a = table[63];
     static struct node *volatile local;
-    local = make(2064); // SCAN: 2064 reachable
-    zero = malloc(0);   // SCAN: 0 reachable
-    moved = realloc(make(24), 2080); // SCAN: 2080 reachable
-    table[1] = memalign(4096, 2096); // SCAN: 2096 reachable
+    local = make(2064);                                // SCAN: 2064 reachable
+    zero = malloc(0);                                  // SCAN: 0 reachable
+    moved = realloc(make(24), 2080);                   // SCAN: 2080 reachable
+    table[1] = memalign(4096, 2096);                   // SCAN: 2096 reachable
     putenv(strcpy((char *)make(2112), "SCAN_TEST=1")); // SCAN: 2112 reachable
 }
 
 static NOINLINE void held_by_mapped(void) {
-    table[2] = make(3 << 20);      // SCAN: 3145728 reachable
+    table[2] = make(3 << 20);        // SCAN: 3145728 reachable
     table[2][100000].a = make(2128); // SCAN: 2128 reachable
 }
 
 static NOINLINE void held_by_pool(void) {
-    struct node *volatile *pool = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct node *volatile *pool =
+        mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     pool[700] = make(2144); // SCAN: 2144 reachable
 }
 
@@ -183,10 +184,10 @@ static pthread_barrier_t ready;
 static void *parked(void *data) {
     deep(lost_in_thread);
     wipe();
-    of_thread = make(2248);                   // SCAN: 2248 reachable
+    of_thread = make(2248);                      // SCAN: 2248 reachable
     struct node *volatile on_stack = make(2264); // SCAN: 2264 reachable
-    pthread_setspecific(keys[1], make(2280));  // SCAN: 2280 reachable
-    pthread_setspecific(keys[38], make(2296)); // SCAN: 2296 reachable
+    pthread_setspecific(keys[1], make(2280));    // SCAN: 2280 reachable
+    pthread_setspecific(keys[38], make(2296));   // SCAN: 2296 reachable
     pthread_barrier_wait(&ready);
     for (;;)
         pause();
@@ -194,9 +195,9 @@ static void *parked(void *data) {
 }
 
 static void *ends(void *data) {
-    table[4] = make(2312);      // SCAN: 2312 reachable
-    table[4]->a = make(2328);   // SCAN: 2328 reachable
-    deep(lost_alone);           // a second one of this size
+    table[4] = make(2312);    // SCAN: 2312 reachable
+    table[4]->a = make(2328); // SCAN: 2328 reachable
+    deep(lost_alone);         // a second one of this size
     return NULL;
 }
 
@@ -225,7 +226,7 @@ static NOINLINE void possible(void) {
     struct node *block = make(3000); // SCAN: 3000 possible
     block->a = make(3016);           // SCAN: 3016 possible
     middle = (char *)block + 500;
-    table[5] = make(3032); // SCAN: 3032 reachable
+    table[5] = make(3032);                                  // SCAN: 3032 reachable
     table[5]->a = (struct node *)((char *)make(3048) + 16); // SCAN: 3048 possible
     table[6] = (struct node *)((uintptr_t)make(3064) | 1);  // SCAN: 3064 possible
 }
@@ -244,11 +245,28 @@ static NOINLINE void load(void) {
 }
 
 int main(int argc, char **argv) {
-    static void (*const cases[])(void) = {
-        lost_alone,      lost_list,        lost_cycle,     lost_self,      lost_tree,        lost_child_first,
-        lost_two_owners, lost_in_free_memory, lost_mapped, lost_past_end,  lost_xor,         lost_unaligned,
-        lost_aligned,    lost_zeroed,      held_by_globals, held_by_mapped, held_by_pool,    held_by_length,
-        held_by_first_thread, held_by_coroutine, possible, load};
+    static void (*const cases[])(void) = {lost_alone,
+                                          lost_list,
+                                          lost_cycle,
+                                          lost_self,
+                                          lost_tree,
+                                          lost_child_first,
+                                          lost_two_owners,
+                                          lost_in_free_memory,
+                                          lost_mapped,
+                                          lost_past_end,
+                                          lost_xor,
+                                          lost_unaligned,
+                                          lost_aligned,
+                                          lost_zeroed,
+                                          held_by_globals,
+                                          held_by_mapped,
+                                          held_by_pool,
+                                          held_by_length,
+                                          held_by_first_thread,
+                                          held_by_coroutine,
+                                          possible,
+                                          load};
     library = argv[1];
     library_unloaded = argv[2];
     pthread_barrier_init(&ready, NULL, 2);

@@ -17,21 +17,23 @@ template <int N> struct Pad {
 };
 
 struct Counted {
-    ~Counted() { c[0] = 1; }
+    ~Counted() {
+        c[0] = 1;
+    }
     char c[100] = {};
 };
 
 struct First {
-    virtual ~First() {}
+    virtual ~First() {
+    }
     long a = 1;
 };
 struct Second {
-    virtual ~Second() {}
+    virtual ~Second() {
+    }
     long b = 2;
 };
-template <int N> struct Both : First, Second {
-    Pad<N> pad;
-};
+template <int N> struct Both : First, Second { Pad<N> pad; };
 
 struct Bare1 {
     long a = 100003; // divides nothing: else it looks like the cookie of new[]
@@ -39,9 +41,7 @@ struct Bare1 {
 struct Bare2 {
     long b = 2;
 };
-template <int N> struct BothBare : Bare1, Bare2 {
-    Pad<N> pad;
-};
+template <int N> struct BothBare : Bare1, Bare2 { Pad<N> pad; };
 
 Counted *counted;
 std::string text;
@@ -67,19 +67,19 @@ static NOINLINE void keep_store(void *block) {
 }
 
 static NOINLINE void held() {
-    counted = new Counted[7];     // SCAN: 708 reachable
-    text.assign(1499, 'x');       // SCAN: 1500 reachable
-    vector.resize(11);            // SCAN: 1100 reachable
-    list.push_back({});           // SCAN: 520 reachable
-    map[1] = {};                  // SCAN: 640 reachable
+    counted = new Counted[7];              // SCAN: 708 reachable
+    text.assign(1499, 'x');                // SCAN: 1500 reachable
+    vector.resize(11);                     // SCAN: 1100 reachable
+    list.push_back({});                    // SCAN: 520 reachable
+    map[1] = {};                           // SCAN: 640 reachable
     shared = std::make_shared<Pad<700>>(); // SCAN: 720 reachable
-    unique.reset(new Pad<800>);   // SCAN: 800 reachable
-    second = new Both<1000>;      // SCAN: 1032 reachable
-    bare = new BothBare<1200>;    // SCAN: 1216 possible
+    unique.reset(new Pad<800>);            // SCAN: 800 reachable
+    second = new Both<1000>;               // SCAN: 1032 reachable
+    bare = new BothBare<1200>;             // SCAN: 1216 possible
     Pad<1300> captured;
     function = [captured] { return captured.bytes[5]; }; // SCAN: 1300 reachable
-    of_thread.resize(2);          // SCAN: 1800 reachable
-    array_of_pads = new Pad<1040>[3]; // SCAN: 3120 reachable
+    of_thread.resize(2);                                 // SCAN: 1800 reachable
+    array_of_pads = new Pad<1040>[3];                    // SCAN: 3120 reachable
 }
 
 static NOINLINE void lost() {
@@ -87,17 +87,17 @@ static NOINLINE void lost() {
         std::string text;
         Pad<3000> pad;
     };
-    auto *string = new Long;     // SCAN: 3032 lost
+    auto *string = new Long;        // SCAN: 3032 lost
     string->text.assign(1999, 'y'); // SCAN: 2000 indirect
     keep_store(string);
     auto *list_lost = new std::vector<std::unique_ptr<Pad<2100>>>; // SCAN: 24 lost
     keep_store(list_lost);
-    list_lost->reserve(251);                   // SCAN: 2008 indirect
-    list_lost->push_back(std::make_unique<Pad<2100>>()); // SCAN: 2100 indirect
-    keep_store(new Both<2200>);                            // SCAN: 2232 lost
-    keep_store(new Counted[23]);                           // SCAN: 2308 lost
+    list_lost->reserve(251);                                                  // SCAN: 2008 indirect
+    list_lost->push_back(std::make_unique<Pad<2100>>());                      // SCAN: 2100 indirect
+    keep_store(new Both<2200>);                                               // SCAN: 2232 lost
+    keep_store(new Counted[23]);                                              // SCAN: 2308 lost
     auto a = std::make_shared<std::pair<Pad<2400>, std::shared_ptr<void>>>(); // SCAN: 2432 lost
-    a->second = a; // a cycle that counts itself
+    a->second = a;                                                            // a cycle that counts itself
 }
 
 int main() {

@@ -52,19 +52,22 @@ static NOINLINE void fill_local_static(void) {
 }
 
 static NOINLINE void fill(void) {
-    plain = make(1016);             // TYPED: 1016 global struct entry *plain
-    table[3] = make(1032);          // TYPED: 1032 global entry_t *table[3]
-    table[3]->next = make(1048);    // TYPED: 1048 global entry_t *table[3] > (entry_t) .next
-    table[3]->next->value.text = make(1064); // TYPED: 1064 global entry_t *table[3] > (entry_t) .next > (entry_t) .value.text
-    config.users[2] = make(1080);   // TYPED: 1080 global struct user *config.users[2]
-    config.users[2]->next = make(1096); // TYPED: 1096 global struct user *config.users[2] > (struct user) .next
-    config.users[2][1].extra.cookie = make(1112); // TYPED: 1112 global struct user *config.users[2] > (struct user) [1].extra.cookie
+    plain = make(1016);          // TYPED: 1016 global struct entry *plain
+    table[3] = make(1032);       // TYPED: 1032 global entry_t *table[3]
+    table[3]->next = make(1048); // TYPED: 1048 global entry_t *table[3] > (entry_t) .next
+    table[3]->next->value.text =
+        make(1064); // TYPED: 1064 global entry_t *table[3] > (entry_t) .next > (entry_t) .value.text
+    config.users[2] = make(1080); // TYPED: 1080 global struct user *config.users[2]
+    config.users[2]->next =
+        make(1096); // TYPED: 1096 global struct user *config.users[2] > (struct user) .next
+    config.users[2][1].extra.cookie =
+        make(1112); // TYPED: 1112 global struct user *config.users[2] > (struct user) [1].extra.cookie
     config.inner[1].extra.text = make(1128); // TYPED: 1128 global const char *config.inner[1].extra.text
-    words = make(1144);             // TYPED: 1144 global const char *const *words
-    ((char **)words)[2] = make(1160); // TYPED: 1160 global const char *const *words > (const char *) [2]
-    anything = make(1176);          // TYPED: 1176 global void *anything
+    words = make(1144);                      // TYPED: 1144 global const char *const *words
+    ((char **)words)[2] = make(1160);      // TYPED: 1160 global const char *const *words > (const char *) [2]
+    anything = make(1176);                 // TYPED: 1176 global void *anything
     *((void **)anything + 1) = make(1192); // TYPED: 1192 global void *anything > +0x8
-    grid[1] = make(1208);           // TYPED: 1208 global int (*grid[1])[3]
+    grid[1] = make(1208);                  // TYPED: 1208 global int (*grid[1])[3]
     fill_local_static();
 }
 

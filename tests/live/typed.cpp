@@ -30,12 +30,14 @@ struct Item {
 
 struct Base {
     Item *first;
-    virtual ~Base() {}
+    virtual ~Base() {
+    }
 };
 
 struct Shelf : Base {
     Box<Item> box;
-    ~Shelf() override {}
+    ~Shelf() override {
+    }
 };
 
 struct Registry {
@@ -49,21 +51,27 @@ Shelf *shelf;
 std::unique_ptr<Item> owned;
 std::vector<Item *> *list;
 namespace {
-Item &referenced = *static_cast<Item *>(make(2000)); // TYPED: 2000 global shop::Item &shop::(anonymous namespace)::referenced
+Item &referenced = *static_cast<Item *>(
+    make(2000)); // TYPED: 2000 global shop::Item &shop::(anonymous namespace)::referenced
 }
 } // namespace shop
 
 static NOINLINE void fill() {
     using namespace shop;
-    item = static_cast<Item *>(make(2016));                 // TYPED: 2016 global shop::Item *shop::item
-    item->note.text = static_cast<char *>(make(2032));      // TYPED: 2032 global shop::Item *shop::item > (shop::Item) .note.text
-    boxes[2].kept = static_cast<Item *>(make(2048));        // TYPED: 2048 global shop::Item *shop::boxes[2].kept
-    Registry::only = static_cast<Item *>(make(2064));       // TYPED: 2064 global shop::Item *shop::Registry::only
+    item = static_cast<Item *>(make(2016)); // TYPED: 2016 global shop::Item *shop::item
+    item->note.text = static_cast<char *>(
+        make(2032)); // TYPED: 2032 global shop::Item *shop::item > (shop::Item) .note.text
+    boxes[2].kept = static_cast<Item *>(make(2048));  // TYPED: 2048 global shop::Item *shop::boxes[2].kept
+    Registry::only = static_cast<Item *>(make(2064)); // TYPED: 2064 global shop::Item *shop::Registry::only
     shelf = new Shelf;
-    shelf->first = static_cast<Item *>(make(2096));         // TYPED: 2096 global shop::Shelf *shop::shelf > (shop::Shelf) .first
-    shelf->box.kept = static_cast<Item *>(make(2112));      // TYPED: 2112 global shop::Shelf *shop::shelf > (shop::Shelf) .box.kept
-    owned.reset(static_cast<Item *>(make(2128)));           // TYPED: 2128 global shop::Item *shop::owned._M_t._M_t._M_head_impl
-    referenced.twin = static_cast<Item *>(make(2144));      // TYPED: 2144 global shop::Item &shop::(anonymous namespace)::referenced > (shop::Item) .twin
+    shelf->first =
+        static_cast<Item *>(make(2096)); // TYPED: 2096 global shop::Shelf *shop::shelf > (shop::Shelf) .first
+    shelf->box.kept = static_cast<Item *>(
+        make(2112)); // TYPED: 2112 global shop::Shelf *shop::shelf > (shop::Shelf) .box.kept
+    owned.reset(
+        static_cast<Item *>(make(2128))); // TYPED: 2128 global shop::Item *shop::owned._M_t._M_t._M_head_impl
+    referenced.twin = static_cast<Item *>(make(
+        2144)); // TYPED: 2144 global shop::Item &shop::(anonymous namespace)::referenced > (shop::Item) .twin
 }
 
 int main() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// As typed.c, with pointers of which the type says less than it seems to: what it does not say is told as an offset.
+// As typed.c, with pointers of which the type says less than it seems to: what it does not say is told as an
+// offset.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +79,8 @@ static NOINLINE void *make(size_t size) {
 static NOINLINE void fill(void) {
     struct derived *derived = make(sizeof(*derived));
     chain = &derived->base;
-    derived->payload = make(1000); // TYPED: 1000 global struct base *chain > (struct base) +0x10
-    derived->more = make(1016);    // TYPED: 1016 global struct base *chain > (struct base) +0x18
+    derived->payload = make(1000);   // TYPED: 1000 global struct base *chain > (struct base) +0x10
+    derived->more = make(1016);      // TYPED: 1016 global struct base *chain > (struct base) +0x18
     derived->base.next = make(1032); // TYPED: 1032 global struct base *chain > (struct base) .next
 
     struct item *item = make(sizeof(*item));
@@ -91,20 +92,22 @@ static NOINLINE void fill(void) {
     vector = make(sizeof(*vector) + 5 * sizeof(char *));
     vector->items[3] = make(1096); // TYPED: 1096 global struct vector *vector > (struct vector) .items[3]
     cells = make(sizeof(*cells) + 4 * sizeof(cells->cells[0]));
-    cells->cells[2].value = make(1112); // TYPED: 1112 global struct cells *cells > (struct cells) .cells[2].value
+    cells->cells[2].value =
+        make(1112); // TYPED: 1112 global struct cells *cells > (struct cells) .cells[2].value
 
     either = make(sizeof(*either));
-    either->what.text = make(1128);           // TYPED: 1128 global struct either *either > (struct either) .what
-    either->number = (uintptr_t)make(1144);   // TYPED: 1144 global struct either *either > (struct either) +0x8
-    *(void **)&either->raw[8] = make(1160);   // TYPED: 1160 global struct either *either > (struct either) .raw[8]
-    *(void **)&either->real = make(1176);     // TYPED: 1176 global struct either *either > (struct either) +0x28
+    either->what.text = make(1128); // TYPED: 1128 global struct either *either > (struct either) .what
+    either->number = (uintptr_t)make(1144); // TYPED: 1144 global struct either *either > (struct either) +0x8
+    *(void **)&either->raw[8] =
+        make(1160); // TYPED: 1160 global struct either *either > (struct either) .raw[8]
+    *(void **)&either->real = make(1176); // TYPED: 1176 global struct either *either > (struct either) +0x28
 
     array = make(4 * sizeof(*array));
-    array[3].value = make(1192);             // TYPED: 1192 global struct cell *array > (struct cell) [3].value
-    *(void **)&array[2].key = make(1208);    // TYPED: 1208 global struct cell *array > (struct cell) +0x20
+    array[3].value = make(1192);          // TYPED: 1192 global struct cell *array > (struct cell) [3].value
+    *(void **)&array[2].key = make(1208); // TYPED: 1208 global struct cell *array > (struct cell) +0x20
     odd = make(4 * sizeof(*odd) + 8);
-    odd[3].value = make(1224);               // TYPED: 1224 global struct cell *odd > (struct cell) +0x38
-    number = (uintptr_t)make(1240);          // TYPED: 1240 global uintptr_t number
+    odd[3].value = make(1224);      // TYPED: 1224 global struct cell *odd > (struct cell) +0x38
+    number = (uintptr_t)make(1240); // TYPED: 1240 global uintptr_t number
 }
 
 static NOINLINE void make_list(struct node **at, int nr, struct tail *tail) {
@@ -123,9 +126,15 @@ static NOINLINE void *make_tail(size_t size) {
 
 // Of more than 7 blocks those in the middle are left out, two of them at least; types go through them.
 static NOINLINE void fill_lists(void) {
-    make_list(&seven, 6, make_tail(2000));   // LIST: 2000 global struct node *seven .next .next .next .next .next .tail .text
-    make_list(&eight, 7, make_tail(2016));   // LIST: 2016 global struct node *eight .next .next .next .next ...2 .tail .text
-    make_list(&thirty, 30, make_tail(2032)); // LIST: 2032 global struct node *thirty .next .next .next .next ...25 .tail .text
+    make_list(
+        &seven, 6,
+        make_tail(2000)); // LIST: 2000 global struct node *seven .next .next .next .next .next .tail .text
+    make_list(
+        &eight, 7,
+        make_tail(2016)); // LIST: 2016 global struct node *eight .next .next .next .next ...2 .tail .text
+    make_list(
+        &thirty, 30,
+        make_tail(2032)); // LIST: 2032 global struct node *thirty .next .next .next .next ...25 .tail .text
 }
 
 static NOINLINE void wipe(void) {

@@ -17,11 +17,13 @@ static NOINLINE char *make(size_t size) {
 }
 
 struct First {
-    virtual ~First() {}
+    virtual ~First() {
+    }
     int number = 1;
 };
 struct Second {
-    virtual ~Second() {}
+    virtual ~Second() {
+    }
     long number = 2;
 };
 namespace shop {
@@ -35,7 +37,8 @@ using Both = shop::Both<long>;
 struct Counted { // new[] puts their number before them
     char *text = nullptr;
     long number = 3;
-    ~Counted() {}
+    ~Counted() {
+    }
 };
 
 struct Pair {

@@ -40,8 +40,8 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut);
 struct comparison {
     const uint64_t *pcs;
     unsigned nr;
-    unsigned at;     // frames of seep's met so far
-    bool begun;      // the frames of the library itself are behind
+    unsigned at; // frames of seep's met so far
+    bool begun;  // the frames of the library itself are behind
     bool differs;
     uint64_t last;   // innermost-to-outermost, the last pc seen; 0: none
     unsigned walked; // frames since begun
@@ -95,8 +95,8 @@ static void note_pc(const char *who, unsigned index, uint64_t pc) {
         char *line = text, *stop;
         for (; (stop = strchr(line, '\n')); line = stop + 1) {
             *stop = '\0';
-            if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %255s", &start, &end, &offset, name) >= 3 && pc >= start &&
-                pc < end) {
+            if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %255s", &start, &end, &offset, name) >= 3 &&
+                pc >= start && pc < end) {
                 found = pc - start + offset;
                 goto done;
             }

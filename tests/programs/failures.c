@@ -18,12 +18,12 @@ APART static char *keep_block(void) {
     return p;
 }
 
-#define FAILS(call)               \
-    do {                          \
-        errno = 0;                \
-        void *got_ = keep(call);  \
-        CHECK(got_ == NULL);      \
-        CHECK(errno == ENOMEM);   \
+#define FAILS(call)                                                                                          \
+    do {                                                                                                     \
+        errno = 0;                                                                                           \
+        void *got_ = keep(call);                                                                             \
+        CHECK(got_ == NULL);                                                                                 \
+        CHECK(errno == ENOMEM);                                                                              \
     } while (0)
 
 APART static void fail_all(char *p) {

@@ -34,12 +34,12 @@ static inline size_t hide(size_t n) {
     return n;
 }
 
-#define CHECK(condition)                                                                   \
-    do {                                                                                   \
-        if (!(condition)) {                                                                \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);        \
-            _Exit(99);                                                                     \
-        }                                                                                  \
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                          \
+            _Exit(99);                                                                                       \
+        }                                                                                                    \
     } while (0)
 
 #endif

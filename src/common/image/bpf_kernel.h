@@ -60,7 +60,7 @@ static inline uint32_t seep_kernel_bucket_of(uint64_t key, uint32_t choice, uint
 struct seep_kernel_site {
     uint32_t class_of; // enum seep_kernel_class
     uint32_t nr_frames;
-    uint64_t cache_name; // address of it in the kernel; 0: no cache
+    uint64_t cache_name;                    // address of it in the kernel; 0: no cache
     char cache[SEEP_KERNEL_CACHE_NAME_MAX]; // of SEEP_KERNEL_CACHE
     uint64_t live_blocks;                   // only where no single blocks are read (combined)
     uint64_t live_bytes;
@@ -71,8 +71,8 @@ struct seep_kernel_site {
 enum seep_kernel_counter {
     SEEP_KERNEL_ALLOCATIONS, // that were recorded
     SEEP_KERNEL_ALLOCATED_BYTES,
-    SEEP_KERNEL_FREES,       // of recorded blocks
-    SEEP_KERNEL_IMPLICIT,    // a block's free was not seen: its address was given out again, or its slab is gone
+    SEEP_KERNEL_FREES,    // of recorded blocks
+    SEEP_KERNEL_IMPLICIT, // a block's free was not seen: its address was given out again, or its slab is gone
     SEEP_KERNEL_LOST_BLOCKS, // no room for the block
     SEEP_KERNEL_LOST_STACKS, // no room for the stack: the block counts, its site is not known
     SEEP_KERNEL_LOST_NESTED, // interrupts within interrupts: no scratch memory for the stack

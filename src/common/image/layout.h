@@ -18,28 +18,29 @@
 
 #include <stdint.h>
 
-#define SEEP_IMAGE_MAGIC UINT64_C(0x0a474d4950454553) // "SEEPIMG\n", little-endian
+#define SEEP_IMAGE_MAGIC   UINT64_C(0x0a474d4950454553) // "SEEPIMG\n", little-endian
 #define SEEP_IMAGE_VERSION 1u
 
 // Units: bytes. Pool pages are this big whatever the page size of the machine is.
 #define SEEP_POOL_PAGE 4096u
 
 enum seep_area_kind {
-    SEEP_AREA_STRINGS, // `used` bytes of NUL-terminated strings; offset 0 is the empty string
-    SEEP_AREA_MODULES, // `used` elements of struct seep_image_module; id 0 is "no module" (JIT code)
-    SEEP_AREA_NODES,   // `used` elements of struct seep_image_node; id 0 is the root of the tree
-    SEEP_AREA_SITES,   // `used` elements of struct seep_image_site; id 0 is never used
-    SEEP_AREA_THREADS, // `used` elements of struct seep_image_thread
-    SEEP_AREA_ODD,     // `used` elements of struct seep_image_odd; a hash table, holes are zero
-    SEEP_AREA_DIR,     // the directory of the heap map, see below
-    SEEP_AREA_POOL,    // pages: leaves of the heap map, counter chunks
-    SEEP_AREA_MAPPINGS,  // `used` slots of struct seep_image_mapping; holes have start 0
-    SEEP_AREA_MAP_SITES, // `used` elements of struct seep_image_map_site; [0] is the sum of all
-    SEEP_AREA_MISUSES,   // `used` slots of struct seep_image_misuse; a hash table, holes are zero
-    SEEP_AREA_CUSTOM_POOLS, // `used` slots of struct seep_image_custom_pool; 0 is "no pool"; holes have born_ns 0
-    SEEP_AREA_PIECES,    // `used` slots of struct seep_image_piece; holes have address 0
-    SEEP_AREA_REGIONS,   // `used` slots of struct seep_image_region; holes have kind 0
-    SEEP_AREA_MARKS,     // `used` bytes: records of struct seep_image_mark, made by the program
+    SEEP_AREA_STRINGS,      // `used` bytes of NUL-terminated strings; offset 0 is the empty string
+    SEEP_AREA_MODULES,      // `used` elements of struct seep_image_module; id 0 is "no module" (JIT code)
+    SEEP_AREA_NODES,        // `used` elements of struct seep_image_node; id 0 is the root of the tree
+    SEEP_AREA_SITES,        // `used` elements of struct seep_image_site; id 0 is never used
+    SEEP_AREA_THREADS,      // `used` elements of struct seep_image_thread
+    SEEP_AREA_ODD,          // `used` elements of struct seep_image_odd; a hash table, holes are zero
+    SEEP_AREA_DIR,          // the directory of the heap map, see below
+    SEEP_AREA_POOL,         // pages: leaves of the heap map, counter chunks
+    SEEP_AREA_MAPPINGS,     // `used` slots of struct seep_image_mapping; holes have start 0
+    SEEP_AREA_MAP_SITES,    // `used` elements of struct seep_image_map_site; [0] is the sum of all
+    SEEP_AREA_MISUSES,      // `used` slots of struct seep_image_misuse; a hash table, holes are zero
+    SEEP_AREA_CUSTOM_POOLS, // `used` slots of struct seep_image_custom_pool; 0 is "no pool"; holes have
+                            // born_ns 0
+    SEEP_AREA_PIECES,       // `used` slots of struct seep_image_piece; holes have address 0
+    SEEP_AREA_REGIONS,      // `used` slots of struct seep_image_region; holes have kind 0
+    SEEP_AREA_MARKS,        // `used` bytes: records of struct seep_image_mark, made by the program
     SEEP_AREA_TOOL_MARKS, // the same, made by the tool: the one area that it writes; all of it is accessible
     SEEP_AREA_NR
 };
@@ -58,9 +59,9 @@ struct seep_image_range {
 
 // Why an event, a block or a stack was lost. Names for reports: seep_lost_name().
 enum seep_lost {
-    SEEP_LOST_REENTERED,    // a signal handler allocated or freed while a hook of its thread was at work
-    SEEP_LOST_NO_SITE,      // allocation counted under "(stack not recorded)": tree full or its lock not to be had
-    SEEP_LOST_NO_LEAF,      // live block not kept: heap map could not grow
+    SEEP_LOST_REENTERED, // a signal handler allocated or freed while a hook of its thread was at work
+    SEEP_LOST_NO_SITE, // allocation counted under "(stack not recorded)": tree full or its lock not to be had
+    SEEP_LOST_NO_LEAF, // live block not kept: heap map could not grow
     SEEP_LOST_ODD_FULL,     // live block not kept: odd table full
     SEEP_LOST_NO_THREAD,    // event not counted: no slot for its thread
     SEEP_LOST_NO_COUNTERS,  // event not counted: no page for its counters
@@ -69,14 +70,18 @@ enum seep_lost {
     SEEP_LOST_NO_MODULE,    // frame without a module because the module table is full
     SEEP_LOST_PASSIVE,      // events passed through after seep went passive (lower bound)
     SEEP_LOST_FORK_INEXACT, // blocks inherited by a fork child are as in its parent a little later
-    SEEP_LOST_NO_MAPPING,   // mapping not kept, or what is left of one not: table full or its lock not to be had
+    SEEP_LOST_NO_MAPPING,   // mapping not kept, or what is left of one not: table full or its lock not to be
+                            // had
     SEEP_LOST_NO_MISUSE,    // wrong release not kept: table full or its lock not to be had
     SEEP_LOST_NO_PIECE,     // piece of a pool not kept: table full or its lock not to be had
-    SEEP_LOST_NO_NOTE,      // mark, region, pool or name told through seep.h not kept: table full or lock not to be had
-    SEEP_LOST_RING,         // event of the kernel that found no room in the ring buffer
+    SEEP_LOST_NO_NOTE, // mark, region, pool or name told through seep.h not kept: table full or lock not to
+                       // be had
+    SEEP_LOST_RING,    // event of the kernel that found no room in the ring buffer
     SEEP_LOST_FIRST_NR = 16, // these are in header.lost, those that follow in header.lost_more
-    SEEP_LOST_EXEC = 16,     // program executed from where the tool cannot be told: other user or root, system call filter
-    SEEP_LOST_SWAPPED,       // what of an image was swapped out and did not come back in time is not in a copy of it
+    SEEP_LOST_EXEC =
+        16, // program executed from where the tool cannot be told: other user or root, system call filter
+    SEEP_LOST_SWAPPED, // what of an image was swapped out and did not come back in time is not in a copy of
+                       // it
     SEEP_LOST_NR = 48
 };
 
@@ -105,9 +110,9 @@ enum seep_via {
     SEEP_VIA_PVALLOC,
     SEEP_VIA_NEW,
     SEEP_VIA_NEW_ARRAY,
-    SEEP_VIA_INHERITED, // reserved: blocks of a fork parent whose stack is not known
-    SEEP_VIA_KERNEL,    // one of the kernel's allocators, which is the innermost frame: never in an image
-    SEEP_VIA_OTEL,      // a sample that the program's own allocator told by otel_memory: never in an image
+    SEEP_VIA_INHERITED,    // reserved: blocks of a fork parent whose stack is not known
+    SEEP_VIA_KERNEL,       // one of the kernel's allocators, which is the innermost frame: never in an image
+    SEEP_VIA_OTEL,         // a sample that the program's own allocator told by otel_memory: never in an image
     SEEP_VIA_HEAP_NR = 16, // below: through these a heap block comes to life
     SEEP_VIA_MMAP = 16,    // memory of the other class: struct seep_image_map_site counts it
     SEEP_VIA_MREMAP,
@@ -115,7 +120,7 @@ enum seep_via {
     SEEP_VIA_SBRK,
     SEEP_VIA_POOL_ALLOC = 20, // pieces of the program's own pools, told through seep.h: a class of their own
     SEEP_VIA_POOL_RESIZE,
-    SEEP_VIA_FAULT, // pages that were touched here first: told by the kernel, never in an image
+    SEEP_VIA_FAULT,     // pages that were touched here first: told by the kernel, never in an image
     SEEP_VIA_FREE = 24, // 24 + enum seep_release: where a block was given back in the wrong way
     SEEP_VIA_NR = 32
 };
@@ -147,10 +152,11 @@ enum seep_passive_reason {
 };
 
 // Facts about the process that change what the numbers mean (bits of header.flags).
-#define SEEP_FLAG_PREEMPTED (1u << 0)  // the program or an earlier library has its own malloc: it is called instead of ours
-#define SEEP_FLAG_FORKED (1u << 1)     // image began as a copy of the fork parent's
-#define SEEP_FLAG_STANDALONE (1u << 2) // no tool took the image over at start
-#define SEEP_FLAG_AGES (1u << 3)       // births of blocks are kept, see SEEP_BIRTH_MAKE
+#define SEEP_FLAG_PREEMPTED                                                                                  \
+    (1u << 0) // the program or an earlier library has its own malloc: it is called instead of ours
+#define SEEP_FLAG_FORKED      (1u << 1) // image began as a copy of the fork parent's
+#define SEEP_FLAG_STANDALONE  (1u << 2) // no tool took the image over at start
+#define SEEP_FLAG_AGES        (1u << 3) // births of blocks are kept, see SEEP_BIRTH_MAKE
 #define SEEP_FLAG_FREE_STACKS (1u << 4) // where blocks were given back is kept, see below
 
 #define SEEP_IMAGE_SIZE_CLASSES 64
@@ -177,10 +183,10 @@ struct seep_image_header {
     uint64_t start_ns;          // CLOCK_MONOTONIC at the same moment
     uint64_t end_ns;            // CLOCK_MONOTONIC at exit, or 0
 
-    uint64_t exe_off;     // in the strings area
-    uint64_t args_off;    // in the strings area: nr_args strings, one after the other
-    uint32_t nr_args;     // those that are kept
-    uint32_t nr_args_all; // those there were
+    uint64_t exe_off;          // in the strings area
+    uint64_t args_off;         // in the strings area: nr_args strings, one after the other
+    uint32_t nr_args;          // those that are kept
+    uint32_t nr_args_all;      // those there were
     uint64_t preempted_by_off; // in the strings area: module whose malloc is called instead of ours
 
     // The heap map, see below.
@@ -188,7 +194,7 @@ struct seep_image_header {
     uint32_t leaf_shift;    // log2 of address bytes per leaf
     uint32_t dir_bits;      // the directory has 2 << dir_bits entries
 
-    uint32_t depth_limit; // frames kept per stack
+    uint32_t depth_limit;  // frames kept per stack
     uint64_t sample_bytes; // 0: every allocation is recorded
 
     // Atomic, relaxed: written by any thread.
@@ -196,9 +202,9 @@ struct seep_image_header {
     uint64_t peak_bytes_flushed; // highest value of the above
     uint64_t peak_slack_bytes;   // most by which one thread's unflushed part may differ
     uint64_t lost[SEEP_LOST_FIRST_NR];
-    uint64_t cut[SEEP_CUT_NR];     // sites whose stack is cut, by reason
-    uint64_t boot_bytes;           // given out by the boot allocator
-    uint64_t nr_thread_starts;     // threads that ever had a slot
+    uint64_t cut[SEEP_CUT_NR]; // sites whose stack is cut, by reason
+    uint64_t boot_bytes;       // given out by the boot allocator
+    uint64_t nr_thread_starts; // threads that ever had a slot
 
     // Private memory of the library, beside that of the thread slots, as far as there is room.
     struct seep_image_range own[SEEP_IMAGE_OWN_RANGES];
@@ -230,9 +236,9 @@ struct seep_image_header {
 
 // Owner: the whole struct is written once, except unloaded_ns.
 struct seep_image_module {
-    uint64_t path_off;    // in the strings area
-    uint64_t bias_rt;     // run-time address minus ELF virtual address
-    uint64_t start_rt;    // mapped range
+    uint64_t path_off; // in the strings area
+    uint64_t bias_rt;  // run-time address minus ELF virtual address
+    uint64_t start_rt; // mapped range
     uint64_t end_rt;
     uint64_t first_seen_ns; // CLOCK_MONOTONIC
     uint64_t unloaded_ns;   // CLOCK_MONOTONIC, 0 while mapped
@@ -245,10 +251,10 @@ struct seep_image_module {
 // "exact" is set (a frame that a signal interrupted) of the instruction itself. Look a return
 // address up at offset-1. With module 0 the offset is the run-time address.
 #define SEEP_FRAME_OFFSET_BITS 47
-#define SEEP_FRAME_OFFSET(f) ((f) & ((UINT64_C(1) << 47) - 1))
-#define SEEP_FRAME_EXACT(f) ((unsigned)((f) >> 47) & 1u)
-#define SEEP_FRAME_MODULE(f) ((uint32_t)((f) >> 48))
-#define SEEP_FRAME_MAKE(module, exact, offset) \
+#define SEEP_FRAME_OFFSET(f)   ((f) & ((UINT64_C(1) << 47) - 1))
+#define SEEP_FRAME_EXACT(f)    ((unsigned)((f) >> 47) & 1u)
+#define SEEP_FRAME_MODULE(f)   ((uint32_t)((f) >> 48))
+#define SEEP_FRAME_MAKE(module, exact, offset)                                                               \
     ((uint64_t)(module) << 48 | (uint64_t)((exact) ? 1 : 0) << 47 | ((offset) & ((UINT64_C(1) << 47) - 1)))
 
 // The stack tree. Node 0 is the root and has no frame. A path that begins at a child of the root
@@ -259,13 +265,13 @@ struct seep_image_node {
     uint32_t site;   // first site of this stack, or 0; the others follow through site.next
 };
 #define SEEP_FRAME_CUT(reason) (UINT64_C(0xffff) << 48 | (uint64_t)(reason))
-#define SEEP_FRAME_IS_CUT(f) (SEEP_FRAME_MODULE(f) == 0xffff)
+#define SEEP_FRAME_IS_CUT(f)   (SEEP_FRAME_MODULE(f) == 0xffff)
 
 // Site 1 always exists and means "(stack not recorded)": node 0.
 struct seep_image_site {
     uint32_t node;
-    uint32_t via;  // enum seep_via
-    uint32_t next; // next site of the same node, or 0
+    uint32_t via;      // enum seep_via
+    uint32_t next;     // next site of the same node, or 0
     uint32_t map_site; // its element of SEEP_AREA_MAP_SITES, or 0
 };
 #define SEEP_SITE_UNKNOWN 1u
@@ -295,26 +301,26 @@ struct seep_image_counters {
 #define SEEP_TEMPORARY(value) ((value) & ((UINT64_C(1) << 61) - 1))
 
 #define SEEP_CHUNK_SITES_SHIFT 10u // sites per counter chunk
-#define SEEP_CHUNK_SITES (1u << SEEP_CHUNK_SITES_SHIFT)
-#define SEEP_MAX_SITES (1u << 24)
+#define SEEP_CHUNK_SITES       (1u << SEEP_CHUNK_SITES_SHIFT)
+#define SEEP_MAX_SITES         (1u << 24)
 #define SEEP_CHUNKS_PER_THREAD (SEEP_MAX_SITES / SEEP_CHUNK_SITES)
 
 // A thread slot. Slots are reused when their thread has ended: `nr_owners` says by how many.
 struct seep_image_thread {
-    uint32_t tid;       // of the latest owner, 0: the slot is being set up
+    uint32_t tid; // of the latest owner, 0: the slot is being set up
     uint32_t nr_owners;
-    char name[16];      // of the latest owner, as last looked at
-    uint64_t start_ns;  // of the latest owner, CLOCK_MONOTONIC
+    char name[16];           // of the latest owner, as last looked at
+    uint64_t start_ns;       // of the latest owner, CLOCK_MONOTONIC
     uint64_t chunk_dir_page; // pool page where its table of SEEP_CHUNKS_PER_THREAD uint32_t pool
                              // pages begins: chunk i has the counters of sites [i << 10, (i+1) << 10)
     // What this slot allocated minus what it freed is
     //     min(peak_bytes, flushed_bytes + header.peak_slack_bytes) - net_room
     int64_t net_room;
-    int64_t flushed_bytes; // the part of it that is in header.live_bytes_flushed
-    int64_t peak_bytes;    // the highest it ever was: the program's exact peak while there is only one slot
+    int64_t flushed_bytes;  // the part of it that is in header.live_bytes_flushed
+    int64_t peak_bytes;     // the highest it ever was: the program's exact peak while there is only one slot
     uint64_t unknown_frees; // frees of blocks that were never seen
     uint64_t releases[SEEP_RELEASE_NR]; // but free: the rest of all frees; weighted where those are
-    uint64_t failed;    // allocations that returned NULL
+    uint64_t failed;                    // allocations that returned NULL
     // Only where header.sample_bytes is not 0: what was not recorded, and what was, unweighted.
     uint64_t skipped_allocations;
     uint64_t skipped_bytes;
@@ -322,9 +328,10 @@ struct seep_image_thread {
     uint64_t sampled_allocations;
     uint64_t sampled_bytes;
     uint64_t sampled_frees;
-    uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES]; // allocations by bit length of the size: [0] is size 0, [n] 2^(n-1) <= size < 2^n, last: all above
+    uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES]; // allocations by bit length of the size: [0] is size 0, [n]
+                                                  // 2^(n-1) <= size < 2^n, last: all above
     // Of the latest owner.
-    uint64_t stack_rt; // an address on its stack
+    uint64_t stack_rt;              // an address on its stack
     struct seep_image_range own[2]; // private memory of the library
     // A realloc at work: the block that it was given, which the heap map has no more. What is in it may
     // already lie elsewhere. moving_bytes is its size, or 0: not known (yet).
@@ -342,17 +349,17 @@ struct seep_image_thread {
 // bytes apart, so one entry per 32 bytes is enough; other allocators get one per 16, and the second
 // plane takes the blocks of 8 bytes that jemalloc, mimalloc and tcmalloc place at odd multiples of 8.)
 // Where the entry's site is 0 there is no live block; what else is in it is then the site of the block
-// that was given back last (or 0: none ever was), so that a second free can be told. All other blocks are in the odd table, and so are all recorded blocks where
-// header.sample_bytes is not 0.
-#define SEEP_ENTRY_SIZE_BITS 37
-#define SEEP_ENTRY_SUB_BIT 37
+// that was given back last (or 0: none ever was), so that a second free can be told. All other blocks are in
+// the odd table, and so are all recorded blocks where header.sample_bytes is not 0.
+#define SEEP_ENTRY_SIZE_BITS  37
+#define SEEP_ENTRY_SUB_BIT    37
 #define SEEP_ENTRY_SITE_SHIFT 38
-#define SEEP_ENTRY_MAKE(site, sub, size) \
+#define SEEP_ENTRY_MAKE(site, sub, size)                                                                     \
     ((uint64_t)(site) << SEEP_ENTRY_SITE_SHIFT | (uint64_t)(sub) << SEEP_ENTRY_SUB_BIT | (size))
-#define SEEP_ENTRY_SITE(e) ((uint32_t)((e) >> SEEP_ENTRY_SITE_SHIFT))
+#define SEEP_ENTRY_SITE(e)    ((uint32_t)((e) >> SEEP_ENTRY_SITE_SHIFT))
 #define SEEP_ENTRY_IS_LIVE(e) (SEEP_ENTRY_SITE(e) != 0)
-#define SEEP_ENTRY_SUB(e) ((e) >> SEEP_ENTRY_SUB_BIT & 1)
-#define SEEP_ENTRY_SIZE(e) ((e) & ((UINT64_C(1) << SEEP_ENTRY_SIZE_BITS) - 1))
+#define SEEP_ENTRY_SUB(e)     ((e) >> SEEP_ENTRY_SUB_BIT & 1)
+#define SEEP_ENTRY_SIZE(e)    ((e) & ((UINT64_C(1) << SEEP_ENTRY_SIZE_BITS) - 1))
 
 // Blocks that the heap map cannot hold. address 0: hole.
 struct seep_image_odd {
@@ -365,10 +372,10 @@ struct seep_image_odd {
 
 // The second plane, with SEEP_FLAG_AGES: behind the entries of a leaf as many births, each that of the entry
 // so many places before it. It means something only where the entry has a live block.
-#define SEEP_BIRTH_THREAD_SHIFT 48
+#define SEEP_BIRTH_THREAD_SHIFT     48
 #define SEEP_BIRTH_MAKE(thread, us) ((uint64_t)(thread) << SEEP_BIRTH_THREAD_SHIFT | (us))
-#define SEEP_BIRTH_THREAD(b) ((uint32_t)((b) >> SEEP_BIRTH_THREAD_SHIFT)) // slot
-#define SEEP_BIRTH_US(b) ((b) & ((UINT64_C(1) << SEEP_BIRTH_THREAD_SHIFT) - 1)) // CLOCK_MONOTONIC, in us
+#define SEEP_BIRTH_THREAD(b)        ((uint32_t)((b) >> SEEP_BIRTH_THREAD_SHIFT))           // slot
+#define SEEP_BIRTH_US(b)            ((b) & ((UINT64_C(1) << SEEP_BIRTH_THREAD_SHIFT) - 1)) // CLOCK_MONOTONIC, in us
 // The last plane, with SEEP_FLAG_FREE_STACKS: behind the entries, and the births where there are, as many
 // releases. One means something only where the entry has no live block: SEEP_ENTRY_MAKE of the site where
 // the block was given back (via 24 + enum seep_release), of its own sub and size; 0: not known.
@@ -388,7 +395,7 @@ struct seep_image_mapping {
 #define SEEP_MAPPING_RESERVED (1u << 2) // without access when it was made
 #define SEEP_MAPPING_STACK    (1u << 3) // the program said so: MAP_STACK, MAP_GROWSDOWN
 #define SEEP_MAPPING_BREAK    (1u << 4) // of brk and sbrk
-#define SEEP_MAPPING_SLOTS 65536u       // what Linux lets a process have by default (vm.max_map_count) fits
+#define SEEP_MAPPING_SLOTS    65536u    // what Linux lets a process have by default (vm.max_map_count) fits
 
 // What was mapped at a site. Element 0 is the sum.
 struct seep_image_map_site {
@@ -411,8 +418,8 @@ enum seep_misuse {
     SEEP_MISUSE_NR
 };
 struct seep_image_misuse {
-    uint32_t kind; // enum seep_misuse; 0: hole
-    uint32_t site; // where the block came from
+    uint32_t kind;         // enum seep_misuse; 0: hole
+    uint32_t site;         // where the block came from
     uint32_t release_site; // where it was given back, through 24 + enum seep_release
     uint32_t first_site;   // double free: where it was given back first; 0: not known
     uint64_t count;
@@ -439,8 +446,8 @@ struct seep_image_piece {
     uint64_t bytes;
     uint64_t born_ns; // CLOCK_MONOTONIC; 0: not kept
     uint32_t site;
-    uint32_t pool;    // slot of its pool, 0: none
-    uint32_t next;    // slot of the next piece of the pool, or of the next hole; 0: none
+    uint32_t pool; // slot of its pool, 0: none
+    uint32_t next; // slot of the next piece of the pool, or of the next hole; 0: none
     uint32_t previous;
 };
 #define SEEP_PIECES (1u << 25)

@@ -9,9 +9,9 @@
 
 #include "image/layout.h"
 
-#define SEEP_RAW_MAGIC UINT64_C(0x0a57415250454553) // "SEEPRAW\n", little-endian
+#define SEEP_RAW_MAGIC   UINT64_C(0x0a57415250454553) // "SEEPRAW\n", little-endian
 #define SEEP_RAW_VERSION 1u
-#define SEEP_RAW_END UINT64_MAX
+#define SEEP_RAW_END     UINT64_MAX
 
 struct seep_raw_header {
     uint64_t magic;

@@ -8,11 +8,11 @@
 
 #include <stdint.h>
 
-#define SEEP_ARCH_DWARF_BP 6
-#define SEEP_ARCH_DWARF_SP 7
-#define SEEP_ARCH_DWARF_PC 16
-#define SEEP_ARCH_NR_DWARF 17
-#define SEEP_ARCH_WORD     8
+#define SEEP_ARCH_DWARF_BP  6
+#define SEEP_ARCH_DWARF_SP  7
+#define SEEP_ARCH_DWARF_PC  16
+#define SEEP_ARCH_NR_DWARF  17
+#define SEEP_ARCH_WORD      8
 #define SEEP_ARCH_FAST_WALK 1 // the return address is at CFA - 8 and never signed
 
 // Below a frame record (bp, return address) lies nothing that its function still has to pop.

@@ -23,10 +23,10 @@ SEEP_MUST_CHECK struct seep_error *seep_cursor_u64(struct seep_cursor *cursor, u
 // Unsigned LEB128; more than 64 bits is an error.
 SEEP_MUST_CHECK struct seep_error *seep_cursor_leb(struct seep_cursor *cursor, uint64_t *ret);
 // *ret points into the cursor's bytes.
-SEEP_MUST_CHECK struct seep_error *
-seep_cursor_bytes(struct seep_cursor *cursor, size_t nr_bytes, const unsigned char **ret);
+SEEP_MUST_CHECK struct seep_error *seep_cursor_bytes(struct seep_cursor *cursor, size_t nr_bytes,
+                                                     const unsigned char **ret);
 // SEEP_E_FORMAT with name and present offset.
-SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *
-seep_cursor_error(const struct seep_cursor *cursor, const char *format, ...);
+SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_cursor_error(const struct seep_cursor *cursor,
+                                                                       const char *format, ...);
 
 #endif

@@ -20,29 +20,29 @@ enum seep_error_code {
 
 struct seep_error {
     enum seep_error_code code;
-    int sys_errno;   // 0 when no system call failed
-    char *message;   // one line, no full stop, names the thing at fault
-    char *hint;      // one line: what to do next; may be NULL
+    int sys_errno; // 0 when no system call failed
+    char *message; // one line, no full stop, names the thing at fault
+    char *hint;    // one line: what to do next; may be NULL
 };
 
 // Never returns NULL: when memory is out it returns a static error that destroy leaves alone.
-SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *
-seep_error_create(enum seep_error_code code, const char *format, ...);
+SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_error_create(enum seep_error_code code,
+                                                                       const char *format, ...);
 
 // Takes errno's code from `sys_errno`: EACCES and EPERM give SEEP_E_PERMISSION, ENOENT and ESRCH
 // SEEP_E_NOT_FOUND, ENOMEM SEEP_E_MEMORY, others SEEP_E_IO. Appends ": <strerror>".
-SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *
-seep_error_system(int sys_errno, const char *format, ...);
+SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_error_system(int sys_errno, const char *format,
+                                                                       ...);
 
 SEEP_MUST_CHECK struct seep_error *seep_error_no_memory(void);
 
 // Adds or replaces the hint; returns `error`, so that it can stand in a return.
-SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *
-seep_error_hint(struct seep_error *error, const char *format, ...);
+SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_error_hint(struct seep_error *error,
+                                                                     const char *format, ...);
 
 // Puts "<prefix>: " before the message; returns `error`.
-SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *
-seep_error_prefix(struct seep_error *error, const char *format, ...);
+SEEP_MUST_CHECK SEEP_PRINTF(2, 3) struct seep_error *seep_error_prefix(struct seep_error *error,
+                                                                       const char *format, ...);
 
 void seep_error_destroy(struct seep_error *error); // takes NULL
 

@@ -18,7 +18,8 @@ struct seep_map_slot {
     bool used;
 };
 
-#define SEEP_MAP_INIT {NULL, 0, 0}
+#define SEEP_MAP_INIT                                                                                        \
+    { NULL, 0, 0 }
 void seep_map_deinit(struct seep_map *map);
 
 // The value of `key`, or NULL. Valid until the next insertion.

@@ -15,8 +15,9 @@ static const char *const costs[SEEP_BPF_FEATURES_NR] = {
     [SEEP_BPF_CAN_BTF] = "'seep attach' and 'seep kernel' need a kernel built with CONFIG_DEBUG_INFO_BTF",
     [SEEP_BPF_CAN_RING] = "'seep attach' and 'seep kernel' need Linux 5.8 or later",
     [SEEP_BPF_CAN_STORAGE] = "'seep attach' needs Linux 5.11 or later",
-    [SEEP_BPF_CAN_LOOP] = ("stacks of programs by frame pointers only, so most are cut after the first frame, "
-                           "and 'seep kernel' costs three times as much: Linux 5.17 or later has it"),
+    [SEEP_BPF_CAN_LOOP] =
+        ("stacks of programs by frame pointers only, so most are cut after the first frame, "
+         "and 'seep kernel' costs three times as much: Linux 5.17 or later has it"),
     [SEEP_BPF_CAN_VMA] =
         "stacks of a new process are cut in its first milliseconds: Linux 5.17 or later has it",
     [SEEP_BPF_CAN_MULTI] = "attaching takes longer: Linux 6.6 or later has it",

@@ -20,7 +20,7 @@ struct taking {
 };
 
 struct heap {
-    uint64_t blocks;   // bytes of live blocks that are in memory
+    uint64_t blocks; // bytes of live blocks that are in memory
     uint64_t rounding;
     size_t nr_blocks;
 };
@@ -87,7 +87,8 @@ static uint64_t add_mappings(struct taking *taking, const struct seep_memory_are
     struct heap gaps = {0};
     uint64_t at = area->start;
     while (taking->next_mapping < profile->nr_mappings &&
-           profile->mappings[taking->next_mapping].start + profile->mappings[taking->next_mapping].bytes <= at)
+           profile->mappings[taking->next_mapping].start + profile->mappings[taking->next_mapping].bytes <=
+               at)
         taking->next_mapping++;
     for (uint32_t i = taking->next_mapping; i <= profile->nr_mappings; i++) {
         bool is_last = i == profile->nr_mappings;

@@ -126,12 +126,9 @@ static struct seep_error *expand(struct builder *builder, uint32_t innermost,
         const struct seep_stack_frame *frame = &stacks->frames[stacks->nodes[node].frame];
         for (unsigned i = 0; i < frame->symbol->nr_frames; i++) {
             const struct seep_symbol_frame *f = &frame->symbol->frames[i];
-            frames[nr++] = (struct seep_leak_frame){f->function,
-                                                    f->file,
-                                                    f->line,
-                                                    stacks->modules[frame->module].path,
-                                                    frame->offset,
-                                                    stacks->modules[frame->module].runtime,
+            frames[nr++] = (struct seep_leak_frame){f->function,   f->file,
+                                                    f->line,       stacks->modules[frame->module].path,
+                                                    frame->offset, stacks->modules[frame->module].runtime,
                                                     f->inlined};
         }
     }

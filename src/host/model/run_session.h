@@ -30,7 +30,8 @@ struct seep_run_watch {
     // Called with what is there at each look; NULL: they are only kept.
     void (*looked)(void *data, const struct seep_session *session);
 
-    uint64_t snap_bytes; // when resident memory of all traced processes comes to that, or what the limit counts; 0
+    uint64_t
+        snap_bytes; // when resident memory of all traced processes comes to that, or what the limit counts; 0
     unsigned snap_percent; // or to that much of the tightest limit (capture/memory_limit.h); 0: neither
     // Called once, when it has; the session has the accounts of resident memory.
     void (*reached)(void *data, const struct seep_session *session, const struct seep_run_reached *reached);
@@ -39,8 +40,8 @@ struct seep_run_watch {
 
 // Returns when the program has ended. *ret_status is the program's exit status, 128+N when signal N
 // killed it; on failure what a shell would exit with (126, 127) or 1.
-// `look` is used where options.scan is set. `watch` may be NULL. Where processes are many, those that ended are in the store:
-// seep_store_complete() before anything but saving.
+// `look` is used where options.scan is set. `watch` may be NULL. Where processes are many, those that ended
+// are in the store: seep_store_complete() before anything but saving.
 SEEP_MUST_CHECK struct seep_error *seep_session_run(const struct seep_run_options *options,
                                                     const struct seep_exit_look *look,
                                                     const struct seep_run_watch *watch,

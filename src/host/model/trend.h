@@ -18,7 +18,7 @@
 
 #include <stddef.h>
 
-#define SEEP_TREND_LEAST 7u   // points: of fewer even a straight line may be chance
+#define SEEP_TREND_LEAST 7u  // points: of fewer even a straight line may be chance
 #define SEEP_TREND_MOST  64u // points
 
 enum seep_trend_verdict {

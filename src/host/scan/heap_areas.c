@@ -98,7 +98,8 @@ static bool add_heaps(struct seep_memory *memory, uint64_t arena, struct seep_sp
             uint64_t previous;
             uint64_t size;
         } info;
-        if (!seep_memory_read(memory, heap, &info, sizeof(info)) || info.arena != arena || info.size > HEAP_BYTES)
+        if (!seep_memory_read(memory, heap, &info, sizeof(info)) || info.arena != arena ||
+            info.size > HEAP_BYTES)
             return true;
         if (!seep_spans_add(spans, heap, heap + info.size))
             return false;

@@ -21,8 +21,8 @@ struct seep_number seep_format_share(uint64_t part, uint64_t whole); // "12.3%",
 // One standard deviation of an estimate from so many samples, in percent of it: blocks much smaller than
 // the sampling interval are Poisson, larger ones better than that.
 double seep_sample_error_percent(uint64_t nr_samples);
-struct seep_number seep_format_duration(int64_t ns);                 // "1.23 s", "4 min 05 s"
-struct seep_number seep_format_time(int64_t realtime_ns);            // RFC 3339, UTC, in milliseconds
+struct seep_number seep_format_duration(int64_t ns);      // "1.23 s", "4 min 05 s"
+struct seep_number seep_format_time(int64_t realtime_ns); // RFC 3339, UTC, in milliseconds
 
 // Writes UTF-8 text. Bytes that are not UTF-8 become \xNN, control characters \n, \t, \xNN, and
 // characters that reorder or hide text (bidirectional controls, line separators) \u{NNNN}.

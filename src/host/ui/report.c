@@ -34,10 +34,12 @@ struct seep_error *seep_report_write(FILE *out, const struct seep_session *sessi
     return error || out == stdout ? error : seep_stream_check(out, "the report");
 }
 
-void seep_report_reached(FILE *out, const char *name, uint64_t bytes, uint64_t limit_bytes, const char *what) {
+void seep_report_reached(FILE *out, const char *name, uint64_t bytes, uint64_t limit_bytes,
+                         const char *what) {
     fprintf(out, "seep: memory is at %s", seep_format_bytes(bytes).text);
     if (limit_bytes)
-        fprintf(out, ", %s of %s", seep_format_share(bytes, limit_bytes).text, seep_format_bytes(limit_bytes).text);
+        fprintf(out, ", %s of %s", seep_format_share(bytes, limit_bytes).text,
+                seep_format_bytes(limit_bytes).text);
     fputs(" (", out);
     seep_put_escaped(out, what);
     fputs("): a snapshot is in ", out);

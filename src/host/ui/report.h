@@ -17,8 +17,8 @@ SEEP_MUST_CHECK struct seep_error *seep_report_write(FILE *out, const struct see
                                                      const struct seep_view_options *options,
                                                      const char *source);
 
-// One line: that a snapshot was taken because memory came to a bound, and where it is. limit_bytes is 0 where the
-// bound was no limit.
+// One line: that a snapshot was taken because memory came to a bound, and where it is. limit_bytes is 0 where
+// the bound was no limit.
 void seep_report_reached(FILE *out, const char *name, uint64_t bytes, uint64_t limit_bytes, const char *what);
 
 // The forms, each for one view; JSON makes views of its own, one per process.

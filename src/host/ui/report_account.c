@@ -7,13 +7,13 @@
 #include "ui/report_text.h"
 
 static void put_row(FILE *out, const char *words, uint64_t bytes, uint64_t all) {
-    fprintf(out, "  %-36s %16s %10s %8s\n", words, seep_format_count(bytes).text, seep_format_bytes(bytes).text,
-            seep_format_share(bytes, all).text);
+    fprintf(out, "  %-36s %16s %10s %8s\n", words, seep_format_count(bytes).text,
+            seep_format_bytes(bytes).text, seep_format_share(bytes, all).text);
 }
 
 static void put_account(FILE *out, const struct seep_account *account, const struct seep_style *style) {
-    fprintf(out, "%s  %-36s %16s %10s %8s%s\n", seep_style_bold(style), "what it is for", "bytes", "", "share",
-            seep_style_off(style));
+    fprintf(out, "%s  %-36s %16s %10s %8s%s\n", seep_style_bold(style), "what it is for", "bytes", "",
+            "share", seep_style_off(style));
     for (uint32_t i = 0; i < SEEP_ACCOUNT_NR; i++)
         put_row(out, seep_account_words(i), account->bytes[i], account->rss_bytes);
     fputs(seep_style_bold(style), out);
@@ -28,7 +28,8 @@ static void put_account(FILE *out, const struct seep_account *account, const str
         fprintf(out, "  Of the live blocks %s were never touched, or are swapped out: they take no memory.\n",
                 seep_format_bytes(account->untouched_bytes).text);
     if (!account->by_page)
-        fputs("  The kernel does not say which pages are there: rows of one area may be wrong by what was never "
+        fputs("  The kernel does not say which pages are there: rows of one area may be wrong by what was "
+              "never "
               "touched.\n",
               out);
 }

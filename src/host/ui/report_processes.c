@@ -150,8 +150,7 @@ static struct seep_error *row_for(struct rows *rows, uint32_t parent, const stru
         return NULL;
     }
     uint32_t program;
-    struct seep_error *error =
-        seep_texts_add(&rows->programs, profile->process.name, &program);
+    struct seep_error *error = seep_texts_add(&rows->programs, profile->process.name, &program);
     if (error)
         return error;
     // Fewer than 2^30 programs: a program is at least a process.

@@ -297,7 +297,8 @@ static double count_error_percent(const struct seep_view *view) {
         double sample_bytes = (double)profile->health.sample_bytes;
         for (int class = 0; class < SEEP_IMAGE_SIZE_CLASSES; class ++) {
             double nr = (double)profile->totals.size_class[class];
-            double probability = -expm1(-(class ? 0.75 * ldexp(1, class) : 0.5) / SEEP_MAX(sample_bytes, 1.0));
+            double probability =
+                -expm1(-(class ? 0.75 * ldexp(1, class) : 0.5) / SEEP_MAX(sample_bytes, 1.0));
             sum += nr;
             variance += nr * (1 - probability) / probability;
         }

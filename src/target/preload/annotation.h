@@ -12,7 +12,8 @@ uint64_t seep_note_string(const char *name);
 
 // The threads are entered.
 void seep_mark_moment(struct seep_thread *thread, const char *name);
-bool seep_mark_try(struct seep_thread *thread, const char *name); // the same; false: not kept, and not counted as lost
+bool seep_mark_try(struct seep_thread *thread,
+                   const char *name); // the same; false: not kept, and not counted as lost
 void seep_name_thread(struct seep_thread *thread, const char *name);
 void seep_region_add(enum seep_region_kind kind, uint64_t start, uint64_t bytes);
 void seep_region_remove(enum seep_region_kind kind, uint64_t start, uint64_t bytes);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The hooks where blocks are sampled (seep_g.apart): apart from the others, and without a frame of their own, so that an operation that no point falls into is hardly
-// more than the real one. Whatever else there is to do is done by who is jumped to at the end: in its frame
-// the hook's caller is where SEEP_HOOK_CALLER looks for it.
+// The hooks where blocks are sampled (seep_g.apart): apart from the others, and without a frame of their own,
+// so that an operation that no point falls into is hardly more than the real one. Whatever else there is to
+// do is done by who is jumped to at the end: in its frame the hook's caller is where SEEP_HOOK_CALLER looks
+// for it.
 //
 // Cost, with the jump from the hook: malloc 17 instructions, free 17. Whether an allocation is one that was
 // passed by is told after the real call: one that fails is none.

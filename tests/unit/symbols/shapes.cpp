@@ -44,7 +44,8 @@ struct Shape {
 
 struct Square : Shape {
     int side;
-    explicit Square(int s) : side(unseen(s)) {}
+    explicit Square(int s) : side(unseen(s)) {
+    }
     int area(int scale) const override {
         auto grow = [scale](int x) { return unseen(x) * scale; };
         return grow(side) * grow(side + 1);
