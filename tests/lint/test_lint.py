@@ -6,6 +6,7 @@ Works on the files that git knows or would add, so that a half-written file is l
 import collections
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -341,3 +342,16 @@ def test_man_page_is_well_formed(page, require, run):
     sections = re.findall(r"^\.S[Hh] \"?([A-Z ]+)", text_of(page), re.M)
     for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS", "SEE ALSO"):
         assert section in sections, "%s has no section %s" % (page, section)
+
+
+def test_layout():
+    """`make format` would change nothing. Versions of clang-format differ in small things: only that of the house tells."""
+    tool = shutil.which("clang-format")
+    if not tool:
+        pytest.skip("clang-format is not installed")
+    version = subprocess.run([tool, "--version"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    if not re.search(r"version 14\.", version):
+        pytest.skip("this is not clang-format 14: %s" % version.strip())
+    files = [path for path in tree() if re.match(r"(src|tests|bench)/.*\.[ch]$|tests/.*\.cpp$", path)]
+    done = subprocess.run([tool, "--dry-run", "-Werror", *files], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, "make format:\n" + done.stdout.decode()[:2000]
