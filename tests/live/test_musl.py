@@ -142,3 +142,30 @@ def test_what_is_said_of_the_end(compiler, way, tmp_path):
     assert said == (process['leaks'] is None) == (way == 'call'), process['health']
     if way != 'call':
         assert process['leaks']['lost']['blocks'] == 1
+
+
+INTERLEAVED = r'''
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+void *big;
+static void *map(void) { return mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+static void __attribute__((noinline)) hold(void) {
+    void **before = map();
+    before[1] = malloc(777);
+    big = malloc(300000);
+    void **behind = map();
+    behind[1] = malloc(778);
+}
+int main() { hold(); volatile char b[5000]; memset((void *)b, 0, 5000); return b[7]; }
+'''
+
+
+def test_mappings_beside_blocks_hold(tmp_path):
+    """The kernel makes one mapping of what the program mapped and a large block of the allocator; more of such is in
+    test_scan_places.py."""
+    need('musl-gcc')
+    (tmp_path / 'beside.c').write_text(INTERLEAVED)
+    assert run(['musl-gcc', '-g', '-w', 'beside.c', '-o', 'beside'], cwd=tmp_path).code == 0
+    done = run([SEEP, 'check', tmp_path / 'beside'], cwd=tmp_path)
+    assert done.code == 0, done
