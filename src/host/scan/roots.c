@@ -215,10 +215,14 @@ static bool is_of_allocator(struct finder *finder, const struct seep_memory_area
     return true;
 }
 
-// What was written may have been sealed since. Files are not looked at when they cannot be written: what
-// the loader seals of a module has no addresses of blocks.
+// What was written may have been sealed since, or be out of the program's reach for a moment (PROT_NONE),
+// which does not keep a tracer out. Of shared memory our page table does not tell whether anything is there.
+// Files are not looked at when they cannot be written: what the loader seals of a module has no addresses of
+// blocks.
 static bool may_hold(const struct seep_memory_area *mapping) {
-    return mapping->readable && (mapping->writable || (!*mapping->path && !mapping->executable));
+    if (!mapping->readable)
+        return (mapping->present_bytes || mapping->shared) && !mapping->executable;
+    return mapping->writable || (!*mapping->path && !mapping->executable);
 }
 
 static bool is_device(const struct seep_memory_area *mapping) {
@@ -579,7 +583,7 @@ static bool feed_moved(struct finder *finder, const struct seep_moving *moving, 
     const struct seep_memory_area *mapping = seep_memory_find(finder->memory, address);
     uint32_t block;
     uint64_t off;
-    if (!mapping || !mapping->readable || mapping->of_seep || seep_graph_find(graph, address, &block, &off))
+    if (!mapping || mapping->of_seep || seep_graph_find(graph, address, &block, &off))
         return true;
     uint64_t nr_bytes = SEEP_MIN(moving->size ? moving->size : REALLOC_UNKNOWN_MAX, mapping->end - address);
     uint32_t next = first_block(graph, address);
