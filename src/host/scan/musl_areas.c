@@ -147,19 +147,6 @@ static bool read_groups(const struct seep_memory *memory, uint64_t first, struct
     return true;
 }
 
-// A slot of a group may have a group in it; NULL: none.
-static const struct group *group_in(const struct groups *groups, uint64_t start, uint64_t end) {
-    size_t low = 0, high = groups->nr_items;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (groups->items[middle].start < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < groups->nr_items && groups->items[low].start < end ? &groups->items[low] : NULL;
-}
-
 struct looking {
     const struct groups *groups;
     const struct seep_block_index *index;
@@ -167,23 +154,32 @@ struct looking {
     uint32_t nr_blocks;
 };
 
-static bool has_block(const struct looking *looking, uint64_t start, uint64_t end) {
-    uint32_t block = seep_block_index_from(looking->index, start);
-    return block < looking->nr_blocks && looking->blocks[block].address < end;
+// *at is no block behind the first in [start, end); it moves on.
+static bool has_block(const struct looking *looking, uint64_t start, uint64_t end, uint32_t *at) {
+    while (*at < looking->nr_blocks && looking->blocks[*at].address < start)
+        ++*at;
+    return *at < looking->nr_blocks && looking->blocks[*at].address < end;
 }
 
-// All but libc's own slots, and but the groups in it, which tell of themselves.
+// All but libc's own slots, and but the groups in slots, which tell of themselves: sorted, they follow the
+// group that they are in.
 static bool add_no_roots(const struct looking *looking, const struct group *group,
                          struct seep_spans *no_roots) {
+    const struct group *inner = group + 1, *groups_end = looking->groups->items + looking->groups->nr_items;
     uint64_t from = group->start, slot = group->start + UNIT, end;
+    uint32_t block = seep_block_index_from(looking->index, slot);
     for (uint32_t i = 0; i < group->nr_slots; i++, slot = end) {
         end = slot + group->slot_bytes;
-        const struct group *inner = group_in(looking->groups, slot, end);
-        if (group->free >> i & 1 || (!inner && has_block(looking, slot, end)))
+        while (inner < groups_end && inner->start < slot)
+            inner++;
+        bool nested = inner < groups_end && inner->start < end;
+        if (group->free >> i & 1 || (!nested && has_block(looking, slot, end, &block)))
             continue;
-        if (!seep_spans_add(no_roots, from, inner ? inner->start : slot))
+        if (!seep_spans_add(no_roots, from, nested ? inner->start : slot))
             return false;
-        from = inner ? inner->end : end;
+        from = nested ? inner->end : end;
+        if (nested)
+            block = seep_block_index_from(looking->index, from);
     }
     return seep_spans_add(no_roots, from, group->end);
 }

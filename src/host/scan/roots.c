@@ -65,10 +65,8 @@ static bool feed_range(struct finder *finder, struct seep_root_range range) {
     if (!add_range(finder, range))
         return false;
     const struct seep_spans *spans = &finder->excluded;
-    uint64_t at = range.start;
-    for (size_t i = 0; i < spans->nr_items && at < range.end; i++) {
-        if (spans->items[i].end <= at)
-            continue;
+    uint64_t at = (range.start + 7) & ~UINT64_C(7); // the break may be anywhere
+    for (size_t i = seep_spans_from(spans, at); i < spans->nr_items && at < range.end; i++) {
         uint64_t stop = SEEP_MIN(SEEP_MAX(spans->items[i].start, at), range.end) & ~UINT64_C(7);
         if (at < stop && !seep_memory_walk(finder->memory, at, stop, take_piece, finder))
             return false;
