@@ -9,7 +9,6 @@
 #define DATA_MAX   ((uint64_t)1 << 20) // of a libc
 #define PAGE_BYTES 4096u               // what areas are aligned to, and mapped groups counted in
 #define UNIT       16u
-#define AREAS_MAX  ((uint32_t)1 << 20)
 
 // The context: its secret, the size of a page (where that is not the same on all machines), whether it was
 // made ready, five words, and the first of the areas.
@@ -130,11 +129,14 @@ static int compare_groups(const void *left, const void *right) {
     return (a->start > b->start) - (a->start < b->start);
 }
 
+// Where the list of areas is no list, its first area again, or a later one, ends it (Brent's algorithm).
 static bool read_groups(const struct seep_memory *memory, uint64_t first, struct groups *groups) {
     struct area area;
-    uint64_t secret = 0;
+    uint64_t secret = 0, known = 0;
     _Static_assert(sizeof(area) <= PAGE_BYTES, "an area is a page");
-    for (uint32_t i = 0; first && i < AREAS_MAX; i++, first = area.next) {
+    for (uint64_t i = 0; first && first != known; i++, first = area.next) {
+        if ((i & (i - 1)) == 0)
+            known = first;
         if (!seep_memory_read(memory, first, &area, sizeof(area)) || (i && area.check != secret))
             break;
         secret = area.check;

@@ -101,7 +101,7 @@ struct seep_thread_place seep_thread_place_find(const struct seep_memory *memory
     }
     if (mapping && mapping == storage && thread->tls > thread->sp)
         place.tls_start = static_tls_start(memory, thread->tls, thread->sp);
-    if (!storage || thread->tls < CONTROL_BYTES)
+    if (!storage || thread->tls < CONTROL_BYTES || thread->tls > UINT64_MAX - 4 * CONTROL_BYTES)
         return place;
     if (!read_map(memory, thread, storage->end, &start, &end)) {
         guess_storage(memory, storage, thread->tls, &place);
