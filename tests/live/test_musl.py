@@ -109,3 +109,63 @@ def test_malloc_semantics(tmp_path):
     differ = [p for p in zip(plain.out.splitlines(), under.out.splitlines()) if p[0] != p[1]]
     assert not differ, differ[:5]
     no_losses(report(tmp_path / 't.seep')[0])
+
+
+LEAVES = r'''
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    char *volatile lost = malloc(501);
+    lost = 0;
+    if (strcmp(argv[1], "exit") == 0) exit(3);
+    if (strcmp(argv[1], "_exit") == 0) _exit(3);
+    if (strcmp(argv[1], "call") == 0) syscall(SYS_exit_group, 3);
+    return 3;
+}
+'''
+
+
+@pytest.mark.parametrize('way', ['return', 'exit', '_exit', 'call'])
+@pytest.mark.parametrize('compiler', ['gcc', 'musl-gcc'])
+def test_what_is_said_of_the_end(compiler, way, tmp_path):
+    """musl calls its own exit when main returns and tells nobody the status; the scan has looked all the same."""
+    need(compiler)
+    (tmp_path / 'leaves.c').write_text(LEAVES)
+    assert run([compiler, '-g', '-w', 'leaves.c', '-o', 'leaves'], cwd=tmp_path).code == 0
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 't.seep', tmp_path / 'leaves', way])
+    assert done.code == 3, done
+    (process,) = report(tmp_path / 't.seep')
+    assert process['process']['exit'] == {'code': 3}
+    said = any('the program did not leave through exit()' in note for note in process['health']['notes'])
+    assert said == (process['leaks'] is None) == (way == 'call'), process['health']
+    if way != 'call':
+        assert process['leaks']['lost']['blocks'] == 1
+
+
+INTERLEAVED = r'''
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+void *big;
+static void *map(void) { return mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+static void __attribute__((noinline)) hold(void) {
+    void **before = map();
+    before[1] = malloc(777);
+    big = malloc(300000);
+    void **behind = map();
+    behind[1] = malloc(778);
+}
+int main() { hold(); volatile char b[5000]; memset((void *)b, 0, 5000); return b[7]; }
+'''
+
+
+def test_mappings_beside_blocks_hold(tmp_path):
+    """The kernel makes one mapping of what the program mapped and a large block of the allocator; more of such is in
+    test_scan_places.py."""
+    need('musl-gcc')
+    (tmp_path / 'beside.c').write_text(INTERLEAVED)
+    assert run(['musl-gcc', '-g', '-w', 'beside.c', '-o', 'beside'], cwd=tmp_path).code == 0
+    done = run([SEEP, 'check', tmp_path / 'beside'], cwd=tmp_path)
+    assert done.code == 0, done

@@ -445,7 +445,8 @@ static void choose_main(struct gathering *gathering) {
 static struct seep_error *finish_main(const struct gathering *gathering, const struct seep_run *run,
                                       struct seep_profile *profile) {
     struct seep_process *process = &profile->process;
-    bool left_open = profile->health.events && process->exit_kind != SEEP_EXIT_CODE &&
+    // Where libc has no way to tell the status at exit (musl), the image has the end without it.
+    bool left_open = profile->health.events && process->exit_kind == SEEP_EXIT_RUNNING &&
                      WIFEXITED(run->wait_status) &&
                      !profile->health.lost[SEEP_LOST_EXEC]; // or it may have become another program
     process->exit_kind = WIFSIGNALED(run->wait_status) ? SEEP_EXIT_SIGNAL : SEEP_EXIT_CODE;

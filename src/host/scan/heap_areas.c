@@ -47,7 +47,7 @@ void seep_spans_settle(struct seep_spans *spans) {
     spans->nr_items = kept;
 }
 
-const struct seep_span *seep_spans_find(const struct seep_spans *spans, uint64_t address) {
+size_t seep_spans_from(const struct seep_spans *spans, uint64_t address) {
     size_t low = 0, high = spans->nr_items;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -56,7 +56,12 @@ const struct seep_span *seep_spans_find(const struct seep_spans *spans, uint64_t
         else
             high = middle;
     }
-    return low < spans->nr_items && spans->items[low].start <= address ? &spans->items[low] : NULL;
+    return low;
+}
+
+const struct seep_span *seep_spans_find(const struct seep_spans *spans, uint64_t address) {
+    size_t i = seep_spans_from(spans, address);
+    return i < spans->nr_items && spans->items[i].start <= address ? &spans->items[i] : NULL;
 }
 
 // ---- glibc ----

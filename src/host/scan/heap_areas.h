@@ -25,6 +25,8 @@ void seep_spans_deinit(struct seep_spans *spans);
 SEEP_MUST_CHECK bool seep_spans_add(struct seep_spans *spans, uint64_t start, uint64_t end);
 // Sorts; spans may touch and overlap.
 void seep_spans_settle(struct seep_spans *spans);
+// The index of the first of settled spans that ends behind `address`.
+size_t seep_spans_from(const struct seep_spans *spans, uint64_t address);
 // The settled span that has `address`, or NULL.
 const struct seep_span *seep_spans_find(const struct seep_spans *spans, uint64_t address);
 

@@ -7,10 +7,11 @@
 #include "base/map.h"
 #include "scan/cached_stacks.h"
 #include "scan/heap_areas.h"
+#include "scan/musl_areas.h"
 #include "scan/roots.h"
+#include "scan/thread_places.h"
 
-#define HEADERS_MAX     64
-#define TLS_MODULES_MAX 65536
+#define HEADERS_MAX 64
 // A thread inside realloc has the new place of the block in a register or this near to its stack
 // pointer: allocators are shallow, but a signal handler may be at work on top.
 #define REALLOC_STACK_BYTES ((uint64_t)64 << 10)
@@ -25,7 +26,9 @@ struct finder {
     struct seep_graph *graph;
     struct seep_root_ranges *ranges;
     struct seep_cached_stacks cached;
-    struct seep_spans arenas; // settled
+    struct seep_thread_place *places; // by thread
+    struct seep_spans areas;          // of allocators whose own structures tell what is free; settled
+    struct seep_spans kept;           // what is no allocator's, whatever lies beside it; settled
     struct seep_spans excluded;
     uint32_t range; // that is being fed
 
@@ -62,10 +65,8 @@ static bool feed_range(struct finder *finder, struct seep_root_range range) {
     if (!add_range(finder, range))
         return false;
     const struct seep_spans *spans = &finder->excluded;
-    uint64_t at = range.start;
-    for (size_t i = 0; i < spans->nr_items && at < range.end; i++) {
-        if (spans->items[i].end <= at)
-            continue;
+    uint64_t at = (range.start + 7) & ~UINT64_C(7); // the break may be anywhere
+    for (size_t i = seep_spans_from(spans, at); i < spans->nr_items && at < range.end; i++) {
         uint64_t stop = SEEP_MIN(SEEP_MAX(spans->items[i].start, at), range.end) & ~UINT64_C(7);
         if (at < stop && !seep_memory_walk(finder->memory, at, stop, take_piece, finder))
             return false;
@@ -169,10 +170,16 @@ static bool enter_file(struct finder *finder, const struct seep_memory_area *map
     return true;
 }
 
+// The break begins where a program's data ends, unless that is left to chance: then they are one mapping.
+static bool is_anonymous(const struct seep_memory_area *mapping) {
+    return !*mapping->path || strcmp(mapping->path, "[heap]") == 0 ||
+           strncmp(mapping->path, "[anon:", 6) == 0;
+}
+
 static bool is_of_module(const struct finder *finder, const struct seep_memory_area *mapping) {
     if (!finder->path || mapping->start >= finder->data_end || mapping->shared)
         return false;
-    return !*mapping->path || strcmp(mapping->path, finder->path) == 0;
+    return is_anonymous(mapping) || strcmp(mapping->path, finder->path) == 0;
 }
 
 // ---- what is no root ----
@@ -181,16 +188,16 @@ static uint32_t first_block(const struct seep_graph *graph, uint64_t address) {
     return seep_block_index_from(&graph->index, address);
 }
 
-// Whether memory that no file lies behind is an allocator's. Chunks of glibc that have a mapping of
-// their own may have been joined with others by the kernel: they are excluded exactly.
+// Whether memory that no file lies behind has blocks of an allocator that does not tell what is free. Chunks
+// of glibc that have a mapping of their own are excluded exactly.
 static bool is_of_allocator(struct finder *finder, const struct seep_memory_area *mapping, bool *ret_is) {
     const struct seep_graph *graph = finder->graph;
     uint32_t i = first_block(graph, mapping->start);
     *ret_is = false;
     while (i < graph->nr_blocks && graph->blocks[i].address < mapping->end) {
-        const struct seep_span *arena = seep_spans_find(&finder->arenas, graph->blocks[i].address);
-        if (arena) {
-            i = first_block(graph, arena->end);
+        const struct seep_span *area = seep_spans_find(&finder->areas, graph->blocks[i].address);
+        if (area) {
+            i = first_block(graph, area->end);
             continue;
         }
         bool is_chunk = false;
@@ -206,10 +213,14 @@ static bool is_of_allocator(struct finder *finder, const struct seep_memory_area
     return true;
 }
 
-// What was written may have been sealed since. Files are not looked at when they cannot be written: what
-// the loader seals of a module has no addresses of blocks.
+// What was written may have been sealed since, or be out of the program's reach for a moment (PROT_NONE),
+// which does not keep a tracer out. Of shared memory our page table does not tell whether anything is there.
+// Files are not looked at when they cannot be written: what the loader seals of a module has no addresses of
+// blocks.
 static bool may_hold(const struct seep_memory_area *mapping) {
-    return mapping->readable && (mapping->writable || (!*mapping->path && !mapping->executable));
+    if (!mapping->readable)
+        return (mapping->present_bytes || mapping->shared) && !mapping->executable;
+    return mapping->writable || (!*mapping->path && !mapping->executable);
 }
 
 static bool is_device(const struct seep_memory_area *mapping) {
@@ -217,39 +228,132 @@ static bool is_device(const struct seep_memory_area *mapping) {
            strncmp(mapping->path, "/dev/shm/", 9) != 0;
 }
 
-// Stack that is not in use any more, where a mapping is the stack of one thread and nothing else.
+// Whether a mapping is the stack of one thread and nothing else, as far as can be told without its control
+// block.
+static bool is_only_stack_of(const struct finder *finder, const struct seep_memory_area *mapping,
+                             size_t thread) {
+    const struct seep_stopped_thread *threads = finder->stopped->threads, *self = &threads[thread];
+    bool own = strncmp(mapping->path, "[stack", 6) == 0 ||
+               (self->tls >= mapping->start && self->tls < mapping->end && self->tls > self->sp);
+    for (size_t i = 0; own && i < finder->stopped->nr_threads; i++)
+        own = i == thread || ((threads[i].sp < mapping->start || threads[i].sp >= mapping->end) &&
+                              (threads[i].tls < mapping->start || threads[i].tls >= mapping->end));
+    return own;
+}
+
+// Stack that is not in use any more.
 static bool exclude_unused_stack(struct finder *finder) {
     const struct seep_stopped *stopped = finder->stopped;
     for (size_t i = 0; i < stopped->nr_threads; i++) {
         const struct seep_stopped_thread *thread = &stopped->threads[i];
         const struct seep_memory_area *mapping = seep_memory_find(finder->memory, thread->sp);
-        if (!mapping)
-            continue;
-        bool own = strncmp(mapping->path, "[stack", 6) == 0 ||
-                   (thread->tls >= mapping->start && thread->tls < mapping->end && thread->tls > thread->sp);
         uint32_t in_block;
         uint64_t off;
-        own = own && !seep_graph_find(finder->graph, thread->sp, &in_block, &off);
-        for (size_t j = 0; own && j < stopped->nr_threads; j++) {
-            const struct seep_stopped_thread *other = &stopped->threads[j];
-            own = i == j || ((other->sp < mapping->start || other->sp >= mapping->end) &&
-                             (other->tls < mapping->start || other->tls >= mapping->end));
-        }
-        if (own && !seep_spans_add(&finder->excluded, mapping->start, thread->stack_from_rt))
+        if (!mapping || seep_graph_find(finder->graph, thread->sp, &in_block, &off))
+            continue;
+        if ((finder->places[i].told || is_only_stack_of(finder, mapping, i)) &&
+            !seep_spans_add(&finder->excluded, finder->places[i].stack_start, thread->stack_from_rt))
             return false;
     }
     return true;
 }
 
-// Blocks in data of modules or on stacks (a pool that the program gave to an allocator).
-static bool exclude_blocks_in(struct finder *finder, const struct seep_memory_area *mapping) {
+// Blocks in data of modules, on stacks, or in what the program mapped (a pool that it gave to an allocator).
+static bool exclude_blocks_in(struct finder *finder, uint64_t start, uint64_t end) {
     const struct seep_graph *graph = finder->graph;
-    for (uint32_t i = first_block(graph, mapping->start);
-         i < graph->nr_blocks && graph->blocks[i].address < mapping->end; i++)
+    for (uint32_t i = first_block(graph, start); i < graph->nr_blocks && graph->blocks[i].address < end; i++)
         if (!seep_spans_add(&finder->excluded, graph->blocks[i].address,
                             graph->blocks[i].address + graph->blocks[i].size))
             return false;
     return true;
+}
+
+// Memory that has blocks of such an allocator, where the kernel may have joined it with other memory: all but
+// what is known to be another's.
+static bool exclude_allocator(struct finder *finder, const struct seep_memory_area *mapping) {
+    const struct seep_spans *kept = &finder->kept;
+    uint64_t at = mapping->start;
+    if (is_of_module(finder, mapping)) {
+        at = SEEP_MIN(finder->data_end, mapping->end);
+        if (!exclude_blocks_in(finder, mapping->start, at))
+            return false;
+    }
+    for (size_t i = seep_spans_from(kept, at); i < kept->nr_items && kept->items[i].start < mapping->end;
+         i++) {
+        uint64_t start = SEEP_MAX(kept->items[i].start, at), end = SEEP_MIN(kept->items[i].end, mapping->end);
+        if (!seep_spans_add(&finder->excluded, at, start) || !exclude_blocks_in(finder, start, end))
+            return false;
+        at = end;
+    }
+    return seep_spans_add(&finder->excluded, at, mapping->end);
+}
+
+// ---- what is no allocator's ----
+
+// What called for a mapping: allocators do that in few places. 0: not known.
+static uint64_t caller_of(const struct seep_profile *profile, const struct seep_mapped *mapped) {
+    const struct seep_node *node = &profile->nodes[profile->sites[mapped->site].node];
+    bool known = node != profile->nodes && node->kind == SEEP_NODE_FRAME;
+    return known ? ((uint64_t)node->module << 48) ^ node->offset : 0;
+}
+
+static bool has_blocks(const struct seep_graph *graph, uint64_t start, uint64_t end) {
+    uint32_t block = first_block(graph, start);
+    uint64_t off;
+    return (block < graph->nr_blocks && graph->blocks[block].address < end) ||
+           seep_graph_find(graph, start, &block, &off);
+}
+
+// What the program mapped and no block lies in; but not what was mapped from where an allocator gets memory,
+// too.
+static bool keep_mappings(struct finder *finder) {
+    const struct seep_profile *profile = finder->profile;
+    struct seep_map callers = SEEP_MAP_INIT; // of mappings with blocks
+    bool fits = true;
+    for (uint32_t i = 0; fits && i < profile->nr_mappings; i++) {
+        const struct seep_mapped *mapped = &profile->mappings[i];
+        uint64_t caller = caller_of(profile, mapped);
+        if (!caller || !has_blocks(finder->graph, mapped->start, mapped->start + mapped->bytes))
+            continue;
+        uint64_t *known = seep_map_at(&callers, caller, NULL);
+        fits = known != NULL;
+        if (known)
+            *known = 1;
+    }
+    for (uint32_t i = 0; fits && i < profile->nr_mappings; i++) {
+        const struct seep_mapped *mapped = &profile->mappings[i];
+        uint64_t end = mapped->start + mapped->bytes;
+        if (!seep_map_find(&callers, caller_of(profile, mapped)) &&
+            !has_blocks(finder->graph, mapped->start, end))
+            fits = seep_spans_add(&finder->kept, mapped->start, end);
+    }
+    seep_map_deinit(&callers);
+    return fits;
+}
+
+// Of a stack whose bounds nothing tells, what is in use up to the next block.
+static bool keep_thread(struct finder *finder, const struct seep_stopped_thread *thread,
+                        const struct seep_thread_place *place) {
+    const struct seep_graph *graph = finder->graph;
+    uint32_t block;
+    uint64_t off;
+    if (place->told)
+        return seep_spans_add(&finder->kept, place->stack_start, place->end);
+    if (!seep_spans_add(&finder->kept, place->tls_low, place->tls_high))
+        return false;
+    if (seep_graph_find(graph, thread->sp, &block, &off))
+        return true; // see feed_thread()
+    block = first_block(graph, thread->sp);
+    uint64_t end = block < graph->nr_blocks ? SEEP_MIN(graph->blocks[block].address, place->end) : place->end;
+    return seep_spans_add(&finder->kept, thread->stack_from_rt, end);
+}
+
+static bool keep(struct finder *finder) {
+    bool fits = keep_mappings(finder);
+    for (size_t i = 0; fits && i < finder->stopped->nr_threads; i++)
+        fits = keep_thread(finder, &finder->stopped->threads[i], &finder->places[i]);
+    seep_spans_settle(&finder->kept);
+    return fits;
 }
 
 static bool is_of_file(const struct seep_memory *memory, uint64_t address) {
@@ -257,33 +361,46 @@ static bool is_of_file(const struct seep_memory *memory, uint64_t address) {
     return mapping && mapping->path[0] == '/';
 }
 
+// The allocators that tell. The main arena's own words, in the data of libc, lead to free chunks only.
+static bool exclude_areas(struct finder *finder) {
+    struct seep_memory *memory = finder->memory;
+    struct seep_graph *graph = finder->graph;
+    bool all_known = finder->which != SEEP_ROOTS_HEAP;
+    if (!seep_heap_areas_find(memory, &finder->areas))
+        return false;
+    for (size_t i = 0; i < finder->areas.nr_items; i++)
+        if ((all_known || is_of_file(memory, finder->areas.items[i].start)) &&
+            !seep_spans_add(&finder->excluded, finder->areas.items[i].start, finder->areas.items[i].end))
+            return false;
+    if (all_known && !seep_musl_areas_find(memory, &graph->index, graph->blocks, graph->nr_blocks,
+                                           &finder->areas, &finder->excluded))
+        return false;
+    seep_spans_settle(&finder->areas);
+    return true;
+}
+
+static bool exclude_mapping(struct finder *finder, const struct seep_memory_area *mapping) {
+    if (mapping->of_seep || is_device(mapping))
+        return seep_spans_add(&finder->excluded, mapping->start, mapping->end);
+    if (!is_anonymous(mapping) || finder->which == SEEP_ROOTS_HEAP)
+        return exclude_blocks_in(finder, mapping->start, mapping->end);
+    bool of_allocator;
+    return is_of_allocator(finder, mapping, &of_allocator) &&
+           (!of_allocator || exclude_allocator(finder, mapping));
+}
+
 static bool exclude(struct finder *finder) {
     struct seep_memory *memory = finder->memory;
-    if (!seep_heap_areas_find(memory, &finder->arenas))
-        return false;
-    seep_spans_settle(&finder->arenas);
-    if (!seep_cached_stacks_find(memory, finder->stopped, &finder->cached))
+    if (!exclude_areas(finder) || !keep(finder) ||
+        !seep_cached_stacks_find(memory, finder->stopped, &finder->cached))
         return false;
     for (size_t i = 0; i < finder->cached.nr_items; i++)
         if (!seep_spans_add(&finder->excluded, finder->cached.items[i].start, finder->cached.items[i].end))
             return false;
-    // The main arena's own words, in the data of libc, lead to free chunks only.
-    bool all_known = finder->which != SEEP_ROOTS_HEAP;
-    for (size_t i = 0; i < finder->arenas.nr_items; i++)
-        if ((all_known || is_of_file(memory, finder->arenas.items[i].start)) &&
-            !seep_spans_add(&finder->excluded, finder->arenas.items[i].start, finder->arenas.items[i].end))
-            return false;
+    finder->path = NULL;
     for (size_t i = 0; i < memory->nr_mappings; i++) {
         const struct seep_memory_area *mapping = &memory->mappings[i];
-        if (!may_hold(mapping))
-            continue;
-        bool none = mapping->of_seep || is_device(mapping);
-        bool anonymous = !*mapping->path || strcmp(mapping->path, "[heap]") == 0;
-        if (!none && anonymous && all_known && !is_of_allocator(finder, mapping, &none))
-            return false;
-        if (!none && (!anonymous || !all_known) && !exclude_blocks_in(finder, mapping))
-            return false;
-        if (none && !seep_spans_add(&finder->excluded, mapping->start, mapping->end))
+        if (!enter_file(finder, mapping) || (may_hold(mapping) && !exclude_mapping(finder, mapping)))
             return false;
     }
     if (!exclude_unused_stack(finder))
@@ -294,66 +411,91 @@ static bool exclude(struct finder *finder) {
 
 // ---- what is one ----
 
-// The thread control block has the address of the vector of thread-local storage (16 bytes into its
-// block), and that the storage of each module. Source: ELF Handling For Thread-Local Storage; dtv_t of
-// glibc (address, and what to free).
-struct tls_vector {
-    uint64_t where; // its address is stored there
-    uint64_t start;
-    uint64_t nr; // modules: elements 1 to nr
-};
-
-static bool tls_vector_of(struct seep_memory *memory, uint64_t tls, struct tls_vector *ret) {
-#if defined(__x86_64__)
-    ret->where = tls + 8;
-#else
-    ret->where = tls;
-#endif
-    if (!tls || !seep_memory_read(memory, ret->where, &ret->start, sizeof(ret->start)) || ret->start < 16 ||
-        !seep_memory_read(memory, ret->start - 16, &ret->nr, sizeof(ret->nr)))
-        return false;
-    return ret->nr <= TLS_MODULES_MAX;
-}
-
-// glibc puts the storage of the modules that were there first and the control block, with the values of
-// pthread_setspecific, at the top of the stack's mapping. Where that begins; what it cannot read, ends.
-static uint64_t static_tls_start(struct seep_memory *memory, const struct seep_stopped_thread *thread) {
-    struct tls_vector vector;
-    uint64_t start = thread->tls & ~UINT64_C(7);
-    if (!tls_vector_of(memory, thread->tls, &vector))
-        return start;
-    for (uint64_t i = 1; i <= vector.nr; i++) {
-        uint64_t storage;
-        if (!seep_memory_read(memory, vector.start + 16 * i, &storage, sizeof(storage)))
-            break;
-        if (storage > thread->sp && storage < start)
-            start = storage & ~UINT64_C(7);
-    }
-    return start;
-}
-
-// The thread whose stack the mapping is. *ret_end: where that ends.
-static pid_t stack_of(const struct finder *finder, const struct seep_memory_area *mapping,
-                      uint64_t *ret_end) {
-    *ret_end = mapping->end;
+// The first thread that has range->start on its stack or in the storage behind that. Where others begin, the
+// range ends.
+static void give_to_thread(const struct finder *finder, bool told, struct seep_root_range *range) {
     for (size_t i = 0; i < finder->stopped->nr_threads; i++) {
-        const struct seep_stopped_thread *thread = &finder->stopped->threads[i];
-        if (thread->sp < mapping->start || thread->sp >= mapping->end)
+        const struct seep_thread_place *place = &finder->places[i];
+        if (place->told != told || place->end <= range->start || place->stack_start >= range->end)
             continue;
-        if (thread->tls > thread->sp && thread->tls < mapping->end)
-            *ret_end = static_tls_start(finder->memory, thread);
-        return thread->tid;
+        if (place->stack_start > range->start) {
+            range->end = place->stack_start;
+        } else if (!range->tid) {
+            bool stack = range->start < place->tls_start;
+            range->tid = finder->stopped->threads[i].tid;
+            range->kind = stack ? SEEP_ROOT_STACK : SEEP_ROOT_TLS;
+            range->end = SEEP_MIN(range->end, stack ? place->tls_start : place->end);
+        }
     }
-    return 0;
 }
 
-static pid_t tls_of(const struct finder *finder, const struct seep_memory_area *mapping) {
-    for (size_t i = 0; i < finder->stopped->nr_threads; i++) {
-        const struct seep_stopped_thread *thread = &finder->stopped->threads[i];
-        if (thread->tls >= mapping->start && thread->tls < mapping->end)
-            return thread->tid;
+// The first mapping by the program that ends behind `address`, or NULL.
+static const struct seep_mapped *mapped_from(const struct seep_profile *profile, uint64_t address) {
+    uint32_t low = 0, high = profile->nr_mappings;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (profile->mappings[middle].start + profile->mappings[middle].bytes <= address)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return 0;
+    return low < profile->nr_mappings ? &profile->mappings[low] : NULL;
+}
+
+// Where in the mapping of the first thread's storage the loader allocated, before there was an allocator.
+// What the program mapped is cut off.
+static bool is_of_loader(const struct finder *finder, const struct seep_memory_area *mapping, pid_t tid,
+                         struct seep_root_range *range) {
+    if (tid != finder->stopped->pid || is_of_module(finder, mapping) ||
+        has_blocks(finder->graph, mapping->start, mapping->end))
+        return false;
+    const struct seep_mapped *mapped = mapped_from(finder->profile, range->start);
+    bool inside = mapped && mapped->start <= range->start;
+    if (mapped)
+        range->end = SEEP_MIN(range->end, inside ? mapped->start + mapped->bytes : mapped->start);
+    return !inside;
+}
+
+// Storage that does not lie behind a stack, as that of the first thread.
+static void give_to_storage(const struct finder *finder, const struct seep_memory_area *mapping,
+                            struct seep_root_range *range) {
+    for (size_t i = 0; i < finder->stopped->nr_threads && !range->tid; i++) {
+        const struct seep_thread_place *place = &finder->places[i];
+        const struct seep_stopped_thread *thread = &finder->stopped->threads[i];
+        if (!place->tls_high || thread->tls < mapping->start || thread->tls >= mapping->end)
+            continue;
+        bool near = range->start >= place->tls_low && range->start < place->tls_high;
+        uint64_t next = near ? place->tls_high : range->start < place->tls_low ? place->tls_low : UINT64_MAX;
+        range->end = SEEP_MIN(range->end, next);
+        if (!near && !is_of_loader(finder, mapping, thread->tid, range))
+            continue;
+        range->tid = thread->tid;
+        range->kind = SEEP_ROOT_TLS;
+    }
+}
+
+// What of a mapping begins at `at`, and is of one kind.
+static struct seep_root_range range_at(const struct finder *finder, const struct seep_memory_area *mapping,
+                                       uint64_t at) {
+    struct seep_root_range range = {.kind = SEEP_ROOT_MEMORY, .start = at, .end = mapping->end};
+    give_to_thread(finder, true, &range);
+    if (!range.tid)
+        give_to_thread(finder, false, &range);
+    if (!range.tid)
+        give_to_storage(finder, mapping, &range);
+    // The kernel joins zeroed data of a module with what the program maps behind it.
+    if (!range.tid && is_of_module(finder, mapping) && at < finder->data_end) {
+        range.kind = SEEP_ROOT_DATA;
+        range.module = finder->module;
+        range.end = SEEP_MIN(range.end, finder->data_end);
+    }
+    return range;
+}
+
+static bool is_wanted(const struct finder *finder, const struct seep_memory_area *mapping,
+                      const struct seep_root_range *range) {
+    return range->kind != SEEP_ROOT_MEMORY || finder->which != SEEP_ROOTS_LSAN ||
+           (*mapping->path && !mapping->shared);
 }
 
 static bool feed_mappings(struct finder *finder, bool data) {
@@ -365,32 +507,15 @@ static bool feed_mappings(struct finder *finder, bool data) {
             return false;
         if (!may_hold(mapping) || mapping->of_seep || is_device(mapping))
             continue;
-        uint64_t split;
-        pid_t tid = stack_of(finder, mapping, &split);
-        struct seep_root_range range = {.start = mapping->start, .end = mapping->end, .tid = tid};
-        range.kind = tid ? SEEP_ROOT_STACK : SEEP_ROOT_MEMORY;
-        if (!tid && (range.tid = tls_of(finder, mapping)) != 0)
-            range.kind = SEEP_ROOT_TLS;
-        bool of_module = !range.tid && is_of_module(finder, mapping);
-        if (of_module) {
-            range.kind = SEEP_ROOT_DATA;
-            range.module = finder->module;
-            split = SEEP_MIN(mapping->end, finder->data_end);
-        }
-        range.end = split;
-        finder->graph->outward = range.kind == SEEP_ROOT_STACK;
-        bool wanted = range.kind != SEEP_ROOT_MEMORY || finder->which != SEEP_ROOTS_LSAN ||
-                      (*mapping->path && !mapping->shared);
-        if (wanted && (range.kind == SEEP_ROOT_DATA) == data && !feed_range(finder, range))
-            return false;
-        finder->graph->outward = false;
-        // The kernel joins zeroed data of a module with what the program maps behind it.
-        if (split < mapping->end && !data && (tid || finder->which != SEEP_ROOTS_LSAN)) {
-            struct seep_root_range rest = {.kind = tid ? SEEP_ROOT_TLS : SEEP_ROOT_MEMORY,
-                                           .start = split,
-                                           .end = mapping->end,
-                                           .tid = tid};
-            if (!feed_range(finder, rest))
+        struct seep_root_range range = {.end = mapping->start};
+        while (range.end < mapping->end) {
+            range = range_at(finder, mapping, range.end);
+            if ((range.kind == SEEP_ROOT_DATA) != data || !is_wanted(finder, mapping, &range))
+                continue;
+            finder->graph->outward = range.kind == SEEP_ROOT_STACK;
+            bool fits = feed_range(finder, range);
+            finder->graph->outward = false;
+            if (!fits)
                 return false;
         }
     }
@@ -399,12 +524,12 @@ static bool feed_mappings(struct finder *finder, bool data) {
 
 static bool feed_dynamic_tls(struct finder *finder, uint64_t tls) {
     struct seep_graph *graph = finder->graph;
-    struct tls_vector vector;
-    if (!tls_vector_of(finder->memory, tls, &vector) ||
+    struct seep_tls_vector vector;
+    if (!seep_tls_vector_find(finder->memory, tls, &vector) ||
         !seep_graph_feed_start(graph, finder->range, vector.where, vector.start))
         return true;
     for (uint64_t i = 1; i <= vector.nr; i++) {
-        uint64_t at = vector.start + 16 * i, storage;
+        uint64_t at = vector.start + vector.step * i, storage;
         if (!seep_memory_read(finder->memory, at, &storage, sizeof(storage)))
             return true;
         if (!seep_graph_feed_start(graph, finder->range, at, storage))
@@ -414,8 +539,8 @@ static bool feed_dynamic_tls(struct finder *finder, uint64_t tls) {
 }
 
 static bool feed_thread(struct finder *finder, const struct seep_stopped_thread *thread) {
-    // Static storage and the control block are roots already (stack_of; those of the first thread lie in a
-    // mapping of their own); this adds what is behind.
+    // Static storage and the control block are roots already (thread_places.h; those of the first thread lie
+    // in a mapping of their own); this adds what is behind.
     struct seep_root_range tls = {.kind = SEEP_ROOT_TLS, .tid = thread->tid};
     if (!add_range(finder, tls) || !feed_dynamic_tls(finder, thread->tls))
         return false;
@@ -456,7 +581,7 @@ static bool feed_moved(struct finder *finder, const struct seep_moving *moving, 
     const struct seep_memory_area *mapping = seep_memory_find(finder->memory, address);
     uint32_t block;
     uint64_t off;
-    if (!mapping || !mapping->readable || mapping->of_seep || seep_graph_find(graph, address, &block, &off))
+    if (!mapping || mapping->of_seep || seep_graph_find(graph, address, &block, &off))
         return true;
     uint64_t nr_bytes = SEEP_MIN(moving->size ? moving->size : REALLOC_UNKNOWN_MAX, mapping->end - address);
     uint32_t next = first_block(graph, address);
@@ -527,7 +652,8 @@ static bool feed_told(struct finder *finder, const struct seep_region *region) {
     for (size_t i = 0; fits && i < finder->memory->nr_mappings; i++) {
         const struct seep_memory_area *mapping = &finder->memory->mappings[i];
         uint64_t start = SEEP_MAX(range.start, mapping->start), end = SEEP_MIN(range.end, mapping->end);
-        if (start < end && mapping->readable && !mapping->of_seep && !is_device(mapping))
+        if (start < end && (mapping->readable || mapping->present_bytes) && !mapping->of_seep &&
+            !is_device(mapping))
             fits = seep_memory_walk(finder->memory, start, end, take_piece, finder);
     }
     return fits;
@@ -551,6 +677,27 @@ static bool feed_regions(struct finder *finder) {
     return fits;
 }
 
+// Of a stack that the program mapped for itself the ends are known.
+static void bound_by_mapping(const struct seep_profile *profile, uint64_t sp,
+                             struct seep_thread_place *place) {
+    const struct seep_mapped *mapped = mapped_from(profile, sp);
+    if (place->told || !mapped || mapped->start > sp)
+        return;
+    place->stack_start = SEEP_MAX(place->stack_start, mapped->start);
+    place->end = SEEP_MIN(place->end, mapped->start + mapped->bytes);
+    place->tls_start = SEEP_MIN(place->tls_start, place->end);
+}
+
+static bool find_places(struct finder *finder) {
+    const struct seep_stopped *stopped = finder->stopped;
+    finder->places = calloc(SEEP_MAX(stopped->nr_threads, (size_t)1), sizeof(*finder->places));
+    for (size_t i = 0; finder->places && i < stopped->nr_threads; i++) {
+        finder->places[i] = seep_thread_place_find(finder->memory, &stopped->threads[i]);
+        bound_by_mapping(finder->profile, stopped->threads[i].sp, &finder->places[i]);
+    }
+    return finder->places != NULL;
+}
+
 struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep_stopped *stopped,
                                    const struct seep_profile *profile, enum seep_roots which,
                                    struct seep_graph *graph, struct seep_root_ranges *ret_ranges) {
@@ -561,8 +708,9 @@ struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep
                             .which = which,
                             .graph = graph,
                             .ranges = &ranges};
+    bool fits = find_places(&finder) && exclude(&finder);
     // Data first: of two holders that are equally near, a variable with a name is the better one.
-    bool fits = exclude(&finder) && feed_mappings(&finder, true) && feed_mappings(&finder, false);
+    fits = fits && feed_mappings(&finder, true) && feed_mappings(&finder, false);
     for (size_t i = 0; fits && i < stopped->nr_threads; i++)
         fits = feed_thread(&finder, &stopped->threads[i]);
     for (size_t i = 0; fits && i < finder.cached.nr_items; i++) {
@@ -571,8 +719,10 @@ struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep
     }
     fits = fits && feed_reallocs(&finder) && feed_regions(&finder);
     seep_cached_stacks_deinit(&finder.cached);
-    seep_spans_deinit(&finder.arenas);
+    seep_spans_deinit(&finder.areas);
+    seep_spans_deinit(&finder.kept);
     seep_spans_deinit(&finder.excluded);
+    free(finder.places);
     if (!fits) {
         seep_root_ranges_deinit(&ranges);
         return seep_error_no_memory();

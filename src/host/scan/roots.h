@@ -4,8 +4,10 @@
 // thread-local storage; what a realloc at work was given, wherever it lies by now; what the program
 // told with seep_ignore() and seep_root_add(); and all writable memory but
 //  - memory of the allocator: what lies in it counts only inside of live blocks, so that old pointers
-//    in free memory hold nothing. For glibc that is known exactly (heap_areas.h); for another
-//    allocator a mapping that has live blocks is taken as its own.
+//    in free memory hold nothing. For glibc and musl that is known exactly (heap_areas.h, musl_areas.h).
+//    Of another allocator a mapping that has live blocks is taken as its own, but for what is known to be
+//    another's, which the kernel may have joined with it: stacks and storage of threads, data of modules,
+//    and what the program mapped.
 //  - mappings of devices, and what belongs to seep.
 // With SEEP_ROOTS_LSAN anonymous mappings are no roots either, as LeakSanitizer has it: then what
 // only memory of a pool made by mmap points to is lost.
