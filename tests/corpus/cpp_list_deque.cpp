@@ -22,8 +22,7 @@ static void dropped() {
     // LSAN: 5 indirect: of a ring of lost blocks it calls all indirect, for each has one that points to it
     KEEP(lost);
     auto *queue = new std::deque<int>(10); // EXPECT: 1 lost, 2 indirect
-    // LSAN: 1 lost, 1 indirect, 1 held: its allocator leaves no gap, so the end of another block is where
-    // this one begins
+    // LSAN: 1 lost, 1 indirect, 1 held: its allocator leaves no gap, so the end of another block is where this one begins
     KEEP(queue);
 }
 

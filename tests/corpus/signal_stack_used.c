@@ -5,16 +5,14 @@
 
 static void handler(int number) {
     struct node *volatile of_handler = make(40); // EXPECT: reachable
-    // VALGRIND: possible: only the stack pointer leads to such a stack, into its middle, and what lies there
-    // is no better
+    // VALGRIND: possible: only the stack pointer leads to such a stack, into its middle, and what lies there is no better
     park();
     KEEP(of_handler);
 }
 
 static void install(void) {
     stack_t stack = {.ss_sp = make(256 << 10), .ss_size = 256 << 10}; // EXPECT: reachable
-    // VALGRIND: possible: only the stack pointer leads to such a stack, into its middle, and what lies there
-    // is no better
+    // VALGRIND: possible: only the stack pointer leads to such a stack, into its middle, and what lies there is no better
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
     sigaltstack(&stack, NULL);
     sigaction(SIGUSR1, &action, NULL);

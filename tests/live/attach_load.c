@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Waits for a line on its input, then makes N pairs of malloc and free as fast as it can, says "done" and
-// waits for another line. Balanced: nothing is left of them.
+// Waits for a line on its input, then makes N pairs of malloc and free as fast as it can, says "done" and waits for
+// another line. Balanced: nothing is left of them.
 #include <stdio.h>
 #include <stdlib.h>
 

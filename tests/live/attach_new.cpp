@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// For an allocator with an operator new of its own: says "ready"; for the first line on its input calls new
-// once from each of five places, for each other line a hundred times, and says "done".
+// For an allocator with an operator new of its own: says "ready"; for the first line on its input calls new once
+// from each of five places, for each other line a hundred times, and says "done".
 //
-// 24 bytes, an array of 60 and 128 bytes with an alignment of 64 are kept, 32 bytes are deleted, and with an
-// argument one call fails, is caught, and the program goes on.
+// 24 bytes, an array of 60 and 128 bytes with an alignment of 64 are kept, 32 bytes are deleted, and with an argument
+// one call fails, is caught, and the program goes on.
 #include <cstdio>
 #include <cstdlib>
 #include <new>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Blocks that only shared memory holds: anonymous, a memory file, a file. With "fork" a child that has
-// touched none of it leaves first; with "drop" the process gives up the pages, which keeps what is in them.
+// Blocks that only shared memory holds: anonymous, a memory file, a file. With "fork" a child that has touched
+// none of it leaves first; with "drop" the process gives up the pages, which keeps what is in them.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

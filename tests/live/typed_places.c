@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// As typed.c, with pointers of which the type says less than it seems to: what it does not say is told as an
-// offset.
+// As typed.c, with pointers of which the type says less than it seems to: what it does not say is told as an offset.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

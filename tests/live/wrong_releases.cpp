@@ -2,8 +2,8 @@
 //
 // Gives blocks back in wrong ways that the allocator of glibc puts up with: each argument is one way,
 // those that end well without arguments. "twice" and "inside" end in abort(); with "first", "first_delete",
-// "first_array", "first_realloc", "first_thread", "first_between", "first_fork" and "first_sampled" a block
-// is given back twice, from two places.
+// "first_array", "first_realloc", "first_thread", "first_between", "first_fork" and "first_sampled" a block is given
+// back twice, from two places.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -5,8 +5,7 @@
 // EXPECT:
 // {
 //   "sites": [
-//     {"in": "step", "via": "malloc", "allocations": 1600, "frees": 800, "live_blocks": 800, "live_bytes":
-//     20000},
+//     {"in": "step", "via": "malloc", "allocations": 1600, "frees": 800, "live_blocks": 800, "live_bytes": 20000},
 //     {"in": "scheduler", "via": "malloc", "allocations": 1600, "frees": 1600, "live_blocks": 0,
 //      "path": ["scheduler", "main"], "nr_sites": 1}
 //   ]

@@ -6,8 +6,7 @@
 // {
 //   "needs": ["early"],
 //   "sites": [
-//     {"in": "early_start", "via": "malloc", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes":
-//     50},
+//     {"in": "early_start", "via": "malloc", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 50},
 //     {"in": "early_start", "via": "realloc", "allocations": 1, "frees": 0, "live_blocks": 1,
 //      "live_bytes": 9000000}
 //   ]

@@ -4,10 +4,8 @@
 // EXPECT:
 // {
 //   "sites": [
-//     {"in": "work", "via": "malloc", "allocations": 1000, "frees": 900, "live_blocks": 100, "live_bytes":
-//     1200},
-//     {"in": "in_thread", "via": "malloc", "allocations": 10, "frees": 0, "live_blocks": 10, "live_bytes":
-//     330}
+//     {"in": "work", "via": "malloc", "allocations": 1000, "frees": 900, "live_blocks": 100, "live_bytes": 1200},
+//     {"in": "in_thread", "via": "malloc", "allocations": 10, "frees": 0, "live_blocks": 10, "live_bytes": 330}
 //   ],
 //   "runs": [
 //     {"args": ["return"], "exit": {"code": 3}},

@@ -7,8 +7,7 @@
 //   "others": true,
 //   "sites": [
 //     {"in": "Holder", "via": "operator new[]", "allocations": 8000, "frees": 8000, "live_blocks": 0},
-//     {"in": "catcher", "via": "malloc", "size": 19, "allocations": 400, "live_blocks": 400, "live_bytes":
-//     7600},
+//     {"in": "catcher", "via": "malloc", "size": 19, "allocations": 400, "live_blocks": 400, "live_bytes": 7600},
 //     {"in": "thrower", "reaching": true, "by_library": true, "live_blocks": 0},
 //     {"in": "nested", "reaching": true, "by_library": true, "live_blocks": 0}
 //   ]

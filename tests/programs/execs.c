@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Children that become other programs: by fork and exec, vfork and exec, posix_spawn, system and
-// popen; and the program itself once more under the same pid. Children are the program itself with an
-// argument. EXPECT:
+// popen; and the program itself once more under the same pid. Children are the program itself with an argument.
+// EXPECT:
 // {
 //   "sites": [
 //     {"in": "parent_leak", "via": "malloc", "allocations": 4, "live_blocks": 4, "live_bytes": 400}
@@ -14,8 +14,7 @@
 //      "exit": {"code": 5}},
 //     {"args": ["spawn"], "sites": [{"in": "as_child", "via": "malloc", "live_blocks": 3, "live_bytes": 39}],
 //      "exit": {"code": 5}},
-//     {"args": ["system"], "sites": [{"in": "as_child", "via": "malloc", "live_blocks": 3, "live_bytes":
-//     39}],
+//     {"args": ["system"], "sites": [{"in": "as_child", "via": "malloc", "live_blocks": 3, "live_bytes": 39}],
 //      "exit": {"code": 6}},
 //     {"args": ["popen"], "sites": [{"in": "as_child", "via": "malloc", "live_blocks": 3, "live_bytes": 39}],
 //      "exit": {"code": 5}}

@@ -6,19 +6,16 @@
 //   "sites": [
 //     {"in": "by_malloc", "via": "malloc", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 11},
 //     {"in": "by_calloc", "via": "calloc", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 36},
-//     {"in": "by_realloc", "via": "realloc", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes":
-//     13},
+//     {"in": "by_realloc", "via": "realloc", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 13},
 //     {"in": "by_reallocarray", "via": "reallocarray", "allocations": 2, "frees": 1, "live_blocks": 1,
 //      "live_bytes": 70},
 //     {"in": "by_posix_memalign", "via": "posix_memalign", "allocations": 2, "frees": 1, "live_blocks": 1,
 //      "live_bytes": 15},
 //     {"in": "by_aligned_alloc", "via": "aligned_alloc", "allocations": 2, "frees": 1, "live_blocks": 1,
 //      "live_bytes": 64},
-//     {"in": "by_memalign", "via": "memalign", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes":
-//     17},
+//     {"in": "by_memalign", "via": "memalign", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 17},
 //     {"in": "by_valloc", "via": "valloc", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 18},
-//     {"in": "by_pvalloc", "via": "pvalloc", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes":
-//     19}
+//     {"in": "by_pvalloc", "via": "pvalloc", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 19}
 //   ]
 // }
 #include "program.h"

@@ -7,8 +7,7 @@
 // {
 //   "sites": [
 //     {"in": "before", "via": "malloc", "allocations": 10, "frees": 2, "live_blocks": 8, "live_bytes": 800},
-//     {"in": "parent_after", "via": "malloc", "allocations": 5, "frees": 0, "live_blocks": 5, "live_bytes":
-//     250}
+//     {"in": "parent_after", "via": "malloc", "allocations": 5, "frees": 0, "live_blocks": 5, "live_bytes": 250}
 //   ],
 //   "children": [
 //     {"sites": [

@@ -5,8 +5,7 @@
 // EXPECT:
 // {
 //   "sites": [
-//     {"in": "leaf", "via": "malloc", "allocations": 300, "frees": 0, "live_blocks": 300, "live_bytes":
-//     4800},
+//     {"in": "leaf", "via": "malloc", "allocations": 300, "frees": 0, "live_blocks": 300, "live_bytes": 4800},
 //     {"in": "after_jump", "via": "malloc", "allocations": 300, "live_blocks": 300, "live_bytes": 2700,
 //      "path": ["after_jump", "main"], "nr_sites": 1},
 //     {"in": "from_handler", "via": "malloc", "allocations": 10, "live_blocks": 10, "live_bytes": 50}

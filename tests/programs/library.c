@@ -4,10 +4,8 @@
 // EXPECT:
 // {
 //   "sites": [
-//     {"in": "by_strdup", "by_library": true, "via": "malloc", "allocations": 3, "live_blocks": 3,
-//     "live_bytes": 18},
-//     {"in": "by_strndup", "by_library": true, "via": "malloc", "allocations": 1, "live_blocks": 1,
-//     "live_bytes": 4},
+//     {"in": "by_strdup", "by_library": true, "via": "malloc", "allocations": 3, "live_blocks": 3, "live_bytes": 18},
+//     {"in": "by_strndup", "by_library": true, "via": "malloc", "allocations": 1, "live_blocks": 1, "live_bytes": 4},
 //     {"in": "by_asprintf", "by_library": true, "live_blocks": 1},
 //     {"in": "by_getline", "by_library": true, "reaching": true, "live_blocks": 1},
 //     {"in": "by_memstream", "by_library": true, "live_blocks": 1},

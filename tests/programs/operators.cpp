@@ -6,10 +6,8 @@
 // {
 //   "rounds_sizes": true,
 //   "sites": [
-//     {"in": "plain", "via": "operator new", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes":
-//     24},
-//     {"in": "array", "via": "operator new[]", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes":
-//     30},
+//     {"in": "plain", "via": "operator new", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 24},
+//     {"in": "array", "via": "operator new[]", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 30},
 //     {"in": "nothrow_plain", "via": "operator new", "allocations": 2, "frees": 1, "live_blocks": 1,
 //      "live_bytes": 31},
 //     {"in": "nothrow_array", "via": "operator new[]", "allocations": 2, "frees": 1, "live_blocks": 1,
@@ -29,8 +27,7 @@
 //     {"in": "broken_constructor", "via": "operator new", "allocations": 1, "frees": 1, "live_blocks": 0},
 //     {"in": "broken_constructor", "via": "malloc", "live_blocks": 0, "optional": true},
 //     {"in": "Broken", "live_blocks": 0, "optional": true},
-//     {"in": "nothing", "via": "operator new", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes":
-//     0}
+//     {"in": "nothing", "via": "operator new", "allocations": 2, "frees": 1, "live_blocks": 1, "live_bytes": 0}
 //   ]
 // }
 #include "program.h"

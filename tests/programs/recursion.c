@@ -6,8 +6,7 @@
 // {
 //   "may_cut": true,
 //   "sites": [
-//     {"in": "down", "via": "malloc", "allocations": 40, "live_blocks": 40, "live_bytes": 840, "nr_sites":
-//     40},
+//     {"in": "down", "via": "malloc", "allocations": 40, "live_blocks": 40, "live_bytes": 840, "nr_sites": 40},
 //     {"in": "ping", "via": "calloc", "allocations": 1, "live_blocks": 1, "live_bytes": 66,
 //      "path": ["ping", "pong", "ping", "pong", "ping", "main"]},
 //     {"in": "bottom", "via": "malloc", "allocations": 3, "live_blocks": 3, "live_bytes": 99, "nr_sites": 1,

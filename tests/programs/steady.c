@@ -2,12 +2,11 @@
 //
 // A program to look at while it runs: makes known leaks, says "ready", then does one step per line of its
 // input: "leak N", "free N", "exit N", "_exit N", "abort", "segv". It waits in epoll_wait, which ends with
-// EINTR when somebody stops or signals the process: then it leaves with 97. At the end of input it leaves
-// with 0. EXPECT:
+// EINTR when somebody stops or signals the process: then it leaves with 97. At the end of input it leaves with 0.
+// EXPECT:
 // {
 //   "sites": [
-//     {"in": "at_start", "via": "malloc", "allocations": 1000, "frees": 500, "live_blocks": 500,
-//     "live_bytes": 50000}
+//     {"in": "at_start", "via": "malloc", "allocations": 1000, "frees": 500, "live_blocks": 500, "live_bytes": 50000}
 //   ]
 // }
 #include "program.h"

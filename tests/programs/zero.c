@@ -4,16 +4,13 @@
 // EXPECT:
 // {
 //   "sites": [
-//     {"in": "nothing", "via": "malloc", "allocations": 10, "allocated_bytes": 0, "frees": 4, "live_blocks":
-//     6,
+//     {"in": "nothing", "via": "malloc", "allocations": 10, "allocated_bytes": 0, "frees": 4, "live_blocks": 6,
 //      "live_bytes": 0, "size_min": 0, "size_max": 0},
 //     {"in": "none_of_many", "via": "calloc", "allocations": 3, "live_blocks": 3, "live_bytes": 0},
-//     {"in": "no_bytes_aligned", "via": "posix_memalign", "allocations": 1, "live_blocks": 1, "live_bytes":
-//     0},
+//     {"in": "no_bytes_aligned", "via": "posix_memalign", "allocations": 1, "live_blocks": 1, "live_bytes": 0},
 //     {"in": "from_null", "via": "realloc", "allocations": 1, "live_blocks": 1, "live_bytes": 0},
 //     {"in": "becomes_something", "via": "malloc", "allocations": 1, "frees": 1, "live_blocks": 0},
-//     {"in": "becomes_something", "via": "realloc", "allocations": 1, "frees": 0, "live_blocks": 1,
-//     "live_bytes": 8}
+//     {"in": "becomes_something", "via": "realloc", "allocations": 1, "frees": 0, "live_blocks": 1, "live_bytes": 8}
 //   ]
 // }
 #include "program.h"
