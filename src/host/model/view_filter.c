@@ -468,11 +468,12 @@ struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     bool of_threads = options->thread || options->by == SEEP_BY_THREAD;
     build->blocks_of_thread = of_threads && all_blocks_name_threads(build);
     if (of_threads && !build->blocks_of_thread && build->filter_blocks)
-        return error
-                   ? error
-                   : seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
-                                                       "the threads of live blocks are not kept here"),
-                                     "use --thread and --by thread without --min-size, --max-size, --older");
+        return error ? error
+                     : seep_error_hint(
+                           seep_error_create(SEEP_E_UNSUPPORTED,
+                                             "the threads of live blocks are not kept here"),
+                           "use --thread and --by thread without filters of blocks (--kind, --min-size, "
+                           "--max-size, --older, --since, --until, --ignore-last), or trace it with --age");
     view->live_is_net = of_threads && !build->blocks_of_thread;
     view->filtered = build->filter_frames || build->filter_blocks || options->thread;
     for (size_t p = 0; !error && p < build->nr_parts; p++)

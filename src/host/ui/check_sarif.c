@@ -199,7 +199,7 @@ static json_t *invocation_json(const struct seep_check *check) {
         append(&notes, note);
     }
     json_t *arguments = json_array();
-    for (uint32_t i = 0; i < process->nr_args; i++)
+    for (uint32_t i = 1; i < process->nr_args; i++) // without the name of the program, says the standard
         append(&arguments, string(process->args[i]));
     json_t *invocation = json_object();
     set(&invocation, "executionSuccessful", json_boolean(!check->unsure));

@@ -199,7 +199,8 @@ static void put_history(FILE *out, const struct seep_view *view, const struct se
     const struct seep_counters *c = &row->counters;
     fprintf(out, "    %s", seep_via_name(row->via));
     if (!(row->known & SEEP_KNOWN_ALLOCATIONS)) {
-        fputs(": the filter on blocks leaves only what is live known\n", out);
+        fputs(": what it allocated and freed before is not told apart by this filter; only what is live is\n",
+              out);
         return;
     }
     fprintf(out, ": %s allocation%s, %s byte%s", seep_format_count(c->allocations).text,
