@@ -267,7 +267,9 @@ static void put_killed(FILE *out, const struct seep_view *view, const struct see
         fprintf(out, "signal %d", profile->process.exit_value);
     fputs(" ended the program before its memory could be looked at\n", out);
     if (leaves_core(profile->process.exit_value))
-        fputs("                   a core file and this trace tell them: seep scan CORE --trace FILE\n", out);
+        fputs("                   a core file (ulimit -c unlimited) and this trace tell them: seep scan CORE "
+              "--trace FILE\n",
+              out);
 }
 
 // What holders retain is of all kinds of blocks: of no use to whoever wants to see none that is held.
