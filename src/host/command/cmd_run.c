@@ -413,8 +413,10 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
     char *saved = NULL;
     struct seep_error *err =
         ending->judge && !values->output ? NULL : save(session, values->output, program, &saved);
-    if (err)
+    if (err) {
         seep_command_fail(err);
+        *ending->status = *ending->status ? *ending->status : 1;
+    }
     struct seep_symbols *symbols = ending->symbols;
     err = NULL;
     bool looks = !values->quiet || values->error_exitcode || ending->judge;

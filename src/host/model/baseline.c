@@ -252,6 +252,11 @@ static void put_entry(FILE *out, const struct seep_baseline_entry *entry) {
     }
 }
 
+static struct seep_error *cannot_write(int trouble, const char *path) {
+    return seep_error_hint(seep_error_system(trouble, "%s: cannot write the baseline", path),
+                           "make room there, or name another file, and run it again");
+}
+
 struct seep_error *seep_baseline_write(const char *path, struct seep_baseline_entry *entries,
                                        size_t nr_entries) {
     char *temporary;
@@ -259,7 +264,7 @@ struct seep_error *seep_baseline_write(const char *path, struct seep_baseline_en
         return seep_error_no_memory();
     FILE *out = fopen(temporary, "wxe");
     if (!out) {
-        struct seep_error *error = seep_error_system(errno, "%s: cannot write the baseline", path);
+        struct seep_error *error = cannot_write(errno, path);
         free(temporary);
         return error;
     }
@@ -278,7 +283,7 @@ struct seep_error *seep_baseline_write(const char *path, struct seep_baseline_en
     if (!failed && rename(temporary, path) != 0)
         failed = true;
     struct seep_error *error =
-        failed ? seep_error_system(errno ? errno : EIO, "%s: cannot write the baseline", path) : NULL;
+        failed ? cannot_write(errno ? errno : EIO, path) : NULL;
     if (failed)
         unlink(temporary);
     free(temporary);
