@@ -282,8 +282,7 @@ struct seep_error *seep_baseline_write(const char *path, struct seep_baseline_en
     failed |= fclose(out) != 0;
     if (!failed && rename(temporary, path) != 0)
         failed = true;
-    struct seep_error *error =
-        failed ? cannot_write(errno ? errno : EIO, path) : NULL;
+    struct seep_error *error = failed ? cannot_write(errno ? errno : EIO, path) : NULL;
     if (failed)
         unlink(temporary);
     free(temporary);
