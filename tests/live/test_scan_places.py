@@ -142,3 +142,47 @@ def test_core_file(built, tmp_path):
     done = harness.run([SEEP, 'scan', '--json', '--blocks', '--trace', tmp_path / 'out.seep', tmp_path / f'core.{pid}'])
     assert done.code == 0, done
     check(json.loads(done.out))
+
+
+NOWHERE = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static char *stack;
+static void *volatile kept;
+static void *stand(void *nothing) {
+    kept = malloc(100);
+    munmap(stack, 4 << 20);
+    puts("ready");
+    fflush(stdout);
+    __asm__ volatile("mov %0, %%rsp\\n1: pause\\n jmp 1b" ::"r"(stack + (1 << 20)));
+    return nothing;
+}
+int main(void) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    stack = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stack, 8 << 20);
+    pthread_create(&thread, &attributes, stand, NULL);
+    pause();
+}
+"""
+
+
+def test_a_thread_whose_stack_pointer_is_nowhere(tmp_path):
+    """Its control block tells of a stack, but the part that it stands in was given back."""
+    need('gcc')
+    (tmp_path / 'nowhere.c').write_text(NOWHERE)
+    subprocess.run(['gcc', '-g', '-w', '-pthread', 'nowhere.c', '-o', 'nowhere'], cwd=tmp_path, check=True, timeout=PATIENCE_S)
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null')
+    with subprocess.Popen([tmp_path / 'nowhere'], env=env, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b'ready\n'
+            done = harness.run([SEEP, 'scan', process.pid, '--json', '--blocks'])
+        finally:
+            process.kill()
+    assert done.code == 0, done
+    assert kinds_of(json.loads(done.out))[100] == {'reachable': 1}

@@ -121,7 +121,7 @@ static struct seep_error *signals_init(struct signals *ret_signals) {
     return NULL;
 }
 
-// Async-signal-safe: the child uses it between fork and exec.
+// Async-signal-safe: the child uses it between vfork and exec.
 static void signals_restore(const struct signals *signals) {
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(watched); i++)
         sigaction(watched[i], &signals->before[i], NULL);
@@ -144,9 +144,9 @@ static void write_own_pid(char *const *environment) {
 }
 
 // Runs in the parent's memory, which waits meanwhile (vfork): a copy of it would be made for nothing, page by
-// page. Never returns.
-static void child_exec(const struct signals *signals, const char *path, char *const *argv,
-                       char *const *environment, bool ignore_children, volatile int *ret_trouble) {
+// page. What it leaves changed there: *ret_trouble, the number in `environment`, errno.
+static _Noreturn void child_exec(const struct signals *signals, const char *path, char *const *argv,
+                                 char *const *environment, bool ignore_children, volatile int *ret_trouble) {
     signals_restore(signals);
     if (ignore_children)
         write_own_pid(environment);

@@ -105,11 +105,11 @@ struct seep_thread_place seep_thread_place_find(const struct seep_memory *memory
         return place;
     if (!read_map(memory, thread, storage->end, &start, &end)) {
         guess_storage(memory, storage, thread->tls, &place);
-    } else if (start <= thread->sp && thread->sp < thread->tls) {
+    } else if (mapping && start <= thread->sp && thread->sp < thread->tls) {
         place.told = true;
         place.stack_start = SEEP_MAX(mapping->start, start);
         place.end = end;
-    } else { // it is on another stack for a while
+    } else { // it is on another stack for a while, or nowhere
         place.tls_low = SEEP_MAX(storage->start, start);
         place.tls_high = end;
     }

@@ -191,12 +191,12 @@ static struct seep_error *read_all(struct seep_debug_layouts *layouts) {
         return NULL;
     forget(layouts);
     layouts->generation = now;
-    layouts->is_read = true;
     Dwarf_Die unit;
     uint64_t budget;
     for (size_t i = 0; seep_debug_info_unit(layouts->info, i, &unit, &budget) && layouts->budget; i++)
         if (unit.addr && !add_below(layouts, &unit, 0, true, 0))
             return seep_error_no_memory();
+    layouts->is_read = true;
     return NULL;
 }
 

@@ -170,7 +170,7 @@ static void drop_later_marks(const struct heir *heir) {
     struct seep_image_mark mark;
     for (uint64_t off = 0; off + sizeof(mark) <= *used; off += mark.bytes) {
         __builtin_memcpy(&mark, marks + off, sizeof(mark));
-        if (mark.at_ns > seep_fork_image_ns())
+        if (mark.at_ns > seep_fork_image_ns() || mark.bytes < sizeof(mark)) // or the program wrote over it
             *used = off;
     }
 }
