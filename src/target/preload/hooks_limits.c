@@ -169,21 +169,16 @@ static long with_errno(long result) {
     return -1;
 }
 
-static struct seep_confined installed; // by calls that came back well
-
-// Before a call that installs a filter: whatever it makes impossible must not be tried after it.
+// Before a call that installs a filter: whatever it makes impossible must not be tried after it. Counted, so
+// that a call that fails takes back no more than its own.
 static void filter_begins(bool strict) {
-    seep_confined.filtered = true;
-    seep_confined.frozen |= strict;
+    atomic_fetch_add(&seep_confined.filtered, 1);
+    atomic_fetch_add(&seep_confined.frozen, strict);
 }
 
-// What other threads have installed meanwhile stays.
-static void filter_ends(bool strict, bool is_installed) {
-    installed.filtered |= is_installed;
-    installed.frozen |= is_installed && strict;
-    atomic_signal_fence(memory_order_seq_cst);
-    seep_confined.filtered = installed.filtered;
-    seep_confined.frozen = installed.frozen;
+static void filter_failed(bool strict) {
+    atomic_fetch_sub(&seep_confined.filtered, 1);
+    atomic_fetch_sub(&seep_confined.frozen, strict);
 }
 
 SEEP_EXPORT int prctl(int option, ...) {
@@ -200,8 +195,8 @@ SEEP_EXPORT int prctl(int option, ...) {
     int result = seep_g.real.prctl ? seep_g.real.prctl(option, args[0], args[1], args[2], args[3])
                                    : (int)with_errno(sys6(SYS_prctl, option, (long)args[0], (long)args[1],
                                                           (long)args[2], (long)args[3], 0));
-    if (filters)
-        filter_ends(strict, result == 0);
+    if (filters && result != 0)
+        filter_failed(strict);
     return result;
 }
 
@@ -210,8 +205,8 @@ static long install_filter(long a, long b, long c) {
     if (filters)
         filter_begins(strict);
     long result = sys3(SYS_seccomp, a, b, c);
-    if (filters)
-        filter_ends(strict, !sys_failed(result));
+    if (filters && sys_failed(result))
+        filter_failed(strict);
     return with_errno(result);
 }
 

@@ -113,8 +113,9 @@ SEEP_INLINE uint64_t sys_page_bytes(void) {
 // What the program has forbidden itself, as far as we have seen it (hooks_limits.c). Written rarely.
 struct seep_confined {
     bool locks_future; // mlockall(MCL_FUTURE): what is mapped from now on counts as locked
-    bool filtered;     // a seccomp filter: only system calls that allocators make too
-    bool frozen;       // strict seccomp: none at all
+    _Atomic uint32_t
+        filtered; // seccomp filters, there or about to be: only system calls that allocators make too
+    _Atomic uint32_t frozen; // strict ones: none at all
 };
 extern struct seep_confined seep_confined __attribute__((visibility("hidden")));
 

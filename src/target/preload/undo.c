@@ -441,8 +441,13 @@ bool seep_undo_apply(unsigned char *fresh) {
     return exact;
 }
 
+// There is one, and we are no child of vfork. Under a filter of system calls that cannot be asked.
+static bool is_ours(void) {
+    return is_current(&own) && (seep_confined.filtered || sys_getpid() == own_pid);
+}
+
 void seep_undo_leave(void) {
-    if (sys_getpid() != own_pid || !is_current(&own))
+    if (!is_ours())
         return;
     if (atomic_fetch_sub_explicit(&own.log->users, 1, memory_order_acq_rel) == 1) {
         uint32_t open = OPEN;
@@ -452,7 +457,7 @@ void seep_undo_leave(void) {
 }
 
 void seep_undo_need_again(void) {
-    if (sys_getpid() != own_pid || !is_current(&own))
+    if (!is_ours())
         return;
     atomic_fetch_add_explicit(&own.log->users, 1, memory_order_relaxed);
     uint32_t left = LEFT;
