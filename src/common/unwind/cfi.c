@@ -505,7 +505,7 @@ static int redefine_cfa(struct machine *machine, bool new_reg, uint64_t value) {
 }
 
 // The row that begins at `location` follows. Stops the program when that is beyond the pc.
-static int move_to(struct machine *machine, uint64_t location, bool *ret_done) {
+SEEP_INLINE int move_to(struct machine *machine, uint64_t location, bool *ret_done) {
     if (machine->in_cie || location < machine->start)
         return SEEP_CFI_BAD;
     if (location > machine->pc) {
@@ -517,7 +517,7 @@ static int move_to(struct machine *machine, uint64_t location, bool *ret_done) {
     return SEEP_CFI_OK;
 }
 
-static int advance(struct machine *machine, uint64_t delta, bool *ret_done) {
+SEEP_INLINE int advance(struct machine *machine, uint64_t delta, bool *ret_done) {
     uint64_t location;
     if (__builtin_mul_overflow(delta, machine->cie->code_align, &location) ||
         __builtin_add_overflow(machine->start, location, &location))
@@ -679,17 +679,49 @@ static int execute_op(struct machine *machine, struct cursor *program, bool *ret
     }
 }
 
+// What nearly all of a program is, with operands of one byte: does what execute_op does, in a tenth of the
+// instructions, and stops before anything else. Functions of compilers have programs of hundreds of operations.
+static int execute_common(struct machine *machine, struct cursor *program, bool *ret_done) {
+    const uint8_t *const bytes = program->object->bytes, *const end = bytes + program->end;
+    const uint8_t *at = bytes + program->at;
+    int status = SEEP_CFI_OK;
+    while (!status && !*ret_done && end - at >= 2) {
+        const uint8_t op = at[0], low = op & 0x3f, operand = at[1];
+        if (op >> 6 == CFA_ADVANCE || op == CFA_ADVANCE1) {
+            at += op == CFA_ADVANCE1 ? 2 : 1;
+            status = advance(machine, op == CFA_ADVANCE1 ? operand : low, ret_done);
+        } else if (op >> 6 == CFA_RESTORE) {
+            at++;
+            status = restore_rule(machine, low);
+        } else if (operand >= 0x80) {
+            break;
+        } else if (op >> 6 == CFA_OFFSET) {
+            at += 2;
+            set_rule(machine, low, SEEP_CFI_OFFSET, operand * (uint64_t)machine->cie->data_align);
+        } else if (op == CFA_DEF_CFA_OFFSET) {
+            at += 2;
+            status = redefine_cfa(machine, false, operand);
+        } else {
+            break;
+        }
+    }
+    program->at = (uint64_t)(at - bytes);
+    return status;
+}
+
 // Every operation consumes a byte or more, so this ends with the program.
 static int execute(struct machine *machine, struct cursor *program) {
     bool done = false;
-    while (!done && program->at < program->end) {
-        int status = execute_op(machine, program, &done);
+    for (;;) {
+        int status = execute_common(machine, program, &done);
+        if (status || done || program->at >= program->end)
+            return status;
+        status = execute_op(machine, program, &done);
         if (status)
             return status;
         if (program->bad)
             return SEEP_CFI_BAD;
     }
-    return SEEP_CFI_OK;
 }
 
 // Runs the CIE's program, so that the FDE's can begin. Only what is read is set: the remembered states

@@ -10,6 +10,7 @@
 #define SEEP_UNWIND_CFI_H
 
 #include "core/attr.h"
+#include "unwind/arch.h"
 
 // A mapped object. Addresses are in one address space: the run-time one inside a process, ELF
 // virtual addresses for a file. bytes[i] is the memory at address start + i.
@@ -44,7 +45,12 @@ struct seep_cfi_rule {
     uint32_t expression_bytes;
 };
 
-#define SEEP_CFI_NR_REGS 34 // DWARF register numbers that are kept; others are ignored
+// DWARF register numbers that are kept; others are ignored.
+#ifdef SEEP_ARCH_NR_DWARF
+#define SEEP_CFI_NR_REGS SEEP_ARCH_NR_DWARF
+#else
+#define SEEP_CFI_NR_REGS 34
+#endif
 
 struct seep_cfi_row {
     uint64_t start; // addresses this row covers: [start, end)
