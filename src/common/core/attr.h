@@ -16,6 +16,23 @@
 #define SEEP_PRINTF(text_at, args_at) __attribute__((format(printf, text_at, args_at)))
 #define SEEP_EXPORT                   __attribute__((visibility("default")))
 
+// 1 where the sanitizer is compiled in: gcc defines a macro, clang has a question.
+#ifdef __has_feature
+#define SEEP_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define SEEP_HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || SEEP_HAS_FEATURE(address_sanitizer)
+#define SEEP_WITH_ASAN 1
+#else
+#define SEEP_WITH_ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__) || SEEP_HAS_FEATURE(thread_sanitizer)
+#define SEEP_WITH_TSAN 1
+#else
+#define SEEP_WITH_TSAN 0
+#endif
+
 #define SEEP_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define SEEP_MIN(a, b)     ((a) < (b) ? (a) : (b))
 #define SEEP_MAX(a, b)     ((a) > (b) ? (a) : (b))

@@ -155,13 +155,11 @@ static _Noreturn void child_exec(const struct signals *signals, const char *path
     _exit(SEEP_EXIT_NOT_EXECUTABLE);
 }
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if SEEP_WITH_ASAN
 // AddressSanitizer's own cleans the thread's stack from where it is called; we may be on another, see
 // command/own_stack.c.
 extern pid_t __vfork(void) __attribute__((returns_twice));
 #define vfork __vfork
-#endif
 #endif
 
 // *ret_trouble: errno of a failed exec, or 0.
