@@ -569,10 +569,10 @@ static void test_headers(void **state) {
         assert_int_equal(row_of(&spec, CODE, &row), known ? SEEP_CFI_OK : SEEP_CFI_BAD);
     }
     spec = usual;
-    spec.return_reg = 33;
+    spec.return_reg = SEEP_CFI_NR_REGS - 1;
     assert_int_equal(row_of(&spec, CODE, &row), SEEP_CFI_OK);
-    assert_int_equal(row.return_reg, 33);
-    spec.return_reg = 34;
+    assert_int_equal(row.return_reg, SEEP_CFI_NR_REGS - 1);
+    spec.return_reg = SEEP_CFI_NR_REGS;
     assert_int_equal(row_of(&spec, CODE, &row), SEEP_CFI_BAD);
 }
 

@@ -634,19 +634,13 @@ static int execute_other(struct machine *machine, struct cursor *program, uint8_
     }
 }
 
+// One operation that execute_common leaves.
 static int execute_op(struct machine *machine, struct cursor *program, bool *ret_done) {
     uint8_t op = (uint8_t)read_unsigned(program, 1);
     uint8_t low = op & 0x3f;
-    switch (op >> 6) {
-    case CFA_ADVANCE:
-        return advance(machine, low, ret_done);
-    case CFA_OFFSET:
+    if (op >> 6 == CFA_OFFSET) {
         set_rule(machine, low, SEEP_CFI_OFFSET, read_uleb(program) * (uint64_t)machine->cie->data_align);
         return SEEP_CFI_OK;
-    case CFA_RESTORE:
-        return restore_rule(machine, low);
-    default:
-        break;
     }
     switch (op) {
     case CFA_SET_LOC:
@@ -680,30 +674,32 @@ static int execute_op(struct machine *machine, struct cursor *program, bool *ret
 }
 
 // What nearly all of a program is, with operands of one byte: does what execute_op does, in a tenth of the
-// instructions, and stops before anything else. Functions of compilers have programs of hundreds of operations.
+// instructions, and stops before anything else. Functions of compilers have programs of hundreds of
+// operations.
 static int execute_common(struct machine *machine, struct cursor *program, bool *ret_done) {
     const uint8_t *const bytes = program->object->bytes, *const end = bytes + program->end;
     const uint8_t *at = bytes + program->at;
     int status = SEEP_CFI_OK;
-    while (!status && !*ret_done && end - at >= 2) {
-        const uint8_t op = at[0], low = op & 0x3f, operand = at[1];
-        if (op >> 6 == CFA_ADVANCE || op == CFA_ADVANCE1) {
-            at += op == CFA_ADVANCE1 ? 2 : 1;
+    while (!status && !*ret_done && at < end) {
+        const uint8_t op = at[0], low = op & 0x3f;
+        const uint8_t operand = end - at > 1 ? at[1] : 0x80; // of more than a byte, or none
+        unsigned nr_bytes = 2;
+        if (op >> 6 == CFA_ADVANCE || (op == CFA_ADVANCE1 && operand < 0x80)) {
+            nr_bytes = op == CFA_ADVANCE1 ? 2 : 1;
             status = advance(machine, op == CFA_ADVANCE1 ? operand : low, ret_done);
         } else if (op >> 6 == CFA_RESTORE) {
-            at++;
+            nr_bytes = 1;
             status = restore_rule(machine, low);
         } else if (operand >= 0x80) {
             break;
-        } else if (op >> 6 == CFA_OFFSET) {
-            at += 2;
-            set_rule(machine, low, SEEP_CFI_OFFSET, operand * (uint64_t)machine->cie->data_align);
         } else if (op == CFA_DEF_CFA_OFFSET) {
-            at += 2;
             status = redefine_cfa(machine, false, operand);
+        } else if (op >> 6 == CFA_OFFSET) {
+            set_rule(machine, low, SEEP_CFI_OFFSET, operand * (uint64_t)machine->cie->data_align);
         } else {
             break;
         }
+        at += nr_bytes;
     }
     program->at = (uint64_t)(at - bytes);
     return status;
