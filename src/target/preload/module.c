@@ -203,7 +203,7 @@ static void forget_rules(uint64_t start, uint64_t end) {
     for (uint64_t i = 0; table && i <= table->mask; i++) {
         uint64_t key = atomic_load_explicit(&table->entries[i].key, memory_order_relaxed);
         if ((key & ~SEEP_PC_EXACT) >= start && (key & ~SEEP_PC_EXACT) <= end)
-            atomic_store_explicit(&table->entries[i].key, 1, memory_order_relaxed);
+            atomic_store_explicit(&table->entries[i].key, SEEP_RULE_DEAD, memory_order_relaxed);
     }
 }
 

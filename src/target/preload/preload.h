@@ -57,9 +57,8 @@ struct seep_walk_frame {
     uint64_t sp;
     uint64_t bp;
     struct seep_rule rule;
-    uint64_t frame;                // SEEP_FRAME_MAKE
-    struct seep_rule_entry *entry; // NULL: not in the table (JIT code)
-    const uint64_t *slots[3];      // read to leave the frame: return address, then what the kind needs
+    uint64_t frame;           // SEEP_FRAME_MAKE
+    const uint64_t *slots[3]; // read to leave the frame: return address, then what the kind needs
     uint64_t values[3];
 };
 
@@ -239,11 +238,12 @@ struct seep_real {
 enum { SEEP_ENTRY_FRESH, SEEP_ENTRY_STARTING, SEEP_ENTRY_READY, SEEP_ENTRY_PASSIVE };
 
 struct seep_rule_entry {
-    _Atomic uint64_t key; // pc with SEEP_PC_EXACT, 0: free, 1: dead
+    _Atomic uint64_t key; // pc with SEEP_PC_EXACT, 0: free, or SEEP_RULE_DEAD
     uint64_t rule;        // struct seep_rule
     uint64_t frame;
-    uint64_t frame_hash; // seep_frame_hash of it
 };
+
+#define SEEP_RULE_DEAD UINT64_C(0xdead000000000001) // no address that code can have
 
 struct seep_rule_table {
     uint32_t shift; // 64 - log2(size)

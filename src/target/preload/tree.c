@@ -42,7 +42,7 @@ static struct seep_rule_entry *free_rule_entry(struct seep_rule_table *table, ui
 // some. rules_lock held.
 static struct seep_rule_table *roomy_rule_table(void) {
     struct seep_rule_table *table = atomic_load_explicit(&seep_g.rules, memory_order_relaxed);
-    if (table && table->nr_used * 2 < table->mask)
+    if (table && table->nr_used < table->mask / 16 * 11)
         return table;
     struct seep_rule_table *larger = new_rule_table(table ? 64 - table->shift + 1 : FIRST_SIZE_SHIFT);
     if (!larger)
@@ -50,12 +50,11 @@ static struct seep_rule_table *roomy_rule_table(void) {
     for (uint64_t i = 0; table && i <= table->mask; i++) {
         const struct seep_rule_entry *old = &table->entries[i];
         uint64_t key = atomic_load_explicit(&old->key, memory_order_relaxed);
-        if (key <= 1) // free, or dead since a dlclose
+        if (!key || key == SEEP_RULE_DEAD) // since a dlclose
             continue;
         struct seep_rule_entry *entry = free_rule_entry(larger, key);
         entry->rule = old->rule;
         entry->frame = old->frame;
-        entry->frame_hash = old->frame_hash;
         atomic_store_explicit(&entry->key, key, memory_order_relaxed);
         larger->nr_used++;
     }
@@ -80,7 +79,6 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
     uint64_t pc = walk->pc & ~SEEP_PC_EXACT;
     bool exact = walk->pc & SEEP_PC_EXACT;
     struct seep_module_at at;
-    walk->entry = NULL;
     if (!seep_module_find(exact ? pc : pc - 1, &at)) {
         // JIT code comes and goes: its rule (there is none) is not kept.
         walk->rule =
@@ -95,16 +93,14 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
         walk->rule = seep_rule_make(SEEP_RULE_SIGNAL, 0, false, 0);
     else if (!exact && seep_rule_kind(walk->rule) == SEEP_RULE_NO_CFI && seep_starts_function(&at.object, pc))
         walk->rule = seep_rule_make(SEEP_RULE_END, 0, false, 0);
-    walk->frame = SEEP_FRAME_MAKE(at.module, exact, pc - at.bias_rt);
+    walk->frame = SEEP_FRAME_MAKE(at.module, exact, pc - (at.module ? at.bias_rt : 0));
     struct seep_rule_table *table = rule_known(walk) ? NULL : roomy_rule_table();
     if (table) {
         struct seep_rule_entry *entry = free_rule_entry(table, walk->pc);
         entry->rule = walk->rule.bits;
         entry->frame = walk->frame;
-        entry->frame_hash = seep_frame_hash(walk->frame);
         atomic_store_explicit(&entry->key, walk->pc, memory_order_release);
         table->nr_used++;
-        walk->entry = entry;
     }
     seep_lock_release(&seep_g.rules_lock);
     return true;
@@ -155,11 +151,11 @@ static struct seep_node_table *new_node_table(uint32_t bits) {
 }
 
 // tree_lock held. The old table stays for those who are reading it, but at most its first page has memory:
-// who finds nothing where the others were asks again under the lock. Up to nine sixteenths of the places are
-// taken: what has a few nodes more than half as many need not have twice the places.
+// who finds nothing where the others were asks again under the lock. Up to eleven sixteenths of the places
+// are taken: what has a few nodes more than half as many need not have twice the places.
 static struct seep_node_table *roomy_node_table(void) {
     struct seep_node_table *table = atomic_load_explicit(&seep_g.node_index, memory_order_relaxed);
-    if (table && table->nr_used < table->mask / 16 * 9)
+    if (table && table->nr_used < table->mask / 16 * 11)
         return table;
     struct seep_node_table *larger = new_node_table(table ? table->bits + 1 : FIRST_SIZE_SHIFT);
     if (!larger)

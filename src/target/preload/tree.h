@@ -15,7 +15,7 @@ uint32_t seep_tree_child_new(uint32_t parent, uint64_t frame,
 // The site of `node` and `via`, made if need be. SEEP_SITE_UNKNOWN: no room (counted).
 uint32_t seep_tree_site(uint32_t node, enum seep_via via);
 
-// Fills rule, frame and entry of walk->pc. false: the rules lock is not to be had.
+// Fills rule and frame of walk->pc. false: the rules lock is not to be had.
 bool seep_rule_learn(struct seep_walk_frame *walk);
 
 // Whether `pc`, whose own byte before has no CFI, is where a function begins: the start of a stack.
@@ -50,6 +50,11 @@ SEEP_INLINE uint32_t seep_path_hash(uint32_t parent_path, uint32_t frame_hash) {
 
 #define SEEP_PATH_LISTED UINT32_C(0x80000000) // so no entry is 0
 
+SEEP_INLINE bool node_is(uint32_t node, uint32_t parent, uint64_t frame) {
+    const struct seep_image_node *at = &seep_g.nodes[node];
+    return SEEP_LIKELY(at->frame == frame && at->parent == parent);
+}
+
 // The node that is there already, or 0. The lowest bits of the path's hash say where it is listed, and the
 // others can be seen in the entry: so a wrong node is hardly ever looked at. Sixteen turns stay in a cache
 // line.
@@ -63,10 +68,7 @@ SEEP_INLINE uint32_t find_node(const struct seep_node_table *table, uint32_t par
         if (SEEP_UNLIKELY(!entry))
             return 0;
         uint32_t node = entry ^ path;
-        if (SEEP_UNLIKELY(node > mask))
-            continue;
-        const struct seep_image_node *at = &seep_g.nodes[node];
-        if (SEEP_LIKELY(at->frame == frame && at->parent == parent))
+        if (SEEP_LIKELY(node <= mask) && node_is(node, parent, frame))
             return node;
     }
 }
@@ -81,14 +83,13 @@ SEEP_INLINE bool rule_known(struct seep_walk_frame *walk) {
         struct seep_rule_entry *entry = &table->entries[i];
         // acquire: rule and frame were written before the key
         uint64_t key = atomic_load_explicit(&entry->key, memory_order_acquire);
+        if (!key)
+            return false;
         if (SEEP_LIKELY(key == walk->pc)) {
             walk->rule = (struct seep_rule){entry->rule};
             walk->frame = entry->frame;
-            walk->entry = entry;
             return true;
         }
-        if (!key)
-            return false;
     }
 }
 
