@@ -73,6 +73,14 @@ bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc) {
     return object->eh_frame_hdr && seep_cfi_row_at(object, pc, &row) == SEEP_CFI_OK && row.start == pc;
 }
 
+// What the unwinder leaves below us on the program's stack. A coroutine's stack is scanned whole, and what is
+// left of a pointer under a byte may well point into a block of the program.
+static SEEP_NOINLINE void wipe_stack_below(void) {
+    uint64_t room[320]; // less than the unwinder itself uses
+    __builtin_memset(room, 0, sizeof(room));
+    __asm__ volatile("" ::"r"(room) : "memory");
+}
+
 bool seep_rule_learn(struct seep_walk_frame *walk) {
     if (!seep_lock_take(&seep_g.rules_lock))
         return false;
@@ -102,6 +110,7 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
         atomic_store_explicit(&entry->key, walk->pc, memory_order_release);
         table->nr_used++;
     }
+    wipe_stack_below();
     seep_lock_release(&seep_g.rules_lock);
     return true;
 }
@@ -117,36 +126,36 @@ static void list_node(struct seep_node_table *table, uint32_t node, uint32_t pat
     table->nr_used++;
 }
 
-// Lists all nodes there are: a node's parent comes before it. false: no memory for their hashes.
-static bool list_all_nodes(struct seep_node_table *table) {
+// Lists all nodes there are: a node's parent comes before it. `paths`: room for their hashes.
+static void list_all_nodes(struct seep_node_table *table, uint32_t *paths) {
     uint32_t nr_nodes = (uint32_t)seep_g.header->areas[SEEP_AREA_NODES].used;
-    uint32_t *paths = sys_private(nr_nodes * sizeof(*paths));
-    if (!paths)
-        return false;
     for (uint32_t node = 1; node < nr_nodes; node++) {
         const struct seep_image_node *at = &seep_g.nodes[node];
         paths[node] = seep_path_hash(paths[at->parent], seep_frame_hash(at->frame));
         list_node(table, node, paths[node]);
     }
-    sys_munmap(paths, nr_nodes * sizeof(*paths));
-    return true;
 }
 
 static size_t table_bytes(uint32_t bits) {
-    return sizeof(struct seep_node_table) + (sizeof(uint32_t) << bits);
+    return (sizeof(struct seep_node_table) + (sizeof(uint32_t) << bits) + PAGE - 1) / PAGE * PAGE;
 }
 
+// The hashes lie behind the table, and give back their memory but not their place: what our frames leave on
+// the program's stack would point into whatever it mapped there, and a scan take that for held.
 static struct seep_node_table *new_node_table(uint32_t bits) {
-    struct seep_node_table *table = bits < 31 ? sys_private(table_bytes(bits)) : NULL;
-    if (!table)
+    if (bits >= 31)
         return NULL;
+    size_t bytes = table_bytes(bits),
+           paths_bytes = seep_g.header->areas[SEEP_AREA_NODES].used * sizeof(uint32_t);
+    unsigned char *memory = sys_private(bytes + paths_bytes);
+    if (!memory)
+        return NULL;
+    struct seep_node_table *table = (struct seep_node_table *)memory;
     table->bits = bits;
     table->mask = (UINT32_C(1) << bits) - 1;
-    if (!list_all_nodes(table)) {
-        sys_munmap(table, table_bytes(bits));
-        return NULL;
-    }
-    seep_own_note(table, table_bytes(bits));
+    list_all_nodes(table, (uint32_t *)(memory + bytes));
+    sys3(SYS_madvise, memory + bytes, (long)paths_bytes, 4 /* MADV_DONTNEED */);
+    seep_own_note(table, bytes);
     return table;
 }
 
