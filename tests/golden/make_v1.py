@@ -229,6 +229,7 @@ def broken_arrivals(arrived):
     yield "arrivals-none", with_steps(b"\2\0" + steps[2:])
     yield "arrivals-number", with_steps(b"\2\6" + steps[2:])
     yield "arrivals-module", with_steps(steps[:-1] + b"\11\1")
+    yield "arrivals-twice", trace([one for s in plain(arrived) for one in ([s, s] if s.kind == r.ARRIVALS else [s])], header(minor=1))
 
 
 def broken_indexes(indexed):

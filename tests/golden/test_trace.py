@@ -102,6 +102,7 @@ BROKEN = {
     "arrivals-steps": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
     "arrivals-none": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
     "arrivals-number": ("section ARRIVALS at offset 905: the number of blocks that are left out is another one", DAMAGED),
+    "arrivals-twice": ("section ARRIVALS at offset 973: out of order", DAMAGED),
     "arrivals-module": ("section ARRIVALS at offset 905: a module does not exist", DAMAGED),
     "index-text": ("section INDEX at offset 2462: a text that does not exist", DAMAGED),
     "index-short": ("section INDEX at offset 2462: its length is not at its end", DAMAGED),

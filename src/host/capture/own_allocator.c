@@ -11,22 +11,22 @@
 
 struct known {
     const char *allocator;
-    const char *prefix;  // of "malloc"
-    const char *message; // in constants of every build, whatever it is configured to; or NULL
+    const char *prefix;              // of "malloc"
+    char message[MESSAGE_BYTES_MAX]; // in constants of every build, whatever it is configured to; or ""
 };
 
 // Source: the sources of each; Rust's jemalloc is tikv-jemalloc-sys.
 static const struct known known_ones[] = {
     {"jemalloc", "je_", "<jemalloc>: "},
-    {"jemalloc", "_rjem_", NULL},
-    {"jemalloc", "__rjem_", NULL},
+    {"jemalloc", "_rjem_", ""},
+    {"jemalloc", "__rjem_", ""},
     {"mimalloc", "mi_", "mimalloc: "},
     {"tcmalloc", "tc_", "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES"},
-    {"rpmalloc", "rp", NULL},
-    {"snmalloc", "sn_", NULL},
-    {"Hoard", "xx", NULL},
-    {"dlmalloc", "dl", NULL},
-    {"scudo", "scudo_", NULL},
+    {"rpmalloc", "rp", ""},
+    {"snmalloc", "sn_", ""},
+    {"Hoard", "xx", ""},
+    {"dlmalloc", "dl", ""},
+    {"scudo", "scudo_", ""},
 };
 
 struct search {
@@ -79,19 +79,23 @@ static bool has_text(const unsigned char *bytes, size_t nr_bytes, const char *te
 // The first known one before `first` whose message is among the constants, else that.
 static size_t find_in_piece(const unsigned char *bytes, size_t nr_bytes, size_t first) {
     for (size_t i = 0; i < first; i++)
-        if (known_ones[i].message && has_text(bytes, nr_bytes, known_ones[i].message))
+        if (*known_ones[i].message && has_text(bytes, nr_bytes, known_ones[i].message))
             return i;
     return first;
 }
 
 // In pieces that overlap: the constants of a large library are megabytes, and nobody needs them in one.
-static const struct known *find_message(const struct seep_elf_file *elf) {
+// *ret_known NULL: there is none.
+static struct seep_error *find_message(const struct seep_elf_file *elf, const struct known **ret_known) {
     const Elf64_Shdr *section = seep_elf_section(elf, ".rodata");
+    *ret_known = NULL;
     if (!section || section->sh_size > CONSTANTS_BYTES_MAX)
         return NULL;
     unsigned char *piece = malloc(PIECE_BYTES);
+    if (!piece)
+        return seep_error_no_memory();
     size_t found = SEEP_ARRAY_SIZE(known_ones);
-    for (uint64_t at = 0; piece && at < section->sh_size; at += PIECE_BYTES - MESSAGE_BYTES_MAX) {
+    for (uint64_t at = 0; at < section->sh_size; at += PIECE_BYTES - MESSAGE_BYTES_MAX) {
         size_t nr_bytes = (size_t)SEEP_MIN(section->sh_size - at, (uint64_t)PIECE_BYTES);
         if (!seep_elf_read(elf, section->sh_offset + at, piece, nr_bytes)) {
             found = SEEP_ARRAY_SIZE(known_ones);
@@ -100,7 +104,9 @@ static const struct known *find_message(const struct seep_elf_file *elf) {
         found = find_in_piece(piece, nr_bytes, found);
     }
     free(piece);
-    return found < SEEP_ARRAY_SIZE(known_ones) ? &known_ones[found] : NULL;
+    if (found < SEEP_ARRAY_SIZE(known_ones))
+        *ret_known = &known_ones[found];
+    return NULL;
 }
 
 static bool has_symbols(const struct seep_elf_file *elf) {
@@ -130,8 +136,10 @@ struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
         *ret_own = (struct seep_own_allocator){SEEP_OWN_NAMED, search.named->allocator, search.named->prefix};
     else if (search.malloc_here && search.free_here)
         *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_MALLOC};
-    const struct known *message = has_symbols(elf) || search.named ? NULL : find_message(elf);
+    const struct known *message = NULL;
+    if (!has_symbols(elf) && !search.named)
+        err = find_message(elf, &message);
     if (message)
         *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_MESSAGE, .allocator = message->allocator};
-    return NULL;
+    return err;
 }

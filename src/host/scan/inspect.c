@@ -52,26 +52,16 @@ static struct seep_error *keep_text(struct seep_whois *whois, const char *text, 
 // ---- the block ----
 
 static struct seep_error *add_frame(struct seep_whois *whois, struct seep_whois_stack *stack,
-                                    size_t *capacity, struct seep_whois_frame frame) {
-    struct seep_whois_frame *frames = stack->frames;
-    if (stack->nr_frames == *capacity) {
-        size_t room = SEEP_MAX(*capacity * 2, (size_t)32);
-        frames = seep_arena_alloc(&whois->arena, room, sizeof(*frames));
-        if (!frames)
-            return seep_error_no_memory();
-        if (stack->nr_frames)
-            memcpy(frames, stack->frames, stack->nr_frames * sizeof(*frames));
-        *capacity = room;
-        stack->frames = frames;
-    }
-    frames[stack->nr_frames++] = frame;
+                                    struct seep_whois_frame frame) {
+    if (!seep_arena_more(&whois->arena, &stack->frames, stack->nr_frames, 1, sizeof(*stack->frames)))
+        return seep_error_no_memory();
+    stack->frames[stack->nr_frames++] = frame;
     return NULL;
 }
 
 // Texts of symbols live as long as the symbols do, which is longer than the answer.
 static struct seep_error *fill_stack(struct seep_whois *whois, struct seep_whois_stack *stack,
                                      struct seep_stacks *stacks, uint32_t node) {
-    size_t capacity = 0;
     struct seep_error *err = NULL;
     stack->cut = -1;
     for (; !err && node; node = stacks->nodes[node].parent) {
@@ -90,7 +80,7 @@ static struct seep_error *fill_stack(struct seep_whois *whois, struct seep_whois
             frame.file = symbol->frames[i].file;
             frame.line = symbol->frames[i].line;
             frame.inlined = symbol->frames[i].inlined;
-            err = add_frame(whois, stack, &capacity, frame);
+            err = add_frame(whois, stack, frame);
         }
     }
     return err;
