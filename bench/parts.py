@@ -11,6 +11,7 @@ import re
 import subprocess
 
 import common
+import peers
 import real
 from common import Failed, figure, interleave, say, take
 
@@ -159,17 +160,9 @@ def count_all(context):
     return rows
 
 
-def peer(context, name):
-    library = os.path.join(context.folder, name + ".so")
-    if not common.compile_one(["gcc", "-O2", "-fno-builtin", "-fno-omit-frame-pointer", "-shared", "-fPIC"],
-                              os.path.join(common.BENCH, "peers", name + ".c"), library):
-        raise SystemExit("bench: peers/%s.c does not compile" % name)
-    return library
-
-
 def time_through(context):
     """Nanoseconds of a pair: untraced, with hooks that do nothing, with the least that has to be done, under seep; in turn."""
-    through, least = peer(context, "through"), peer(context, "least")
+    through, least = (peers.compiled(context.folder, name) for name in ("through", "least"))
     operations = 4000000
 
     class Way:

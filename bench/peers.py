@@ -136,9 +136,29 @@ class UnwStep(Tool):
         return command, environment, self.library
 
 
+class Through(Tool):
+    name = "hooks that do nothing"
+    text = "a preload of ours whose malloc and free call the real ones and nothing else: what it costs to be in between at all"
+
+    def __init__(self, library):
+        self.library = library
+
+    def wrap(self, context, command, environment):
+        return command, environment, self.library
+
+
+def compiled(folder, name):
+    """The path of the preload library of peers/NAME.c."""
+    library = os.path.join(folder, name + ".so")
+    if not common.compile_one(["gcc", "-O2", "-fno-builtin", "-fno-omit-frame-pointer", "-shared", "-fPIC"],
+                              os.path.join(common.BENCH, "peers", name + ".c"), library):
+        raise SystemExit("bench: peers/%s.c does not compile" % name)
+    return library
+
+
 def find_all(context, folder):
     """{name: tool} of what this machine has; says what it lacks."""
-    tools = [Tool(), Seep(), SeepSample()]
+    tools = [Tool(), Through(compiled(folder, "through")), Seep(), SeepSample()]
     if context.seep and "run" in common.output_of([context.seep, "help"]).split():
         tools.append(SeepRun())
     else:

@@ -264,7 +264,7 @@ def run_real(context):
     results = []
     for case in cases(context):
         say(case.name)
-        names = ["untraced", "seep", "seep sampled", "seep run"] + ([] if context.quick else list(PEERS))
+        names = ["untraced", "hooks that do nothing", "seep", "seep sampled", "seep run"] + ([] if context.quick else list(PEERS))
         tools = [context.tools[n] for n in names if n in context.tools]
         taken = interleave(tools, context.runs, lambda t: case.run(context, t), case.name)
         results.append({"case": case.name, "tools": compare(case, taken)})
