@@ -18,6 +18,7 @@
 
 #include "base/live_thread.h"
 #include "base/map.h"
+#include "base/map_line.h"
 #include "capture/gone.h"
 #include "capture/image_source.h"
 #include "capture/rights.h"
@@ -63,18 +64,13 @@ static bool add_window(struct image_files *files, uint64_t inode, const struct s
 }
 
 static bool read_line(struct image_files *files, const char *line) {
-    unsigned long long start;
-    unsigned long long end;
-    unsigned long long off;
-    unsigned long long inode;
-    int name_at = 0;
-    if (sscanf(line, "%llx-%llx %*4s %llx %*x:%*x %llu %n", &start, &end, &off, &inode, &name_at) < 4 ||
-        !name_at)
+    struct seep_map_line read;
+    if (!seep_map_line_read(line, &read) || strncmp(read.path, IMAGE_NAME, strlen(IMAGE_NAME)) != 0 ||
+        read.start >= read.end || read.file_off % SEEP_POOL_PAGE)
         return true;
-    if (strncmp(line + name_at, IMAGE_NAME, strlen(IMAGE_NAME)) != 0 || start >= end || off % SEEP_POOL_PAGE)
-        return true;
-    struct seep_image_window window = {.address = start, .nr_bytes = end - start, .image_off = off};
-    return add_window(files, inode, &window);
+    struct seep_image_window window = {
+        .address = read.start, .nr_bytes = read.end - read.start, .image_off = read.file_off};
+    return add_window(files, read.inode, &window);
 }
 
 static struct seep_error *open_error(pid_t pid, int trouble) {

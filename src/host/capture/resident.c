@@ -3,7 +3,6 @@
 // kernel: bit 63 of an entry is "present".
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/live_thread.h"
 #include "base/map.h"
+#include "base/map_line.h"
 #include "capture/resident.h"
 
 static uint64_t kib_after(const char *line, const char *key) {
@@ -18,20 +18,18 @@ static uint64_t kib_after(const char *line, const char *key) {
     return strncmp(line, key, length) == 0 ? strtoull(line + length, NULL, 10) * 1024 : 0;
 }
 
-// "start-end perms offset dev inode   name"
 static struct seep_error *take_line(struct seep_resident *resident, char *line) {
-    uint64_t start, end;
-    int at = 0;
+    struct seep_map_line read;
     line[strcspn(line, "\n")] = 0;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %n", &start, &end, &at) == 2 && at > 0) {
+    if (seep_map_line_read(line, &read)) {
         if (!seep_grow(&resident->areas, &resident->capacity, resident->nr_areas + 1,
                        sizeof(*resident->areas)))
             return seep_error_no_memory();
-        const char *name = seep_arena_strdup(&resident->arena, line + at);
+        const char *name = seep_arena_strdup(&resident->arena, read.path);
         if (!name)
             return seep_error_no_memory();
         resident->areas[resident->nr_areas++] =
-            (struct seep_memory_area){.start = start, .end = end, .name = name};
+            (struct seep_memory_area){.start = read.start, .end = read.end, .name = name};
         return NULL;
     }
     if (!resident->nr_areas)
