@@ -6,7 +6,7 @@ import math
 import os
 import sys
 
-ORDER = ["untraced", "empty preload", "seep", "seep sampled", "seep run", "lsan-gcc", "lsan-clang", "lsan", "heaptrack", "heaptrack raw", "memcheck",
+ORDER = ["untraced", "empty preload", "hooks that do nothing", "seep", "seep sampled", "seep run", "lsan-gcc", "lsan-clang", "lsan", "heaptrack", "heaptrack raw", "memcheck",
          "unw_step"]
 COLOURS = {"untraced": "#888888", "seep": "#0b6e4f", "seep run": "#52b788", "seep sampled": "#95d5b2", "lsan-gcc": "#3a6ea5", "lsan-clang": "#7aa6d8",
            "lsan": "#3a6ea5", "heaptrack": "#d1495b", "heaptrack raw": "#e8889a", "memcheck": "#8d5a97", "unw_step": "#edae49"}
