@@ -28,10 +28,10 @@ PARTS = {
                 "seep_counters_chunk",
     "size classes, net, peaks": "size_class_of count_net net_room_less seep_record_net flush_net",
     "walk": "seep_stack_walk seep_stack_walk_fast walk_outward outside_of memo_state_is stack_site seep_stack_site slots_changed grow_memo leave_frame",
-    "tree and sites": "find_nodes find_node seep_path_hash seep_tree_child seep_tree_child_new seep_tree_site find_site add_site append "
+    "tree and sites": "find_nodes find_node find_node_in_line seep_path_hash seep_tree_child new_child seep_tree_site find_site add_site append "
                       "list_node list_all_nodes roomy_node_table new_node_table look_up count_cut",
     "keeping a stack": "stack_remember recent_own recent_kept",
-    "rules of new code": "seep_rule_learn seep_rule_at seep_rule_pack seep_cfi_row_at seep_module_find roomy_rule_table free_rule_entry "
+    "rules of new code": "seep_rule_learn wipe_stack_below execute_common seep_rule_at seep_rule_pack seep_cfi_row_at seep_module_find roomy_rule_table free_rule_entry "
                          "find_fde open_table table_entry read_start read_fde read_cie read_fde_body read_augmentation enter_entry "
                          "machine_start execute execute_op execute_cfa execute_register execute_location execute_other advance move_to "
                          "set_rule restore_rule define_cfa redefine_cfa read_block finish make_rule expressions_fit has_expression "
@@ -129,7 +129,7 @@ def count(context, command, settings, stdin=None):
         by_part[part_at[address]] += instructions
     allocations = sum(number for name, number in calls.items() if name in HOOKS or name.startswith("operator new"))
     return {"allocations": allocations, "instructions": dict(by_part), "long": calls["seep_allocated_long"],
-            "walks": calls["seep_stack_walk"], "new_nodes": calls["seep_tree_child_new"]}
+            "walks": calls["seep_stack_walk"], "new_nodes": calls["new_child"]}
 
 
 def difference(many, few):

@@ -11,7 +11,11 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "preload/tree.h"
 
@@ -104,9 +108,21 @@ static void test_rules_not_listed(void **state) {
     assert_false(is_known(1));
 }
 
+// What has gone is no rule of any word that may lie on a stack.
+static unsigned assert_dead_are_nobodys(void) {
+    const struct seep_rule_table *table = atomic_load(&seep_g.rules);
+    unsigned nr = 0;
+    for (uint64_t i = 0; i <= table->mask; i++) {
+        uint64_t key = atomic_load(&table->entries[i].key);
+        assert_true(!key || key > 4096);
+        nr += key == SEEP_RULE_DEAD;
+    }
+    return nr;
+}
+
 static void test_unloaded(void **state) {
     (void)state;
-    uint32_t used = 0;
+    unsigned nr_dead = 0;
     for (int round = 0; round < 3; round++) {
         void *library = dlopen(getenv("SEEP_TEST_LIBRARY"), RTLD_NOW);
         assert_non_null(library);
@@ -118,22 +134,21 @@ static void test_unloaded(void **state) {
         assert_false(is_known(pc));
         assert_true(seep_rule_learn(&(struct seep_walk_frame){.pc = pc}));
         assert_known(pc, bias);
-        if (round > 0 && used)
-            assert_true(atomic_load(&seep_g.rules)->nr_used <= used + 1);
-        used = atomic_load(&seep_g.rules)->nr_used;
         dlclose(library);
         seep_modules_check();
         assert_false(is_known(pc));
+        nr_dead += assert_dead_are_nobodys();
     }
+    assert_true(nr_dead > 0);
 }
+
+static struct node {
+    uint32_t parent, path, id;
+    uint64_t frame;
+} nodes[NODES];
 
 static void test_nodes(void **state) {
     (void)state;
-    struct node {
-        uint32_t parent, path, id;
-        uint64_t frame;
-    } *nodes = calloc(NODES, sizeof(*nodes));
-    assert_non_null(nodes);
     uint64_t random = 88172645463325252;
     for (int i = 0; i < NODES; i++) {
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
@@ -145,12 +160,62 @@ static void test_nodes(void **state) {
         node->id = seep_tree_child(node->parent, node->frame, node->path);
         assert_int_not_equal(node->id, 0);
     }
+    const struct seep_node_table *table = atomic_load(&seep_g.node_index);
+    int nr_in_line = 0;
     for (int i = 0; i < NODES; i++) {
-        assert_int_equal(seep_g.nodes[nodes[i].id].frame, nodes[i].frame);
-        assert_int_equal(seep_g.nodes[nodes[i].id].parent, nodes[i].parent);
-        assert_int_equal(seep_tree_child(nodes[i].parent, nodes[i].frame, nodes[i].path), nodes[i].id);
+        const struct node *node = &nodes[i];
+        assert_int_equal(seep_g.nodes[node->id].frame, node->frame);
+        assert_int_equal(seep_g.nodes[node->id].parent, node->parent);
+        assert_int_equal(seep_tree_child(node->parent, node->frame, node->path), node->id);
+        uint32_t found = find_node_in_line(table, node->parent, node->frame, node->path);
+        assert_true(found == node->id || !found);
+        nr_in_line += found != 0;
+        assert_int_equal(find_node_in_line(table, node->parent, node->frame + 1, node->path), 0);
+        assert_int_equal(find_node_in_line(table, node->id, node->frame, node->path), 0);
     }
-    free(nodes);
+    assert_true(nr_in_line > NODES * 9 / 10);
+}
+
+// A thread may look into an old index while its memory is given back: what it finds then is the node, or none.
+static struct seep_node_table *old_index;
+static atomic_bool is_over;
+
+static void *look_up_for_ever(void *argument) {
+    uint64_t random = (uintptr_t)argument;
+    uintptr_t nr_wrong = 0;
+    while (!is_over) {
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        const struct node *node = &nodes[(random >> 33) % NODES];
+        uint32_t found = find_node_in_line(old_index, node->parent, node->frame, node->path);
+        nr_wrong += found && found != node->id;
+        found = find_node(old_index, node->parent, node->frame, node->path);
+        nr_wrong += found && found != node->id;
+    }
+    return (void *)nr_wrong;
+}
+
+static void test_index_given_back(void **state) {
+    (void)state;
+    enum { LOOKING = 3, TIMES = 300, PAGE_BYTES = 4096 };
+    const struct seep_node_table *index = atomic_load(&seep_g.node_index);
+    size_t bytes = sizeof(*index) + ((size_t)index->mask + 1) * sizeof(index->entries[0]);
+    old_index = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(old_index, MAP_FAILED);
+    memcpy(old_index, index, bytes);
+    pthread_t threads[LOOKING];
+    for (uintptr_t i = 0; i < LOOKING; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_up_for_ever, (void *)(i + 1)), 0);
+    for (int i = 0; i < TIMES; i++) {
+        assert_int_equal(madvise((char *)old_index + PAGE_BYTES, bytes - PAGE_BYTES, MADV_DONTNEED), 0);
+        memcpy(old_index, index, bytes);
+    }
+    is_over = true;
+    for (int i = 0; i < LOOKING; i++) {
+        void *nr_wrong;
+        pthread_join(threads[i], &nr_wrong);
+        assert_null(nr_wrong);
+    }
+    munmap(old_index, bytes);
 }
 
 int main(void) {
@@ -161,6 +226,7 @@ int main(void) {
         cmocka_unit_test(test_rules_not_listed),
         cmocka_unit_test(test_unloaded),
         cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_index_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,8 @@
 
 struct known {
     const char *allocator;
-    const char *prefix;              // of "malloc"
-    char message[MESSAGE_BYTES_MAX]; // in constants of every build, whatever it is configured to; or ""
+    const char *prefix;                  // of "malloc"
+    char message[MESSAGE_BYTES_MAX + 1]; // in constants of every build, whatever it is configured to; or ""
 };
 
 // Source: the sources of each; Rust's jemalloc is tikv-jemalloc-sys.

@@ -10,14 +10,6 @@
 #include "preload/tree.h"
 #include "unwind/arch.h"
 
-// ThreadSanitizer would take the load of a line, of which each entry is one, for a race.
-#if defined(__SSE2__) && !SEEP_WITH_TSAN
-#define BY_LINES 1
-#include <emmintrin.h>
-#else
-#define BY_LINES 0
-#endif
-
 #ifdef SEEP_ARCH_FAST_WALK
 
 // A frame on the way out. Lies where struct seep_walk_frame does, and is smaller.
@@ -106,36 +98,6 @@ SEEP_INLINE const struct seep_memo_frame *walk_outward(struct seep_thread *threa
     return NULL;
 }
 
-// The node, where it is listed in the cache line that its path leads to, as nearly all are; else 0. All of
-// the line at once: no branch depends on where in it, so the CPU goes on to the next look-up before it has
-// the line.
-SEEP_INLINE uint32_t find_node_in_line(const struct seep_node_table *table, uint32_t parent, uint64_t frame,
-                                       uint32_t path) {
-#if BY_LINES
-    const uint32_t mask = table->mask;
-    path |= SEEP_PATH_LISTED;
-    const _Atomic uint32_t *line = &table->entries[path & mask & ~UINT32_C(15)];
-    const __m128i wanted = _mm_set1_epi32((int)path), above = _mm_set1_epi32((int)~mask);
-    __m128i may_be[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        __m128i nodes = _mm_xor_si128(_mm_load_si128((const __m128i *)line + i), wanted);
-        may_be[i] = _mm_cmpeq_epi32(_mm_and_si128(nodes, above), _mm_setzero_si128());
-    }
-    uint32_t found = (uint32_t)_mm_movemask_epi8(
-        _mm_packs_epi16(_mm_packs_epi32(may_be[0], may_be[1]), _mm_packs_epi32(may_be[2], may_be[3])));
-    for (; found; found &= found - 1) {
-        // acquire: the node was written before it was listed
-        uint32_t entry = atomic_load_explicit(&line[__builtin_ctz(found)], memory_order_acquire);
-        if (node_is(entry ^ path, parent, frame))
-            return entry ^ path;
-    }
-    return 0;
-#else
-    return find_node(table, parent, frame, path);
-#endif
-}
-
 // The nodes of the memo frames [to, end), outermost first; their paths are known. The last one's, or 0: no
 // room in the tree.
 SEEP_INLINE uint32_t find_nodes(const struct fast_frame *walked, uint32_t node, struct seep_memo_frame *to,
@@ -169,7 +131,7 @@ uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller cal
     uint32_t need_bp = kept ? kept->need_bp : 0;
     uint32_t path = kept ? kept->path : 0;
     const uint32_t stamp = thread->stamp;
-    const struct seep_node_table *index = atomic_load_explicit(&seep_g.node_index, memory_order_relaxed);
+    const struct seep_node_table *index = atomic_load_explicit(&seep_g.node_index, memory_order_acquire);
     const struct fast_frame *const first = (const struct fast_frame *)thread->walk;
     for (const struct fast_frame *walked = first + nr; walked != first;) {
         const struct seep_rule_entry *entry = (--walked)->entry;

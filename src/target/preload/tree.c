@@ -73,10 +73,10 @@ bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc) {
     return object->eh_frame_hdr && seep_cfi_row_at(object, pc, &row) == SEEP_CFI_OK && row.start == pc;
 }
 
-// What the unwinder leaves below us on the program's stack. A coroutine's stack is scanned whole, and what is
-// left of a pointer under a byte may well point into a block of the program.
+// Most of what the unwinder leaves below us on the program's stack. A coroutine's stack is scanned whole, and
+// what is left of a pointer under a byte may well point into a block of the program.
 static SEEP_NOINLINE void wipe_stack_below(void) {
-    uint64_t room[320]; // less than the unwinder itself uses
+    uint64_t room[320]; // no deeper than the unwinder has just been
     __builtin_memset(room, 0, sizeof(room));
     __asm__ volatile("" ::"r"(room) : "memory");
 }
@@ -110,7 +110,8 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
         atomic_store_explicit(&entry->key, walk->pc, memory_order_release);
         table->nr_used++;
     }
-    wipe_stack_below();
+    if (at.object.eh_frame_hdr)
+        wipe_stack_below();
     seep_lock_release(&seep_g.rules_lock);
     return true;
 }
@@ -137,7 +138,8 @@ static void list_all_nodes(struct seep_node_table *table, uint32_t *paths) {
 }
 
 static size_t table_bytes(uint32_t bits) {
-    return (sizeof(struct seep_node_table) + (sizeof(uint32_t) << bits) + PAGE - 1) / PAGE * PAGE;
+    return (sizeof(struct seep_node_table) + (sizeof(uint32_t) << bits) + SEEP_LARGEST_PAGE - 1) /
+           SEEP_LARGEST_PAGE * SEEP_LARGEST_PAGE;
 }
 
 // The hashes lie behind the table, and give back their memory but not their place: what our frames leave on
@@ -155,7 +157,7 @@ static struct seep_node_table *new_node_table(uint32_t bits) {
     table->mask = (UINT32_C(1) << bits) - 1;
     list_all_nodes(table, (uint32_t *)(memory + bytes));
     sys3(SYS_madvise, memory + bytes, (long)paths_bytes, 4 /* MADV_DONTNEED */);
-    seep_own_note(table, bytes);
+    seep_own_note(table, bytes + paths_bytes);
     return table;
 }
 
@@ -195,7 +197,8 @@ static uint32_t look_up(uint32_t parent, uint64_t frame, uint32_t path, memory_o
     return table ? find_node(table, parent, frame, path) : 0;
 }
 
-uint32_t seep_tree_child_new(uint32_t parent, uint64_t frame, uint32_t path) {
+// The half of seep_tree_child for what is not there.
+static SEEP_NOINLINE uint32_t new_child(uint32_t parent, uint64_t frame, uint32_t path) {
     if (!seep_lock_take(&seep_g.tree_lock))
         return 0;
     uint32_t node = look_up(parent, frame, path, memory_order_relaxed);
@@ -213,7 +216,7 @@ uint32_t seep_tree_child_new(uint32_t parent, uint64_t frame, uint32_t path) {
 
 uint32_t seep_tree_child(uint32_t parent, uint64_t frame, uint32_t path) {
     uint32_t node = look_up(parent, frame, path, memory_order_acquire);
-    return node ? node : seep_tree_child_new(parent, frame, path);
+    return node ? node : new_child(parent, frame, path);
 }
 
 // ---- sites ----------------------------------------------------------------------------------------
