@@ -690,11 +690,9 @@ static int execute_common(struct machine *machine, struct cursor *program, bool 
         } else if (op >> 6 == CFA_RESTORE) {
             nr_bytes = 1;
             status = restore_rule(machine, low);
-        } else if (operand >= 0x80) {
-            break;
-        } else if (op == CFA_DEF_CFA_OFFSET) {
+        } else if (op == CFA_DEF_CFA_OFFSET && operand < 0x80) {
             status = redefine_cfa(machine, false, operand);
-        } else if (op >> 6 == CFA_OFFSET) {
+        } else if (op >> 6 == CFA_OFFSET && operand < 0x80) {
             set_rule(machine, low, SEEP_CFI_OFFSET, operand * (uint64_t)machine->cie->data_align);
         } else {
             break;
