@@ -33,7 +33,7 @@ MISMATCHES = {
     ('mismatch', 'operator new[]', 'free', 'by_new_array', 'array_by_free', 40): 5,
     ('mismatch', 'operator new[]', 'operator delete', 'by_new_array', 'array_by_delete', 41): 3,
     ('mismatch', 'malloc', 'operator delete', 'by_malloc', 'malloc_by_delete', 42): 2,
-    ('mismatch', 'operator new', 'realloc', 'by_new', 'new_by_realloc', 4): 1,
+    ('mismatch', 'operator new', 'realloc', 'by_new', 'new_by_realloc', 56): 1,
     ('mismatch', 'operator new[]', 'free', 'by_new_array', 'in_other_thread', 50): 1,
 }
 
@@ -80,7 +80,7 @@ def stacks(process):
 
 FIRST = {
     'first': (61, 'malloc', 'by_malloc', 'free', 'free_first', 'free', 'free_again'),
-    'first_delete': (4, 'operator new', 'by_new', 'operator delete', 'delete_first', 'operator delete', 'delete_again'),
+    'first_delete': (56, 'operator new', 'by_new', 'operator delete', 'delete_first', 'operator delete', 'delete_again'),
     'first_array': (62, 'operator new[]', 'by_new_array', 'operator delete[]', 'delete_array_first', 'operator delete[]',
                     'delete_array_again'),
     'first_realloc': (63, 'malloc', 'by_malloc', 'realloc', 'realloc_first', 'free', 'free_again'),

@@ -24,8 +24,8 @@
 
 #define WAIT_MAX_MS        3000
 #define OTHER_SEEP_MAX_MS  10000 // that another seep is waited for, which reads the process now
-#define EPERM_TRIES        3     // a tracer may let go between its refusal and our asking who it was
-#define RED_ZONE_BYTES     128   // below the stack pointer, still in use: System V ABI of x86-64
+#define EPERM_TRIES        30 // a tracer may let go between its refusal and our asking who it was, and others come
+#define RED_ZONE_BYTES     128 // below the stack pointer, still in use: System V ABI of x86-64
 #define PARKED_STACK_BYTES ((uint64_t)64 << 10) // that libseep.so takes to park: much more than it does
 
 // The field of /proc/PID/task/TID/stat or status after `key`; -1: not there.
