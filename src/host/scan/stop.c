@@ -24,8 +24,8 @@
 
 #define WAIT_MAX_MS        3000
 #define OTHER_SEEP_MAX_MS  10000 // that another seep is waited for, which reads the process now
-#define EPERM_TRIES        30 // a tracer may let go between its refusal and our asking who it was, and others come
-#define RED_ZONE_BYTES     128 // below the stack pointer, still in use: System V ABI of x86-64
+#define EPERM_TRIES        10    // a tracer may let go between its refusal and our asking who it was
+#define RED_ZONE_BYTES     128   // below the stack pointer, still in use: System V ABI of x86-64
 #define PARKED_STACK_BYTES ((uint64_t)64 << 10) // that libseep.so takes to park: much more than it does
 
 // The field of /proc/PID/task/TID/stat or status after `key`; -1: not there.
@@ -86,10 +86,10 @@ static bool is_seep(pid_t pid) {
     return strcmp(name, "seep\n") == 0;
 }
 
-// *ret_other: the seep that has it.
-static struct seep_error *seize_error(pid_t pid, pid_t tid, int trouble, pid_t *ret_other) {
-    long tracer = status_number(pid, tid, "TracerPid:");
-    if (tracer > 0 && is_seep((pid_t)tracer)) {
+// `tracer`: who held the thread when it was refused, or 0. *ret_other: the seep that did; one that has ended
+// since has let go.
+static struct seep_error *seize_error(pid_t pid, long tracer, int trouble, pid_t *ret_other) {
+    if (tracer > 0 && (is_seep((pid_t)tracer) || has_ended((pid_t)tracer, (pid_t)tracer))) {
         *ret_other = (pid_t)tracer;
         return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
                                                  "process %d is being read by another seep (process %ld)",
@@ -213,10 +213,13 @@ static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *threa
                            "it waits in the kernel, for a disk or a child of vfork: try again");
 }
 
-static int seize(pid_t pid, pid_t tid) {
+static int seize(pid_t pid, pid_t tid, long *ret_tracer) {
+    *ret_tracer = 0;
     for (int i = 1; ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0; i++) {
         int trouble = errno;
-        if (trouble != EPERM || i == EPERM_TRIES || status_number(pid, tid, "TracerPid:") > 0)
+        if (trouble == EPERM)
+            *ret_tracer = status_number(pid, tid, "TracerPid:");
+        if (trouble != EPERM || i == EPERM_TRIES || *ret_tracer > 0)
             return trouble;
         pause_ms(1);
     }
@@ -228,11 +231,12 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
         return NULL;
     if (!seep_grow(&stopped->threads, &stopped->capacity, stopped->nr_threads + 1, sizeof(*stopped->threads)))
         return seep_error_no_memory();
-    int trouble = seize(stopped->pid, tid);
+    long tracer;
+    int trouble = seize(stopped->pid, tid, &tracer);
     if (trouble == ESRCH || (trouble && has_ended(stopped->pid, tid)))
         return NULL;
     if (trouble)
-        return seize_error(stopped->pid, tid, trouble, &stopped->other_seep);
+        return seize_error(stopped->pid, tracer, trouble, &stopped->other_seep);
     struct seep_stopped_thread *thread = &stopped->threads[stopped->nr_threads++];
     *thread = (struct seep_stopped_thread){.tid = tid};
     bool there = false;
