@@ -673,9 +673,8 @@ static int execute_op(struct machine *machine, struct cursor *program, bool *ret
     }
 }
 
-// What nearly all of a program is, with operands of one byte: does what execute_op does, in a tenth of the
-// instructions, and stops before anything else. Functions of compilers have programs of hundreds of
-// operations.
+// What nearly all of a program is, as far as its operands are of one byte: all in one loop, for functions of
+// compilers have programs of hundreds of operations. It stops before anything else, which execute_op does.
 static int execute_common(struct machine *machine, struct cursor *program, bool *ret_done) {
     const uint8_t *const bytes = program->object->bytes, *const end = bytes + program->end;
     const uint8_t *at = bytes + program->at;
