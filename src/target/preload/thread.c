@@ -26,7 +26,7 @@ enum {
 };
 
 static unsigned char *arrays_of(const struct seep_thread *thread) {
-    return thread->slots ? (unsigned char *)(thread->slots - PADS) : NULL;
+    return (unsigned char *)thread->recents; // the first of them
 }
 
 // Bytes of the arrays of a thread: frames, slots, walk.
@@ -38,14 +38,15 @@ static size_t array_bytes(uint32_t capacity) {
 }
 
 static void set_arrays(struct seep_thread *thread, unsigned char *at, uint32_t capacity) {
-    struct seep_memo_slot *pads = (struct seep_memo_slot *)at;
+    // First, so that the few that most threads use lie in one page.
+    thread->recents = (struct seep_recent *)at;
+    struct seep_memo_slot *pads = (struct seep_memo_slot *)(thread->recents + (1 << SEEP_RECENTS_SHIFT) + 1);
     for (int i = 0; i < PADS; i++)
         pads[i] = (struct seep_memo_slot){&pads[i].value, 0};
     thread->slots = pads + PADS;
     thread->frames = (struct seep_memo_frame *)(thread->slots + 3 * (size_t)capacity) + 1;
     thread->frames[-1].sp = UINT64_MAX; // ends every search for a frame further out
     thread->walk = (struct seep_walk_frame *)(thread->frames + capacity);
-    thread->recents = (struct seep_recent *)(thread->walk + capacity);
     thread->memo_end = thread->frames;
     recent_none(thread);
     thread->capacity = capacity;
