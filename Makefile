@@ -3,6 +3,7 @@
 # The front desk. The building is meson's; see meson.build. `make help` lists what there is.
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
+SUITE ?= bookworm
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 ORDER ?= fixed
 SEED ?=
@@ -10,29 +11,33 @@ WERROR ?= true
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test corpus bench bench-instructions install format lint fuzz clean deps completions sarif soak
+.PHONY: help run build test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile
 
 help:
 	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
 	@echo "make test     install what is missing, build twice, run all tests (ORDER=random SEED=n JOBS=n)"
+	@echo "make check    the fast part of make test, on one build: for while you work"
 	@echo "make build    build/seep and build/libseep.so, ready to use from there"
 	@echo "make corpus   the programs of tests/corpus by four compilers' ways, and under LeakSanitizer and Valgrind"
 	@echo "make install  install under PREFIX=$(PREFIX), in DESTDIR"
-	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start,processes,growth,bpf,scan,parts RUNS=n QUICK=1)"
+	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start,processes,growth,bpf,scan,parts,reports RUNS=n QUICK=1)"
 	@echo "make soak     servers under seep and real clients, 20 minutes (SECONDS=n): steady memory, nothing lost"
 	@echo "make soak ONLY=scan   eight real programs scanned idle, at work and when they leave: no false 'lost' (TIMES=n)"
 	@echo "make soak ONLY=attach as many events as the processors can make, a minute each: nothing lost (SECONDS=n, root)"
+	@echo "make hostile  files and processes that want to hurt seep, and kills at any moment: minutes (ROUNDS=n, root)"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
 	@echo "make sarif    what seep check writes, against the JSON schema of the standard"
 	@echo "make lint     format, clang-tidy and the rules of the house"
 	@echo "make format   lay the C code out with clang-format"
 	@echo "make fuzz     fuzz each parser for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make deps     install what is missing, for all of the above (Debian; elsewhere it says what)"
+	@echo "make fresh    make run and make test in a minimal Debian (SUITE=bookworm, trixie, forky; STEPS='run user test'; root)"
+	@echo "make roots    minimal roots of four releases of Debian, for the tests that enter them (root)"
 	@echo "make clean    remove all build directories"
 
 # Installs nothing and asks nothing when all is there.
 deps:
-	@tools/install-deps.sh build demo test traced lint sarif bench
+	@tools/install-deps.sh build demo test traced lint sarif web bench
 
 run:
 	@tools/install-deps.sh build demo
@@ -40,15 +45,20 @@ run:
 	@tools/demo.sh build
 
 build: build/build.ninja
-	@ninja -C build $(if $(VERBOSE),-v) seep libseep.so
+	@ninja -C build $(if $(VERBOSE),-v) seep libseep.so completions
 
 build/build.ninja:
 	@meson setup build --prefix=$(PREFIX)
 
 test:
-	@tools/install-deps.sh build test traced lint
+	@tools/install-deps.sh build test traced lint web
 	@$(PYTHON) tools/run-tests.py --jobs $(JOBS) --order $(ORDER) $(if $(SEED),--seed $(SEED)) \
 		--werror $(WERROR)
+
+# At most 90 seconds on two processors, once build-test is there.
+check:
+	@tools/install-deps.sh build test
+	@$(PYTHON) tools/run-tests.py --fast --jobs $(JOBS) --werror $(WERROR)
 
 # Minutes: all four ways to compile the corpus, then docs/leak-agreement.md again.
 corpus:
@@ -59,7 +69,7 @@ corpus:
 
 install: build/build.ninja
 	@meson configure build --prefix=$(PREFIX) >/dev/null
-	@ninja -C build seep libseep.so
+	@ninja -C build seep libseep.so completions
 	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
 lint:
@@ -88,6 +98,14 @@ soak:
 		$(if $(filter attach,$(ONLY)),$(PYTHON) bench/attach_soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)),\
 		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS))))
 
+# What make test has of it, and kill rounds: ROUNDS=n of each command.
+hostile:
+	@tools/install-deps.sh build test traced
+	@$(MAKE) --no-print-directory build
+	@ninja -C build
+	@SEEP_BUILD=$(CURDIR)/build SEEP_KILL_ROUNDS=$(or $(ROUNDS),200) $(PYTHON) -m pytest -q -p no:cacheprovider \
+		-n $(JOBS) tests/hostile tests/live/test_hostile.py tests/live/test_kill.py
+
 # UPDATE=1 makes what is counted now the committed state.
 bench-instructions:
 	@tools/install-deps.sh build bench
@@ -103,6 +121,9 @@ sarif:
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) tools/check-sarif.py --build build
 
-# After a command or an option was added.
-completions: build
-	@$(PYTHON) tools/completions.py build/seep
+# The first commands of the README where nothing is installed; on forky make run alone.
+fresh:
+	@tools/fresh.sh $(SUITE) $(STEPS)
+
+roots:
+	@set -e; for suite in bullseye bookworm trixie forky; do tools/fresh.sh $$suite root; done

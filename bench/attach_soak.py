@@ -33,7 +33,7 @@ class Soak:
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.private.environment(self.environment))
         while self.private.libc not in open("/proc/%d/maps" % process.pid, encoding="utf-8").read():
             pass
-        command = [self.seep, "attach", *options, "--save", self.trace, str(process.pid), "100000s"]
+        command = [self.seep, "attach", *options, "--output", self.trace, str(process.pid), "100000s"]
         tracer = bpf.Tracer(command, "Attaching to pid", self.environment)
         begin = time.monotonic()
         process.stdin.write(b"\n")

@@ -21,7 +21,7 @@
 //   steady     sd 0..1: no rise, only noise; in a quarter of the histories a share of the looks (0.1..0.5)
 //   sees nothing
 //              of it (0 blocks more), as where work comes in bursts
-// The thresholds of src/host/model/trend.c were set with another generator and other seeds.
+// The thresholds of src/host/growth/trend.c were set with another generator and other seeds.
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/trend.h"
+#include "growth/trend.h"
 
 static uint64_t state;
 

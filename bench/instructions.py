@@ -153,7 +153,7 @@ def main():
         return SKIPPED
     library = os.path.join(os.path.abspath(options.build), "libseep.so")
     if not os.path.exists(library):
-        library = os.path.join(os.path.abspath(options.build), "src/target/preload/libseep.so")
+        library = os.path.join(os.path.abspath(options.build), "src/tracee/preload/libseep.so")
     if not os.path.exists(library):
         raise SystemExit("instructions: %s has no libseep.so: run 'make build' first" % options.build)
     here = circumstances()

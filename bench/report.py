@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The table and the plots of docs/performance.json. Also by hand: report.py docs/performance.json"""
+"""The table and the plots of raw results. Also by hand: report.py build/bench/performance.json [FOLDER]"""
 import json
 import math
 import os
@@ -210,6 +210,16 @@ def processes_lines(part):
         factor, unit = (1000, "ms") if case["a_child"] else (1, "s")
         rows.append([case["case"], unit] + [cell(scaled(of(case, name, "cpu_s"), factor)) for name in names])
     return lines + table(["case", ""] + names, rows) + [""]
+
+
+def reports_lines(part):
+    lines = ["## Reports and exports of big traces", ""] + made(part)
+    for trace in dict.fromkeys(case["trace"] for case in part["results"]["cases"]):
+        rows = [[case["what"], cell(case["wall_s"]), cell(case["cpu_s"]), cell(scaled(case["rss_kib"], 1 / 1024)),
+                 number(case["bytes"] / 1e6)]
+                for case in part["results"]["cases"] if case["trace"] == trace]
+        lines += [trace + ":", ""] + table(["output", "s", "CPU s", "MiB", "MB written"], rows) + [""]
+    return lines
 
 
 def growth_lines(part):
@@ -471,11 +481,12 @@ def plots(results, folder):
 # ------------------------------------------------------------------------------------------------------
 
 PARTS = {"micro": micro_lines, "threads": threads_lines, "real": real_lines, "memory": memory_lines, "start": start_lines,
-         "processes": processes_lines, "growth": growth_lines, "bpf": bpf_lines, "scan": scan_lines, "parts": parts_lines}
+         "processes": processes_lines, "growth": growth_lines, "bpf": bpf_lines, "scan": scan_lines, "parts": parts_lines,
+         "reports": reports_lines}
 
 
 def write(results, output):
-    lines = ["# Performance: the table", "", "Made by `make bench` from performance.json; do not edit. A figure is a median, with",
+    lines = ["# Performance: the table", "", "Made by `make bench`; do not edit. A figure is a median, with",
              "the range of its runs in brackets. What the figures mean is in [performance.md](performance.md).", ""]
     lines += ["## Targets", ""] + targets(results) + [""]
     for name, part in PARTS.items():
@@ -492,4 +503,4 @@ def write(results, output):
 
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as source:
-        write(json.load(source), os.path.dirname(os.path.abspath(sys.argv[1])))
+        write(json.load(source), sys.argv[2] if len(sys.argv) > 2 else os.path.dirname(os.path.abspath(sys.argv[1])))

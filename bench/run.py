@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tracing costs: measures seep beside its peers and writes docs/performance.json, the table and
-the plots. `make bench` runs all of it; ONLY=micro,real a part, RUNS=n more or fewer repetitions.
+"""What tracing costs: measures seep beside its peers and writes the table and the plots. `make bench` runs
+all of it; ONLY=micro,real a part, RUNS=n more or fewer repetitions.
 
 All tools of a case run in turn, round by round, in one run of this program; figures are medians with
-their range. A part that is not run keeps its figures of the last time, with their date and commit.
+their range. The raw results stay in BUILD/bench/performance.json. A part that is not run keeps its figures of the
+last time, with their date and commit; the table in docs/ is written when there are figures of all parts.
 """
 import argparse
 import datetime
@@ -26,12 +27,13 @@ import peers
 import processes
 import real
 import report
+import reports
 import scanning
 
 PARTS = {"micro": micro.run_micro, "threads": micro.run_threads, "real": real.run_real,
          "memory": memory.run_memory, "start": memory.run_start, "growth": growth.run_growth,
          "processes": processes.run_processes, "bpf": bpf.run_bpf, "scan": scanning.run_scan,
-         "parts": parts.run_parts}
+         "parts": parts.run_parts, "reports": reports.run_reports}
 
 
 class Context:
@@ -46,7 +48,7 @@ class Context:
         self.seep = os.path.join(os.path.abspath(options.build), "seep")
         self.library = os.path.join(os.path.abspath(options.build), "libseep.so")
         if not os.path.exists(self.library):
-            self.library = os.path.join(os.path.abspath(options.build), "src/target/preload/libseep.so")
+            self.library = os.path.join(os.path.abspath(options.build), "src/tracee/preload/libseep.so")
         if not os.path.exists(self.library):
             raise SystemExit("bench: %s has no libseep.so: run 'make build' first" % options.build)
         if not os.path.exists(self.seep):
@@ -63,7 +65,7 @@ def read_options():
     parser.add_argument("--programs", default="", help="of the real programs, only those with these words in their names")
     parser.add_argument("--runs", type=int, default=0, help="repetitions (default 5; with --quick 3)")
     parser.add_argument("--quick", action="store_true", help="without peers, fewer repetitions: a few minutes")
-    parser.add_argument("--output", default=os.path.join(common.ROOT, "docs"), help="folder of the results")
+    parser.add_argument("--output", help="folder of the table and the plots (default: docs, when all parts are there)")
     options = parser.parse_args()
     options.parts = options.only.split(",") if options.only else list(PARTS)
     for part in options.parts:
@@ -78,7 +80,9 @@ def main():
     # So that a terminated run, too, ends what it started and removes its files.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     begin = time.monotonic()
-    path = os.path.join(options.output, "performance.json")
+    raw = os.path.join(options.build, "bench")
+    os.makedirs(raw, exist_ok=True)
+    path = os.path.join(raw, "performance.json")
     results = json.load(open(path, encoding="utf-8")) if os.path.exists(path) else {}
     scratch = tempfile.mkdtemp(prefix="seep-bench.")
     try:
@@ -95,15 +99,18 @@ def main():
                 common.say("skipped: %s: %s" % (part, trouble))
                 continue
             common.say("---- %s: %.0f s" % (part, time.monotonic() - say_part))
-            os.makedirs(options.output, exist_ok=True)
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(results, file, indent=1)
                 file.write("\n")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    report.write(results, options.output)
-    common.say("bench: %.0f s; the table is in %s" % (time.monotonic() - begin,
-                                                     os.path.join(options.output, "performance-table.md")))
+    missing = [part for part in PARTS if part not in results]
+    output = options.output or (raw if missing else os.path.join(common.ROOT, "docs"))
+    os.makedirs(output, exist_ok=True)
+    report.write(results, output)
+    common.say("bench: %.0f s; the table is in %s%s" % (
+        time.monotonic() - begin, os.path.join(output, "performance-table.md"),
+        "; not measured yet: " + ", ".join(missing) if missing else ""))
     return 0
 
 

@@ -10,7 +10,6 @@ with the reason why it is right. Exit status 1 when something is called lost tha
 """
 import argparse
 import collections
-import json
 import os
 import re
 import shutil
@@ -20,6 +19,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tests'))
+import report_json  # noqa: E402
 
 STATES = ('idle', 'load', 'exit')
 ALL_LOST = ['--json', '--top', '0', '--kind', 'lost,indirect']
@@ -210,7 +212,7 @@ class Soak:
         if done.returncode and traced.poll() is None:
             sys.exit(done.stderr.decode())
         if not done.returncode:
-            seen.take(json.loads(done.stdout))
+            seen.take(report_json.loads(done.stdout))
 
     def idle(self, program, times):
         seen, traced = Seen(), self.start(program)
@@ -256,7 +258,7 @@ class Soak:
         if work:
             os.killpg(work.pid, signal.SIGKILL)
             work.wait()
-        whole = json.loads(report.read_text())
+        whole = report_json.loads(report.read_text())
         for process in whole.get('processes') or [whole]:
             if process['leaks']:
                 seen.take(process)

@@ -81,7 +81,7 @@ static __attribute__((unused, noinline, cold)) const struct seep_api_table *seep
 //
 // `pool` is any address that stands for the pool, most often that of its struct; NULL for an allocator
 // that has none. A pool need not be created before its first piece; creating it gives it a name.
-// Tell of a piece after it has been taken, and before it is given back.
+// Tell of a piece after it has been taken, and before it is freed.
 
 // A pool that begins, without pieces. `name` is copied (up to 255 bytes); NULL: none.
 SEEP_API_ void seep_pool_create(const void *pool, const char *name) {
@@ -89,7 +89,7 @@ SEEP_API_ void seep_pool_create(const void *pool, const char *name) {
     SEEP_CALL_(pool_create, (pool, name));
 }
 
-// All pieces of the pool are given back at once; the pool stays.
+// All pieces of the pool are freed at once; the pool stays.
 SEEP_API_ void seep_pool_clear(const void *pool) {
     (void)pool;
     SEEP_CALL_(pool_clear, (pool));
@@ -107,7 +107,7 @@ SEEP_API_ void seep_pool_alloc(const void *pool, const void *piece, size_t bytes
     SEEP_CALL_(pool_alloc, (pool, piece, bytes));
 }
 
-// As realloc: one piece given back, one taken, perhaps at the same address. Call it when it is done.
+// As realloc: one piece freed, one taken, perhaps at the same address. Call it when it is done.
 SEEP_API_ void seep_pool_resize(const void *pool, const void *old_piece, const void *piece, size_t bytes) {
     (void)pool, (void)old_piece, (void)piece, (void)bytes;
     SEEP_CALL_(pool_resize, (pool, old_piece, piece, bytes));
@@ -136,7 +136,7 @@ SEEP_API_ void seep_thread_name(const char *name) {
 // ---- for leak checks --------------------------------------------------------------------------------
 
 // The block of the heap that begins there is held on purpose: it is no leak, nor is what it points to.
-// Ends when the block is given back, or moved by realloc.
+// Ends when the block is freed, or moved by realloc.
 SEEP_API_ void seep_ignore(const void *block) {
     (void)block;
     SEEP_CALL_(ignore, (block, 1));

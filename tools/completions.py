@@ -1,17 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the completions of bash, zsh and fish from the command table: completions.py [--check] SEEP.
+"""Writes the completions of bash, zsh and fish from the command table: completions.py SEEP FOLDER.
 
-SEEP is the built tool; its `help --dump` is the table. With --check nothing is written and the exit
-status is 1 when a file of tools/completions is not what would be written.
+SEEP is the built tool; its `help --dump` is the table. meson runs it, see tools/meson.build.
 """
 import json
 import os
 import subprocess
 import sys
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "completions")
-MADE = "Made by tools/completions.py from the command table: change that, not this."
+MADE = "Made by tools/completions.py from the command table."
 
 
 def options_of(command):
@@ -183,29 +181,15 @@ def fish(table):
 
 
 def main():
-    arguments = sys.argv[1:]
-    check = arguments[:1] == ["--check"]
-    if check:
-        arguments = arguments[1:]
-    if len(arguments) != 1:
+    if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
         return 2
-    dump = subprocess.run([arguments[0], "help", "--dump"], stdout=subprocess.PIPE, check=True, timeout=60)
+    dump = subprocess.run([sys.argv[1], "help", "--dump"], stdout=subprocess.PIPE, check=True, timeout=60)
     table = json.loads(dump.stdout)["commands"]
-    stale = False
-    for name, make in (("seep.bash", bash), ("_seep", zsh), ("seep.fish", fish)):
-        path = os.path.join(FOLDER, name)
-        wanted = make(table)
-        if check:
-            found = open(path, encoding="utf-8").read() if os.path.exists(path) else None
-            if found != wanted:
-                print("tools/completions/%s is not what the command table says: run 'make completions'" % name)
-                stale = True
-        else:
-            os.makedirs(FOLDER, exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(wanted)
-    return 1 if stale else 0
+    for name, make in (("seep", bash), ("_seep", zsh), ("seep.fish", fish)):
+        with open(os.path.join(sys.argv[2], name), "w", encoding="utf-8") as file:
+            file.write(make(table))
+    return 0
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ if ! command -v clang >/dev/null 2>&1; then
     echo "fuzz.sh: clang is not installed (tools/install-deps.sh lint)" >&2
     exit 1
 fi
-[ -e build-fuzz/build.ninja ] || CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=true \
+[ -e build-fuzz/build.ninja ] || CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=true -Dtests=enabled \
     -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Dc_args=-fno-sanitize-recover=all
 ninja -C build-fuzz fuzzers
 found=0
@@ -24,9 +24,12 @@ for program in build-fuzz/tests/fuzz/fuzz_*; do
     fi
     found=$((found + 1))
     mkdir -p "build-fuzz/corpus/$target"
+    seeds=tests/fuzz/corpus/$target
+    if [ "$target" = render ]; then seeds="tests/fuzz/corpus/trace tests/fuzz/corpus/image"; fi
     echo "== $target, $seconds s"
+    # shellcheck disable=SC2086 # folders of ours, without spaces
     "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-        -artifact_prefix="build-fuzz/crash-$target-" "build-fuzz/corpus/$target" "tests/fuzz/corpus/$target" || bad=1
+        -artifact_prefix="build-fuzz/crash-$target-" "build-fuzz/corpus/$target" $seeds || bad=1
 done
 if [ $found = 0 ]; then
     echo "fuzz.sh: no such target" >&2

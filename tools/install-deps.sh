@@ -9,6 +9,7 @@
 #   traced  programs and allocators that the tests trace (a test says so and skips without its program)
 #   lint    formatters and checkers (make test does without those it does not find)
 #   sarif   what make sarif validates with, beside npm
+#   web     a browser for the tests of the page, and npm
 #   bench   tools to compare with   (make bench does without those it does not find)
 #
 # Asks dpkg first: when all is there it needs no network, no root and no time. Installs only, and
@@ -16,21 +17,23 @@
 # were not there before. Exit status: 0 all there, 1 a package of `build` or `test` is missing.
 set -eu
 
+# a|b: as the releases of Debian name it, one of the two is enough.
 packages_of() {
     case $1 in
     build) echo gcc g++ make meson ninja-build pkg-config libc6-dev libdw-dev libelf-dev libdebuginfod-dev \
-        libzstd-dev libjansson-dev libiberty-dev liblzma-dev binutils \
+        libzstd-dev libjansson-dev libsqlite3-dev libiberty-dev liblzma-dev zlib1g-dev binutils \
         libbpf-dev clang llvm bpftool ;;
     demo) echo perl ;;
     test) echo git python3 python3-yaml python3-pytest python3-pytest-xdist libcmocka-dev zstd procps cmake ;;
-    traced) echo redis-server redis-tools nginx-light z3 sqlite3 jq perl git tmux libglib2.0-bin libjemalloc2 libjemalloc-dev \
-        libmimalloc2.0 libmimalloc-dev libgoogle-perftools-dev libtcmalloc-minimal4 libunwind-dev libc6-dbg \
+    traced) echo redis-server redis-tools nginx-light curl gdb rustc dconf-gsettings-backend z3 sqlite3 graphviz protobuf-compiler vim-tiny heaptrack jq perl git tmux libglib2.0-bin libjemalloc2 libjemalloc-dev \
+        'libmimalloc3|libmimalloc2.0' libmimalloc-dev libgoogle-perftools-dev 'libtcmalloc-minimal4t64|libtcmalloc-minimal4' libunwind-dev libc6-dbg \
         golang-go golang-github-haya14busa-go-sarif-dev default-jdk-headless nodejs musl-tools dwz llvm xz-utils valgrind autoconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
     sarif) echo python3-jsonschema ;;
+    web) echo chromium fonts-dejavu-core nodejs npm ;;
     bench) echo heaptrack valgrind libgoogle-perftools-dev libunwind-dev python3-matplotlib wrk ;;
     *)
-        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, sarif, bench)" >&2
+        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, sarif, web, bench)" >&2
         exit 2
         ;;
     esac
@@ -40,14 +43,14 @@ other_distributions() {
     cat >&2 <<'END'
 The same by the names of other distributions (build and test):
   Fedora, RHEL  gcc gcc-c++ make meson ninja-build pkgconf elfutils-devel elfutils-debuginfod-client-devel
-                libzstd-devel jansson-devel binutils-devel xz-devel libcmocka-devel python3-pytest python3-pytest-xdist
+                libzstd-devel jansson-devel binutils-devel xz-devel zlib-devel libcmocka-devel python3-pytest python3-pytest-xdist
                 git zstd clang clang-tools-extra compiler-rt llvm libbpf-devel bpftool
-  Arch          base-devel meson ninja libelf debuginfod zstd xz jansson binutils cmocka python-pytest
+  Arch          base-devel meson ninja libelf debuginfod zstd xz zlib jansson binutils cmocka python-pytest
                 python-pytest-xdist git clang compiler-rt llvm libbpf bpf
-  Alpine        build-base meson elfutils-dev zstd-dev xz-dev jansson-dev binutils-dev cmocka-dev py3-pytest
+  Alpine        build-base meson elfutils-dev zstd-dev xz-dev zlib-dev jansson-dev binutils-dev cmocka-dev py3-pytest
                 py3-pytest-xdist git clang compiler-rt llvm libbpf-dev bpftool
   openSUSE      gcc gcc-c++ make meson ninja pkgconf libdw-devel libelf-devel libdebuginfod-devel libzstd-devel
-                libjansson-devel binutils-devel xz-devel libcmocka-devel python3-pytest python3-pytest-xdist git zstd clang
+                libjansson-devel binutils-devel xz-devel zlib-devel libcmocka-devel python3-pytest python3-pytest-xdist git zstd clang
 END
 }
 
@@ -79,7 +82,7 @@ if ! command -v dpkg-query >/dev/null 2>&1; then
         command -v $program >/dev/null 2>&1 || trouble="$trouble $program"
     done
     if [ -z "$trouble" ]; then
-        pkg-config --exists libdw libelf libdebuginfod libzstd jansson && exit 0
+        pkg-config --exists libdw libelf libdebuginfod libzstd jansson zlib && exit 0
         trouble=" libraries of the list below"
     fi
     echo "install-deps.sh: this is no Debian, please install by hand. Missing:$trouble" >&2
@@ -89,11 +92,45 @@ fi
 
 missing_of() {
     # One question for all: dpkg-query is slow to start. It complains of names that it never heard of.
-    here=" $(dpkg-query -W -f='${db:Status-Abbrev}${binary:Package}\n' "$@" 2>/dev/null |
+    # shellcheck disable=SC2046
+    here=" $(dpkg-query -W -f='${db:Status-Abbrev}${binary:Package}\n' $(either "$*") 2>/dev/null |
         sed -n 's/^ii  *\([^:]*\).*/\1/p' | tr '\n' ' ')"
-    for name in "$@"; do
-        case $here in *" $name "*) ;; *) echo "$name" ;; esac
+    # The nodejs of other repositories has npm in it, and conflicts with the package of that name.
+    if command -v npm >/dev/null 2>&1; then here="$here npm "; fi
+    for names in "$@"; do
+        found=no
+        for name in $(either "$names"); do
+            case $here in *" $name "*) found=yes ;; esac
+        done
+        [ $found = yes ] || echo "$names"
     done | sort -u | tr '\n' ' '
+}
+
+either() {
+    echo "$1" | tr '|' ' '
+}
+
+has_package() {
+    apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'
+}
+
+# The names that this release has, one for each of a|b; of what it does not have, the first with a '?'.
+names_of() {
+    for names in "$@"; do
+        chosen=$(either "$names" | cut -d ' ' -f 1)\?
+        for name in $(either "$names"); do
+            if has_package "$name"; then
+                chosen=$name
+                break
+            fi
+        done
+        echo "$chosen"
+    done | tr '\n' ' '
+}
+
+has_lists() {
+    set -- /var/lib/apt/lists/*Packages*
+    [ -e "$1" ]
 }
 
 # Something that does the job of a package but is not that package (a tool built by hand) is left to
@@ -101,6 +138,22 @@ missing_of() {
 # shellcheck disable=SC2086
 missing=$(missing_of $wanted)
 [ -n "$missing" ] || exit 0
+
+# What this release does not have is not asked for again each time.
+if has_lists; then
+    # shellcheck disable=SC2086
+    required_missing=$(missing_of $required)
+    wanted_now=
+    for names in $missing; do
+        case " $required_missing " in *" $names "*) wanted_now="$wanted_now $names" ;; *)
+            # shellcheck disable=SC2086
+            case $(names_of "$names") in *\?*) ;; *) wanted_now="$wanted_now $names" ;; esac
+            ;;
+        esac
+    done
+    missing=$wanted_now
+    [ -n "$missing" ] || exit 0
+fi
 
 as_root=
 if [ "$(id -u)" != 0 ]; then
@@ -113,8 +166,9 @@ if [ "$(id -u)" != 0 ]; then
             echo "install-deps.sh: not installed, going on without: $missing" >&2
             exit 0
         fi
-        echo "install-deps.sh: not root, and sudo asks for a password. Please run:" >&2
-        echo "    sudo apt-get install --no-install-recommends $missing" >&2
+        echo "install-deps.sh: not root, and sudo does not do it without a password. Please run as root:" >&2
+        # shellcheck disable=SC2086
+        echo "    apt-get update && apt-get install --no-install-recommends $(names_of $missing | tr -d '?')" >&2
         exit 1
     fi
 fi
@@ -140,12 +194,12 @@ echo "install-deps.sh: installing $missing"
 run_apt update || echo "install-deps.sh: apt-get update failed, trying with the lists at hand" >&2
 
 available=
-for name in $missing; do
-    if apt-cache policy "$name" 2>/dev/null | grep -q 'Candidate: [^(]'; then
-        available="$available $name"
-    else
-        echo "install-deps.sh: this system has no package '$name', going on without it" >&2
-    fi
+# shellcheck disable=SC2086
+for name in $(names_of $missing); do
+    case $name in
+    *\?) echo "install-deps.sh: this system has no package '${name%\?}', going on without it" >&2 ;;
+    *) available="$available $name" ;;
+    esac
 done
 if [ -n "$available" ]; then
     # shellcheck disable=SC2086

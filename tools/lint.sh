@@ -45,7 +45,7 @@ fi
 
 if command -v shellcheck >/dev/null 2>&1; then
     echo "== shellcheck"
-    git ls-files '*.sh' .ci/run tools/completions/seep.bash | xargs shellcheck || bad=1
+    git ls-files '*.sh' .ci/run | xargs shellcheck "$build/tools/seep" || bad=1
 else
     echo "== shellcheck: not installed, left out"
 fi

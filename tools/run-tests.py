@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds seep, runs all tests, and counts them one by one.
 
-What runs: the meson tests (unit, oracle, golden, fuzz replay) and the pytest suites (cli, live, corpus, golden,
+What runs: the meson tests (unit, oracle, golden, fuzz replay) and the pytest suites (cli, live, hostile, corpus, golden,
 lint) on the ordinary build, then the meson tests and the pytest suites of SANITIZED on a build with clang,
 AddressSanitizer and UBSan, which is made while the tests of the first build leave a processor idle. Both
 builds treat warnings as errors.
@@ -27,8 +27,13 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PYTEST_SUITES = ["cross", "live", "corpus", "oracle", "golden", "cli", "lint"]  # long ones first
+PYTEST_SUITES = ["cross", "live", "hostile", "corpus", "oracle", "web", "golden", "cli", "lint"]  # long ones first
 SANITIZED = ["cli", "golden"]
+# What make check runs beside the meson tests: something of every command and of the library, in a minute.
+FAST = ["cli/test_run.py", "cli/test_check.py", "cli/test_scan.py", "cli/test_diff.py", "cli/test_reports.py",
+        "cli/test_whois.py", "lint/test_lint.py", "lint/test_libseep.py", "lint/test_commands.py",
+        "lint/test_coverage.py", "lint/test_runner.py", "live/test_exit_scan.py", "live/test_mappings.py",
+        "live/test_own_malloc.py", "live/test_segments.py", "live/test_one_word.py", "live/test_musl.py"]
 FULL_FAILURES = 25  # of these all output is shown, of the others the end
 
 Result = collections.namedtuple("Result", "suite name status detail")  # status: passed, failed, skipped
@@ -177,7 +182,7 @@ def run_meson_tests(prefix, directory, environment, options, slowness):
 def run_pytest(prefix, directory, suites, environment, options):
     begin = time.monotonic()
     folders = [os.path.join("tests", suite) for suite in suites
-               if any(f.startswith("test_") and f.endswith(".py")
+               if suite.endswith(".py") or any(f.startswith("test_") and f.endswith(".py")
                       for f in os.listdir(os.path.join(ROOT, "tests", suite)))]
     if not folders:
         return
@@ -262,6 +267,7 @@ def parse_arguments():
     parser.add_argument("--build", default="build-test", help="build directory (default build-test)")
     parser.add_argument("--sanitized-build", default="build-sanitized")
     parser.add_argument("--no-sanitizers", action="store_true", help="leave the second build out")
+    parser.add_argument("--fast", action="store_true", help="what make check runs: a part, on the ordinary build")
     options = parser.parse_args()
     if options.jobs < 1:
         parser.error("--jobs must be at least 1")
@@ -272,6 +278,8 @@ def parse_arguments():
 
 def build_sanitized(aside, werror, environment, options):
     """The future of whether the second build is there; None when it is left out."""
+    if options.fast:
+        return None
     if options.no_sanitizers:
         record("build", "clang with sanitizers", "skipped", "left out by --no-sanitizers")
         return None
@@ -282,7 +290,7 @@ def build_sanitized(aside, werror, environment, options):
     # gdwarf-4: addr2line of binutils 2.40 misreads the inlined functions of clang in DWARF 5.
     # b_lundef: the sanitizers' symbols come from the executable.
     # optimization=0: to optimize what the sanitizers put in takes six times as long as to compile it.
-    flags = [werror, "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=0", "-Dc_args=-gdwarf-4"]
+    flags = [werror, "-Dtests=enabled", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=0", "-Dc_args=-gdwarf-4"]
     return aside.submit(build, "clang with sanitizers", options.sanitized_build, flags, clang, options.jobs, ASIDE)
 
 
@@ -294,11 +302,11 @@ def main():
 
     werror = "-Dwerror=" + options.werror
     with concurrent.futures.ThreadPoolExecutor(1) as aside:
-        ordinary = build("gcc", options.build, [werror], environment, options.jobs)
+        ordinary = build("gcc", options.build, [werror, "-Dtests=enabled"], environment, options.jobs)
         sanitized = build_sanitized(aside, werror, environment, options)
         if ordinary:
             run_meson_tests("", options.build, environment, options, 2)
-            run_pytest("", options.build, PYTEST_SUITES, environment, options)
+            run_pytest("", options.build, FAST if options.fast else PYTEST_SUITES, environment, options)
         if sanitized and sanitized.result():
             environment["ASAN_OPTIONS"] = "detect_leaks=1:strict_string_checks=1:abort_on_error=0"
             environment["UBSAN_OPTIONS"] = "print_stacktrace=1:halt_on_error=1"

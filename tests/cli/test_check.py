@@ -422,7 +422,7 @@ def test_a_crash_is_the_status(run, seep, app):
     (["--sarif", "/nonexistent/a.sarif"], 1, "cannot write the SARIF file"),
     (["--max-leaked", "-1"], 2, "--max-leaked"),
     (["--max-peak", "1Q"], 2, "--max-peak"),
-    (["--kind", "gone"], 2, "--kind: bad value"),
+    (["--kind", "gone"], 2, "--kind: unknown value 'gone'"),
 ])
 def test_wrong_use(run, seep, tmp_path, options, status, words):
     ran = tmp_path / "ran"

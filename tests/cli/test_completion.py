@@ -7,9 +7,9 @@ import pytest
 
 
 @pytest.fixture
-def complete(root, run, require, tmp_path):
+def complete(build, run, require, tmp_path):
     """complete("seep report --to"): what bash would offer for the last word."""
-    script = os.path.join(root, "tools", "completions", "seep.bash")
+    script = os.path.join(build, "tools", "seep")
 
     def ask(line):
         words = line.split(" ")
@@ -50,9 +50,9 @@ def test_help_offers_commands(complete):
     assert complete("seep help sn") == {"snap"}
 
 
-@pytest.mark.parametrize("shell, name", [("bash", "seep.bash"), ("zsh", "_seep"), ("fish", "seep.fish")])
-def test_scripts_parse(root, run, shell, name):
+@pytest.mark.parametrize("shell, name", [("bash", "seep"), ("zsh", "_seep"), ("fish", "seep.fish")])
+def test_scripts_parse(build, run, shell, name):
     if not shutil.which(shell):
         pytest.skip("%s is not installed" % shell)
-    done = run(shell, "-n", os.path.join(root, "tools", "completions", name))
+    done = run(shell, "-n", os.path.join(build, "tools", name))
     assert done.returncode == 0, done.stderr

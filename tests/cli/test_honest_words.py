@@ -136,7 +136,7 @@ def test_check_tells_of_its_own_status_and_of_wrong_releases(run, seep, require,
     assert done.returncode == 3
     assert "seep: check: passed; nothing leaked" in done.stderr
     assert "seep: check: the program itself exited with 3\n" in done.stderr
-    assert "seep: check: note: 9 blocks were given back in a wrong way" in done.stderr
+    assert "seep: check: note: 9 blocks were freed in a wrong way" in done.stderr
 
 
 def test_both_result_files_are_tried(run, seep, tmp_path, build):
@@ -183,7 +183,7 @@ def test_a_gate_does_not_pass_while_somebody_is_still_at_work(run, seep, build):
                               "    if (fork() == 0) {\n        void *volatile block = malloc(100);\n        block = NULL;\n"
                               "        write(end[1], \"x\", 1);\n        sleep(5);\n    } else {\n        read(end[0], &byte, 1);\n"
                               "    }\n    return 0;\n}\n")
-    done = run(seep, "run", "-q", "-o", "left.seep", "--error-exitcode", "9", program)
+    done = run(seep, "run", "-q", "-o", "left.seep", "--error-exitcode", "9", "--no-wait", program)
     assert done.returncode == 9 and "was still running when the program had ended" in done.stderr, done
     done = run(seep, "run", "-q", "-o", "left.seep", "--error-exitcode", "9", "--children", "ignore", program)
     assert (done.returncode, done.stderr) == (0, "")
@@ -201,7 +201,7 @@ def test_scan_of_a_saved_trace_shows_what_was_found(run, seep, build):
     assert re.search(r"^  lost +1 +100 ", run(seep, "scan", "m.seep").stdout, re.M)
     run(seep, "run", "-q", "-o", "k.seep", build("wrong", WRONG), "k")
     done = run(seep, "scan", "k.seep")
-    assert done.returncode == 1 and "nobody looked at the memory, and a trace has none" in done.stderr
+    assert done.returncode == 1 and "no one looked at the memory, and a trace has none" in done.stderr
     done = run(seep, "scan", "m.seep", "--trace", "k.seep")
     assert done.returncode == 2 and "not a core file" in done.stderr
 
@@ -213,7 +213,7 @@ def test_a_wrong_release_of_a_kind_that_is_not_known(run, seep, tmp_path):
     rows = b"".join(bytes((kind, 1, 1, 1, 16, 8)) for kind in (0, 99))
     (tmp_path / "w.seep").write_bytes(make_v1.change(mapped, make_v1.reader.WRONG_RELEASES, lambda _raw: b"\2" + rows))
     done = run(seep, "report", tmp_path / "w.seep")
-    assert done.returncode == 0 and done.stdout.count("  1 × given back in a way that this seep does not know: 0x10") == 2
+    assert done.returncode == 0 and done.stdout.count("  1 × freed in a way that this seep does not know: 0x10") == 2
 
 
 OF_PARENT = r"""

@@ -138,6 +138,8 @@ def test_values_for_flags_and_missing_values(seep, enough):
             assert long in refused(seep, name, long + "=yes")
         elif option["kind"] == "optional":
             assert long in refused(seep, name, long + "=no-such-value")
+        elif option["kind"] == "text":  # with a value or without
+            assert "needs a value" not in refused(seep, name, long)
         else:
             text = refused(seep, name, long)
             assert long in text and "value" in text

@@ -8,18 +8,23 @@ import os
 
 import pytest
 
+import report_json
 import schema
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(os.path.dirname(HERE), "golden")
-REPORTS = sorted(glob.glob(os.path.join(GOLDEN, "report-*.json")))
+REPORTS = sorted(path for path in glob.glob(os.path.join(GOLDEN, "report-*.json")) if os.path.basename(path).count(".") == 1)
 TABLES = sorted(glob.glob(os.path.join(GOLDEN, "report-*.csv")))
+
+
+def rules_of(root, name):
+    with open(os.path.join(root, "docs", name), encoding="utf-8") as file:
+        return json.load(file)
 
 
 @pytest.fixture(scope="module")
 def rules(root):
-    with open(os.path.join(root, "docs", "report.schema.json"), encoding="utf-8") as file:
-        return json.load(file)
+    return rules_of(root, "report.schema.json")
 
 
 def load(path):
@@ -39,8 +44,34 @@ def test_there_are_golden_reports():
 
 
 @pytest.mark.parametrize("path", REPORTS, ids=os.path.basename)
-def test_json_follows_the_schema(rules, path):
+def test_json_follows_the_schema(root, path):
+    rules = rules_of(root, "report-1.schema.json" if path.endswith("-1.json") else "report.schema.json")
     assert schema.check(load(path), rules, rules) == []
+
+
+@pytest.mark.parametrize("name", ["leaky", "family"])
+def test_both_schemas_say_the_same(name):
+    """The tables of schema 2, put in place, are the stacks of schema 1."""
+    new = report_json.spread(load(os.path.join(GOLDEN, "report-%s.json" % name)))
+    old = load(os.path.join(GOLDEN, "report-%s-1.json" % name))
+    nr = 0
+    for one, other in zip(new.get("processes", [new]), old.get("processes", [old]), strict=True):
+        assert [site["stack"] for site in one["sites"]] == [site["stack"] for site in other["sites"]]
+        assert one["totals"] == other["totals"] and one["health"] == other["health"]
+        nr += len(one["sites"])
+    assert nr
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=os.path.basename)
+def test_tables_have_nothing_twice_and_nothing_unused(path):
+    report = load(path)
+    if report["seep"]["schema"] < 2:
+        return
+    frames = [json.dumps(frame) for frame in report["frames"]]
+    stacks = [tuple(node) for node in report["stacks"]]
+    assert len(set(frames)) == len(frames) and len(set(stacks)) == len(stacks)
+    assert {frame for frame, _ in stacks} == set(range(len(frames)))
+    assert all(caller < i for i, (_, caller) in enumerate(stacks))
 
 
 @pytest.mark.parametrize("path", REPORTS, ids=os.path.basename)
@@ -65,9 +96,9 @@ def test_the_checker_finds_faults(rules):
     assert broken(lambda r: r["totals"].update(frees=-1))
     assert broken(lambda r: r["totals"].update(frees=True))
     assert broken(lambda r: r["totals"].update(frees=None))
-    assert broken(lambda r: r["seep"].update(schema=2))
+    assert broken(lambda r: r["seep"].update(schema=1))
     assert broken(lambda r: r.update(surprise=1))
-    assert broken(lambda r: r["sites"][0]["stack"][0].pop("offset"))
+    assert broken(lambda r: r["frames"][0].pop("offset"))
     assert broken(lambda r: r["process"].update(exit={"code": 0, "signal": 1}))
 
 
@@ -85,6 +116,26 @@ def test_csv_keeps_names_whole():
     with open(os.path.join(GOLDEN, "report-strange.csv"), encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, strict=True))
     assert rows[0]["function"].startswith("std::vector<std::map<std::__cxx11::basic_string<char>, int> >::")
-    assert '(cache, "new".cpp:10)' in rows[0]["stack"]
+    assert ('cache, "new".cpp', "10") in [(row["file"], row["line"]) for row in rows if row["row"] == "stack"]
     assert rows[1]["function"] == r"evil\x1b]0;title\x07\n\u{202e}desrever\xff"
     assert int(rows[0]["live_bytes"]) == 144
+
+
+def test_csv_stacks_lead_to_their_callers():
+    with open(os.path.join(GOLDEN, "report-leaky.csv"), encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    stacks = {row["stack"]: row for row in rows if row["row"] == "stack"}
+    sites = [row for row in rows if row["row"] == "site"]
+    assert sites and stacks and len(sites) + len(stacks) == len(rows)
+    ends = []
+    for site in sites:
+        if not site["stack"]:  # it has no frame
+            assert not site["function"] and not site["module"]
+            continue
+        assert stacks[site["stack"]]["function"] == site["function"]
+        node, depth = site["stack"], 0
+        while node:
+            last, node, depth = node, stacks[node]["caller"], depth + 1
+            assert depth <= len(stacks), "a circle"
+        ends.append(stacks[last]["function"])
+    assert len(ends) == 4 and set(ends) == {"__libc_start_main"}

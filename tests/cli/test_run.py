@@ -13,6 +13,8 @@ import time
 
 import pytest
 
+import report_json
+
 COVERS = [
     ('exec of a set-user-ID program', 'declared', 'test_set_user_id_program', 'the loader ignores LD_PRELOAD for it'),
     ('programs of another architecture', 'declared', 'test_program_for_another_processor',
@@ -51,7 +53,7 @@ def open_folder():
 def processes_of(run, seep, source):
     done = run(seep, "report", source, "--json")
     assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = report_json.spread(json.loads(done.stdout))
     return report.get("processes", [report])
 
 
@@ -256,6 +258,21 @@ def test_report_goes_to_stderr_and_trace_to_the_folder(run, seep, libseep, tmp_p
     traces = [name for name in os.listdir(tmp_path) if name.endswith(".seep")]
     assert len(traces) == 1
     assert traces[0].startswith("seep.sh.") and traces[0][len("seep.sh."):-len(".seep")].isdigit()
+
+
+def test_no_trace_is_replaced_that_was_not_named(run, seep, libseep, tmp_path):
+    """A file of the usual name that is there stays; what -o names is replaced. Of the library alone too."""
+    script = "echo mine >seep.%s.$$.seep; echo $$"
+    pid = run(seep, "run", "-q", SH, "-c", script % "sh").stdout.strip()
+    assert (tmp_path / ("seep.sh.%s.seep" % pid)).read_text() == "mine\n"
+    assert processes_of(run, seep, tmp_path / ("seep.sh.%s.2.seep" % pid))[0]["process"]["pid"] == int(pid)
+    (tmp_path / "named.seep").write_text("old")
+    assert run(seep, "run", "-q", "-o", "named.seep", SH, "-c", ":").returncode == 0
+    assert processes_of(run, seep, tmp_path / "named.seep")
+    name = os.path.basename(os.path.realpath(SH))
+    pid = run("/usr/bin/env", "LD_PRELOAD=%s" % libseep, SH, "-c", script % name).stdout.strip()
+    assert (tmp_path / ("seep.%s.%s.seep" % (name, pid))).read_text() == "mine\n"
+    assert processes_of(run, seep, tmp_path / ("seep.%s.%s.2.seep" % (name, pid)))
 
 
 def test_name_of_the_trace(run, seep, libseep, tmp_path):
@@ -712,10 +729,25 @@ def test_small_files_are_named_as_the_reason(run, seep, libseep):
     assert "health: complete" in done.stderr
 
 
+def test_no_args(run, seep, tmp_path):
+    """Arguments may be passwords: with --no-args no file has them, of the program and of what it starts."""
+    for options, has in ([], True), (["--no-args"], False):
+        done = run(seep, "check", "-o", "x.seep", "--junit", "x.xml", "--sarif", "x.sarif", "--max-leaked", "1G", *options, "--",
+                   SH, "-c", "/bin/echo sec''ret >/dev/null; :", "sesame-open")
+        assert done.returncode == 0, done
+        for name in "x.xml", "x.sarif":
+            assert ("sesame-open" in (tmp_path / name).read_text()) == has, name
+        report = run(seep, "report", "--json", "x.seep").stdout
+        assert ("sesame-open" in report, "secret" in report) == (has, has)
+        processes = json.loads(report)
+        for process in processes.get("processes", [processes]):
+            assert process["process"]["args"], process  # its name stays
+
+
 def test_child_that_is_still_running(run, seep, traced, tmp_path):
     code = "import time; open('pid', 'w').write('\\n'); time.sleep(%d)" % PATIENCE_S
     script = "%s -c \"%s\" >/dev/null 2>&1 & echo $!; while [ ! -s pid ]; do sleep 0.05; done" % (PYTHON, code)
-    done = traced(SH, "-c", script)
+    done = traced(SH, "-c", script, options=["--no-wait"])
     child = int(done.stdout)
     try:
         assert done.returncode == 0
@@ -850,8 +882,12 @@ def test_snap(run, seep, tmp_path, sleeper):
     done = run(seep, "snap", sleeper.pid)
     assert (done.returncode, done.stderr) == (0, "")
     name = done.stdout.strip()
-    assert name.startswith("seep.python3") and name.endswith(".%d.seep" % sleeper.pid)
+    assert name.startswith("seep.python3") and name.endswith(".%d.snap.seep" % sleeper.pid)
     process, = processes_of(run, seep, tmp_path / name)
+    before = (tmp_path / name).read_bytes()
+    assert run(seep, "snap", sleeper.pid).stdout.strip() == name.replace(".snap.seep", ".snap.2.seep")
+    assert run(seep, "snap", sleeper.pid).stdout.strip() == name.replace(".snap.seep", ".snap.3.seep")
+    assert (tmp_path / name).read_bytes() == before
     assert process["process"]["pid"] == sleeper.pid
     assert process["process"]["exit"] is None
     assert process["totals"]["live_bytes"] > 1000 * 1000

@@ -348,7 +348,7 @@ def test_default_suppressions_that_cannot_be_read(run, seep, tmp_path, body, not
     done = run(seep, "run", "-o", "own.seep", str(tmp_path / "own"))
     assert done.returncode == 0 and note in done.stderr, done.stderr
     assert note in run(seep, "report", "own.seep").stdout
-    assert any(note in said for said in json.loads(run(seep, "report", "--json", "own.seep").stdout)["health"]["notes"])
+    assert any(note in said["text"] for said in json.loads(run(seep, "report", "--json", "own.seep").stdout)["health"]["notes"])
     for more, status in (([], 1), (["--max-leaked", "1K"], 0)):
         done = run(seep, "check", *more, str(tmp_path / "own"))
         lines = [line for line in done.stderr.splitlines() if line.startswith("seep: check: note: own: ")]

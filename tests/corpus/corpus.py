@@ -12,11 +12,15 @@ import re
 import select
 import shutil
 import subprocess
+import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import report_json  # noqa: E402
+
 PROGRAMS = sorted(path for path in HERE.iterdir() if path.suffix in ('.c', '.cpp'))
 VARIANTS = {'gcc-O2': ('gcc', '-O2'), 'gcc-O0': ('gcc', '-O0'), 'clang-O2': ('clang', '-O2'),
             'clang-O0': ('clang', '-O0')}
@@ -121,7 +125,7 @@ def add_blocks(seen, source, expected, frames, kind, number):
 
 def scan(seep, libseep, source, program, arguments, folder, *options):
     """`seen` by seep, of the program parked."""
-    report = json.loads(look(seep, libseep, program, arguments, folder, 'scan', '--blocks', '--json', *options))
+    report = report_json.spread(json.loads(look(seep, libseep, program, arguments, folder, 'scan', '--blocks', '--json', *options)))
     expected = Expectation(source)
     seen = collections.defaultdict(collections.Counter)
     for site in report['sites']:

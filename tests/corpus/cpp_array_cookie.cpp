@@ -23,6 +23,7 @@ struct Holder {
 Counted *counted;
 Plain *plain;
 Holder *holders;
+Counted *empty;
 
 static void held() {
     counted = new Counted[10]; // EXPECT: reachable
@@ -30,6 +31,7 @@ static void held() {
     holders = new Holder[3];   // EXPECT: reachable
     for (int i = 0; i < 3; i++)
         holders[i].array = new Counted[5]; // EXPECT: 3 reachable
+    empty = new Counted[0];                // EXPECT: reachable
 }
 
 static void second_element() {

@@ -3,7 +3,6 @@
 
 SEEP_CORPUS=all runs it as both compilers make it, with and without optimisation; else gcc -O2.
 """
-import json
 import re
 import os
 import shutil
@@ -11,6 +10,7 @@ import shutil
 import pytest
 
 import corpus
+import report_json
 
 WANTED = list(corpus.VARIANTS) if os.environ.get('SEEP_CORPUS') == 'all' else ['gcc-O2']
 
@@ -91,14 +91,14 @@ def holders_of(report):
 def test_who_holds_most(seep, libseep, tmp_path):
     """Retained sizes of programs whose structure is known."""
     program, arguments = corpus.build(corpus.HERE / 'tree_binary.c', tmp_path, 'gcc', '-O2')
-    report = json.loads(corpus.look(seep, libseep, program, arguments, tmp_path, 'scan', '--json'))
+    report = report_json.loads(corpus.look(seep, libseep, program, arguments, tmp_path, 'scan', '--json'))
     assert holders_of(report)['root'] == (19, 15 * 24 + 4 * 56)
     lost = [site for site in report['sites'] if site['kind'] == 'lost' and site['size_max'] == 40]
     # The dropped tree goes with the block at its top.
     assert sum(site['retained_bytes'] for site in lost) == 15 * 40
 
     program, arguments = corpus.build(corpus.HERE / 'cpp_polymorphic_array.cpp', tmp_path, 'gcc', '-O2')
-    report = json.loads(corpus.look(seep, libseep, program, arguments, tmp_path, 'scan', '--json'))
+    report = report_json.loads(corpus.look(seep, libseep, program, arguments, tmp_path, 'scan', '--json'))
     holders = holders_of(report)
     assert holders['array'] == (4, 80 + 3 * 40)
     assert holders['shapes'] == (7, 24 + 3 * 24 + 3 * 40)

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/allocator_file.h"
-#include "capture/own_allocator.h"
-#include "capture/unwind_table.h"
+#include "source/attach/allocator_file.h"
+#include "process/own_allocator.h"
+#include "source/attach/unwind_table.h"
 #include "image/bpf_events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

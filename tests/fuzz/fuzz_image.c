@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/profile_image.h"
+#include "source/image/profile_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/jit_names.h"
+#include "names/jit_names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

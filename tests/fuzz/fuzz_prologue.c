@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "capture/prologue.h"
+#include "source/attach/prologue.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/profile.h"
-#include "model/suppress_rules.h"
+#include "profile/profile.h"
+#include "analysis/suppress_rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

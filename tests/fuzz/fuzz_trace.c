@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "model/session_file.h"
-#include "trace/trace.h"
+#include "file/session_file.h"
+#include "trace_repair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,7 +49,8 @@ static void check(const struct seep_profile *profile) {
     for (uint32_t i = 0; i < profile->process.nr_args; i++)
         MUST(profile->process.args[i]);
     for (size_t i = 0; i < profile->health.nr_notes; i++)
-        MUST(profile->health.notes[i]);
+        MUST(profile->health.notes[i].text && seep_note_name(profile->health.notes[i].code) &&
+             !(profile->health.notes[i].flags & ~SEEP_NOTE_FLAGS));
 }
 
 static void load(const uint8_t *data, size_t size) {
@@ -87,29 +88,6 @@ static void load_some(const uint8_t *data, size_t size) {
     close(fd);
 }
 
-// Puts right what the lengths allow to find.
-static void repair(uint8_t *data, size_t size) {
-    if (size < SEEP_TRACE_HEADER_BYTES)
-        return;
-    seep_store32(data + 28, seep_trace_crc32(0, data, 28));
-    size_t at = seep_fetch32(data + 12);
-    for (uint64_t nr = 1; at <= size && size - at >= SEEP_TRACE_SECTION_BYTES; nr++) {
-        uint8_t *header = data + at;
-        size_t left = size - at - SEEP_TRACE_SECTION_BYTES;
-        uint64_t stored_bytes = seep_fetch64(header + 8);
-        seep_store32(header + 24, seep_trace_crc32(0, header, 24));
-        if (stored_bytes > left)
-            return;
-        uint8_t *stored = header + SEEP_TRACE_SECTION_BYTES;
-        if (seep_fetch32(header) == SEEP_TRACE_END && stored_bytes == SEEP_TRACE_END_BYTES) {
-            seep_store64(stored, nr);
-            seep_store64(stored + 8, at + SEEP_TRACE_SECTION_BYTES + SEEP_TRACE_END_BYTES);
-        }
-        seep_store32(header + 28, seep_trace_crc32(0, stored, (size_t)stored_bytes));
-        at += SEEP_TRACE_SECTION_BYTES + (size_t)stored_bytes;
-    }
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     load(data, size);
     load_some(data, size);
@@ -117,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     MUST(copy);
     if (size)
         memcpy(copy, data, size);
-    repair(copy, size);
+    trace_repair(copy, size);
     load(copy, size);
     load_some(copy, size);
     free(copy);

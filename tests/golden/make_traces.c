@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/session_file.h"
-#include "symbol/symbols.h"
+#include "file/session_file.h"
+#include "names/symbols.h"
 #include "trace_json.h"
 
 // ---- Making.
@@ -232,11 +232,25 @@ static void make_cut(struct seep_session *session) {
     profile->health.depth_limit = 64;
     profile->health.sample_bytes = 524288;
     profile->health.notes = room(profile, 2, sizeof(*profile->health.notes));
-    profile->health.notes[0] = "first note";
-    profile->health.notes[1] = "";
+    profile->health.notes[0] = (struct seep_note){.text = "first note"};
+    profile->health.notes[1] = (struct seep_note){.text = ""};
     profile->health.nr_notes = 2;
     profile->process.exit_kind = SEEP_EXIT_SIGNAL;
     profile->process.exit_value = 9;
+}
+
+// Codes that are known and one of a newer seep, as minor version 2 keeps them.
+static void make_noted(struct seep_session *session) {
+    make_tiny(session);
+    struct seep_health *health = &session->profiles[0]->health;
+    health->notes = room(session->profiles[0], 4, sizeof(*health->notes));
+    health->notes[0] = (struct seep_note){SEEP_NOTE_DEEP_BOUND, SEEP_NOTE_MISSING, "opened"};
+    health->notes[1] =
+        (struct seep_note){SEEP_NOTE_SCAN_FAILED, SEEP_NOTE_UNSCANNED, "not traced: so it begins"};
+    health->notes[2] = (struct seep_note){4711, SEEP_NOTE_UNTRACED, "later"};
+    health->notes[3] = (struct seep_note){SEEP_NOTE_SAMPLED, 0, ""};
+    health->nr_notes = 4;
+    health->flags |= SEEP_HEALTH_MISSING;
 }
 
 static void make_huge(struct seep_session *session) {
@@ -247,7 +261,7 @@ static void make_huge(struct seep_session *session) {
     profile->process = (struct seep_process){.pid = UINT32_MAX,
                                              .ppid = UINT32_MAX,
                                              .forked_from = UINT32_MAX,
-                                             .exe = NULL,
+                                             .exe = "",
                                              .nr_args_all = UINT32_MAX,
                                              .start_realtime_ns = INT64_MIN,
                                              .duration_ns = INT64_MAX,
@@ -541,7 +555,7 @@ static const struct recipe {
     {"huge", make_huge},       {"family", make_family},   {"large", make_large},     {"even", make_even},
     {"mapped", make_mapped},   {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
     {"named", make_named},     {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
-    {"arrived", make_arrived},
+    {"arrived", make_arrived}, {"noted", make_noted},
 };
 
 static struct seep_session *make(const char *name) {

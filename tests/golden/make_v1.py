@@ -16,7 +16,7 @@ import seep_reader as reader  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-        "freed", "arrived")
+        "freed", "arrived", "noted")
 
 
 def make(tool, name):
@@ -254,6 +254,8 @@ def seeds(good):
         yield name, trace(plain(good[name]))
     yield "family", trace(plain(good["family"])[:19])
     yield "packed", good["tiny"]
+    yield "no-exe", change(trace(plain(good["tiny"])), reader.PROCESS,
+                           lambda raw: raw.replace(b"\n/bin/leak", b"\0", 1))
     yield "named", trace(plain(good["named"]))
     yield "freed", trace(plain(good["freed"]))
     yield "arrived", trace(plain(good["arrived"]), header(minor=1))

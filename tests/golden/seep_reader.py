@@ -11,7 +11,7 @@ import struct
 import zlib
 
 MAGIC = b"SEEP\r\n\x1a\n"
-MAJOR, MINOR = 1, 1
+MAJOR, MINOR = 1, 2
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
 MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS, SNAPSHOTS = range(13, 20)
@@ -183,7 +183,7 @@ def sections(data):
 
 def process_of(take):
     process = {"pid": take.u32(), "ppid": take.u32(), "forked_from": take.u32(), "is_main": take.bool(),
-               "exe": take.text(), "nr_args_all": take.u32()}
+               "exe": take.text() or "", "nr_args_all": take.u32()}
     process["args"] = [take.some_text() for _ in range(take.u32())]
     process["start_realtime_ns"] = take.zz()
     process["duration_ns"] = take.zz()
@@ -196,11 +196,28 @@ def process_of(take):
     return process, promised
 
 
-def health_of(take):
+LEADS = ((1, "not traced: "), (4, "what is lost is not known: "))
+
+
+def notes_of(take, minor, flags):
+    """Code, flags and text of each; before minor version 2 the text begins with what the flags say."""
+    notes = [{"code": 0, "flags": 0, "text": take.some_text()} for _ in range(take.leb())]
+    for note in notes if minor >= 2 else ():
+        note["code"], note["flags"] = take.u32(), take.u32() & 7
+    for note in notes if minor < 2 else ():
+        for flag, lead in LEADS:
+            if note["text"].startswith(lead):
+                note["flags"], note["text"] = flag, note["text"][len(lead):]
+    if minor < 2 and notes and flags >> 31:
+        notes[0]["flags"] |= 2
+    return notes
+
+
+def health_of(take, minor):
     health = {"events": take.leb(), "lost": take.list(NR_LOST), "cut": take.list(NR_CUT),
               "stacks_cut": take.leb(), "state": take.u32(), "passive_reason": take.u32(), "flags": take.u32(),
               "preempted_by": take.text(), "depth_limit": take.u32(), "sample_bytes": take.leb()}
-    health["notes"] = [take.some_text() for _ in range(take.leb())]
+    health["notes"] = notes_of(take, minor, health["flags"])
     return health
 
 
@@ -663,7 +680,7 @@ def read(data):
                 or last > kind:
             raise BadTrace("sections out of order")
         elif kind == HEALTH:
-            profiles[-1]["health"] = health_of(take)
+            profiles[-1]["health"] = health_of(take, minor)
             check_end(take)
         elif kind == TOTALS:
             profiles[-1]["totals"] = totals_of(take, minor)

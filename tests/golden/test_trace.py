@@ -17,10 +17,10 @@ import make_v1  # noqa: E402
 import seep_reader  # noqa: E402
 
 SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-            "freed", "arrived")
+            "freed", "arrived", "noted")
 # Golden files that are whole: what they hold is the session of that name still.
 GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-                "freed", "arrived")
+                "freed", "arrived", "noted")
 
 DAMAGED = "the file is damaged: copy it again from where it was made"
 UPDATE = "it was made by a newer seep: update seep"
@@ -244,7 +244,7 @@ def test_broken_file_is_refused(tool, name):
 @pytest.mark.parametrize("name", sorted(READABLE))
 def test_odd_file_is_read(tool, name):
     ours, theirs = dump(tool, golden(name)), read(golden(name))
-    assert [process["health"]["notes"] for process in ours] == READABLE[name]
+    assert [[note["text"] for note in process["health"]["notes"]] for process in ours] == READABLE[name]
     assert (theirs["cut"] is not None) == ("cut" in name)
     for process in ours + theirs["processes"]:
         process["health"]["notes"] = None
@@ -296,7 +296,7 @@ def test_every_cut_is_seen(tool, tmp_path, name):
             assert ours is None, length
             continue
         assert ours is not None, length
-        notes = [note for process in ours for note in process["health"]["notes"]]
+        notes = [note["text"] for process in ours for note in process["health"]["notes"]]
         assert any(note.startswith("the trace was cut at offset %d " % theirs["cut"]) for note in notes)
         assert len(ours) == len(theirs["processes"])
         assert [process["blocks"] for process in ours] == as_in_json(

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbol/symbols.h"
+#include "names/symbols.h"
 #include "trace_json.h"
 
 static json_t *number(uint64_t value) {
@@ -65,6 +65,18 @@ static json_t *process_json(const struct seep_process *process) {
     return json;
 }
 
+static json_t *notes_json(const struct seep_note *notes, size_t nr) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < nr; i++) {
+        json_t *json = json_object();
+        set(json, "code", number(notes[i].code));
+        set(json, "flags", number(notes[i].flags));
+        set(json, "text", text(notes[i].text));
+        json_array_append_new(array, json);
+    }
+    return array;
+}
+
 static json_t *health_json(const struct seep_health *health) {
     json_t *json = json_object();
     set(json, "events", number(health->events));
@@ -77,7 +89,7 @@ static json_t *health_json(const struct seep_health *health) {
     set(json, "preempted_by", text(health->preempted_by));
     set(json, "depth_limit", number(health->depth_limit));
     set(json, "sample_bytes", number(health->sample_bytes));
-    set(json, "notes", texts(health->notes, health->nr_notes));
+    set(json, "notes", notes_json(health->notes, health->nr_notes));
     return json;
 }
 

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "model/session_file.h"
+#include "file/session_file.h"
 
 json_t *session_json(const struct seep_session *session);
 

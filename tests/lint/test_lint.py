@@ -17,19 +17,31 @@ MAX_LINES = 1000
 COMMON = {"core", "image", "unwind"}
 # libbpf's, in a folder that has the name of a room.
 LIBBPF_HEADERS = {"bpf/bpf.h", "bpf/btf.h", "bpf/libbpf.h", "bpf/bpf_helpers.h", "bpf/bpf_core_read.h"}
-# Room -> rooms of its own tier that it may include, besides itself and common.
-HOST = {
-    "base": set(),
-    "symbol": {"base"},
-    "trace": {"base"},
-    "capture": {"base"},
-    "model": {"base", "symbol", "trace", "capture"},
-}
-for view in ("scan", "export", "ui", "replay", "remote"):
-    HOST[view] = {"base", "symbol", "trace", "capture", "model"}
-HOST["command"] = set(HOST) - {"command"}
-TARGET = {"preload": set(), "bpf": set(), "agent": set()}
-TIERS = {"common": {room: COMMON for room in COMMON}, "host": HOST, "target": TARGET}
+# The rooms of the host, lowest first, with the rooms of its own tier that each may include besides itself and common.
+# This is the order of docs/architecture.md.
+HOST = {}
+for _room, _below in (
+        ("base", ""),
+        ("process", "base"),
+        ("profile", "base"),
+        ("growth", "base profile"),
+        ("names", "base"),
+        ("source/image", "base process profile"),
+        ("source/run", "base process"),
+        ("source/attach", "base process profile source/image source/run"),
+        ("source/kernel", "base process profile names source/image source/attach"),
+        ("file", "base profile growth names source/image"),
+        ("view", "base profile growth names"),
+        ("analysis", "base process profile names source/image view"),
+        ("scan", "base process profile names source/image view"),
+        ("session", "base process profile growth source/image source/run file analysis"),
+        ("output", "base profile growth names source/attach source/kernel view analysis"),
+        ("page", "base profile growth names view analysis output"),
+        ("serve", "base")):
+    HOST[_room] = set(_below.split())
+HOST["command"] = set(HOST)
+TRACEE = {"preload": set(), "bpf": set(), "agent": set()}
+TIERS = {"common": {room: COMMON for room in COMMON}, "host": HOST, "tracee": TRACEE}
 
 
 def tree():
@@ -65,9 +77,9 @@ def is_source(path):
 
 
 def room_of(path):
-    """(tier, room) of a file under src/, or None."""
+    """(tier, room) of a file under src/, or None. A room is the folder, below its tier: "view", "source/run"."""
     parts = path.split("/")
-    return (parts[1], parts[2]) if len(parts) >= 4 and parts[0] == "src" else None
+    return (parts[1], "/".join(parts[2:-1])) if len(parts) >= 4 and parts[0] == "src" else None
 
 
 def includes_of(path):
@@ -107,7 +119,7 @@ def test_includes_follow_the_law():
         allowed = COMMON | {room} | TIERS[tier].get(room, set())
         for number, quote, name in includes_of(path):
             where = "%s:%d" % (path, number)
-            first = name.split("/")[0]
+            first = os.path.dirname(name)
             if quote == '"' and "/" not in name:
                 troubles.append('%s: "%s" does not name its room' % (where, name))
             elif quote == '"' and first not in rooms:
@@ -121,13 +133,13 @@ def test_includes_follow_the_law():
     none(troubles)
 
 
-# What common and target may use of the system: no stdio, no allocation, no third party.
+# What common and tracee may use of the system: no stdio, no allocation, no third party.
 COMMON_HEADERS = {"stdbool.h", "stddef.h", "stdint.h", "limits.h", "string.h", "elf.h", "endian.h"}
 # (dump.c wants <stdio.h> for rename; that nothing of stdio is called is held by test_libseep.py.)
-FORBIDDEN_IN_TARGET = re.compile(r"<(dwarf\.h|elfutils/.*|libelf\.h|zstd\.h|jansson\.h|gelf\.h)>")
+FORBIDDEN_IN_TRACEE = re.compile(r"<(dwarf\.h|elfutils/.*|libelf\.h|zstd\.h|jansson\.h|gelf\.h)>")
 
 
-def test_common_is_freestanding_and_target_needs_libc_only():
+def test_common_is_freestanding_and_tracee_needs_libc_only():
     troubles = []
     for path in tree():
         if not is_c(path) or room_of(path) is None:
@@ -135,19 +147,19 @@ def test_common_is_freestanding_and_target_needs_libc_only():
         for number, quote, name in includes_of(path):
             if room_of(path)[0] == "common" and quote == "<" and name not in COMMON_HEADERS:
                 troubles.append("%s:%d: common may not include <%s>" % (path, number, name))
-            if room_of(path)[0] == "target" and FORBIDDEN_IN_TARGET.fullmatch("<%s>" % name):
-                troubles.append("%s:%d: target may not include <%s>" % (path, number, name))
+            if room_of(path)[0] == "tracee" and FORBIDDEN_IN_TRACEE.fullmatch("<%s>" % name):
+                troubles.append("%s:%d: tracee may not include <%s>" % (path, number, name))
     none(troubles)
 
 
-def test_only_command_and_ui_print_or_exit():
+def test_only_command_and_output_print_or_exit():
     troubles = []
     # A child between fork and exec may _exit; that is not leaving the tool.
     pattern = re.compile(r"(?<![\w.>])(printf|puts|putchar|fprintf\s*\(\s*std(?:out|err)\b|perror|exit|abort)\s*\(?")
     for path in tree():
         if not is_c(path) or room_of(path) is None or room_of(path)[0] != "host":
             continue
-        if room_of(path)[1] in ("command", "ui"):
+        if room_of(path)[1] in ("command", "output"):
             continue
         for number, line in enumerate(strip_comments(text_of(path)).splitlines(), 1):
             match = pattern.search(line)
@@ -175,7 +187,7 @@ def test_every_source_names_its_licence():
         if is_source(path):
             head = text_of(path).splitlines()[:2]
             # The kernel lends some of its functions only to programs under the GPL.
-            licence = "BSD-2-Clause" + (" OR GPL-2.0-only" if is_c(path) and ("/target/bpf/" in path or ".bpf." in path) else "")
+            licence = "BSD-2-Clause" + (" OR GPL-2.0-only" if is_c(path) and ("/tracee/bpf/" in path or ".bpf." in path) else "")
             if not any("SPDX-License-Identifier: " + licence in line for line in head):
                 troubles.append("%s: no SPDX line" % path)
             elif is_c(path) and head[0] != "// SPDX-License-Identifier: " + licence:
@@ -219,8 +231,7 @@ def test_headers_have_the_guard_of_their_place():
     troubles = []
     for path in tree():
         if path.endswith(".h") and path.startswith("src/"):
-            room, name = path.split("/")[2], os.path.basename(path)
-            guard = "SEEP_%s_%s" % (room.upper(), re.sub(r"\W", "_", name).upper())
+            guard = "SEEP_" + re.sub(r"\W", "_", "/".join(path.split("/")[2:])).upper()
             if "#ifndef %s\n#define %s\n" % (guard, guard) not in text_of(path):
                 troubles.append("%s: include guard is not %s" % (path, guard))
     none(troubles)
@@ -265,6 +276,16 @@ def test_shell_scripts_parse():
 
 
 # ---- documents ----
+
+
+def test_the_architecture_has_the_rooms_in_the_order_of_the_law():
+    """docs/architecture.md lists the rooms of the host; HOST above is what the includes are held to."""
+    told = re.findall(r"^\| `([\w/]+)` \|", text_of("docs/architecture.md").partition("## Layering")[2], re.M)
+    assert told == list(HOST)
+    for position, room in enumerate(told):
+        assert HOST[room] <= set(told[:position]), "%s may include a room below it in the table" % room
+    there = {room_of(path)[1] for path in tree() if path.startswith("src/host/") and is_c(path)}
+    assert there == set(told)
 
 
 def anchors_of(text):
@@ -355,3 +376,48 @@ def test_layout():
     files = [path for path in tree() if re.match(r"(src|tests|bench)/.*\.[ch]$|tests/.*\.cpp$", path)]
     done = subprocess.run([tool, "--dry-run", "-Werror", *files], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, "make format:\n" + done.stdout.decode()[:2000]
+
+
+def test_codes_of_notes_are_those_of_the_document():
+    """The numbers of note.h in its order, their names and flags of note.c, and the table of the format."""
+    header = text_of("src/host/base/note.h").split("enum seep_note_code {")[1].split("}")[0]
+    order = re.findall(r"^ *SEEP_NOTE_(\w+),", header, flags=re.M)
+    named = dict((code, (name, {"0": "", "SEEP_NOTE_UNTRACED": "1", "SEEP_NOTE_MISSING": "2", "SEEP_NOTE_UNSCANNED": "4"}[flags]))
+                 for code, name, flags in re.findall(r'\[SEEP_NOTE_(\w+)\] = \{"([a-z_]+)", (\w+)\}', text_of("src/host/base/note.c")))
+    assert set(order) - {"NR"} == set(named)
+    ours = [(str(number), *named[code]) for number, code in enumerate(order) if code != "NR"]
+    table = re.findall(r"^\| (\d+) \| ([a-z_]+) \| ?(\d?) \|", text_of("docs/trace-format.md"), flags=re.M)
+    assert [row for row in table if row[1] in {name for _, name, _ in ours}] == ours
+# Words that were weeded out: what they stand for has a name. Generated documents take theirs from the tests.
+WEEDED = re.compile(r"\b(whoever|nobody|given back|gives? back|gave back|what is so|who holds it back)\b", re.IGNORECASE)
+GENERATED = ("docs/coverage.md", "docs/leak-agreement.md", "docs/performance-table.md")
+
+
+def test_words_that_were_weeded_out_stay_out():
+    troubles = []
+    for path in tree():
+        document = (path.endswith(".md") and path not in GENERATED) or path.startswith("docs/man/") or path == "include/seep.h"
+        shown = path.endswith(".c") and path.startswith(("src/host/output/", "src/host/command/"))
+        if not document and not shown:
+            continue
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            # Of code only what people read when it runs.
+            texts = re.findall(r'"(?:\\.|[^"\\])*"', line) if shown and not line.lstrip().startswith("//") else [line] if document else []
+            found = [match for text in texts for match in WEEDED.findall(text)]
+            troubles += ["%s:%d: '%s'" % (path, number, word) for word in found]
+    none(troubles)
+
+
+def test_every_document_is_reachable_from_the_readme():
+    seen, todo = set(), ["README.md"]
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for link in re.findall(r"\]\(([^)#\s]+\.md)", text_of(path)):
+            target = os.path.normpath(os.path.join(os.path.dirname(path), link))
+            if os.path.exists(os.path.join(ROOT, target)):
+                todo.append(target)
+    none(["no chain of links leads to %s" % path for path in tree()
+          if path.endswith(".md") and os.path.dirname(path) in ("", "docs") and path not in seen])

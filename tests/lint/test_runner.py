@@ -86,5 +86,6 @@ def test_what_takes_too_long_is_killed_with_its_children(runner):
 
 
 def test_what_runs_aside_has_the_lowest_priority(runner):
-    assert runner.run([*runner.ASIDE, "nice"], 60) == (0, "19\n")
+    lowest = min(19, os.nice(0) + 19)  # who runs the tests may have raised them
+    assert runner.run([*runner.ASIDE, "nice"], 60) == (0, "%d\n" % lowest)
     assert runner.run([*runner.ASIDE, "sh", "-c", "exit 3"], 60) == (3, "")

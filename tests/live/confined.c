@@ -199,6 +199,25 @@ static void confine(const char *how, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    if (argc > 2 && strcmp(argv[1], "launch") == 0) { // whatever it is, in a sandbox
+        kill_on(SYS_acct);
+        execv(argv[2], argv + 2);
+        return 9;
+    }
+    if (argc > 1 && strcmp(argv[1], "child-limits-itself") == 0) { // before it allocates anything
+        int status = -1;
+        struct rlimit limit = {1 << 30, 1 << 30};
+        before();
+        pid_t pid = fork();
+        if (pid == 0) {
+            if (setrlimit(RLIMIT_AS, &limit))
+                _exit(8);
+            void *volatile large = malloc(20 << 20);
+            _exit(large ? (after(), 6) : 7);
+        }
+        waitpid(pid, &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 10;
+    }
     before();
     say("pages", getpagesize());
     for (int i = 1; i < argc; i++)

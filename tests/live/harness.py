@@ -11,9 +11,13 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import report_json  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 120  # of any child: a hang ends a test, it is no measurement
@@ -95,8 +99,8 @@ def report(trace, *options):
     """The processes of a trace, each as in the JSON report, all sites."""
     done = run([SEEP, 'report', '--json', '--top', '1000000', *options, trace])
     assert done.code == 0, done
-    whole = json.loads(done.out)
-    assert whole['seep']['schema'] == 1
+    whole = report_json.spread(json.loads(done.out))
+    assert whole['seep']['schema'] == 2
     processes = whole['processes'] if 'processes' in whole else [whole]
     for process in processes:
         check_sums(process)

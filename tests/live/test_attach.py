@@ -4,7 +4,6 @@
 Probes belong to a file, and a traced libc is slower for everyone: so each program here runs with a private copy
 of libc and loader. Without the right to load BPF programs all of it is skipped, with the reason.
 """
-import json
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from harness import BUILD, SEEP, TIMEOUT, environment, library, need, report, run, wait_until
+import report_json
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -26,7 +26,7 @@ def can():
     """What this kernel lets us do."""
     done = run([SEEP, 'info', '--json'])
     assert done.code == 0, done
-    bpf = json.loads(done.out)['bpf']
+    bpf = report_json.loads(done.out)['bpf']
     for name in ('in this build', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
         if bpf.get(name, {}).get('verdict') == 'bad':
             pytest.skip('%s: %s' % (name, bpf[name]['value']))
@@ -119,7 +119,7 @@ PROBES = ['best', 'multi', 'perf']
 def test_every_call_is_counted(private, tmp_path, can, probes):
     program = private(STEPS, 20)
     trace = tmp_path / 'steps.seep'
-    attached = Attached(program.pid, '--save', trace, '--probes', probes, '--older', '0')
+    attached = Attached(program.pid, '--output', trace, '--probes', probes, '--older', '0')
     say(program)
     hear(program)
     attached.stop()
@@ -236,15 +236,15 @@ def test_what_is_no_process_to_trace():
 @pytest.mark.parametrize('place, why', [('none/x.seep', 'No such file'), ('', 'is a directory')])
 def test_a_trace_without_a_place_is_said_before_hours_of_tracing(private, tmp_path, place, why):
     program = private(STEPS, 1)
-    said = refused(program.pid, '--save', '%s/%s' % (tmp_path, place))
-    assert why in said and 'nothing was traced; name another place with --save' in said, said
+    said = refused(program.pid, '--output', '%s/%s' % (tmp_path, place))
+    assert why in said and 'nothing was traced; name another place with --output' in said, said
 
 
 def test_a_trace_that_cannot_be_saved_in_the_end(private, tmp_path):
     program = private(STEPS, 1)
-    done = run([SEEP, 'attach', '--save', '/dev/full', program.pid, '100ms', '1'])
+    done = run([SEEP, 'attach', '--output', '/dev/full', program.pid, '100ms', '1'])
     assert done.code == 1 and b'health: complete' in done.out, done
-    assert b'No space left on device (make room there, or name another place with --save)' in done.err, done
+    assert b'No space left on device (make room there, or name another place with --output)' in done.err, done
 
 
 def test_interrupted_at_any_moment(private, tmp_path):
@@ -266,7 +266,7 @@ def test_interrupted_at_any_moment(private, tmp_path):
 
 def test_a_process_that_is_killed(private, tmp_path):
     program, trace = private(STEPS, 2), tmp_path / 'killed.seep'
-    attached = Attached(program.pid, '--save', trace)
+    attached = Attached(program.pid, '--output', trace)
     say(program)
     hear(program)
     program.kill()
@@ -281,7 +281,7 @@ def test_mappings_and_page_faults(private, tmp_path, options):
     """What the program maps; and which pages it touched are still there, however the others went."""
     program = private(BUILD / 'tests/live/live-attach-mappings')
     trace = tmp_path / 'mappings.seep'
-    attached = Attached(program.pid, '--faults', '-o', '0', '--save', trace, *options)
+    attached = Attached(program.pid, '--faults', '-o', '0', '--output', trace, *options)
     say(program)
     hear(program)
     out = attached.stop()
@@ -321,7 +321,7 @@ def test_what_is_lost_of_the_outstanding_blocks(from_start, private, tmp_path, f
     trace = tmp_path / 'lost.seep'
     if from_its_start:
         program, env = from_start(BUILD / 'tests/live/live-attach-lost')
-        attached = subprocess.Popen([str(SEEP), 'attach', '--scan', '--save', str(trace), '--', str(program)], env=env,
+        attached = subprocess.Popen([str(SEEP), 'attach', '--scan', '--output', str(trace), '--', str(program)], env=env,
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
         assert attached.stdout.readline().startswith(b'Executing')
         hear(attached, b'ready\n')
@@ -335,7 +335,7 @@ def test_what_is_lost_of_the_outstanding_blocks(from_start, private, tmp_path, f
     else:
         program = private(BUILD / 'tests/live/live-attach-lost')
         hear(program, b'ready\n')
-        attached = Attached(program.pid, '--scan', '--save', trace)
+        attached = Attached(program.pid, '--scan', '--output', trace)
         say(program)
         hear(program)
         out = attached.stop()
@@ -393,7 +393,7 @@ def test_a_process_with_the_library_is_read_by_its_image(private, tmp_path):
 def test_a_sample_knows_its_frees(private, tmp_path):
     program = private(STEPS, 40)
     trace = tmp_path / 'sampled.seep'
-    attached = Attached(program.pid, '--save', trace, '-s', '4', '--older', '0')
+    attached = Attached(program.pid, '--output', trace, '-s', '4', '--older', '0')
     say(program)
     hear(program)
     attached.stop()
@@ -450,7 +450,7 @@ def test_from_its_start_a_program_is_as_the_library_sees_it(name, from_start, tm
     program, env = from_start(BUILD / 'tests/programs' / ('gcc-O2@' + name))
     by_library, by_probes = tmp_path / 'library.seep', tmp_path / 'probes.seep'
     first = run([SEEP, 'run', '-q', '-o', by_library, program], env=env, cwd=tmp_path)
-    second = run([SEEP, 'attach', '--save', by_probes, '--', program], env=env, cwd=tmp_path)
+    second = run([SEEP, 'attach', '--output', by_probes, '--', program], env=env, cwd=tmp_path)
     assert first.code == second.code == 0, (first, second)
     expected, _ = sites_of(by_library)
     found, process = sites_of(by_probes)
@@ -467,7 +467,7 @@ def test_a_static_program_from_its_start(tmp_path, probes):
     done = run(['gcc', '-O2', '-static', '-w', source, '-o', program])
     if done.code:
         pytest.skip('no static C library: %s' % done.err[-200:])
-    done = run([SEEP, 'attach', '--probes', probes, '--save', tmp_path / 'a.seep', '-c', "%s '7'" % program], input=b'\n\n',
+    done = run([SEEP, 'attach', '--probes', probes, '--output', tmp_path / 'a.seep', '-c', "%s '7'" % program], input=b'\n\n',
                cwd=tmp_path)
     assert done.code == 0, done
     process, = report(tmp_path / 'a.seep')
@@ -491,7 +491,7 @@ def test_a_program_that_cannot_be_run(tmp_path):
 def test_a_small_buffer_counts_what_it_loses(from_start, tmp_path):
     program, env = from_start(STEPS)
     trace = tmp_path / 'small.seep'
-    done = run([SEEP, 'attach', '--buffer', '4K', '--save', trace, '-c', '%s 2000' % program], env=env, input=b'\n\n',
+    done = run([SEEP, 'attach', '--buffer', '4K', '--output', trace, '-c', '%s 2000' % program], env=env, input=b'\n\n',
                cwd=tmp_path)
     assert done.code == 0, done
     process, = report(trace)
@@ -505,7 +505,7 @@ def test_a_small_buffer_counts_what_it_loses(from_start, tmp_path):
 def test_children_begin_with_the_blocks_of_their_parent(from_start, tmp_path):
     program, env = from_start(BUILD / 'tests/live/live-attach-children')
     trace = tmp_path / 'children.seep'
-    done = run([SEEP, 'attach', '-C', '--sort', 'count', '-T', '1', '--save', trace, '--', program], env=env, cwd=tmp_path)
+    done = run([SEEP, 'attach', '-C', '--sort', 'count', '-T', '1', '--output', trace, '--', program], env=env, cwd=tmp_path)
     assert done.code == 0, done
     # By bytes it is the one of 1000, which both have.
     assert re.findall(b'.* bytes in .*', done.out) == [b'        770 bytes in 10 allocations from stack']
@@ -514,7 +514,7 @@ def test_children_begin_with_the_blocks_of_their_parent(from_start, tmp_path):
                for site in process['sites']} for process in (parent, child)]
     assert stacks[0] == {'keep': (1, 1000, 0), 'hand_over': (1, 55, 0)}
     assert stacks[1] == {'keep': (1, 1000, 0), 'hand_over': (0, 0, 1), 'child_keeps': (10, 770, 0)}
-    done = run([SEEP, 'attach', '--children', 'ignore', '--save', trace, '--', program], env=env, cwd=tmp_path)
+    done = run([SEEP, 'attach', '--children', 'ignore', '--output', trace, '--', program], env=env, cwd=tmp_path)
     assert done.code == 0, done
     assert len(report(trace)) == 1
 
@@ -527,7 +527,7 @@ def test_children_of_a_program_are_seen_from_their_first_instruction(tmp_path):
     trace, go = tmp_path / 'family.seep', tmp_path / 'go'
     os.mkfifo(go)
     script = 'echo ready; read x < %s; for i in 1 2 3 4 5; do printf "\\n\\n" | %s 7; (printf "\\n\\n" | %s 2); done' % (go, STEPS, STEPS)
-    attached = subprocess.Popen([str(SEEP), 'attach', '--save', str(trace), '--', 'sh', '-c', script],
+    attached = subprocess.Popen([str(SEEP), 'attach', '--output', str(trace), '--', 'sh', '-c', script],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), cwd=tmp_path)
     assert attached.stdout.readline().startswith(b'Executing')
     assert attached.stdout.readline() == b'ready\n'
@@ -607,7 +607,7 @@ def test_what_is_deeper_than_the_unwinder_goes_is_cut_and_counted(tmp_path):
         int main(void) { return down(900) + down(1500) == 0; }""")
     built = run(['gcc', '-O1', '-fno-optimize-sibling-calls', source, '-o', program])
     assert built.code == 0, built
-    done = run([SEEP, 'attach', '--save', tmp_path / 'deep.seep', '--', program], cwd=tmp_path)
+    done = run([SEEP, 'attach', '--output', tmp_path / 'deep.seep', '--', program], cwd=tmp_path)
     assert done.code == 0, done
     process, = report(tmp_path / 'deep.seep')
     assert process['health']['stacks_cut'] == 1
@@ -639,7 +639,7 @@ def test_operators_of_an_allocator_that_throw(name, may_fail, tmp_path):
                           stderr=subprocess.DEVNULL, env=env) as running:
         try:
             hear(running, b'ready\n')
-            attached = Attached(running.pid, '-O', name[3:].split('.')[0], '--save', tmp_path / 'a.seep')
+            attached = Attached(running.pid, '-O', name[3:].split('.')[0], '--output', tmp_path / 'a.seep')
             say(running)
             hear(running)
             deadline = time.monotonic() + TIMEOUT
@@ -688,7 +688,7 @@ def test_every_process(private, tmp_path, whole_machine):
     hold_until_mapped(second.pid)
     trace = tmp_path / 'all.seep'
     # Only the private copy is probed, or every test on the machine would be traced.
-    attached = Attached(None, '--all', '-O', tmp_path / 'libc.so.6', '-o', '0', '--save', trace)
+    attached = Attached(None, '--all', '-O', tmp_path / 'libc.so.6', '-o', '0', '--output', trace)
     third = private(STEPS, 5)
     for program in (first, second, third):
         say(program)
@@ -742,7 +742,7 @@ def test_a_control_group(group, private, tmp_path, whole_machine, probes):
         hold_until_mapped(program.pid)
     (group / 'cgroup.procs').write_text(str(inside.pid))
     trace = tmp_path / 'group.seep'
-    attached = Attached(None, '--probes', probes, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '-o', '0', '--save', trace)
+    attached = Attached(None, '--probes', probes, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '-o', '0', '--output', trace)
     later, joins = private(BUILD / 'tests/live/live-attach-children'), private(STEPS, 5)
     hold_until_mapped(joins.pid)
     (group / 'cgroup.procs').write_text(str(joins.pid))
@@ -791,7 +791,7 @@ def test_code_that_nobody_had_mapped(group, private, tmp_path, whole_machine, fo
     below, programs = folder_of_programs
     shutil.copy(compiler, below / 'cc1')
     trace = tmp_path / 'unread.seep'
-    attached = Attached(None, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '--save', trace)
+    attached = Attached(None, '--cgroup', group, '-O', tmp_path / 'libc.so.6', '--output', trace)
     words = [next(tmp_path.glob('ld-linux*')), '--library-path', tmp_path, programs / 'cc1', '-quiet', '-o', '/dev/null']
     started = []
     try:
@@ -894,7 +894,7 @@ def test_a_program_of_ours_alone_has_the_breakpoints(tmp_path, undisturbed):
 
 def test_a_program_that_ends_by_itself_is_not_scanned_and_says_so(from_start, tmp_path):
     program, env = from_start(STEPS)
-    done = run([SEEP, 'attach', '--scan', '--save', tmp_path / 'ended.seep', '--', program, '0'], env=env, cwd=tmp_path, input=b'\n\n')
+    done = run([SEEP, 'attach', '--scan', '--output', tmp_path / 'ended.seep', '--', program, '0'], env=env, cwd=tmp_path, input=b'\n\n')
     assert done.code == 0, done
     process, = report(tmp_path / 'ended.seep')
     assert process['leaks'] is None and any('not scanned' in note for note in process['health']['notes']), process['health']

@@ -12,7 +12,7 @@ NR = 100000
 def trace_of(private, tmp_path, *options):  # noqa: F811
     program = private(LOAD, NR)
     trace = tmp_path / 'load.seep'
-    attached = Attached(program.pid, '--save', trace, *options)
+    attached = Attached(program.pid, '--output', trace, *options)
     say(program)
     hear(program)
     attached.stop()

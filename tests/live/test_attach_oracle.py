@@ -38,7 +38,7 @@ def compare(tmp_path, command, **env):
     first = run([SEEP, 'run', '-q', '-o', by_library, *command], env=env, cwd=empty)
     # A program that copies its environment finds as many words in both.
     padded = {**env, **{f'WORD_{i}': 'something' for i in range(added_by_run(env))}}
-    second = run([SEEP, 'attach', '--save', by_probes, '--', *command], env=padded, cwd=empty)
+    second = run([SEEP, 'attach', '--output', by_probes, '--', *command], env=padded, cwd=empty)
     assert first.code == second.code == 0, (first, second)
     expected, _ = stacks_of(by_library)
     found, process = stacks_of(by_probes)
@@ -71,7 +71,7 @@ def test_node_is_complete_by_its_frame_pointers(tmp_path):
     """Its compiled code has no call-frame information, and leaves a frame by its pointer: no stack is cut for that."""
     need('node')
     script = 'const a = []; for (let i = 0; i < 300; i++) a.push(Buffer.alloc(9000 + i)); console.log(a.length)'
-    done = run([SEEP, 'attach', '--save', tmp_path / 'node.seep', '--', os.path.realpath('/usr/bin/node'), '-e', script],
+    done = run([SEEP, 'attach', '--output', tmp_path / 'node.seep', '--', os.path.realpath('/usr/bin/node'), '-e', script],
                env=environment(), cwd=tmp_path)
     assert done.code == 0 and b'300' in done.out, done
     process, = report(tmp_path / 'node.seep')

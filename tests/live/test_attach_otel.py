@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep attach --source otel: the samples that a program tells by probes of its own (the otel_memory contract)."""
-import json
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import BUILD, SEEP, TIMEOUT, environment, need, report, run
+import report_json
 
 PROGRAM = BUILD / 'tests/live/live-attach-otel'
 PLACES = b'4 1\n'  # of alloc and free: each counts in its semaphore
@@ -21,7 +21,7 @@ PLACES = b'4 1\n'  # of alloc and free: each counts in its semaphore
 def can():
     done = run([SEEP, 'info', '--json'])
     assert done.code == 0, done
-    bpf = json.loads(done.out)['bpf']
+    bpf = report_json.loads(done.out)['bpf']
     for name in ('in this build', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
         if bpf.get(name, {}).get('verdict') == 'bad':
             pytest.skip('%s: %s' % (name, bpf[name]['value']))
@@ -115,7 +115,7 @@ def found(process):
 @pytest.mark.parametrize('probes', ['best', 'multi', 'perf'])
 def test_samples_are_weighted_and_the_semaphores_counted(start, tmp_path, probes):
     program, trace = start(3), tmp_path / 'otel.seep'
-    tool = attach(program, '--source', 'otel', '--probes', probes, '-o', '0', '--save', trace)
+    tool = attach(program, '--source', 'otel', '--probes', probes, '-o', '0', '--output', trace)
     assert program.ask() == PLACES
     out = stop(tool)
     assert program.ask('look') == b'0 0\n'
@@ -133,7 +133,7 @@ def test_samples_are_weighted_and_the_semaphores_counted(start, tmp_path, probes
 
 def test_blocks_that_pass_a_filter_are_weighted_too(start, tmp_path):
     program, trace = start(2), tmp_path / 'otel.seep'
-    tool = attach(program, '--source', 'otel', '-a', '-o', '0', '-z', '50', '--save', trace)
+    tool = attach(program, '--source', 'otel', '-a', '-o', '0', '-z', '50', '--output', trace)
     program.ask()
     out = stop(tool)
     assert '8000 bytes in 80 allocations' in out and '2560 bytes in 40 allocations' in out, out
@@ -141,7 +141,7 @@ def test_blocks_that_pass_a_filter_are_weighted_too(start, tmp_path):
     assert len(re.findall(r'^ +addr = 0x[0-9a-f]+ size = 100 age = ', out, re.M)) == 8, out
     done = run([SEEP, 'report', trace, '--min-size', '65', '--json'])
     assert done.code == 0, done
-    assert [site['live_bytes'] for site in json.loads(done.out)['sites'] if site['live_bytes']] == [8000]
+    assert [site['live_bytes'] for site in report_json.loads(done.out)['sites'] if site['live_bytes']] == [8000]
 
 
 def test_a_killed_tracer_leaves_no_count_behind(start):
@@ -172,7 +172,7 @@ def test_a_forked_child_is_left_without_a_count(start, children):
 def test_exact_figures_are_preferred(start, tmp_path):
     """Without --source the allocator's functions are probed, and the semaphores are left alone."""
     program, trace = start(1), tmp_path / 'exact.seep'
-    tool = attach(program, '--save', trace)
+    tool = attach(program, '--output', trace)
     assert program.ask() == b'0 0\n'
     stop(tool)
     process, = report(trace)
@@ -182,7 +182,7 @@ def test_exact_figures_are_preferred(start, tmp_path):
 def test_where_no_function_is_found_the_samples_are_taken(start, tmp_path):
     path = compile_program(tmp_path, 'stripped', '-static', '-s')
     program, trace = start(2, path=path), tmp_path / 'static.seep'
-    tool = attach(program, '-o', '0', '--save', trace)
+    tool = attach(program, '-o', '0', '--output', trace)
     assert program.ask() == PLACES
     stop(tool)
     process, = report(trace)
@@ -193,7 +193,7 @@ def test_where_no_function_is_found_the_samples_are_taken(start, tmp_path):
 def test_probes_without_a_semaphore(start, tmp_path):
     path = compile_program(tmp_path, 'always', '-DNO_SEMAPHORE')
     program, trace = start(1, path=path), tmp_path / 'always.seep'
-    tool = attach(program, '--source', 'otel', '-o', '0', '--save', trace)
+    tool = attach(program, '--source', 'otel', '-o', '0', '--output', trace)
     assert program.ask() == b'0 0\n'
     stop(tool)
     process, = report(trace)
@@ -235,7 +235,7 @@ def test_each_sample_is_a_line(start):
 
 def test_from_its_start_and_with_its_children(tmp_path):
     own, trace = shutil.copy(PROGRAM, tmp_path), tmp_path / 'family.seep'
-    tool = subprocess.Popen([str(SEEP), 'attach', '--source', 'otel', '--save', str(trace), '--', own, '1', 'fork'],
+    tool = subprocess.Popen([str(SEEP), 'attach', '--source', 'otel', '--output', str(trace), '--', own, '1', 'fork'],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
                             cwd=tmp_path)
     try:
@@ -265,7 +265,7 @@ def test_from_its_start_and_with_its_children(tmp_path):
 def test_other_commands_take_what_was_saved(start, tmp_path):
     program, first, second = start(1), tmp_path / '1.seep', tmp_path / '2.seep'
     for trace in (first, second):
-        tool = attach(program, '--source', 'otel', '--save', trace)
+        tool = attach(program, '--source', 'otel', '--output', trace)
         program.ask()
         if trace == second:
             program.ask()

@@ -58,7 +58,7 @@ def test_other_code_at_the_same_address(private, tmp_path):  # noqa: F811
     done = run(['gcc', '-O2', '-fomit-frame-pointer', tmp_path / 'program.c', '-o', tmp_path / 'program', '-ldl'])
     assert done.code == 0, done
     program, trace = private(tmp_path / 'program', *libraries), tmp_path / 'reload.seep'
-    attached = Attached('100ms', '-p', program.pid, '-o', '0', '--save', trace)
+    attached = Attached('100ms', '-p', program.pid, '-o', '0', '--output', trace)
     for _ in range(6):
         for _ in range(3):  # reports: the tool has taken the news of modules then
             while b' stacks with outstanding allocations:' not in attached.process.stdout.readline():

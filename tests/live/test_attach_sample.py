@@ -64,7 +64,7 @@ def about(found, made, rate):
 @pytest.mark.parametrize('probes', PROBES)
 def test_no_place_is_left_out(rounds, tmp_path, probes, rate):
     trace = tmp_path / 'rounds.seep'
-    done = run([SEEP, 'attach', '-s', rate, '--probes', probes, '--save', trace, '--', rounds, ROUNDS], cwd=tmp_path)
+    done = run([SEEP, 'attach', '-s', rate, '--probes', probes, '--output', trace, '--', rounds, ROUNDS], cwd=tmp_path)
     assert done.code == 0, done
     process, = report(trace)
     assert process['health']['lost'] == {}, process['health']
@@ -80,7 +80,7 @@ def test_no_place_is_left_out(rounds, tmp_path, probes, rate):
 
 def test_without_a_rate_all_are_exact(rounds, tmp_path):
     trace = tmp_path / 'rounds.seep'
-    done = run([SEEP, 'attach', '--save', trace, '--', rounds, 100], cwd=tmp_path)
+    done = run([SEEP, 'attach', '--output', trace, '--', rounds, 100], cwd=tmp_path)
     assert done.code == 0, done
     process, = report(trace)
     assert of_main(process) == {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep scan of core files: by the kernel and by gcore, against classes that the program's source says; and of
 files that are none, are cut, or belong to another run."""
-import json
 import os
 import re
 import resource
@@ -15,6 +14,7 @@ import pytest
 
 import harness
 from harness import BUILD, LIBSEEP, SEEP, environment
+import report_json
 
 CRASH = BUILD / 'tests/live/live-crash'
 LOST, INDIRECT, POSSIBLE = set(range(1000, 1005)), set(range(2000, 2005)), {3000}
@@ -49,7 +49,7 @@ def kernel_core(folder, *how, program=CRASH):
 def scan(*arguments, cwd):
     done = harness.run([SEEP, 'scan', '--json', '--blocks', *arguments], cwd=cwd)
     assert done.code == 0, done
-    return json.loads(done.out)
+    return report_json.loads(done.out)
 
 
 def check(report):
@@ -78,7 +78,7 @@ def test_core_of_the_kernel(tmp_path, how, signal_number):
     saved = tmp_path / 'scanned.seep'
     text = harness.run([SEEP, 'scan', core, '--trace', renamed, '-o', saved])
     assert b'paused' not in text.out and b' in live-crash -> block of 4000 B' in text.out
-    check(json.loads(harness.run([SEEP, 'report', saved, '--json', '--blocks']).out))
+    check(report_json.loads(harness.run([SEEP, 'report', saved, '--json', '--blocks']).out))
 
 
 def test_core_of_gcore(tmp_path):

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from harness import PROGRAMS, check_witness, environment, need, no_losses, run, traced, with_witness
+from harness import BUILD, PROGRAMS, check_witness, environment, need, no_losses, run, traced, with_witness
 
 
 def compare(args, tmp_path, *, at_least, env=None, processes=1, **more):
@@ -249,3 +249,16 @@ def test_c_compiler_alone(tmp_path):
         pytest.skip('gcc does not say where its cc1 is')
     (tmp_path / 'in.c').write_text(c_source())
     compare([cc1, '-quiet', '-O2', tmp_path / 'in.c', '-o', tmp_path / 'out.s'], tmp_path, at_least=20_000)
+
+
+def test_functions_that_call_one_another_by_name(tmp_path):
+    """A library behind ours: a call that is made within another is the other's."""
+    env = environment(LD_PRELOAD=BUILD / 'tests/live/libnested-allocator.so')
+    under = traced([BUILD / 'tests/live/live-nested-calls'], tmp_path, env=env)
+    assert under.code == 0, under
+    (process,) = under.report()
+    assert process['health']['lost'] == {}, process['health']
+    sites = [s for s in process['sites'] if s['size_max'] == 100 and s['via'] in ('posix_memalign', 'calloc', 'aligned_alloc')]
+    assert sorted((s['via'], s['allocations'], s['frees'], s['live_bytes']) for s in sites) == [
+        (via, 10, 7, 300) for via in ('aligned_alloc', 'calloc', 'posix_memalign')]
+    assert sum(s['allocations'] for s in process['sites'] if s['via'] in ('memalign',)) == 0

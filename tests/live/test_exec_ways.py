@@ -184,3 +184,12 @@ def test_python_starts_programs_in_its_own_ways(tmp_path):
     processes = done.report()
     assert [sizes(p) for p in processes if sizes(p)] == [[77]]
     assert len(untraced(processes)) == 1
+
+
+def test_pointers_that_lead_nowhere(tmp_path):
+    """The kernel refuses them; the library looks at what is executed, and at the environment."""
+    program = BUILD / 'tests/live/live-bad-pointers'
+    plain = run([program])
+    assert plain.code == 5, plain
+    under = traced([program], tmp_path)
+    assert (under.code, under.out, under.err) == (5, plain.out, b''), under

@@ -2,7 +2,6 @@
 """seep run looks at processes that leave: classes for every way out, the latest moment, and that nobody waits in vain."""
 import collections
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 
 import harness
 from harness import LIBSEEP, SEEP, environment
+import report_json
 
 COVERS = [
     ('vfork', 'covered', 'test_fork_and_vfork', ''),
@@ -37,7 +37,7 @@ def run(program, tmp_path, *args, options=(), env=None):
     report = tmp_path / 'report.json'
     done = harness.run([SEEP, 'run', '--json', '--blocks', '--report', report, '-o', tmp_path / 'out.seep', *options,
                         program, *args], cwd=tmp_path, env=env)
-    whole = json.loads(report.read_text())
+    whole = report_json.loads(report.read_text())
     return done, whole.get('processes') or [whole]
 
 
@@ -73,7 +73,7 @@ def test_ways_out(program, tmp_path, how, code, held, freed):
     if how in ('return', 'exit'):  # else a frame between main's and ours may have the old word
         assert found[1032] == {'lost'}
     # the saved trace says the same
-    loaded = json.loads(harness.run([SEEP, 'report', '--json', '--blocks', tmp_path / 'out.seep']).out)
+    loaded = report_json.loads(harness.run([SEEP, 'report', '--json', '--blocks', tmp_path / 'out.seep']).out)
     assert loaded['leaks'] == process['leaks'] and loaded['sites'] == process['sites']
 
 
@@ -255,3 +255,14 @@ def test_child_that_is_killed_at_any_moment(tmp_path):
         assert done.code == 0, done
         for process in harness.report(trace):
             assert process['leaks'] is None or process['leaks']['lost']['blocks'] == 0, microseconds
+
+
+@pytest.mark.parametrize('dies', [(), ('dies',)])
+def test_a_thread_that_sleeps_on_a_futex_sleeps_on(dies, tmp_path):
+    """Though the word that it waits for is another when the process leaves: stopped, its wait would begin anew and end."""
+    for _ in range(5):
+        done, (process,) = run(harness.BUILD / 'tests/live/live-asleep', tmp_path, *dies)
+        assert (done.code, done.out) == (0, b''), done
+        found = kinds(process)
+        assert (found[3000], found[2000]) == ({'reachable'}, {'reachable'}), found
+        assert not any(process['leaks'][kind]['blocks'] for kind in ('lost', 'indirect', 'possible')), process['leaks']

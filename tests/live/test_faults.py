@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every system call of the library fails once, in turn: the program does what it does, and the report is right or says
-what it lacks. The library is one built for this (src/target/preload/faults.c)."""
+what it lacks. The library is one built for this (src/tracee/preload/faults.c)."""
 import errno
 import os
 import signal

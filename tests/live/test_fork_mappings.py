@@ -4,6 +4,8 @@ parent's alone. (Seen with apt-cache: the child's image counted mappings that it
 import json
 import subprocess
 
+import report_json
+
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -35,7 +37,7 @@ def test_mappings_of_a_forked_child(run, seep, tmp_path):
     subprocess.run(["gcc", "-g", "-O0", "-o", "p", "p.c"], check=True, cwd=tmp_path)
     done = run(seep, "run", "-q", "-o", "p.seep", "./p")
     assert done.returncode == 0, done
-    parent, child = json.loads(run(seep, "report", "--json", "p.seep").stdout)["processes"]
+    parent, child = report_json.spread(json.loads(run(seep, "report", "--json", "p.seep").stdout))["processes"]
     assert parent["health"]["complete"] is True and child["health"]["complete"] is True
     MiB = 1 << 20
 
@@ -71,5 +73,5 @@ def test_wrong_releases_of_a_parent_are_its_own(run, seep, tmp_path):
     subprocess.run(["g++", "-g", "-O0", "-w", "-o", "w", "w.cpp"], check=True, cwd=tmp_path)
     done = run(seep, "run", "-q", "-o", "w.seep", "./w")
     assert done.returncode == 0, done
-    processes = json.loads(run(seep, "report", "--json", "w.seep").stdout)["processes"]
+    processes = report_json.spread(json.loads(run(seep, "report", "--json", "w.seep").stdout))["processes"]
     assert [[(wrong["count"], wrong["size"]) for wrong in process["mismatches"]] for process in processes] == [[(1, 100)], [(1, 200)]]

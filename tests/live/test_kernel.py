@@ -200,8 +200,8 @@ def test_the_text_has_the_shape_that_scripts_know():
 
 def test_a_saved_trace_is_one_for_all_commands(tmp_path):
     old, new = tmp_path / 'old.seep', tmp_path / 'new.seep'
-    assert run([SEEP, 'kernel', '--older', '0', '--save', old, '200ms', '1']).code == 0
-    with Traced('--older', '0', '--save', str(new), '1s') as traced:
+    assert run([SEEP, 'kernel', '--older', '0', '--output', old, '200ms', '1']).code == 0
+    with Traced('--older', '0', '--output', str(new), '1s') as traced:
         traced.next()
         pipes = [os.pipe() for _ in range(NR)]
         try:
@@ -210,7 +210,7 @@ def test_a_saved_trace_is_one_for_all_commands(tmp_path):
         finally:
             for end in sum(pipes, ()):
                 os.close(end)
-    done = run([SEEP, 'report', '--json', '--top', '1000000', new])
+    done = run([SEEP, 'report', '--json=1', '--top', '1000000', new])
     assert done.code == 0, done
     whole = json.loads(done.out)
     slab, pages = whole['processes']

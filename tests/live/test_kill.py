@@ -2,7 +2,6 @@
 """Programs that end in every way, or do not end: the exact live blocks are in the report, a look at a running
 program neither stops nor signals it, and trouble on seep's side is not the program's."""
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -23,6 +22,7 @@ from harness import (
     traced,
     wait_until,
 )
+import report_json
 
 COVERS = [
     ('tool killed', 'covered', 'test_the_tool_is_killed', 'the program goes on'),
@@ -180,7 +180,7 @@ def test_looks_while_threads_allocate(tmp_path):
             assert done.code == 0, done
             now = run([SEEP, 'report', '--json', '--top', '1', tmp_path / 'snap.seep'])
             assert now.code == 0, now
-            events = json.loads(now.out)['health']['events']
+            events = report_json.loads(now.out)['health']['events']
             assert events >= last
             last = events
         program.communicate(b'\n', timeout=60)
@@ -188,7 +188,7 @@ def test_looks_while_threads_allocate(tmp_path):
     finally:
         kill(program)
     done = run([SEEP, 'report', '--json', '--top', '1', tmp_path / 'x.seep'])
-    no_losses(json.loads(done.out))
+    no_losses(report_json.loads(done.out))
 
 
 def test_no_traced_process_there(tmp_path):
@@ -233,25 +233,26 @@ def test_the_library_alone_leaves_a_trace(how, tmp_path):
         assert process['process']['exit'] == ending
 
 
-def test_the_library_alone_writes_on_a_signal(tmp_path):
+@pytest.mark.parametrize('name, number', [('12', 12), ('USR2', signal.SIGUSR2), ('SIGPROF', signal.SIGPROF), ('PROF', signal.SIGPROF)])
+def test_the_library_alone_writes_on_a_signal(name, number, tmp_path):
     need('perl')
     script = '$| = 1; my @held = map { "x" x 5000 } 1..300; print "ready\\n"; my $l = <STDIN>; print "got $l"; exit 3'
     program = subprocess.Popen(
         ['perl', '-e', script],
-        env=alone(tmp_path, SEEP_SIGNAL=int(signal.SIGUSR2)),
+        env=alone(tmp_path, SEEP_SIGNAL=name),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     try:
         assert program.stdout.readline() == b'ready\n'
-        os.kill(program.pid, signal.SIGUSR2)
+        os.kill(program.pid, number)
         wait_until(lambda: list(tmp_path.glob('alone.*.seep')), 'the trace')
         first = only_trace(tmp_path)
         (process,) = report(first)
         big = [s for s in process['sites'] if s['size_max'] >= 5000 and s['live_blocks'] >= 300]
         assert big and process['process']['exit'] is None
         first.unlink()
-        os.kill(program.pid, signal.SIGUSR2)
+        os.kill(program.pid, number)
         wait_until(lambda: list(tmp_path.glob('alone.*.seep')), 'the second trace')
         out, _ = program.communicate(b'line\n', timeout=60)
         assert (program.returncode, out) == (3, b'got line\n')

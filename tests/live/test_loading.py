@@ -2,10 +2,11 @@
 """What goes past libseep.so is said: libraries opened with RTLD_DEEPBIND or by dlmopen, allocators inside of a program
 or library, another malloc in front of ours. The program does what it does untraced, and the loader sees its calls as if
 nobody stood between."""
-import json
+import shutil
 
 import pytest
 from harness import (
+    BUILD,
     LIBSEEP,
     SEEP,
     WITNESS,
@@ -18,6 +19,10 @@ from harness import (
     run,
     traced,
 )
+import report_json
+
+RELATIVE = BUILD / 'tests/live/live-relative'
+RELATIVE_LIBRARY = BUILD / 'tests/live/live-relative-plugin.so'
 
 COVERS = [
     ('RTLD_DEEPBIND', 'declared', 'test_a_library_whose_calls_go_past_us_is_said',
@@ -41,6 +46,18 @@ COVERS = [
      'the program calls that one; its name is said'),
     ('other interposers preloaded', 'covered', 'test_two_other_interposers_in_any_order', 'before and behind'),
 ]
+
+def test_a_library_opened_by_a_relative_name(tmp_path):
+    """Its place is the whole path, whichever folder the program goes to and the trace is read in."""
+    (tmp_path / 'here').mkdir()
+    (tmp_path / 'else').mkdir()
+    shutil.copy(RELATIVE_LIBRARY, tmp_path / 'here/plugin.so')
+    done = traced([RELATIVE, './plugin.so', '../else'], tmp_path, cwd=tmp_path / 'here')
+    assert done.code == 0, done
+    (process,) = done.report()
+    frames = [frame for site in process['sites'] for frame in site['stack'] if frame['module'] == 'plugin.so']
+    assert [(frame['function'], frame['file']) for frame in frames] == [('relative_hold', 'relative_plugin.c')], frames
+
 
 LIBRARY = r'''
 #include <stdlib.h>
@@ -234,7 +251,7 @@ def test_what_the_note_says_to_do_works(compiler, tmp_path):
     plugin = compiler(LIBRARY, 'libplugin.so', '-shared', '-fPIC')
     for how in ('deep', 'space'):
         done = run([SEEP, 'attach', '--json', '--', program, how, plugin], env=environment(LOADER_WAITS=1))
-        process = json.loads(done.out.split(b'done\n')[-1] or done.err)
+        process = report_json.loads(done.out.split(b'done\n')[-1] or done.err)
         found = of_library(process)
         assert (sum(s['allocations'] for s in found), sum(s['live_blocks'] for s in found)) == (100, 25), done
 
@@ -249,6 +266,22 @@ def test_a_stripped_one_by_its_messages(compiler, tmp_path):
     assert run(['strip', program]).code == 0
     process = same([program], tmp_path)
     assert len(notes_about(process, 'seems to have jemalloc inside')) == 1
+
+
+@pytest.mark.parametrize('stripped', [False, True])
+@pytest.mark.parametrize('free_threaded', [False, True])
+def test_python_has_mimalloc_inside(compiler, tmp_path, free_threaded, stripped):
+    """From 3.13 on, but allocates with pymalloc unless it is free-threaded."""
+    source = with_allocator(HIDDEN, 'mi_', 'work') + 'const char *words = "mimalloc: warning";' \
+        '__attribute__((used)) void *PyObject_Malloc(size_t n) { return 0; }\n'
+    if free_threaded:
+        source += '__attribute__((used)) void _Py_MergeZeroLocalRefcount(void *object) {}\n'
+    program = compiler(source + 'int main(void) { return work(); }', 'program', '-rdynamic')
+    if stripped:
+        assert run(['strip', program]).code == 0
+    process = same([program], tmp_path)
+    assert len(notes_about(process, 'mimalloc')) == free_threaded
+    assert process['health']['complete'] or (free_threaded and not stripped)
 
 
 def test_an_ordinary_program_has_no_such_note(tmp_path):

@@ -2,10 +2,10 @@
 """The report of a session of many processes: who started whom, what was not traced and why, one process of many."""
 import collections
 import csv
-import json
 
 import pytest
 from harness import BUILD, SEEP, environment, need, run, traced
+import report_json
 
 COVERS = [
     ('who started whom', 'covered', 'test_who_started_whom', ''),
@@ -163,9 +163,9 @@ def test_a_thousand_children(tmp_path):
     assert rows[1][1] == '└─ live-processes'
     assert len(tree_rows(text(done.trace, '--top', '0'))) == 1001
     (pid,) = [r[0][0] for r in tree_rows(text(done.trace, '--top', '2000'))][500:501]
-    one = json.loads(run([SEEP, 'report', '--json', '--pid', pid, done.trace]).out)
+    one = report_json.loads(run([SEEP, 'report', '--json', '--pid', pid, done.trace]).out)
     assert one['process']['pid'] == int(pid) and one['totals']['live_bytes'] == 40
-    some = json.loads(run([SEEP, 'report', '--json', '--top', '1', '--program', 'live-proc', done.trace]).out)
+    some = report_json.loads(run([SEEP, 'report', '--json', '--top', '1', '--program', 'live-proc', done.trace]).out)
     assert len(some['processes']) == 1000
     # Each was looked at when it left, whatever the tool was at.
     assert [p['leaks'] is not None for p in some['processes']] == [True] * 1000
@@ -228,7 +228,7 @@ def test_numbers_that_are_used_again(tmp_path):
         pytest.skip('no pid namespaces for this user')
     done = run(command)
     assert done.code == 0, done
-    processes = json.loads(run([SEEP, 'report', '--json', trace]).out)['processes']
+    processes = report_json.loads(run([SEEP, 'report', '--json', trace]).out)['processes']
     of_100 = [p['process'] for p in processes if p['process']['pid'] == 100]
     assert [(p['name'], p['origin'], p['went_on']) for p in of_100] == [
         row for name in ('first', 'second', 'third') for row in (('sh', 'fork', True), (name, 'exec', False))
@@ -246,8 +246,8 @@ def test_numbers_that_are_used_again(tmp_path):
         )
     ]
     # All of them by the number, one by its name.
-    assert len(json.loads(run([SEEP, 'report', '--json', '--pid', '100', trace]).out)['processes']) == 6
-    assert json.loads(run([SEEP, 'report', '--json', '--program', 'second$', trace]).out)['totals']['live_bytes'] == 2
+    assert len(report_json.loads(run([SEEP, 'report', '--json', '--pid', '100', trace]).out)['processes']) == 6
+    assert report_json.loads(run([SEEP, 'report', '--json', '--program', 'second$', trace]).out)['totals']['live_bytes'] == 2
 
 
 def on_a_small_disk(folder, script):
@@ -281,7 +281,7 @@ def test_the_disk_of_what_waits_is_full(tmp_path):
     prefix = on_a_small_disk(disk, fill)
     done = run([*prefix, 'env', f'TMPDIR={disk}', SEEP, 'run', '-q', '-o', trace, '--', 'sh', '-c', script])
     assert (done.code, done.err) == (0, b''), done
-    processes = json.loads(run([SEEP, 'report', '--json', trace]).out)['processes']
+    processes = report_json.loads(run([SEEP, 'report', '--json', trace]).out)['processes']
     assert [p['totals']['live_bytes'] for p in processes[1:]] == [40] * 200
     assert all(p['health']['complete'] for p in processes)
 
@@ -314,7 +314,7 @@ def test_who_runs_on_without_a_heap_operation(before, tmp_path):
     """It has no image yet, and nothing but the kernel knows of it: it is named when the program has ended, whether few
     numbers were given meanwhile and each is asked for, or many."""
     loop = 'i=0; while [ $i -lt %d ]; do (exit 0); i=$((i + 1)); done; exec "$0" idle 5' % before
-    done = traced(['/bin/sh', '-c', loop, PROGRAM], tmp_path)
+    done = traced(['/bin/sh', '-c', loop, PROGRAM], tmp_path, options=['--no-wait'])
     (note,) = [note for process in done.report() for note in notes(process) if 'still ran' in note]
     assert note.startswith('1 process still ran when the program had ended, without a heap operation of its own')
     assert '(live-processes)' in note
@@ -322,5 +322,5 @@ def test_who_runs_on_without_a_heap_operation(before, tmp_path):
 
 def test_threads_of_who_runs_on_are_no_processes(tmp_path):
     code = 'import threading, time; [threading.Thread(target=time.sleep, args=(4,)).start() for i in range(5)]'
-    done = traced(['/bin/sh', '-c', '/usr/bin/python3 -c "%s" >/dev/null 2>&1 & sleep 1' % code], tmp_path)
+    done = traced(['/bin/sh', '-c', '/usr/bin/python3 -c "%s" >/dev/null 2>&1 & sleep 1' % code], tmp_path, options=['--no-wait'])
     assert not [note for process in done.report() for note in notes(process) if 'still ran' in note]

@@ -2,13 +2,13 @@
 """Processes that become more, in every way there is: each child has an image of its own that begins with exactly
 the blocks that it inherited, and the parent's is not touched. processes.c has one part for each test."""
 import contextlib
-import json
 import os
 import signal
 import subprocess
 
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, check_sums, environment, has_ended, no_losses, plain_name, report, run, traced, wait_until
+import report_json
 
 COVERS = [
     ('fork', 'covered', 'test_many_forks_without_waiting',
@@ -19,6 +19,7 @@ COVERS = [
      'what other threads were in the middle of is waited for, or counted'),
     ('raw clone and clone3', 'covered', 'test_raw_clone_with_every_flag', ''),
     ('the exec family', 'covered', 'test_exec_from_a_thread', 'from a thread'),
+    ('daemonize', 'covered', 'test_daemon_is_followed_to_its_end', 'followed to its end by default'),
     ('daemonize', 'covered', 'test_daemon_that_serves', 'double fork; its parents are gone'),
     ('--children ignore', 'covered', 'test_ignored_children_make_no_image', ''),
     ('tool killed', 'covered', 'test_what_a_killed_tool_left_is_removed_by_the_next', ''),
@@ -73,7 +74,7 @@ def test_fork_while_threads_allocate(tmp_path):
     assert (under.code, under.out, under.err) == (0, b'', b''), under
     # Not by harness.report: sums need not hold to the last event in a child that says so.
     done = run([SEEP, 'report', '--json', under.trace])
-    main, *children = json.loads(done.out)['processes']
+    main, *children = report_json.loads(done.out)['processes']
     for process in (main, *children):
         if not process['health']['lost']:
             check_sums(process)
@@ -116,7 +117,7 @@ def daemon(*words, tmp_path, options=()):
     pid = None
     try:
         done = subprocess.run(
-            [str(a) for a in (SEEP, 'run', '-q', '-o', tmp_path / 'd.seep', *options, '--', PROGRAM, 'daemon', *words)],
+            [str(a) for a in (SEEP, 'run', '-q', '--no-wait', '-o', tmp_path / 'd.seep', *options, '--', PROGRAM, 'daemon', *words)],
             stdin=read_end,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -185,6 +186,50 @@ def test_daemon_without_an_image_yet(tmp_path):
         wait_until(lambda: run([SEEP, 'report', pid]).code == 0, 'its first heap operation')
         process = report(pid)[0]
         assert (live_in(process, 'hold'), live_in(process, 'own')) == (10, 1)
+
+
+@contextlib.contextmanager
+def followed(*words, tmp_path):
+    """A traced daemon whose starter has ended, and that the tool waits for; (the tool, its pid, a function that makes it
+    allocate, and one that ends it)."""
+    read_end, write_end = os.pipe()
+    words = [str(a) for a in (SEEP, 'run', '-o', tmp_path / 'f.seep', '--', PROGRAM, 'daemon', *words)]
+    with subprocess.Popen(words, stdin=read_end, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as tool:
+        os.close(read_end)
+        ends = [write_end]
+        pid = int(tool.stdout.readline())
+        try:
+            yield tool, pid, lambda: os.write(write_end, b'a'), lambda: os.close(ends.pop())
+        finally:
+            for end in ends:
+                os.close(end)
+            is_gone(pid)
+
+
+@pytest.mark.parametrize('words', [(), ('idle',)])
+def test_daemon_is_followed_to_its_end(words, tmp_path):
+    with followed(*words, tmp_path=tmp_path) as (tool, pid, allocate, end):
+        said = tool.stderr.readline().decode()
+        assert f' has ended, and 1 process that it started runs on: live-processes ({pid}); Ctrl-C reports now' in said, said
+        allocate()
+        end()
+        assert tool.wait() == 3
+        main, child = report(tmp_path / 'f.seep')
+        assert live_in(main, 'hold') == 10 and child['process']['pid'] == pid
+        assert child['process']['exit'] == {'code': 0} and live_in(child, 'own') == (1 if words else 2)
+        assert b'health: complete' in tool.stderr.read()
+
+
+def test_daemon_that_is_not_waited_for_any_longer(tmp_path):
+    with followed(tmp_path=tmp_path) as (tool, pid, _, _end):
+        tool.stderr.readline()
+        tool.send_signal(signal.SIGINT)
+        assert tool.wait() == 3
+        main, child = report(tmp_path / 'f.seep')
+        assert (live_in(main, 'hold'), live_in(child, 'own')) == (10, 1)
+        assert child['process']['exit'] is None
+        assert b'the process was still running when it was looked at' in tool.stderr.read()
+        assert not has_ended(pid)
 
 
 @pytest.mark.parametrize('children, nr', [('follow', 1), ('ignore', 0)])

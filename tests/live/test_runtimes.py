@@ -119,9 +119,11 @@ use std::alloc::{alloc, dealloc, Layout};
 use std::collections::HashMap;
 use std::thread;
 
+// As std::hint::black_box, which rustc has from 1.66 on.
+fn kept<T>(value: T) -> T { let read = unsafe { std::ptr::read_volatile(&value) }; std::mem::forget(value); read }
 #[inline(never)]
 fn leak_boxes(n: usize) {
-    for i in 0..n { std::mem::forget(std::hint::black_box(Box::new([i as u8; 77]))); }
+    for i in 0..n { std::mem::forget(kept(Box::new([i as u8; 77]))); }
 }
 #[inline(never)]
 fn grow_vector() -> usize {
@@ -133,7 +135,7 @@ fn grow_vector() -> usize {
 fn aligned() {
     let l = Layout::from_size_align(100, 256).unwrap();
     for i in 0..10 {
-        let p = std::hint::black_box(unsafe { alloc(l) });
+        let p = kept(unsafe { alloc(l) });
         assert!(p as usize % 256 == 0);
         if i % 2 == 0 { unsafe { dealloc(p, l) } }
     }

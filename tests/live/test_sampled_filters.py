@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Filters on blocks, where blocks are samples: what passes is weighted as the whole is."""
-import json
 
 import pytest
 
 from harness import SEEP, need, run
+import report_json
 
 
 @pytest.fixture(scope='module')
@@ -30,7 +30,7 @@ def sites(trace, *options):
     done = run([SEEP, 'report', trace, '--json', '--top', '0', *options])
     assert done.code == 0, done
     return {site['stack'][1]['function']: (site['live_bytes'], site['live_blocks'])
-            for site in json.loads(done.out)['sites'] if site['live_blocks']}
+            for site in report_json.loads(done.out)['sites'] if site['live_blocks']}
 
 
 def test_all_that_pass_are_the_whole(trace):

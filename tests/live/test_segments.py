@@ -4,6 +4,8 @@ is in, and its call-frame information is in another one. (Seen with chromium.)""
 import json
 import subprocess
 
+import report_json
+
 SOURCE = r"""
 #include <dlfcn.h>
 #include <stdio.h>
@@ -34,7 +36,7 @@ def test_stacks_over_a_hole(run, seep, tmp_path):
                    check=True, cwd=tmp_path)
     done = run(seep, "run", "-q", "-o", "gap.seep", "./gap")
     assert done.returncode == 0, done
-    report = json.loads(run(seep, "report", "--json", "--top", "0", "gap.seep").stdout)
+    report = report_json.spread(json.loads(run(seep, "report", "--json", "--top", "0", "gap.seep").stdout))
     assert report["health"]["complete"] is True and report["health"]["stacks_cut"] == 0
     stacks = [[frame["function"] for frame in site["stack"]] for site in report["sites"] if site["size_max"] == 77]
     assert sorted(stack.index("main") for stack in stacks) == [3, 4]

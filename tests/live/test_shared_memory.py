@@ -2,13 +2,14 @@
 """Shared memory is a root wherever its file has data: also where the process that is looked at has touched none of it."""
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from harness import BUILD, SEEP, report, run
+from harness import BUILD, LIBSEEP, SEEP, report, run
 
 PROGRAM = BUILD / 'tests/live/live-shared-memory'
 HELD = {1001: 'reachable', 1002: 'reachable', 1003: 'reachable', 2000: 'lost'}
@@ -29,8 +30,10 @@ def test_at_the_end(way, user):
         prefix = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
     with tempfile.TemporaryDirectory() as folder:  # pytest's are for their owner alone
         os.chmod(folder, 0o777)
+        for file in (SEEP, LIBSEEP, PROGRAM):  # and so may be the folder of the build
+            shutil.copy(file, folder)
         trace = Path(folder) / 'x.seep'
-        done = run([*prefix, SEEP, 'run', '-q', '-o', trace, '--', PROGRAM, way], cwd=folder)
+        done = run([*prefix, f'{folder}/seep', 'run', '-q', '-o', trace, '--', f'{folder}/{PROGRAM.name}', way], cwd=folder)
         assert (done.code, done.out) == (0, b''), done
         processes = report(trace, '--blocks')
     assert len(processes) == (2 if way == 'fork' else 1)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Holders with the names and types of their variables: typed.c and typed.cpp say in comments what a scan must say."""
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 import harness
 from test_reachability import PATIENCE_S, Traced, scan_json, seep
+import report_json
 
 HERE = Path(__file__).resolve().parent
 
@@ -74,7 +74,7 @@ def test_whois_has_the_type_of_a_block_whose_start_is_pointed_to(tmp_path):
         for holder in ('global struct list *head.next', 'global struct base *chain'):
             done = seep('whois', '--json', str(program.pid), at[holder])
             assert done.code == 0, done
-            types[holder] = json.loads(done.out)['block']['type']
+            types[holder] = report_json.loads(done.out)['block']['type']
     assert types == {'global struct list *head.next': None, 'global struct base *chain': 'struct base'}
 
 
@@ -94,7 +94,7 @@ def test_types_go_through_what_is_left_out(tmp_path, saved):
         assert done.code == 0, done
         if saved:
             done = seep('report', '--json', '--top', '0', str(trace))
-        sites = json.loads(done.out)['sites']
+        sites = report_json.loads(done.out)['sites']
     held = {s['live_bytes']: links(s['held_by']) for s in sites}
     assert len(wanted) == 3 and {size: held.get(int(size)) for size in wanted} == wanted
     assert {s['live_bytes']: s.get('type') for s in sites}[2032] == 'char'
@@ -131,7 +131,7 @@ def test_a_saved_trace_keeps_who_holds(tmp_path):
     program = build(tmp_path, 'gcc', '-O0', 'typed.c', '-g', '-Dpause=getpid')
     done = harness.run([harness.SEEP, 'run', '-q', '-o', str(tmp_path / 'left.seep'), str(program)])
     assert done.code == 0, done
-    report = json.loads(seep('report', '--json', '--top', '0', str(tmp_path / 'left.seep')).out)
+    report = report_json.loads(seep('report', '--json', '--top', '0', str(tmp_path / 'left.seep')).out)
     assert told(report)[1112] == 'global struct user *config.users[2] > (struct user) [1].extra.cookie'
 
 
@@ -168,6 +168,6 @@ def test_a_saved_trace_keeps_the_frames(tmp_path):
     with Traced(build(tmp_path, 'gcc', '-O2', 'typed_stack.c', '-g'), cwd=tmp_path) as program:
         done = seep('scan', str(program.pid), '-o', str(tmp_path / 'scanned.seep'))
         assert done.code == 0, done
-    report = json.loads(seep('report', '--json', '--top', '0', str(tmp_path / 'scanned.seep')).out)
+    report = report_json.loads(seep('report', '--json', '--top', '0', str(tmp_path / 'scanned.seep')).out)
     held = {s['live_bytes']: of_stack(s['held_by']) for s in report['sites']}
     assert held[1032] == 'in_memory struct node *job.nodes[2]'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Blocks given back in a wrong way: counted, with both stacks, and the program goes on to its own fate."""
+"""Blocks freed in a wrong way: counted, with both stacks, and the program goes on to its own fate."""
 
 from collections import Counter
 
@@ -45,12 +45,14 @@ def test_mismatches(tmp_path):
     assert (under.out, under.err) == (plain.out, plain.err)
     (process,) = under.report()
     assert found(process) == MISMATCHES
-    # What was given back in a wrong way was given back.
+    # What was freed in a wrong way was given back.
     assert not [s for s in process['sites'] if s['live_blocks'] and s['via'] in ('operator new[]', 'operator new')]
 
 
 @pytest.mark.parametrize('way, kind, release, size', [('twice', 'double_free', 'free', None),
-                                                      ('inside', 'inside', 'free', 440)])
+                                                      ('inside', 'inside', 'free', 440),
+                                                      ('realloc_inside', 'inside', 'realloc', 440),
+                                                      ('realloc_twice', 'double_free', 'realloc', None)])
 def test_ends_as_without_seep(way, kind, release, size, tmp_path):
     plain = run([PROGRAM, way])
     under = traced([PROGRAM, way], tmp_path)
@@ -59,10 +61,10 @@ def test_ends_as_without_seep(way, kind, release, size, tmp_path):
     (process,) = under.report()
     assert found(process) == {(kind, 'malloc', release, 'by_malloc', way, size): 1}
     done = run([BUILD / 'seep', 'report', under.trace])
-    assert b'mismatches: 1 block given back in a wrong way' in done.out
+    assert b'mismatches: 1 block freed in a wrong way' in done.out
     section = done.out[done.out.index(b'mismatches:'):].decode()
-    assert section.index('free at') < section.index(f'{way}() (') < section.index('from malloc') < section.index('by_malloc')
-    assert ("first given back: not known, 'seep run --free-stacks' keeps it" in section) == (way == 'twice')
+    assert section.index(f'{release} at') < section.index(f'{way}() (') < section.index('from malloc') < section.index('by_malloc')
+    assert ("first freed: not known, 'seep run --free-stacks' keeps it" in section) == (kind == 'double_free')
 
 
 def stacks(process):
@@ -102,7 +104,7 @@ def test_the_first_free(way, options, tmp_path):
     done = run([BUILD / 'seep', 'report', under.trace])
     section = done.out[done.out.index(b'mismatches:'):].decode()
     made, first, again = FIRST[way][2::2]
-    assert section.index(f'{again}(') < section.index('first given back by') < section.index(f'{first}(')
+    assert section.index(f'{again}(') < section.index('first freed by') < section.index(f'{first}(')
     assert section.index(f'{first}(') < section.index('of a block from') < section.index(f'{made}(')
 
 

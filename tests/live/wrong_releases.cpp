@@ -71,6 +71,14 @@ APART void twice() {
 APART void inside() {
     std::free(keep(static_cast<char *>(by_malloc(440)) + 128));
 }
+APART void realloc_inside() {
+    keep(std::realloc(keep(static_cast<char *>(by_malloc(440)) + 128), 1000));
+}
+APART void realloc_twice() {
+    void *p = by_malloc(43);
+    std::free(p);
+    keep(std::realloc(keep(p), 1 << 20));
+}
 
 // What was given back twice: by whom first, and by whom again.
 APART void free_first(void *p) {
@@ -171,6 +179,10 @@ int main(int argc, char **argv) {
         twice();
     } else if (std::strcmp(argv[1], "inside") == 0) {
         inside();
+    } else if (std::strcmp(argv[1], "realloc_inside") == 0) {
+        realloc_inside();
+    } else if (std::strcmp(argv[1], "realloc_twice") == 0) {
+        realloc_twice();
     } else {
         first_and_again(argv[1]);
     }

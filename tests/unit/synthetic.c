@@ -328,7 +328,8 @@ struct seep_session *synthetic_empty(void) {
 }
 
 struct seep_session *synthetic_hurt(void) {
-    static const char *notes[] = {"the trace was cut at its end"};
+    static struct seep_note notes[] = {
+        {SEEP_NOTE_TRACE_CUT, SEEP_NOTE_MISSING, "the trace was cut at its end"}};
     synthetic_symbols(plain_symbols, SEEP_ARRAY_SIZE(plain_symbols));
     struct seep_profile *p = synthetic_profile(900, APP);
     uint32_t app = synthetic_module(p, APP), gone = synthetic_module(p, "/tmp/plugin.so");

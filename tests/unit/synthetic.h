@@ -5,8 +5,8 @@
 #ifndef SEEP_TESTS_SYNTHETIC_H
 #define SEEP_TESTS_SYNTHETIC_H
 
-#include "model/profile.h"
-#include "symbol/symbols.h"
+#include "profile/profile.h"
+#include "names/symbols.h"
 
 #define SYNTHETIC_MAX 1024u
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "capture/bpf_program.h"
+#include "source/attach/bpf_program.h"
 
 static struct seep_bpf_features everything(void) {
     struct seep_bpf_features features = {.load_errno = 0};

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbol/demangle.h"
-#include "symbol/names.h"
-#include "symbol/ranges.h"
+#include "names/demangle.h"
+#include "names/names.h"
+#include "names/ranges.h"
 
 static char text[SEEP_DEMANGLED_BYTES];
 

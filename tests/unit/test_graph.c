@@ -250,6 +250,91 @@ static void nothing_and_absurd(void **state) {
     seep_graph_destroy(graph);
 }
 
+enum { NR_LOST = 40, NR_SITES = 7, NR_ARROWS = 60 };
+
+// Counts of lost and indirectly lost blocks by site, where block i of the program lies at place[i].
+static void classes_of(const uint32_t *sites, const uint32_t *place, uint32_t (*arrows)[2],
+                       size_t ret_nr[NR_SITES][2]) {
+    struct seep_block blocks[NR_LOST];
+    uint64_t words[NR_LOST][NR_ARROWS] = {{0}};
+    size_t nr_words[NR_LOST] = {0};
+    for (size_t i = 0; i < NR_LOST; i++)
+        blocks[place[i]] = (struct seep_block){
+            .address = 0x10000 + place[i] * 1024, .size = 512 + sites[i], .site = sites[i]};
+    for (size_t a = 0; a < NR_ARROWS; a++) {
+        uint32_t from = place[arrows[a][0]];
+        words[from][nr_words[from]++] = blocks[place[arrows[a][1]]].address;
+    }
+    struct seep_graph *graph;
+    assert_null(seep_graph_create(blocks, NR_LOST, &graph));
+    for (uint32_t i = 0; i < NR_LOST; i++)
+        assert_true(seep_graph_feed_block(graph, i, 0, words[i], sizeof(words[i])));
+    assert_null(seep_graph_classify(graph));
+    memset(ret_nr, 0, NR_SITES * sizeof(*ret_nr));
+    for (uint32_t i = 0; i < NR_LOST; i++) {
+        bool lost = graph->kinds[i] == SEEP_KIND_LOST;
+        assert_true(lost || graph->kinds[i] == SEEP_KIND_INDIRECT);
+        assert_true(lost == (graph->holder[i] == SEEP_NO_BLOCK));
+        ret_nr[blocks[i].site][lost]++;
+    }
+    seep_graph_destroy(graph);
+}
+
+static void shuffle(uint32_t *numbers, size_t nr) {
+    for (size_t i = nr - 1; i > 0; i--) {
+        size_t other = (size_t)random() % (i + 1);
+        uint32_t kept = numbers[i];
+        numbers[i] = numbers[other];
+        numbers[other] = kept;
+    }
+}
+
+// However the heap lies: the same figures for each site.
+static void lost_does_not_depend_on_addresses(void **state) {
+    srandom(1);
+    for (int round = 0; round < 200; round++) {
+        uint32_t sites[NR_LOST], place[NR_LOST], arrows[NR_ARROWS][2];
+        size_t first[NR_SITES][2], now[NR_SITES][2];
+        for (uint32_t i = 0; i < NR_LOST; i++) {
+            sites[i] = (uint32_t)random() % NR_SITES;
+            place[i] = i;
+        }
+        for (size_t a = 0; a < NR_ARROWS; a++)
+            for (int end = 0; end < 2; end++)
+                arrows[a][end] = (uint32_t)random() % (10 + (uint32_t)round % (NR_LOST - 10));
+        classes_of(sites, place, arrows, first);
+        for (int i = 0; i < 5; i++) {
+            shuffle(place, NR_LOST);
+            classes_of(sites, place, arrows, now);
+            assert_memory_equal(now, first, sizeof(now));
+        }
+    }
+}
+
+// One that points into a ring leads all of it, whichever block of the ring that is.
+static void a_ring_has_no_leader_of_its_own(void **state) {
+    for (uint32_t first = 0; first < 3; first++) {
+        for (uint32_t target = 1; target < 3; target++) {
+            uint32_t place[3] = {first, (first + 1) % 3, (first + 2) % 3}; // holder, a, b
+            struct seep_block blocks[3];
+            uint64_t words[3][2] = {{0}};
+            for (uint32_t i = 0; i < 3; i++)
+                blocks[i] = (struct seep_block){.address = 0x10000 + i * 64, .size = 16};
+            words[place[0]][0] = blocks[place[target]].address;
+            words[place[1]][0] = blocks[place[2]].address;
+            words[place[2]][0] = blocks[place[1]].address;
+            struct seep_graph *graph;
+            assert_null(seep_graph_create(blocks, 3, &graph));
+            for (uint32_t i = 0; i < 3; i++)
+                assert_true(seep_graph_feed_block(graph, i, 0, words[i], sizeof(words[i])));
+            assert_null(seep_graph_classify(graph));
+            for (uint32_t i = 0; i < 3; i++)
+                assert_int_equal(graph->kinds[place[i]], i ? SEEP_KIND_INDIRECT : SEEP_KIND_LOST);
+            seep_graph_destroy(graph);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_what_halving_finds),
@@ -259,6 +344,8 @@ int main(void) {
         cmocka_unit_test(repeated),
         cmocka_unit_test(begins_at_the_end_of_a_piece),
         cmocka_unit_test(nothing_and_absurd),
+        cmocka_unit_test(lost_does_not_depend_on_addresses),
+        cmocka_unit_test(a_ring_has_no_leader_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "image_builder.h"
-#include "model/profile_image.h"
+#include "source/image/profile_image.h"
 
 static void assert_ok(struct seep_error *err) {
     if (err)
@@ -38,9 +38,9 @@ static struct seep_profile *profile_of(const struct image_builder *image) {
     return profile;
 }
 
-static bool has_note(const struct seep_profile *profile, const char *part) {
+static bool has_note(const struct seep_profile *profile, enum seep_note_code code) {
     for (size_t i = 0; i < profile->health.nr_notes; i++)
-        if (strstr(profile->health.notes[i], part))
+        if (profile->health.notes[i].code == code)
             return true;
     return false;
 }
@@ -271,10 +271,7 @@ static void test_lies(void **state) {
 
 // ---- lies further in: left out and said ------------------------------------------------------------
 
-#define NOTE_NOWHERE "references of the image lead nowhere"
-#define NOTE_MISSING "elements that the image counts are not in it"
-
-static void expect_note(struct image_builder *image, const char *note) {
+static void expect_note(struct image_builder *image, enum seep_note_code note) {
     struct seep_profile *profile = profile_of(image);
     assert_true(has_note(profile, note));
     for (uint32_t i = 1; i < profile->nr_nodes; i++) {
@@ -326,7 +323,7 @@ static void test_bent_references(void **state) {
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(bends); i++) {
         struct image_builder *image = image_build();
         bends[i](image);
-        expect_note(image, NOTE_NOWHERE);
+        expect_note(image, SEEP_NOTE_IMAGE_DAMAGED);
     }
 }
 
@@ -334,10 +331,10 @@ static void test_bent_references(void **state) {
 static void test_counts_without_data(void **state) {
     struct image_builder *image = image_build();
     image->is_data[PAGE_NODES] = 0;
-    expect_note(image, NOTE_MISSING);
+    expect_note(image, SEEP_NOTE_IMAGE_INCOMPLETE);
     image = image_build();
     image->header->areas[SEEP_AREA_THREADS].used = 8;
-    expect_note(image, NOTE_MISSING);
+    expect_note(image, SEEP_NOTE_IMAGE_INCOMPLETE);
 }
 
 static void test_cyclic_site_chain(void **state) {
@@ -366,7 +363,7 @@ static void test_strings_are_there_once(void **state) {
     struct seep_profile *profile = profile_of(image);
     assert_string_equal(profile->modules[2].path, "program");
     assert_ptr_equal(profile->modules[2].path, profile->modules[1].path + 5);
-    assert_false(has_note(profile, NOTE_NOWHERE));
+    assert_false(has_note(profile, SEEP_NOTE_IMAGE_DAMAGED));
     seep_profile_destroy(profile);
     free(image);
 }
@@ -396,7 +393,7 @@ static void test_annotations(void **state) {
     assert_int_equal(profile->marks[1].nr_sites, 2);
     assert_int_equal(profile->marks[1].sites[1].site, 3);
     assert_int_equal(profile->marks[1].sites[1].allocated_bytes, 300);
-    assert_false(has_note(profile, "references of the image lead nowhere"));
+    assert_false(has_note(profile, SEEP_NOTE_IMAGE_DAMAGED));
     seep_profile_destroy(profile);
     free(image);
 }
@@ -419,7 +416,7 @@ static void test_bent_annotations(void **state) {
     assert_int_equal(profile->nr_regions, 0);
     assert_int_equal(profile->nr_marks, 1);
     assert_int_equal(profile->marks[0].nr_sites, 0);
-    assert_true(has_note(profile, "references of the image lead nowhere"));
+    assert_true(has_note(profile, SEEP_NOTE_IMAGE_DAMAGED));
     seep_profile_destroy(profile);
     free(image);
 }
@@ -438,7 +435,7 @@ static void test_cut_dump(void **state) {
         struct seep_session *session = NULL;
         struct seep_error *err = seep_session_from_raw(part, cut, "dump", &session);
         if (!err) {
-            assert_true(has_note(session->profiles[0], "the dump was cut at"));
+            assert_true(has_note(session->profiles[0], SEEP_NOTE_IMAGE_CUT));
             nr_read++;
         }
         seep_error_destroy(err);
@@ -505,7 +502,7 @@ static void test_truncated_file(void **state) {
     struct seep_profile *profile = NULL;
     assert_ok(seep_image_copy_from_fd(fd, "test", &copy));
     assert_ok(seep_profile_from_image(copy, &profile));
-    assert_true(has_note(profile, "shorter than it was made"));
+    assert_true(has_note(profile, SEEP_NOTE_IMAGE_CUT));
     assert_int_equal(profile->totals.allocations, 0);
     seep_profile_destroy(profile);
     seep_image_copy_destroy(copy);

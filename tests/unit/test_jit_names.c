@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "symbol/jit_names.h"
+#include "names/jit_names.h"
 
 static const struct seep_symbol_frame *find(struct seep_jit_names *names, uint64_t address, bool exact) {
     const struct seep_symbol *symbol;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "symbol/kallsyms.h"
+#include "names/kallsyms.h"
 
 static struct seep_kallsyms *parse(const char *text) {
     struct seep_kallsyms *symbols;

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "capture/kernel_trace.h"
+#include "source/kernel/kernel_heap.h"
 
 static void run(const char *command) {
     int status = system(command);

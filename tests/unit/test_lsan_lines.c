@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "ui/lsan_lines.h"
+#include "output/lsan_lines.h"
 
 static void lines_of_functions(void **state) {
     static const struct {

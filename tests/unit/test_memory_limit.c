@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/memory_limit.h"
+#include "process/memory_limit.h"
 
 #define PID 4711
 

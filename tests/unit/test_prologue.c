@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "capture/prologue.h"
+#include "source/attach/prologue.h"
 
 #define SITE(...) seep_prologue_site((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 

@@ -15,8 +15,9 @@
 #include <string.h>
 
 #include "synthetic.h"
-#include "ui/format.h"
-#include "ui/report.h"
+#include "output/format.h"
+#include "output/output.h"
+#include "output/report.h"
 
 static char *report(struct seep_session *session, const struct seep_view_options *options,
                     const char *source) {
@@ -40,7 +41,7 @@ static char *read_file(const char *path) {
         fail_msg("%s is not there", path);
     char *text = NULL;
     size_t size = 0;
-    if (getdelim(&text, &size, EOF, file) < 0 && ferror(file))
+    if (getdelim(&text, &size, 0, file) < 0 && ferror(file))
         fail_msg("%s cannot be read", path);
     fclose(file);
     return text;
@@ -103,7 +104,7 @@ static void test_text_options(void **state) {
 
 static void test_json(void **state) {
     struct seep_view_options o = seep_view_options_default;
-    o.json = true;
+    o.json = 1;
     golden("leaky.json", synthetic_leaky(), &o);
     golden("clean.json", synthetic_clean(), &o);
     golden("empty.json", synthetic_empty(), &o);
@@ -116,6 +117,24 @@ static void test_json(void **state) {
     o.by = SEEP_BY_THREAD;
     o.top = 1;
     golden("by-thread.json", synthetic_leaky(), &o);
+    o = seep_view_options_default;
+    o.json = 2;
+    golden("leaky-1.json", synthetic_leaky(), &o);
+    golden("family-1.json", synthetic_family(), &o);
+}
+
+static void test_formats(void **state) {
+    struct seep_view_options o = seep_view_options_default;
+    for (o.format = 0; seep_outputs[o.format]; o.format++) {
+        const struct seep_output *output = seep_outputs[o.format];
+        if (output == &seep_output_text || output == &seep_output_csv || output == &seep_output_json ||
+            output == &seep_output_json1 || output->lacks ||
+            output->needs & (SEEP_OUTPUT_BINARY | SEEP_OUTPUT_BLOCKS))
+            continue; // others look at these, and this profile has no blocks
+        char name[64];
+        snprintf(name, sizeof(name), "strange-%s%s", output->name, output->suffix);
+        golden(name, synthetic_strange(), &o);
+    }
 }
 
 static void test_csv(void **state) {
@@ -212,13 +231,10 @@ static void test_escape(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_text_options),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_no_control_characters),
-        cmocka_unit_test(test_failed_write),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_text),         cmocka_unit_test(test_text_options),
+        cmocka_unit_test(test_json),         cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_formats),      cmocka_unit_test(test_no_control_characters),
+        cmocka_unit_test(test_failed_write), cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_escape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "model/growth.h"
-#include "model/series.h"
+#include "growth/growth.h"
+#include "growth/series.h"
 
 #define SITES  9u
 #define SECOND INT64_C(1000000000)

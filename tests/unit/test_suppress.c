@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#include "model/suppress.h"
-#include "model/view.h"
+#include "analysis/suppress.h"
+#include "view/view.h"
 #include "synthetic.h"
 
 static void patterns_of_lsan(void **state) {

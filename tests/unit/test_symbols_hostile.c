@@ -5,6 +5,7 @@
 // Arguments: the directory of the programs.
 #include <elf.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/elf_file.h"
-#include "capture/own_allocator.h"
+#include "process/elf_file.h"
+#include "process/own_allocator.h"
 #include "symbols/reference.h"
 
 #define ROUNDS 150
@@ -270,6 +271,111 @@ static void test_repeated(void **state) {
     free(repeated);
 }
 
+// Names of `place` are asked for; what there is to say when nothing is known.
+static const char *trouble_of(bool hasty, void (*meanwhile)(void)) {
+    struct seep_symbols_options options = {.no_debuginfod = true, .hasty = hasty};
+    struct seep_symbols *symbols;
+    const struct seep_symbol *symbol;
+    unsigned module;
+    check_no_error(seep_symbols_create(&options, &symbols));
+    check_no_error(seep_symbols_module(symbols, place, NULL, 0, &module));
+    check_no_error(seep_symbols_resolve(symbols, module, 0x1100, true, &symbol));
+    if (meanwhile)
+        meanwhile();
+    for (uint64_t address = 0x1000; address < 0x2400; address += 23)
+        check_no_error(seep_symbols_resolve(symbols, module, address, true, &symbol));
+    look_at_variables(symbols, module, 0);
+    const char *trouble = seep_symbols_trouble(symbols, module);
+    seep_symbols_destroy(symbols);
+    return trouble;
+}
+
+static void write_place(const void *bytes, size_t nr_bytes) {
+    FILE *file = fopen(place, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, nr_bytes, file), nr_bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void cut_place(void) {
+    assert_int_equal(truncate(place, 0), 0);
+}
+
+// Large files are mapped (`hasty`: all are): their owner can cut them under our hands.
+static void test_cut_while_mapped(void **state) {
+    (void)state;
+    for (size_t v = 0; v < SEEP_ARRAY_SIZE(victims); v++) {
+        size_t nr_bytes;
+        unsigned char *bytes = read_program(victims[v], &nr_bytes);
+        if (!bytes)
+            continue;
+        write_place(bytes, nr_bytes);
+        trouble_of(true, cut_place);
+        free(bytes);
+    }
+}
+
+// What only says that it is large costs nothing, and is named.
+static void test_holes(void **state) {
+    (void)state;
+    size_t nr_bytes;
+    unsigned char *bytes = read_program("c_dwarf5", &nr_bytes);
+    assert_non_null(bytes);
+    write_place(bytes, nr_bytes);
+    free(bytes);
+    assert_int_equal(truncate(place, (off_t)1 << 33), 0);
+    assert_string_equal(trouble_of(false, NULL), "file has nearly nothing but holes");
+    assert_int_equal(truncate(place, (off_t)1 << 40), 0);
+    assert_string_equal(trouble_of(false, NULL), "file is too large");
+    cut_place();
+}
+
+// A section of a few bytes that says it stands for 5 GiB.
+static void test_unpacks_to_much(void **state) {
+    (void)state;
+    size_t nr_bytes, nr_changed = 0;
+    unsigned char *bytes = read_program("c_packed", &nr_bytes);
+    if (!bytes)
+        skip();
+    Elf64_Ehdr header;
+    memcpy(&header, bytes, sizeof(header));
+    for (unsigned i = 0; i < header.e_shnum; i++) {
+        Elf64_Shdr section;
+        Elf64_Chdr packed;
+        memcpy(&section, bytes + header.e_shoff + i * sizeof(section), sizeof(section));
+        if (!(section.sh_flags & SHF_COMPRESSED))
+            continue;
+        memcpy(&packed, bytes + section.sh_offset, sizeof(packed));
+        packed.ch_size = UINT64_C(5) << 30;
+        memcpy(bytes + section.sh_offset, &packed, sizeof(packed));
+        nr_changed++;
+    }
+    assert_true(nr_changed > 0);
+    write_place(bytes, nr_bytes);
+    free(bytes);
+    assert_string_equal(trouble_of(false, NULL), "its compressed sections stand for too much");
+}
+
+// Whoever holds a lease may keep an open that waits for 45 seconds.
+static void test_lease(void **state) {
+    (void)state;
+    size_t nr_bytes;
+    unsigned char *bytes = read_program("c_dwarf5", &nr_bytes);
+    assert_non_null(bytes);
+    write_place(bytes, nr_bytes);
+    free(bytes);
+    signal(SIGIO, SIG_IGN);
+    int fd = open(place, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    if (fcntl(fd, F_SETLEASE, F_WRLCK) != 0) {
+        print_message("left out: no leases on the file system of %s\n", place);
+        close(fd);
+        skip();
+    }
+    assert_string_equal(trouble_of(false, NULL), "another process holds a lease on the file");
+    close(fd);
+}
+
 // Runs a test with stderr in a file, which must stay empty.
 static int quiet_setup(void **state) {
     FILE *catch = tmpfile();
@@ -335,6 +441,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_blanked),
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_cut_while_mapped),
+        cmocka_unit_test(test_holes),
+        cmocka_unit_test(test_unpacks_to_much),
+        cmocka_unit_test(test_lease),
         cmocka_unit_test_setup_teardown(test_quiet, quiet_setup, quiet_teardown),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "model/session_file.h"
-#include "model/session_store.h"
-#include "trace/trace.h"
+#include "file/session_file.h"
+#include "session/session_store.h"
+#include "file/trace.h"
 
 static char folder[] = "/tmp/seep-test-trace-XXXXXX";
 static char path[sizeof(folder) + 16];

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "capture/traced_heap.h"
+#include "profile/traced_heap.h"
 #include "image/bpf_events.h"
 
 #define STACK 0x1234u

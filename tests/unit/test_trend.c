@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model/trend.h"
+#include "growth/trend.h"
 
 #define NR 20
 

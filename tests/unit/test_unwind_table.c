@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "capture/unwind_table.h"
+#include "source/attach/unwind_table.h"
 #include "image/bpf_events.h"
 #include "unwind/row.h"
 

@@ -14,7 +14,9 @@
 #define SEEP_COLD                     __attribute__((noinline, cold))
 #define SEEP_MUST_CHECK               __attribute__((warn_unused_result))
 #define SEEP_PRINTF(text_at, args_at) __attribute__((format(printf, text_at, args_at)))
-#define SEEP_EXPORT                   __attribute__((visibility("default")))
+// A function that reads what other threads write meanwhile, each word by itself, and may.
+#define SEEP_NO_TSAN __attribute__((no_sanitize("thread")))
+#define SEEP_EXPORT  __attribute__((visibility("default")))
 
 // 1 where the sanitizer is compiled in: gcc defines a macro, clang has a question.
 #ifdef __has_feature

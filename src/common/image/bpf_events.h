@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What the BPF programs (src/target/bpf) and the host share: the events of the ring buffer, the tables
+// What the BPF programs (src/tracee/bpf) and the host share: the events of the ring buffer, the tables
 // that the unwinder reads, the figures that it writes. Both are built from one tree and loaded together,
 // so there is no version here; nothing of it is ever saved.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What the BPF programs of `seep kernel` (src/target/bpf/kernel_heap.bpf.c) and the host share. Millions of
+// What the BPF programs of `seep kernel` (src/tracee/bpf/kernel_heap.bpf.c) and the host share. Millions of
 // events a second are no stream to read: the programs keep the live blocks in memory that the host has
 // mapped, and reads now and then. Nothing of it is ever saved.
 //

@@ -82,6 +82,8 @@ enum seep_lost {
         16, // program executed from where the tool cannot be told: other user or root, system call filter
     SEEP_LOST_SWAPPED, // what of an image was swapped out and did not come back in time is not in a copy of
                        // it
+    SEEP_LOST_LOG,     // line of a log that could not be written
+    SEEP_LOST_EVENT,   // event that found no room in the ring of its thread: counted, and not recorded
     SEEP_LOST_NR = 48
 };
 
@@ -158,8 +160,21 @@ enum seep_passive_reason {
 #define SEEP_FLAG_STANDALONE  (1u << 2) // no tool took the image over at start
 #define SEEP_FLAG_AGES        (1u << 3) // births of blocks are kept, see SEEP_BIRTH_MAKE
 #define SEEP_FLAG_FREE_STACKS (1u << 4) // where blocks were given back is kept, see below
+#define SEEP_FLAG_CALLS       (1u << 5) // calls are counted and nothing else, see SEEP_SITE_CALLS
+#define SEEP_FLAG_EVENTS      (1u << 6) // events are recorded, see image/ring.h
 
 #define SEEP_IMAGE_SIZE_CLASSES 64
+
+// What all sites had at a moment. `dir_page` is the pool page where a table of SEEP_CHUNKS_PER_THREAD
+// uint32_t pool pages begins: chunk i has five uint64_t for each of the sites [i << 10, (i+1) << 10):
+// allocations, allocated bytes, frees, freed bytes, temporary blocks, summed over the threads and weighted as
+// their counters are.
+struct seep_image_peak {
+    uint64_t dir_page;
+    uint64_t nr_sites;   // sites from here on had nothing
+    uint64_t peak_bytes; // the live bytes of the process were as many at most, a little before
+    uint64_t at_ns;      // CLOCK_MONOTONIC, or 0: not known
+};
 
 // File offset 0. The rest of its SEEP_POOL_PAGE is zero.
 struct seep_image_header {
@@ -230,6 +245,11 @@ struct seep_image_header {
     uint64_t inherited_blocks;
     uint64_t inherited_bytes;
     uint64_t copied_ns; // CLOCK_MONOTONIC when the library wrote this to a file; 0: it has not
+    // What the sites had at the latest peak that is over: at_peak[at_peak_which - 1]; 0: there was none.
+    struct seep_image_peak at_peak[2];
+    uint64_t at_peak_which;
+    uint64_t ring_dir_page; // with SEEP_FLAG_EVENTS: where the rings of thread slots are, see image/ring.h
+    uint64_t ring_beat;     // written by the tool: grows as long as it takes events
 };
 // The header of writers that had nothing behind unknown_piece_frees.
 #define SEEP_IMAGE_HEADER_LEAST 1288u
@@ -275,6 +295,9 @@ struct seep_image_site {
     uint32_t map_site; // its element of SEEP_AREA_MAP_SITES, or 0
 };
 #define SEEP_SITE_UNKNOWN 1u
+// With SEEP_FLAG_CALLS: the site of all that came through one function; its node is 0. Whose block was given
+// back is not known: the frees are counted at SEEP_SITE_UNKNOWN, and their bytes nowhere.
+#define SEEP_SITE_CALLS(via) (SEEP_SITE_UNKNOWN + (via))
 
 // What one thread slot counted for one site. One cache line; only the slot's thread writes.
 // The sum over all slots is the truth; a single slot may have more frees than allocations.
@@ -376,9 +399,10 @@ struct seep_image_odd {
 #define SEEP_BIRTH_MAKE(thread, us) ((uint64_t)(thread) << SEEP_BIRTH_THREAD_SHIFT | (us))
 #define SEEP_BIRTH_THREAD(b)        ((uint32_t)((b) >> SEEP_BIRTH_THREAD_SHIFT))           // slot
 #define SEEP_BIRTH_US(b)            ((b) & ((UINT64_C(1) << SEEP_BIRTH_THREAD_SHIFT) - 1)) // CLOCK_MONOTONIC, in us
-// The last plane, with SEEP_FLAG_FREE_STACKS: behind the entries, and the births where there are, as many
-// releases. One means something only where the entry has no live block: SEEP_ENTRY_MAKE of the site where
-// the block was given back (via 24 + enum seep_release), of its own sub and size; 0: not known.
+// The second plane with SEEP_FLAG_EVENTS, which excludes the others: the stamp of the latest event at the
+// address. The last plane, with SEEP_FLAG_FREE_STACKS: behind the entries, and the births where there are, as
+// many releases. One means something only where the entry has no live block: SEEP_ENTRY_MAKE of the site
+// where the block was given back (via 24 + enum seep_release), of its own sub and size; 0: not known.
 
 // Memory that the program mapped by itself: mmap, mremap, brk, sbrk. Slots are in no order and do not
 // overlap; one is written with `start` last and ended with `start` first. What munmap, mremap or a

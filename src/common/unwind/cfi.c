@@ -159,7 +159,10 @@ static uint64_t read_signed(struct cursor *cursor, unsigned nr_bytes) {
     return (uint64_t)((int64_t)(read_unsigned(cursor, nr_bytes) << shift) >> shift);
 }
 
-// Ten bytes hold 64 bits; padding beyond them is accepted up to the end of the cursor, bits are not.
+// Ten bytes hold 64 bits; some padding beyond them is accepted, bits are not. Without an end to it, a number
+// that each row of a function has read again would make its rows cost the square of its length.
+#define LEB_BITS_MAX 112
+
 static uint64_t read_uleb(struct cursor *cursor) {
     if (!cursor->bad && cursor->at < cursor->end && cursor->object->bytes[cursor->at] < 0x80)
         return cursor->object->bytes[cursor->at++]; // nearly all are of one byte
@@ -175,8 +178,7 @@ static uint64_t read_uleb(struct cursor *cursor) {
             return 0;
         if (!(byte & 0x80))
             return value;
-        if (shift > 63)
-            shift = 63; // keeps the counter small on endless padding
+        cursor->bad |= shift >= LEB_BITS_MAX;
     }
 }
 
@@ -186,11 +188,11 @@ static int64_t read_sleb(struct cursor *cursor) {
     uint8_t byte;
     do {
         byte = (uint8_t)read_unsigned(cursor, 1);
-        if (shift < 64) {
+        if (shift < 64)
             value |= (uint64_t)(byte & 0x7f) << shift;
-            shift += 7;
-        }
-    } while (byte & 0x80);
+        shift += 7;
+        cursor->bad |= shift > LEB_BITS_MAX;
+    } while (byte & 0x80 && !cursor->bad);
     if (cursor->bad)
         return 0;
     if (shift < 64 && byte & 0x40)
@@ -331,8 +333,11 @@ static int read_augmentation(struct cursor *cursor, struct cursor letters, struc
 // all ones, and an FDE has the place of its CIE in the section.
 #define DEBUG_FRAME_CIE_ID 0xffffffff
 
+// Each entry runs the program of its CIE again. Those of compilers have 20 to 40 bytes.
+#define CIE_BYTES_MAX 512u
+
 static int read_cie(struct cursor cursor, uint64_t id, struct cie *cie) {
-    if (enter_entry(&cursor))
+    if (enter_entry(&cursor) || cursor.end - cursor.at > CIE_BYTES_MAX)
         return SEEP_CFI_BAD;
     if (read_unsigned(&cursor, 4) != id)
         return SEEP_CFI_BAD;
@@ -813,6 +818,8 @@ int seep_cfi_row_at(const struct seep_cfi_object *object, uint64_t pc, struct se
     return finish(object, &machine, ret_row);
 }
 
+#define STOPPED 1 // by the visitor
+
 // All rows of one FDE: each is what row_at gives for its start.
 static int visit_fde(const struct seep_cfi_object *object, const struct cie *cie, struct fde *fde,
                      seep_cfi_visit *visit, void *context) {
@@ -825,7 +832,9 @@ static int visit_fde(const struct seep_cfi_object *object, const struct cie *cie
         status = execute(&machine, &fde->program);
         if (!status)
             status = finish(object, &machine, &row);
-        if (status || !visit(context, &row) || machine.end >= fde->end)
+        if (!status && !visit(context, &row))
+            return STOPPED;
+        if (status || machine.end >= fde->end)
             break;
         machine.start = machine.end;
     }
@@ -867,6 +876,8 @@ uint64_t seep_cfi_visit_rows(const struct seep_cfi_object *object, const struct 
             continue;
         uint64_t place;
         struct fde fde;
+        if (!visit(context, NULL))
+            break;
         int status = find_cie(&entry, &section, where->is_debug_frame, &place) ? SEEP_CFI_OK : SEEP_CFI_BAD;
         if (!status && place != cie_place) {
             struct cursor cie_cursor = section;
@@ -880,6 +891,8 @@ uint64_t seep_cfi_visit_rows(const struct seep_cfi_object *object, const struct 
             status = read_fde_body(entry, &cie, &fde);
         if (!status)
             status = visit_fde(object, &cie, &fde, visit, context);
+        if (status == STOPPED)
+            break;
         nr_bad += status != SEEP_CFI_OK;
     }
     return nr_bad;

@@ -74,11 +74,13 @@ struct seep_cfi_section {
     bool is_debug_frame;
 };
 
-// false: no more rows of this entry.
+// Each row, and before the rows of an entry NULL: the work of an entry that has none counts too. false:
+// enough, of this section.
 typedef bool seep_cfi_visit(void *context, const struct seep_cfi_row *row);
 
 // All rows of all entries, in the order of the section, which need not be that of addresses. Needs no
-// .eh_frame_hdr. Returns the number of entries that could not be interpreted, or not to their end. O(size).
+// .eh_frame_hdr. Returns the number of entries that could not be interpreted, or not to their end. O(size),
+// of any input: what entries share is short, and a number has few bytes.
 uint64_t seep_cfi_visit_rows(const struct seep_cfi_object *object, const struct seep_cfi_section *section,
                              seep_cfi_visit *visit, void *context);
 

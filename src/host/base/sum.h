@@ -12,4 +12,20 @@ static inline void seep_add_up(uint64_t *sum, uint64_t value) {
         *sum = UINT64_MAX;
 }
 
+// The same of what may be below 0, at both ends.
+static inline void seep_add_signed(int64_t *sum, int64_t value) {
+    if (__builtin_add_overflow(*sum, value, sum))
+        *sum = value < 0 ? INT64_MIN : INT64_MAX;
+}
+
+// Times of a file: the difference and the sum of any two.
+static inline int64_t seep_time_less(int64_t a, int64_t b) {
+    int64_t difference;
+    return __builtin_sub_overflow(a, b, &difference) ? a < 0 ? INT64_MIN : INT64_MAX : difference;
+}
+static inline int64_t seep_time_plus(int64_t a, int64_t b) {
+    seep_add_signed(&a, b);
+    return a;
+}
+
 #endif

@@ -4,11 +4,8 @@
 #include <string.h>
 
 #include "command/attach_options.h"
-#include "model/session_open.h"
+#include "session/session_open.h"
 
-#define INTERVAL_NS (INT64_C(5) * 1000000000)
-
-static const char *const sort_choices[] = {"size", "count", NULL};
 static const char *const backend_choices[] = {"auto", "bpf", NULL};
 static const char *const source_choices[] = {"auto", "functions", "otel", NULL};
 static const char *const children_choices[] = {"follow", "ignore", NULL};
@@ -24,30 +21,12 @@ static const struct seep_option attach_options[] = {
     {"cgroup", 0, SEEP_OPTION_STRING, AT(cgroup), .value = "PATH",
      .help = "the processes of a control group (a container), those to come as well"},
     {"all", 0, SEEP_OPTION_FLAG, AT(all), .help = "every process, those to come as well"},
-    {"top", 'T', SEEP_OPTION_NUMBER, AT(top), .max = UINT32_MAX,
-     .help = "show the N biggest stacks; 0: all (default 10)"},
-    {"blocks", 'a', SEEP_OPTION_FLAG, AT(blocks),
-     .help = "list each outstanding block with address, size and age"},
-    {"older", 0, SEEP_OPTION_DURATION, AT(older_ns),
-     .help = "only blocks at least this old (default 500ms while the process runs)"},
-    {"older-ms", 'o', SEEP_OPTION_NUMBER, AT(older_ms), .max = UINT32_MAX, .value = "MS",
-     .help = "the same in milliseconds"},
-    {"combined-only", 'C', SEEP_OPTION_FLAG, AT(combined),
-     .help = "figures of stacks only: whatever their age, and no single blocks"},
     {"trace", 't', SEEP_OPTION_FLAG, AT(trace),
      .help = "a line for each call, with its time, and a report at the end only"},
-    {"sort", 0, SEEP_OPTION_CHOICE, AT(sort), .value = "KEY", .choices = sort_choices,
-     .help = "what is biggest: size (default) or count"},
-    {"min-size", 'z', SEEP_OPTION_SIZE, AT(min_size), .help = "only blocks of at least this size"},
-    {"max-size", 'Z', SEEP_OPTION_SIZE, AT(max_size), .help = "only blocks of at most this size"},
-    {"sample-rate", 's', SEEP_OPTION_NUMBER, AT(sample), .min = 1, .max = UINT32_MAX,
-     .help = "record about one allocation in N, by chance: costs half as much"},
     {"obj", 'O', SEEP_OPTION_STRING, AT(object), .value = "OBJ",
      .help = "the object with the allocator, by name or path (default: all that have a malloc)"},
     {"symbols-prefix", 'S', SEEP_OPTION_STRING, AT(prefix), .value = "P",
      .help = "what the names of the allocator's functions begin with, as je_ in je_malloc"},
-    {"wa-missing-free", 'F', SEEP_OPTION_FLAG, AT(missing_free),
-     .help = "an address that is given out again was freed: always so, taken for memleak's sake"},
     {"faults", 0, SEEP_OPTION_FLAG, AT(faults),
      .help = "page faults too: by which stacks the process grew in memory"},
     {"scan", 0, SEEP_OPTION_FLAG, AT(scan),
@@ -61,9 +40,8 @@ static const struct seep_option attach_options[] = {
      .help = "follow or ignore the processes that it forks (default follow)"},
     {"buffer", 0, SEEP_OPTION_SIZE, AT(buffer),
      .help = "memory for events from the kernel (default 16M; 64M for many processes)"},
-    {"save", 0, SEEP_OPTION_STRING, AT(save), .value = "FILE",
-     .help = "save the trace at the end, for all other commands"},
-    {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "each report as JSON"},
+    {"no-args", 0, SEEP_OPTION_FLAG, AT(no_args),
+     .help = "without the arguments of programs, but their names: passwords may be among them"},
     {"full-paths", 0, SEEP_OPTION_FLAG, AT(full_paths), .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
     {"probes", 0, SEEP_OPTION_CHOICE, AT(probes), .value = "KIND", .choices = probes_choices, .hidden = true,
@@ -71,13 +49,8 @@ static const struct seep_option attach_options[] = {
     {NULL},
 };
 
-static const struct seep_attach_values attach_defaults = {
-    .top = 10, .older_ms = UINT64_MAX, .older_ns = -1, .max_size = UINT64_MAX, .sample = 1};
-
-const struct seep_option_group seep_attach_group = {.title = "Options",
-                                                    .options = attach_options,
-                                                    .values_bytes = sizeof(struct seep_attach_values),
-                                                    .defaults = &attach_defaults};
+const struct seep_option_group seep_attach_group = {
+    .title = "Options", .options = attach_options, .values_bytes = sizeof(struct seep_attach_values)};
 
 // Splits as a shell does, without its substitutions. One block of memory: first the pointers, then the texts.
 static struct seep_error *split_command(const char *command, char ***ret_words) {
@@ -161,22 +134,19 @@ static struct seep_error *check_buffer(const struct seep_attach_values *values) 
         "a power of two from 4K to 1G");
 }
 
-static struct seep_error *check_values(const struct seep_attach_values *values) {
-    if (values->min_size > values->max_size)
-        return seep_error_create(SEEP_E_USAGE, "--min-size %llu is more than --max-size %llu",
-                                 (unsigned long long)values->min_size, (unsigned long long)values->max_size);
-    if (values->combined && values->blocks)
-        return seep_error_create(SEEP_E_USAGE, "--combined-only shows no single blocks: not with --blocks");
-    if (values->combined && (values->older_ms != UINT64_MAX || values->older_ns >= 0))
-        return seep_error_create(SEEP_E_USAGE, "--combined-only is of any age: not with --older");
-    if (values->trace && values->json)
+static struct seep_error *check_values(const struct seep_attach_values *values,
+                                       const struct seep_watch_values *shown) {
+    struct seep_error *err = seep_watch_check(shown);
+    if (err)
+        return err;
+    if (values->trace && shown->json)
         return seep_error_create(SEEP_E_USAGE, "--trace prints lines: not with --json");
-    if (values->scan && values->sample > 1)
+    if (values->scan && shown->sample > 1)
         return seep_error_create(SEEP_E_USAGE, "--scan needs every block: not with --sample-rate");
     bool otel = values->source == SEEP_ATTACH_SOURCE_OTEL;
     if (otel && values->scan)
         return seep_error_create(SEEP_E_USAGE, "--scan needs every block: not with --source otel");
-    if (otel && values->sample > 1)
+    if (otel && shown->sample > 1)
         return seep_error_create(SEEP_E_USAGE, "--sample-rate is of calls: not with --source otel");
     if (otel && values->prefix)
         return seep_error_create(SEEP_E_USAGE, "--symbols-prefix is of functions: not with --source otel");
@@ -191,13 +161,14 @@ static struct seep_error *check_values(const struct seep_attach_values *values) 
 struct seep_error *seep_attach_read_plan(const struct seep_arguments *arguments,
                                          struct seep_attach_plan *ret_plan) {
     const struct seep_attach_values *values = seep_arguments_values(arguments, &seep_attach_group);
-    struct seep_attach_plan plan = {.interval_ns = INTERVAL_NS};
+    const struct seep_watch_values *shown = seep_arguments_values(arguments, &seep_watch_group);
+    struct seep_attach_plan plan = {.shown = shown};
     char *const *operands;
-    struct seep_error *err = check_values(values);
+    struct seep_error *err = check_values(values, shown);
     if (!err)
         err = read_target(arguments, values, &plan, &operands);
     if (!err)
-        err = seep_parse_rounds(operands, &plan.interval_ns, &plan.count);
+        err = seep_watch_rounds(operands, &plan.watch);
     if (err)
         free(plan.words);
     else

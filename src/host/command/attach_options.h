@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 #include "command/command.h"
+#include "command/watching.h"
 
-enum { SEEP_ATTACH_SORT_SIZE, SEEP_ATTACH_SORT_COUNT };
 enum { SEEP_ATTACH_BACKEND_AUTO, SEEP_ATTACH_BACKEND_BPF };
 enum { SEEP_ATTACH_SOURCE_AUTO, SEEP_ATTACH_SOURCE_FUNCTIONS, SEEP_ATTACH_SOURCE_OTEL };
 enum { SEEP_ATTACH_CHILDREN_FOLLOW, SEEP_ATTACH_CHILDREN_IGNORE };
@@ -18,29 +18,18 @@ struct seep_attach_values {
     const char *command;
     const char *cgroup;
     bool all;
-    uint64_t top;
-    bool blocks;
-    uint64_t older_ms;
-    int64_t older_ns;
-    uint64_t min_size;
-    uint64_t max_size;
-    uint64_t sample;
     const char *object;
     const char *prefix;
-    int sort;
-    bool combined;
     bool trace;
-    bool missing_free;
     bool faults;
     bool scan;
     int backend;
     int source;
     int children;
     uint64_t buffer;
-    const char *save;
-    bool json;
     bool full_paths;
     bool no_demangle;
+    bool no_args;
     int probes;
 };
 
@@ -52,8 +41,8 @@ struct seep_attach_plan {
     const char *cgroup;
     bool all;
     char **words; // malloc'ed with its first: of -c
-    int64_t interval_ns;
-    uint64_t count; // 0: no limit
+    const struct seep_watch_values *shown;
+    struct seep_watch watch;
 };
 
 // SEEP_E_USAGE for what does not go together. Owner: free(ret_plan->words).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Scans a process that is traced by probes, see attach_scan.h.
 #include "command/attach_scan.h"
-#include "model/profile_traced.h"
+#include "source/attach/profile_traced.h"
 #include "scan/scan.h"
 
 struct moment {

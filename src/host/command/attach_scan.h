@@ -4,8 +4,8 @@
 #ifndef SEEP_COMMAND_ATTACH_SCAN_H
 #define SEEP_COMMAND_ATTACH_SCAN_H
 
-#include "capture/heap_trace.h"
-#include "model/profile.h"
+#include "source/attach/attach_heap.h"
+#include "profile/profile.h"
 
 // Stops the first process of the trace that runs, and puts what is found in the place of its profile in the
 // session. `from_start`: all its blocks are known; else what lies in memory of the allocator outside of known

@@ -12,74 +12,60 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
+#include "base/clock.h"
 #include "base/live_thread.h"
-#include "capture/heap_trace.h"
-#include "capture/process_map.h"
+#include "source/attach/attach_heap.h"
+#include "process/process_map.h"
 #include "command/attach_options.h"
 #include "command/attach_scan.h"
 #include "command/reporting.h"
-#include "command/trace_name.h"
-#include "model/profile_image.h"
-#include "model/profile_traced.h"
-#include "model/session_file.h"
-#include "model/session_open.h"
+#include "source/image/profile_image.h"
+#include "source/attach/profile_traced.h"
+#include "file/session_file.h"
+#include "session/session_open.h"
 #include "scan/scan.h"
-#include "ui/report.h"
-#include "ui/report_calls.h"
-#include "ui/report_outstanding.h"
+#include "output/report.h"
+#include "output/report_calls.h"
+#include "output/report_outstanding.h"
 
 // What is younger while the process runs is most likely on its way to a free.
 #define OLDER_NS (INT64_C(500) * 1000000)
 
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int signal_number) {
-    (void)signal_number;
-    interrupted = 1;
-}
-
-// Of the signals that we catch those that were ignored, as by nohup or in the background of a script: a
-// program that we start still ignores them.
+// A program that we start still ignores these.
 static sigset_t ignored;
 
-// A second one ends us at once, as if nothing had been caught: the probes go with us.
-static void catch_signals(void) {
-    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND}, before;
-    const int caught[] = {SIGINT, SIGTERM};
-    sigemptyset(&ignored);
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(caught); i++)
-        if (sigaction(caught[i], &action, &before) == 0 && before.sa_handler == SIG_IGN)
-            sigaddset(&ignored, caught[i]);
-}
-
-static int64_t monotonic_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static struct seep_view_options view_of(const struct seep_attach_values *values, bool ended) {
+static struct seep_view_options view_of(const struct seep_attach_values *values,
+                                        const struct seep_watch_values *shown, bool ended) {
     struct seep_view_options view = seep_view_options_default;
-    view.top = values->top;
-    view.sort = values->sort == SEEP_ATTACH_SORT_COUNT ? SEEP_SORT_BLOCKS : SEEP_SORT_LIVE;
-    view.blocks = values->blocks;
-    view.min_size = values->min_size;
-    view.max_size = values->max_size;
-    view.older_ns = values->older_ms != UINT64_MAX ? (int64_t)values->older_ms * 1000000
-                    : values->older_ns >= 0        ? values->older_ns
-                    : ended || values->combined    ? -1
-                                                   : OLDER_NS;
+    view.top = shown->top;
+    view.sort = shown->sort == SEEP_WATCH_SORT_COUNT ? SEEP_SORT_BLOCKS : SEEP_SORT_LIVE;
+    view.blocks = shown->blocks;
+    view.min_size = shown->min_size;
+    view.max_size = shown->max_size;
+    view.older_ns = seep_watch_older_ns(shown, ended || shown->combined ? -1 : OLDER_NS);
     view.full_paths = values->full_paths;
     view.no_demangle = values->no_demangle;
-    view.json = values->json;
+    view.json = shown->json; // the newest schema
     return view;
 }
 
-static struct seep_error *report(const struct seep_session *session, struct seep_symbols *symbols,
-                                 const struct seep_attach_values *values, bool ended) {
-    struct seep_view_options view = view_of(values, ended);
-    struct seep_error *err = values->json ? seep_report_write(stdout, session, symbols, &view, NULL)
-                                          : seep_report_outstanding(stdout, session, symbols, &view);
+// One round after the other, of a trace or of an image.
+struct watching {
+    struct seep_heap_trace *trace;
+    const struct seep_attach_plan *plan;
+    const struct seep_attach_values *values;
+    struct seep_symbols *symbols;
+    struct seep_session *session; // of the last report
+    bool gone;                    // its process ended before there was another
+};
+
+static struct seep_error *report(const struct watching *watching, bool ended) {
+    const struct seep_watch_values *shown = watching->plan->shown;
+    struct seep_view_options view = view_of(watching->values, shown, ended);
+    struct seep_error *err =
+        shown->json ? seep_report_write(stdout, watching->session, watching->symbols, &view, NULL)
+                    : seep_report_outstanding(stdout, watching->session, watching->symbols, &view);
     fflush(stdout);
     return err;
 }
@@ -89,92 +75,87 @@ static struct seep_error *scan(struct seep_heap_trace *trace, const struct seep_
                                struct seep_session *session, bool *ret_scanned) {
     *ret_scanned = false;
     if (session->profiles[0]->health.sample_bytes)
-        return seep_profile_note(session->profiles[0], "not scanned: only samples of the blocks are known");
+        return seep_profile_note(session->profiles[0], SEEP_NOTE_SCAN_SAMPLED,
+                                 "not scanned: only samples of the blocks are known");
     struct seep_error *err = seep_attach_scan(trace, plan->argv != NULL, session);
     *ret_scanned = !err;
     if (!err || err->code != SEEP_E_NOT_FOUND)
         return err;
     seep_error_destroy(err);
-    return seep_profile_note(session->profiles[0], "not scanned: the process had ended");
+    return seep_profile_note(session->profiles[0], SEEP_NOTE_SCAN_ENDED,
+                             "not scanned: the process had ended");
 }
 
 // What is lost comes first, and memleak's shape has no place for it.
-static struct seep_error *report_scan(const struct seep_session *session, struct seep_symbols *symbols,
-                                      const struct seep_attach_values *values) {
-    struct seep_view_options view = view_of(values, true);
+static struct seep_error *report_scan(const struct watching *watching) {
+    struct seep_view_options view = view_of(watching->values, watching->plan->shown, true);
     view.sort = SEEP_SORT_AUTO;
-    struct seep_error *err = seep_report_write(stdout, session, symbols, &view, values->save);
+    struct seep_error *err =
+        seep_report_write(stdout, watching->session, watching->symbols, &view, watching->plan->shown->output);
     fflush(stdout);
     return err;
 }
 
-// Reports at each interval until the process ends, COUNT is reached or the user has seen enough; the last
-// one is left in *ret_session.
-static struct seep_error *watch(struct seep_heap_trace *trace, const struct seep_attach_plan *plan,
-                                const struct seep_attach_values *values, struct seep_symbols *symbols,
-                                struct seep_session **ret_session) {
-    int64_t next_ns = monotonic_ns();
-    struct seep_error *err = NULL;
-    bool last = false;
-    for (uint64_t i = 1; !err && !last; i++) {
-        next_ns += plan->interval_ns;
-        err = seep_heap_trace_run(trace, next_ns, &interrupted);
-        if (!err)
-            err = seep_heap_trace_settle(trace);
-        seep_session_destroy(*ret_session);
-        *ret_session = NULL;
-        if (!err)
-            err = seep_session_from_trace(trace, ret_session);
-        bool ended = !err && seep_heap_trace_ended(trace);
-        last = ended || interrupted || i == plan->count;
-        if (!err && ended && values->scan)
-            err = seep_profile_note(
-                (*ret_session)->profiles[0],
-                "not scanned: it has ended by itself, and its memory is gone; 'seep run' looks before that");
-        bool scanned = !err && last && !ended && values->scan;
-        if (scanned)
-            err = scan(trace, plan, *ret_session, &scanned);
-        if (!err && scanned)
-            err = report_scan(*ret_session, symbols, values);
-        else if (!err && (last || !values->trace))
-            err = report(*ret_session, symbols, values, ended);
-    }
+static struct seep_error *wait_trace(void *data, int64_t until_ns, bool *ret_ended) {
+    struct watching *watching = data;
+    struct seep_error *err = seep_heap_trace_run(watching->trace, until_ns, &seep_interrupted);
+    if (!err)
+        err = seep_heap_trace_settle(watching->trace);
+    seep_session_destroy(watching->session);
+    watching->session = NULL;
+    if (!err)
+        err = seep_session_from_trace(watching->trace, &watching->session);
+    *ret_ended = !err && seep_heap_trace_ended(watching->trace);
     return err;
 }
 
-// Reports of the image until the process ends.
-static struct seep_error *report_image(const struct seep_attach_plan *plan,
-                                       const struct seep_attach_values *values, struct seep_symbols *symbols,
-                                       struct seep_session **ret_session) {
+static struct seep_error *report_trace(void *data, bool last, bool ended) {
+    struct watching *watching = data;
+    bool wanted = watching->values->scan;
     struct seep_error *err = NULL;
-    for (uint64_t i = 1; !err; i++) {
-        struct timespec pause = {plan->interval_ns / 1000000000, plan->interval_ns % 1000000000};
-        while (!interrupted && nanosleep(&pause, &pause) != 0 && errno == EINTR)
-            ;
-        struct seep_session *session = NULL;
-        err = seep_session_from_pid(plan->pid, &session);
-        // It has ended: the report before this one was the last.
-        if (err && err->code == SEEP_E_NOT_FOUND && *ret_session) {
-            seep_error_destroy(err);
-            return NULL;
-        }
-        if (err)
-            return err;
-        seep_session_destroy(*ret_session);
-        *ret_session = session;
-        bool last = interrupted || i == plan->count;
-        if (last && values->scan) {
-            seep_session_destroy(*ret_session);
-            *ret_session = NULL;
-            err = seep_scan_process(plan->pid, &(struct seep_scan_options){.roots = SEEP_ROOTS_ALL},
-                                    ret_session);
-            return err ? err : report_scan(*ret_session, symbols, values);
-        }
-        err = report(session, symbols, values, true); // images keep no ages
-        if (last)
-            break;
+    if (ended && wanted)
+        err = seep_profile_note(
+            watching->session->profiles[0], SEEP_NOTE_SCAN_ENDED,
+            "not scanned: it has ended by itself, and its memory is gone; 'seep run' looks before that");
+    bool scanned = !err && last && !ended && wanted;
+    if (scanned)
+        err = scan(watching->trace, watching->plan, watching->session, &scanned);
+    if (!err && scanned)
+        return report_scan(watching);
+    return !err && (last || !watching->values->trace) ? report(watching, ended) : err;
+}
+
+static struct seep_error *wait_image(void *data, int64_t until_ns, bool *ret_ended) {
+    struct watching *watching = data;
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_watch_sleep(NULL, until_ns, ret_ended);
+    if (!err)
+        err = seep_session_from_pid(watching->plan->pid, &session);
+    // It has ended: the report before this one was the last.
+    if (err && err->code == SEEP_E_NOT_FOUND && watching->session) {
+        seep_error_destroy(err);
+        *ret_ended = watching->gone = true;
+        return NULL;
     }
-    return err;
+    if (err)
+        return err;
+    seep_session_destroy(watching->session);
+    watching->session = session;
+    return NULL;
+}
+
+static struct seep_error *report_image(void *data, bool last, bool ended) {
+    struct watching *watching = data;
+    (void)ended;
+    if (watching->gone)
+        return NULL;
+    if (!last || !watching->values->scan)
+        return report(watching, true); // images keep no ages
+    seep_session_destroy(watching->session);
+    watching->session = NULL;
+    struct seep_error *err = seep_scan_process(
+        watching->plan->pid, &(struct seep_scan_options){.roots = SEEP_ROOTS_ALL}, &watching->session);
+    return err ? err : report_scan(watching);
 }
 
 struct printing {
@@ -219,11 +200,17 @@ static struct seep_error *watch_image(const struct seep_attach_plan *plan,
     struct seep_symbols *symbols = NULL;
     int root;
     struct seep_error *err = open_symbols(values, plan->pid, &root, &symbols);
-    if (!err && !values->json)
+    if (!err && !plan->shown->json)
         printf("pid %d has libseep.so: reading its image, which knows all blocks and costs nothing more.\n",
                (int)plan->pid);
+    struct watching watching = {.plan = plan, .values = values, .symbols = symbols};
+    struct seep_watch watch = plan->watch;
+    watch.data = &watching;
+    watch.wait = wait_image;
+    watch.report = report_image;
     if (!err)
-        err = report_image(plan, values, symbols, ret_session);
+        err = seep_watch_run(&watch);
+    *ret_session = watching.session;
     seep_symbols_destroy(symbols);
     if (root >= 0)
         close(root);
@@ -246,13 +233,13 @@ static void announce(void *context) {
 static struct seep_error *attach(struct seep_attach_plan *plan, const struct seep_attach_values *values,
                                  struct seep_session **ret_session, int *ret_status) {
     struct printing printing = {NULL};
-    struct seep_attach_plan *program = plan->argv && !values->json ? plan : NULL;
+    struct seep_attach_plan *program = plan->argv && !plan->shown->json ? plan : NULL;
     struct seep_heap_trace_options options = {.pid = plan->pid,
                                               .argv = plan->argv,
                                               .ignored = ignored,
                                               .cgroup = plan->cgroup,
                                               .all = plan->all,
-                                              .sample = values->sample,
+                                              .sample = plan->shown->sample,
                                               .object = values->object,
                                               .prefix = values->prefix,
                                               .ring_bytes = values->buffer,
@@ -265,7 +252,8 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
                                               .watcher_context = &printing,
                                               // before its own first line, not after
                                               .about_to_run = program ? announce : NULL,
-                                              .about_to_run_context = program};
+                                              .about_to_run_context = program,
+                                              .stop = &seep_interrupted};
     struct seep_heap_trace *trace;
     struct seep_traced_process *const *processes;
     struct seep_error *err = seep_heap_trace_create(&options, &trace, ret_status);
@@ -274,10 +262,15 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
     int root = -1;
     seep_heap_trace_processes(trace, &processes);
     err = open_symbols(values, plan->all ? 0 : processes[0]->heap.pid, &root, &printing.symbols);
-    if (!err && !values->json && !plan->argv)
+    if (!err && !plan->shown->json && !plan->argv)
         announce(plan);
+    struct watching watching = {.trace = trace, .plan = plan, .values = values, .symbols = printing.symbols};
+    plan->watch.data = &watching;
+    plan->watch.wait = wait_trace;
+    plan->watch.report = report_trace;
     if (!err)
-        err = watch(trace, plan, values, printing.symbols, ret_session);
+        err = seep_watch_run(&plan->watch);
+    *ret_session = watching.session;
     seep_heap_trace_destroy(trace);
     seep_symbols_destroy(printing.symbols);
     if (root >= 0)
@@ -293,15 +286,16 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
     struct seep_error *err = seep_attach_read_plan(arguments, &plan);
     if (err)
         return err;
-    if (values->save && strcmp(values->save, "-") != 0)
-        err = seep_trace_place_check(values->save);
+    err = seep_watch_check_output(plan.shown);
     if (err) {
         free(plan.words);
-        return seep_error_hint(err, "nothing was traced; name another place with --save");
+        return err;
     }
     struct seep_session *session = NULL;
     int status = 1;
-    catch_signals();
+    if (values->no_args)
+        seep_process_drop_args();
+    seep_interrupt_catch(&ignored);
     if (plan.pid && values->backend == SEEP_ATTACH_BACKEND_AUTO && !values->trace &&
         values->source == SEEP_ATTACH_SOURCE_AUTO && seep_process_has_library(plan.pid)) {
         err = watch_image(&plan, values, &session);
@@ -313,11 +307,8 @@ static struct seep_error *run_attach(const struct seep_arguments *arguments, int
             err = NULL;
         }
     }
-    bool saved = !err && session && values->save;
-    if (saved)
-        err = seep_session_save(session, values->save);
-    if (saved && err)
-        err = seep_error_hint(err, "make room there, or name another place with --save");
+    if (!err && session && plan.shown->output)
+        err = seep_watch_saved(seep_session_save(session, plan.shown->output));
     seep_session_destroy(session);
     free(plan.words);
     return err;
@@ -332,14 +323,14 @@ const struct seep_command seep_command_attach = {
         "prints what was allocated since then and not freed, every INTERVAL (default 5s), COUNT times\n"
         "(default: until it ends). Ctrl-C prints a last report and leaves the process as it was. A program\n"
         "that is named instead is started and traced from its first allocation on.\n",
-    .groups = (const struct seep_option_group *const[]){&seep_attach_group, NULL},
+    .groups = (const struct seep_option_group *const[]){&seep_attach_group, &seep_watch_group, NULL},
     .examples =
         (const struct seep_example[]){
             {"seep attach 1234", "what grows in process 1234, every five seconds"},
             {"seep attach 1234 10s 6 -T 3", "six reports in a minute, the three biggest stacks"},
             {"seep attach 1234 -a -o 60000", "each block that is older than a minute"},
             {"seep attach -- ./app input.txt", "a program from its start, static ones too"},
-            {"seep attach 1234 --save app.seep", "save it at the end; seep report app.seep shows it again"},
+            {"seep attach 1234 --output app.seep", "save it at the end; seep report app.seep shows it again"},
             {NULL},
         },
     .operand = "PID",

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep check PROG ARGS`: a run held against budgets and a baseline, for CI. What is decided is
-// model/check.h; here are the options, the files that are asked for, and the exit status.
+// analysis/check.h; here are the options, the files that are asked for, and the exit status.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/words.h"
 #include "command/command.h"
 #include "command/reporting.h"
 #include "command/result_file.h"
 #include "command/running.h"
-#include "ui/check_report.h"
-#include "ui/format.h"
+#include "output/check_report.h"
+#include "output/format.h"
 
 struct check_values {
     uint64_t max_leaked;
@@ -64,7 +65,6 @@ struct checking {
     const struct check_values *values;
     const struct seep_view_options *view;
     struct seep_baseline baseline;
-    uint32_t kinds;
 };
 
 typedef struct seep_error *(*put_function)(FILE *out, const struct seep_check *check);
@@ -113,7 +113,7 @@ static struct seep_error *update_baseline(const struct checking *checking, const
     struct seep_error *err = seep_check_save_baseline(check, path);
     if (!err)
         fprintf(stderr, "seep: check: %s: %zu known leak%s\n", path, check->nr_leaks,
-                check->nr_leaks == 1 ? "" : "s");
+                seep_plural(check->nr_leaks));
     return err;
 }
 
@@ -128,15 +128,12 @@ static struct seep_error *judge(void *data, const struct seep_session *session, 
                                 bool quiet, int failure_status, int *status) {
     const struct checking *checking = data;
     const struct check_values *values = checking->values;
-    unsigned percent = 0;
-    if (checking->view->ignore_last && !seep_percent_parse(checking->view->ignore_last, &percent))
-        percent = 0; // checked before
     const struct seep_check_options options = {
-        .ignore_last = percent,
+        .ignore_last = checking->view->ignore_last,
         .max_leaked = values->max_leaked,
         .max_peak = values->max_peak,
         .max_allocations = values->max_allocations,
-        .kinds = checking->kinds,
+        .kinds = checking->view->kinds ? checking->view->kinds : SEEP_KINDS_LEAKED,
         .function = checking->view->function,
         .file = checking->view->file,
         .module = checking->view->module,
@@ -205,11 +202,8 @@ static struct seep_error *read_baseline(const struct check_values *values, struc
 static struct seep_error *run_check(const struct seep_arguments *arguments, int *ret_status) {
     struct checking checking = {.values = seep_arguments_values(arguments, &check_group),
                                 .view = seep_arguments_values(arguments, &seep_report_group),
-                                .baseline = SEEP_BASELINE_INIT,
-                                .kinds = SEEP_KINDS_LEAKED};
+                                .baseline = SEEP_BASELINE_INIT};
     struct seep_error *err = check_values(checking.values);
-    if (!err && checking.view->kind && !seep_kinds_parse(checking.view->kind, &checking.kinds))
-        err = seep_report_check(checking.view);
     if (!err)
         err = read_baseline(checking.values, &checking.baseline);
     if (err)

@@ -4,8 +4,9 @@
 
 #include "command/command.h"
 #include "command/reporting.h"
-#include "model/moment.h"
-#include "ui/report_diff.h"
+#include "session/moment.h"
+#include "output/output.h"
+#include "output/report_diff.h"
 
 struct diff_values {
     uint64_t error_exitcode;
@@ -22,12 +23,16 @@ static const struct seep_option_group diff_group = {
 
 // As check() below has it.
 static const char *const sorts[] = {"live", "allocations", "bytes", "temporary", NULL};
+static const char *const formats[] = {"text", "json", "csv", NULL};
 static const struct seep_option_meant meant[] = {
     {"blocks", .refused = true},
     {"rss", .refused = true},
     {"gen-suppressions", .refused = true},
+    {"tree", .refused = true},
     {"pid", .refused = true},
     {"limit", .refused = true},
+    {"format", .choices = formats},
+    {"json", .help = "--format json"},
     {"sort", .help = "what has changed most (default live)", .choices = sorts},
     {NULL},
 };
@@ -41,6 +46,7 @@ static struct seep_error *check(const struct seep_view_options *options) {
                             : options->rss              ? "--rss"
                             : options->gen_suppressions ? "--gen-suppressions"
                             : options->pid              ? "--pid"
+                            : options->tree             ? "--tree"
                             : options->limit_bytes      ? "--limit"
                                                         : NULL;
     if (senseless)
@@ -57,6 +63,20 @@ static struct seep_error *check(const struct seep_view_options *options) {
     return NULL;
 }
 
+// Of the outputs only those that know how to show a change.
+static struct seep_error *resolve(struct seep_view_options *options) {
+    const struct seep_output *output = seep_output_of(options);
+    options->json = output == &seep_output_json;
+    options->csv = output == &seep_output_csv;
+    if (options->top == SEEP_TOP_DEFAULT)
+        options->top = options->json || options->csv ? 0 : 10;
+    if (output == &seep_output_text || options->json || options->csv)
+        return NULL;
+    return seep_error_hint(
+        seep_error_create(SEEP_E_USAGE, "diff: --format %s is for one trace, not for two", output->name),
+        "one of text, json, csv");
+}
+
 // What is left of it by --program, or all; `some` is for that.
 static struct seep_error *select_of(const struct seep_session *session,
                                     const struct seep_view_options *options, struct seep_session *some,
@@ -70,7 +90,7 @@ static struct seep_error *select_of(const struct seep_session *session,
 
 static struct seep_error *run_diff(const struct seep_arguments *arguments, int *ret_status) {
     const struct diff_values *values = seep_arguments_values(arguments, &diff_group);
-    const struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
+    struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
     struct seep_diff_names names = {arguments->operands[0], arguments->operands[1]};
     struct seep_session *before = NULL, *after = NULL;
     struct seep_session some_before = {NULL}, some_after = {NULL};
@@ -78,6 +98,8 @@ static struct seep_error *run_diff(const struct seep_arguments *arguments, int *
     struct seep_symbols *symbols = NULL;
     struct seep_diff *diff = NULL;
     struct seep_error *error = check(options);
+    if (!error)
+        error = resolve(options);
     if (!error)
         error = seep_moment_open(names.before, &before);
     if (!error)

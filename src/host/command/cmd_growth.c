@@ -5,12 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "command/command.h"
 #include "command/reporting.h"
-#include "model/growth.h"
-#include "model/growth_sources.h"
-#include "model/session_file.h"
-#include "model/session_open.h"
+#include "growth/growth.h"
+#include "session/growth_sources.h"
+#include "file/session_file.h"
+#include "session/session_open.h"
 
 #define INTERVAL_NS       INT64_C(1000000000)
 #define INTERVAL_LEAST_NS INT64_C(10000000)
@@ -30,7 +31,7 @@ static const struct seep_option growth_options[] = {
      .help = "look at the process every T (default 1s)"},
     {"count", 0, SEEP_OPTION_NUMBER, AT(count), .value = "N",
      .help = "look N times (default 20); 0: until it ends, or Ctrl-C"},
-    {"save", 0, SEEP_OPTION_STRING, AT(save), .value = "FILE",
+    {"output", 'o', SEEP_OPTION_STRING, AT(save), .value = "FILE",
      .help = "save what was seen as a trace, with its snapshots"},
     {"error-exitcode", 0, SEEP_OPTION_NUMBER, AT(error_exitcode), .min = 1, .max = 255,
      .help = "exit with N when something grows without bound"},
@@ -43,13 +44,6 @@ static const struct seep_option_group growth_group = {.title = "Options",
                                                       .options = growth_options,
                                                       .values_bytes = sizeof(struct growth_values),
                                                       .defaults = &growth_defaults};
-
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int signal_number) {
-    (void)signal_number;
-    interrupted = 1;
-}
 
 struct progress {
     bool shown;
@@ -73,12 +67,10 @@ static struct seep_error *look(const struct growth_values *values, pid_t pid,
     struct seep_growth_look look = {.pid = pid,
                                     .interval_ns = values->interval_ns,
                                     .count = values->count,
-                                    .stop = &interrupted,
+                                    .stop = &seep_interrupted,
                                     .looked = looked,
                                     .data = &progress};
-    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    seep_interrupt_catch(NULL);
     struct seep_error *err = seep_growth_of_process(&look, ret_session);
     if (progress.shown)
         fputs("\r                                \r", stderr);

@@ -18,12 +18,13 @@
 #include <unistd.h>
 
 #include "base/version.h"
-#include "capture/bpf_program.h"
-#include "capture/program.h"
-#include "capture/rights.h"
+#include "source/attach/bpf_program.h"
+#include "source/run/program.h"
+#include "process/rights.h"
 #include "command/command.h"
-#include "symbol/kallsyms.h"
-#include "ui/format.h"
+#include "names/kallsyms.h"
+#include "output/format.h"
+#include "output/output.h"
 
 struct info_options {
     bool json;
@@ -104,52 +105,57 @@ static bool meminfo(const char *key, unsigned long long *ret_kib) {
 
 // ---- build ----
 
-// Commands of the plan that are not in the table. What is not here is no command at all.
-static const char *const planned[] = {"run",   "attach",  "kernel", "snap",   "report", "diff",    "scan",
-                                      "mark",  "top",     "html",   "export", "import", "check",   "replay",
-                                      "serve", "connect", "whois",  "sql",    "plot",   "service", "info"};
-
-static char *list_commands(bool present) {
+// What is there, by blanks: a list of names that ends with NULL.
+static void add_names(struct info *info, const char *name, const char *const *names) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
-    const char *gap = "";
-    if (present) {
-        for (size_t i = 0; seep_commands[i]; i++, gap = " ")
-            fprintf(out, "%s%s", gap, seep_commands[i]->name);
-    } else {
-        for (size_t i = 0; i < SEEP_ARRAY_SIZE(planned); i++) {
-            if (seep_command_find(planned[i]))
-                continue;
-            fprintf(out, "%s%s", gap, planned[i]);
-            gap = " ";
-        }
-    }
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    for (size_t i = 0; out && names[i]; i++)
+        fprintf(out, "%s%s", i ? " " : "", names[i]);
+    if (out && fclose(out) == 0)
+        add(info, "build", name, FACT, "%s", text);
+    else
+        info->out_of_memory = true;
+    free(text);
 }
 
-static void add_commands(struct info *info, const char *name, bool present) {
-    char *list = list_commands(present);
-    if (!list)
-        info->out_of_memory = true;
-    else if (*list)
-        add(info, "build", name, FACT, "%s", list);
-    free(list);
+static void add_commands(struct info *info) {
+    const char *names[64] = {NULL};
+    for (size_t i = 0; seep_commands[i] && i + 1 < SEEP_ARRAY_SIZE(names); i++)
+        names[i] = seep_commands[i]->name;
+    add_names(info, "commands", names);
+}
+
+// What a library is missing for is said with the library: it can be had.
+static void add_formats(struct info *info) {
+    const char *names[64] = {NULL};
+    size_t nr = 0;
+    for (size_t i = 0; seep_outputs[i] && nr + 1 < SEEP_ARRAY_SIZE(names); i++)
+        if (!seep_outputs[i]->lacks)
+            names[nr++] = seep_outputs[i]->name;
+    add_names(info, "formats", names);
+    for (size_t i = 0; seep_outputs[i]; i++) {
+        if (!seep_outputs[i]->lacks)
+            continue;
+        char name[64];
+        snprintf(name, sizeof(name), "built without %s", seep_outputs[i]->lacks);
+        struct item *item = add(info, "build", "a library", BAD, "%s", name);
+        char *what = NULL;
+        if (asprintf(&what, "--format %s needs it", seep_outputs[i]->name) < 0)
+            info->out_of_memory = true;
+        else
+            advise(info, item, what);
+        free(what);
+    }
 }
 
 static void add_build(struct info *info) {
     add(info, "build", "version", FACT, "%s", SEEP_VERSION);
     add(info, "build", "compiler", FACT, "%s", __VERSION__);
-    add_commands(info, "commands", true);
-    add_commands(info, "not in this version", false);
+    add_commands(info);
+    add_formats(info);
     char *library = NULL;
-    struct seep_error *error = seep_library_find(&library);
+    struct seep_error *error = seep_library_find(false, &library);
     if (error) {
         struct item *item = add(info, "build", "libseep.so", BAD, "%s", error->message);
         if (error->hint)
@@ -245,7 +251,7 @@ static void add_ptrace(struct info *info) {
     }
     static const char *const meanings[] = {"processes of the same user may look at each other",
                                            "only children, or with CAP_SYS_PTRACE",
-                                           "only with CAP_SYS_PTRACE", "nobody may"};
+                                           "only with CAP_SYS_PTRACE", "no one may"};
     const char *meaning = scope >= 0 && scope < 4 ? meanings[scope] : "not known";
     bool free_for_all = scope == 0 || (scope < 3 && geteuid() == 0);
     struct item *item =

@@ -4,8 +4,8 @@
 
 #include "command/command.h"
 #include "image/layout.h"
-#include "model/mark_live.h"
-#include "model/session_open.h"
+#include "session/mark_live.h"
+#include "session/session_open.h"
 
 static struct seep_error *check_name(const char *name) {
     if (!*name)

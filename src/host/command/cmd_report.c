@@ -2,8 +2,27 @@
 // `seep report FILE|PID`: what is in a saved trace, or in a traced process while it runs.
 #include "command/command.h"
 #include "command/reporting.h"
-#include "model/account.h"
-#include "model/session_open.h"
+#include "analysis/account.h"
+#include "session/moment.h"
+#include "session/session_open.h"
+
+struct report_values {
+    const char *at;
+};
+
+static const struct seep_option moment_options[] = {
+    {"at", 0, SEEP_OPTION_STRING, offsetof(struct report_values, at), .value = "TIME|peak|MARK",
+     .help = "of a recording (seep run --mode record), as it was then: 12.5s after the start, at the peak, "
+             "at a mark"},
+    {NULL},
+};
+
+static const struct report_values report_defaults = {.at = NULL};
+
+static const struct seep_option_group moment_group = {.title = "Moment",
+                                                      .options = moment_options,
+                                                      .values_bytes = sizeof(struct report_values),
+                                                      .defaults = &report_defaults};
 
 static struct seep_error *run_report(const struct seep_arguments *arguments, int *ret_status) {
     const struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
@@ -15,7 +34,10 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
     struct seep_session *session = NULL;
     error = seep_suppress_read(arguments, &suppress);
     if (!error)
-        error = seep_session_open_some(source, options->pid, options->program, &session);
+        error = seep_moment_open_some(source, options->pid, options->program, &session);
+    const struct report_values *values = seep_arguments_values(arguments, &moment_group);
+    if (!error && values->at)
+        error = seep_moment_go_in(session, source, values->at);
     pid_t pid;
     bool is_pid = false;
     if (!error && options->rss)
@@ -35,8 +57,11 @@ const struct seep_command seep_command_report = {
     .usage = "[options] FILE|PID",
     .about =
         "FILE is a trace that 'seep run' or 'seep snap' made; PID is a process that is being traced: it is\n"
-        "not stopped. A name of digits only is a PID; write ./123 for a file.\n",
-    .groups = (const struct seep_option_group *const[]){&seep_report_group, &seep_suppress_group, NULL},
+        "not stopped. A name of digits only is a PID; write ./123 for a file. FILE@NAME is what it was at "
+        "the\n"
+        "mark NAME; FILE@peak, when the most memory was live.\n",
+    .groups = (const struct seep_option_group *const[]){&moment_group, &seep_report_group,
+                                                        &seep_suppress_group, NULL},
     .examples =
         (const struct seep_example[]){
             {"seep report app.1234.seep", "the ten sites that hold most memory"},
@@ -45,6 +70,8 @@ const struct seep_command seep_command_report = {
             {"seep report app.1234.seep --by function --module libparse",
              "functions that allocate, within one library"},
             {"seep report app.1234.seep --blocks --min-size 1M", "the live blocks of a mebibyte and more"},
+            {"seep report app.1234.seep@peak --by file", "what was live when the most memory was"},
+            {"seep report app.1234.seep --at peak", "of a recording: what was live when most was"},
             {"seep report app.1234.seep --json", "for programs: all sites, with complete stacks"},
             {NULL},
         },

@@ -4,24 +4,30 @@
 // asked for could not be made is no success.
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/allocator.h"
+#include "base/words.h"
+#include "source/run/allocator.h"
 #include "command/command.h"
+#include "command/html.h"
+#include "command/recording.h"
 #include "command/reporting.h"
 #include "command/result_file.h"
 #include "command/running.h"
 #include "command/trace_name.h"
-#include "model/run_session.h"
-#include "model/session_file.h"
+#include "session/run_session.h"
+#include "file/session_file.h"
 #include "scan/holders.h"
 #include "scan/scan.h"
-#include "ui/report.h"
-#include "ui/report_outstanding.h"
+#include "output/format.h"
+#include "output/output.h"
+#include "output/report.h"
+#include "output/report_outstanding.h"
 
 struct run_values {
     const char *output;
@@ -32,8 +38,17 @@ struct run_values {
     uint64_t sample_bytes;
     bool age;
     bool free_stacks;
+    int wipe_freed; // -1: as the command has it
     int children;
+    bool no_wait;
+    bool no_args;
+    const char *html;
     const char *allocator;
+    int mode; // enum mode
+    bool drop;
+    const char *log;
+    uint64_t log_fd;
+    const char *log_columns;
     int scan;
     int64_t interval_ns;
     uint64_t count;
@@ -42,7 +57,10 @@ struct run_values {
 
 #define INTERVAL_LEAST_NS INT64_C(10000000)
 
+enum mode { MODE_LIVE, MODE_COUNT, MODE_LOG, MODE_RECORD };
+static const char *const mode_choices[] = {"live", "count", "log", "record", NULL};
 static const char *const scan_choices[] = {"yes", "no", NULL};
+static const char *const wipe_choices[] = {"no", "yes", NULL};
 static const char *const children_choices[] = {"follow", "ignore", NULL};
 
 #define AT(field) offsetof(struct run_values, field)
@@ -52,22 +70,44 @@ static const struct seep_option run_options[] = {
      .help = "save the trace in FILE (default seep.%e.%p.seep: %e program, %p pid; -: standard output)"},
     {"report", 0, SEEP_OPTION_STRING, AT(report), .value = "FILE",
      .help = "write the report to FILE (default: standard error; -: standard output)"},
+    {"html", 0, SEEP_OPTION_STRING, AT(html), .value = "FILE",
+     .help = "write a page for a browser to FILE, as seep html does"},
     {"quiet", 'q', SEEP_OPTION_FLAG, AT(quiet), .help = "no report"},
     {"error-exitcode", 0, SEEP_OPTION_NUMBER, AT(error_exitcode), .min = 1, .max = 255,
      .help = "exit with N when blocks are lost, indirectly too (with --scan no: when any remain)"},
     {"scan", 0, SEEP_OPTION_CHOICE, AT(scan), .choices = scan_choices,
      .help =
          "when a process leaves, look which of its blocks are lost, and who holds the others (default yes)"},
+    {"mode", 0, SEEP_OPTION_CHOICE, AT(mode), .choices = mode_choices,
+     .help =
+         "live: stacks and live blocks (default); count: calls by function, thread and size, and no more; "
+         "log: the same, and a line of text for each call; record: as live, and every event into the trace"},
+    {"drop", 0, SEEP_OPTION_FLAG, AT(drop),
+     .help = "with --mode record, never let the program wait: events that find no room are counted as lost"},
+    {"log", 0, SEEP_OPTION_STRING, AT(log), .value = "FILE",
+     .help = "with --mode log, append the lines to FILE (%e program, %p pid: one for each process)"},
+    {"log-fd", 0, SEEP_OPTION_NUMBER, AT(log_fd), .max = INT32_MAX,
+     .help = "with --mode log, write the lines to this descriptor (default 2)"},
+    {"log-columns", 0, SEEP_OPTION_STRING, AT(log_columns), .value = "LIST",
+     .help = "with --mode log, more columns: time, thread, caller (comma list)"},
     {"depth", 0, SEEP_OPTION_NUMBER, AT(depth), .min = 1, .max = 16384,
      .help = "keep the N innermost frames of a stack (default: all, up to 16384)"},
     {"age", 0, SEEP_OPTION_FLAG, AT(age),
      .help = "keep when, and by which thread, each live block was allocated"},
     {"free-stacks", 0, SEEP_OPTION_FLAG, AT(free_stacks),
-     .help = "keep where each block was given back: a double free is shown with the first one"},
+     .help = "keep where each block was freed: a double free is shown with the first one"},
+    {"wipe-freed", 0, SEEP_OPTION_CHOICE, AT(wipe_freed), .choices = wipe_choices,
+     .help =
+         "zero memory that is handed out again: old pointers in it hold nothing (default: yes for check)"},
     {"sample", 0, SEEP_OPTION_SIZE, AT(sample_bytes),
      .help = "record about one allocation in SIZE bytes (unbiased); 0, the default: all"},
     {"children", 0, SEEP_OPTION_CHOICE, AT(children), .value = "WHAT", .choices = children_choices,
      .help = "follow or ignore the processes that the program starts (default follow)"},
+    {"no-args", 0, SEEP_OPTION_FLAG, AT(no_args),
+     .help = "without the arguments of programs, but their names: passwords may be among them"},
+    {"no-wait", 0, SEEP_OPTION_FLAG, AT(no_wait),
+     .help =
+         "report when the program has ended, whatever it started and still runs (default: wait for them)"},
     {"allocator", 0, SEEP_OPTION_STRING, AT(allocator), .value = "NAME",
      .help = "allocate with glibc, jemalloc, mimalloc, tcmalloc or a library (default next: what the program "
              "has)"},
@@ -80,7 +120,7 @@ static const struct seep_option run_options[] = {
     {NULL},
 };
 
-static const struct run_values run_defaults = {.interval_ns = -1};
+static const struct run_values run_defaults = {.interval_ns = -1, .wipe_freed = -1, .log_fd = 2};
 
 const struct seep_option_group seep_run_group = {.title = "Options",
                                                  .options = run_options,
@@ -155,8 +195,10 @@ static struct seep_error *check_interval(const struct run_values *values) {
 
 static struct seep_error *check_quiet(const struct run_values *values, const struct seep_view_options *view) {
     const char *other = values->report           ? "--report"
+                        : view->format           ? "--format"
                         : view->json             ? "--json"
                         : view->csv              ? "--csv"
+                        : view->tree             ? "--tree"
                         : view->gen_suppressions ? "--gen-suppressions"
                                                  : NULL;
     if (!values->quiet || !other)
@@ -168,7 +210,7 @@ static struct seep_error *check_quiet(const struct run_values *values, const str
 // What no run with these options could show. A report is written when it has ended: too late to say so.
 static struct seep_error *check_shown(const struct run_values *values, const struct seep_view_options *view) {
     const char *unseen = values->scan ? "--scan no" : "--sample";
-    if (view->kind && (values->scan || values->sample_bytes))
+    if (view->kinds && (values->scan || values->sample_bytes))
         return seep_error_hint(
             seep_error_create(SEEP_E_USAGE, "--kind needs a scan, and with %s none is made", unseen),
             "the program was not started; take one of them");
@@ -177,6 +219,74 @@ static struct seep_error *check_shown(const struct run_values *values, const str
                                                  "--sort growth needs snapshots, and there are none "
                                                  "without --interval"),
                                "the program was not started; as in --interval 10s --sort growth");
+    return NULL;
+}
+
+static bool are_columns(const char *list) {
+    static const char *const names[] = {"time", "thread", "caller"};
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        bool known = false;
+        for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++)
+            known |= strlen(names[i]) == length && memcmp(at, names[i], length) == 0;
+        if (!known || !at[length])
+            return known;
+        at += length;
+    }
+}
+
+// Where calls are counted and nothing else there are no blocks to look at, and no stacks; where events are
+// recorded, they have it.
+static struct seep_error *check_mode(const struct run_values *values) {
+    const char *other = values->sample_bytes  ? "--sample"
+                        : values->age         ? "--age"
+                        : values->free_stacks ? "--free-stacks"
+                                              : NULL;
+    if (!other && values->mode != MODE_RECORD)
+        other = values->error_exitcode     ? "--error-exitcode"
+                : values->interval_ns >= 0 ? "--interval"
+                : values->snap_at          ? "--snap-at"
+                                           : NULL;
+    if (values->mode != MODE_LIVE && other)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s needs --mode live", other),
+                               values->mode == MODE_RECORD ? "a recording has every event with its time"
+                                                           : "that mode counts calls, and knows no blocks");
+    if (values->mode != MODE_RECORD && values->drop)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--drop needs --mode record"),
+                               "nothing else lets a program wait");
+    const char *of_log = values->log           ? "--log"
+                         : values->log_columns ? "--log-columns"
+                         : values->log_fd != 2 ? "--log-fd"
+                                               : NULL;
+    if (values->mode != MODE_LOG && of_log)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s needs --mode log", of_log),
+                               "as in --mode log %s", of_log);
+    if (values->log_columns && !are_columns(values->log_columns))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--log-columns: bad value '%s'", values->log_columns),
+            "a list of time, thread and caller");
+    if (values->log && values->log_fd != 2)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--log and --log-fd exclude one another"),
+                               "take one of them");
+    return NULL;
+}
+
+// The program and its children may change their directory. What was in the file is gone, as of any result.
+static struct seep_error *prepare_log(const char *file, char **ret_path) {
+    char folder[PATH_MAX] = "";
+    if (file[0] != '/' && !getcwd(folder, sizeof(folder)))
+        return seep_error_system(errno, "cannot tell the current directory");
+    if (asprintf(ret_path, "%s%s%s", folder, file[0] == '/' ? "" : "/", file) < 0) {
+        *ret_path = NULL;
+        return seep_error_no_memory();
+    }
+    if (strchr(file, '%'))
+        return NULL;
+    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return seep_error_hint(seep_error_system(errno, "%s: cannot write the log", file),
+                               "the program was not started; name another file with --log");
+    close(fd);
     return NULL;
 }
 
@@ -215,12 +325,19 @@ static struct seep_error *close_report(FILE *out, const struct run_values *value
 
 // *ret_name: the file it was saved in, malloc'ed; NULL for standard output.
 static struct seep_error *save(const struct seep_session *session, const char *pattern, const char *program,
-                               char **ret_name) {
+                               struct seep_recording *recording, char **ret_name) {
     char *name = NULL;
+    if (seep_recording_is_open(recording))
+        return seep_recording_save(recording, session, ret_name);
     if (pattern && strcmp(pattern, "-") == 0)
         return seep_session_save(session, "-");
     struct seep_error *err = seep_trace_name(pattern ? pattern : SEEP_TRACE_NAME_DEFAULT, program,
                                              session->profiles[0]->process.pid, &name);
+    if (!err && !pattern) {
+        err = seep_session_save_beside(session, name, ret_name);
+        free(name);
+        return err;
+    }
     if (!err)
         err = seep_session_save(session, name);
     if (err) {
@@ -261,7 +378,7 @@ static uint64_t nr_late(const struct seep_profile *profile, uint32_t kinds, unsi
 
 // A check must not pass because nobody looked.
 static bool fails_unseen(const struct seep_profile *profile) {
-    size_t note;
+    const struct seep_note *note;
     if (profile->process.exit_kind != SEEP_EXIT_CODE ||
         seep_profile_verdict(profile, &note) != SEEP_VERDICT_NOT_TRACED)
         return false;
@@ -294,12 +411,8 @@ static bool fails_unknown(const struct seep_session *session) {
 }
 
 static bool has_leaks(const struct seep_session *session, const struct seep_view_options *view) {
-    uint32_t kinds = SEEP_KINDS_LEAKED;
-    unsigned percent = 0;
-    if (view->kind && !seep_kinds_parse(view->kind, &kinds))
-        kinds = SEEP_KINDS_LEAKED; // checked before
-    if (view->ignore_last && !seep_percent_parse(view->ignore_last, &percent))
-        percent = 0; // the same
+    uint32_t kinds = view->kinds ? view->kinds : SEEP_KINDS_LEAKED;
+    unsigned percent = view->ignore_last;
     for (size_t i = 0; i < session->nr_profiles; i++)
         if (nr_leaks(session->profiles[i], kinds) > nr_late(session->profiles[i], kinds, percent))
             return true;
@@ -336,7 +449,7 @@ static void looked(void *data, const struct seep_session *session) {
     struct seep_view_options view = *watcher->view;
     view.by = SEEP_BY_SITE;
     view.sort = view.sort == SEEP_SORT_AUTO || view.sort == SEEP_SORT_GROWTH ? SEEP_SORT_LIVE : view.sort;
-    view.kind = NULL;
+    view.kinds = 0;
     if (!watcher->out)
         return;
     struct seep_error *err = seep_report_outstanding(watcher->out, session, watcher->symbols, &view);
@@ -365,15 +478,32 @@ static struct seep_error *snap_name(const struct watcher *watcher, uint32_t pid,
 // Said at once: whatever comes next may come to us, too.
 static void reached(void *data, const struct seep_session *session, const struct seep_run_reached *reached) {
     const struct watcher *watcher = data;
-    char *name = NULL;
+    char *name = NULL, *saved = NULL;
     struct seep_error *err = snap_name(watcher, session->profiles[0]->process.pid, &name);
     if (!err)
-        err = seep_session_save(session, name);
+        err = seep_session_save_beside(session, name, &saved);
     if (err)
         seep_command_fail(seep_error_prefix(err, "--snap-at"));
     else if (!watcher->values->quiet)
-        seep_report_reached(stderr, name, reached->bytes, reached->limit_bytes, reached->what);
+        seep_report_reached(stderr, saved, reached->bytes, reached->limit_bytes, reached->what);
+    free(saved);
     free(name);
+}
+
+// One line, whatever --quiet says: without it seep would seem to hang.
+static void waiting(void *data, const struct seep_run_idle *left, size_t nr_left) {
+    enum { LISTED_MAX = 5 };
+    const struct watcher *watcher = data;
+    fputs("seep: ", stderr);
+    seep_put_escaped(stderr, watcher->program);
+    fprintf(stderr, " has ended, and %zu process%s that it started run%s on: ", nr_left,
+            seep_plural_es(nr_left), nr_left == 1 ? "s" : "");
+    for (size_t i = 0; i < nr_left && i < LISTED_MAX; i++) {
+        fputs(i ? ", " : "", stderr);
+        seep_put_escaped(stderr, left[i].name);
+        fprintf(stderr, " (%d)", (int)left[i].pid);
+    }
+    fprintf(stderr, "%s; Ctrl-C reports now, --no-wait never waits\n", nr_left > LISTED_MAX ? ", ..." : "");
 }
 
 // What a run comes to when the program has ended.
@@ -384,6 +514,7 @@ struct ending {
     const struct seep_judge *judge; // NULL: none
     struct seep_symbols *symbols;
     FILE *out;
+    struct seep_recording *recording;
     int *status;
 };
 
@@ -411,15 +542,16 @@ static struct seep_error *report(const struct ending *ending, struct seep_sessio
 static bool finish(const struct ending *ending, struct seep_session *session, const char *program) {
     const struct run_values *values = ending->values;
     char *saved = NULL;
-    struct seep_error *err =
-        ending->judge && !values->output ? NULL : save(session, values->output, program, &saved);
+    struct seep_error *err = ending->judge && !values->output
+                                 ? NULL
+                                 : save(session, values->output, program, ending->recording, &saved);
     if (err) {
         seep_command_fail(err);
         *ending->status = *ending->status ? *ending->status : 1;
     }
     struct seep_symbols *symbols = ending->symbols;
     err = NULL;
-    bool looks = !values->quiet || values->error_exitcode || ending->judge;
+    bool looks = !values->quiet || values->html || values->error_exitcode || ending->judge;
     err = looks ? seep_store_complete(session) : NULL;
     if (err) {
         seep_command_fail(err);
@@ -431,6 +563,14 @@ static bool finish(const struct ending *ending, struct seep_session *session, co
         err = seep_suppress_apply(ending->suppress, session, symbols);
     if (!err)
         err = report(ending, session, symbols, saved);
+    if (!err && values->html) {
+        struct seep_page_source page = {.session = session,
+                                        .name = saved ? saved : program,
+                                        .symbols = symbols,
+                                        .options = ending->view,
+                                        .max_bytes = SEEP_HTML_BYTES};
+        err = seep_html_write(&page, values->html);
+    }
     bool done = !err;
     if (err) {
         seep_command_fail(err);
@@ -455,16 +595,26 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
                                    int *ret_status) {
     const struct run_values *values = seep_arguments_values(arguments, &seep_run_group);
     const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
+    if (values->no_args)
+        seep_process_drop_args();
     struct seep_run_options options = {.argv = arguments->operands,
                                        .depth = values->depth,
                                        .sample_bytes = values->sample_bytes,
                                        .age = values->age || needs_ages(view),
                                        .free_stacks = values->free_stacks,
+                                       .wipe_freed =
+                                           values->wipe_freed < 0 ? judge != NULL : values->wipe_freed,
                                        .ignore_children = values->children == 1,
-                                       .scan = values->scan == 0 && !values->sample_bytes};
+                                       .wait = !values->no_wait,
+                                       .mode = values->mode != MODE_LIVE ? mode_choices[values->mode] : NULL,
+                                       .drop = values->drop,
+                                       .log_fd = values->log_fd,
+                                       .log_columns = values->log_columns,
+                                       .scan = values->scan == 0 && !values->sample_bytes &&
+                                               values->mode != MODE_COUNT && values->mode != MODE_LOG};
     struct seep_symbols *symbols = NULL;
     FILE *out;
-    char *allocator = NULL;
+    char *allocator = NULL, *log = NULL;
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     struct threshold threshold = {0};
     struct seep_error *err = seep_report_check(view);
@@ -474,21 +624,29 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
         err = check_shown(values, view);
     if (!err)
         err = check_interval(values);
+    if (!err)
+        err = check_mode(values);
     if (!err && values->snap_at)
         err = parse_threshold(values->snap_at, &threshold);
     if (!err)
         err = check_output(values, !judge);
+    if (!err && values->html)
+        err = seep_trace_place_check(values->html);
     if (!err)
         err = seep_suppress_read(arguments, &suppress);
     if (!err && values->allocator)
         err = seep_allocator_find(values->allocator, &allocator);
     if (!err)
         err = open_report(values, &out);
+    if (!err && values->log)
+        err = prepare_log(values->log, &log);
     options.allocator = allocator;
+    options.log = log;
     if (!err)
         err = seep_report_symbols(view, &symbols);
     if (err) {
         free(allocator);
+        free(log);
         seep_suppress_deinit(&suppress);
         return err;
     }
@@ -500,8 +658,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     bool reported = true;
     struct watcher watcher = {
         .values = values, .view = view, .symbols = symbols, .program = arguments->operands[0]};
-    bool silent =
-        values->quiet || (judge && !values->report) || view->json || view->csv || view->gen_suppressions;
+    bool silent = values->quiet || (judge && !values->report) || seep_output_of(view) != &seep_output_text;
     watcher.out = silent ? NULL : out;
     struct seep_run_watch watch = {.interval_ns = SEEP_MAX(values->interval_ns, INT64_C(0)),
                                    .count = values->count,
@@ -509,27 +666,36 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
                                    .snap_bytes = threshold.bytes,
                                    .snap_percent = threshold.percent,
                                    .reached = reached,
+                                   .waiting = waiting,
                                    .data = &watcher};
     err = seep_store_create(&store);
     if (!err)
         err = seep_holders_variables(&variables);
     at_exit.data = variables;
+    struct seep_recording recording = {.pattern = values->output ? values->output : SEEP_TRACE_NAME_DEFAULT,
+                                       .program = arguments->operands[0],
+                                       .keeps_others = !values->output};
+    if (!err && values->mode == MODE_RECORD)
+        err = seep_recording_begin(&recording);
+    watch.recorder = recording.recorder;
     if (!err)
         err = seep_session_run(&options, &at_exit, &watch, store, &session, &status);
     if (err) {
         seep_command_fail(err);
         reported = false;
     } else {
-        struct ending ending = {values, view, &suppress, judge, symbols, out, &status};
+        struct ending ending = {values, view, &suppress, judge, symbols, out, &recording, &status};
         reported = finish(&ending, session, arguments->operands[0]);
         bool killed = session->profiles[0]->process.exit_kind == SEEP_EXIT_SIGNAL;
         if (!judge && values->error_exitcode && !killed && has_leaks(session, view))
             status = (int)values->error_exitcode;
     }
+    seep_recording_deinit(&recording);
     seep_session_destroy(session);
     seep_store_destroy(store);
     seep_symbols_destroy(variables);
     free(allocator);
+    free(log);
     seep_suppress_deinit(&suppress);
     seep_symbols_destroy(symbols);
     err = close_report(out, values, reported, !judge || values->output);
@@ -558,7 +724,7 @@ const struct seep_command seep_command_run = {
                                                         &seep_suppress_group, NULL},
     .examples =
         (const struct seep_example[]){
-            {"seep run ./app input.txt", "what app allocated, and what it did not give back"},
+            {"seep run ./app input.txt", "what app allocated, and what it did not free"},
             {"seep run -q -o app.seep -- ./app --its-own-option",
              "only save the trace, for 'seep report app.seep'"},
             {"seep run --report report.json --json ./app", "the report as JSON, into a file"},

@@ -9,13 +9,13 @@
 #include "command/command.h"
 #include "command/core_trace.h"
 #include "command/reporting.h"
-#include "model/profile_image.h"
-#include "model/session_file.h"
-#include "model/session_open.h"
+#include "source/image/profile_image.h"
+#include "file/session_file.h"
+#include "session/session_open.h"
 #include "scan/core_file.h"
 #include "scan/scan.h"
-#include "trace/trace.h"
-#include "ui/report.h"
+#include "file/trace.h"
+#include "output/report.h"
 
 struct scan_values {
     int roots;
@@ -23,6 +23,7 @@ struct scan_values {
     bool cow;
     const char *output;
     const char *trace;
+    bool no_args;
 };
 
 static const char *const roots_names[] = {"all", "lsan", NULL}; // as enum seep_roots
@@ -36,6 +37,8 @@ static const struct seep_option scan_options[] = {
      .help = "read a copy-on-write copy of the process: it waits for a fork only"},
     {"output", 'o', SEEP_OPTION_STRING, offsetof(struct scan_values, output), .value = "FILE",
      .help = "save the result in FILE too, for 'seep report'"},
+    {"no-args", 0, SEEP_OPTION_FLAG, offsetof(struct scan_values, no_args),
+     .help = "without the arguments of programs, but their names: passwords may be among them"},
     {"trace", 0, SEEP_OPTION_STRING, offsetof(struct scan_values, trace), .value = "FILE",
      .help = "of a core file: what was traced of its process (default seep.*.PID.seep beside it, or here)"},
     {NULL},
@@ -55,10 +58,9 @@ static struct seep_error *scan_core(const char *path, const struct scan_values *
     if (!err)
         err = seep_scan_core(core, options, session->profiles[0]);
     if (!err && core->missing_bytes)
-        err =
-            seep_profile_note_why(session->profiles[0], SEEP_HEALTH_MISSING,
-                                  "%s was cut: %llu bytes of memory are missing (ulimit -c, or a full disk)",
-                                  path, (unsigned long long)core->missing_bytes);
+        err = seep_profile_note(session->profiles[0], SEEP_NOTE_CORE_CUT,
+                                "%s was cut: %llu bytes of memory are missing (ulimit -c, or a full disk)",
+                                path, (unsigned long long)core->missing_bytes);
     seep_core_close(core);
     if (err) {
         seep_session_destroy(session);
@@ -92,7 +94,7 @@ static struct seep_error *open_scanned(const char *path, const struct scan_value
     if (!err && !any)
         err =
             seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
-                                              "%s: nobody looked at the memory, and a trace has none", path),
+                                              "%s: no one looked at the memory, and a trace has none", path),
                             "of a process that crashed: seep scan CORE --trace %s", path);
     if (err) {
         seep_session_destroy(session);
@@ -117,7 +119,7 @@ static struct seep_error *scan_any(const char *operand, const struct scan_values
             "leave it out: the process has its image");
     if (!is_pid && values->cow)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--cow goes with a PID, not with a core file"),
-                               "leave it out: nobody waits for a core file");
+                               "leave it out: a core file changes no more");
     if (is_pid)
         return seep_scan_process(pid, &options, ret_session);
     if (access(operand, F_OK))
@@ -155,6 +157,8 @@ static struct seep_error *run_scan(const struct seep_arguments *arguments, int *
     struct seep_error *err = seep_report_check(view);
     if (err)
         return err;
+    if (values->no_args)
+        seep_process_drop_args();
     seep_large_keep();
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     err = seep_suppress_read(arguments, &suppress);

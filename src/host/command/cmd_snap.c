@@ -6,17 +6,20 @@
 
 #include "command/command.h"
 #include "command/trace_name.h"
-#include "model/account.h"
-#include "model/session_file.h"
-#include "model/session_open.h"
+#include "analysis/account.h"
+#include "file/session_file.h"
+#include "session/session_open.h"
 
 struct snap_values {
     const char *output;
+    bool no_args;
 };
 
 static const struct seep_option snap_options[] = {
     {"output", 'o', SEEP_OPTION_STRING, offsetof(struct snap_values, output), .value = "FILE",
-     .help = "save in FILE (default seep.%e.%p.seep: %e program, %p pid; -: standard output)"},
+     .help = "save in FILE (default seep.%e.%p.snap.seep: %e program, %p pid; -: standard output)"},
+    {"no-args", 0, SEEP_OPTION_FLAG, offsetof(struct snap_values, no_args),
+     .help = "without the arguments of programs, but their names: passwords may be among them"},
     {NULL},
 };
 
@@ -29,12 +32,14 @@ static struct seep_error *save(const struct seep_session *session, const char *p
     const struct seep_process *process = &session->profiles[0]->process;
     char *name;
     struct seep_error *err =
-        seep_trace_name(pattern ? pattern : SEEP_TRACE_NAME_DEFAULT, process->name, process->pid, &name);
+        seep_trace_name(pattern ? pattern : SEEP_TRACE_NAME_SNAP, process->name, process->pid, &name);
     if (err)
         return err;
-    err = seep_session_save(session, name);
+    char *saved = NULL;
+    err = pattern ? seep_session_save(session, name) : seep_session_save_beside(session, name, &saved);
     if (!err)
-        printf("%s\n", name);
+        printf("%s\n", saved ? saved : name);
+    free(saved);
     free(name);
     return err;
 }
@@ -49,6 +54,8 @@ static struct seep_error *run_snap(const struct seep_arguments *arguments, int *
         return err;
     if (!is_pid)
         return seep_error_create(SEEP_E_USAGE, "PID is a number, not '%s'", operand);
+    if (values->no_args)
+        seep_process_drop_args();
     struct seep_session *session = NULL;
     err = seep_session_from_pid(pid, &session);
     if (err)
@@ -69,7 +76,7 @@ const struct seep_command seep_command_snap = {
     .groups = (const struct seep_option_group *const[]){&snap_group, NULL},
     .examples =
         (const struct seep_example[]){
-            {"seep snap 1234", "save it in seep.<name>.1234.seep"},
+            {"seep snap 1234", "save it in seep.<name>.1234.snap.seep"},
             {"seep snap 1234 -o - | seep report -", "look at it at once"},
             {NULL},
         },

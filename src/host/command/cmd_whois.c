@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "command/command.h"
-#include "model/session_open.h"
+#include "session/session_open.h"
 #include "scan/inspect.h"
-#include "ui/report_whois.h"
+#include "output/report_whois.h"
 
 struct whois_values {
     uint64_t top;

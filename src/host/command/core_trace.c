@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "command/core_trace.h"
-#include "model/session_file.h"
+#include "file/session_file.h"
 
 #define HOW                                                                                                  \
     "give the trace that 'seep run' saved when the process ended, or 'seep snap' when the core was made, "   \

@@ -6,7 +6,7 @@
 #ifndef SEEP_COMMAND_CORE_TRACE_H
 #define SEEP_COMMAND_CORE_TRACE_H
 
-#include "model/profile.h"
+#include "profile/profile.h"
 #include "scan/core_file.h"
 
 // `trace` NULL: the one that 'seep run' or 'seep snap' saved under its usual name, beside the core or in the

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "command/command.h"
-#include "ui/format.h"
+#include "output/format.h"
 
 int seep_command_fail(struct seep_error *error) {
     // What was written so far comes first where both streams go to the same place. A failure here

@@ -54,7 +54,7 @@ static void print_option(const struct seep_option *option) {
     const char *value = seep_option_value_name(option);
     int used = option->letter ? snprintf(left, sizeof(left), "  -%c, ", option->letter)
                               : snprintf(left, sizeof(left), "      ");
-    if (option->kind == SEEP_OPTION_OPTIONAL)
+    if (option->kind == SEEP_OPTION_OPTIONAL || option->kind == SEEP_OPTION_TEXT)
         snprintf(left + used, sizeof(left) - (size_t)used, "--%s[=%s]", option->name, value);
     else
         snprintf(left + used, sizeof(left) - (size_t)used, "--%s%s%s", option->name, value ? " " : "",

@@ -12,7 +12,7 @@
 #include "base/version.h"
 #include "command/command.h"
 #include "command/own_stack.h"
-#include "ui/format.h"
+#include "output/format.h"
 
 static int run_command(const struct seep_command *command, int argc, char **argv) {
     struct seep_arguments arguments;

@@ -145,6 +145,37 @@ static struct seep_error *parse_choice(const char *what, const char *text, const
     return seep_error_hint(error, "one of %s", list);
 }
 
+static struct seep_error *parse_set(const char *what, const char *text, const struct seep_option *option,
+                                    uint32_t *ret_bits) {
+    uint32_t bits = 0;
+    for (const char *at = text;; at++) {
+        char word[64];
+        size_t length = strcspn(at, ",");
+        snprintf(word, sizeof(word), "%.*s", (int)SEEP_MIN(length, sizeof(word) - 1), at);
+        int index = 0;
+        struct seep_error *error = parse_choice(what, word, option->choices, &index);
+        if (error)
+            return error;
+        bits |= 1u << (option->min + (unsigned)index);
+        at += length;
+        if (!*at)
+            break;
+    }
+    *ret_bits = bits;
+    return NULL;
+}
+
+static struct seep_error *parse_percent(const char *what, const char *text, unsigned *ret_percent) {
+    uint64_t value;
+    bool overflow;
+    const char *end = find_digits(text, &value, &overflow);
+    if (end == text || overflow || value > 99 || (*end && strcmp(end, "%") != 0))
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: bad value '%s'", what, text),
+                               "a share from 0%% to 99%%");
+    *ret_percent = (unsigned)value;
+    return NULL;
+}
+
 static struct seep_error *parse_regex(const char *what, const char *text, regex_t **ret_regex) {
     regex_t *regex = calloc(1, sizeof(*regex));
     if (!regex)
@@ -198,6 +229,10 @@ static struct seep_error *store(const struct seep_option *option, const char *wh
         return seep_parse_duration(what, text, place);
     case SEEP_OPTION_CHOICE:
         return parse_choice(what, text, option->choices, place);
+    case SEEP_OPTION_SET:
+        return parse_set(what, text, option, place);
+    case SEEP_OPTION_PERCENT:
+        return parse_percent(what, text, place);
     case SEEP_OPTION_OPTIONAL: {
         int index = 0;
         struct seep_error *error = text ? parse_choice(what, text, option->choices, &index) : NULL;
@@ -205,6 +240,9 @@ static struct seep_error *store(const struct seep_option *option, const char *wh
             *(int *)place = index + 1;
         return error;
     }
+    case SEEP_OPTION_TEXT:
+        *(const char **)place = text ? text : "";
+        return NULL;
     case SEEP_OPTION_REGEX: {
         regex_t *regex = NULL;
         struct seep_error *error = parse_regex(what, text, &regex);
@@ -280,7 +318,7 @@ static struct seep_error *parse_long(struct seep_arguments *arguments, int argc,
     }
     if (equals)
         return store(found.option, what, equals + 1, found.values);
-    if (found.option->kind == SEEP_OPTION_OPTIONAL)
+    if (found.option->kind == SEEP_OPTION_OPTIONAL || found.option->kind == SEEP_OPTION_TEXT)
         return store(found.option, what, NULL, found.values);
     if (*at + 1 >= argc)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s needs a value", what), "%s %s", what,
@@ -424,13 +462,24 @@ void *seep_arguments_values(const struct seep_arguments *arguments, const struct
 }
 
 const char *seep_option_kind_name(enum seep_option_kind kind) {
-    static const char *const names[] = {"flag",   "string", "number",   "size",   "duration",
-                                        "choice", "regex",  "optional", "strings"};
+    static const char *const names[] = {
+        [SEEP_OPTION_FLAG] = "flag",         [SEEP_OPTION_STRING] = "string",
+        [SEEP_OPTION_NUMBER] = "number",     [SEEP_OPTION_SIZE] = "size",
+        [SEEP_OPTION_DURATION] = "duration", [SEEP_OPTION_CHOICE] = "choice",
+        [SEEP_OPTION_REGEX] = "regex",       [SEEP_OPTION_OPTIONAL] = "optional",
+        [SEEP_OPTION_TEXT] = "text",         [SEEP_OPTION_STRINGS] = "strings",
+        [SEEP_OPTION_SET] = "set",           [SEEP_OPTION_PERCENT] = "percent",
+    };
     return (size_t)kind < SEEP_ARRAY_SIZE(names) ? names[kind] : "unknown";
 }
 
 const char *seep_option_value_name(const struct seep_option *option) {
-    static const char *const names[] = {NULL, "TEXT", "N", "SIZE", "TIME", "WHICH", "RE", "WHICH", "TEXT"};
+    static const char *const names[] = {
+        [SEEP_OPTION_FLAG] = NULL,      [SEEP_OPTION_STRING] = "TEXT",    [SEEP_OPTION_NUMBER] = "N",
+        [SEEP_OPTION_SIZE] = "SIZE",    [SEEP_OPTION_DURATION] = "TIME",  [SEEP_OPTION_CHOICE] = "WHICH",
+        [SEEP_OPTION_REGEX] = "RE",     [SEEP_OPTION_OPTIONAL] = "WHICH", [SEEP_OPTION_TEXT] = "TEXT",
+        [SEEP_OPTION_STRINGS] = "TEXT", [SEEP_OPTION_SET] = "LIST",       [SEEP_OPTION_PERCENT] = "N%",
+    };
     if (option->value || (size_t)option->kind >= SEEP_ARRAY_SIZE(names))
         return option->value;
     return names[option->kind];

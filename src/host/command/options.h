@@ -21,7 +21,10 @@ enum seep_option_kind {
     SEEP_OPTION_CHOICE,   // int: which of `choices`
     SEEP_OPTION_REGEX,    // regex_t *, POSIX extended, compiled; freed with the arguments
     SEEP_OPTION_OPTIONAL, // int: 0 not given, 1 without a value, else 1 + which of `choices` (--name=value)
+    SEEP_OPTION_TEXT,     // const char *: NULL not given, "" without a value, else --name=value
     SEEP_OPTION_STRINGS,  // struct seep_option_strings: may be given again and again
+    SEEP_OPTION_SET,      // uint32_t: of a list with commas, bit min + i for each of `choices`
+    SEEP_OPTION_PERCENT,  // unsigned, 0 to 99; a % may follow
 };
 
 struct seep_option_strings {
@@ -37,8 +40,8 @@ struct seep_option {
     size_t offset;              // of the value in the group's struct
     const char *value;          // name of the value in help: "N", "SIZE"; NULL: the kind's own
     const char *help;           // one line, no full stop
-    const char *const *choices; // for CHOICE, ends with NULL
-    uint64_t min;               // for NUMBER
+    const char *const *choices; // for CHOICE, OPTIONAL and SET, ends with NULL
+    uint64_t min;               // for NUMBER and SET
     uint64_t max;               // for NUMBER; 0: no limit
     bool hidden;                // works, but help does not show it
 };

@@ -3,15 +3,20 @@
 #include <stdlib.h>
 
 #include "command/reporting.h"
-#include "ui/report.h"
+#include "output/output.h"
+#include "output/report.h"
 
 #define AT(field) offsetof(struct seep_view_options, field)
 
 static const char *const gen_names[] = {"valgrind", "lsan", NULL}; // as enum seep_gen, from 1 on
 
+static const char *const json_schemas[] = {"2", "1", NULL}; // as struct seep_view_options has it
+
+static const char *const tree_names[] = {"callees", "callers", NULL}; // as enum seep_tree, from 1 on
+
 static const struct seep_option report_options[] = {
     {"top", 'T', SEEP_OPTION_NUMBER, AT(top), .max = UINT32_MAX,
-     .help = "show the N biggest; 0: all (default 10; all with --json and --csv)"},
+     .help = "show the N biggest; 0: all (default 10; all with formats for programs)"},
     {"sort", 's', SEEP_OPTION_CHOICE, AT(sort), .value = "KEY", .choices = seep_view_sort_names,
      .help = "what is biggest (default live, or allocations when nothing is live)"},
     {"by", 'b', SEEP_OPTION_CHOICE, AT(by), .value = "WHAT", .choices = seep_view_by_names,
@@ -22,7 +27,7 @@ static const struct seep_option report_options[] = {
      .help = "only live blocks born since that mark"},
     {"until", 0, SEEP_OPTION_STRING, AT(until), .value = "MARK",
      .help = "only live blocks born before that mark"},
-    {"ignore-last", 0, SEEP_OPTION_STRING, AT(ignore_last), .value = "N%",
+    {"ignore-last", 0, SEEP_OPTION_PERCENT, AT(ignore_last), .value = "N%",
      .help = "without blocks born in the last N per cent of the run"},
     {"min-size", 'z', SEEP_OPTION_SIZE, AT(min_size), .help = "only live blocks of at least this size"},
     {"max-size", 'Z', SEEP_OPTION_SIZE, AT(max_size), .help = "only live blocks of at most this size"},
@@ -31,7 +36,8 @@ static const struct seep_option report_options[] = {
     {"module", 0, SEEP_OPTION_REGEX, AT(module),
      .help = "only stacks through a module (program, library) that matches"},
     {"thread", 0, SEEP_OPTION_REGEX, AT(thread), .help = "only what threads did whose name or tid matches"},
-    {"kind", 0, SEEP_OPTION_STRING, AT(kind), .value = "KINDS",
+    {"kind", 0, SEEP_OPTION_SET, AT(kinds), .value = "KINDS", .min = SEEP_KIND_LOST,
+     .choices = seep_kind_names + SEEP_KIND_LOST,
      .help = "only blocks that a scan found lost, indirect, possible, reachable (comma list)"},
     {"limit", 0, SEEP_OPTION_SIZE, AT(limit_bytes),
      .help = "when does what grows come to SIZE? (default: its limit)"},
@@ -39,9 +45,18 @@ static const struct seep_option report_options[] = {
     {"program", 0, SEEP_OPTION_REGEX, AT(program), .help = "only processes whose program matches"},
     {"rss", 0, SEEP_OPTION_FLAG, AT(rss), .help = "the account of resident memory: what it is for"},
     {"full-paths", 0, SEEP_OPTION_FLAG, AT(full_paths), .help = "whole paths of files and modules"},
+    {"full-names", 0, SEEP_OPTION_FLAG, AT(full_names),
+     .help = "whole names of functions: template arguments, ABI tags, clones"},
+    {"full-stacks", 0, SEEP_OPTION_FLAG, AT(full_stacks),
+     .help = "each frame of the C++ library, not only the one that was called"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
-    {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "the report as JSON"},
-    {"csv", 0, SEEP_OPTION_FLAG, AT(csv), .help = "the rows as CSV"},
+    {"format", 0, SEEP_OPTION_CHOICE, AT(format), .value = "NAME", .choices = seep_output_names,
+     .help = "the report in another form (docs/formats.md)"},
+    {"json", 0, SEEP_OPTION_OPTIONAL, AT(json), .value = "SCHEMA", .choices = json_schemas,
+     .help = "--format json; of schema 2, or the older one"},
+    {"tree", 0, SEEP_OPTION_OPTIONAL, AT(tree), .choices = tree_names,
+     .help = "the call tree, of what --sort sorts by; top-down, or from callees to callers"},
+    {"csv", 0, SEEP_OPTION_FLAG, AT(csv), .help = "--format csv"},
     {"gen-suppressions", 0, SEEP_OPTION_OPTIONAL, AT(gen_suppressions), .choices = gen_names,
      .help = "instead of a report, what it would show as suppressions"},
     {NULL},
@@ -54,33 +69,43 @@ const struct seep_option_group seep_report_group = {
     .defaults = &seep_view_options_default,
 };
 
-struct seep_error *seep_report_check(const struct seep_view_options *options) {
-    if (options->json && options->csv)
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--json and --csv exclude one another"),
-                               "take one of them");
-    if (options->gen_suppressions && (options->json || options->csv))
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE,
-                                                 "--gen-suppressions and %s exclude one another",
-                                                 options->json ? "--json" : "--csv"),
-                               "take one of them");
-    if (options->gen_suppressions && options->by != SEEP_BY_SITE)
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE,
-                                                 "--gen-suppressions needs the stacks of sites, not by %s",
+// One form at most, and one that says what the other options ask for.
+static struct seep_error *check_output(const struct seep_view_options *options) {
+    const char *first = NULL, *second = NULL;
+    const char *const asked[] = {options->format ? "--format" : NULL, options->json ? "--json" : NULL,
+                                 options->csv ? "--csv" : NULL, options->tree ? "--tree" : NULL,
+                                 options->gen_suppressions ? "--gen-suppressions" : NULL};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(asked); i++) {
+        second = first && !second ? asked[i] : second;
+        first = first ? first : asked[i];
+    }
+    if (second)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "%s and %s exclude one another", first, second),
+            "take one of them");
+    const struct seep_output *output = seep_output_of(options);
+    if (output->lacks)
+        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "--format %s: seep was built without %s",
+                                                 output->name, output->lacks),
+                               "install it and build again; 'seep info' lists what is there");
+    if (output->needs & SEEP_OUTPUT_SITES && options->by != SEEP_BY_SITE)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s needs the stacks of sites, not by %s",
+                                                 options->gen_suppressions ? "--gen-suppressions"
+                                                 : options->tree           ? "--tree"
+                                                                           : "--format",
                                                  seep_view_by_name(options->by)),
                                "leave --by out");
+    return NULL;
+}
+
+struct seep_error *seep_report_check(const struct seep_view_options *options) {
+    struct seep_error *error = check_output(options);
+    if (error)
+        return error;
     if (options->min_size > options->max_size)
         return seep_error_create(SEEP_E_USAGE, "--min-size %llu is more than --max-size %llu",
                                  (unsigned long long)options->min_size,
                                  (unsigned long long)options->max_size);
-    unsigned percent;
-    if (options->ignore_last && !seep_percent_parse(options->ignore_last, &percent))
-        return seep_error_hint(
-            seep_error_create(SEEP_E_USAGE, "--ignore-last: bad value '%s'", options->ignore_last),
-            "a share of the time of the run, from 0%% to 99%%");
-    uint32_t kinds;
-    if (options->kind && !seep_kinds_parse(options->kind, &kinds))
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--kind: bad value '%s'", options->kind),
-                               "a list of lost, indirect, possible, reachable");
     if (options->blocks && options->by != SEEP_BY_SITE)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE,
                                                  "--blocks lists the blocks of sites, not by %s",

@@ -15,7 +15,7 @@
 
 #include "command/options.h"
 #include "command/suppressing.h"
-#include "model/view.h"
+#include "view/view.h"
 
 // Values: struct seep_view_options.
 extern const struct seep_option_group seep_report_group;
@@ -33,7 +33,7 @@ SEEP_MUST_CHECK struct seep_error *seep_report_selected(FILE *out, const struct 
                                                         const struct seep_view_options *options,
                                                         const char *source);
 
-// Makes symbols, applies the suppressions, writes the report. `source` as in ui/report.h.
+// Makes symbols, applies the suppressions, writes the report. `source` as in output/report.h.
 SEEP_MUST_CHECK struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
                                                        struct seep_suppress *suppress,
                                                        const struct seep_view_options *options,

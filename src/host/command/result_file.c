@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // See result_file.h.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "command/result_file.h"
+#include "output/format.h"
 
 void seep_result_drop(const char *path) {
     struct stat status;
@@ -32,4 +35,45 @@ struct seep_error *seep_result_close(FILE *out, const char *path, const char *wh
     seep_result_drop(path);
     return seep_error_hint(seep_error_system(trouble ? trouble : EIO, "%s: cannot write %s", path, what),
                            "%s", hint);
+}
+
+struct seep_error *seep_result_begin(const char *path, struct seep_result *ret_result) {
+    struct seep_result result = {.path = path};
+    struct stat status;
+    bool in_place = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    char *real = in_place ? NULL : realpath(path, NULL); // a link stays
+    if (!in_place && asprintf(&result.temp_path, "%s.XXXXXX", real ? real : path) < 0) {
+        free(real);
+        return seep_error_no_memory();
+    }
+    free(real);
+    int fd = in_place ? open(path, O_WRONLY | O_CLOEXEC) : mkostemp(result.temp_path, O_CLOEXEC);
+    result.out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (result.out) {
+        *ret_result = result;
+        return NULL;
+    }
+    struct seep_error *error = seep_error_system(errno, "%s: cannot be written", path);
+    if (fd >= 0)
+        close(fd);
+    free(result.temp_path);
+    return error;
+}
+
+struct seep_error *seep_result_end(struct seep_result *result, struct seep_error *error) {
+    if (!error)
+        error = seep_stream_check(result->out, result->path);
+    if (fclose(result->out) != 0 && !error)
+        error = seep_error_system(errno, "cannot write %s", result->path);
+    size_t nr = result->temp_path ? strlen(result->temp_path) - strlen(".XXXXXX") : 0;
+    char *real = result->temp_path ? strndup(result->temp_path, nr) : NULL;
+    if (result->temp_path && !real && !error)
+        error = seep_error_no_memory();
+    if (!error && real && rename(result->temp_path, real) != 0)
+        error = seep_error_system(errno, "cannot write %s", result->path);
+    if (error && result->temp_path)
+        unlink(result->temp_path);
+    free(real);
+    free(result->temp_path);
+    return error;
 }

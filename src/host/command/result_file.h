@@ -16,4 +16,15 @@ SEEP_MUST_CHECK struct seep_error *seep_result_close(FILE *out, const char *path
 // Removes it, if it is a regular file: what should be in it could not be made.
 void seep_result_drop(const char *path);
 
+// A file that is replaced as a whole, or left as it was: written under a name of its own beside it. What is
+// no regular file is written as it is. The file is for its owner alone, as traces are.
+struct seep_result {
+    FILE *out;
+    const char *path; // borrowed
+    char *temp_path;  // NULL: written in place
+};
+SEEP_MUST_CHECK struct seep_error *seep_result_begin(const char *path, struct seep_result *ret_result);
+// Takes `error`, with which writing failed (NULL: it did not); what comes of it is returned.
+SEEP_MUST_CHECK struct seep_error *seep_result_end(struct seep_result *result, struct seep_error *error);
+
 #endif

@@ -5,8 +5,8 @@
 #define SEEP_COMMAND_RUNNING_H
 
 #include "command/options.h"
-#include "model/profile.h"
-#include "symbol/symbols.h"
+#include "profile/profile.h"
+#include "names/symbols.h"
 
 // The options of `seep run` itself.
 extern const struct seep_option_group seep_run_group;

@@ -10,7 +10,7 @@
 #define SEEP_COMMAND_SUPPRESSING_H
 
 #include "command/options.h"
-#include "model/suppress.h"
+#include "analysis/suppress.h"
 
 extern const struct seep_option_group seep_suppress_group;
 

@@ -3,9 +3,10 @@
 #ifndef SEEP_COMMAND_TRACE_NAME_H
 #define SEEP_COMMAND_TRACE_NAME_H
 
-#include "model/profile.h"
+#include "profile/profile.h"
 
 #define SEEP_TRACE_NAME_DEFAULT "seep.%e.%p.seep"
+#define SEEP_TRACE_NAME_SNAP    "seep.%e.%p.snap.seep" // of a process that runs on
 
 // %e is the name of the program without its folder, %p its pid, %% a per cent sign; all else stands
 // for itself. `program` is a path or a name. *ret_name is malloc'ed.

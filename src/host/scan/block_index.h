@@ -13,7 +13,7 @@
 #ifndef SEEP_SCAN_BLOCK_INDEX_H
 #define SEEP_SCAN_BLOCK_INDEX_H
 
-#include "model/profile.h"
+#include "profile/profile.h"
 
 #define SEEP_INDEX_REMEMBERED 256u
 #define SEEP_CHUNK_STARTS     4u // that a chunk names

@@ -72,6 +72,24 @@ static uint64_t find_head(const struct seep_memory *memory, uint64_t at) {
     return 0;
 }
 
+// What the thread returned, where it can still be joined: pthread_join sets the thread id to -1, and a
+// detached thread has itself in `joinid`. Source: struct pthread: joinid, result, two ints, start_routine.
+static void find_result(const struct seep_memory *memory, uint64_t links, const uint64_t *words, size_t nr,
+                        struct seep_cached_stack *stack) {
+    enum { LINKS_WORDS = 3 };
+    int32_t tid = (int32_t)words[2];
+    for (size_t i = LINKS_WORDS + 3; tid == 0 && i < nr; i++) {
+        const struct seep_memory_area *code = words[i] ? seep_memory_find(memory, words[i]) : NULL;
+        if (!code || !code->executable)
+            continue;
+        if (words[i - 3] != stack->tls) {
+            stack->result = words[i - 2];
+            stack->result_rt = links + (i - 2) * sizeof(*words);
+        }
+        return;
+    }
+}
+
 // A control block knows its stack: start, size with the guard, size of the guard.
 static bool add_stack(const struct seep_memory *memory, uint64_t links, uint64_t tls,
                       struct seep_cached_stacks *stacks) {
@@ -86,7 +104,9 @@ static bool add_stack(const struct seep_memory *memory, uint64_t links, uint64_t
             continue;
         if (!seep_grow(&stacks->items, &stacks->capacity, stacks->nr_items + 1, sizeof(*stacks->items)))
             return false;
-        stacks->items[stacks->nr_items++] = (struct seep_cached_stack){start + guard, start + size, tls};
+        struct seep_cached_stack *stack = &stacks->items[stacks->nr_items++];
+        *stack = (struct seep_cached_stack){start + guard, start + size, tls, 0, 0};
+        find_result(memory, links, words, i, stack);
         return true;
     }
     return true;

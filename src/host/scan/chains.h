@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Chains of pointers out of a classified graph, see model/chain.h. Needs nothing of the process any more.
+// Chains of pointers out of a classified graph, see profile/chain.h. Needs nothing of the process any more.
 #ifndef SEEP_SCAN_CHAINS_H
 #define SEEP_SCAN_CHAINS_H
 

@@ -9,6 +9,7 @@
 #include <sys/user.h>
 #include <unistd.h>
 
+#include "base/read_at.h"
 #include "base/map.h"
 #include "scan/core_file.h"
 
@@ -31,20 +32,8 @@ enum { MACHINE = EM_AARCH64, VECTORS = NT_PRFPREG };
 // ---- bytes of the file ----
 
 static bool read_at(const struct seep_core *core, uint64_t off, void *ret_bytes, size_t nr_bytes) {
-    if (off > core->nr_bytes || nr_bytes > core->nr_bytes - off)
-        return false;
-    char *to = ret_bytes;
-    while (nr_bytes > 0) {
-        ssize_t got = pread(core->fd, to, nr_bytes, (off_t)off);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        to += got;
-        off += (uint64_t)got;
-        nr_bytes -= (size_t)got;
-    }
-    return true;
+    return off <= core->nr_bytes && nr_bytes <= core->nr_bytes - off &&
+           seep_read_at(core->fd, off, ret_bytes, nr_bytes);
 }
 
 static struct seep_error *damaged(const char *name, const char *what) {

@@ -6,6 +6,7 @@
 #include "base/large.h"
 #include "base/map.h"
 #include "scan/graph.h"
+#include "scan/graph_leaders.h"
 
 // What the beginning of a block looks like (bits of shapes).
 enum {
@@ -13,6 +14,7 @@ enum {
     SHAPE_LENGTH = 2, // 8 bytes that say how many bytes follow
     SHAPE_STRING = 4, // length, capacity and count of a reference-counted std::string
     SHAPE_VTABLE = 8,
+    SHAPE_EMPTY = 16, // the number of elements alone, which is 0: the pointer is to just behind
 };
 
 bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block,
@@ -40,6 +42,10 @@ struct seep_error *seep_graph_create(const struct seep_block *blocks, size_t nr_
     graph->first_edge[0] = 0;
     *ret_graph = graph;
     return NULL;
+}
+
+void seep_graph_may_be_empty_array(struct seep_graph *graph, uint32_t block) {
+    graph->shapes[block] = SHAPE_EMPTY;
 }
 
 void seep_graph_destroy(struct seep_graph *graph) {
@@ -237,7 +243,9 @@ bool seep_graph_feed_block(struct seep_graph *graph, uint32_t block, uint64_t of
                            size_t nr_bytes) {
     unsigned char seam[14];
     if (off == 0)
-        graph->shapes[block] = shape_of(graph, graph->blocks[block].size, bytes, nr_bytes);
+        graph->shapes[block] = (graph->shapes[block] & SHAPE_EMPTY && nr_bytes >= 8 && !word_at(bytes, 0))
+                                   ? SHAPE_EMPTY
+                                   : shape_of(graph, graph->blocks[block].size, bytes, nr_bytes);
     if (off == 0 && graph->shapes[block] & SHAPE_VTABLE && !add_object(graph, block, word_at(bytes, 0)))
         return false;
     if (take_seam(graph, true, block, off, bytes, nr_bytes, seam) &&
@@ -265,7 +273,7 @@ static bool is_start(const struct seep_graph *graph, uint32_t target, uint32_t o
     if (off == 0)
         return true;
     uint8_t shape = graph->shapes[target];
-    if (off == 8 && shape & (SHAPE_ARRAY | SHAPE_LENGTH))
+    if (off == 8 && shape & (SHAPE_ARRAY | SHAPE_LENGTH | SHAPE_EMPTY))
         return true;
     if (off == 24 && shape & SHAPE_STRING)
         return true;
@@ -332,7 +340,7 @@ static bool drop_repeated(struct seep_graph *graph) {
 
 struct flood {
     struct seep_graph *graph;
-    uint32_t *queue; // every block is in it at most twice
+    uint32_t *queue; // every block is in it at most once
     size_t nr_queue;
     size_t at;
     uint32_t *later; // blocks that a pointer into their middle leads to, with their holders
@@ -390,33 +398,26 @@ static void flood_reachable(struct flood *flood) {
 }
 
 // Everything that the queued blocks lead to becomes `kind`, whatever the pointers are like.
-static void flood_all(struct flood *flood, uint8_t kind, uint32_t leader) {
+static void flood_all(struct flood *flood, uint8_t kind) {
     struct seep_graph *graph = flood->graph;
     for (; flood->at < flood->nr_queue; flood->at++) {
         uint32_t block = flood->queue[flood->at];
         for (uint64_t e = graph->first_edge[block]; e < graph->first_edge[block + 1]; e++) {
             const struct seep_edge *edge = &graph->edges[e];
-            uint8_t now = graph->kinds[edge->target];
-            if (now == SEEP_KIND_UNKNOWN) {
+            if (graph->kinds[edge->target] == SEEP_KIND_UNKNOWN) {
                 hold(graph, edge->target, kind, block, edge->from_off, false);
                 flood->queue[flood->nr_queue++] = edge->target;
-            } else if (kind == SEEP_KIND_INDIRECT && now == SEEP_KIND_LOST && edge->target != leader) {
-                hold(graph, edge->target, kind, block, edge->from_off, false);
             }
         }
     }
 }
 
-// A lost block leads what only it leads to. One that was thought lost and that a later one leads to
-// was not: what it led to stays indirectly lost.
-static void flood_lost(struct flood *flood) {
+static void flood_lost(struct flood *flood, size_t nr_leaders) {
     struct seep_graph *graph = flood->graph;
-    for (uint32_t i = 0; i < graph->nr_blocks; i++) {
-        if (graph->kinds[i] != SEEP_KIND_UNKNOWN)
-            continue;
-        hold(graph, i, SEEP_KIND_LOST, SEEP_NO_BLOCK, 0, false);
-        flood->queue[flood->nr_queue++] = i;
-        flood_all(flood, SEEP_KIND_INDIRECT, i);
+    for (size_t i = 0; i < nr_leaders; i++) {
+        hold(graph, flood->later[i], SEEP_KIND_LOST, SEEP_NO_BLOCK, 0, false);
+        flood->queue[flood->nr_queue++] = flood->later[i];
+        flood_all(flood, SEEP_KIND_INDIRECT);
     }
 }
 
@@ -446,8 +447,11 @@ struct seep_error *seep_graph_classify(struct seep_graph *graph) {
             graph->kinds[block] = SEEP_KIND_POSSIBLE;
             flood.queue[flood.nr_queue++] = block;
         }
-        flood_all(&flood, SEEP_KIND_POSSIBLE, SEEP_NO_BLOCK);
-        flood_lost(&flood);
+        flood_all(&flood, SEEP_KIND_POSSIBLE);
+        size_t nr_leaders;
+        fits = seep_graph_find_leaders(graph, flood.queue + flood.nr_queue, flood.later, &nr_leaders);
+        if (fits)
+            flood_lost(&flood, nr_leaders);
     }
     free(flood.queue);
     free(flood.later);

@@ -14,7 +14,7 @@
 #define SEEP_SCAN_GRAPH_H
 
 #include "base/error.h"
-#include "model/profile.h"
+#include "profile/profile.h"
 #include "scan/block_index.h"
 
 #define SEEP_NO_BLOCK       UINT32_MAX
@@ -95,6 +95,10 @@ struct seep_graph {
 SEEP_MUST_CHECK struct seep_error *seep_graph_create(const struct seep_block *blocks, size_t nr_blocks,
                                                      struct seep_graph **ret_graph);
 void seep_graph_destroy(struct seep_graph *graph); // takes NULL
+
+// Before feeding: the block may be new T[0] of a class with a destructor, and has one byte more than it was
+// asked for.
+void seep_graph_may_be_empty_array(struct seep_graph *graph, uint32_t block);
 
 // The block that `address` leads into; a block of size 0 has one byte. O(1).
 bool seep_graph_find(const struct seep_graph *graph, uint64_t address, uint32_t *ret_block,

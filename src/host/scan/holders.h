@@ -8,10 +8,10 @@
 
 #include "scan/chains.h"
 #include "scan/dominators.h"
-#include "symbol/symbols.h"
+#include "names/symbols.h"
 
 // Chains are kept for the sites that hold most; the others are left without. They are put into
-// words when they are shown (model/chain.h).
+// words when they are shown (profile/chain.h).
 #define SEEP_HELD_SITES_MAX  4096u
 #define SEEP_TOP_HOLDERS_MAX 100u
 

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "base/map.h"
-#include "model/chain_words.h"
+#include "view/chain_words.h"
 #include "scan/heap_areas.h"
 #include "scan/holders.h"
 #include "scan/scan.h"
@@ -241,7 +242,7 @@ static struct seep_error *put_free(struct teller *teller, const struct seep_memo
         return NULL;
     const struct seep_block *block = &graph->blocks[before];
     uint64_t further = address - block->address - block->size;
-    seep_chain_put(teller->words, "; %" PRIu64 " byte%s behind ", further, further == 1 ? "" : "s");
+    seep_chain_put(teller->words, "; %" PRIu64 " byte%s behind ", further, seep_plural(further));
     struct seep_link link = seep_chains_block(teller->chains, before, 0, true);
     return seep_chain_put_link(teller->words, &link);
 }

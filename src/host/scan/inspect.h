@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-#include "model/whois.h"
-#include "symbol/symbols.h"
+#include "view/whois.h"
+#include "names/symbols.h"
 
 // Scans the process, see scan.h. At most `nr_pointers_max` pointers are named (0: all).
 SEEP_MUST_CHECK struct seep_error *seep_whois_process(pid_t pid, uint64_t address, uint64_t nr_pointers_max,

@@ -2,15 +2,15 @@
 //
 // Registers and stacks of the threads as they were when the process was stopped, so that the functions that
 // hold something can be found when it runs again. Of a very deep stack the innermost part is kept. Only the
-// tables of calls are read of files (.eh_frame): names are for later, see model/chain.h.
+// tables of calls are read of files (.eh_frame): names are for later, see profile/chain.h.
 #ifndef SEEP_SCAN_KEPT_STACKS_H
 #define SEEP_SCAN_KEPT_STACKS_H
 
-#include "model/chain.h"
-#include "model/profile.h"
+#include "profile/chain.h"
+#include "profile/profile.h"
 #include "scan/memory.h"
 #include "scan/stop.h"
-#include "symbol/symbols.h"
+#include "names/symbols.h"
 
 struct seep_kept_stack;
 

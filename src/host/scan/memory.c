@@ -19,8 +19,8 @@
 #include "base/map.h"
 #include "base/map_line.h"
 #include "base/page_scan.h"
-#include "capture/gone.h"
-#include "capture/rights.h"
+#include "process/gone.h"
+#include "process/rights.h"
 #include "scan/core_file.h"
 #include "scan/memory.h"
 
@@ -268,6 +268,17 @@ bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *
            pread(memory->mem_fd, ret_bytes, nr_bytes, (off_t)address) == (ssize_t)nr_bytes;
 }
 
+// Whether the page is a guard that the program made by madvise, as the C library does for stacks from
+// glibc 2.42 on: nothing is behind it, and nobody may read it. Source:
+// Documentation/admin-guide/mm/pagemap.rst of Linux, bit 58.
+static bool is_guard(const struct seep_memory *memory, uint64_t address) {
+    uint64_t entry, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    return memory->pagemap_fd >= 0 && address <= INT64_MAX &&
+           pread(memory->pagemap_fd, &entry, sizeof(entry), (off_t)(address / page_bytes * sizeof(entry))) ==
+               (ssize_t)sizeof(entry) &&
+           entry >> 58 & 1;
+}
+
 // A piece that has been read into `bytes`, or where that failed (NULL) its pages one by one.
 static bool give(struct seep_memory *memory, uint64_t start, const unsigned char *bytes, size_t nr_bytes,
                  seep_take_piece take, void *data) {
@@ -281,7 +292,7 @@ static bool give(struct seep_memory *memory, uint64_t start, const unsigned char
             memory->read_bytes += part;
             if (!take(data, at, memory->piece, part))
                 return false;
-        } else {
+        } else if (!is_guard(memory, at)) {
             memory->unread_bytes += part;
         }
         at += part;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/live_thread.h"
 #include "scan/memory.h"
 #include "scan/process_copy.h"
@@ -242,12 +243,6 @@ static struct seep_error *make_copy(struct seep_process_copy *copied, const stru
                                    (int)copied->of);
 }
 
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static bool is_there(pid_t pid) {
     return kill(pid, 0) == 0 || errno == EPERM;
 }
@@ -261,14 +256,14 @@ static void end_copy(struct seep_process_copy *copied, int64_t *ret_pause_ns) {
     for (int i = 0; i < END_TRIES && is_there(copied->of) && is_there(copied->pid); i++) {
         if (i > 0)
             nanosleep(&between, NULL);
-        int64_t start = now_ns();
+        int64_t start = seep_monotonic_ns();
         struct seep_stopped *stopped = NULL;
         struct seep_error *err = seep_stop_process_now(copied->of, &stopped);
         const struct seep_stopped_thread *thread = err ? NULL : choose_thread(stopped);
         if (thread)
             reap(thread->tid, copied);
         seep_resume_process(stopped);
-        *ret_pause_ns += err ? 0 : now_ns() - start;
+        *ret_pause_ns += err ? 0 : seep_monotonic_ns() - start;
         seep_error_destroy(err);
     }
 }
@@ -371,14 +366,14 @@ static bool receive_thread(int fd, struct seep_stopped_thread *ret_thread) {
 static void guard(struct seep_process_copy copied) {
     char word;
     struct seep_stopped *stopped = NULL;
-    int64_t start = now_ns();
+    int64_t start = seep_monotonic_ns();
     struct seep_error *err = seep_stop_process(copied.of, &stopped);
     if (!err && send_threads(copied.fd, stopped) && receive_all(copied.fd, &word, 1))
         err = make_copy(&copied, stopped);
     if (stopped)
         seep_stopped_release(stopped);
     int64_t waited_ns = stopped ? stopped->waited_ns : 0;
-    struct answer answer = {.copied = copied, .pause_ns = now_ns() - start - waited_ns};
+    struct answer answer = {.copied = copied, .pause_ns = seep_monotonic_ns() - start - waited_ns};
     bool told = err ? send_error(copied.fd, err) : send_all(copied.fd, &answer, sizeof(answer));
     if (told && copied.pid)
         told = receive_all(copied.fd, &word, 1);

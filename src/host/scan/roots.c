@@ -715,7 +715,10 @@ struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep
         fits = feed_thread(&finder, &stopped->threads[i]);
     for (size_t i = 0; fits && i < finder.cached.nr_items; i++) {
         struct seep_root_range kept = {.kind = SEEP_ROOT_TLS};
-        fits = add_range(&finder, kept) && feed_dynamic_tls(&finder, finder.cached.items[i].tls);
+        const struct seep_cached_stack *stack = &finder.cached.items[i];
+        fits = add_range(&finder, kept) && feed_dynamic_tls(&finder, stack->tls) &&
+               (!stack->result || seep_graph_feed_root(graph, finder.range, stack->result_rt, &stack->result,
+                                                       sizeof(stack->result)));
     }
     fits = fits && feed_reallocs(&finder) && feed_regions(&finder);
     seep_cached_stacks_deinit(&finder.cached);

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/large.h"
 #include "base/map.h"
-#include "capture/image_copy.h"
-#include "model/profile_image.h"
-#include "model/unseen.h"
+#include "source/image/image_copy.h"
+#include "source/image/profile_image.h"
+#include "source/image/unseen.h"
 #include "scan/core_file.h"
 #include "scan/holders.h"
 #include "scan/scan.h"
@@ -22,6 +24,8 @@ struct seep_scan {
     struct seep_memory *memory;
     struct seep_profile *profile;
     struct seep_graph *graph;
+    struct seep_block
+        *longer_blocks; // those of the profile for the graph, empty arrays with what is behind; or NULL
     struct seep_root_ranges ranges;
     struct seep_kept_stacks kept;
     struct seep_map vtables; // words that were asked about: 1 no, 2 yes
@@ -30,12 +34,6 @@ struct seep_scan {
     int64_t pause_ns;
     uint32_t nr_threads;
 };
-
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static bool is_vtable(void *data, uint64_t word) {
     struct seep_scan *scan = data;
@@ -112,6 +110,36 @@ static struct seep_error *make_profile(struct seep_scan *scan, struct seep_image
     return err;
 }
 
+// new T[0] of a class with a destructor is the number of its elements, and the program has the address just
+// behind.
+static bool is_empty_array(const struct seep_profile *profile, size_t i) {
+    const struct seep_block *block = &profile->blocks[i];
+    bool free_behind = i + 1 == profile->nr_blocks || profile->blocks[i + 1].address > block->address + 8;
+    return block->size == 8 && profile->sites[block->site].via == SEEP_VIA_NEW_ARRAY && free_behind;
+}
+
+static struct seep_error *make_graph(struct seep_scan *scan) {
+    const struct seep_profile *profile = scan->profile;
+    const struct seep_block *blocks = profile->blocks;
+    size_t first = 0;
+    while (first < profile->nr_blocks && !is_empty_array(profile, first))
+        first++;
+    if (first < profile->nr_blocks) {
+        scan->longer_blocks = seep_large_alloc(profile->nr_blocks, sizeof(*blocks));
+        if (!scan->longer_blocks)
+            return seep_error_no_memory();
+        memcpy(scan->longer_blocks, blocks, profile->nr_blocks * sizeof(*blocks));
+        for (size_t i = first; i < profile->nr_blocks; i++)
+            scan->longer_blocks[i].size += is_empty_array(profile, i);
+        blocks = scan->longer_blocks;
+    }
+    struct seep_error *err = seep_graph_create(blocks, profile->nr_blocks, &scan->graph);
+    for (size_t i = first; !err && i < profile->nr_blocks; i++)
+        if (is_empty_array(profile, i))
+            seep_graph_may_be_empty_array(scan->graph, (uint32_t)i);
+    return err;
+}
+
 // The profile and the threads are there; the memory is opened by then, too.
 static struct seep_error *read_memory(struct seep_scan *scan) {
     if (scan->profile->health.sample_bytes)
@@ -122,7 +150,7 @@ static struct seep_error *read_memory(struct seep_scan *scan) {
                                "trace it without --sample");
     struct seep_error *err = scan->memory ? NULL : seep_memory_open(scan->target.pid, &scan->memory);
     if (!err)
-        err = seep_graph_create(scan->profile->blocks, scan->profile->nr_blocks, &scan->graph);
+        err = make_graph(scan);
     if (err)
         return err;
     scan->graph->unaligned = scan->options.unaligned;
@@ -180,15 +208,17 @@ static struct seep_error *look_at_copy(struct seep_scan *scan) {
 }
 
 static struct seep_error *look_at_stopped(struct seep_scan *scan) {
-    int64_t start = now_ns();
-    struct seep_error *err = seep_stop_process(scan->target.pid, &scan->stopped);
+    int64_t start = seep_monotonic_ns();
+    bool leaving = scan->target.parked_sp_rt != 0;
+    struct seep_error *err = leaving ? seep_stop_leaving(scan->target.pid, &scan->stopped)
+                                     : seep_stop_process(scan->target.pid, &scan->stopped);
     if (err)
         return err;
-    if (scan->target.parked_sp_rt)
+    if (leaving)
         seep_stopped_parked(scan->stopped, scan->target.parked_sp_rt);
     err = read_stopped(scan);
     seep_stopped_release(scan->stopped);
-    scan->pause_ns = now_ns() - start - scan->stopped->waited_ns;
+    scan->pause_ns = seep_monotonic_ns() - start - scan->stopped->waited_ns;
     if (err || !scan->stopped->was_killed)
         return err;
     return seep_error_hint(
@@ -201,14 +231,15 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
     struct seep_error *err = NULL;
     if (leaks->unread_bytes)
         err = seep_profile_note(
-            scan->profile, "%llu bytes of memory could not be read: what only they point to is shown as lost",
+            scan->profile, SEEP_NOTE_SCAN_UNREAD,
+            "%llu bytes of memory could not be read: what only they point to is shown as lost",
             (unsigned long long)leaks->unread_bytes);
     // The counters may be off by the operation that a thread was stopped in: they do not tell.
     const uint64_t *lost = scan->profile->health.lost;
     uint64_t nr_not_kept = lost[SEEP_LOST_NO_LEAF] + lost[SEEP_LOST_ODD_FULL] + lost[SEEP_LOST_REENTERED];
     if (!err && nr_not_kept)
         err = seep_profile_note(
-            scan->profile,
+            scan->profile, SEEP_NOTE_SCAN_NOT_KEPT,
             "up to %llu blocks were not kept one by one: what only they point to is shown as "
             "lost",
             (unsigned long long)nr_not_kept);
@@ -263,6 +294,7 @@ void seep_scan_destroy(struct seep_scan *scan) {
     seep_root_ranges_deinit(&scan->ranges);
     seep_kept_stacks_deinit(&scan->kept);
     seep_graph_destroy(scan->graph);
+    free(scan->longer_blocks);
     seep_memory_close(scan->memory);
     seep_map_deinit(&scan->vtables);
     seep_profile_destroy(scan->profile);

@@ -9,7 +9,7 @@
 #define SEEP_SCAN_SCAN_H
 
 #include "scan/chains.h"
-#include "symbol/symbols.h"
+#include "names/symbols.h"
 
 // What a scan knows before it is taken apart.
 struct seep_scan_state {

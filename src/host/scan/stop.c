@@ -17,13 +17,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/map.h"
-#include "capture/gone.h"
-#include "capture/rights.h"
+#include "process/gone.h"
+#include "process/rights.h"
+#include "scan/futex_wait.h"
 #include "scan/stop.h"
 
+#define NS_PER_MS          INT64_C(1000000)
 #define WAIT_MAX_MS        3000
 #define OTHER_SEEP_MAX_MS  10000 // that another seep is waited for, which reads the process now
+#define SLEEP_MAX_MS       100   // until a thread that was woken, or whose time was over, is not waited for
 #define EPERM_TRIES        10    // a tracer may let go between its refusal and our asking who it was
 #define RED_ZONE_BYTES     128   // below the stack pointer, still in use: System V ABI of x86-64
 #define PARKED_STACK_BYTES ((uint64_t)64 << 10) // that libseep.so takes to park: much more than it does
@@ -187,7 +191,9 @@ static bool bury(pid_t pid, pid_t tid) {
 
 // Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
 static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *thread, bool *ret_there) {
-    for (long waited = 0; waited < WAIT_MAX_MS;) {
+    int64_t end_ns =
+        seep_monotonic_ns() + WAIT_MAX_MS * NS_PER_MS; // the others wait that long: no sum of pauses
+    for (long waited = 0; seep_monotonic_ns() < end_ns; waited++) {
         siginfo_t info = {.si_pid = 0};
         int failed = waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WNOHANG | __WALL);
         if (failed) {
@@ -206,7 +212,6 @@ static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *threa
             return NULL;
         }
         pause_ms(waited < 20 ? 0 : 1);
-        waited++;
     }
     return seep_error_hint(seep_error_create(SEEP_E_IO, "thread %d of process %d does not stop (state %c)",
                                              (int)thread->tid, (int)pid, state_of(pid, thread->tid)),
@@ -226,11 +231,31 @@ static int seize(pid_t pid, pid_t tid, long *ret_tracer) {
     return 0;
 }
 
+// Its stack pointer and the arguments of its call are all that is known of its registers.
+static struct seep_error *leave_asleep(struct seep_stopped *stopped, pid_t tid,
+                                       const struct seep_futex_wait *wait) {
+    struct seep_stopped_thread thread = {
+        .tid = tid, .left_asleep = true, .sp = wait->sp_rt, .pc = wait->pc_rt};
+    thread.stack_from_rt = (thread.sp - SEEP_MIN(thread.sp, (uint64_t)RED_ZONE_BYTES)) & ~UINT64_C(7);
+    thread.tls = seep_thread_pointer_find(stopped->pid, thread.sp);
+    thread.words = malloc(sizeof(wait->arguments));
+    if (!thread.words)
+        return seep_error_no_memory();
+    memcpy(thread.words, wait->arguments, sizeof(wait->arguments));
+    thread.nr_words = SEEP_ARRAY_SIZE(wait->arguments);
+    stopped->threads[stopped->nr_threads++] = thread;
+    return NULL;
+}
+
 static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     if (has_ended(stopped->pid, tid))
         return NULL;
     if (!seep_grow(&stopped->threads, &stopped->capacity, stopped->nr_threads + 1, sizeof(*stopped->threads)))
         return seep_error_no_memory();
+    struct seep_futex_wait wait = {.word_changed = false};
+    bool sleeps = stopped->leaving && seep_futex_wait_find(stopped->pid, tid, &wait);
+    if (sleeps && wait.word_changed)
+        return leave_asleep(stopped, tid, &wait);
     long tracer;
     int trouble = seize(stopped->pid, tid, &tracer);
     if (trouble == ESRCH || (trouble && has_ended(stopped->pid, tid)))
@@ -238,7 +263,7 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
     if (trouble)
         return seize_error(stopped->pid, tracer, trouble, &stopped->other_seep);
     struct seep_stopped_thread *thread = &stopped->threads[stopped->nr_threads++];
-    *thread = (struct seep_stopped_thread){.tid = tid};
+    *thread = (struct seep_stopped_thread){.tid = tid, .sleeps = sleeps};
     bool there = false;
     struct seep_error *err = NULL;
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
@@ -273,16 +298,36 @@ static struct seep_error *stop_round(struct seep_stopped *stopped, bool *ret_new
     return err;
 }
 
+// All others are stopped: what sleeps now is woken by no thread of the process. *ret_new: one was awake after
+// all, and is stopped like the others in the next round.
+static void check_sleepers(struct seep_stopped *stopped, bool *ret_new) {
+    for (size_t i = stopped->nr_threads; i-- > 0;) {
+        struct seep_stopped_thread *thread = &stopped->threads[i];
+        struct seep_futex_wait wait;
+        if (!thread->left_asleep || (seep_futex_wait_find(stopped->pid, thread->tid, &wait) &&
+                                     wait.word_changed && wait.sp_rt == thread->sp))
+            continue;
+        free(thread->words);
+        *thread = stopped->threads[--stopped->nr_threads];
+        *ret_new = true;
+    }
+}
+
 // *ret_other: the seep that has it, where that is why not.
-static struct seep_error *stop_once(pid_t pid, struct seep_stopped **ret_stopped, pid_t *ret_other) {
+static struct seep_error *stop_once(pid_t pid, bool leaving, struct seep_stopped **ret_stopped,
+                                    pid_t *ret_other) {
     struct seep_stopped *stopped = calloc(1, sizeof(*stopped));
     if (!stopped)
         return seep_error_no_memory();
     stopped->pid = pid;
+    stopped->leaving = leaving;
     bool found_new = true;
     struct seep_error *err = NULL;
-    while (!err && found_new)
+    while (!err && found_new) {
         err = stop_round(stopped, &found_new);
+        if (!err && !found_new)
+            check_sleepers(stopped, &found_new);
+    }
     if (!err && !stopped->nr_threads)
         err = seep_process_gone(pid, "name a running process");
     if (err) {
@@ -296,24 +341,18 @@ static struct seep_error *stop_once(pid_t pid, struct seep_stopped **ret_stopped
 
 struct seep_error *seep_stop_process_now(pid_t pid, struct seep_stopped **ret_stopped) {
     pid_t other;
-    return stop_once(pid, ret_stopped, &other);
-}
-
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return stop_once(pid, false, ret_stopped, &other);
 }
 
 // Of two that have some threads each, both give back what they have; they come again at different times.
-struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stopped) {
+static struct seep_error *stop_patiently(pid_t pid, bool leaving, struct seep_stopped **ret_stopped) {
     const long between_ms = 10 + (long)getpid() % 13;
-    const int64_t start = now_ns();
+    const int64_t start = seep_monotonic_ns();
     for (;;) {
         pid_t other = 0;
         struct seep_stopped *stopped;
-        int64_t waited_ns = now_ns() - start;
-        struct seep_error *err = stop_once(pid, &stopped, &other);
+        int64_t waited_ns = seep_monotonic_ns() - start;
+        struct seep_error *err = stop_once(pid, leaving, &stopped, &other);
         if (!err) {
             stopped->waited_ns = waited_ns;
             *ret_stopped = stopped;
@@ -324,6 +363,14 @@ struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stoppe
         seep_error_destroy(err);
         pause_ms(between_ms);
     }
+}
+
+struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stopped) {
+    return stop_patiently(pid, false, ret_stopped);
+}
+
+struct seep_error *seep_stop_leaving(pid_t pid, struct seep_stopped **ret_stopped) {
+    return stop_patiently(pid, true, ret_stopped);
 }
 
 void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt) {
@@ -342,7 +389,7 @@ void seep_stopped_parked(struct seep_stopped *stopped, uint64_t sp_rt) {
 
 // Threads of a process that was killed: each is to be waited for, and the leader is told of last.
 static void bury_all(const struct seep_stopped *stopped) {
-    for (long waited = 0; waited < BURY_MAX_MS; waited++) {
+    for (int64_t end_ns = seep_monotonic_ns() + BURY_MAX_MS * NS_PER_MS; seep_monotonic_ns() < end_ns;) {
         bool all = true;
         for (size_t i = 0; i < stopped->nr_threads; i++)
             all &= !stopped->threads[i].lost || bury(stopped->pid, stopped->threads[i].tid);
@@ -352,15 +399,39 @@ static void bury_all(const struct seep_stopped *stopped) {
     }
 }
 
-void seep_stopped_release(struct seep_stopped *stopped) {
-    for (size_t i = 0; i < stopped->nr_threads && !stopped->released; i++) {
-        // Fails only for a thread that is gone (killed meanwhile), or that did not stop: the kernel
-        // gives that one back when the tool ends.
-        struct seep_stopped_thread *thread = &stopped->threads[i];
-        thread->lost = ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->signal) != 0;
-        stopped->was_killed |= thread->lost;
+// Fails only for a thread that is gone (killed meanwhile), or that did not stop: the kernel gives that one
+// back when the tool ends.
+static void detach(struct seep_stopped *stopped, struct seep_stopped_thread *thread) {
+    thread->lost = ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->signal) != 0;
+    stopped->was_killed |= thread->lost;
+}
+
+// Threads that wait on futexes begin that anew, and compare the word: nothing may write it before they have.
+static void put_to_sleep(struct seep_stopped *stopped) {
+    for (size_t i = 0; i < stopped->nr_threads; i++)
+        if (stopped->threads[i].sleeps)
+            detach(stopped, &stopped->threads[i]);
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        const struct seep_stopped_thread *thread = &stopped->threads[i];
+        struct seep_futex_wait wait;
+        int64_t end_ns = seep_monotonic_ns() + SLEEP_MAX_MS * NS_PER_MS;
+        for (long waited = 0; thread->sleeps && !thread->lost && seep_monotonic_ns() < end_ns &&
+                              !seep_futex_wait_find(stopped->pid, thread->tid, &wait);
+             waited++)
+            pause_ms(waited < 20 ? 0 : 1);
     }
-    if (stopped->was_killed && !stopped->released)
+}
+
+void seep_stopped_release(struct seep_stopped *stopped) {
+    if (stopped->released)
+        return;
+    put_to_sleep(stopped);
+    for (size_t i = 0; i < stopped->nr_threads; i++) {
+        struct seep_stopped_thread *thread = &stopped->threads[i];
+        if (!thread->left_asleep && !thread->sleeps)
+            detach(stopped, thread);
+    }
+    if (stopped->was_killed)
         bury_all(stopped);
     stopped->released = true;
 }

@@ -34,10 +34,13 @@ struct seep_stopped_thread {
     uint64_t registers[SEEP_GENERAL_REGISTERS]; // by DWARF number
     uint64_t known_registers;                   // bits
     bool lost;                                  // it could not be given back
+    bool left_asleep;                           // it was not stopped
+    bool sleeps;                                // it was stopped in a wait on a futex
 };
 
 struct seep_stopped {
     pid_t pid;
+    bool leaving; // seep_stop_leaving()
     struct seep_stopped_thread *threads;
     size_t nr_threads;
     size_t capacity;
@@ -51,7 +54,12 @@ struct seep_stopped {
 // stop within some seconds. On failure every thread has been given back. Where another seep reads the
 // process, that one is waited for, some seconds.
 SEEP_MUST_CHECK struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stopped);
-// The same, without waiting for another seep.
+// The same for a process that leaves and waits for us with one of its threads. Memory that other threads wait
+// for may have died; a wait on a futex that is interrupted begins anew, and ends at once where its word is
+// another by then. So a thread whose word is another already is left asleep in the kernel, where it cannot
+// touch anything, and the others sleep again before any thread goes on.
+SEEP_MUST_CHECK struct seep_error *seep_stop_leaving(pid_t pid, struct seep_stopped **ret_stopped);
+// As the first, without waiting for another seep.
 SEEP_MUST_CHECK struct seep_error *seep_stop_process_now(pid_t pid, struct seep_stopped **ret_stopped);
 // The thread whose stack has sp_rt is in libseep.so: below is no memory of the program's, and nothing of
 // it in the registers.

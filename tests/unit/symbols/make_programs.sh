@@ -7,6 +7,8 @@ set -eu
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 src=$(cd "$2" && pwd)
+# A cache of compilations may hand out one of another folder, whose name is then in the debug information.
+export CCACHE_DISABLE=1
 cc=$3
 cxx=$4
 rm -rf "$out/debug"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/attr.h"
-#include "symbol/symbols.h"
+#include "names/symbols.h"
 
 struct reference_frame {
     char *function;

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Budgets and baseline, see check.h. Sites that leak are put together by key, held against the
+// baseline, and summed; a process whose figures cannot be relied on makes the whole unsure.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sum.h"
+#include "analysis/check.h"
+#include "view/stacks.h"
+
+struct builder {
+    struct seep_check *check;
+    struct seep_stacks *stacks;
+    size_t leaks_capacity;
+    struct seep_map by_key; // hash of the key to index + 1; where two share a hash, the next free one
+    char *text;             // the key at work
+    size_t text_bytes;
+    size_t text_capacity;
+};
+
+struct seep_leaked seep_leak_beyond(const struct seep_leak *leak) {
+    return (struct seep_leaked){leak->blocks - leak->accepted_blocks, leak->bytes - leak->accepted_bytes};
+}
+
+// ---- keys ----
+
+static bool put(struct builder *builder, const char *text, size_t length) {
+    if (!seep_grow(&builder->text, &builder->text_capacity, builder->text_bytes + length + 1, 1))
+        return false;
+    for (size_t i = 0; i < length; i++) // names are foreign: a line stays a line
+        builder->text[builder->text_bytes++] = (unsigned char)text[i] < ' ' ? '?' : text[i];
+    builder->text[builder->text_bytes] = 0;
+    return true;
+}
+
+static bool end_line(struct builder *builder) {
+    if (!put(builder, "", 1))
+        return false;
+    builder->text[builder->text_bytes - 1] = '\n';
+    return true;
+}
+
+// The file's own name, of a library without its version.
+static bool put_module(struct builder *builder, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *version = strstr(name, ".so.");
+    return put(builder, "[", 1) &&
+           put(builder, name, version ? (size_t)(version - name) + 3 : strlen(name)) && put(builder, "]", 1);
+}
+
+static bool put_frame(struct builder *builder, const struct seep_leak_frame *frame) {
+    const char *function = frame->function ? frame->function : "??";
+    const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
+    const char *file = slash ? slash + 1 : frame->file;
+    if (!frame->runtime && !put(builder, function, strlen(function)))
+        return false;
+    if (!frame->runtime && file &&
+        !(put(builder, " (", 2) && put(builder, file, strlen(file)) && put(builder, ")", 1)))
+        return false;
+    return (frame->runtime || put(builder, " ", 1)) && put_module(builder, frame->module) &&
+           end_line(builder);
+}
+
+// A line that is the same as the one before it says nothing more: recursion of any depth is one.
+static void drop_repeated_line(struct builder *builder, size_t line_start, size_t *previous_start) {
+    size_t nr = builder->text_bytes - line_start;
+    if (*previous_start != SIZE_MAX && line_start - *previous_start == nr &&
+        memcmp(builder->text + *previous_start, builder->text + line_start, nr) == 0)
+        builder->text_bytes = line_start;
+    else
+        *previous_start = line_start;
+    builder->text[builder->text_bytes] = 0;
+}
+
+static bool is_main(const struct seep_leak_frame *frame) {
+    return frame->function && strcmp(frame->function, "main") == 0 && !frame->inlined;
+}
+
+static bool make_key(struct builder *builder, const struct seep_leak_frame *frames, uint32_t nr,
+                     uint32_t via) {
+    builder->text_bytes = 0;
+    const char *name = seep_via_name(via);
+    if (!put(builder, name, strlen(name)) || !end_line(builder))
+        return false;
+    size_t previous = SIZE_MAX;
+    uint32_t end = nr;
+    while (end && frames[end - 1].runtime) // what is outside of a thread's function
+        end--;
+    for (uint32_t i = 0; i < (end ? end : nr); i++) {
+        size_t start = builder->text_bytes;
+        if (!put_frame(builder, &frames[i]))
+            return false;
+        drop_repeated_line(builder, start, &previous);
+        if (is_main(&frames[i]))
+            break;
+    }
+    return true;
+}
+
+// ---- leaks ----
+
+static struct seep_error *expand(struct builder *builder, uint32_t innermost,
+                                 struct seep_leak_frame **ret_frames, uint32_t *ret_nr) {
+    struct seep_stacks *stacks = builder->stacks;
+    const struct seep_symbol *symbol;
+    uint32_t nr = 0;
+    for (uint32_t node = innermost; node; node = stacks->nodes[node].parent) {
+        if (stacks->nodes[node].frame == SEEP_NO_FRAME)
+            continue;
+        struct seep_error *error = seep_stacks_resolve(stacks, stacks->nodes[node].frame, &symbol);
+        if (error)
+            return error;
+        nr += symbol->nr_frames;
+    }
+    struct seep_leak_frame *frames =
+        seep_arena_alloc(&builder->check->arena, SEEP_MAX(nr, 1u), sizeof(*frames));
+    if (!frames)
+        return seep_error_no_memory();
+    nr = 0;
+    for (uint32_t node = innermost; node; node = stacks->nodes[node].parent) {
+        if (stacks->nodes[node].frame == SEEP_NO_FRAME)
+            continue;
+        const struct seep_stack_frame *frame = &stacks->frames[stacks->nodes[node].frame];
+        for (unsigned i = 0; i < frame->symbol->nr_frames; i++) {
+            const struct seep_symbol_frame *f = &frame->symbol->frames[i];
+            frames[nr++] = (struct seep_leak_frame){f->function,   f->file,
+                                                    f->line,       stacks->modules[frame->module].path,
+                                                    frame->offset, stacks->modules[frame->module].runtime,
+                                                    f->inlined};
+        }
+    }
+    *ret_frames = frames;
+    *ret_nr = nr;
+    return NULL;
+}
+
+static uint32_t frame_to_blame(const struct seep_leak_frame *frames, uint32_t nr) {
+    static const char headers[] = "/include/c++/"; // of the C++ library: templates live in the program
+    uint32_t first_own = UINT32_MAX;
+    for (uint32_t i = 0; i < nr; i++) {
+        if (frames[i].runtime || (frames[i].file && strstr(frames[i].file, headers)))
+            continue;
+        if (frames[i].file && frames[i].line)
+            return i;
+        first_own = SEEP_MIN(first_own, i);
+    }
+    return first_own == UINT32_MAX ? 0 : first_own;
+}
+
+// The leak of the key at work, which is added when it is new.
+static struct seep_error *find_leak(struct builder *builder, uint32_t via, struct seep_leak **ret_leak) {
+    struct seep_check *check = builder->check;
+    for (uint64_t at = seep_hash_bytes(builder->text, builder->text_bytes);; at++) {
+        uint64_t *index = seep_map_at(&builder->by_key, at, NULL);
+        if (!index ||
+            !seep_grow(&check->leaks, &builder->leaks_capacity, check->nr_leaks + 1, sizeof(*check->leaks)))
+            return seep_error_no_memory();
+        if (!*index) {
+            struct seep_leak *leak = &check->leaks[check->nr_leaks];
+            *leak = (struct seep_leak){
+                .via = via, .key = seep_arena_strndup(&check->arena, builder->text, builder->text_bytes)};
+            if (!leak->key)
+                return seep_error_no_memory();
+            *index = ++check->nr_leaks;
+        }
+        *ret_leak = &check->leaks[*index - 1];
+        if (strcmp((*ret_leak)->key, builder->text) == 0)
+            return NULL;
+    }
+}
+
+// Processes come one after the other, so a leak's share of the present one is its last.
+static struct seep_error *add_share(struct builder *builder, struct seep_leak *leak, uint32_t process,
+                                    struct seep_leaked leaked) {
+    if (!leak->nr_shares || leak->shares[leak->nr_shares - 1].process != process) {
+        uint32_t nr = leak->nr_shares;
+        if ((nr & (nr - 1)) == 0) { // room for the power of two at or above nr
+            struct seep_leak_share *larger =
+                seep_arena_alloc(&builder->check->arena, nr ? nr * (size_t)2 : 1, sizeof(*larger));
+            if (!larger)
+                return seep_error_no_memory();
+            if (nr)
+                memcpy(larger, leak->shares, nr * sizeof(*larger));
+            leak->shares = larger;
+        }
+        leak->shares[leak->nr_shares++] = (struct seep_leak_share){.process = process};
+    }
+    struct seep_leak_share *share = &leak->shares[leak->nr_shares - 1];
+    share->blocks += leaked.blocks;
+    seep_add_up(&share->bytes, leaked.bytes);
+    return NULL;
+}
+
+static bool matches(const regex_t *regex, const char *text) {
+    return text && regexec(regex, text, 0, NULL, 0) == 0;
+}
+
+// As the filters of a view: each by a frame of its own.
+static bool passes(const struct seep_check_options *options, const struct seep_leak_frame *frames,
+                   uint32_t nr) {
+    bool function = !options->function, file = !options->file, module = !options->module;
+    for (uint32_t i = 0; i < nr && !(function && file && module); i++) {
+        function |= options->function && matches(options->function, frames[i].function);
+        file |= options->file && matches(options->file, frames[i].file);
+        module |= options->module && matches(options->module, frames[i].module);
+    }
+    return function && file && module;
+}
+
+static struct seep_error *add_site(struct builder *builder, uint32_t process, uint32_t site, uint32_t node,
+                                   struct seep_leaked leaked) {
+    const struct seep_profile *profile = builder->check->session->profiles[process];
+    const struct seep_site *s = &profile->sites[site];
+    struct seep_leak_frame *frames = NULL;
+    uint32_t nr_frames = 0;
+    struct seep_leak *leak = NULL;
+    struct seep_error *error = expand(builder, node, &frames, &nr_frames);
+    if (!error && !passes(&builder->check->options, frames, nr_frames))
+        return NULL;
+    if (!error && !make_key(builder, frames, nr_frames, s->via))
+        error = seep_error_no_memory();
+    if (!error)
+        error = find_leak(builder, s->via, &leak);
+    if (error)
+        return error;
+    if (!leak->frames || leaked.bytes > leak->most_bytes) {
+        leak->frames = frames;
+        leak->nr_frames = nr_frames;
+        leak->blame = frame_to_blame(frames, nr_frames);
+        leak->most_bytes = leaked.bytes;
+    }
+    if (s->kind && (!leak->kind || s->kind < leak->kind))
+        leak->kind = s->kind;
+    leak->blocks += leaked.blocks;
+    seep_add_up(&leak->bytes, leaked.bytes);
+    return add_share(builder, leak, process, leaked);
+}
+
+// ---- one process ----
+
+static const char *unsure_by_loss(struct seep_check *check, const struct seep_profile *profile) {
+    const struct seep_note *reason;
+    enum seep_verdict verdict = seep_profile_verdict(profile, &reason);
+    if (verdict == SEEP_VERDICT_COMPLETE)
+        return NULL;
+    if (reason) {
+        const char *why = seep_arena_printf(&check->arena, "%s%s", seep_note_lead(reason), reason->text);
+        return why ? why : reason->text;
+    }
+    for (uint32_t i = 0; i < SEEP_LOST_NR; i++)
+        if (profile->health.lost[i])
+            return seep_lost_meaning(i);
+    if (profile->health.flags & SEEP_FLAG_PREEMPTED)
+        return "not all allocations were seen: another malloc is called instead of seep's";
+    return seep_passive_meaning(profile->health.passive_reason);
+}
+
+static struct seep_error *say_unsure(struct seep_check *check, uint32_t process, const char *why) {
+    check->processes[process].unsure = why;
+    check->unsure |= why != NULL;
+    return NULL;
+}
+
+static struct seep_error *judge_health(struct seep_check *check, uint32_t process) {
+    const struct seep_profile *profile = check->session->profiles[process];
+    const char *why = unsure_by_loss(check, profile);
+    if (why)
+        return say_unsure(check, process, why);
+    if (profile->health.sample_bytes)
+        return say_unsure(check, process, "only samples were recorded: which blocks leaked is not known");
+    if (profile->leaks.known || !profile->totals.live_blocks)
+        return NULL;
+    why = seep_profile_why_not_looked(profile);
+    switch (profile->process.exit_kind) {
+    case SEEP_EXIT_EXEC: // it became another program: its memory went with that, and nothing can have leaked
+        return NULL;
+    case SEEP_EXIT_RUNNING:
+        return say_unsure(check, process, "it was still running when the program had ended");
+    case SEEP_EXIT_CODE: // with --scan no what is live counts as leaked: more than the truth at worst
+        return why ? say_unsure(check, process, why) : NULL;
+    case SEEP_EXIT_UNKNOWN:
+        return say_unsure(check, process,
+                          why ? why : "a signal ended it, or its own system call: what leaked is not known");
+    case SEEP_EXIT_SIGNAL:
+        break;
+    }
+    const char *name = sigabbrev_np(profile->process.exit_value);
+    why = name ? seep_arena_printf(&check->arena, "SIG%s ended it before its leaks could be looked for", name)
+               : seep_arena_printf(&check->arena, "signal %d ended it before its leaks could be looked for",
+                                   profile->process.exit_value);
+    return why ? say_unsure(check, process, why) : seep_error_no_memory();
+}
+
+// By site: what leaked. Without a scan, what is live.
+static struct seep_leaked *leaks_of_sites(const struct seep_check *check,
+                                          const struct seep_profile *profile) {
+    struct seep_leaked *leaked = calloc(profile->nr_sites, sizeof(*leaked));
+    bool counts = profile->process.exit_kind == SEEP_EXIT_CODE && !profile->health.sample_bytes &&
+                  !seep_profile_why_not_looked(profile);
+    for (uint32_t i = 1; leaked && counts && !profile->leaks.known && i < profile->nr_sites; i++)
+        if (!seep_profile_suppressed(profile, i, SEEP_KIND_UNKNOWN))
+            leaked[i] = (struct seep_leaked){profile->sites[i].live_blocks, profile->sites[i].live_bytes};
+    // What is live and not known block by block cannot have been born late.
+    for (size_t i = 0; leaked && counts && !profile->leaks.known && i < profile->nr_blocks; i++) {
+        struct seep_leaked *of_site = &leaked[profile->blocks[i].site];
+        if (!seep_profile_is_late(profile, &profile->blocks[i], check->options.ignore_last))
+            continue;
+        of_site->blocks -= SEEP_MIN(of_site->blocks, UINT64_C(1));
+        of_site->bytes -= SEEP_MIN(of_site->bytes, profile->blocks[i].size);
+    }
+    for (size_t i = 0; leaked && profile->leaks.known && i < profile->nr_blocks; i++) {
+        const struct seep_block *block = &profile->blocks[i];
+        uint8_t kind = profile->block_kinds[i];
+        if (!(check->options.kinds >> kind & 1) || seep_profile_block_suppressed(profile, i) ||
+            seep_profile_is_late(profile, block, check->options.ignore_last))
+            continue;
+        leaked[block->site].blocks++;
+        seep_add_up(&leaked[block->site].bytes, block->size);
+    }
+    return leaked;
+}
+
+static struct seep_error *add_process(struct builder *builder, uint32_t process) {
+    struct seep_check *check = builder->check;
+    const struct seep_profile *profile = check->session->profiles[process];
+    struct seep_error *error = judge_health(check, process);
+    if (error)
+        return error;
+    if (profile->totals.peak_bytes > check->peak_bytes) {
+        check->peak_bytes = profile->totals.peak_bytes;
+        check->peak_process = process;
+    }
+    seep_add_up(&check->allocations, profile->totals.allocations - profile->totals.inherited_blocks);
+    seep_add_up(&check->suppressed_blocks, profile->leaks.suppressed_blocks);
+    seep_add_up(&check->suppressed_bytes, profile->leaks.suppressed_bytes);
+    if (!(check->options.kinds >> SEEP_KIND_POSSIBLE & 1)) {
+        check->possible_blocks += profile->leaks.blocks[SEEP_KIND_POSSIBLE];
+        seep_add_up(&check->possible_bytes, profile->leaks.bytes[SEEP_KIND_POSSIBLE]);
+    }
+    struct seep_leaked *leaked = leaks_of_sites(check, profile);
+    uint32_t *nodes = NULL;
+    if (!leaked)
+        return seep_error_no_memory();
+    error = seep_stacks_add(builder->stacks, profile, &nodes);
+    for (uint32_t i = 1; !error && i < profile->nr_sites; i++)
+        if (leaked[i].blocks)
+            error = add_site(builder, process, i, nodes[profile->sites[i].node], leaked[i]);
+    free(nodes);
+    free(leaked);
+    return error;
+}
+
+// ---- baseline and budgets ----
+
+// What is beyond the baseline is the last processes' that have the leak: the first to have it are those
+// that the baseline was made of.
+static void charge(struct seep_check *check, const struct seep_leak *leak) {
+    struct seep_leaked beyond = seep_leak_beyond(leak);
+    for (uint32_t i = leak->nr_shares; i-- > 0 && (beyond.blocks || beyond.bytes);) {
+        struct seep_check_process *process = &check->processes[leak->shares[i].process];
+        uint64_t blocks = SEEP_MIN(beyond.blocks, leak->shares[i].blocks);
+        uint64_t bytes = SEEP_MIN(beyond.bytes, leak->shares[i].bytes);
+        process->leaked_blocks += blocks;
+        seep_add_up(&process->leaked_bytes, bytes);
+        beyond.blocks -= blocks;
+        beyond.bytes -= bytes;
+    }
+}
+
+static void compare_with_baseline(struct seep_check *check) {
+    const struct seep_baseline *baseline = check->options.baseline;
+    uint64_t nr_used = 0;
+    for (size_t i = 0; i < check->nr_leaks; i++) {
+        struct seep_leak *leak = &check->leaks[i];
+        const struct seep_baseline_entry *entry = baseline ? seep_baseline_find(baseline, leak->key) : NULL;
+        if (entry) {
+            nr_used++;
+            leak->accepted_blocks = SEEP_MIN(leak->blocks, entry->blocks);
+            leak->accepted_bytes = SEEP_MIN(leak->bytes, entry->bytes);
+        }
+        struct seep_leaked beyond = seep_leak_beyond(leak);
+        check->leaked_blocks += beyond.blocks;
+        seep_add_up(&check->leaked_bytes, beyond.bytes);
+        check->accepted_blocks += leak->accepted_blocks;
+        seep_add_up(&check->accepted_bytes, leak->accepted_bytes);
+        charge(check, leak);
+    }
+    check->nr_gone = baseline ? baseline->nr_entries - nr_used : 0;
+}
+
+static int compare_leaks(const void *left, const void *right) {
+    struct seep_leaked a = seep_leak_beyond(left), b = seep_leak_beyond(right);
+    if (a.bytes != b.bytes)
+        return a.bytes > b.bytes ? -1 : 1;
+    if (a.blocks != b.blocks)
+        return a.blocks > b.blocks ? -1 : 1;
+    return strcmp(((const struct seep_leak *)left)->key, ((const struct seep_leak *)right)->key);
+}
+
+static void judge(struct seep_check *check) {
+    const struct seep_check_options *options = &check->options;
+    check->broken[SEEP_BUDGET_LEAKED] =
+        check->leaked_bytes > options->max_leaked || (options->max_leaked == 0 && check->leaked_blocks);
+    check->broken[SEEP_BUDGET_PEAK] = check->peak_bytes > options->max_peak;
+    check->broken[SEEP_BUDGET_ALLOCATIONS] = check->allocations > options->max_allocations;
+    // A peak that is known to within a bound, and a budget within that bound.
+    for (size_t i = 0; options->max_peak != SEEP_NO_BUDGET && i < check->session->nr_profiles; i++) {
+        const struct seep_totals *totals = &check->session->profiles[i]->totals;
+        uint64_t highest = totals->peak_bytes;
+        seep_add_up(&highest, totals->peak_exact ? 0 : totals->peak_error_bytes);
+        if (totals->peak_bytes <= options->max_peak && highest > options->max_peak &&
+            !check->processes[i].unsure)
+            say_unsure(check, (uint32_t)i,
+                       "its peak is known to within a bound only, and --max-peak lies within that bound");
+    }
+}
+
+struct seep_error *seep_check_create(const struct seep_session *session, struct seep_symbols *symbols,
+                                     const struct seep_check_options *options,
+                                     struct seep_check **ret_check) {
+    struct seep_check *check = calloc(1, sizeof(*check));
+    if (!check)
+        return seep_error_no_memory();
+    check->session = session;
+    check->options = *options;
+    check->processes =
+        seep_arena_alloc(&check->arena, SEEP_MAX(session->nr_profiles, (size_t)1), sizeof(*check->processes));
+    struct builder builder = {.check = check};
+    struct seep_error *error =
+        check->processes ? seep_stacks_create(symbols, &builder.stacks) : seep_error_no_memory();
+    for (uint32_t i = 0; !error && i < session->nr_profiles; i++)
+        error = add_process(&builder, i);
+    seep_stacks_destroy(builder.stacks);
+    seep_map_deinit(&builder.by_key);
+    free(builder.text);
+    if (error) {
+        seep_check_destroy(check);
+        return error;
+    }
+    compare_with_baseline(check);
+    if (check->nr_leaks)
+        qsort(check->leaks, check->nr_leaks, sizeof(*check->leaks), compare_leaks);
+    judge(check);
+    *ret_check = check;
+    return NULL;
+}
+
+void seep_check_destroy(struct seep_check *check) {
+    if (!check)
+        return;
+    free(check->leaks);
+    seep_arena_deinit(&check->arena);
+    free(check);
+}
+
+bool seep_check_passed(const struct seep_check *check) {
+    bool broken = check->unsure;
+    for (size_t i = 0; i < SEEP_BUDGET_NR; i++)
+        broken |= check->broken[i];
+    return !broken;
+}
+
+struct seep_error *seep_check_save_baseline(const struct seep_check *check, const char *path) {
+    struct seep_baseline_entry *entries = calloc(SEEP_MAX(check->nr_leaks, (size_t)1), sizeof(*entries));
+    if (!entries)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < check->nr_leaks; i++)
+        entries[i] = (struct seep_baseline_entry){
+            .key = check->leaks[i].key, .bytes = check->leaks[i].bytes, .blocks = check->leaks[i].blocks};
+    struct seep_error *error = seep_baseline_write(path, entries, check->nr_leaks);
+    free(entries);
+    return error;
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Pairs of rows and their order, see diff.h.
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff.h"
+#include "view/stack_table.h"
+
+enum { EXACT, SAME_LINES, SAME_FUNCTIONS, NR_LEVELS };
+
+// What a row is compared by, from the strictest to the loosest.
+struct fingerprint {
+    uint64_t keys[NR_LEVELS];
+    uint64_t order;   // among those of one key: by lines
+    uint64_t offsets; // of several on one line
+    uint32_t row;
+    bool paired;
+};
+
+struct side {
+    struct seep_view *view;
+    const char *program; // base name of the main program
+    struct fingerprint *prints;
+    size_t nr;
+};
+
+const char *seep_diff_change_name(uint32_t change) {
+    static const char *const names[SEEP_DIFF_NR] = {"same", "new", "gone", "grew", "shrank"};
+    return change < SEEP_DIFF_NR ? names[change] : "unknown";
+}
+
+// ---- fingerprints -----------------------------------------------------------------------------------
+
+// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/: 64 bits, so that no two of a program's stacks meet.
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t nr_bytes) {
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < nr_bytes; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text) {
+    return mix(hash, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+static uint64_t mix_number(uint64_t hash, uint64_t number) {
+    return mix(hash, &number, sizeof(number));
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+// The module without folder and without the version behind ".so".
+static uint64_t mix_module(uint64_t hash, const struct side *side, const char *module) {
+    const char *name = base_name(module);
+    if (side->program && strcmp(name, side->program) == 0)
+        return mix_text(hash, "the program");
+    const char *so = strstr(name, ".so");
+    size_t length = so ? (size_t)(so - name) : strlen(name);
+    return mix_number(mix(hash, name, length), length);
+}
+
+static void add_frame(const struct side *side, struct fingerprint *print,
+                      const struct seep_view_frame *frame) {
+    uint64_t named = frame->function ? 1 : frame->offset;
+    for (int level = EXACT; level < NR_LEVELS; level++) {
+        uint64_t hash = mix_module(print->keys[level], side, frame->module);
+        hash = mix_number(mix_text(hash, frame->function), named);
+        if (level <= SAME_LINES)
+            hash = mix_number(hash, frame->line);
+        if (level == EXACT)
+            hash = mix_number(mix_number(hash, frame->offset), frame->build);
+        print->keys[level] = hash;
+    }
+    print->order += frame->line ? frame->line : frame->offset;
+    print->offsets += frame->offset;
+}
+
+// Of each stack of the view, by row. Stacks share their outer frames: each node of their tree is done once.
+static struct seep_error *print_stacks(struct side *side) {
+    struct seep_stack_table table = SEEP_STACK_TABLE_INIT;
+    uint32_t *nodes = NULL;
+    struct seep_error *error = seep_stack_table_of(&table, side->view, &nodes);
+    struct fingerprint *by_node = calloc(table.nr_nodes + 1, sizeof(*by_node)), none = {0};
+    if (!error && !by_node)
+        error = seep_error_no_memory();
+    for (int level = EXACT; level < NR_LEVELS; level++)
+        none.keys[level] = HASH_START;
+    for (size_t i = 0; !error && i < table.nr_nodes; i++) {
+        uint32_t caller = table.nodes[i].caller;
+        by_node[i] = caller == SEEP_NO_STACK ? none : by_node[caller];
+        add_frame(side, &by_node[i], &table.frames[table.nodes[i].frame].frame);
+    }
+    for (size_t i = 0; !error && i < side->nr; i++) {
+        struct fingerprint *print = &side->prints[i];
+        *print = nodes[i] == SEEP_NO_STACK ? none : by_node[nodes[i]];
+        print->row = (uint32_t)i;
+        for (int level = EXACT; level < NR_LEVELS; level++)
+            print->keys[level] = mix_number(print->keys[level], side->view->rows[i].via);
+    }
+    free(by_node);
+    free(nodes);
+    seep_stack_table_deinit(&table);
+    return error;
+}
+
+// The key without what is different in every run: pids and tids.
+static void print_key(const struct side *side, const struct seep_view_row *row, struct fingerprint *print) {
+    const char *from = row->key;
+    size_t length = strlen(from);
+    int by = side->view->options.by;
+    if (by == SEEP_BY_PROCESS) {
+        size_t digits = strspn(from, "0123456789 ");
+        from = base_name(from + digits);
+        length = strlen(from);
+    } else if (by == SEEP_BY_THREAD) {
+        const char *who = strrchr(from, '('); // behind the name, which may have parentheses of its own
+        length = who && who > from ? (size_t)(who - from) - 1 : length;
+    }
+    if (by == SEEP_BY_PROCESS && side->program && strcmp(from, side->program) == 0)
+        from = "the program", length = strlen(from);
+    uint64_t hash = mix(HASH_START, from, length);
+    for (int level = EXACT; level < NR_LEVELS; level++)
+        print->keys[level] = hash;
+}
+
+static struct seep_error *print_side(struct side *side) {
+    side->nr = side->view->nr_rows;
+    side->prints = calloc(SEEP_MAX(side->nr, (size_t)1), sizeof(*side->prints));
+    if (!side->prints)
+        return seep_error_no_memory();
+    if (side->view->options.by == SEEP_BY_SITE)
+        return print_stacks(side);
+    for (size_t i = 0; i < side->nr; i++) {
+        side->prints[i].row = (uint32_t)i;
+        print_key(side, &side->view->rows[i], &side->prints[i]);
+    }
+    return NULL;
+}
+
+// ---- pairs ------------------------------------------------------------------------------------------
+
+struct pairing {
+    struct side before;
+    struct side after;
+    uint32_t *partner; // by row of before: row of after + 1, or 0
+    uint8_t *level;    // by row of before
+};
+
+static int sort_level; // of compare_prints; views are made one at a time
+
+static int compare_prints(const void *left, const void *right) {
+    const struct fingerprint *a = left, *b = right;
+    if (a->paired != b->paired)
+        return a->paired ? 1 : -1;
+    if (a->keys[sort_level] != b->keys[sort_level])
+        return a->keys[sort_level] < b->keys[sort_level] ? -1 : 1;
+    if (a->order != b->order)
+        return a->order < b->order ? -1 : 1;
+    if (a->offsets != b->offsets)
+        return a->offsets < b->offsets ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static bool same_sizes(const struct pairing *pairing, const struct fingerprint *a,
+                       const struct fingerprint *b) {
+    const struct seep_counters *x = &pairing->before.view->rows[a->row].counters;
+    const struct seep_counters *y = &pairing->after.view->rows[b->row].counters;
+    return x->size_min == y->size_min && x->size_max == y->size_max;
+}
+
+static void pair(struct pairing *pairing, struct fingerprint *a, struct fingerprint *b, int level) {
+    a->paired = b->paired = true;
+    pairing->partner[a->row] = b->row + 1;
+    pairing->level[a->row] = (uint8_t)level;
+}
+
+// Groups of one key are short but for absurd programs: there the order alone decides.
+#define GROUP_MOST 200
+
+static void pair_group(struct pairing *pairing, struct fingerprint *a, size_t nr_a, struct fingerprint *b,
+                       size_t nr_b, int level) {
+    for (size_t i = 0; nr_a != nr_b && nr_a < GROUP_MOST && nr_b < GROUP_MOST && i < nr_a; i++)
+        for (size_t j = 0; j < nr_b && !a[i].paired; j++)
+            if (!b[j].paired && same_sizes(pairing, &a[i], &b[j]))
+                pair(pairing, &a[i], &b[j], level);
+    for (size_t i = 0, j = 0; i < nr_a && j < nr_b;) {
+        if (a[i].paired)
+            i++;
+        else if (b[j].paired)
+            j++;
+        else
+            pair(pairing, &a[i], &b[j], level);
+    }
+}
+
+static size_t group_length(const struct fingerprint *prints, size_t from, size_t nr, int level) {
+    size_t to = from;
+    while (to < nr && !prints[to].paired && prints[to].keys[level] == prints[from].keys[level])
+        to++;
+    return to - from;
+}
+
+static void pair_level(struct pairing *pairing, int level) {
+    struct side *before = &pairing->before, *after = &pairing->after;
+    sort_level = level;
+    qsort(before->prints, before->nr, sizeof(*before->prints), compare_prints);
+    qsort(after->prints, after->nr, sizeof(*after->prints), compare_prints);
+    size_t i = 0, j = 0;
+    while (i < before->nr && j < after->nr && !before->prints[i].paired && !after->prints[j].paired) {
+        uint64_t a = before->prints[i].keys[level], b = after->prints[j].keys[level];
+        size_t nr_a = group_length(before->prints, i, before->nr, level);
+        size_t nr_b = group_length(after->prints, j, after->nr, level);
+        if (a == b)
+            pair_group(pairing, &before->prints[i], nr_a, &after->prints[j], nr_b, level);
+        i += a <= b ? nr_a : 0;
+        j += b <= a ? nr_b : 0;
+    }
+}
+
+// ---- rows -------------------------------------------------------------------------------------------
+
+static int64_t change_of(uint64_t after, uint64_t before) {
+    uint64_t gap = after >= before ? after - before : before - after;
+    int64_t value = gap > INT64_MAX ? INT64_MAX : (int64_t)gap;
+    return after >= before ? value : -value;
+}
+
+static struct seep_diff_row row_of(const struct seep_view_row *before, const struct seep_view_row *after) {
+    static const struct seep_view_row nothing;
+    const struct seep_view_row *a = before ? before : &nothing;
+    const struct seep_view_row *b = after ? after : &nothing;
+    struct seep_diff_row row = {
+        .before = before,
+        .after = after,
+        .live_bytes = (int64_t)((uint64_t)b->live_bytes - (uint64_t)a->live_bytes),
+        .live_blocks = (int64_t)((uint64_t)b->live_blocks - (uint64_t)a->live_blocks),
+        .allocations = change_of(b->counters.allocations, a->counters.allocations),
+        .allocated_bytes = change_of(b->counters.allocated_bytes, a->counters.allocated_bytes),
+        .frees = change_of(b->counters.frees, a->counters.frees),
+        .temporary = change_of(b->counters.temporary, a->counters.temporary),
+    };
+    int64_t growth = row.live_bytes ? row.live_bytes : row.live_blocks;
+    bool was = before && (before->live_bytes || before->live_blocks);
+    bool is = after && (after->live_bytes || after->live_blocks);
+    if (growth > 0)
+        row.change = was ? SEEP_DIFF_GREW : SEEP_DIFF_NEW;
+    else if (growth < 0)
+        row.change = is ? SEEP_DIFF_SHRANK : SEEP_DIFF_GONE;
+    return row;
+}
+
+static int64_t sort_key(const struct seep_diff_row *row, int sort) {
+    switch (sort) {
+    case SEEP_SORT_ALLOCATIONS:
+        return row->allocations;
+    case SEEP_SORT_BYTES:
+        return row->allocated_bytes;
+    case SEEP_SORT_TEMPORARY:
+        return row->temporary;
+    default:
+        return row->live_bytes;
+    }
+}
+
+static int sort_by; // of compare_rows
+
+static int compare_rows(const void *left, const void *right) {
+    const struct seep_diff_row *a = left, *b = right;
+    int64_t x = sort_key(a, sort_by), y = sort_key(b, sort_by);
+    if (x != y)
+        return x > y ? -1 : 1;
+    if (a->live_blocks != b->live_blocks)
+        return a->live_blocks > b->live_blocks ? -1 : 1;
+    if (a->allocations != b->allocations)
+        return a->allocations > b->allocations ? -1 : 1;
+    // Both lists are in order; rows of the one are in no memory of the other.
+    const struct seep_view_row *p = a->after ? a->after : a->before, *q = b->after ? b->after : b->before;
+    if (!a->after != !b->after)
+        return a->after ? -1 : 1;
+    return (p > q) - (p < q);
+}
+
+static struct seep_error *make_rows(struct seep_diff *diff, const struct pairing *pairing) {
+    size_t nr_before = diff->before->nr_rows, nr_after = diff->after->nr_rows;
+    bool *taken = calloc(nr_after + 1, sizeof(*taken));
+    diff->rows = calloc(nr_before + nr_after + 1, sizeof(*diff->rows));
+    if (!taken || !diff->rows) {
+        free(taken);
+        return seep_error_no_memory();
+    }
+    for (size_t i = 0; i < nr_before; i++) {
+        uint32_t partner = pairing->partner[i];
+        diff->rows[diff->nr_rows] =
+            row_of(&diff->before->rows[i], partner ? &diff->after->rows[partner - 1] : NULL);
+        diff->rows[diff->nr_rows++].moved = partner && pairing->level[i] == SAME_FUNCTIONS;
+        if (partner)
+            taken[partner - 1] = true;
+    }
+    for (size_t i = 0; i < nr_after; i++)
+        if (!taken[i])
+            diff->rows[diff->nr_rows++] = row_of(NULL, &diff->after->rows[i]);
+    free(taken);
+    for (size_t i = 0; i < diff->nr_rows; i++)
+        diff->nr_changes[diff->rows[i].change]++;
+    return NULL;
+}
+
+static struct seep_error *pair_all(struct seep_diff *diff, struct pairing *pairing) {
+    pairing->partner = calloc(diff->before->nr_rows + 1, sizeof(*pairing->partner));
+    pairing->level = calloc(diff->before->nr_rows + 1, sizeof(*pairing->level));
+    if (!pairing->partner || !pairing->level)
+        return seep_error_no_memory();
+    struct seep_error *error = print_side(&pairing->before);
+    if (!error)
+        error = print_side(&pairing->after);
+    for (int level = EXACT; !error && level < NR_LEVELS; level++)
+        pair_level(pairing, level);
+    return error ? error : make_rows(diff, pairing);
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static const char *program_of(const struct seep_session *session) {
+    const char *exe = session->nr_profiles ? session->profiles[0]->process.exe : NULL;
+    return exe && *exe ? base_name(exe) : NULL;
+}
+
+static uint64_t sampling_of(const struct seep_session *session) {
+    return session->nr_profiles ? session->profiles[0]->health.sample_bytes : 0;
+}
+
+static struct seep_error *fill(struct seep_diff *diff, const struct seep_session *before,
+                               const struct seep_session *after, struct seep_symbols *symbols,
+                               const struct seep_view_options *options) {
+    struct seep_view_options all = *options;
+    all.top = 0;
+    all.sort = SEEP_SORT_LIVE;
+    struct seep_error *error = seep_view_create(before, SIZE_MAX, symbols, &all, &diff->before);
+    if (!error)
+        error = seep_view_create(after, SIZE_MAX, symbols, &all, &diff->after);
+    if (error)
+        return error;
+    struct pairing pairing = {.before = {.view = diff->before, .program = program_of(before)},
+                              .after = {.view = diff->after, .program = program_of(after)}};
+    diff->other_program = !same_text(pairing.before.program, pairing.after.program);
+    diff->other_sampling = sampling_of(before) != sampling_of(after);
+    error = pair_all(diff, &pairing);
+    free(pairing.partner);
+    free(pairing.level);
+    free(pairing.before.prints);
+    free(pairing.after.prints);
+    if (error)
+        return error;
+    sort_by = options->sort;
+    qsort(diff->rows, diff->nr_rows, sizeof(*diff->rows), compare_rows);
+    diff->all = row_of(&diff->before->all, &diff->after->all);
+    diff->nr_rows_all = diff->nr_rows;
+    size_t top = options->top == SEEP_TOP_DEFAULT ? 10 : (size_t)options->top;
+    if (top && top < diff->nr_rows)
+        diff->nr_rows = top;
+    return NULL;
+}
+
+struct seep_error *seep_diff_create(const struct seep_session *before, const struct seep_session *after,
+                                    struct seep_symbols *symbols, const struct seep_view_options *options,
+                                    struct seep_diff **ret_diff) {
+    struct seep_diff *diff = calloc(1, sizeof(*diff));
+    struct seep_error *error = diff ? fill(diff, before, after, symbols, options) : seep_error_no_memory();
+    if (error) {
+        seep_diff_destroy(diff);
+        return error;
+    }
+    *ret_diff = diff;
+    return NULL;
+}
+
+void seep_diff_destroy(struct seep_diff *diff) {
+    if (!diff)
+        return;
+    seep_view_destroy(diff->before);
+    seep_view_destroy(diff->after);
+    free(diff->rows);
+    free(diff);
+}

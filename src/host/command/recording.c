@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The trace of a recording, see recording.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "command/recording.h"
+#include "command/trace_name.h"
+#include "file/session_file.h"
+
+static struct seep_error *open_trace(void *data, pid_t pid, struct seep_trace_writer **ret_writer) {
+    struct seep_recording *recording = data;
+    struct seep_trace_writer *writer = NULL;
+    struct seep_error *err =
+        seep_trace_name(recording->pattern, recording->program, (uint32_t)pid, &recording->name);
+    if (!err)
+        err = seep_trace_writer_create(recording->name, &writer);
+    if (!err && recording->keeps_others)
+        seep_trace_writer_keep_others(writer);
+    if (!err)
+        err = seep_trace_writer_show(writer);
+    const char *taken = err ? NULL : seep_trace_writer_path(writer);
+    if (taken && recording->keeps_others) {
+        free(recording->name);
+        recording->name = strdup(taken);
+        err = recording->name ? NULL : seep_error_no_memory();
+    }
+    if (err) {
+        seep_trace_writer_destroy(writer);
+        return err;
+    }
+    recording->is_open = true;
+    *ret_writer = writer;
+    return NULL;
+}
+
+struct seep_error *seep_recording_begin(struct seep_recording *recording) {
+    struct seep_recorder_options options = {.open = open_trace, .data = recording};
+    return seep_recorder_create(&options, &recording->recorder);
+}
+
+void seep_recording_deinit(struct seep_recording *recording) {
+    seep_recorder_destroy(recording->recorder);
+    free(recording->name);
+    *recording = (struct seep_recording){NULL};
+}
+
+bool seep_recording_is_open(const struct seep_recording *recording) {
+    return recording->is_open;
+}
+
+struct seep_error *seep_recording_save(struct seep_recording *recording, const struct seep_session *session,
+                                       char **ret_name) {
+    struct seep_trace_writer *writer = NULL;
+    struct seep_error *err = seep_recorder_finish(recording->recorder, &writer);
+    if (!err)
+        err = seep_session_save_behind(session, recording->name, writer);
+    seep_trace_writer_destroy(writer);
+    if (err)
+        return err;
+    if (strcmp(recording->name, "-") != 0) {
+        *ret_name = recording->name;
+        recording->name = NULL;
+    }
+    return NULL;
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Reads a trace from memory, section by section, see trace.h. Everything in it is hostile: no length
+// is used before it has been compared with the bytes that are there.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/map.h"
+#include "image/raw.h"
+#include "file/trace.h"
+
+#define HINT_MAKE    "make one with: seep run -o NAME.seep -- PROG"
+#define HINT_DAMAGED "the file is damaged: copy it again from where it was made"
+#define HINT_UPDATE  "it was made by a newer seep: update seep"
+
+// Enough to see what a file is.
+#define PEEK_BYTES 4096u
+
+struct foreign {
+    const char *magic;
+    size_t nr_bytes;
+    const char *what;
+    const char *hint;
+};
+
+static const struct foreign foreigns[] = {
+    {"\x7f"
+     "ELF",
+     4, "an ELF file", "to trace a program: seep run -o NAME.seep -- PROG"},
+    {"\x28\xb5\x2f\xfd", 4, "compressed with zstd", "unpack it first: zstd -d FILE"},
+    {"\x1f\x8b", 2, "compressed with gzip", "unpack it first: gunzip FILE"},
+    {"\xfd"
+     "7zXZ",
+     5, "compressed with xz", "unpack it first: unxz FILE"},
+    {"SEEP\n", 5, "a trace changed by a transfer in text mode", "copy it again in binary mode"},
+    {"SEEP\r\n\x1a\r\n", 9, "a trace changed by a transfer in text mode", "copy it again in binary mode"},
+};
+
+static bool begins_with(const unsigned char *bytes, size_t size_bytes, const char *magic, size_t nr_bytes) {
+    return size_bytes >= nr_bytes && memcmp(bytes, magic, nr_bytes) == 0;
+}
+
+static bool looks_like_text(const unsigned char *bytes, size_t size_bytes) {
+    for (size_t i = 0; i < SEEP_MIN(size_bytes, (size_t)PEEK_BYTES); i++)
+        if (bytes[i] == 0x7f || (bytes[i] < 0x20 && !memchr("\t\n\f\r\x1b", bytes[i], 5)))
+            return false;
+    return true;
+}
+
+static struct seep_error *not_a_trace(const unsigned char *bytes, size_t size_bytes, const char *name) {
+    const char *what = "data";
+    const char *hint = HINT_MAKE;
+    if (!size_bytes)
+        what = "an empty file";
+    else if (looks_like_text(bytes, size_bytes))
+        what = "text";
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(foreigns); i++)
+        if (begins_with(bytes, size_bytes, foreigns[i].magic, foreigns[i].nr_bytes)) {
+            what = foreigns[i].what;
+            hint = foreigns[i].hint;
+        }
+    return seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: not a seep trace, but %s", name, what), "%s",
+                           hint);
+}
+
+static struct seep_error *damaged(const char *name, const char *what, uint64_t at) {
+    return seep_error_hint(
+        seep_error_create(SEEP_E_FORMAT, "%s: %s at offset %llu", name, what, (unsigned long long)at),
+        HINT_DAMAGED);
+}
+
+struct seep_error *seep_trace_reader_init(const void *bytes_of_any, size_t size_bytes, const char *name,
+                                          struct seep_trace_reader *ret) {
+    const unsigned char *bytes = bytes_of_any;
+    size_t seen = SEEP_MIN(size_bytes, (size_t)SEEP_TRACE_MAGIC_BYTES);
+    if (size_bytes < 4 || memcmp(bytes, SEEP_TRACE_MAGIC, seen) != 0)
+        return not_a_trace(bytes, size_bytes, name);
+    if (size_bytes < SEEP_TRACE_HEADER_BYTES)
+        return seep_error_hint(seep_error_create(SEEP_E_FORMAT,
+                                                 "%s: cut short in the file header, at offset %zu", name,
+                                                 size_bytes),
+                               "nothing of the trace is left: record it again");
+    if (seep_fetch32(bytes + 28) != seep_trace_crc32(0, bytes, 28))
+        return damaged(name, "wrong checksum of the file header", 0);
+    uint16_t major = seep_fetch16(bytes + 8);
+    uint16_t minor = seep_fetch16(bytes + 10);
+    if (major != SEEP_TRACE_MAJOR)
+        return seep_error_hint(seep_error_create(SEEP_E_VERSION,
+                                                 "%s: trace format %u.%u, and this seep reads %u", name,
+                                                 major, minor, SEEP_TRACE_MAJOR),
+                               major > SEEP_TRACE_MAJOR ? HINT_UPDATE : HINT_DAMAGED);
+    uint32_t header_bytes = seep_fetch32(bytes + 12);
+    if (header_bytes < SEEP_TRACE_HEADER_BYTES || header_bytes > size_bytes)
+        return damaged(name, "wrong length of the file header", 12);
+    *ret = (struct seep_trace_reader){
+        .bytes = bytes, .size_bytes = size_bytes, .at = header_bytes, .name = name, .minor = minor};
+    return NULL;
+}
+
+void seep_trace_reader_part(const void *bytes, size_t size_bytes, uint64_t part_off, const char *name,
+                            uint16_t minor, struct seep_trace_reader *ret) {
+    *ret = (struct seep_trace_reader){.bytes = bytes,
+                                      .size_bytes = size_bytes,
+                                      .name = name,
+                                      .minor = minor,
+                                      .is_part = true,
+                                      .part_off = part_off};
+}
+
+struct seep_error *seep_trace_section_error(const struct seep_trace_reader *reader,
+                                            const struct seep_trace_section *section, const char *format,
+                                            ...) {
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    return seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: section %s at offset %llu: %s", reader->name,
+                                             seep_trace_type_name(section->type),
+                                             (unsigned long long)section->off, text),
+                           HINT_DAMAGED);
+}
+
+static struct seep_error *newer(const struct seep_trace_reader *reader,
+                                const struct seep_trace_section *section, const char *what) {
+    return seep_error_hint(seep_error_create(SEEP_E_VERSION, "%s: section %s (%u) at offset %llu %s",
+                                             reader->name, seep_trace_type_name(section->type), section->type,
+                                             (unsigned long long)section->off, what),
+                           HINT_UPDATE);
+}
+
+// What the end section says must be so; a file that grew or lost sections in between is damaged.
+static struct seep_error *check_end(struct seep_trace_reader *reader,
+                                    const struct seep_trace_section *section) {
+    unsigned char *raw;
+    struct seep_error *error = seep_trace_section_unpack(reader, section, &raw);
+    if (error)
+        return error;
+    uint64_t nr_sections = section->raw_bytes >= SEEP_TRACE_END_BYTES ? seep_fetch64(raw) : 0;
+    uint64_t file_bytes = section->raw_bytes >= SEEP_TRACE_END_BYTES ? seep_fetch64(raw + 8) : 0;
+    free(raw);
+    if (section->raw_bytes < SEEP_TRACE_END_BYTES)
+        return seep_trace_section_error(reader, section, "%llu bytes, and %u are needed",
+                                        (unsigned long long)section->raw_bytes, SEEP_TRACE_END_BYTES);
+    if (section->raw_bytes > SEEP_TRACE_END_BYTES && reader->minor <= SEEP_TRACE_MINOR)
+        return seep_trace_section_error(reader, section, "bytes left over: %llu",
+                                        (unsigned long long)(section->raw_bytes - SEEP_TRACE_END_BYTES));
+    if (nr_sections != reader->nr_sections)
+        return seep_trace_section_error(reader, section, "%llu sections are promised, and there are %llu",
+                                        (unsigned long long)nr_sections,
+                                        (unsigned long long)reader->nr_sections);
+    if (file_bytes != reader->at)
+        return seep_trace_section_error(reader, section,
+                                        "ends at %llu by its own account, and at %zu by its place",
+                                        (unsigned long long)file_bytes, reader->at);
+    if (reader->at != reader->size_bytes)
+        return seep_trace_section_error(reader, section, "%zu bytes follow the end",
+                                        reader->size_bytes - reader->at);
+    reader->ended = true;
+    return NULL;
+}
+
+static void stop_at_cut(struct seep_trace_reader *reader) {
+    reader->cut = true;
+    reader->cut_at = reader->part_off + reader->at;
+}
+
+struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,
+                                          struct seep_trace_section *ret_section, bool *ret_more) {
+    *ret_more = false;
+    if (reader->ended || reader->cut)
+        return NULL;
+    size_t left = reader->size_bytes - reader->at;
+    if (reader->is_part && !left)
+        return NULL;
+    if (left < SEEP_TRACE_SECTION_BYTES) {
+        stop_at_cut(reader);
+        return NULL;
+    }
+    const unsigned char *header = reader->bytes + reader->at;
+    // The header has a checksum of its own: so lengths that lie by damage are not taken for a cut.
+    if (seep_fetch32(header + 24) != seep_trace_crc32(0, header, 24))
+        return damaged(reader->name, "wrong checksum of a section header", reader->part_off + reader->at);
+    struct seep_trace_section section = {
+        .type = seep_fetch32(header),
+        .version = seep_fetch16(header + 4),
+        .flags = seep_fetch16(header + 6),
+        .stored_bytes = seep_fetch64(header + 8),
+        .raw_bytes = seep_fetch64(header + 16),
+        .crc = seep_fetch32(header + 28),
+        .off = reader->part_off + reader->at,
+        .stored = header + SEEP_TRACE_SECTION_BYTES,
+    };
+    if (section.stored_bytes > left - SEEP_TRACE_SECTION_BYTES) {
+        stop_at_cut(reader);
+        return NULL;
+    }
+    bool known = seep_trace_type_is_known(section.type);
+    if (!known && (section.flags & SEEP_TRACE_FLAG_REQUIRED))
+        return newer(reader, &section, "is needed to read the trace, and this seep does not know it");
+    if (known && section.version != 1)
+        return newer(reader, &section, "is of a version that this seep does not know");
+    if (known && (section.flags & ~SEEP_TRACE_FLAGS_KNOWN))
+        return newer(reader, &section, "is stored in a way that this seep does not know");
+    reader->at += SEEP_TRACE_SECTION_BYTES + (size_t)section.stored_bytes;
+    reader->nr_sections++;
+    if (section.type == SEEP_TRACE_END)
+        return check_end(reader, &section);
+    *ret_section = section;
+    *ret_more = true;
+    return NULL;
+}
+
+struct seep_error *seep_trace_section_unpack(const struct seep_trace_reader *reader,
+                                             const struct seep_trace_section *section,
+                                             unsigned char **ret_raw) {
+    if (seep_trace_crc32(0, section->stored, (size_t)section->stored_bytes) != section->crc)
+        return seep_trace_section_error(reader, section, "wrong checksum");
+    bool packed = section->flags & SEEP_TRACE_FLAG_ZSTD;
+    if (!packed && section->raw_bytes != section->stored_bytes)
+        return seep_trace_section_error(reader, section, "%llu bytes are stored, and %llu are promised",
+                                        (unsigned long long)section->stored_bytes,
+                                        (unsigned long long)section->raw_bytes);
+    if (section->raw_bytes > SEEP_TRACE_RAW_MAX ||
+        (packed &&
+         (section->raw_bytes + SEEP_TRACE_RATIO_MAX - 1) / SEEP_TRACE_RATIO_MAX > section->stored_bytes))
+        return seep_trace_section_error(reader, section, "%llu bytes are promised, too many for %llu stored",
+                                        (unsigned long long)section->raw_bytes,
+                                        (unsigned long long)section->stored_bytes);
+    size_t raw_bytes = (size_t)section->raw_bytes;
+    unsigned char *raw = malloc(raw_bytes ? raw_bytes : 1);
+    if (!raw)
+        return seep_error_no_memory();
+    if (!packed) {
+        if (raw_bytes)
+            memcpy(raw, section->stored, raw_bytes);
+        *ret_raw = raw;
+        return NULL;
+    }
+    size_t done = ZSTD_decompress(raw, raw_bytes, section->stored, (size_t)section->stored_bytes);
+    if (!ZSTD_isError(done) && done == raw_bytes) {
+        *ret_raw = raw;
+        return NULL;
+    }
+    free(raw);
+    if (ZSTD_isError(done) && ZSTD_getErrorCode(done) != ZSTD_error_dstSize_tooSmall)
+        return seep_trace_section_error(reader, section, "cannot be decompressed");
+    return seep_trace_section_error(reader, section, "does not have the %zu bytes that are promised",
+                                    raw_bytes);
+}
+
+static bool worth_reading(const unsigned char *bytes, size_t size_bytes) {
+    static const uint64_t raw_magic = SEEP_RAW_MAGIC;
+    return begins_with(bytes, size_bytes, SEEP_TRACE_MAGIC, SEEP_TRACE_MAGIC_BYTES) ||
+           begins_with(bytes, size_bytes, (const char *)&raw_magic, sizeof(raw_magic));
+}
+
+// The size that the system names is not used: it may be anything, what can be read is what counts.
+static struct seep_error *slurp(int fd, const char *name, unsigned char **ret_bytes, size_t *ret_size) {
+    unsigned char *bytes = NULL;
+    size_t capacity = 0;
+    size_t used = 0;
+    for (;;) {
+        if (used == capacity && !seep_grow(&bytes, &capacity, capacity ? capacity + 1 : PEEK_BYTES, 1)) {
+            free(bytes);
+            return seep_error_no_memory();
+        }
+        ssize_t done = read(fd, bytes + used, capacity - used);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0) {
+            int sys_errno = errno;
+            free(bytes);
+            return seep_error_system(sys_errno, "%s: cannot read", name);
+        }
+        used += (size_t)done;
+        if (done == 0 || (used >= PEEK_BYTES && !worth_reading(bytes, used)))
+            break;
+    }
+    *ret_bytes = bytes;
+    *ret_size = used;
+    return NULL;
+}
+
+struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes, size_t *ret_size) {
+    if (strcmp(path, "-") == 0)
+        return slurp(STDIN_FILENO, "standard input", ret_bytes, ret_size);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return seep_error_hint(
+            seep_error_system(errno, "%s: cannot open", path),
+            "name a trace that 'seep run -o FILE PROG' has written, or the pid of a traced "
+            "process");
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        int sys_errno = errno;
+        close(fd);
+        return seep_error_system(sys_errno, "%s: cannot read", path);
+    }
+    struct seep_error *error;
+    if (S_ISDIR(status.st_mode))
+        error = seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: a directory, not a trace", path),
+                                "name a file in it");
+    else
+        error = slurp(fd, path, ret_bytes, ret_size);
+    close(fd);
+    return error;
+}

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The LEAKS, HOLDERS and CHAINS sections, see session_leaks.h. Four kinds take two bits, so a section has
+// room for 2^27 blocks and more. Words in place of chains stand in older traces only.
+#include "file/session_leaks.h"
+
+void seep_leaks_put(struct seep_put *put, const struct seep_profile *profile) {
+    const struct seep_leaks *leaks = &profile->leaks;
+    seep_put_zigzag(put, leaks->pause_ns);
+    seep_put_leb(put, leaks->read_bytes);
+    seep_put_leb(put, leaks->unread_bytes);
+    seep_put_leb(put, leaks->nr_threads);
+    seep_put_leb(put, profile->nr_blocks);
+    for (size_t i = 0; i < profile->nr_blocks; i += 4) {
+        unsigned char byte = 0;
+        for (size_t j = i; j < profile->nr_blocks && j < i + 4; j++)
+            byte |= (unsigned char)(((profile->block_kinds[j] - 1u) & 3) << (2 * (j - i)));
+        seep_put_bytes(put, &byte, 1);
+    }
+    seep_put_leb(put, 0);
+}
+
+static const struct seep_chain *chain_of_text(struct seep_profile *profile, const char *text, size_t length) {
+    struct seep_chain *chain = seep_arena_alloc(&profile->arena, 1, sizeof(*chain));
+    struct seep_link *link = seep_arena_alloc(&profile->arena, 1, sizeof(*link));
+    if (!chain || !link)
+        return NULL;
+    *link =
+        (struct seep_link){.kind = SEEP_LINK_TEXT, .text = seep_arena_strndup(&profile->arena, text, length)};
+    *chain = (struct seep_chain){link, 1};
+    return link->text ? chain : NULL;
+}
+
+static const char *take_kinds(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    uint64_t nr = seep_take_leb(take);
+    if (take->failed || nr != profile->nr_blocks)
+        return "the number of its blocks is not that of the process";
+    const unsigned char *bytes = seep_take_bytes(take, nr / 4 + (nr % 4 != 0));
+    if (!bytes)
+        return "cut short, or a number is out of range";
+    profile->block_kinds = seep_arena_alloc(&profile->arena, SEEP_MAX((size_t)nr, (size_t)1), 1);
+    *ret_no_memory = !profile->block_kinds;
+    for (uint64_t i = 0; profile->block_kinds && i < nr; i++)
+        profile->block_kinds[i] = (uint8_t)(1 + (bytes[i / 4] >> (2 * (i % 4)) & 3));
+    return NULL;
+}
+
+static const char *take_holders(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    uint64_t nr = seep_take_leb(take);
+    for (uint64_t i = 0; i < nr && !take->failed; i++) {
+        uint64_t site = seep_take_leb(take);
+        size_t length;
+        const char *text = seep_take_text(take, &length);
+        if (take->failed)
+            break;
+        if (site >= profile->nr_sites)
+            return "a site does not exist";
+        profile->sites[site].held = text ? chain_of_text(profile, text, length) : NULL;
+        *ret_no_memory |= text && !profile->sites[site].held;
+    }
+    return take->failed ? "cut short, or a number is out of range" : NULL;
+}
+
+const char *seep_leaks_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    *ret_no_memory = false;
+    if (profile->leaks.known)
+        return "stands twice";
+    struct seep_leaks *leaks = &profile->leaks;
+    leaks->pause_ns = seep_take_zigzag(take);
+    leaks->read_bytes = seep_take_leb(take);
+    leaks->unread_bytes = seep_take_leb(take);
+    uint64_t nr_threads = seep_take_leb(take);
+    if (nr_threads > UINT32_MAX)
+        return "cut short, or a number is out of range";
+    leaks->nr_threads = (uint32_t)nr_threads;
+    const char *wrong = take_kinds(take, profile, ret_no_memory);
+    if (!wrong && !*ret_no_memory)
+        wrong = take_holders(take, profile, ret_no_memory);
+    if (!wrong && !*ret_no_memory)
+        seep_profile_derive_leaks(profile);
+    return wrong;
+}
+
+// ---- HOLDERS ----
+
+void seep_holders_put(struct seep_put *put, const struct seep_profile *profile) {
+    const struct seep_leaks *leaks = &profile->leaks;
+    seep_put_leb(put, leaks->nr_holders_all);
+    seep_put_leb(put, leaks->nr_holders);
+    for (uint32_t i = 0; i < leaks->nr_holders; i++) {
+        seep_put_text(put, NULL);
+        seep_put_leb(put, leaks->holders[i].blocks);
+        seep_put_leb(put, leaks->holders[i].bytes);
+    }
+    for (uint32_t i = 0; i < profile->nr_sites; i++)
+        seep_put_leb(put, profile->sites[i].retained_bytes);
+}
+
+const char *seep_holders_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    struct seep_leaks *leaks = &profile->leaks;
+    const char *const out = "cut short, or a number is out of range";
+    *ret_no_memory = false;
+    if (leaks->nr_holders_all)
+        return "stands twice";
+    uint64_t nr_all = seep_take_leb(take), nr = seep_take_leb(take);
+    if (take->failed || !nr_all || nr > nr_all || nr > seep_take_left(take) / 3)
+        return out;
+    leaks->holders =
+        seep_arena_alloc(&profile->arena, SEEP_MAX((size_t)nr, (size_t)1), sizeof(*leaks->holders));
+    if (!leaks->holders) {
+        *ret_no_memory = true;
+        return NULL;
+    }
+    leaks->nr_holders_all = nr_all;
+    for (uint64_t i = 0; i < nr && !*ret_no_memory; i++) {
+        size_t length;
+        const char *text = seep_take_text(take, &length);
+        uint64_t blocks = seep_take_leb(take), bytes = seep_take_leb(take);
+        struct seep_holder holder = {NULL, bytes, blocks};
+        if (take->failed)
+            return out;
+        holder.chain = chain_of_text(profile, text ? text : "", length);
+        *ret_no_memory = !holder.chain;
+        leaks->holders[leaks->nr_holders++] = holder;
+    }
+    for (uint32_t i = 0; i < profile->nr_sites && !*ret_no_memory; i++)
+        profile->sites[i].retained_bytes = seep_take_leb(take);
+    return take->failed ? out : NULL;
+}
+
+// ---- LEADERS ----
+
+// At most six bytes each, so that they fit a section.
+#define LEADERS_MOST 10000000u
+
+bool seep_leaders_worth_saving(const struct seep_profile *profile) {
+    uint64_t nr = 0;
+    for (size_t i = 0; profile->leaders && i < profile->nr_blocks; i++)
+        nr += profile->leaders[i] != SEEP_NO_LEADER;
+    return nr && nr <= LEADERS_MOST;
+}
+
+void seep_leaders_put(struct seep_put *put, const struct seep_profile *profile) {
+    for (size_t i = 0; i < profile->nr_blocks; i++)
+        if (profile->block_kinds[i] == SEEP_KIND_INDIRECT)
+            seep_put_zigzag(
+                put, profile->leaders[i] == SEEP_NO_LEADER ? 0 : (int64_t)profile->leaders[i] - (int64_t)i);
+}
+
+const char *seep_leaders_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    *ret_no_memory = false;
+    if (!profile->leaks.known || profile->leaders)
+        return profile->leaders ? "stands twice" : "stands without LEAKS";
+    profile->leaders =
+        seep_arena_alloc(&profile->arena, SEEP_MAX(profile->nr_blocks, (size_t)1), sizeof(*profile->leaders));
+    *ret_no_memory = !profile->leaders;
+    for (size_t i = 0; profile->leaders && i < profile->nr_blocks; i++) {
+        profile->leaders[i] = SEEP_NO_LEADER;
+        int64_t further = profile->block_kinds[i] == SEEP_KIND_INDIRECT ? seep_take_zigzag(take) : 0;
+        if (take->failed)
+            return "cut short, or a number is out of range";
+        if (!further)
+            continue;
+        if (further < -(int64_t)i || further >= (int64_t)(profile->nr_blocks - i))
+            return "a block does not exist";
+        size_t leader = i + (size_t)further;
+        if (profile->block_kinds[leader] != SEEP_KIND_LOST || leader >= SEEP_NO_LEADER)
+            return "a block that leads is not lost";
+        profile->leaders[i] = (uint32_t)leader;
+    }
+    return NULL;
+}
+
+// ---- CHAINS ----
+
+// What follows the kind, by kind.
+enum { HAS_ID = 1, HAS_AT = 2, HAS_OFF = 4, HAS_VTABLE = 8, HAS_TEXT = 16 };
+static const uint8_t fields[SEEP_LINK_NR] = {
+    [SEEP_LINK_TEXT] = HAS_TEXT,
+    [SEEP_LINK_DATA] = HAS_ID | HAS_AT,
+    [SEEP_LINK_STACK] = HAS_ID,
+    [SEEP_LINK_TLS] = HAS_ID,
+    [SEEP_LINK_REGISTER] = HAS_ID,
+    [SEEP_LINK_REALLOC] = HAS_ID,
+    [SEEP_LINK_TOLD] = HAS_AT | HAS_OFF,
+    [SEEP_LINK_MEMORY] = HAS_AT | HAS_OFF,
+    [SEEP_LINK_BLOCK] = HAS_ID | HAS_AT | HAS_OFF | HAS_VTABLE,
+    [SEEP_LINK_LEFT_OUT] = HAS_AT,
+    [SEEP_LINK_TOO_LONG] = HAS_AT,
+};
+
+// A stack or a register has no `lost`: there the bit says that frames follow.
+static void put_frames(struct seep_put *put, const struct seep_link *link) {
+    seep_put_leb(put, link->at);
+    seep_put_leb(put, link->nr_frames);
+    for (uint8_t i = 0; i < link->nr_frames; i++) {
+        const struct seep_link_frame *frame = &link->frames[i];
+        seep_put_leb(put, frame->module);
+        seep_put_leb(put, frame->address);
+        seep_put_leb(put, frame->cfa);
+        seep_put_leb(put, frame->sp);
+        seep_put_leb(put, frame->bp);
+        seep_put_leb(put, frame->reg);
+    }
+}
+
+static bool may_have_frames(uint8_t kind) {
+    return kind == SEEP_LINK_STACK || kind == SEEP_LINK_REGISTER;
+}
+
+static void put_chain(struct seep_put *put, const struct seep_chain *chain) {
+    seep_put_leb(put, chain->nr_links);
+    for (uint32_t i = 0; i < chain->nr_links; i++) {
+        const struct seep_link *link = &chain->links[i];
+        uint8_t has = fields[link->kind];
+        bool framed = may_have_frames(link->kind) && link->nr_frames;
+        seep_put_leb(put, (uint64_t)link->kind << 2 | (uint64_t)(link->lost || framed) << 1 | link->whole);
+        if (has & HAS_ID)
+            seep_put_leb(put, link->id);
+        if (has & HAS_AT)
+            seep_put_leb(put, link->at);
+        if (has & HAS_OFF)
+            seep_put_leb(put, link->off);
+        if (has & HAS_VTABLE)
+            seep_put_leb(put, link->vtable_module);
+        if (has & HAS_VTABLE && link->vtable_module)
+            seep_put_leb(put, link->vtable);
+        if (has & HAS_TEXT)
+            seep_put_text(put, link->text);
+        if (framed)
+            put_frames(put, link);
+    }
+}
+
+bool seep_chains_worth_saving(const struct seep_profile *profile) {
+    bool any = profile->leaks.nr_holders > 0;
+    for (uint32_t i = 0; !any && i < profile->nr_sites; i++)
+        any = profile->sites[i].held != NULL;
+    return any && profile->leaks.known;
+}
+
+void seep_chains_put(struct seep_put *put, const struct seep_profile *profile) {
+    uint64_t nr_held = 0;
+    for (uint32_t i = 0; i < profile->nr_sites; i++)
+        nr_held += profile->sites[i].held != NULL;
+    seep_put_leb(put, nr_held);
+    for (uint32_t i = 0; i < profile->nr_sites; i++) {
+        if (!profile->sites[i].held)
+            continue;
+        seep_put_leb(put, i);
+        put_chain(put, profile->sites[i].held);
+    }
+    seep_put_leb(put, profile->leaks.nr_holders);
+    for (uint32_t i = 0; i < profile->leaks.nr_holders; i++)
+        put_chain(put, profile->leaks.holders[i].chain);
+}
+
+static const char *take_frames(struct seep_take *take, struct seep_profile *profile, struct seep_link *link,
+                               bool *ret_no_memory) {
+    const char *const out = "cut short, or a number is out of range";
+    link->at = seep_take_leb(take);
+    uint64_t nr = seep_take_leb(take);
+    if (take->failed || !nr || nr > SEEP_LINK_FRAMES_MAX)
+        return out;
+    struct seep_link_frame *frames = seep_arena_alloc(&profile->arena, (size_t)nr, sizeof(*frames));
+    if (!frames) {
+        *ret_no_memory = true;
+        return NULL;
+    }
+    for (uint64_t i = 0; i < nr; i++) {
+        uint64_t module = seep_take_leb(take);
+        frames[i].address = seep_take_leb(take);
+        frames[i].cfa = seep_take_leb(take);
+        frames[i].sp = seep_take_leb(take);
+        frames[i].bp = seep_take_leb(take);
+        uint64_t reg = seep_take_leb(take);
+        if (take->failed || (reg >= SEEP_LINK_REGISTERS && reg != SEEP_LINK_NO_REGISTER))
+            return out;
+        if (!module || module >= profile->nr_modules)
+            return "a module does not exist";
+        frames[i].module = (uint32_t)module;
+        frames[i].reg = (uint8_t)reg;
+    }
+    link->frames = frames;
+    link->nr_frames = (uint8_t)nr;
+    return NULL;
+}
+
+static const char *take_link(struct seep_take *take, struct seep_profile *profile, struct seep_link *link,
+                             bool *ret_no_memory) {
+    const char *const out = "cut short, or a number is out of range";
+    uint64_t head = seep_take_leb(take);
+    if (take->failed || head >> 2 >= SEEP_LINK_NR)
+        return take->failed ? out : "a link of an unknown kind";
+    *link = (struct seep_link){.kind = (uint8_t)(head >> 2), .whole = head & 1, .lost = head >> 1 & 1};
+    uint8_t has = fields[link->kind];
+    uint64_t id = has & HAS_ID ? seep_take_leb(take) : 0;
+    link->id = (uint32_t)id;
+    link->at = has & HAS_AT ? seep_take_leb(take) : 0;
+    link->off = has & HAS_OFF ? seep_take_leb(take) : 0;
+    uint64_t module = has & HAS_VTABLE ? seep_take_leb(take) : 0;
+    link->vtable_module = (uint32_t)module;
+    link->vtable = module ? seep_take_leb(take) : 0;
+    if (has & HAS_TEXT) {
+        size_t length;
+        const char *text = seep_take_text(take, &length);
+        link->text = seep_arena_strndup(&profile->arena, text ? text : "", length);
+        *ret_no_memory |= !link->text;
+    }
+    if (take->failed || id > UINT32_MAX)
+        return out;
+    if (module >= profile->nr_modules || (link->kind == SEEP_LINK_DATA && (!id || id >= profile->nr_modules)))
+        return "a module does not exist";
+    if (link->kind == SEEP_LINK_BLOCK && id >= profile->nr_sites)
+        return "a site does not exist";
+    bool framed = link->lost && may_have_frames(link->kind);
+    link->lost &= !framed;
+    return framed ? take_frames(take, profile, link, ret_no_memory) : NULL;
+}
+
+static const char *take_chain(struct seep_take *take, struct seep_profile *profile,
+                              const struct seep_chain **ret_chain, bool *ret_no_memory) {
+    uint64_t nr = seep_take_leb(take);
+    if (take->failed || !nr || nr > SEEP_CHAIN_LINKS_MAX)
+        return "cut short, or a number is out of range";
+    struct seep_chain *chain = seep_arena_alloc(&profile->arena, 1, sizeof(*chain));
+    struct seep_link *links = seep_arena_alloc(&profile->arena, (size_t)nr, sizeof(*links));
+    if (!chain || !links) {
+        *ret_no_memory = true;
+        return NULL;
+    }
+    *chain = (struct seep_chain){links, (uint32_t)nr};
+    const char *wrong = NULL;
+    for (uint64_t i = 0; !wrong && i < nr && !*ret_no_memory; i++)
+        wrong = take_link(take, profile, &links[i], ret_no_memory);
+    *ret_chain = chain;
+    return wrong;
+}
+
+const char *seep_chains_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    const char *wrong = NULL;
+    *ret_no_memory = false;
+    uint64_t nr = seep_take_leb(take);
+    for (uint64_t i = 0, least = 0; !wrong && i < nr && !take->failed && !*ret_no_memory; i++) {
+        uint64_t site = seep_take_leb(take);
+        if (take->failed || site < least || site >= profile->nr_sites)
+            return take->failed ? "cut short, or a number is out of range"
+                                : "a site does not exist, or sites are not in order";
+        least = site + 1;
+        wrong = take_chain(take, profile, &profile->sites[site].held, ret_no_memory);
+    }
+    if (wrong || *ret_no_memory)
+        return wrong;
+    nr = seep_take_leb(take);
+    if (take->failed || nr != profile->leaks.nr_holders)
+        return take->failed ? "cut short, or a number is out of range"
+                            : "the number of holders is another one";
+    for (uint64_t i = 0; !wrong && i < nr && !*ret_no_memory; i++)
+        wrong = take_chain(take, profile, &profile->leaks.holders[i].chain, ret_no_memory);
+    return wrong;
+}
+
+// ---- ARRIVALS ----
+
+// Chains in the order of CHAINS: those of sites, then those of holders.
+static const struct seep_chain *chain_at(const struct seep_profile *profile, uint32_t i) {
+    return i < profile->nr_sites ? profile->sites[i].held
+                                 : profile->leaks.holders[i - profile->nr_sites].chain;
+}
+
+static uint32_t nr_chains(const struct seep_profile *profile) {
+    return profile->nr_sites + profile->leaks.nr_holders;
+}
+
+static bool has_arrival(const struct seep_link *link) {
+    return link->kind == SEEP_LINK_BLOCK && !link->whole;
+}
+
+bool seep_arrivals_worth_saving(const struct seep_profile *profile) {
+    for (uint32_t i = 0; seep_chains_worth_saving(profile) && i < nr_chains(profile); i++) {
+        const struct seep_chain *chain = chain_at(profile, i);
+        for (uint32_t j = 0; chain && j < chain->nr_links; j++)
+            if ((has_arrival(&chain->links[j]) && chain->links[j].arrival) || chain->links[j].nr_steps)
+                return true;
+    }
+    return false;
+}
+
+static void put_steps(struct seep_put *put, const struct seep_link *link) {
+    seep_put_leb(put, link->nr_steps);
+    for (uint8_t i = 0; i < link->nr_steps; i++) {
+        const struct seep_link_step *step = &link->steps[i];
+        seep_put_leb(put, step->nr);
+        seep_put_leb(put, step->bytes);
+        seep_put_leb(put, step->off);
+        seep_put_leb(put, step->arrival);
+        seep_put_leb(put, step->vtable_module);
+        if (step->vtable_module)
+            seep_put_leb(put, step->vtable);
+    }
+}
+
+void seep_arrivals_put(struct seep_put *put, const struct seep_profile *profile) {
+    for (uint32_t i = 0; i < nr_chains(profile); i++) {
+        const struct seep_chain *chain = chain_at(profile, i);
+        for (uint32_t j = 0; chain && j < chain->nr_links; j++) {
+            if (has_arrival(&chain->links[j]))
+                seep_put_leb(put, chain->links[j].arrival);
+            else if (chain->links[j].kind == SEEP_LINK_LEFT_OUT)
+                put_steps(put, &chain->links[j]);
+        }
+    }
+}
+
+static const char *take_steps(struct seep_take *take, struct seep_profile *profile, struct seep_link *link,
+                              bool *ret_no_memory) {
+    const char *const out = "cut short, or a number is out of range";
+    uint64_t nr = seep_take_leb(take), nr_blocks = 0;
+    if (take->failed || nr > SEEP_LINK_STEPS_MAX)
+        return out;
+    struct seep_link_step *steps = nr ? seep_arena_alloc(&profile->arena, (size_t)nr, sizeof(*steps)) : NULL;
+    *ret_no_memory = nr && !steps;
+    for (uint64_t i = 0; steps && i < nr; i++) {
+        steps[i].nr = seep_take_leb(take);
+        steps[i].bytes = seep_take_leb(take);
+        steps[i].off = seep_take_leb(take);
+        steps[i].arrival = seep_take_leb(take);
+        uint64_t module = seep_take_leb(take);
+        steps[i].vtable = module ? seep_take_leb(take) : 0;
+        if (take->failed || !steps[i].nr || __builtin_add_overflow(nr_blocks, steps[i].nr, &nr_blocks))
+            return out;
+        if (module >= profile->nr_modules)
+            return "a module does not exist";
+        steps[i].vtable_module = (uint32_t)module;
+    }
+    if (steps && (nr_blocks != link->at || nr_blocks > SEEP_CHAIN_BLOCKS_MAX))
+        return "the number of blocks that are left out is another one";
+    link->steps = steps;
+    link->nr_steps = (uint8_t)nr;
+    return NULL;
+}
+
+const char *seep_arrivals_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    const char *wrong = NULL;
+    *ret_no_memory = false;
+    for (uint32_t i = 0; !wrong && i < nr_chains(profile); i++) {
+        const struct seep_chain *chain = chain_at(profile, i);
+        for (uint32_t j = 0; !wrong && !*ret_no_memory && chain && j < chain->nr_links; j++) {
+            if (has_arrival(&chain->links[j]))
+                chain->links[j].arrival = seep_take_leb(take);
+            else if (chain->links[j].kind == SEEP_LINK_LEFT_OUT)
+                wrong = take_steps(take, profile, &chain->links[j], ret_no_memory);
+        }
+    }
+    return wrong;
+}

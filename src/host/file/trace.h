@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The container of a saved trace: a header, sections with type, version and checksums, and an end
+// section with the length of the whole. It knows nothing of profiles; what the sections hold is in
+// file/session_save.c and session_load.c. The document is docs/trace-format.md.
+#ifndef SEEP_FILE_TRACE_H
+#define SEEP_FILE_TRACE_H
+
+#include "base/error.h"
+#include "base/records.h"
+
+// CRC-32 as of zlib, gzip and PNG (reflected 0xEDB88320); `crc` is 0 at first, then the last result.
+uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes);
+
+// "NODES"; "section" for a type that is not known.
+const char *seep_trace_type_name(uint32_t type);
+bool seep_trace_type_is_known(uint32_t type);
+
+// ---- Writing. A regular file is written under a temporary name beside it, mode 0600, and takes
+// its name at commit: until then, and on any failure, what stood there before is untouched. "-" and
+// anything that is not a regular file (pipe, device) is written in place.
+struct seep_trace_writer;
+
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create(const char *path,
+                                                            struct seep_trace_writer **ret_writer);
+// Nothing over SEEP_TRACE_RAW_MAX.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, uint32_t type,
+                                                             uint16_t version, const void *raw,
+                                                             size_t raw_bytes);
+// Writes the end section and gives the file its name. `lasting`: it is made to last first (fsync), which the
+// disk takes its time for. Nothing but destroy may follow, whether it failed or not.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer, bool lasting);
+// From now on no file is replaced: where there is one at commit, the trace is named "app.2.seep", and so on.
+void seep_trace_writer_keep_others(struct seep_trace_writer *writer);
+// The name that commit gave it; NULL: it is no regular file. The writer's.
+const char *seep_trace_writer_path(const struct seep_trace_writer *writer);
+void seep_trace_writer_destroy(struct seep_trace_writer *writer); // takes NULL; without commit: no file
+// Gives the file its name already now, for a trace that is read while it is written, and is kept as far as it
+// came.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_show(struct seep_trace_writer *writer);
+
+// The same, never compressed: for what is looked for by its place.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_plain(struct seep_trace_writer *writer, uint32_t type,
+                                                           uint16_t version, const void *raw,
+                                                           size_t raw_bytes);
+
+// A part of what a writer has written: whole sections, from seep_trace_span_begin() to _end().
+struct seep_trace_span {
+    uint64_t off;
+    uint64_t bytes;
+    uint64_t nr_sections;
+};
+
+// Where a profile that was put away waits: the writer is the store's.
+struct seep_stored {
+    const struct seep_trace_writer *spool;
+    struct seep_trace_span span;
+};
+
+void seep_trace_span_begin(const struct seep_trace_writer *writer, struct seep_trace_span *ret_span);
+void seep_trace_span_end(const struct seep_trace_writer *writer, struct seep_trace_span *span);
+
+// A spool: sections that wait for a trace to be made of them. A nameless file in $TMPDIR or /tmp,
+// without header and end. What was written can be taken back, read again, and copied into a trace.
+SEEP_MUST_CHECK struct seep_error *seep_trace_spool_create(struct seep_trace_writer **ret_spool);
+// To where a span begins that was not ended: after a failure, so that the spool can go on being used.
+void seep_trace_spool_back(struct seep_trace_writer *spool, const struct seep_trace_span *begun);
+// *ret_bytes is malloc'ed, span->bytes long.
+SEEP_MUST_CHECK struct seep_error *seep_trace_spool_read(const struct seep_trace_writer *spool,
+                                                         const struct seep_trace_span *span,
+                                                         unsigned char **ret_bytes);
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_copy(struct seep_trace_writer *writer,
+                                                          const struct seep_trace_writer *spool,
+                                                          const struct seep_trace_span *span);
+
+// ---- Reading, from memory.
+struct seep_trace_reader {
+    const unsigned char *bytes; // borrowed
+    size_t size_bytes;
+    size_t at;
+    const char *name; // borrowed: for messages
+    uint16_t minor;
+    bool is_part;         // the bytes are whole sections of a larger file: no end section follows
+    uint64_t part_off;    // where they begin in it
+    uint64_t nr_sections; // seen so far
+    bool ended;           // the end section was seen and agrees with the file
+    bool cut;             // the file stops before its end section
+    uint64_t cut_at;      // where the whole sections end
+};
+
+struct seep_trace_section {
+    uint32_t type;
+    uint16_t version;
+    uint16_t flags;
+    uint64_t stored_bytes;
+    uint64_t raw_bytes;
+    uint32_t crc;
+    uint64_t off; // of its header, in the file
+    const unsigned char *stored;
+};
+
+// Reads the file header. What is no trace at all gives SEEP_E_FORMAT with a hint.
+SEEP_MUST_CHECK struct seep_error *seep_trace_reader_init(const void *bytes, size_t size_bytes,
+                                                          const char *name, struct seep_trace_reader *ret);
+
+// For whole sections that were taken out of a trace at `part_off`, of a file whose header was read.
+void seep_trace_reader_part(const void *bytes, size_t size_bytes, uint64_t part_off, const char *name,
+                            uint16_t minor, struct seep_trace_reader *ret);
+
+// *ret_more is false after the end section and where the file is cut: see `ended` and `cut`.
+SEEP_MUST_CHECK struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,
+                                                          struct seep_trace_section *ret_section,
+                                                          bool *ret_more);
+
+// Checks and decompresses; *ret_raw is malloc'ed, section->raw_bytes long. Never allocates more than
+// SEEP_TRACE_RATIO_MAX times the stored bytes, nor more than SEEP_TRACE_RAW_MAX.
+SEEP_MUST_CHECK struct seep_error *seep_trace_section_unpack(const struct seep_trace_reader *reader,
+                                                             const struct seep_trace_section *section,
+                                                             unsigned char **ret_raw);
+
+// SEEP_E_FORMAT: "<name>: section NODES at offset 123: <text>", and the hint for damaged files.
+SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_trace_section_error(
+    const struct seep_trace_reader *reader, const struct seep_trace_section *section, const char *format,
+    ...);
+
+// Reads all of a file, or of stdin for "-", as malloc'ed bytes. Stops early, having read the first
+// page, where those bytes are neither of a trace nor of a raw dump.
+SEEP_MUST_CHECK struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
+                                                    size_t *ret_size);
+
+#endif

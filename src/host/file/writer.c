@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Writes a trace: header, sections, end section, see trace.h. Goes forward only, so that a pipe will
+// do. A regular file appears under its name only when it is complete, and on the disk where it is to last.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/read_at.h"
+#include "file/trace.h"
+
+// 3 is zstd's default: on block tables higher levels cost three times the time for some 5 per cent.
+#define ZSTD_LEVEL 3
+// A zstd frame that readers skip: u32 magic, u32 length of what follows. Source: RFC 8878, 3.1.2.
+#define SKIPPABLE_MAGIC        UINT32_C(0x184d2a50)
+#define SKIPPABLE_HEADER_BYTES 8u
+
+struct seep_trace_writer {
+    int fd;
+    bool owns_fd;
+    char *name;        // for messages
+    char *path;        // the name it takes at commit; NULL: written in place
+    char *temp_path;   // exists on disk as long as this is set
+    bool keeps_others; // no file is replaced
+    ZSTD_CCtx *zstd;
+    unsigned char *packed; // scratch
+    size_t packed_capacity;
+    uint64_t written_bytes;
+    uint64_t nr_sections;
+};
+
+static struct seep_error *write_error(const struct seep_trace_writer *writer, int sys_errno) {
+    struct seep_error *error = seep_error_system(sys_errno, "%s: cannot write the trace", writer->name);
+    switch (sys_errno) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        return seep_error_hint(error, "make room there, or write to another place with -o");
+    case EPIPE:
+        return seep_error_hint(error, "the program that reads the pipe has ended: see why");
+    default:
+        return seep_error_hint(error, "write to another place with -o");
+    }
+}
+
+static struct seep_error *write_all(struct seep_trace_writer *writer, const void *bytes, size_t nr_bytes) {
+    const unsigned char *at = bytes;
+    while (nr_bytes) {
+        ssize_t done = write(writer->fd, at, SEEP_MIN(nr_bytes, (size_t)1 << 30));
+        if (done < 0) {
+            if (errno == EINTR)
+                continue;
+            return write_error(writer, errno);
+        }
+        at += done;
+        nr_bytes -= (size_t)done;
+        writer->written_bytes += (uint64_t)done;
+    }
+    return NULL;
+}
+
+static struct seep_error *write_header(struct seep_trace_writer *writer) {
+    unsigned char header[SEEP_TRACE_HEADER_BYTES] = {0};
+    memcpy(header, SEEP_TRACE_MAGIC, SEEP_TRACE_MAGIC_BYTES);
+    seep_store16(header + 8, SEEP_TRACE_MAJOR);
+    seep_store16(header + 10, SEEP_TRACE_MINOR);
+    seep_store32(header + 12, SEEP_TRACE_HEADER_BYTES);
+    seep_store32(header + 28, seep_trace_crc32(0, header, 28));
+    return write_all(writer, header, sizeof(header));
+}
+
+// The temporary stands beside the file, as rename cannot leave its file system.
+static struct seep_error *open_temporary(struct seep_trace_writer *writer) {
+    const char *slash = strrchr(writer->path, '/');
+    int dir_length = slash ? (int)(slash - writer->path + 1) : 0;
+    if (asprintf(&writer->temp_path, "%.*s.seep-XXXXXX", dir_length, writer->path) < 0) {
+        writer->temp_path = NULL;
+        return seep_error_no_memory();
+    }
+    writer->fd = mkostemp(writer->temp_path, O_CLOEXEC); // mode 0600: a trace tells much of its process
+    if (writer->fd < 0) {
+        int sys_errno = errno;
+        free(writer->temp_path);
+        writer->temp_path = NULL;
+        return seep_error_hint(
+            seep_error_system(sys_errno, "%s: cannot make the trace in its directory", writer->name),
+            "write to another place with -o");
+    }
+    writer->owns_fd = true;
+    return NULL;
+}
+
+// Decides between a file that is replaced at commit and something that is written in place.
+static struct seep_error *open_target(struct seep_trace_writer *writer, const char *path) {
+    if (strcmp(path, "-") == 0) {
+        writer->fd = STDOUT_FILENO;
+        return NULL;
+    }
+    struct stat here;
+    struct stat there;
+    bool is_link = lstat(path, &here) == 0 && S_ISLNK(here.st_mode);
+    bool exists = stat(path, &there) == 0;
+    if (exists && S_ISDIR(there.st_mode))
+        return seep_error_hint(seep_error_create(SEEP_E_IO, "%s: is a directory", path),
+                               "name a file in it with -o");
+    if (exists && !S_ISREG(there.st_mode)) {
+        writer->fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (writer->fd < 0)
+            return seep_error_system(errno, "%s: cannot open it for writing", path);
+        writer->owns_fd = true;
+        return NULL;
+    }
+    // A link stays what it is and its file is replaced: otherwise -o /dev/stdout as root would
+    // replace that link for the whole machine.
+    writer->path = is_link ? realpath(path, NULL) : strdup(path);
+    if (!writer->path && is_link)
+        return seep_error_hint(seep_error_system(errno, "%s: a symbolic link that leads nowhere", path),
+                               "remove the link, or write to another place with -o");
+    if (!writer->path)
+        return seep_error_no_memory();
+    return open_temporary(writer);
+}
+
+struct seep_error *seep_trace_writer_create(const char *path, struct seep_trace_writer **ret_writer) {
+    struct seep_trace_writer *writer = calloc(1, sizeof(*writer));
+    if (!writer)
+        return seep_error_no_memory();
+    writer->fd = -1;
+    writer->name = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
+    writer->zstd = ZSTD_createCCtx();
+    struct seep_error *error = writer->name && writer->zstd ? NULL : seep_error_no_memory();
+    if (!error)
+        error = open_target(writer, path);
+    if (!error)
+        error = write_header(writer);
+    if (error) {
+        seep_trace_writer_destroy(writer);
+        return error;
+    }
+    *ret_writer = writer;
+    return NULL;
+}
+
+void seep_trace_writer_destroy(struct seep_trace_writer *writer) {
+    if (!writer)
+        return;
+    if (writer->owns_fd && writer->fd >= 0)
+        close(writer->fd);
+    if (writer->temp_path)
+        unlink(writer->temp_path);
+    ZSTD_freeCCtx(writer->zstd);
+    free(writer->packed);
+    free(writer->temp_path);
+    free(writer->path);
+    free(writer->name);
+    free(writer);
+}
+
+// Readers refuse more than SEEP_TRACE_RATIO_MAX raw bytes for a stored one, as that is how they
+// bound their memory; what compresses better is filled up with a frame that zstd skips.
+static size_t pad(unsigned char *packed, size_t packed_bytes, size_t raw_bytes) {
+    size_t least = (raw_bytes + SEEP_TRACE_RATIO_MAX - 1) / SEEP_TRACE_RATIO_MAX;
+    if (packed_bytes >= least)
+        return packed_bytes;
+    size_t fill = least - packed_bytes;
+    fill = fill > SKIPPABLE_HEADER_BYTES ? fill - SKIPPABLE_HEADER_BYTES : 0;
+    seep_store32(packed + packed_bytes, SKIPPABLE_MAGIC);
+    seep_store32(packed + packed_bytes + 4, (uint32_t)fill);
+    memset(packed + packed_bytes + SKIPPABLE_HEADER_BYTES, 0, fill);
+    return packed_bytes + SKIPPABLE_HEADER_BYTES + fill;
+}
+
+static struct seep_error *compress(struct seep_trace_writer *writer, const void *raw, size_t raw_bytes,
+                                   size_t *ret_bytes) {
+    size_t need =
+        ZSTD_compressBound(raw_bytes) + raw_bytes / SEEP_TRACE_RATIO_MAX + 2 * SKIPPABLE_HEADER_BYTES;
+    if (writer->packed_capacity < need) {
+        free(writer->packed);
+        writer->packed = malloc(need);
+        writer->packed_capacity = writer->packed ? need : 0;
+        if (!writer->packed)
+            return seep_error_no_memory();
+    }
+    size_t bytes = ZSTD_compressCCtx(writer->zstd, writer->packed, need, raw, raw_bytes, ZSTD_LEVEL);
+    if (ZSTD_isError(bytes))
+        return seep_error_create(SEEP_E_IO, "%s: cannot compress: %s", writer->name,
+                                 ZSTD_getErrorName(bytes));
+    *ret_bytes = pad(writer->packed, bytes, raw_bytes);
+    return NULL;
+}
+
+static struct seep_error *write_section(struct seep_trace_writer *writer, uint32_t type, uint16_t version,
+                                        uint16_t flags, const void *stored, size_t stored_bytes,
+                                        size_t raw_bytes) {
+    unsigned char header[SEEP_TRACE_SECTION_BYTES];
+    seep_store32(header, type);
+    seep_store16(header + 4, version);
+    seep_store16(header + 6, flags);
+    seep_store64(header + 8, stored_bytes);
+    seep_store64(header + 16, raw_bytes);
+    seep_store32(header + 24, seep_trace_crc32(0, header, 24));
+    seep_store32(header + 28, seep_trace_crc32(0, stored, stored_bytes));
+    struct seep_error *error = write_all(writer, header, sizeof(header));
+    if (!error)
+        error = write_all(writer, stored, stored_bytes);
+    if (!error)
+        writer->nr_sections++;
+    return error;
+}
+
+struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, uint32_t type,
+                                             uint16_t version, const void *raw, size_t raw_bytes) {
+    if (raw_bytes > SEEP_TRACE_RAW_MAX)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "%s: section %s of %zu bytes is too large to be saved",
+                                 writer->name, seep_trace_type_name(type), raw_bytes);
+    size_t packed_bytes = 0;
+    struct seep_error *error = compress(writer, raw, raw_bytes, &packed_bytes);
+    if (error)
+        return error;
+    if (packed_bytes < raw_bytes)
+        return write_section(writer, type, version, SEEP_TRACE_FLAG_ZSTD, writer->packed, packed_bytes,
+                             raw_bytes);
+    return write_section(writer, type, version, 0, raw, raw_bytes, raw_bytes);
+}
+
+struct seep_error *seep_trace_writer_plain(struct seep_trace_writer *writer, uint32_t type, uint16_t version,
+                                           const void *raw, size_t raw_bytes) {
+    if (raw_bytes > SEEP_TRACE_RAW_MAX)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "%s: section %s of %zu bytes is too large to be saved",
+                                 writer->name, seep_trace_type_name(type), raw_bytes);
+    return write_section(writer, type, version, 0, raw, raw_bytes, raw_bytes);
+}
+
+void seep_trace_span_begin(const struct seep_trace_writer *writer, struct seep_trace_span *ret_span) {
+    *ret_span = (struct seep_trace_span){.off = writer->written_bytes, .nr_sections = writer->nr_sections};
+}
+
+void seep_trace_span_end(const struct seep_trace_writer *writer, struct seep_trace_span *span) {
+    span->bytes = writer->written_bytes - span->off;
+    span->nr_sections = writer->nr_sections - span->nr_sections;
+}
+
+// ---- spools ------------------------------------------------------------------------------------------
+
+// Not every file system makes files without a name.
+static int open_nameless(const char *folder) {
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    char *path = NULL;
+    if (fd >= 0 || asprintf(&path, "%s/seep-XXXXXX", folder) < 0)
+        return fd;
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    free(path);
+    return fd;
+}
+
+struct seep_error *seep_trace_spool_create(struct seep_trace_writer **ret_spool) {
+    const char *folder = getenv("TMPDIR");
+    folder = folder && *folder ? folder : "/tmp";
+    struct seep_trace_writer *spool = calloc(1, sizeof(*spool));
+    if (!spool)
+        return seep_error_no_memory();
+    spool->fd = open_nameless(folder);
+    spool->owns_fd = true;
+    struct seep_error *error = NULL;
+    if (spool->fd < 0)
+        error = seep_error_hint(seep_error_system(errno, "%s: cannot make a temporary file", folder),
+                                "name a folder for it in TMPDIR");
+    if (!error &&
+        (asprintf(&spool->name, "a temporary file in %s", folder) < 0 || !(spool->zstd = ZSTD_createCCtx())))
+        error = seep_error_no_memory();
+    if (error) {
+        seep_trace_writer_destroy(spool);
+        return error;
+    }
+    *ret_spool = spool;
+    return NULL;
+}
+
+void seep_trace_spool_back(struct seep_trace_writer *spool, const struct seep_trace_span *begun) {
+    if (lseek(spool->fd, (off_t)begun->off, SEEK_SET) < 0)
+        return; // then what is written next stands behind, where it is said to
+    (void)ftruncate(spool->fd, (off_t)begun->off); // only gives room back
+    spool->written_bytes = begun->off;
+    spool->nr_sections = begun->nr_sections;
+}
+
+static struct seep_error *read_at(const struct seep_trace_writer *spool, uint64_t off, void *bytes,
+                                  size_t nr_bytes) {
+    return seep_read_at(spool->fd, off, bytes, nr_bytes)
+               ? NULL
+               : seep_error_system(errno, "%s: cannot read", spool->name);
+}
+
+struct seep_error *seep_trace_spool_read(const struct seep_trace_writer *spool,
+                                         const struct seep_trace_span *span, unsigned char **ret_bytes) {
+    unsigned char *bytes = malloc(span->bytes ? span->bytes : 1);
+    if (!bytes)
+        return seep_error_no_memory();
+    struct seep_error *error = read_at(spool, span->off, bytes, span->bytes);
+    if (error) {
+        free(bytes);
+        return error;
+    }
+    *ret_bytes = bytes;
+    return NULL;
+}
+
+#define COPY_BYTES ((size_t)64 << 10)
+
+struct seep_error *seep_trace_writer_copy(struct seep_trace_writer *writer,
+                                          const struct seep_trace_writer *spool,
+                                          const struct seep_trace_span *span) {
+    unsigned char *bytes = malloc(COPY_BYTES);
+    if (!bytes)
+        return seep_error_no_memory();
+    struct seep_error *error = NULL;
+    for (uint64_t done = 0; !error && done < span->bytes;) {
+        size_t nr_bytes = SEEP_MIN((size_t)(span->bytes - done), COPY_BYTES);
+        error = read_at(spool, span->off + done, bytes, nr_bytes);
+        if (!error)
+            error = write_all(writer, bytes, nr_bytes);
+        done += nr_bytes;
+    }
+    if (!error)
+        writer->nr_sections += span->nr_sections;
+    free(bytes);
+    return error;
+}
+
+// ---- the end -----------------------------------------------------------------------------------------
+
+// The directory is synced too, or the new name might not survive a power cut. Some file systems
+// cannot do that; the trace is complete all the same, so this is no failure.
+static void sync_directory(const char *path) {
+    char dir[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path + 1) : 2;
+    snprintf(dir, sizeof(dir), "%.*s", length, slash ? path : "./");
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+static struct seep_error *close_target(struct seep_trace_writer *writer, bool lasting) {
+    if (!writer->owns_fd)
+        return NULL;
+    if (lasting && writer->path && fsync(writer->fd) != 0)
+        return write_error(writer, errno);
+    int failed = close(writer->fd); // EINTR too: on Linux the descriptor is gone either way
+    writer->fd = -1;
+    return failed && errno != EINTR ? write_error(writer, errno) : NULL;
+}
+
+void seep_trace_writer_keep_others(struct seep_trace_writer *writer) {
+    writer->keeps_others = true;
+}
+
+const char *seep_trace_writer_path(const struct seep_trace_writer *writer) {
+    return writer->path;
+}
+
+// false: errno says why; EEXIST: there is such a file.
+static bool rename_to_new(const char *from, const char *to) {
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return true;
+    if (errno != EINVAL && errno != ENOSYS)
+        return false;
+    return link(from, to) == 0 && unlink(from) == 0; // a file system without the flag
+}
+
+// No more traces of one name are looked for.
+enum { NAMES_MAX = 100000 };
+
+static struct seep_error *take_free_name(struct seep_trace_writer *writer) {
+    static const char ending[] = ".seep";
+    size_t length = strlen(writer->path), of_ending = sizeof(ending) - 1;
+    bool ends = length > of_ending && strcmp(writer->path + length - of_ending, ending) == 0;
+    length -= ends ? of_ending : 0;
+    bool done = rename_to_new(writer->temp_path, writer->path);
+    for (int i = 2; !done && errno == EEXIST && i < NAMES_MAX; i++) {
+        char *name = NULL;
+        if (asprintf(&name, "%.*s.%d%s", (int)length, writer->path, i, ends ? ending : "") < 0)
+            return seep_error_no_memory();
+        done = rename_to_new(writer->temp_path, name);
+        if (done) {
+            free(writer->path);
+            writer->path = name;
+            return NULL;
+        }
+        int trouble = errno;
+        free(name);
+        errno = trouble;
+    }
+    return done ? NULL : write_error(writer, errno);
+}
+
+struct seep_error *seep_trace_writer_show(struct seep_trace_writer *writer) {
+    if (!writer->temp_path)
+        return NULL;
+    struct seep_error *error = writer->keeps_others                           ? take_free_name(writer)
+                               : rename(writer->temp_path, writer->path) != 0 ? write_error(writer, errno)
+                                                                              : NULL;
+    if (error)
+        return error;
+    free(writer->temp_path);
+    writer->temp_path = NULL;
+    return NULL;
+}
+
+struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer, bool lasting) {
+    unsigned char end[SEEP_TRACE_END_BYTES];
+    seep_store64(end, writer->nr_sections + 1);
+    seep_store64(end + 8, writer->written_bytes + SEEP_TRACE_SECTION_BYTES + sizeof(end));
+    struct seep_error *error = write_section(writer, SEEP_TRACE_END, 1, 0, end, sizeof(end), sizeof(end));
+    if (!error)
+        error = close_target(writer, lasting);
+    if (error || !writer->temp_path)
+        return error;
+    error = seep_trace_writer_show(writer);
+    if (!error && lasting)
+        sync_directory(writer->path);
+    return error;
+}

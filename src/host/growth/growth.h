@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What the snapshots of a profile say: for each site, for all that is live, for resident memory, whether it
+// grows, how fast, and when that comes to a limit. Views show it; nothing is said of fewer than
+// SEEP_TREND_LEAST snapshots.
+#ifndef SEEP_GROWTH_GROWTH_H
+#define SEEP_GROWTH_GROWTH_H
+
+#include "profile/profile.h"
+#include "growth/trend.h"
+
+struct seep_growth_of {
+    struct seep_trend trend; // of bytes, per second
+    double blocks_per_s;     // from the first to the last
+    uint64_t first_bytes;
+    uint64_t last_bytes;
+    uint64_t last_blocks;
+};
+
+struct seep_growth {
+    struct seep_growth_of *sites;        // by site
+    struct seep_growth_of live;          // all of the heap
+    struct seep_growth_of rss;           // verdict unknown where it was not taken
+    uint32_t nr_verdicts[SEEP_TREND_NR]; // sites with anything live in any snapshot
+};
+
+// Fills profile->growth from its snapshots; does nothing where there are none. Once they are complete.
+SEEP_MUST_CHECK struct seep_error *seep_growth_judge(struct seep_profile *profile);
+
+// Seconds until `bytes` more are taken at that rate; -1: never, as far as one sees.
+double seep_growth_seconds(const struct seep_growth_of *growth, uint64_t bytes);
+
+// Whether there were enough snapshots of any process to say what grows.
+bool seep_growth_is_known(const struct seep_session *session);
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Snapshots of one process, as they come: only what changed is kept, and never more than SEEP_SERIES_MOST of
+// them, however long the process runs. When there are so many every other one is given up.
+#ifndef SEEP_GROWTH_SERIES_H
+#define SEEP_GROWTH_SERIES_H
+
+#include "profile/profile.h"
+
+#define SEEP_SERIES_MOST 64u
+
+struct seep_series {
+    struct seep_snapshot *snapshots; // malloc'ed, as are their sites
+    uint32_t nr_snapshots;
+    uint32_t step;                   // of the snapshots that come every so many are kept; 0: all, as 1
+    uint32_t skipped;                // since the last that was kept
+    struct seep_snapshot_site *last; // by id: what is known of each site
+    size_t capacity;
+    uint64_t limit_bytes; // 0: none
+    char limit[96];
+};
+
+void seep_series_deinit(struct seep_series *series); // of zeros, too
+
+// What the kernel says at that moment.
+struct seep_series_memory {
+    uint64_t rss_bytes; // 0: not known, as the others
+    uint64_t used_bytes;
+    uint64_t limit_bytes;
+    const char *limit; // borrowed until the next call
+};
+
+// What the profile has now. Its sites are those of the profiles before, and more.
+SEEP_MUST_CHECK struct seep_error *seep_series_add(struct seep_series *series,
+                                                   const struct seep_profile *profile,
+                                                   const struct seep_series_memory *memory);
+
+// Copies the snapshots to a later profile of the same process, and judges them. What the profile does not
+// have (it was damaged since) is left out.
+SEEP_MUST_CHECK struct seep_error *seep_series_give(const struct seep_series *series,
+                                                    struct seep_profile *profile);
+
+#endif

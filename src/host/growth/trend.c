@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The tests of a series, see trend.h.
+#include "growth/trend.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define NR_PAIRS_MOST (SEEP_TREND_MOST * (SEEP_TREND_MOST - 1) / 2)
+struct demand {
+    double z;     // one-sided normal deviate of the trend
+    double half;  // slope of its latest half, over its slope
+    double third; // slope of its latest third, over its slope
+    double shape; // what a line leaves, over what the best of the shapes that stop leaves
+};
+// A part has more chances to look like growth than the whole.
+static const struct demand of_whole = {2.7, 0.2, -0.5, 2.5}, of_part = {3.2, 0.6, 0.6, 1};
+// What bends leaves residuals that look alike, too: more than this is taken for shape, not for memory.
+#define ALIKE_MOST 0.45
+// A part of a series is judged alone when it has so many points.
+#define PART_LEAST  8u
+#define RISES_LEAST 3u
+
+const char *seep_trend_name(enum seep_trend_verdict verdict) {
+    static const char *const names[SEEP_TREND_NR] = {"unknown", "steady",   "growing",
+                                                     "plateau", "sawtooth", "shrinking"};
+    return verdict < SEEP_TREND_NR ? names[verdict] : "unknown";
+}
+
+struct series {
+    const double *t;
+    const double *y;
+    size_t nr;
+};
+
+static struct series latest(struct series s, size_t nr) {
+    return (struct series){s.t + s.nr - nr, s.y + s.nr - nr, nr};
+}
+
+static int compare_doubles(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, size_t nr) {
+    // cppcheck-suppress uninitvar ; a series has points
+    qsort(values, nr, sizeof(*values), compare_doubles);
+    return nr % 2 ? values[nr / 2] : (values[nr / 2 - 1] + values[nr / 2]) / 2;
+}
+
+// What least squares of y on x leaves of the sum of squares.
+static double left_over(const double *x, const double *y, size_t nr) {
+    double sx = 0, sy = 0, sxx = 0, sxy = 0, syy = 0, n = (double)nr;
+    for (size_t i = 0; i < nr; i++) {
+        sx += x[i];
+        sy += y[i];
+    }
+    for (size_t i = 0; i < nr; i++) {
+        double dx = x[i] - sx / n, dy = y[i] - sy / n;
+        sxx += dx * dx;
+        sxy += dx * dy;
+        syy += dy * dy;
+    }
+    return sxx > 0 ? fmax(syy - sxy * sxy / sxx, 0) : syy;
+}
+
+static double sum_of_squares(struct series s) {
+    static const double nothing[SEEP_TREND_MOST];
+    return left_over(nothing, s.y, s.nr);
+}
+
+// ---- is there a trend -------------------------------------------------------------------------------
+
+struct slope {
+    double middle;
+    double low;
+    double high;
+};
+
+// Each group of n equal values takes n (n - 1) (2n + 5) of the variance: here what one more takes.
+static double tie(size_t nr_before) {
+    double n = (double)nr_before + 1, m = (double)nr_before;
+    return n * (n - 1) * (2 * n + 5) - m * (m - 1) * (2 * m + 5);
+}
+
+// Mann and Kendall: the sign of all pairs as a normal deviate.
+static double rank_test(struct series s) {
+    double sign = 0, ties = 0, n = (double)s.nr;
+    for (size_t i = 0; i < s.nr; i++) {
+        size_t nr_same = 0;
+        for (size_t j = i + 1; j < s.nr; j++) {
+            sign += (s.y[j] > s.y[i]) - (s.y[j] < s.y[i]);
+            nr_same += s.y[j] == s.y[i];
+        }
+        ties += tie(nr_same);
+    }
+    double variance = (n * (n - 1) * (2 * n + 5) - ties) / 18;
+    return variance <= 0 || sign == 0 ? 0 : (sign - (sign > 0 ? 1 : -1)) / sqrt(variance);
+}
+
+// Theil and Sen: the median of the slopes of all pairs. Bounds are those without ties.
+static struct slope slope_of(struct series s) {
+    double slopes[NR_PAIRS_MOST], n = (double)s.nr;
+    size_t nr = 0;
+    for (size_t i = 0; i < s.nr; i++)
+        for (size_t j = i + 1; j < s.nr; j++)
+            if (s.t[j] > s.t[i])
+                slopes[nr++] = (s.y[j] - s.y[i]) / (s.t[j] - s.t[i]);
+    struct slope result = {0};
+    if (!nr)
+        return result;
+    result.middle = median(slopes, nr);
+    double reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18) / 2, middle = (double)nr / 2;
+    result.low = slopes[(size_t)fmax(middle - reach, 0)];
+    result.high = slopes[(size_t)fmin(middle + reach, (double)nr - 1)];
+    return result;
+}
+
+// As many points as the series is worth, where neighbouring residuals are alike.
+static double effective_points(struct series s, double slope) {
+    double residuals[SEEP_TREND_MOST], sorted[SEEP_TREND_MOST], n = (double)s.nr;
+    for (size_t i = 0; i < s.nr; i++)
+        sorted[i] = residuals[i] = s.y[i] - slope * s.t[i];
+    double middle = median(sorted, s.nr), sum = 0, cross = 0;
+    for (size_t i = 0; i < s.nr; i++) {
+        residuals[i] -= middle;
+        sum += residuals[i] * residuals[i];
+        cross += i ? residuals[i] * residuals[i - 1] : 0;
+    }
+    double r = sum > 0 ? cross / sum : 0;
+    r += (1 + 4 * r) / n; // its bias in short series (Kendall 1954)
+    r = fmin(fmax(r, 0), ALIKE_MOST);
+    return fmax(n * (1 - r) / (1 + r), 3);
+}
+
+// The share of the variance that a line takes, as a normal deviate.
+static double line_test(struct series s, double slope) {
+    double all = sum_of_squares(s), rest = left_over(s.t, s.y, s.nr);
+    if (all <= 0)
+        return 0;
+    double freedom = effective_points(s, slope) - 2;
+    double t_squared = rest > 0 ? (all - rest) / rest * freedom : 1e12;
+    // Student to normal; Source: Wallace, "Bounds on normal approximations to Student's and the chi-square
+    // distributions", 1959.
+    return sqrt(freedom * log1p(t_squared / freedom)) * (8 * freedom + 1) / (8 * freedom + 3);
+}
+
+// The weaker of both, with the sign of the trend.
+static double trend_test(struct series s, double slope) {
+    double z = rank_test(s), weaker = fmin(fabs(z), line_test(s, slope));
+    return z < 0 ? -weaker : weaker;
+}
+
+// ---- which shape ------------------------------------------------------------------------------------
+
+// What the best three levels leave, one after the other: the sums of squares about the mean of each, by
+// running sums of the values less the first.
+static double left_by_levels(struct series s) {
+    double sum[SEEP_TREND_MOST + 1] = {0}, squares = 0, most = 0;
+    for (size_t i = 0; i < s.nr; i++) {
+        double y = s.y[i] - s.y[0];
+        sum[i + 1] = sum[i] + y;
+        squares += y * y;
+    }
+    for (size_t from = 1; from < s.nr; from++) {
+        for (size_t to = from; to < s.nr; to++) {
+            double a = sum[from], b = sum[to] - sum[from], c = sum[s.nr] - sum[to];
+            double taken = a * a / (double)from + c * c / (double)(s.nr - to);
+            taken += to > from ? b * b / (double)(to - from) : 0;
+            most = fmax(most, taken);
+        }
+    }
+    return fmax(squares - most, 0);
+}
+
+// What the best of these leaves: one or two steps, a rise that stops, and one that comes ever closer to a
+// level.
+static double left_by_stops(struct series s) {
+    double x[SEEP_TREND_MOST], best = left_by_levels(s), whole = s.t[s.nr - 1] - s.t[0];
+    for (size_t at = 1; at * 5 <= s.nr * 4; at++) {
+        for (size_t i = 0; i < s.nr; i++)
+            x[i] = fmin(s.t[i], s.t[at]);
+        best = fmin(best, left_over(x, s.y, s.nr));
+    }
+    double part = 0.05; // of the whole time: how fast it comes closer
+    while (part < 0.6) {
+        for (size_t i = 0; i < s.nr; i++)
+            x[i] = -exp(-(s.t[i] - s.t[0]) / (whole * part));
+        best = fmin(best, left_over(x, s.y, s.nr));
+        part *= 1.25;
+    }
+    return best;
+}
+
+static size_t nr_rises(struct series s) {
+    size_t nr = 0;
+    for (size_t i = 1; i < s.nr; i++)
+        nr += s.y[i] > s.y[i - 1];
+    return nr;
+}
+
+// Neither stops nor has stopped, as far as the series goes.
+static bool goes_on(struct series s, double slope, const struct demand *demand) {
+    struct series half = latest(s, (s.nr + 1) / 2), third = latest(s, (s.nr + 2) / 3);
+    return nr_rises(s) >= RISES_LEAST && rank_test(half) > 0 &&
+           left_over(s.t, s.y, s.nr) <= left_by_stops(s) * demand->shape &&
+           slope_of(half).middle > slope * demand->half && slope_of(third).middle > slope * demand->third;
+}
+
+static bool grows(struct series s, const struct demand *demand, struct slope *ret_slope, double *ret_z) {
+    if (rank_test(s) <= demand->z)
+        return false;
+    *ret_slope = slope_of(s);
+    *ret_z = trend_test(s, ret_slope->middle);
+    return *ret_z > demand->z && ret_slope->middle > 0 && goes_on(s, ret_slope->middle, demand);
+}
+
+// ---- sawtooth ---------------------------------------------------------------------------------------
+
+struct lows {
+    double y[SEEP_TREND_MOST];
+    size_t nr;
+};
+
+// Where it turns after it has fallen by a good part of its range.
+static void find_lows(struct series s, double range, struct lows *lows) {
+    double much = range * 0.35, top = s.y[0];
+    bool falling = false;
+    lows->nr = 0;
+    for (size_t i = 1; i < s.nr; i++) {
+        if (!falling && top - s.y[i] > much) {
+            falling = true;
+            lows->y[lows->nr++] = s.y[i];
+        } else if (falling && s.y[i] < lows->y[lows->nr - 1]) {
+            lows->y[lows->nr - 1] = s.y[i];
+        } else if (falling && s.y[i] > lows->y[lows->nr - 1] + much) {
+            falling = false;
+            top = s.y[i];
+        }
+        if (!falling)
+            top = fmax(top, s.y[i]);
+    }
+}
+
+// Falls deeper than it rises at a time, as what is emptied at once does; noise goes both ways alike.
+static bool falls_at_once(struct series s) {
+    double rise = 0, fall = 0;
+    size_t rises = 0, falls = 0;
+    for (size_t i = 1; i < s.nr; i++) {
+        double step = s.y[i] - s.y[i - 1];
+        rise += fmax(step, 0);
+        fall += fmax(-step, 0);
+        rises += step > 0;
+        falls += step < 0;
+    }
+    return falls && rises && fall / (double)falls > 1.6 * rise / (double)rises;
+}
+
+static double range_of(struct series s) {
+    double low = s.y[0], high = s.y[0];
+    for (size_t i = 1; i < s.nr; i++) {
+        low = fmin(low, s.y[i]);
+        high = fmax(high, s.y[i]);
+    }
+    return high - low;
+}
+
+// Comes back to where it was; one whose lows rise from tooth to tooth does not.
+static bool is_sawtooth(struct series s) {
+    struct lows lows;
+    double range = range_of(s);
+    find_lows(s, range, &lows);
+    if (lows.nr < 2 || !falls_at_once(s))
+        return false;
+    for (size_t i = 1; i < lows.nr; i++)
+        if (lows.nr < 3 || lows.y[i] <= lows.y[i - 1])
+            return true;
+    return lows.y[lows.nr - 1] - lows.y[0] <= range * 0.3;
+}
+
+// ---- the verdict ------------------------------------------------------------------------------------
+
+// Most of what it does is one rise, which has stopped.
+static bool has_stopped(struct series s) {
+    return rank_test(s) > 0.5 && s.y[s.nr - 1] > s.y[0] && left_by_stops(s) < sum_of_squares(s) * 0.25;
+}
+
+static enum seep_trend_verdict judge(struct series s, struct slope *slope, double *z) {
+    static const size_t parts[] = {4, 3, 2}; // quarters
+    bool sawtooth = is_sawtooth(s);
+    for (size_t i = 0; !sawtooth && i < sizeof(parts) / sizeof(*parts); i++) {
+        size_t nr = (s.nr * parts[i] + 3) / 4;
+        if ((nr >= PART_LEAST || i == 0) && grows(latest(s, nr), i ? &of_part : &of_whole, slope, z))
+            return SEEP_TREND_GROWING;
+    }
+    *slope = slope_of(s);
+    *z = trend_test(s, slope->middle);
+    if (sawtooth)
+        return SEEP_TREND_SAWTOOTH;
+    if (*z < -of_whole.z)
+        return SEEP_TREND_SHRINKING;
+    return has_stopped(s) ? SEEP_TREND_PLATEAU : SEEP_TREND_STEADY;
+}
+
+void seep_trend_judge(const double *times, const double *values, size_t nr, struct seep_trend *ret_trend) {
+    struct series s = {times, values, nr};
+    *ret_trend = (struct seep_trend){.verdict = SEEP_TREND_UNKNOWN};
+    if (nr < SEEP_TREND_LEAST || nr > SEEP_TREND_MOST || times[nr - 1] <= times[0])
+        return;
+    struct slope slope = {0};
+    double z = 0;
+    ret_trend->verdict = SEEP_TREND_STEADY;
+    if (range_of(s) > 0)
+        ret_trend->verdict = judge(s, &slope, &z);
+    ret_trend->slope = slope.middle;
+    ret_trend->slope_low = slope.low;
+    ret_trend->slope_high = slope.high;
+    ret_trend->confidence = erf(fabs(z) / sqrt(2));
+}

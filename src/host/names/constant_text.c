@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A function that returns a constant text, see constant_text.h. The handful of instructions that
+// compilers make of `return "...";` are followed over the bytes of the file; anything else ends it.
+// Source: Intel SDM volume 2; Arm ARM, A64. All input is hostile: every address is looked up anew.
+#include <string.h>
+
+#include <gelf.h>
+
+#include "names/constant_text.h"
+
+#define INSTRUCTIONS_MAX 16u
+
+static uint64_t find_in_table(Elf *elf, Elf_Scn *section, size_t strings_index, const char *name) {
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t entry_bytes = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+    size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;
+    for (size_t i = 1; i < nr && i <= INT32_MAX; i++) {
+        GElf_Sym symbol;
+        if (!gelf_getsym(data, (int)i, &symbol))
+            break;
+        if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF)
+            continue;
+        const char *found = elf_strptr(elf, strings_index, symbol.st_name);
+        if (found && strcmp(found, name) == 0)
+            return symbol.st_value;
+    }
+    return 0;
+}
+
+bool seep_function_find(const struct seep_symbol_file *file, const char *name, uint64_t *ret_address) {
+    static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(types); i++) {
+        size_t strings_index;
+        Elf_Scn *section = seep_symbol_file_table(file, types[i], &strings_index);
+        *ret_address = section ? find_in_table(file->elf, section, strings_index, name) : 0;
+        if (*ret_address)
+            return true;
+    }
+    return false;
+}
+
+// The bytes of the file from `address` on, and how many there are; NULL: none.
+static const unsigned char *bytes_at(const struct seep_symbol_file *file, uint64_t address, size_t *ret_nr) {
+    size_t nr_headers;
+    if (elf_getphdrnum(file->elf, &nr_headers) != 0)
+        return NULL;
+    for (size_t i = 0; i < nr_headers && i <= INT32_MAX; i++) {
+        GElf_Phdr header;
+        if (!gelf_getphdr(file->elf, (int)i, &header) || header.p_type != PT_LOAD ||
+            address < header.p_vaddr || address - header.p_vaddr >= header.p_filesz)
+            continue;
+        uint64_t start, within = address - header.p_vaddr;
+        if (__builtin_add_overflow(header.p_offset, within, &start) || start >= file->file_bytes)
+            return NULL;
+        *ret_nr = (size_t)SEEP_MIN(header.p_filesz - within, file->file_bytes - start);
+        return (const unsigned char *)file->image + start;
+    }
+    return NULL;
+}
+
+static uint64_t fetch(const unsigned char *bytes, size_t nr) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < nr; i++)
+        value |= (uint64_t)bytes[i] << (8 * i);
+    return value;
+}
+
+// What the loader writes at `slot`: a relative relocation, or what the file has there.
+static bool pointer_at(const struct seep_symbol_file *file, uint64_t slot, uint64_t *ret_value) {
+    Elf_Scn *section = NULL;
+    uint64_t left = file->file_bytes; // sections that are the same bytes again and again could take any time
+    while ((section = elf_nextscn(file->elf, section))) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA || header.sh_size > left)
+            continue;
+        left -= header.sh_size;
+        Elf_Data *data = elf_getdata(section, NULL);
+        size_t entry_bytes = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
+        size_t nr = data && entry_bytes ? data->d_size / entry_bytes : 0;
+        for (size_t i = 0; i < nr && i <= INT32_MAX; i++) {
+            GElf_Rela relocation;
+            if (!gelf_getrela(data, (int)i, &relocation) || relocation.r_offset != slot)
+                continue;
+            uint64_t type = GELF_R_TYPE(relocation.r_info);
+            *ret_value = (uint64_t)relocation.r_addend;
+            return type == R_X86_64_RELATIVE || type == R_AARCH64_RELATIVE;
+        }
+    }
+    size_t nr;
+    const unsigned char *bytes = bytes_at(file, slot, &nr);
+    if (!bytes || nr < 8)
+        return false;
+    *ret_value = fetch(bytes, 8);
+    return *ret_value != 0;
+}
+
+// ---- x86-64 ----
+
+struct pattern {
+    const char *bytes;
+    size_t nr;
+    size_t nr_operand; // bytes behind
+    enum { SKIP, LOAD_ADDRESS, LOAD_NUMBER, LOAD_SLOT, LOAD_SLOT_NEAR, FOLLOW, RETURN } what;
+};
+
+static const struct pattern patterns[] = {
+    {"\xf3\x0f\x1e\xfa", 4, 0, SKIP},       // endbr64
+    {"\x55", 1, 0, SKIP},                   // push %rbp
+    {"\x48\x89\xe5", 3, 0, SKIP},           // mov %rsp,%rbp
+    {"\x5d", 1, 0, SKIP},                   // pop %rbp
+    {"\xc9", 1, 0, SKIP},                   // leave
+    {"\x90", 1, 0, SKIP},                   // nop
+    {"\x48\x8d\x05", 3, 4, LOAD_ADDRESS},   // lea N(%rip),%rax
+    {"\x48\x8b\x05", 3, 4, LOAD_SLOT_NEAR}, // mov N(%rip),%rax
+    {"\x48\x8b\x04\x25", 4, 4, LOAD_SLOT},  // mov N,%rax
+    {"\x48\xa1", 2, 8, LOAD_SLOT},          // movabs N,%rax
+    {"\x48\x8b\x00", 3, 0, FOLLOW},         // mov (%rax),%rax
+    {"\xb8", 1, 4, LOAD_NUMBER},            // mov $N,%eax
+    {"\x48\xb8", 2, 8, LOAD_NUMBER},        // movabs $N,%rax
+    {"\xc3", 1, 0, RETURN},
+    {"\xf3\xc3", 2, 0, RETURN},
+};
+
+static bool follow_x86_64(const struct seep_symbol_file *file, uint64_t address, uint64_t *ret_value) {
+    bool loaded = false;
+    for (unsigned i = 0; i < INSTRUCTIONS_MAX; i++) {
+        size_t nr;
+        const unsigned char *bytes = bytes_at(file, address, &nr);
+        const struct pattern *p = patterns;
+        while (bytes && p < patterns + SEEP_ARRAY_SIZE(patterns) &&
+               (nr < p->nr + p->nr_operand || memcmp(bytes, p->bytes, p->nr) != 0))
+            p++;
+        if (!bytes || p == patterns + SEEP_ARRAY_SIZE(patterns))
+            return false;
+        uint64_t operand = fetch(bytes + p->nr, p->nr_operand);
+        address += p->nr + p->nr_operand;
+        if (p->what == RETURN)
+            return loaded;
+        if (p->what == SKIP)
+            continue;
+        if (p->what == LOAD_ADDRESS || p->what == LOAD_SLOT_NEAR)
+            operand = address + (uint64_t)(int64_t)(int32_t)operand;
+        if (p->what == FOLLOW)
+            operand = *ret_value;
+        bool is_slot = p->what == LOAD_SLOT || p->what == LOAD_SLOT_NEAR || p->what == FOLLOW;
+        if ((p->what == FOLLOW && !loaded) || (is_slot && !pointer_at(file, operand, &operand)))
+            return false;
+        *ret_value = operand;
+        loaded = true;
+    }
+    return false;
+}
+
+// ---- aarch64 ----
+
+static bool follow_aarch64(const struct seep_symbol_file *file, uint64_t address, uint64_t *ret_value) {
+    bool loaded = false;
+    for (unsigned i = 0; i < INSTRUCTIONS_MAX; i++, address += 4) {
+        size_t nr;
+        const unsigned char *bytes = bytes_at(file, address, &nr);
+        if (!bytes || nr < 4)
+            return false;
+        uint32_t word = (uint32_t)fetch(bytes, 4);
+        if (word == 0xd65f03c0) // ret
+            return loaded;
+        if ((word & 0xfffff01f) == 0xd503201f) // nop, bti, paciasp, ...
+            continue;
+        if ((word & 0x9f00001f) == 0x90000000) { // adrp x0, page
+            int64_t pages = (int64_t)((uint64_t)(word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3));
+            pages -= pages & (1 << 20) ? 1 << 21 : 0;
+            *ret_value = (address & ~UINT64_C(0xfff)) + (uint64_t)(pages * 4096);
+            loaded = false;
+        } else if ((word & 0xffc003ff) == 0x91000000) { // add x0, x0, N
+            *ret_value += word >> 10 & 0xfff;
+            loaded = true;
+        } else if ((word & 0xffc003ff) == 0xf9400000) { // ldr x0, [x0, N]
+            if (!pointer_at(file, *ret_value + (word >> 10 & 0xfff) * UINT64_C(8), ret_value))
+                return false;
+            loaded = true;
+        } else {
+            return false;
+        }
+    }
+    return false;
+}
+
+bool seep_constant_text(const struct seep_symbol_file *file, uint64_t address, const char **ret_text,
+                        size_t *ret_nr_bytes) {
+    GElf_Ehdr header;
+    uint64_t at = 0;
+    if (!gelf_getehdr(file->elf, &header))
+        return false;
+    bool followed = header.e_machine == EM_X86_64    ? follow_x86_64(file, address, &at)
+                    : header.e_machine == EM_AARCH64 ? follow_aarch64(file, address, &at)
+                                                     : false;
+    size_t nr;
+    const unsigned char *text = followed ? bytes_at(file, at, &nr) : NULL;
+    const unsigned char *end = text ? memchr(text, 0, SEEP_MIN(nr, SEEP_CONSTANT_TEXT_MAX)) : NULL;
+    if (!end)
+        return false;
+    *ret_text = (const char *)text;
+    *ret_nr_bytes = (size_t)(end - text);
+    return true;
+}

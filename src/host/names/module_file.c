@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where the files of a module are, see module_file.h.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+
+#include "names/module_file.h"
+
+#define DEBUG_DIR     "/usr/lib/debug"
+#define DELETED       " (deleted)" // what the kernel puts behind the path of a file that has no name any more
+#define BUILD_ID_KEPT 44u          // bytes of a build-id that the image keeps: struct seep_image_module
+
+struct seep_error *seep_file_search_init(struct seep_file_search *search, const char *sysroot,
+                                         const char *debug_dir) {
+    *search = (struct seep_file_search){.sysroot_fd = -1};
+    if (debug_dir && !(search->debug_dir = strdup(debug_dir)))
+        return seep_error_no_memory();
+    if (!sysroot || !strcmp(sysroot, "/"))
+        return NULL;
+    search->sysroot = realpath(sysroot, NULL);
+    // By the name that was given: that of a process's root (/proc/PID/root) leads to it, its target to ours.
+    if (search->sysroot)
+        search->sysroot_fd = open(sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (search->sysroot_fd >= 0)
+        return NULL;
+    struct seep_error *error =
+        seep_error_system(errno, "cannot use %s as the root of the traced system", sysroot);
+    seep_file_search_deinit(search);
+    return seep_error_hint(error, "give --sysroot the directory that holds the target's /usr and /lib");
+}
+
+void seep_file_search_deinit(struct seep_file_search *search) {
+    seep_debug_server_deinit(&search->server);
+    if (search->sysroot_fd >= 0)
+        close(search->sysroot_fd);
+    free(search->sysroot);
+    free(search->debug_dir);
+    *search = (struct seep_file_search){.sysroot_fd = -1};
+}
+
+// A handle that does nothing to the file: opening a device or a FIFO for reading might.
+static int open_handle(const struct seep_file_search *search, bool in_sysroot, const char *path) {
+    if (!in_sysroot || search->sysroot_fd < 0)
+        return open(path, O_PATH | O_CLOEXEC);
+    // Absolute links inside the sysroot must lead back into it.
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+    int fd = (int)syscall(SYS_openat2, search->sysroot_fd, path, &how, sizeof(how));
+    if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+        return fd;
+    char *joined; // an old kernel, or a sandbox that does not know the call
+    if (asprintf(&joined, "%s/%s", search->sysroot, path) < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    fd = open(joined, O_PATH | O_CLOEXEC);
+    int kept_errno = errno;
+    free(joined);
+    errno = kept_errno;
+    return fd;
+}
+
+static const char *trouble_of_errno(int sys_errno) {
+    switch (sys_errno) {
+    case ENOENT:
+    case ENOTDIR:
+        return "file is gone";
+    case EACCES:
+    case EPERM:
+        return "file may not be read";
+    case EWOULDBLOCK: // not waited for: its holder may keep us for 45 s, and for each file again
+        return "another process holds a lease on the file";
+    case EMFILE:
+    case ENFILE:
+        return "too many files are open";
+    default:
+        return "file cannot be opened";
+    }
+}
+
+static struct seep_error *open_file(struct seep_file_search *search, bool in_sysroot, const char *path,
+                                    struct seep_symbol_file **ret_file, const char **ret_trouble) {
+    *ret_file = NULL;
+    int handle = open_handle(search, in_sysroot, path);
+    if (handle < 0) {
+        *ret_trouble = trouble_of_errno(errno);
+        return errno == ENOMEM ? seep_error_no_memory() : NULL;
+    }
+    struct stat status;
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", handle);
+    bool regular = fstat(handle, &status) == 0 && S_ISREG(status.st_mode);
+    int fd = regular ? open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    int open_errno = errno;
+    close(handle);
+    if (fd < 0) {
+        *ret_trouble = regular ? trouble_of_errno(open_errno) : "not a regular file";
+        return NULL;
+    }
+    struct seep_error *error = seep_symbol_file_open(fd, &search->copied_bytes, ret_file, ret_trouble);
+    close(fd);
+    return error;
+}
+
+// The build-id of the traced module may have been cut by the image.
+static bool same_build(struct seep_build_id wanted, struct seep_build_id found) {
+    bool fits = wanted.nr_bytes == found.nr_bytes ||
+                (wanted.nr_bytes == BUILD_ID_KEPT && found.nr_bytes > BUILD_ID_KEPT);
+    return fits && !memcmp(wanted.bytes, found.bytes, wanted.nr_bytes);
+}
+
+// What a file must have to count as the debug information of a module.
+struct wanted {
+    struct seep_build_id id;
+    bool has_crc;
+    uint32_t crc;
+};
+
+static bool is_wanted(const struct wanted *wanted, const struct seep_symbol_file *file) {
+    if (!seep_symbol_file_has_debug_info(file) && !seep_symbol_file_has_symbols(file))
+        return false;
+    struct seep_build_id id = seep_symbol_file_build_id(file);
+    if (wanted->id.nr_bytes && id.nr_bytes)
+        return same_build(wanted->id, id);
+    return wanted->has_crc && seep_symbol_file_crc(file) == wanted->crc;
+}
+
+// Does nothing where *file is found already, so that places can be tried one after the other.
+static SEEP_PRINTF(5, 6) struct seep_error *try_path(struct seep_file_search *search,
+                                                     const struct wanted *wanted, bool in_sysroot,
+                                                     struct seep_symbol_file **file, const char *format,
+                                                     ...) {
+    if (*file)
+        return NULL;
+    va_list args;
+    va_start(args, format);
+    char *path;
+    int length = vasprintf(&path, format, args);
+    va_end(args);
+    if (length < 0)
+        return seep_error_no_memory();
+    struct seep_symbol_file *found;
+    const char *trouble;
+    struct seep_error *error = open_file(search, in_sysroot, path, &found, &trouble);
+    free(path);
+    if (error)
+        return error;
+    if (found && !is_wanted(wanted, found)) {
+        seep_symbol_file_close(found);
+        found = NULL;
+    }
+    *file = found;
+    return NULL;
+}
+
+static const char *debug_dir(const struct seep_file_search *search) {
+    return search->debug_dir ? search->debug_dir : DEBUG_DIR;
+}
+
+static struct seep_error *try_build_id(struct seep_file_search *search, const struct wanted *wanted,
+                                       struct seep_symbol_file **file) {
+    char hex[2 * 64 + 1];
+    size_t nr_bytes = wanted->id.nr_bytes;
+    if (nr_bytes < 2 || nr_bytes > 64)
+        return NULL;
+    for (size_t i = 0; i < nr_bytes; i++)
+        snprintf(hex + 2 * i, 3, "%02x", wanted->id.bytes[i]);
+    return try_path(search, wanted, !search->debug_dir, file, "%s/.build-id/%.2s/%s.debug", debug_dir(search),
+                    hex, hex + 2);
+}
+
+static struct seep_error *try_server(struct seep_file_search *search, const struct wanted *wanted,
+                                     struct seep_symbol_file **file) {
+    if (*file)
+        return NULL;
+    int fd = seep_debug_server_find(&search->server, wanted->id.bytes, wanted->id.nr_bytes);
+    if (fd < 0)
+        return NULL;
+    const char *trouble;
+    struct seep_symbol_file *found;
+    struct seep_error *error = seep_symbol_file_open(fd, &search->copied_bytes, &found, &trouble);
+    close(fd);
+    if (error)
+        return error;
+    if (found && !is_wanted(wanted, found)) {
+        seep_symbol_file_close(found);
+        found = NULL;
+    }
+    *file = found;
+    return NULL;
+}
+
+// The file's directory as the traced system names it.
+static const char *target_directory(const struct seep_file_search *search,
+                                    const struct seep_symbol_file *file) {
+    const char *directory = file->directory;
+    size_t length = search->sysroot ? strlen(search->sysroot) : 0;
+    if (directory && length && !strncmp(directory, search->sysroot, length) &&
+        (directory[length] == '/' || !directory[length]))
+        directory += length;
+    return directory;
+}
+
+// The places that go by name: beside the loaded file, and under the debug directory.
+static struct seep_error *try_names(struct seep_file_search *search, const struct wanted *wanted,
+                                    const struct seep_symbol_file *main, const char *path, const char *link,
+                                    struct seep_symbol_file **file) {
+    const char *directory = target_directory(search, main), *root = debug_dir(search);
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    bool in_sysroot = !search->debug_dir;
+    struct seep_error *error = NULL;
+    if (directory && link && !strchr(link, '/')) {
+        if (!error)
+            error = try_path(search, wanted, true, file, "%s/%s", directory, link);
+        if (!error)
+            error = try_path(search, wanted, true, file, "%s/.debug/%s", directory, link);
+        if (!error)
+            error = try_path(search, wanted, in_sysroot, file, "%s%s/%s", root, directory, link);
+    }
+    if (!error && path[0] == '/')
+        error = try_path(search, wanted, in_sysroot, file, "%s%s.debug", root, path);
+    if (!error && path[0] == '/')
+        error = try_path(search, wanted, in_sysroot, file, "%s%s", root, path);
+    if (!error && directory)
+        error = try_path(search, wanted, in_sysroot, file, "%s%s/%s.debug", root, directory, base);
+    if (!error && directory)
+        error = try_path(search, wanted, in_sysroot, file, "%s%s/%s", root, directory, base);
+    return error;
+}
+
+static struct seep_error *find_debug(struct seep_file_search *search, const char *path,
+                                     struct seep_build_id id, struct seep_module_files *files) {
+    struct wanted wanted = {.id = id};
+    struct seep_error *error = NULL;
+    if (files->main) {
+        GElf_Word crc;
+        const char *link = dwelf_elf_gnu_debuglink(files->main->elf, &crc);
+        wanted.has_crc = link != NULL;
+        wanted.crc = link ? crc : 0;
+        if (link || wanted.id.nr_bytes)
+            error = try_names(search, &wanted, files->main, path, link, &files->debug);
+    }
+    if (!error)
+        error = try_build_id(search, &wanted, &files->debug);
+    if (!error && path[0] != '[')
+        error = try_server(search, &wanted, &files->debug);
+    return error;
+}
+
+// The loaded file itself. Sets trouble where it is not to be had.
+static struct seep_error *find_main(struct seep_file_search *search, const char *path,
+                                    struct seep_build_id id, struct seep_module_files *files) {
+    if (path[0] == '[' || !path[0]) {
+        files->trouble = "mapped by the kernel, not from a file";
+        return NULL;
+    }
+    struct seep_error *error = open_file(search, true, path, &files->main, &files->trouble);
+    size_t length = strlen(path), suffix = strlen(DELETED);
+    if (!error && !files->main && length > suffix && !strcmp(path + length - suffix, DELETED)) {
+        files->trouble = "file was deleted while it was in use";
+        if (!id.nr_bytes)
+            return NULL; // what has the name now is most likely another build
+        char *name = strndup(path, length - suffix);
+        if (!name)
+            return seep_error_no_memory();
+        const char *trouble;
+        error = open_file(search, true, name, &files->main, &trouble);
+        free(name);
+    }
+    if (error || !files->main || !id.nr_bytes)
+        return error;
+    if (!same_build(id, seep_symbol_file_build_id(files->main))) {
+        seep_symbol_file_close(files->main);
+        files->main = NULL;
+        files->trouble = "file is another build";
+    }
+    return NULL;
+}
+
+struct seep_error *seep_module_files_find(struct seep_file_search *search, const char *path,
+                                          struct seep_build_id id, struct seep_module_files *ret_files) {
+    struct seep_module_files files = {NULL};
+    struct seep_error *error = find_main(search, path, id, &files);
+    bool complete = !error && files.main && seep_symbol_file_has_debug_info(files.main);
+    if (!error && !complete) {
+        // The file's own id is whole, the one from the image may have been cut.
+        struct seep_build_id own = {NULL, 0};
+        if (files.main)
+            own = seep_symbol_file_build_id(files.main);
+        error = find_debug(search, path, own.nr_bytes ? own : id, &files);
+    }
+    bool has_symbols = (files.main && seep_symbol_file_has_symbols(files.main)) ||
+                       (files.debug && seep_symbol_file_has_symbols(files.debug));
+    if (!error && files.main && !has_symbols)
+        error = seep_symbol_file_open_mini(files.main, &files.mini);
+    if (error) {
+        seep_module_files_close(&files);
+        return error;
+    }
+    *ret_files = files;
+    return NULL;
+}
+
+void seep_module_files_close(struct seep_module_files *files) {
+    seep_symbol_file_close(files->main);
+    seep_symbol_file_close(files->debug);
+    seep_symbol_file_close(files->mini);
+    *files = (struct seep_module_files){NULL};
+}
+
+struct seep_error *seep_alt_file_find(struct seep_file_search *search, const struct seep_symbol_file *from,
+                                      const char *name, struct seep_build_id id,
+                                      struct seep_symbol_file **ret_file) {
+    struct wanted wanted = {.id = id};
+    struct seep_symbol_file *file = NULL;
+    struct seep_error *error = NULL;
+    if (name[0] == '/')
+        error = try_path(search, &wanted, true, &file, "%s", name);
+    else if (from->directory)
+        error = try_path(search, &wanted, false, &file, "%s/%s", from->directory, name);
+    if (!error)
+        error = try_build_id(search, &wanted, &file);
+    if (!error)
+        error = try_server(search, &wanted, &file);
+    if (error) {
+        seep_symbol_file_close(file);
+        return error;
+    }
+    *ret_file = file;
+    return NULL;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Finds the files of a module: the one that was loaded, the one with its debug information, and what
+// both refer to. Source of the places: GDB manual, "Debugging Information in Separate Files".
+//
+// Invariant: a file is used only if its build-id is the module's, or, where there is no build-id, if
+// its checksum is the one that the loaded file's .gnu_debuglink asks for.
+#ifndef SEEP_NAMES_MODULE_FILE_H
+#define SEEP_NAMES_MODULE_FILE_H
+
+#include "names/debug_server.h"
+#include "names/symbol_file.h"
+
+struct seep_file_search {
+    char *sysroot;         // NULL: "/"
+    int sysroot_fd;        // -1: "/"
+    char *debug_dir;       // on this machine; NULL: /usr/lib/debug under sysroot
+    uint64_t copied_bytes; // see seep_symbol_file_open
+    struct seep_debug_server server;
+};
+
+SEEP_MUST_CHECK struct seep_error *seep_file_search_init(struct seep_file_search *search, const char *sysroot,
+                                                         const char *debug_dir);
+void seep_file_search_deinit(struct seep_file_search *search);
+
+struct seep_module_files {
+    struct seep_symbol_file *main;  // the loaded file itself; NULL: see trouble
+    struct seep_symbol_file *debug; // separate debug information, or at least a full symbol table; NULL: none
+    struct seep_symbol_file *mini;  // symbols of functions that main does not export (.gnu_debugdata)
+    const char *trouble;            // static text: why there is no main file
+};
+
+// Never fails for want of files. `id` is that of the module in the traced process.
+SEEP_MUST_CHECK struct seep_error *seep_module_files_find(struct seep_file_search *search, const char *path,
+                                                          struct seep_build_id id,
+                                                          struct seep_module_files *ret_files);
+void seep_module_files_close(struct seep_module_files *files);
+
+// The file that `name` in .gnu_debugaltlink of `from` means (dwz makes them); NULL: not found.
+SEEP_MUST_CHECK struct seep_error *seep_alt_file_find(struct seep_file_search *search,
+                                                      const struct seep_symbol_file *from, const char *name,
+                                                      struct seep_build_id id,
+                                                      struct seep_symbol_file **ret_file);
+
+#endif

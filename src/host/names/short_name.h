@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A demangled name as people read it: std::string for what it stands for, without default template arguments,
+// ABI tags, clone suffixes and the return types of templates; of what is still long, lists of arguments
+// become "…". Several names may come to the same; who shows them must see to that.
+#ifndef SEEP_NAMES_SHORT_NAME_H
+#define SEEP_NAMES_SHORT_NAME_H
+
+#include "base/error.h"
+
+#define SEEP_SHORT_NAME_COLUMNS 80u // what is longer is elided, as far as there are lists of arguments
+
+// malloc'ed; NULL in *ret_short: the name is short as it is.
+SEEP_MUST_CHECK struct seep_error *seep_name_shorten(const char *name, char **ret_short);
+
+#endif

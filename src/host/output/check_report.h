@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What a check found (analysis/check.h), for people, for CI servers and for code hosts. Nothing is
+// decided here.
+#ifndef SEEP_OUTPUT_CHECK_REPORT_H
+#define SEEP_OUTPUT_CHECK_REPORT_H
+
+#include <stdio.h>
+
+#include "analysis/check.h"
+
+// The leaks beyond the baseline with their stacks, the `top` biggest (0: all).
+void seep_check_put_leaks(FILE *out, const struct seep_check *check, uint64_t top);
+// A line for each budget that is broken and each process of which too little is known; where there are
+// none, one that says what was held.
+void seep_check_put_verdict(FILE *out, const struct seep_check *check);
+// A line with the user's suppressions that took nothing in any process, and one for each program whose own
+// could not be read; nothing where there are none.
+void seep_check_put_suppressions(FILE *out, const struct seep_check *check);
+
+// JUnit's XML, as the common CI servers read it: a suite for each process.
+SEEP_MUST_CHECK struct seep_error *seep_check_put_junit(FILE *out, const struct seep_check *check);
+// SARIF 2.1.0. Source: OASIS, "Static Analysis Results Interchange Format Version 2.1.0".
+SEEP_MUST_CHECK struct seep_error *seep_check_put_sarif(FILE *out, const struct seep_check *check);
+// Workflow commands of GitHub Actions, which become annotations.
+SEEP_MUST_CHECK struct seep_error *seep_check_put_github(FILE *out, const struct seep_check *check);
+
+// ---- for the files of this room only ----
+
+// "120 bytes in 3 blocks, lost, by malloc"
+struct seep_leak_words {
+    char text[160];
+};
+struct seep_leak_words seep_leak_words(const struct seep_leak *leak, struct seep_leaked amount);
+// "120 bytes in 3 blocks leaked, more than --max-leaked 0"; empty where the budget holds.
+struct seep_budget_words {
+    char text[320];
+};
+struct seep_budget_words seep_budget_words(const struct seep_check *check, enum seep_check_budget budget);
+const char *seep_budget_name(enum seep_check_budget budget); // "leaked", "peak", "allocations"
+
+// "program" or, of several of that name, "program #2". malloc'ed; NULL: out of memory.
+SEEP_MUST_CHECK char *seep_process_label(const struct seep_session *session, uint32_t index);
+
+// One line for each frame: "  function (file:line) [module]".
+void seep_put_leak_stack(FILE *out, const struct seep_leak *leak, const char *indentation);
+// `path` without the present folder in front of it, where it is in there.
+const char *seep_path_from_here(const char *path);
+
+#endif

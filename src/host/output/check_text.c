@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The result of a check for people, and the words that all forms share, see check_report.h.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/words.h"
+#include "base/sum.h"
+#include "output/check_report.h"
+#include "output/format.h"
+#include "output/report_text.h"
+
+#define FRAMES_SHOWN   64u // of one stack; recursion fills the rest
+#define FRAMES_ON_LINE 12u // of a stack for people; the files for servers have the rest
+
+// ---- words ----
+
+char *seep_process_label(const struct seep_session *session, uint32_t index) {
+    const char *name = session->profiles[index]->process.name;
+    unsigned nr_before = 0;
+    for (uint32_t i = 0; i < index; i++)
+        nr_before += strcmp(session->profiles[i]->process.name, name) == 0;
+    char *label;
+    int nr = nr_before ? asprintf(&label, "%s #%u", name, nr_before + 1) : asprintf(&label, "%s", name);
+    return nr < 0 ? NULL : label;
+}
+
+struct seep_leak_words seep_leak_words(const struct seep_leak *leak, struct seep_leaked amount) {
+    static const char *const kinds[SEEP_KIND_NR] = {"not freed", "lost", "indirectly lost", "possibly lost",
+                                                    "reachable"};
+    struct seep_leak_words words;
+    snprintf(words.text, sizeof(words.text), "%s byte%s in %s block%s, %s, by %s",
+             seep_format_count(amount.bytes).text, seep_plural(amount.bytes),
+             seep_format_count(amount.blocks).text, seep_plural(amount.blocks),
+             kinds[leak->kind < SEEP_KIND_NR ? leak->kind : 0], seep_via_name(leak->via));
+    return words;
+}
+
+const char *seep_budget_name(enum seep_check_budget budget) {
+    static const char *const names[SEEP_BUDGET_NR] = {"leaked", "peak", "allocations"};
+    return names[budget];
+}
+
+struct seep_budget_words seep_budget_words(const struct seep_check *check, enum seep_check_budget budget) {
+    const struct seep_check_options *options = &check->options;
+    struct seep_budget_words words = {""};
+    if (!check->broken[budget])
+        return words;
+    if (budget == SEEP_BUDGET_LEAKED) {
+        snprintf(
+            words.text, sizeof(words.text), "%s byte%s in %s block%s leaked%s, more than --max-leaked %s",
+            seep_format_count(check->leaked_bytes).text, seep_plural(check->leaked_bytes),
+            seep_format_count(check->leaked_blocks).text, seep_plural(check->leaked_blocks),
+            options->baseline ? " beyond the baseline" : "", seep_format_count(options->max_leaked).text);
+    } else if (budget == SEEP_BUDGET_PEAK) {
+        const struct seep_process *process = &check->session->profiles[check->peak_process]->process;
+        snprintf(words.text, sizeof(words.text),
+                 "peak of %s bytes (%.64s, pid %" PRIu32 "), more than --max-peak %s",
+                 seep_format_count(check->peak_bytes).text, process->name, process->pid,
+                 seep_format_count(options->max_peak).text);
+    } else {
+        snprintf(words.text, sizeof(words.text), "%s allocation%s, more than --max-allocations %s",
+                 seep_format_count(check->allocations).text, seep_plural(check->allocations),
+                 seep_format_count(options->max_allocations).text);
+    }
+    return words;
+}
+
+const char *seep_path_from_here(const char *path) {
+    char here[4096];
+    if (!getcwd(here, sizeof(here)))
+        return path;
+    size_t nr = strlen(here);
+    return nr > 1 && strncmp(path, here, nr) == 0 && path[nr] == '/' && path[nr + 1] ? path + nr + 1 : path;
+}
+
+void seep_put_leak_stack(FILE *out, const struct seep_leak *leak, const char *indentation) {
+    for (uint32_t i = 0; i < leak->nr_frames && i < FRAMES_SHOWN; i++) {
+        const struct seep_leak_frame *frame = &leak->frames[i];
+        const char *slash = strrchr(frame->module, '/');
+        fputs(indentation, out);
+        seep_put_escaped(out, frame->function ? frame->function : "??");
+        if (frame->file) {
+            fputs(" (", out);
+            seep_put_escaped(out, seep_path_from_here(frame->file));
+            if (frame->line)
+                fprintf(out, ":%u", frame->line);
+            fputs(")", out);
+        }
+        fputs(" [", out);
+        seep_put_escaped(out, slash ? slash + 1 : frame->module);
+        if (!frame->function)
+            fprintf(out, "+0x%" PRIx64, frame->offset);
+        fputs(frame->inlined ? "] (inlined)\n" : "]\n", out);
+    }
+    if (leak->nr_frames > FRAMES_SHOWN)
+        fprintf(out, "%s... %u more frames\n", indentation, leak->nr_frames - FRAMES_SHOWN);
+    if (!leak->nr_frames)
+        fprintf(out, "%s(stack not recorded)\n", indentation);
+}
+
+// ---- for people ----
+
+static void put_shares(FILE *out, const struct seep_check *check, const struct seep_leak *leak) {
+    if (check->session->nr_profiles < 2)
+        return;
+    fprintf(out, "    in %u process%s:", leak->nr_shares, seep_plural_es(leak->nr_shares));
+    uint32_t shown = SEEP_MIN(leak->nr_shares, 6u);
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct seep_process *process = &check->session->profiles[leak->shares[i].process]->process;
+        fputs(i ? ", " : " ", out);
+        seep_put_escaped(out, process->name);
+        fprintf(out, " (pid %" PRIu32 ") %s byte%s", process->pid,
+                seep_format_count(leak->shares[i].bytes).text, seep_plural(leak->shares[i].bytes));
+    }
+    fprintf(out, shown < leak->nr_shares ? ", and %u more\n" : "\n", leak->nr_shares - shown);
+}
+
+// Frames up to main, or without those of the runtime that a thread begins with.
+static uint32_t own_frames(const struct seep_leak *leak) {
+    uint32_t nr = leak->nr_frames;
+    for (uint32_t i = 0; i < nr; i++)
+        if (leak->frames[i].function && strcmp(leak->frames[i].function, "main") == 0)
+            return i + 1;
+    while (nr > 1 && leak->frames[nr - 1].runtime)
+        nr--;
+    return nr;
+}
+
+// "read_order (app.c:14) < main (app.c:40)": the program's own functions, and those of the runtime by
+// library, once.
+static void put_stack_line(FILE *out, const struct seep_leak *leak) {
+    uint32_t shown = 0, i = 0, nr = own_frames(leak);
+    const char *library = NULL;
+    fputs("    ", out);
+    for (; i < nr && shown < FRAMES_ON_LINE; i++) {
+        const struct seep_leak_frame *frame = &leak->frames[i];
+        const char *slash = strrchr(frame->module, '/'), *module = slash ? slash + 1 : frame->module;
+        bool same = frame->runtime && library && strcmp(library, module) == 0;
+        library = frame->runtime ? module : NULL;
+        if (same)
+            continue;
+        fputs(shown++ ? " < " : "", out);
+        bool named = frame->function && !frame->runtime;
+        if (named)
+            seep_put_escaped(out, frame->function);
+        if (named && frame->file && frame->line) {
+            fputs(" (", out);
+            seep_put_escaped(out, seep_path_from_here(frame->file));
+            fprintf(out, ":%u)", frame->line);
+        } else {
+            fputs(named ? " [" : "[", out);
+            seep_put_escaped(out, module);
+            if (!frame->function && !frame->runtime)
+                fprintf(out, "+0x%" PRIx64, frame->offset);
+            fputs("]", out);
+        }
+    }
+    if (i < nr)
+        fprintf(out, " < ... %u more", nr - i);
+    fputs(leak->nr_frames ? "\n" : "(stack not recorded)\n", out);
+}
+
+static bool is_beyond(const struct seep_leak *leak) {
+    struct seep_leaked beyond = seep_leak_beyond(leak);
+    return beyond.blocks || beyond.bytes;
+}
+
+void seep_check_put_leaks(FILE *out, const struct seep_check *check, uint64_t top) {
+    uint64_t nr_all = 0, shown = 0;
+    for (size_t i = 0; i < check->nr_leaks; i++)
+        nr_all += is_beyond(&check->leaks[i]);
+    for (size_t i = 0; i < check->nr_leaks && (!top || shown < top); i++) {
+        const struct seep_leak *leak = &check->leaks[i];
+        if (!is_beyond(leak))
+            continue;
+        fprintf(out, "leak %" PRIu64 " of %" PRIu64 ": %s\n", ++shown, nr_all,
+                seep_leak_words(leak, seep_leak_beyond(leak)).text);
+        if (leak->accepted_blocks)
+            fprintf(out, "    beyond the baseline, which accepts %s byte%s in %s block%s of it\n",
+                    seep_format_count(leak->accepted_bytes).text, seep_plural(leak->accepted_bytes),
+                    seep_format_count(leak->accepted_blocks).text, seep_plural(leak->accepted_blocks));
+        put_shares(out, check, leak);
+        put_stack_line(out, leak);
+    }
+    if (shown < nr_all)
+        fprintf(out, "%s more leak%s: --top 0 shows all\n", seep_format_count(nr_all - shown).text,
+                seep_plural(nr_all - shown));
+}
+
+static void put_unsure(FILE *out, const struct seep_check *check) {
+    for (size_t i = 0; i < check->session->nr_profiles; i++) {
+        if (!check->processes[i].unsure)
+            continue;
+        const struct seep_process *process = &check->session->profiles[i]->process;
+        fputs("seep: check: not sure: ", out);
+        seep_put_escaped(out, process->name);
+        fprintf(out, " (pid %" PRIu32 "): ", process->pid);
+        seep_put_escaped(out, check->processes[i].unsure);
+        fputc('\n', out);
+    }
+}
+
+static void put_taken(FILE *out, const char *what, uint64_t blocks, uint64_t bytes) {
+    if (blocks)
+        fprintf(out, "; %s: %s byte%s in %s block%s", what, seep_format_count(bytes).text, seep_plural(bytes),
+                seep_format_count(blocks).text, seep_plural(blocks));
+}
+
+// Then that is our exit status too.
+static void put_own_status(FILE *out, const struct seep_process *process) {
+    if (process->exit_kind == SEEP_EXIT_CODE && process->exit_value)
+        fprintf(out, "seep: check: the program itself exited with %d\n", process->exit_value);
+    if (process->exit_kind != SEEP_EXIT_SIGNAL)
+        return;
+    fputs("seep: check: the program itself was ended by ", out);
+    seep_text_exit(out, process);
+    fputs(": this run fails\n", out);
+}
+
+// No leaks, and no budget is for them; but who checks a program wants to know.
+static void put_wrong_releases(FILE *out, const struct seep_check *check) {
+    uint64_t nr = 0;
+    for (size_t i = 0; i < check->session->nr_profiles; i++) {
+        const struct seep_profile *profile = check->session->profiles[i];
+        for (uint32_t k = 0; k < profile->nr_wrong_releases; k++)
+            seep_add_up(&nr, profile->wrong_releases[k].count);
+    }
+    if (nr)
+        fprintf(out,
+                "seep: check: note: %s block%s freed in a wrong way (twice, or by the wrong function): "
+                "'seep run' shows where\n",
+                seep_format_count(nr).text, nr == 1 ? " was" : "s were");
+}
+
+void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
+    for (int i = 0; i < SEEP_BUDGET_NR; i++)
+        if (check->broken[i])
+            fprintf(out, "seep: check: %s\n", seep_budget_words(check, (enum seep_check_budget)i).text);
+    put_unsure(out, check);
+    if (seep_check_passed(check)) {
+        if (check->leaked_blocks)
+            fprintf(out, "seep: check: passed; leaked %s byte%s in %s block%s",
+                    seep_format_count(check->leaked_bytes).text, seep_plural(check->leaked_bytes),
+                    seep_format_count(check->leaked_blocks).text, seep_plural(check->leaked_blocks));
+        else
+            fprintf(out, "seep: check: passed; nothing leaked");
+        put_taken(out, "in the baseline", check->accepted_blocks, check->accepted_bytes);
+        put_taken(out, "suppressed", check->suppressed_blocks, check->suppressed_bytes);
+        put_taken(out, "only possibly lost", check->possible_blocks, check->possible_bytes);
+        fprintf(out, "; peak %s, %s allocation%s", seep_format_bytes(check->peak_bytes).text,
+                seep_format_count(check->allocations).text, seep_plural(check->allocations));
+        if (check->session->nr_profiles > 1)
+            fprintf(out, ", %zu processes", check->session->nr_profiles);
+        fputc('\n', out);
+        put_own_status(out, &check->session->profiles[0]->process);
+    }
+    put_wrong_releases(out, check);
+    if (check->nr_gone)
+        fprintf(out,
+                "seep: check: %s entr%s of the baseline leak%s no more (--update-baseline takes %s out)\n",
+                seep_format_count(check->nr_gone).text, check->nr_gone == 1 ? "y" : "ies",
+                check->nr_gone == 1 ? "s" : "", check->nr_gone == 1 ? "it" : "them");
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Numbers and foreign text as people read them. Everything that came from outside (names, paths,
+// arguments) goes to a terminal only through the escaping functions here: no control character, no
+// escape sequence, no direction override gets through.
+#ifndef SEEP_OUTPUT_FORMAT_H
+#define SEEP_OUTPUT_FORMAT_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+
+struct seep_number {
+    char text[40];
+};
+
+struct seep_number seep_format_count(uint64_t value); // "1,234,567"
+struct seep_number seep_format_signed(int64_t value); // "-1,234"
+struct seep_number seep_format_bytes(uint64_t bytes); // "512 B", "1.5 KiB", "23 MiB": three digits at most
+struct seep_number seep_format_share(uint64_t part, uint64_t whole); // "12.3%", "<0.1%"; "-" where whole is 0
+// One standard deviation of an estimate from so many samples, in percent of it: blocks much smaller than
+// the sampling interval are Poisson, larger ones better than that.
+double seep_sample_error_percent(uint64_t nr_samples);
+struct seep_number seep_format_duration(int64_t ns);      // "1.23 s", "4 min 05 s"
+struct seep_number seep_format_time(int64_t realtime_ns); // RFC 3339, UTC, in milliseconds
+
+// Writes UTF-8 text. Bytes that are not UTF-8 become \xNN, control characters \n, \t, \xNN, and
+// characters that reorder or hide text (bidirectional controls, line separators) \u{NNNN}.
+// A backslash stays: the result is for eyes, not for reading back.
+void seep_put_escaped(FILE *out, const char *text);
+// The same as a new string; NULL: out of memory.
+SEEP_MUST_CHECK char *seep_escape(const char *text);
+// Columns that escaped text takes, one per character.
+size_t seep_text_width(const char *text);
+
+// The next character of UTF-8 text: its bytes, and its code point in *ret_code. 0: not UTF-8 (the
+// text ends at its NUL: do not call there).
+unsigned seep_utf8_next(const char *text, uint32_t *ret_code);
+
+// Flushes. An error where not everything that was written to `out` arrived: "cannot write <what>:
+// <why>".
+SEEP_MUST_CHECK struct seep_error *seep_stream_check(FILE *out, const char *what);
+
+// How to write on `out`.
+struct seep_style {
+    bool colour;    // a terminal, NO_COLOR is not set, TERM is not "dumb"
+    unsigned width; // columns of the terminal; 0: not a terminal, no limit
+};
+struct seep_style seep_style_of(FILE *out);
+
+// Start and end of emphasis; "" without colour.
+const char *seep_style_bold(const struct seep_style *style);
+const char *seep_style_dim(const struct seep_style *style);
+const char *seep_style_warn(const struct seep_style *style);
+const char *seep_style_off(const struct seep_style *style);
+
+#endif

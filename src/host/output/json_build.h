@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Small helpers to build JSON with jansson. All take what they are given, and carry "out of memory"
+// along as NULL, so that it is checked once, at the end. For the .c files of this room.
+#ifndef SEEP_OUTPUT_JSON_BUILD_H
+#define SEEP_OUTPUT_JSON_BUILD_H
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/format.h"
+
+static inline json_t *integer(uint64_t value) {
+    return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+// Valid UTF-8 of any text; NULL gives null.
+static inline json_t *string(const char *text) {
+    if (!text)
+        return json_null();
+    json_t *whole = json_string(text);
+    if (whole)
+        return whole;
+    char *fixed = malloc(strlen(text) * 3 + 1); // a byte becomes at most the three of U+FFFD
+    if (!fixed)
+        return NULL;
+    size_t nr = 0;
+    while (*text) {
+        uint32_t code;
+        unsigned length = seep_utf8_next(text, &code);
+        if (length) {
+            memcpy(fixed + nr, text, length);
+            nr += length;
+        } else {
+            memcpy(fixed + nr, "\xef\xbf\xbd", 3);
+            nr += 3;
+        }
+        text += SEEP_MAX(length, 1u);
+    }
+    json_t *result = json_stringn(fixed, nr);
+    free(fixed);
+    return result;
+}
+
+// json_object_set_new, but remembers failures in *object: NULL from then on.
+static inline void set(json_t **object, const char *key, json_t *value) {
+    if (!*object) {
+        json_decref(value);
+    } else if (!value || json_object_set_new(*object, key, value) != 0) {
+        json_decref(*object);
+        *object = NULL;
+    }
+}
+
+static inline void append(json_t **array, json_t *value) {
+    if (!*array) {
+        json_decref(value);
+    } else if (!value || json_array_append_new(*array, value) != 0) {
+        json_decref(*array);
+        *array = NULL;
+    }
+}
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Texts of frames that are kept, see json_stack.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/json_build.h"
+#include "output/json_stack.h"
+
+// What a frame's text is made of. No padding that is not set: it is compared as bytes.
+struct frame_key {
+    const char *function;
+    const char *file;
+    const char *module;
+    uint64_t offset;
+    uint64_t line;
+    uint64_t inlined;
+};
+
+struct frame_text {
+    struct frame_key key;
+    const char *text;
+};
+
+void seep_json_stack_deinit(struct seep_json_stack *stack) {
+    seep_map_deinit(&stack->frames);
+    seep_arena_deinit(&stack->arena);
+}
+
+json_t *seep_json_frame(const struct seep_view_frame *frame) {
+    json_t *object = json_object();
+    set(&object, "function", string(frame->function));
+    set(&object, "file", string(frame->file));
+    set(&object, "line", frame->line ? json_integer(frame->line) : json_null());
+    set(&object, "module", string(frame->module));
+    set(&object, "offset", integer(frame->offset));
+    set(&object, "inlined", json_boolean(frame->inlined));
+    return object;
+}
+
+static struct seep_error *make_text(struct seep_json_stack *stack, const struct seep_view_frame *frame,
+                                    const char **ret_text) {
+    json_t *object = seep_json_frame(frame);
+    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+    json_decref(object);
+    *ret_text = text ? seep_arena_strdup(&stack->arena, text) : NULL;
+    free(text);
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
+static struct seep_error *find_text(struct seep_json_stack *stack, const struct seep_view_frame *frame,
+                                    const char **ret_text) {
+    const struct frame_key key = {frame->function, frame->file, frame->module,
+                                  frame->offset,   frame->line, frame->inlined};
+    uint64_t *slot = seep_map_at(&stack->frames, seep_hash_bytes(&key, sizeof(key)), NULL);
+    if (!slot)
+        return seep_error_no_memory();
+    const struct frame_text *known = (const struct frame_text *)(uintptr_t)*slot;
+    if (known && memcmp(&known->key, &key, sizeof(key)) == 0) {
+        *ret_text = known->text;
+        return NULL;
+    }
+    struct seep_error *error = make_text(stack, frame, ret_text);
+    struct frame_text *made = error || known ? NULL : seep_arena_alloc(&stack->arena, 1, sizeof(*made));
+    if (made) {
+        *made = (struct frame_text){key, *ret_text};
+        *slot = (uintptr_t)made;
+    }
+    return error;
+}
+
+struct seep_error *seep_json_stack_put(struct seep_json_stack *stack, FILE *out,
+                                       const struct seep_view_frame *frames, size_t nr) {
+    fputc('[', out);
+    for (size_t i = 0; i < nr; i++) {
+        const char *text;
+        struct seep_error *error = find_text(stack, &frames[i], &text);
+        if (error)
+            return error;
+        if (i)
+            fputc(',', out);
+        fputs(text, out);
+    }
+    fputc(']', out);
+    return NULL;
+}

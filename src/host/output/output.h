@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The outputs: forms in which a view can be written. To add one: a file with one
+// `const struct seep_output seep_output_<name>`, its name in SEEP_OUTPUTS below, a line in meson.build and
+// one in docs/formats.md. That gives `--format <name>`, `seep export --format <name>`, help and completion.
+#ifndef SEEP_OUTPUT_OUTPUT_H
+#define SEEP_OUTPUT_OUTPUT_H
+
+#include <stdio.h>
+
+#include "view/summary.h"
+#include "view/view.h"
+
+// What an output needs, and how it is treated.
+#define SEEP_OUTPUT_SITES  (1u << 0) // a view by site
+#define SEEP_OUTPUT_ALL    (1u << 1) // all rows, unless --top says otherwise
+#define SEEP_OUTPUT_ROWS   (1u << 6) // all rows; what --top means is for the output to say
+#define SEEP_OUTPUT_BINARY (1u << 2) // nothing for a terminal
+#define SEEP_OUTPUT_BLOCKS (1u << 3) // the live blocks of the rows
+#define SEEP_OUTPUT_PATHS  (1u << 4) // whole paths of files and modules
+#define SEEP_OUTPUT_LEAKS  (1u << 5) // only what leaks, where that is known
+
+struct seep_output {
+    const char *name;
+    const char *suffix; // of a file: ".json"
+    const char *what;   // one line, no full stop
+    uint32_t needs;     // SEEP_OUTPUT_*
+    bool is_json;
+    const char *lacks; // the library that this build was made without, and write is NULL; else NULL
+    // Streams: nothing of the size of the view is kept but what the format forces. Errors: those of views;
+    // of writing the stream tells.
+    struct seep_error *(*write)(FILE *out, struct seep_view *view, const struct seep_summary *summary);
+};
+
+// In the order of help; the first is the default.
+#define SEEP_OUTPUTS(X)                                                                                      \
+    X(text)                                                                                                  \
+    X(tree)                                                                                                  \
+    X(json)                                                                                                  \
+    X(json1)                                                                                                 \
+    X(csv)                                                                                                   \
+    X(pprof)                                                                                                 \
+    X(folded)                                                                                                \
+    X(sqlite)                                                                                                \
+    X(dhat)                                                                                                  \
+    X(speedscope)                                                                                            \
+    X(callgrind)                                                                                             \
+    X(massif)                                                                                                \
+    X(heaptrack)                                                                                             \
+    X(dot)                                                                                                   \
+    X(md)                                                                                                    \
+    X(quickfix)                                                                                              \
+    X(valgrind)                                                                                              \
+    X(lsan)
+
+#define SEEP_OUTPUT_DECLARE(name) extern const struct seep_output seep_output_##name;
+SEEP_OUTPUTS(SEEP_OUTPUT_DECLARE)
+
+extern const struct seep_output *const seep_outputs[]; // ends with NULL
+extern const char *const seep_output_names[];          // the same, for option parsing
+
+// The output that the options ask for, by --format or one of its aliases.
+const struct seep_output *seep_output_of(const struct seep_view_options *options);
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The call tree as text: top-down, or with --tree=callers from the functions that allocate to their callers.
+// A line is a chain of calls that does not branch, so the tree branches at every line; calls of a function by
+// itself are one link, "walk ×6". What is below half a per cent of the whole, and beyond the --top biggest of
+// one branch, is one line with its sum: the lines below a line, and "itself", add up to it. --top 0 shows
+// all.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sum.h"
+#include "output/format.h"
+#include "output/measures.h"
+#include "output/output.h"
+#include "view/call_tree.h"
+
+#define WIDTH_DEFAULT   120u // columns where the output is no terminal
+#define LEAST_PER_MILLE 5u
+#define CALLERS_DEPTH   40u // frames of a stack, bottom-up
+#define DEPTH_DRAWN     24u // branches; deeper ones are drawn at this depth
+
+struct level {
+    uint32_t next; // child to be shown
+    unsigned nr_left;
+    bool itself; // what the call has by itself is still to be shown
+    uint64_t own;
+    uint64_t rest; // what the small ones sum up to
+    unsigned nr_rest;
+};
+
+struct drawing {
+    FILE *out;
+    const struct seep_call_tree *tree;
+    const struct seep_measure *measure;
+    struct seep_style style;
+    unsigned width;
+    uint64_t least;
+    uint64_t most; // children of one call
+    struct level *levels;
+    size_t nr_levels;
+    size_t capacity;
+    char *chain; // being written
+    size_t chain_bytes;
+    size_t chain_capacity;
+};
+
+static unsigned left_of(const struct level *level) {
+    return level->nr_left + level->itself + (level->nr_rest != 0);
+}
+
+// The columns of figures, and the branches; returns how many columns they take.
+static unsigned put_margin(struct drawing *d, uint64_t value) {
+    struct seep_number number = d->measure->bytes ? seep_format_bytes(value) : seep_format_count(value);
+    fprintf(d->out, "%12s %6s  ", number.text, seep_format_share(value, d->tree->calls[0].total).text);
+    unsigned columns = 21;
+    for (size_t i = 0; i < d->nr_levels; i++) {
+        // The innermost level is the one whose item is being put: nothing left means it is the last.
+        bool inner = i + 1 == d->nr_levels, last = left_of(&d->levels[i]) == 0;
+        if (i >= DEPTH_DRAWN && !inner)
+            continue;
+        fputs(inner ? (last ? "└─ " : "├─ ") : last ? "   " : "│  ", d->out);
+        columns += 3;
+    }
+    return columns;
+}
+
+static struct seep_error *add_text(struct drawing *d, const char *text) {
+    size_t nr = strlen(text);
+    if (!seep_grow(&d->chain, &d->chain_capacity, d->chain_bytes + nr + 1, 1))
+        return seep_error_no_memory();
+    memcpy(d->chain + d->chain_bytes, text, nr + 1);
+    d->chain_bytes += nr;
+    return NULL;
+}
+
+static bool same_function(const struct seep_call_tree *tree, uint32_t a, uint32_t b) {
+    return strcmp(tree->table->frames[tree->calls[a].frame].label,
+                  tree->table->frames[tree->calls[b].frame].label) == 0;
+}
+
+// One link of a chain: the function, and how often it calls itself. *call is the last of them then.
+static struct seep_error *add_link(struct drawing *d, uint32_t *call, bool first) {
+    const struct seep_call_tree *tree = d->tree;
+    char *name = seep_escape(tree->table->frames[tree->calls[*call].frame].label);
+    if (!name)
+        return seep_error_no_memory();
+    struct seep_error *error = first ? NULL : add_text(d, " > ");
+    if (!error)
+        error = add_text(d, name);
+    free(name);
+    unsigned times = 1;
+    for (;; times++) {
+        uint32_t child = tree->calls[*call].first_child;
+        if (child == SEEP_NO_CALL || tree->calls[*call].own || tree->calls[child].next != SEEP_NO_CALL ||
+            !same_function(tree, *call, child))
+            break;
+        *call = child;
+    }
+    char repeated[32];
+    snprintf(repeated, sizeof(repeated), " ×%u", times);
+    return !error && times > 1 ? add_text(d, repeated) : error;
+}
+
+// As much of the chain as fits: its beginning and its end, which says most.
+static void put_chain(struct drawing *d, unsigned columns) {
+    size_t width = seep_text_width(d->chain);
+    size_t room = d->width > columns + 20 ? d->width - columns : 20;
+    if (width <= room) {
+        fputs(d->chain, d->out);
+        return;
+    }
+    size_t head = (room - 3) / 3, tail = room - 3 - head, at = 0, column = 0;
+    for (; column < head; at++) // by characters: none is cut in two
+        column += ((unsigned char)d->chain[at + 1] & 0xc0) != 0x80;
+    fwrite(d->chain, 1, at, d->out);
+    fputs(" … ", d->out);
+    for (column = head; column < width - tail; at++)
+        column += ((unsigned char)d->chain[at + 1] & 0xc0) != 0x80;
+    fputs(d->chain + at, d->out);
+}
+
+static struct seep_error *open_level(struct drawing *d, uint32_t call) {
+    const struct seep_call *calls = d->tree->calls;
+    struct level level = {.next = calls[call].first_child, .own = calls[call].own};
+    for (uint32_t child = calls[call].first_child; child != SEEP_NO_CALL; child = calls[child].next) {
+        if (calls[child].total >= d->least && level.nr_left < d->most) {
+            level.nr_left++;
+        } else {
+            seep_add_up(&level.rest, calls[child].total);
+            level.nr_rest++;
+        }
+    }
+    level.itself = level.own && (level.nr_left || level.nr_rest);
+    if (!level.nr_left && !level.itself) // only small ones, which the line itself stands for
+        return NULL;
+    if (!seep_grow(&d->levels, &d->capacity, d->nr_levels + 1, sizeof(*d->levels)))
+        return seep_error_no_memory();
+    d->levels[d->nr_levels++] = level;
+    return NULL;
+}
+
+// A line for the chain that begins with `call`; its end becomes a level where it branches.
+static struct seep_error *put_call(struct drawing *d, uint32_t call) {
+    const struct seep_call *calls = d->tree->calls;
+    unsigned columns = put_margin(d, calls[call].total);
+    d->chain_bytes = 0;
+    struct seep_error *error = add_link(d, &call, true);
+    while (!error && !calls[call].own && calls[call].first_child != SEEP_NO_CALL &&
+           calls[calls[call].first_child].next == SEEP_NO_CALL) {
+        call = calls[call].first_child;
+        error = add_link(d, &call, false);
+    }
+    if (error)
+        return error;
+    put_chain(d, columns);
+    fputc('\n', d->out);
+    return open_level(d, call);
+}
+
+static struct seep_error *put_next(struct drawing *d) {
+    struct level *level = &d->levels[d->nr_levels - 1];
+    if (level->itself) {
+        level->itself = false;
+        put_margin(d, level->own);
+        fputs("(itself)\n", d->out);
+        return NULL;
+    }
+    if (level->nr_left) {
+        uint32_t call = level->next;
+        level->next = d->tree->calls[call].next;
+        level->nr_left--;
+        return put_call(d, call);
+    }
+    if (level->nr_rest) {
+        unsigned nr = level->nr_rest;
+        level->nr_rest = 0;
+        put_margin(d, level->rest);
+        fprintf(d->out, "(%u smaller)\n", nr);
+        return NULL;
+    }
+    d->nr_levels--;
+    return NULL;
+}
+
+static struct seep_error *draw(FILE *out, const struct seep_view *view, const struct seep_call_tree *tree,
+                               const struct seep_measure *measure, uint64_t unplaced) {
+    struct drawing d = {.out = out, .tree = tree, .measure = measure, .style = seep_style_of(out)};
+    uint64_t total = tree->calls[0].total;
+    bool all = view->options.top == 0;
+    d.width = d.style.width ? d.style.width : WIDTH_DEFAULT;
+    d.least = all ? 1 : SEEP_MAX(total * LEAST_PER_MILLE / 1000, (uint64_t)1);
+    d.most = all ? UINT64_MAX : view->options.top;
+    bool callers = view->options.tree == SEEP_TREE_CALLERS;
+    struct seep_number number = measure->bytes ? seep_format_bytes(total) : seep_format_count(total);
+    fprintf(out, "%s%s: %s%s, %s\n", seep_style_bold(&d.style), measure->title, number.text,
+            seep_style_off(&d.style),
+            callers ? "from the functions that allocate to their callers" : "from callers to what they call");
+    struct seep_error *error = NULL;
+    // The children of the root are roots: they have no branch in front.
+    for (uint32_t call = tree->calls[0].first_child; !error && call != SEEP_NO_CALL;
+         call = tree->calls[call].next) {
+        if (tree->calls[call].total < d.least) {
+            seep_add_up(&unplaced, tree->calls[call].total);
+            continue;
+        }
+        error = put_call(&d, call);
+        while (!error && d.nr_levels)
+            error = put_next(&d);
+    }
+    if (!error && unplaced) {
+        put_margin(&d, unplaced);
+        fputs("(smaller ones, and stacks that are not known)\n", out);
+    }
+    free(d.levels);
+    free(d.chain);
+    return error;
+}
+
+static struct seep_error *write_tree(FILE *out, struct seep_view *view, const struct seep_summary *summary) {
+    const struct seep_measure *measure = seep_measure_of_sort(view->options.sort);
+    struct seep_stack_table table = SEEP_STACK_TABLE_INIT;
+    struct seep_call_tree tree = {NULL};
+    bool callers = view->options.tree == SEEP_TREE_CALLERS;
+    uint32_t *nodes = NULL;
+    uint64_t *values = calloc(SEEP_MAX(view->nr_rows, (size_t)1), sizeof(*values));
+    struct seep_error *error = values ? NULL : seep_error_no_memory();
+    for (size_t i = 0; values && i < view->nr_rows; i++)
+        values[i] = seep_measure_value(measure, &view->rows[i]);
+    if (!error)
+        error = seep_stack_table_of(&table, view, &nodes);
+    if (!error)
+        error = seep_call_tree_init(&tree, &table, nodes, values, view->nr_rows, callers,
+                                    callers ? CALLERS_DEPTH : SIZE_MAX);
+    if (!error)
+        error = draw(out, view, &tree, measure, tree.calls[0].own);
+    seep_call_tree_deinit(&tree);
+    free(nodes);
+    free(values);
+    seep_stack_table_deinit(&table);
+    return error;
+}
+
+const struct seep_output seep_output_tree = {
+    .name = "tree",
+    .suffix = ".txt",
+    .what = "the call tree, for people",
+    .needs = SEEP_OUTPUT_SITES | SEEP_OUTPUT_ROWS,
+    .write = write_tree,
+};

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Prints calls one by one, see report_calls.h.
+#include <inttypes.h>
+#include <string.h>
+
+#include "image/bpf_events.h"
+#include "profile/profile.h"
+#include "output/format.h"
+#include "output/report_calls.h"
+
+static const char *last_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void put_caller(FILE *out, const struct seep_symbol_frame *frame, uint64_t offset, const char *path) {
+    fputs(" from ", out);
+    if (frame->function) {
+        seep_put_escaped(out, frame->function);
+        fprintf(out, "+0x%" PRIx64, frame->function_offset);
+    } else {
+        fprintf(out, "0x%" PRIx64, offset);
+    }
+    fputs(" [", out);
+    seep_put_escaped(out, last_name(path));
+    fputc(']', out);
+    if (frame->file) {
+        fputs("  (", out);
+        seep_put_escaped(out, last_name(frame->file));
+        fprintf(out, ":%u)", frame->line);
+    }
+}
+
+// Who called: the innermost frame of a stack that was sent before the call.
+static struct seep_error *find_caller(FILE *out, struct seep_symbols *symbols,
+                                      const struct seep_traced_heap *heap, uint32_t node) {
+    if (!node || !heap->nodes[node].frame)
+        return NULL;
+    uint64_t frame = heap->frames[heap->nodes[node].frame - 1];
+    const struct seep_traced_module *module = &heap->modules[SEEP_FRAME_MODULE(frame)];
+    const struct seep_symbol *symbol;
+    unsigned id;
+    struct seep_error *err =
+        seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
+    if (!err)
+        err = seep_symbols_resolve(symbols, id, SEEP_FRAME_OFFSET(frame), SEEP_FRAME_EXACT(frame), &symbol);
+    if (!err)
+        put_caller(out, &symbol->frames[0], SEEP_FRAME_OFFSET(frame), module->path);
+    return err;
+}
+
+static void put_what(FILE *out, uint8_t kind, const char *function, const struct seep_traced_call *call) {
+    switch (kind) {
+    case SEEP_BPF_ALLOC:
+        fprintf(out, "%s %" PRIu64 " bytes = 0x%" PRIx64, function, call->size, call->address);
+        break;
+    case SEEP_BPF_SAMPLE:
+        fprintf(out, "%s %" PRIu64 " bytes for %" PRIu64 " = 0x%" PRIx64, function, call->size, call->weight,
+                call->address);
+        break;
+    case SEEP_BPF_FREE:
+        fprintf(out, "%s 0x%" PRIx64, function, call->address);
+        break;
+    case SEEP_BPF_RESIZE:
+        fprintf(out, "%s of 0x%" PRIx64, function, call->address);
+        break;
+    case SEEP_BPF_RESIZED:
+        if (call->address)
+            fprintf(out, "%s %" PRIu64 " bytes = 0x%" PRIx64, function, call->size, call->address);
+        else
+            fprintf(out, "%s %s", function,
+                    call->size                           ? "failed"
+                    : call->detail == SEEP_BPF_NOT_TAKEN ? "gave a block that is not in the sample"
+                                                         : "0 bytes: freed");
+        break;
+    default:
+        fprintf(out, "%s failed", function);
+        break;
+    }
+}
+
+struct seep_error *seep_put_call(FILE *out, struct seep_symbols *symbols,
+                                 const struct seep_traced_process *process, uint8_t kind,
+                                 const struct seep_traced_call *call) {
+    uint32_t node, via = call->via;
+    seep_traced_find_stack(&process->heap, call->stack, &node, &via);
+    fprintf(out, "%" PRId64 ".%06" PRId64 " %d/%" PRIu32 " ", call->call_ns / 1000000000,
+            call->call_ns % 1000000000 / 1000, (int)process->heap.pid, call->tid);
+    put_what(out, kind, kind == SEEP_BPF_FREE ? seep_release_name(via) : seep_via_name(via), call);
+    struct seep_error *err = find_caller(out, symbols, &process->heap, node);
+    fputc('\n', out);
+    return err;
+}

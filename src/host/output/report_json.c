@@ -1,0 +1,1000 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The JSON report (docs/report.schema.json): schema 2, where sites refer to a table of frames and a tree of
+// stacks, and schema 1, where each has its stack as a list of frames. Keys come in a fixed order. A figure
+// that is not known is null. Sites are written one by one, a line each, so that the text of a report of a
+// hundred thousand sites does not have to be in memory. Bytes that are not UTF-8 become U+FFFD.
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "analysis/account.h"
+#include "analysis/ages.h"
+#include "analysis/process_tree.h"
+#include "output/format.h"
+#include "output/json_build.h"
+#include "output/json_stack.h"
+#include "output/json_text.h"
+#include "output/output.h"
+#include "view/stack_table.h"
+#include "view/stacks.h"
+
+#define FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER)
+
+// The views of one process.
+struct json_part {
+    struct seep_view *sites;
+    bool borrowed;             // the sites are the view that was given
+    struct seep_view *groups;  // NULL: not asked for
+    struct seep_stack_map map; // schema 2: of the sites
+};
+
+struct json_report {
+    FILE *out;
+    unsigned schema;
+    struct seep_process_tree tree;
+    struct json_part *parts; // by process
+    size_t nr_parts;
+    struct seep_stack_table table; // schema 2
+    struct seep_json_stack texts;  // schema 1
+    struct json_part *part;        // the process at hand
+};
+
+static json_t *known(const struct seep_view_row *row, uint32_t bits, uint64_t value) {
+    return (row->known & bits) == bits ? integer(value) : json_null();
+}
+
+// Writes and takes `value`, which may be NULL for out of memory.
+static struct seep_error *dump(FILE *out, json_t *value) {
+    if (!value)
+        return seep_error_no_memory();
+    char *text = json_dumps(value, FLAGS | JSON_ENCODE_ANY);
+    json_decref(value);
+    if (!text)
+        return seep_error_no_memory();
+    fputs(text, out);
+    free(text);
+    return NULL;
+}
+
+static struct seep_error *put_key(FILE *out, const char *key, json_t *value) {
+    fprintf(out, " \"%s\": ", key);
+    struct seep_error *error = dump(out, value);
+    fputs(",\n", out);
+    return error;
+}
+
+// ---- process, health, totals ----
+
+static json_t *process_json(const struct seep_session *session, const struct seep_process_tree *tree,
+                            size_t index) {
+    const struct seep_process *process = &session->profiles[index]->process;
+    const struct seep_process_node *node = &tree->nodes[index];
+    json_t *object = json_object();
+    set(&object, "pid", integer(process->pid));
+    set(&object, "parent", integer(process->ppid));
+    set(&object, "started_by",
+        node->parent == SEEP_NO_PROCESS ? json_null()
+                                        : integer(session->profiles[node->parent]->process.pid));
+    set(&object, "origin", json_string(seep_origin_name(node->origin)));
+    set(&object, "exe", string(process->exe));
+    set(&object, "name", string(process->name));
+    json_t *args = json_array();
+    for (uint32_t i = 0; i < process->nr_args; i++)
+        append(&args, string(process->args[i]));
+    set(&object, "args", args);
+    set(&object, "args_left_out",
+        integer(process->nr_args_all > process->nr_args ? process->nr_args_all - process->nr_args : 0));
+    set(&object, "start",
+        process->start_realtime_ns > 0 ? json_string(seep_format_time(process->start_realtime_ns).text)
+                                       : json_null());
+    set(&object, "duration_s",
+        process->duration_ns >= 0 ? json_real((double)process->duration_ns / 1e9) : json_null());
+    json_t *exit = json_null();
+    if (process->exit_kind == SEEP_EXIT_CODE || process->exit_kind == SEEP_EXIT_SIGNAL) {
+        exit = json_object();
+        set(&exit, process->exit_kind == SEEP_EXIT_CODE ? "code" : "signal",
+            json_integer(process->exit_value));
+    }
+    set(&object, "exit", exit);
+    set(&object, "went_on", json_boolean(process->exit_kind == SEEP_EXIT_EXEC));
+    return object;
+}
+
+// In schema 2 a note has a code, for programs; what it says is for people.
+static void add_note(json_t **notes, unsigned schema, const char *code, const char *text) {
+    if (schema < 2) {
+        append(notes, string(text));
+        return;
+    }
+    json_t *note = json_object();
+    set(&note, "code", json_string(code));
+    set(&note, "text", string(text));
+    append(notes, note);
+}
+
+static void add_own_note(json_t **notes, unsigned schema, const struct seep_note *note) {
+    char *text;
+    if (asprintf(&text, "%s%s", seep_note_lead(note), note->text) < 0)
+        text = NULL;
+    add_note(notes, schema, seep_note_name(note->code), text ? text : note->text);
+    free(text);
+}
+
+static json_t *notes_json(const struct seep_profile *profile, unsigned schema) {
+    const struct seep_health *health = &profile->health;
+    json_t *notes = json_array();
+    if (health->state == SEEP_STATE_PASSIVE)
+        add_note(&notes, schema, "gave_up", seep_passive_meaning(health->passive_reason));
+    if (health->flags & SEEP_FLAG_PREEMPTED) {
+        char note[512];
+        snprintf(note, sizeof(note),
+                 "allocations through the malloc of %.400s are not covered; 'seep attach' sees them",
+                 health->preempted_by ? health->preempted_by : "the program itself");
+        add_note(&notes, schema, "not_covered", note);
+    }
+    if (health->flags & SEEP_FLAG_FORKED)
+        add_note(&notes, schema, "forked", "began with the live blocks of its fork parent");
+    for (size_t i = 0; i < health->nr_notes; i++)
+        add_own_note(&notes, schema, &health->notes[i]);
+    return notes;
+}
+
+static json_t *health_json(const struct seep_profile *profile, const struct seep_view *view,
+                           unsigned schema) {
+    const struct seep_health *health = &profile->health;
+    json_t *object = json_object();
+    const struct seep_note *why;
+    set(&object, "complete", json_boolean(seep_profile_verdict(profile, &why) == SEEP_VERDICT_COMPLETE));
+    set(&object, "events", integer(health->events));
+    json_t *lost = json_object();
+    for (uint32_t i = 0; i < SEEP_LOST_NR; i++)
+        if (health->lost[i])
+            set(&lost, seep_lost_name(i), integer(health->lost[i]));
+    set(&object, "lost", lost);
+    set(&object, "stacks_cut", integer(health->stacks_cut));
+    json_t *cut = json_object();
+    for (uint32_t i = 0; i < SEEP_CUT_NR; i++)
+        if (health->cut[i])
+            set(&cut, seep_cut_name(i), integer(health->cut[i]));
+    set(&object, "cut", cut);
+    json_t *modules = json_array();
+    for (size_t i = 0; i < view->nr_without_symbols; i++)
+        append(&modules, string(view->without_symbols[i].module));
+    set(&object, "modules_without_symbols", modules);
+    set(&object, "notes", notes_json(profile, schema));
+    set(&object, "sample_bytes", health->sample_bytes ? integer(health->sample_bytes) : json_null());
+    return object;
+}
+
+// Allocations by size, each class by the largest size that is in it.
+static json_t *sizes_json(const struct seep_totals *totals) {
+    json_t *array = json_array();
+    for (unsigned i = 0; i < SEEP_IMAGE_SIZE_CLASSES; i++) {
+        if (!totals->size_class[i])
+            continue;
+        json_t *object = json_object();
+        set(&object, "size_max", integer((UINT64_C(1) << i) - 1));
+        set(&object, "allocations", integer(totals->size_class[i]));
+        append(&array, object);
+    }
+    return array;
+}
+
+// Where calls are only counted nobody knows whose block was given back.
+static json_t *totals_json(const struct seep_profile *profile) {
+    const struct seep_totals *totals = &profile->totals;
+    bool blocks = !(profile->health.flags & SEEP_FLAG_CALLS);
+    json_t *object = json_object();
+    set(&object, "allocations", integer(totals->allocations));
+    set(&object, "allocated_bytes", integer(totals->allocated_bytes));
+    set(&object, "frees", integer(totals->frees));
+    set(&object, "freed_bytes", blocks ? integer(totals->freed_bytes) : json_null());
+    set(&object, "live_blocks", integer(totals->live_blocks));
+    set(&object, "live_bytes", blocks ? integer(totals->live_bytes) : json_null());
+    set(&object, "peak_bytes", blocks ? integer(totals->peak_bytes) : json_null());
+    set(&object, "peak_exact", json_boolean(blocks && totals->peak_exact));
+    set(&object, "peak_error_bytes",
+        blocks ? integer(totals->peak_exact ? 0 : totals->peak_error_bytes) : json_null());
+    set(&object, "temporary", blocks ? integer(totals->temporary) : json_null());
+    if (!blocks)
+        set(&object, "by_size", sizes_json(totals));
+    set(&object, "failed", integer(totals->failed));
+    set(&object, "unknown_frees", integer(totals->unknown_frees));
+    if (totals->inherited_blocks || totals->inherited_bytes) {
+        set(&object, "inherited_blocks", integer(totals->inherited_blocks));
+        set(&object, "inherited_bytes", integer(totals->inherited_bytes));
+    }
+    json_t *by_function = json_object();
+    for (uint32_t i = 0; i < SEEP_VIA_HEAP_NR; i++)
+        if (totals->by_function[i])
+            set(&by_function, seep_via_name(i), integer(totals->by_function[i]));
+    set(&object, "by_function", by_function);
+    json_t *releases = json_object();
+    for (uint32_t i = 0; i < SEEP_RELEASE_NR; i++)
+        if (totals->releases[i])
+            set(&releases, seep_release_name(i), integer(totals->releases[i]));
+    set(&object, "by_release", releases);
+    return object;
+}
+
+static struct seep_error *holders_json(struct seep_view *view, const struct seep_leaks *leaks,
+                                       json_t **ret_holders) {
+    json_t *holders = json_array();
+    for (uint32_t i = 0; i < leaks->nr_holders; i++) {
+        const char *what;
+        struct seep_error *error =
+            seep_view_chain(view, (uint32_t)view->first_process, leaks->holders[i].chain, &what, NULL);
+        if (error) {
+            json_decref(holders);
+            return error;
+        }
+        json_t *holder = json_object();
+        set(&holder, "what", string(what));
+        set(&holder, "retained_blocks", integer(leaks->holders[i].blocks));
+        set(&holder, "retained_bytes", integer(leaks->holders[i].bytes));
+        append(&holders, holder);
+    }
+    *ret_holders = holders;
+    return NULL;
+}
+
+static struct seep_error *put_leaks(FILE *out, struct seep_view *view, const struct seep_leaks *leaks) {
+    if (!leaks->known)
+        return put_key(out, "leaks", json_null());
+    json_t *object = json_object();
+    for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_NR; i++) {
+        json_t *kind = json_object();
+        set(&kind, "blocks", integer(leaks->blocks[i]));
+        set(&kind, "bytes", integer(leaks->bytes[i]));
+        set(&object, seep_kind_name(i), kind);
+    }
+    json_t *suppressed = json_object();
+    set(&suppressed, "blocks", integer(leaks->suppressed_blocks));
+    set(&suppressed, "bytes", integer(leaks->suppressed_bytes));
+    set(&object, "suppressed", suppressed);
+    set(&object, "pause_s", json_real((double)leaks->pause_ns / 1e9));
+    set(&object, "read_bytes", integer(leaks->read_bytes));
+    set(&object, "unread_bytes", integer(leaks->unread_bytes));
+    json_t *holders = NULL;
+    struct seep_error *error = holders_json(view, leaks, &holders);
+    if (error) {
+        json_decref(object);
+        return error;
+    }
+    set(&object, "holders", holders);
+    set(&object, "holders_left_out", integer(leaks->nr_holders_all - leaks->nr_holders));
+    return put_key(out, "leaks", object);
+}
+
+// ---- rows ----
+
+static json_t *figures_json(const struct seep_view *view, const struct seep_view_row *row) {
+    const struct seep_counters *c = &row->counters;
+    bool live = row->known & SEEP_KNOWN_LIVE && !view->live_is_net;
+    bool sizes = row->known & SEEP_KNOWN_SIZES && c->allocations && c->size_min <= c->size_max;
+    json_t *object = json_object();
+    set(&object, "live_blocks", live ? json_integer(row->live_blocks) : json_null());
+    set(&object, "live_bytes", live ? json_integer(row->live_bytes) : json_null());
+    set(&object, "allocations", known(row, SEEP_KNOWN_ALLOCATIONS, c->allocations));
+    set(&object, "allocated_bytes", known(row, SEEP_KNOWN_BYTES, c->allocated_bytes));
+    set(&object, "frees", known(row, SEEP_KNOWN_FREES, c->frees));
+    set(&object, "freed_bytes", known(row, SEEP_KNOWN_FREES, c->freed_bytes));
+    set(&object, "temporary", known(row, SEEP_KNOWN_TEMPORARY, c->temporary));
+    set(&object, "peak_bytes", known(row, SEEP_KNOWN_PEAK, c->peak_bytes));
+    if (view->sampled)
+        set(&object, "samples", integer(c->peak_bytes));
+    set(&object, "size_min", sizes ? integer(c->size_min) : json_null());
+    set(&object, "size_max", sizes ? integer(c->size_max) : json_null());
+    if (view->live_is_net) {
+        set(&object, "net_blocks", json_integer(row->live_blocks));
+        set(&object, "net_bytes", json_integer(row->live_bytes));
+    }
+    return object;
+}
+
+static json_t *blocks_json(const struct seep_view_row *row) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < row->nr_blocks; i++) {
+        const struct seep_view_block *block = &row->blocks[i];
+        char address[24];
+        snprintf(address, sizeof(address), "0x%" PRIx64, block->address);
+        json_t *object = json_object();
+        set(&object, "address", json_string(address));
+        set(&object, "size", integer(block->size));
+        set(&object, "age_s", block->age_ns >= 0 ? json_real((double)block->age_ns / 1e9) : json_null());
+        set(&object, "thread", block->tid ? integer(block->tid) : json_null());
+        if (block->kind)
+            set(&object, "kind", json_string(seep_kind_name(block->kind)));
+        append(&array, object);
+    }
+    return array;
+}
+
+static json_t *kinds_json(const struct seep_view_kinds *kinds) {
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < SEEP_KIND_NR; i++) {
+        if (!kinds->blocks[i])
+            continue;
+        json_t *kind = json_object();
+        set(&kind, "blocks", integer(kinds->blocks[i]));
+        set(&kind, "bytes", integer(kinds->bytes[i]));
+        set(&object, i ? seep_kind_name(i) : "not_scanned", kind);
+    }
+    return object;
+}
+
+static json_t *suppressed_json(const struct seep_view *view, const struct seep_view_row *row) {
+    const struct seep_suppression *by = &view->session->suppressions[row->suppressed_by - 1];
+    json_t *object = json_object();
+    set(&object, "blocks", json_integer(row->suppressed_blocks));
+    set(&object, "bytes", json_integer(row->suppressed_bytes));
+    set(&object, "file", string(by->file));
+    set(&object, "line", by->line ? integer(by->line) : json_null());
+    set(&object, "name", string(by->name));
+    return object;
+}
+
+// ---- ages and growth ----
+
+static json_t *exit_json(uint64_t blocks, uint64_t bytes, bool all) {
+    json_t *object = json_object();
+    set(&object, "blocks", integer(blocks));
+    set(&object, "bytes", integer(bytes));
+    set(&object, "all", json_boolean(all));
+    return object;
+}
+
+static json_t *ages_json(const struct seep_ages *ages) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < SEEP_AGE_SPANS; i++) {
+        json_t *object = json_object();
+        int64_t below_ns = seep_age_below_ns(i);
+        set(&object, "below_s", below_ns < INT64_MAX ? json_real((double)below_ns / 1e9) : json_null());
+        set(&object, "blocks", integer(ages->spans[i].blocks));
+        set(&object, "bytes", integer(ages->spans[i].bytes));
+        append(&array, object);
+    }
+    return array;
+}
+
+static json_t *seconds_json(double seconds) {
+    return seconds >= 0 && seconds < 1e15 ? json_real(seconds) : json_null();
+}
+
+static json_t *growth_json(const struct seep_growth_of *growth, uint64_t limit, uint64_t left) {
+    if (!growth->trend.verdict)
+        return json_null();
+    json_t *object = json_object();
+    set(&object, "verdict", json_string(seep_trend_name(growth->trend.verdict)));
+    set(&object, "confidence", json_real(growth->trend.confidence));
+    set(&object, "bytes_per_s", json_real(growth->trend.slope));
+    set(&object, "bytes_per_s_low", json_real(growth->trend.slope_low));
+    set(&object, "bytes_per_s_high", json_real(growth->trend.slope_high));
+    set(&object, "blocks_per_s", json_real(growth->blocks_per_s));
+    set(&object, "first_bytes", integer(growth->first_bytes));
+    set(&object, "last_bytes", integer(growth->last_bytes));
+    set(&object, "until_limit_s", limit ? seconds_json(seep_growth_seconds(growth, left)) : json_null());
+    return object;
+}
+
+static json_t *exit_sum_json(const struct seep_view_exit *all) {
+    json_t *object = json_object();
+    set(&object, "sites", integer(all->nr_sites));
+    set(&object, "blocks", integer(all->blocks));
+    set(&object, "bytes", integer(all->bytes));
+    return object;
+}
+
+static json_t *snapshots_json(const struct seep_profile *profile) {
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < profile->nr_snapshots; i++) {
+        const struct seep_snapshot *snapshot = &profile->snapshots[i];
+        json_t *object = json_object();
+        set(&object, "at_s", json_real((double)snapshot->at_ns / 1e9));
+        set(&object, "rss_bytes", snapshot->rss_bytes ? integer(snapshot->rss_bytes) : json_null());
+        set(&object, "used_bytes", snapshot->used_bytes ? integer(snapshot->used_bytes) : json_null());
+        append(&array, object);
+    }
+    return array;
+}
+
+static json_t *process_growth_json(const struct seep_view *view, uint32_t process) {
+    const struct seep_profile *profile = view->session->profiles[process];
+    uint64_t left, limit = seep_view_limit(view, process, &left);
+    json_t *object = json_object();
+    set(&object, "snapshots", snapshots_json(profile));
+    set(&object, "live", growth_json(&profile->growth->live, limit, left));
+    set(&object, "rss", growth_json(&profile->growth->rss, limit, left));
+    set(&object, "limit_bytes", limit ? integer(limit) : json_null());
+    set(&object, "limit",
+        limit ? string(view->options.limit_bytes ? "--limit" : profile->limit) : json_null());
+    json_t *sites = json_object();
+    for (int i = SEEP_TREND_STEADY; i < SEEP_TREND_NR; i++)
+        set(&sites, seep_trend_name((enum seep_trend_verdict)i), integer(profile->growth->nr_verdicts[i]));
+    set(&object, "sites", sites);
+    return object;
+}
+
+// An object without its end, for more members to follow. Not for an empty one.
+static struct seep_error *dump_open(FILE *out, json_t *object) {
+    char *text = object ? json_dumps(object, FLAGS) : NULL;
+    json_decref(object);
+    if (!text)
+        return seep_error_no_memory();
+    fwrite(text, 1, strlen(text) - 1, out);
+    free(text);
+    return NULL;
+}
+
+// The node of a stack in the table, null for one without frames.
+static struct seep_error *put_stack_node(struct json_report *report, const struct seep_view_row *row) {
+    uint32_t node;
+    struct seep_error *error = seep_stack_map_add(&report->part->map, row, &node);
+    if (error)
+        return error;
+    if (node == SEEP_NO_STACK)
+        fputs("null", report->out);
+    else
+        fprintf(report->out, "%" PRIu32, node);
+    return NULL;
+}
+
+static struct seep_error *put_stack(struct json_report *report, const struct seep_view_row *row) {
+    fputs(",\"stack\":", report->out);
+    if (report->schema >= 2)
+        return put_stack_node(report, row);
+    const struct seep_view_frame *frames = NULL;
+    size_t nr = 0;
+    uint32_t more = 0;
+    struct seep_error *error = seep_view_frames(report->part->sites, row, &frames, &nr, &more);
+    if (!error)
+        error = seep_json_stack_put(&report->texts, report->out, frames, nr);
+    if (!error && more)
+        fprintf(report->out, ",\"frames_left_out\":%" PRIu32, more);
+    return error;
+}
+
+// NULL: out of memory.
+static json_t *held_json(const struct json_report *report, const struct seep_view_row *row,
+                         const char *held_by) {
+    if (report->schema < 2 || !held_by)
+        return string(held_by);
+    json_t *holder = json_object();
+    set(&holder, "kind", string(row->kind ? seep_kind_name(row->kind) : NULL));
+    set(&holder, "blocks", integer(row->kinds.blocks[row->kind]));
+    set(&holder, "text", string(held_by));
+    json_t *list = json_array();
+    append(&list, holder);
+    return list;
+}
+
+static struct seep_error *put_site(struct json_report *report, const struct seep_view_row *row) {
+    struct seep_view *view = report->part->sites;
+    FILE *out = report->out;
+    const char *held_by = NULL, *type = NULL;
+    struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, &type);
+    if (error)
+        return error;
+    json_t *object = figures_json(view, row);
+    if (report->schema >= 2)
+        set(&object, "at_peak_bytes", known(row, SEEP_KNOWN_AT_PEAK, row->counters.at_peak_bytes));
+    set(&object, "via", json_string(seep_via_name(row->via)));
+    set(&object, "kind", row->kind ? json_string(seep_kind_name(row->kind)) : json_null());
+    if (row->kind)
+        set(&object, "kinds", kinds_json(&row->kinds));
+    set(&object, "held_by", held_json(report, row, held_by));
+    if (type)
+        set(&object, "type", string(type));
+    if (row->retained_bytes)
+        set(&object, "retained_bytes", integer(row->retained_bytes));
+    if (row->suppressed_by)
+        set(&object, "suppressed", suppressed_json(view, row));
+    if (view->at_exit.known)
+        set(&object, "freed_at_exit", exit_json(row->exit_blocks, row->exit_bytes, row->exit_all));
+    if (row->growth) {
+        uint64_t left, limit = seep_view_limit(view, row->growth_process, &left);
+        set(&object, "growth", growth_json(row->growth, limit, left));
+    }
+    set(&object, "cut", row->cut >= 0 ? json_string(seep_cut_name((uint32_t)row->cut)) : json_null());
+    error = dump_open(out, object);
+    if (!error)
+        error = put_stack(report, row);
+    if (!error && view->options.blocks) {
+        fputs(",\"blocks\":", out);
+        error = dump(out, blocks_json(row));
+    }
+    fputc('}', out);
+    return error;
+}
+
+static struct seep_error *put_group(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+    json_t *object = json_object();
+    set(&object, "key", string(row->key));
+    json_t *figures = figures_json(view, row);
+    if (!object || !figures || json_object_update(object, figures) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(figures);
+    return dump(out, object);
+}
+
+static struct seep_error *put_rows(struct json_report *report, struct seep_view *view) {
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < view->nr_rows; i++) {
+        fputs(i ? ",\n  " : "\n  ", report->out);
+        error = view->options.by == SEEP_BY_SITE ? put_site(report, &view->rows[i])
+                                                 : put_group(report->out, view, &view->rows[i]);
+    }
+    if (!error)
+        fputs("\n ]", report->out);
+    return error;
+}
+
+// ---- mappings and wrong releases ----
+
+static json_t *map_counts_json(const struct seep_map_counts *counts, uint64_t nr_live, uint64_t live_bytes) {
+    json_t *object = json_object();
+    set(&object, "maps", integer(counts->maps));
+    set(&object, "mapped_bytes", integer(counts->mapped_bytes));
+    set(&object, "unmaps", integer(counts->unmaps));
+    set(&object, "unmapped_bytes", integer(counts->unmapped_bytes));
+    set(&object, "live", integer(nr_live));
+    set(&object, "live_bytes", integer(live_bytes));
+    set(&object, "peak_bytes", integer(counts->peak_bytes));
+    return object;
+}
+
+// NULL in *ret_stack: out of memory.
+static struct seep_error *stack_json(struct json_report *report, const struct seep_view_row *row,
+                                     json_t **ret_stack) {
+    if (report->schema >= 2) {
+        uint32_t node;
+        struct seep_error *error = seep_stack_map_add(&report->part->map, row, &node);
+        *ret_stack = error ? NULL : node == SEEP_NO_STACK ? json_null() : json_integer(node);
+        return error;
+    }
+    struct seep_view *view = report->part->sites;
+    const struct seep_view_frame *frames = NULL;
+    size_t nr = 0;
+    uint32_t more = 0;
+    struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
+    if (error)
+        return error;
+    json_t *stack = json_array();
+    for (size_t i = 0; i < nr; i++)
+        append(&stack, seep_json_frame(&frames[i]));
+    *ret_stack = stack;
+    return NULL;
+}
+
+static struct seep_error *put_mapping(struct json_report *report, const struct seep_view_mapping *mapping) {
+    json_t *stack = NULL;
+    struct seep_error *error = stack_json(report, &mapping->stack, &stack);
+    if (error)
+        return error;
+    json_t *object = map_counts_json(&mapping->counts, mapping->nr_live, mapping->live_bytes);
+    set(&object, "via", json_string(seep_via_name(mapping->stack.via)));
+    set(&object, "stack", stack);
+    return dump(report->out, object);
+}
+
+static struct seep_error *put_mappings(struct json_report *report) {
+    FILE *out = report->out;
+    struct seep_view *view = report->part->sites;
+    fputs(" \"mappings\": {\"totals\": ", out);
+    struct seep_error *error =
+        dump(out, map_counts_json(&view->map_totals, view->nr_map_live, view->map_live_bytes));
+    fprintf(out, ",\n  \"sites_left_out\": %zu, \"sites\": [", view->nr_mappings_all - view->nr_mappings);
+    for (size_t i = 0; !error && i < view->nr_mappings; i++) {
+        fputs(i ? ",\n  " : "\n  ", out);
+        error = put_mapping(report, &view->mappings[i]);
+    }
+    fputs("]},\n", out);
+    return error;
+}
+
+static struct seep_error *put_faults(struct json_report *report) {
+    FILE *out = report->out;
+    struct seep_view *view = report->part->sites;
+    if (!view->nr_page_faults)
+        return NULL;
+    fprintf(out, " \"page_faults\": {\"faults\": %" PRIu64 ", \"resident_bytes\": %" PRIu64,
+            view->nr_page_faults, view->fault_bytes);
+    fprintf(out, ",\n  \"sites_left_out\": %zu, \"sites\": [", view->nr_faults_all - view->nr_faults);
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < view->nr_faults; i++) {
+        json_t *stack = NULL;
+        error = stack_json(report, &view->faults[i].stack, &stack);
+        if (error)
+            break;
+        json_t *object = json_object();
+        set(&object, "faults", integer(view->faults[i].counts.maps));
+        set(&object, "bytes", integer(view->faults[i].counts.mapped_bytes));
+        set(&object, "resident_bytes", integer(view->faults[i].live_bytes));
+        set(&object, "stack", stack);
+        fputs(i ? ",\n  " : "\n  ", out);
+        error = dump(out, object);
+    }
+    fputs("]},\n", out);
+    return error;
+}
+
+// ---- pools and marks ----
+
+static json_t *pool_totals_json(const struct seep_pool_totals *totals) {
+    json_t *object = json_object();
+    set(&object, "allocations", integer(totals->allocations));
+    set(&object, "allocated_bytes", integer(totals->allocated_bytes));
+    set(&object, "frees", integer(totals->frees));
+    set(&object, "freed_bytes", integer(totals->freed_bytes));
+    set(&object, "live_blocks", integer(totals->live_blocks));
+    set(&object, "live_bytes", integer(totals->live_bytes));
+    set(&object, "pools_created", integer(totals->pools_created));
+    set(&object, "pools_destroyed", integer(totals->pools_destroyed));
+    set(&object, "unknown_frees", integer(totals->unknown_frees));
+    return object;
+}
+
+static struct seep_error *put_pool_site(struct json_report *report, const struct seep_view_pool_site *site) {
+    json_t *stack = NULL;
+    struct seep_error *error = stack_json(report, &site->stack, &stack);
+    if (error)
+        return error;
+    const struct seep_counters *c = &site->counters;
+    bool sizes = c->allocations && c->size_min <= c->size_max;
+    json_t *object = json_object();
+    set(&object, "live_blocks", integer(site->live_blocks));
+    set(&object, "live_bytes", integer(site->live_bytes));
+    set(&object, "allocations", integer(c->allocations));
+    set(&object, "allocated_bytes", integer(c->allocated_bytes));
+    set(&object, "frees", integer(c->frees));
+    set(&object, "freed_bytes", integer(c->freed_bytes));
+    set(&object, "size_min", sizes ? integer(c->size_min) : json_null());
+    set(&object, "size_max", sizes ? integer(c->size_max) : json_null());
+    set(&object, "via", json_string(seep_via_name(site->stack.via)));
+    set(&object, "pool", string(site->name));
+    set(&object, "stack", stack);
+    return dump(report->out, object);
+}
+
+// Only where the program told of pools.
+static struct seep_error *put_pools(struct json_report *report) {
+    FILE *out = report->out;
+    struct seep_view *view = report->part->sites;
+    const struct seep_pool_totals *totals = &view->pool_totals;
+    if (!totals->allocations && !totals->pools_created && !totals->unknown_frees)
+        return NULL;
+    fputs(" \"pools\": {\"totals\": ", out);
+    struct seep_error *error = dump(out, pool_totals_json(totals));
+    json_t *names = json_array();
+    for (size_t i = 0; i < view->nr_pools; i++) {
+        json_t *object = json_object();
+        set(&object, "name", string(view->pools[i].name));
+        set(&object, "pools", integer(view->pools[i].nr_pools));
+        set(&object, "live_blocks", integer(view->pools[i].nr_pieces));
+        set(&object, "live_bytes", integer(view->pools[i].bytes));
+        append(&names, object);
+    }
+    if (error) {
+        json_decref(names);
+        return error;
+    }
+    fputs(",\n  \"by_name\": ", out);
+    error = dump(out, names);
+    fprintf(out, ",\n  \"sites_left_out\": %zu, \"sites\": [", view->nr_pool_sites_all - view->nr_pool_sites);
+    for (size_t i = 0; !error && i < view->nr_pool_sites; i++) {
+        fputs(i ? ",\n  " : "\n  ", out);
+        error = put_pool_site(report, &view->pool_sites[i]);
+    }
+    fputs("]},\n", out);
+    return error;
+}
+
+static json_t *marks_json(const struct seep_profile *profile) {
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < profile->nr_marks; i++) {
+        const struct seep_mark *mark = &profile->marks[i];
+        json_t *object = json_object();
+        set(&object, "name", string(mark->name));
+        set(&object, "at_s", json_real((double)mark->at_ns / 1e9));
+        set(&object, "thread", mark->tid ? integer(mark->tid) : json_null());
+        set(&object, "counted", json_boolean(mark->counted));
+        append(&array, object);
+    }
+    return array;
+}
+
+static struct seep_error *put_wrong_release(struct json_report *report,
+                                            const struct seep_view_wrong_release *wrong) {
+    json_t *from = NULL;
+    json_t *at = NULL;
+    json_t *first = NULL;
+    struct seep_error *error = stack_json(report, &wrong->from, &from);
+    if (!error)
+        error = stack_json(report, &wrong->at, &at);
+    if (!error && wrong->what.first_site)
+        error = stack_json(report, &wrong->first, &first);
+    if (error) {
+        json_decref(from);
+        json_decref(at);
+        return error;
+    }
+    char address[24];
+    snprintf(address, sizeof(address), "0x%" PRIx64, wrong->what.address);
+    json_t *object = json_object();
+    set(&object, "kind", json_string(seep_misuse_name(wrong->what.kind)));
+    set(&object, "count", integer(wrong->what.count));
+    set(&object, "address", json_string(address));
+    set(&object, "size", wrong->what.size ? integer(wrong->what.size) : json_null());
+    set(&object, "allocated_via", json_string(seep_via_name(wrong->from.via)));
+    set(&object, "released_via", json_string(seep_via_name(wrong->at.via)));
+    set(&object, "allocation_stack", from);
+    set(&object, "release_stack", at);
+    set(&object, "first_released_via", first ? json_string(seep_via_name(wrong->first.via)) : json_null());
+    set(&object, "first_release_stack", first ? first : json_null());
+    return dump(report->out, object);
+}
+
+static struct seep_error *put_wrong_releases(struct json_report *report) {
+    FILE *out = report->out;
+    struct seep_view *view = report->part->sites;
+    struct seep_error *error = NULL;
+    fputs(" \"mismatches\": [", out);
+    for (size_t i = 0; !error && i < view->nr_wrong_releases; i++) {
+        fputs(i ? ",\n  " : "\n  ", out);
+        error = put_wrong_release(report, &view->wrong_releases[i]);
+    }
+    fputs("],\n", out);
+    return error;
+}
+
+// null: not taken.
+static json_t *account_json(const struct seep_account *account) {
+    if (!account->known)
+        return json_null();
+    json_t *object = json_object();
+    set(&object, "rss", integer(account->rss_bytes));
+    set(&object, "pss", integer(account->pss_bytes));
+    set(&object, "swap", integer(account->swap_bytes));
+    set(&object, "live_untouched", integer(account->untouched_bytes));
+    set(&object, "by_page", json_boolean(account->by_page));
+    json_t *rows = json_object();
+    for (uint32_t i = 0; i < SEEP_ACCOUNT_NR; i++)
+        set(&rows, seep_account_name(i), integer(account->bytes[i]));
+    set(&object, "rows", rows);
+    return object;
+}
+
+// ---- the whole ----
+
+// All keys of one process, without the braces.
+static struct seep_error *put_process(struct json_report *report, size_t index) {
+    FILE *out = report->out;
+    struct seep_view *sites = report->part->sites, *groups = report->part->groups;
+    const struct seep_profile *profile = sites->session->profiles[index];
+    struct seep_error *error = put_key(out, "process", process_json(sites->session, &report->tree, index));
+    if (!error)
+        error = put_key(out, "health", health_json(profile, sites, report->schema));
+    if (!error)
+        error = put_key(out, "totals", totals_json(profile));
+    if (!error)
+        error = put_mappings(report);
+    if (!error)
+        error = put_faults(report);
+    if (!error)
+        error = put_pools(report);
+    if (!error && profile->nr_marks)
+        error = put_key(out, "marks", marks_json(profile));
+    struct seep_ages ages = {0};
+    seep_ages_add(&ages, profile);
+    if (!error && sites->at_exit.known)
+        error = put_key(out, "freed_only_at_exit", exit_sum_json(&sites->at_exit));
+    if (!error && ages.known)
+        error = put_key(out, "ages", ages_json(&ages));
+    if (!error && profile->growth)
+        error = put_key(out, "growth", process_growth_json(sites, (uint32_t)index));
+    if (!error)
+        error = put_wrong_releases(report);
+    if (!error && sites->options.rss)
+        error = put_key(out, "resident", account_json(&profile->account));
+    if (!error)
+        error = put_leaks(out, sites, &profile->leaks);
+    if (!error && groups) {
+        fprintf(out, " \"by\": \"%s\",\n \"groups_left_out\": %zu,\n \"groups\": [",
+                seep_view_by_name(groups->options.by), groups->nr_rows_all - groups->nr_rows);
+        error = put_rows(report, groups);
+        fputs(",\n", out);
+    }
+    if (!error) {
+        fprintf(out, " \"sites_left_out\": %zu,\n \"sites\": [", sites->nr_rows_all - sites->nr_rows);
+        error = put_rows(report, sites);
+    }
+    return error;
+}
+
+// Of what is built in only what took something: the others are nobody's to clean up.
+static json_t *suppressions_json(const struct seep_session *session) {
+    json_t *rules = json_array();
+    for (uint32_t i = 0; i < session->nr_suppressions; i++) {
+        const struct seep_suppression *suppression = &session->suppressions[i];
+        if (!suppression->line && !suppression->blocks)
+            continue;
+        json_t *rule = json_object();
+        set(&rule, "name", string(suppression->name));
+        set(&rule, "file", string(suppression->file));
+        set(&rule, "line", suppression->line ? integer(suppression->line) : json_null());
+        set(&rule, "reason", string(suppression->reason));
+        set(&rule, "sites", integer(suppression->nr_sites));
+        set(&rule, "blocks", integer(suppression->blocks));
+        set(&rule, "bytes", integer(suppression->bytes));
+        append(&rules, rule);
+    }
+    json_t *object = json_object();
+    set(&object, "skipped", integer(session->nr_suppressions_skipped));
+    set(&object, "rules", rules);
+    return object;
+}
+
+// ---- tables ----
+
+// Every stack that the report refers to.
+static struct seep_error *add_stacks(struct json_report *report, struct json_part *part) {
+    const struct seep_view *view = part->sites;
+    struct seep_error *error = seep_stack_map_init(&part->map, &report->table, part->sites);
+    uint32_t node;
+    for (size_t i = 0; !error && i < view->nr_rows; i++)
+        error = seep_stack_map_add(&part->map, &view->rows[i], &node);
+    for (size_t i = 0; !error && i < view->nr_mappings; i++)
+        error = seep_stack_map_add(&part->map, &view->mappings[i].stack, &node);
+    for (size_t i = 0; !error && i < view->nr_faults; i++)
+        error = seep_stack_map_add(&part->map, &view->faults[i].stack, &node);
+    for (size_t i = 0; !error && i < view->nr_pool_sites; i++)
+        error = seep_stack_map_add(&part->map, &view->pool_sites[i].stack, &node);
+    for (size_t i = 0; !error && i < view->nr_wrong_releases; i++) {
+        error = seep_stack_map_add(&part->map, &view->wrong_releases[i].from, &node);
+        if (!error)
+            error = seep_stack_map_add(&part->map, &view->wrong_releases[i].at, &node);
+        if (!error)
+            error = seep_stack_map_add(&part->map, &view->wrong_releases[i].first, &node);
+    }
+    return error;
+}
+
+static void put_text(FILE *out, const char *key, const char *text) {
+    fputs(key, out);
+    if (text)
+        seep_put_json_text(out, text);
+    else
+        fputs("null", out);
+}
+
+// As seep_json_frame() has it, and without a tree of objects for each.
+static void put_table_frame(FILE *out, const struct seep_view_frame *frame) {
+    put_text(out, "{\"function\":", frame->function);
+    put_text(out, ",\"file\":", frame->file);
+    if (frame->line)
+        fprintf(out, ",\"line\":%u", frame->line);
+    else
+        fputs(",\"line\":null", out);
+    put_text(out, ",\"module\":", frame->module);
+    fprintf(out, ",\"offset\":%" PRIu64 ",\"inlined\":%s}", SEEP_MIN(frame->offset, (uint64_t)INT64_MAX),
+            frame->inlined ? "true" : "false");
+}
+
+static struct seep_error *put_tables(struct json_report *report) {
+    FILE *out = report->out;
+    struct seep_error *error = NULL;
+    fputs("\"frames\": [", out);
+    for (size_t i = 0; !error && i < report->table.nr_frames; i++) {
+        fputs(i ? ",\n  " : "\n  ", out);
+        put_table_frame(out, &report->table.frames[i].frame);
+    }
+    fputs("],\n\"stacks\": [", out);
+    for (size_t i = 0; !error && i < report->table.nr_nodes; i++) {
+        const struct seep_table_node *node = &report->table.nodes[i];
+        fputs(i ? (i % 16 ? "," : ",\n  ") : "\n  ", out);
+        fprintf(out, "[%" PRIu32 ",%" PRId64 "]", node->frame,
+                node->caller == SEEP_NO_STACK ? INT64_C(-1) : (int64_t)node->caller);
+    }
+    fputs("],\n", out);
+    return error;
+}
+
+// ---- all processes ----
+
+static void report_deinit(struct json_report *report) {
+    for (size_t i = 0; report->parts && i < report->nr_parts; i++) {
+        seep_stack_map_deinit(&report->parts[i].map);
+        seep_view_destroy(report->parts[i].groups);
+        if (!report->parts[i].borrowed)
+            seep_view_destroy(report->parts[i].sites);
+    }
+    free(report->parts);
+    seep_stack_table_deinit(&report->table);
+    seep_json_stack_deinit(&report->texts);
+    seep_process_tree_deinit(&report->tree);
+}
+
+// The views of each process by itself; `all` is of them together.
+static struct seep_error *make_parts(struct json_report *report, struct seep_view *all) {
+    struct seep_symbols *symbols = all->stacks->symbols;
+    struct seep_view_options by_site = all->options;
+    by_site.by = SEEP_BY_SITE;
+    report->parts = calloc(all->session->nr_profiles, sizeof(*report->parts));
+    report->nr_parts = all->session->nr_profiles;
+    struct seep_error *error = report->parts ? NULL : seep_error_no_memory();
+    for (size_t i = 0; !error && i < report->nr_parts; i++) {
+        struct json_part *part = &report->parts[i];
+        part->borrowed = report->nr_parts == 1 && all->options.by == SEEP_BY_SITE;
+        if (part->borrowed)
+            part->sites = all;
+        else
+            error = seep_view_create(all->session, i, symbols, &by_site, &part->sites);
+        if (!error && all->options.by != SEEP_BY_SITE)
+            error = seep_view_create(all->session, i, symbols, &all->options, &part->groups);
+        if (!error && report->schema >= 2)
+            error = add_stacks(report, part);
+    }
+    return error;
+}
+
+static struct seep_error *put_report(struct json_report *report, const struct seep_session *session) {
+    FILE *out = report->out;
+    bool several = session->nr_profiles > 1;
+    fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": %u},\n", SEEP_VERSION, report->schema);
+    struct seep_error *error = report->schema >= 2 ? put_tables(report) : NULL;
+    if (!error && session->suppressions_applied)
+        error = put_key(out, "suppressions", suppressions_json(session));
+    if (several)
+        fputs("\"processes\": [\n", out);
+    for (size_t i = 0; !error && i < session->nr_profiles; i++) {
+        report->part = &report->parts[i];
+        fputs(several ? (i ? ",\n{" : "{") : "", out);
+        error = put_process(report, i);
+        fputs(several ? "}" : "", out);
+    }
+    fputs(several ? "]}\n" : "}\n", out);
+    return error;
+}
+
+static struct seep_error *write_schema(FILE *out, struct seep_view *view, unsigned schema) {
+    struct json_report report = {.out = out, .schema = schema};
+    struct seep_error *error = seep_process_tree_init(view->session, &report.tree);
+    if (error)
+        return error;
+    error = make_parts(&report, view);
+    if (!error)
+        error = put_report(&report, view->session);
+    report_deinit(&report);
+    return error;
+}
+
+static struct seep_error *write_json(FILE *out, struct seep_view *view, const struct seep_summary *summary) {
+    return write_schema(out, view, 2);
+}
+
+static struct seep_error *write_json1(FILE *out, struct seep_view *view, const struct seep_summary *summary) {
+    return write_schema(out, view, 1);
+}
+
+const struct seep_output seep_output_json = {
+    .name = "json",
+    .suffix = ".json",
+    .what = "everything, for programs",
+    .needs = SEEP_OUTPUT_ALL,
+    .is_json = true,
+    .write = write_json,
+};
+
+const struct seep_output seep_output_json1 = {
+    .name = "json1",
+    .suffix = ".json",
+    .what = "the older schema of JSON, with whole stacks at each site",
+    .needs = SEEP_OUTPUT_ALL,
+    .is_json = true,
+    .write = write_json1,
+};

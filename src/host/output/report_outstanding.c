@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reports in memleak's shape, see report_outstanding.h.
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/words.h"
+#include "output/format.h"
+#include "output/report_outstanding.h"
+#include "output/report_text.h"
+
+#define INDENT     "        "
+#define SHARES_MAX 5u
+
+static void put_time(FILE *out) {
+    time_t now = time(NULL);
+    struct tm local;
+    char text[16];
+    if (localtime_r(&now, &local) && strftime(text, sizeof(text), "%H:%M:%S", &local))
+        fprintf(out, "[%s] ", text);
+}
+
+static void put_frame(FILE *out, const struct seep_view_frame *frame) {
+    fputs(INDENT INDENT, out);
+    if (frame->function) {
+        seep_put_escaped(out, frame->name);
+        if (frame->inlined)
+            fputs(" (inlined)", out);
+        else
+            fprintf(out, "+0x%" PRIx64, frame->function_offset);
+    } else {
+        fprintf(out, "0x%" PRIx64, frame->offset);
+    }
+    fputs(" [", out);
+    seep_put_escaped(out, frame->module);
+    fputc(']', out);
+    if (frame->file) {
+        fputs("  (", out);
+        seep_put_escaped(out, frame->file);
+        fprintf(out, ":%u)", frame->line);
+    }
+    fputc('\n', out);
+}
+
+static void put_cut(FILE *out, const struct seep_view_row *row) {
+    if (row->cut >= 0)
+        fprintf(out, INDENT INDENT "[the rest is not known: %s]\n", seep_cut_name((uint32_t)row->cut));
+    else if (!row->node)
+        fputs(INDENT INDENT "[stack not recorded]\n", out);
+}
+
+static struct seep_error *put_stack(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+    const struct seep_view_frame *frames;
+    size_t nr;
+    uint32_t more;
+    struct seep_error *err = seep_view_frames(view, row, &frames, &nr, &more);
+    if (err)
+        return err;
+    for (size_t i = 0; i < nr; i++) {
+        if (frames[i].folded)
+            continue;
+        put_frame(out, &frames[i]);
+        if (frames[i].fold_times > 1)
+            fprintf(out, INDENT INDENT "[the last %" PRIu32 " frame%s %" PRIu32 " times in a row]\n",
+                    frames[i].fold_frames, seep_plural(frames[i].fold_frames), frames[i].fold_times);
+    }
+    if (more)
+        fprintf(out, INDENT INDENT "[and %" PRIu32 " more frames]\n", more);
+    put_cut(out, row);
+    return NULL;
+}
+
+// Which processes have it, the first few of them.
+static void put_shares(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
+    fputs(INDENT INDENT "in", out);
+    uint32_t shown = 0, nr = 0;
+    for (uint32_t i = 0; i < row->nr_shares; i++) {
+        const struct seep_view_share *share = &row->shares[i];
+        if (!share->live_bytes && !share->live_blocks)
+            continue;
+        if (++nr > SHARES_MAX)
+            continue;
+        const struct seep_process *process = &view->session->profiles[share->process]->process;
+        fprintf(out, "%s pid %" PRIu32 " ", shown++ ? "," : "", process->pid);
+        seep_put_escaped(out, process->name);
+        fprintf(out, " (%" PRId64 " byte%s)", share->live_bytes, seep_plural((uint64_t)share->live_bytes));
+    }
+    if (nr > SHARES_MAX)
+        fprintf(out, " and %" PRIu32 " more", nr - SHARES_MAX);
+    fputc('\n', out);
+}
+
+static struct seep_error *put_row(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+    // As memleak has it, for those who read it by a script: never in the singular.
+    fprintf(out, INDENT "%" PRId64 " bytes in %" PRId64 " allocations from stack", row->live_bytes,
+            row->live_blocks);
+    uint64_t nr_samples = row->counters.peak_bytes;
+    if (view->sampled)
+        fprintf(out, " (estimated from %" PRIu64 " sample%s, ±%.0f%%)", nr_samples, seep_plural(nr_samples),
+                seep_sample_error_percent(nr_samples));
+    fputc('\n', out);
+    if (view->nr_processes > 1)
+        put_shares(out, view, row);
+    for (size_t i = 0; i < row->nr_blocks; i++)
+        fprintf(out, INDENT INDENT "addr = 0x%" PRIx64 " size = %" PRIu64 " age = %s\n",
+                row->blocks[i].address, row->blocks[i].size,
+                seep_format_duration(row->blocks[i].age_ns).text);
+    return put_stack(out, view, row);
+}
+
+static void put_pid(FILE *out, const struct seep_view *view, uint32_t process) {
+    if (view->nr_processes > 1)
+        fprintf(out, " in pid %" PRIu32, view->session->profiles[process]->process.pid);
+    fputs(" from stack\n", out);
+}
+
+// Those of which something is left.
+static size_t nr_left(const struct seep_view_mapping *all, size_t nr_all) {
+    size_t nr = 0;
+    while (nr < nr_all && all[nr].live_bytes)
+        nr++;
+    return nr;
+}
+
+static struct seep_error *put_mapped(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    size_t nr = nr_left(view->mappings, view->nr_mappings);
+    if (!nr)
+        return NULL;
+    fprintf(out, "%sTop %zu stacks with outstanding mappings:%s\n", seep_style_bold(style), nr,
+            seep_style_off(style));
+    struct seep_error *err = NULL;
+    for (size_t i = 0; i < nr && !err; i++) {
+        const struct seep_view_mapping *mapping = &view->mappings[i];
+        fprintf(out, INDENT "%" PRIu64 " bytes in %" PRIu64 " mapping%s", mapping->live_bytes,
+                mapping->nr_live, seep_plural(mapping->nr_live));
+        put_pid(out, view, mapping->process);
+        err = put_stack(out, view, &mapping->stack);
+    }
+    return err;
+}
+
+static struct seep_error *put_faults(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    size_t nr = nr_left(view->faults, view->nr_faults);
+    if (!view->nr_page_faults)
+        return NULL;
+    fprintf(out, "%sTop %zu stacks with resident growth, %" PRIu64 " bytes in all:%s\n",
+            seep_style_bold(style), nr, view->fault_bytes, seep_style_off(style));
+    struct seep_error *err = NULL;
+    for (size_t i = 0; i < nr && !err; i++) {
+        const struct seep_view_mapping *fault = &view->faults[i];
+        fprintf(out, INDENT "%" PRIu64 " bytes in memory by %" PRIu64 " page fault%s", fault->live_bytes,
+                fault->counts.maps, seep_plural(fault->counts.maps));
+        put_pid(out, view, fault->process);
+        err = put_stack(out, view, &fault->stack);
+    }
+    return err;
+}
+
+// A report without rows would look as if nothing were outstanding.
+static void put_younger(FILE *out, const struct seep_view *view) {
+    uint64_t nr = 0;
+    for (size_t p = 0; p < view->session->nr_profiles; p++) {
+        const struct seep_profile *profile = view->session->profiles[p];
+        for (size_t i = 0; i < profile->nr_blocks; i++) {
+            const struct seep_block *block = &profile->blocks[i];
+            nr += block->size >= view->options.min_size && block->size <= view->options.max_size &&
+                  block->age_ns >= 0 && block->age_ns < view->options.older_ns;
+        }
+    }
+    if (nr)
+        fprintf(out, INDENT "%s live block%s younger than %s: --older 0 shows %s\n",
+                seep_format_count(nr).text, nr == 1 ? " is" : "s are",
+                seep_format_duration(view->options.older_ns).text, nr == 1 ? "it" : "them");
+}
+
+static struct seep_error *put_view(FILE *out, struct seep_view *view) {
+    struct seep_style style = seep_style_of(out);
+    size_t nr = 0;
+    while (nr < view->nr_rows && view->rows[nr].live_blocks > 0)
+        nr++;
+    put_time(out);
+    fprintf(out, "%sTop %zu stacks with outstanding allocations:%s\n", seep_style_bold(&style), nr,
+            seep_style_off(&style));
+    struct seep_error *err = NULL;
+    for (size_t i = 0; i < nr && !err; i++)
+        err = put_row(out, view, &view->rows[i]);
+    if (!nr && view->options.older_ns > 0)
+        put_younger(out, view);
+    if (!err)
+        err = put_faults(out, view, &style);
+    if (!err && view->map_totals.maps)
+        err = put_mapped(out, view, &style);
+    return err ? err : seep_text_health(out, view, &style);
+}
+
+struct seep_error *seep_report_outstanding(FILE *out, const struct seep_session *session,
+                                           struct seep_symbols *symbols,
+                                           const struct seep_view_options *options) {
+    struct seep_view *view = NULL;
+    struct seep_error *err = seep_view_create(session, SIZE_MAX, symbols, options, &view);
+    if (!err)
+        err = put_view(out, view);
+    seep_view_destroy(view);
+    return err ? err : seep_stream_check(out, "the report");
+}

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The rows of the text report: sites with their stacks, or one line per function, file, thread, ...
+// Columns are as wide as their widest cell, so that digits stand under digits. Figures that are not
+// known are "-".
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "growth/growth.h"
+#include "output/report_text.h"
+#include "view/stacks.h"
+
+static int width_of(const char *text, int width) {
+    return SEEP_MAX((int)strlen(text), width);
+}
+
+static const char *order_words(int sort) {
+    static const char *const words[SEEP_SORT_NR] = {
+        [SEEP_SORT_LIVE] = "most live bytes first",
+        [SEEP_SORT_LEAKED] = "most leaked bytes first",
+        [SEEP_SORT_ALLOCATIONS] = "most allocations first",
+        [SEEP_SORT_BYTES] = "most bytes allocated first",
+        [SEEP_SORT_PEAK] = "most live at the peak first",
+        [SEEP_SORT_TEMPORARY] = "most temporary allocations first",
+        [SEEP_SORT_SIZE] = "biggest blocks first",
+        [SEEP_SORT_BLOCKS] = "most live blocks first",
+        [SEEP_SORT_AGE] = "oldest first",
+        [SEEP_SORT_EXIT] = "most bytes freed only at exit first",
+        [SEEP_SORT_GROWTH] = "fastest growth first",
+    };
+    return sort >= 0 && sort < SEEP_SORT_NR ? words[sort] : "";
+}
+
+// Only the rows that grow without bound.
+static bool only_growing(const struct seep_view *view) {
+    return view->options.sort == SEEP_SORT_GROWTH && view->options.by == SEEP_BY_SITE && view->options.top;
+}
+
+// In an order by live bytes, rows that hold nothing come last and only get in the way. They are named
+// in one line, and shown to those who ask for all.
+struct seep_text_extent seep_text_extent(const struct seep_view *view) {
+    if (only_growing(view))
+        return (struct seep_text_extent){SEEP_MIN(view->nr_rows, view->nr_growing_all), view->nr_growing_all,
+                                         view->nr_rows_all - view->nr_growing_all};
+    bool by_live = view->options.sort == SEEP_SORT_LIVE || view->options.sort == SEEP_SORT_LEAKED;
+    if (!by_live || view->live_is_net || view->nr_rows_live == 0 || view->options.top == 0)
+        return (struct seep_text_extent){view->nr_rows, view->nr_rows_all, 0};
+    return (struct seep_text_extent){SEEP_MIN(view->nr_rows, view->nr_rows_live), view->nr_rows_live,
+                                     view->nr_rows_all - view->nr_rows_live};
+}
+
+static void put_number_of_rows(FILE *out, const struct seep_view *view) {
+    struct seep_text_extent extent = seep_text_extent(view);
+    const char *by = seep_view_by_name(view->options.by);
+    if (extent.nr_shown < extent.nr_all)
+        fprintf(out, "%s of ", seep_format_count(extent.nr_shown).text);
+    fprintf(out, "%s %s%s", seep_format_count(extent.nr_all).text, by,
+            extent.nr_all == 1           ? ""
+            : strcmp(by, "process") == 0 ? "es"
+                                         : "s");
+    if (only_growing(view))
+        fputs(extent.nr_all == 1 ? " that grows without bound" : " that grow without bound", out);
+    else if (extent.nr_idle)
+        fputs(" with live blocks", out);
+    if (view->filtered)
+        fputs(extent.nr_all == 1 ? " that matches" : " that match", out);
+}
+
+static void put_heading(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+    fputc('\n', out);
+    if (view->nr_rows_all == 0) {
+        fputs(view->filtered ? "Nothing matches the filters.\n" : "No allocation was seen.\n", out);
+        return;
+    }
+    if (only_growing(view) && seep_text_extent(view).nr_all == 0) {
+        fputs(seep_growth_is_known(view->session)
+                  ? "Nothing grows without bound, as far as the snapshots go.\n"
+                  : "Whether anything grows cannot be told from so few snapshots.\n",
+              out);
+        return;
+    }
+    if (view->totals.live_blocks == 0 && !view->filtered && !only_growing(view))
+        fprintf(out, "Nothing is live: every %sblock was freed.%s\n", view->sampled ? "recorded " : "",
+                view->options.sort == SEEP_SORT_ALLOCATIONS ? " The busiest places:" : "");
+    fputs(seep_style_bold(style), out);
+    put_number_of_rows(out, view);
+    fprintf(out, "%s, %s\n", seep_style_off(style), order_words(view->options.sort));
+    if (view->live_is_net)
+        fputs("  Live is allocated minus freed by the same thread: below zero, it freed what others "
+              "allocated.\n",
+              out);
+}
+
+static void put_idle(FILE *out, const struct seep_view *view) {
+    uint64_t idle = seep_text_extent(view).nr_idle;
+    if (idle && view->options.sort == SEEP_SORT_GROWTH && !seep_growth_is_known(view->session))
+        return;
+    if (idle && view->options.sort == SEEP_SORT_GROWTH)
+        fprintf(out, "\n%s more do%s not grow without bound: --top 0 shows %s\n",
+                seep_format_count(idle).text, idle == 1 ? "es" : "", idle == 1 ? "it" : "them");
+    else if (idle)
+        fprintf(out, "\n%s more hold%s nothing now%s: --sort allocations shows %s\n",
+                seep_format_count(idle).text, idle == 1 ? "s" : "",
+                view->all.suppressed_blocks ? ", or only what is suppressed" : "", idle == 1 ? "it" : "them");
+}
+
+// ---- figures as text ----
+
+static struct seep_number count_or_dash(const struct seep_view_row *row, uint32_t bit, uint64_t value) {
+    return row->known & bit ? seep_format_count(value) : (struct seep_number){"-"};
+}
+
+// What a row is led by: what is live, or with --sort peak what was live then.
+struct lead {
+    int64_t bytes;
+    int64_t blocks;
+    struct seep_number share;
+    const char *then; // "live", "at the peak"
+    const char *of;   // what the share is of
+};
+
+static struct seep_number live_share(const struct seep_view *view, const struct seep_view_row *row);
+
+static int64_t signed_of(uint64_t value) {
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static bool leads_by_peak(const struct seep_view *view) {
+    return view->options.sort == SEEP_SORT_PEAK && view->all.known & SEEP_KNOWN_AT_PEAK;
+}
+
+static struct lead lead_of(const struct seep_view *view, const struct seep_view_row *row) {
+    if (!leads_by_peak(view))
+        return (struct lead){row->live_bytes, row->live_blocks, live_share(view, row), "live", "live"};
+    uint64_t all = view->all.counters.at_peak_bytes;
+    uint64_t bytes = row->counters.at_peak_bytes;
+    return (struct lead){signed_of(bytes), signed_of(row->counters.at_peak_blocks),
+                         all ? seep_format_share(bytes, all) : (struct seep_number){"-"}, "at the peak",
+                         "the peak"};
+}
+
+static struct seep_number live_share(const struct seep_view *view, const struct seep_view_row *row) {
+    if (view->live_is_net || row->live_bytes < 0 || view->all.live_bytes <= 0)
+        return (struct seep_number){"-"};
+    return seep_format_share((uint64_t)row->live_bytes, (uint64_t)view->all.live_bytes);
+}
+
+// ---- one site ----
+
+static void put_frame_name(FILE *out, const struct seep_view_frame *frame) {
+    if (!frame->function && strcmp(frame->module, "[jit]") == 0) {
+        fprintf(out, "0x%" PRIx64, frame->offset);
+    } else if (!frame->function) {
+        seep_put_escaped(out, frame->module);
+        fprintf(out, "+0x%" PRIx64, frame->offset);
+    } else {
+        seep_put_escaped(out, frame->name);
+        if (!frame->file && frame->function_offset)
+            fprintf(out, "+0x%" PRIx64, frame->function_offset);
+    }
+}
+
+// `nr_inside`: frames below it that it stands for.
+static void put_frame(FILE *out, const struct seep_view_frame *frame, size_t nr_inside,
+                      const struct seep_style *style) {
+    fputs("      ", out);
+    put_frame_name(out, frame);
+    fputs(seep_style_dim(style), out);
+    if (frame->file) {
+        fputs(" (", out);
+        seep_put_escaped(out, frame->file);
+        if (frame->line)
+            fprintf(out, ":%u", frame->line);
+        fputc(')', out);
+    }
+    if (strcmp(frame->module, "[jit]") == 0) {
+        fputs(" [jit]", out);
+    } else {
+        fputs(" [", out);
+        seep_put_escaped(out, frame->module);
+        fputc(']', out);
+    }
+    fputs(seep_style_off(style), out);
+    if (frame->inlined)
+        fputs(" (inlined)", out);
+    if (nr_inside)
+        fprintf(out, " (+%s below)", seep_format_count(nr_inside).text);
+    if (frame->fold_times > 1 && frame->fold_frames == 1)
+        fprintf(out, " (×%s)", seep_format_count(frame->fold_times).text);
+    fputc('\n', out);
+    if (frame->fold_times > 1 && frame->fold_frames > 1)
+        fprintf(out, "      (×%s: the %s frames above)\n", seep_format_count(frame->fold_times).text,
+                seep_format_count(frame->fold_frames).text);
+}
+
+static bool is_library(const struct seep_view_frame *frame) {
+    return frame->function && seep_function_is_std(frame->function, frame->file);
+}
+
+struct seep_error *seep_text_stack(FILE *out, struct seep_view *view, const struct seep_view_row *row,
+                                   const struct seep_style *style) {
+    const struct seep_view_frame *frames = NULL;
+    size_t nr = 0;
+    uint32_t more = 0;
+    struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
+    if (error)
+        return error;
+    // Of frames of the C++ library the one that was called stands for those below it.
+    size_t nr_inside = 0;
+    for (size_t i = 0; i < nr; i++) {
+        bool cycle = frames[i].folded || frames[i].fold_times > 1;
+        bool inside = !view->options.full_stacks && !cycle && i + 1 < nr && !frames[i + 1].folded &&
+                      frames[i + 1].fold_times <= 1 && is_library(&frames[i]) && is_library(&frames[i + 1]);
+        nr_inside += inside;
+        if (frames[i].folded || inside)
+            continue;
+        put_frame(out, &frames[i], nr_inside, style);
+        nr_inside = 0;
+    }
+    if (more)
+        fprintf(out, "      ... %s more frame%s\n", seep_format_count(more).text, seep_plural(more));
+    if (row->cut >= 0)
+        fprintf(out, "      (cut here: %s)\n", seep_cut_name((uint32_t)row->cut));
+    else if (nr == 0)
+        fputs("      (stack not recorded)\n", out);
+    return NULL;
+}
+
+static void put_sizes(FILE *out, const struct seep_view_row *row) {
+    const struct seep_counters *c = &row->counters;
+    if (!(row->known & SEEP_KNOWN_SIZES) || !c->allocations || c->size_min > c->size_max)
+        return;
+    if (c->size_min == c->size_max) {
+        fprintf(out, "; each %s byte%s", seep_format_count(c->size_min).text, seep_plural(c->size_min));
+        return;
+    }
+    fprintf(out, "; sizes %s min, %s mean, %s max", seep_format_count(c->size_min).text,
+            seep_format_count(c->allocated_bytes / c->allocations).text, seep_format_count(c->size_max).text);
+}
+
+static void put_history(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
+    const struct seep_counters *c = &row->counters;
+    fprintf(out, "    %s", seep_via_name(row->via));
+    if (!(row->known & SEEP_KNOWN_ALLOCATIONS)) {
+        fputs(": what it allocated and freed before is not told apart by this filter; only what is live is\n",
+              out);
+        return;
+    }
+    fprintf(out, ": %s allocation%s, %s byte%s", seep_format_count(c->allocations).text,
+            seep_plural(c->allocations), seep_format_count(c->allocated_bytes).text,
+            seep_plural(c->allocated_bytes));
+    put_sizes(out, row);
+    fprintf(out, "; %s freed", c->frees ? seep_format_count(c->frees).text : "none");
+    if (c->temporary)
+        fprintf(out, ", %s of them at once", seep_format_count(c->temporary).text);
+    if (row->known & SEEP_KNOWN_AT_PEAK && !leads_by_peak(view))
+        fprintf(out, "; %s byte%s at the peak", seep_format_count(c->at_peak_bytes).text,
+                seep_plural(c->at_peak_bytes));
+    else if (row->known & SEEP_KNOWN_PEAK && c->peak_bytes)
+        fprintf(out, "; peak %s%s byte%s", row->peak_exact ? "" : "at least ",
+                seep_format_count(c->peak_bytes).text, seep_plural(c->peak_bytes));
+    if (view->sampled)
+        fprintf(out, "; estimated from %s sample%s, ±%.0f%%", seep_format_count(c->peak_bytes).text,
+                seep_plural(c->peak_bytes), seep_sample_error_percent(c->peak_bytes));
+    fputc('\n', out);
+}
+
+static struct seep_error *put_holder(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+    const char *held_by = NULL;
+    struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, NULL);
+    if (error || !held_by)
+        return error;
+    fputs("    held by: ", out);
+    seep_put_escaped(out, held_by);
+    fputc('\n', out);
+    return NULL;
+}
+
+static uint32_t nr_kinds(const struct seep_view_kinds *kinds) {
+    uint32_t nr = 0;
+    for (uint32_t i = 0; i < SEEP_KIND_NR; i++)
+        nr += kinds->blocks[i] != 0;
+    return nr;
+}
+
+// Which of its blocks are what, where that is not the same of all: the worst first.
+static void put_kinds(FILE *out, const struct seep_view_kinds *kinds) {
+    if (nr_kinds(kinds) < 2)
+        return;
+    const char *before = "    of it ";
+    for (uint32_t i = 1; i <= SEEP_KIND_NR; i++) {
+        uint32_t kind = i % SEEP_KIND_NR;
+        if (!kinds->blocks[kind])
+            continue;
+        fprintf(out, "%s%s: %s byte%s in %s block%s", before, seep_text_kind(kind),
+                seep_format_count(kinds->bytes[kind]).text, seep_plural(kinds->bytes[kind]),
+                seep_format_count(kinds->blocks[kind]).text, seep_plural(kinds->blocks[kind]));
+        before = "; ";
+    }
+    fputc('\n', out);
+}
+
+static void put_retained(FILE *out, const struct seep_view_row *row) {
+    if (row->live_bytes >= 0 && row->retained_bytes > (uint64_t)row->live_bytes)
+        fprintf(out, "    retains %s byte%s: its blocks and what only they hold\n",
+                seep_format_count(row->retained_bytes).text, seep_plural(row->retained_bytes));
+}
+
+static void put_suppressed(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
+    if (!row->suppressed_by)
+        return;
+    const struct seep_suppression *by = &view->session->suppressions[row->suppressed_by - 1];
+    if (row->suppressed_blocks == row->live_blocks)
+        fputs("    suppressed", out);
+    else
+        fprintf(out, "    of it suppressed: %s byte%s in %s block%s",
+                seep_format_signed(row->suppressed_bytes).text, seep_plural((uint64_t)row->suppressed_bytes),
+                seep_format_signed(row->suppressed_blocks).text,
+                seep_plural((uint64_t)row->suppressed_blocks));
+    fputs(", by ", out);
+    seep_put_escaped(out, by->file);
+    if (by->line)
+        fprintf(out, ":%u", by->line);
+    fputs(" ", out);
+    seep_put_escaped(out, by->name);
+    fputc('\n', out);
+}
+
+static void put_exit(FILE *out, const struct seep_view_row *row) {
+    if (row->exit_blocks)
+        fprintf(out, "    %s at exit: %s byte%s in %s block%s\n",
+                row->exit_all ? "freed only" : "of it freed only", seep_format_count(row->exit_bytes).text,
+                seep_plural(row->exit_bytes), seep_format_count(row->exit_blocks).text,
+                seep_plural(row->exit_blocks));
+}
+
+static void put_shares(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
+    if (view->nr_processes < 2)
+        return;
+    fprintf(out, "    in %s process%s:", seep_format_count(row->nr_shares).text,
+            seep_plural_es(row->nr_shares));
+    uint32_t shown = SEEP_MIN(row->nr_shares, 6u);
+    for (uint32_t i = 0; i < shown; i++)
+        fprintf(out, "%s pid %" PRIu32 " has %s", i ? "," : "",
+                view->session->profiles[row->shares[i].process]->process.pid,
+                seep_format_signed(row->shares[i].live_bytes).text);
+    if (shown < row->nr_shares)
+        fprintf(out, ", and %s more", seep_format_count(row->nr_shares - shown).text);
+    fputc('\n', out);
+}
+
+static void put_blocks(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
+    if (!view->options.blocks)
+        return;
+    for (size_t i = 0; i < row->nr_blocks; i++) {
+        const struct seep_view_block *block = &row->blocks[i];
+        fprintf(out, "      block 0x%012" PRIx64 "  %15s byte%s", block->address,
+                seep_format_count(block->size).text, block->size == 1 ? " " : "s");
+        if (block->age_ns >= 0)
+            fprintf(out, "  age %s", seep_format_duration(block->age_ns).text);
+        if (block->tid)
+            fprintf(out, "  thread %" PRIu32, block->tid);
+        if (block->kind)
+            fprintf(out, "  %s", seep_text_kind(block->kind));
+        if (view->nr_processes > 1)
+            fprintf(out, "  pid %" PRIu32, view->session->profiles[block->process]->process.pid);
+        fputc('\n', out);
+    }
+    uint64_t nr_more = row->live_blocks > 0 ? (uint64_t)row->live_blocks : 0;
+    nr_more -= SEEP_MIN(nr_more, row->nr_blocks);
+    if (nr_more)
+        fprintf(out, "      (%s more block%s live but %s not kept one by one)\n",
+                seep_format_count(nr_more).text, nr_more == 1 ? " is" : "s are",
+                nr_more == 1 ? "was" : "were");
+}
+
+struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    put_heading(out, view, style);
+    size_t nr_shown = seep_text_extent(view).nr_shown;
+    int rank_width = 0, bytes_width = 0, blocks_width = 0;
+    char rank[32];
+    for (size_t i = 0; i < nr_shown; i++) {
+        snprintf(rank, sizeof(rank), "#%zu", i + 1);
+        rank_width = width_of(rank, rank_width);
+        struct lead lead = lead_of(view, &view->rows[i]);
+        bytes_width = width_of(seep_format_signed(lead.bytes).text, bytes_width);
+        blocks_width = width_of(seep_format_signed(lead.blocks).text, blocks_width);
+    }
+    for (size_t i = 0; i < nr_shown; i++) {
+        const struct seep_view_row *row = &view->rows[i];
+        snprintf(rank, sizeof(rank), "#%zu", i + 1);
+        struct lead lead = lead_of(view, row);
+        fprintf(out, "\n%s%-*s  %*s byte%s %s in %*s block%s", seep_style_bold(style), rank_width, rank,
+                bytes_width, seep_format_signed(lead.bytes).text, lead.bytes == 1 ? " " : "s", lead.then,
+                blocks_width, seep_format_signed(lead.blocks).text, lead.blocks == 1 ? " " : "s");
+        if (lead.share.text[0] != '-')
+            fprintf(out, "  %6s of %s", lead.share.text, lead.of);
+        if (row->oldest_ns >= 0)
+            fprintf(out, "  oldest %s", seep_format_duration(row->oldest_ns).text);
+        if (row->kind)
+            fprintf(out, "  %s%s", nr_kinds(&row->kinds) > 1 ? "partly " : "", seep_text_kind(row->kind));
+        if (row->growth && row->growth->trend.verdict == SEEP_TREND_GROWING)
+            fputs("  growing", out);
+        fprintf(out, "%s\n", seep_style_off(style));
+        put_history(out, view, row);
+        put_kinds(out, &row->kinds);
+        put_exit(out, row);
+        seep_text_row_growth(out, view, row);
+        struct seep_error *error = put_holder(out, view, row);
+        if (error)
+            return error;
+        put_retained(out, row);
+        put_suppressed(out, view, row);
+        put_shares(out, view, row);
+        error = seep_text_stack(out, view, row, style);
+        if (error)
+            return error;
+        put_blocks(out, view, row);
+    }
+    put_idle(out, view);
+    return NULL;
+}
+
+// ---- one line per row ----
+
+#define NR_COLUMNS 6
+
+static void make_cells(const struct seep_view *view, const struct seep_view_row *row,
+                       struct seep_number ret_cells[NR_COLUMNS]) {
+    const struct seep_counters *c = &row->counters;
+    struct lead lead = lead_of(view, row);
+    bool known = row->known & (leads_by_peak(view) ? SEEP_KNOWN_AT_PEAK : SEEP_KNOWN_LIVE);
+    ret_cells[0] = known ? seep_format_signed(lead.bytes) : (struct seep_number){"-"};
+    ret_cells[1] = known ? seep_format_signed(lead.blocks) : (struct seep_number){"-"};
+    ret_cells[2] = lead.share;
+    ret_cells[3] = count_or_dash(row, SEEP_KNOWN_ALLOCATIONS, c->allocations);
+    ret_cells[4] = count_or_dash(row, SEEP_KNOWN_BYTES, c->allocated_bytes);
+    ret_cells[5] = count_or_dash(row, SEEP_KNOWN_TEMPORARY, c->temporary);
+}
+
+static void put_cells(FILE *out, const struct seep_number cells[NR_COLUMNS], const int widths[NR_COLUMNS],
+                      const char *name) {
+    for (size_t i = 0; i < NR_COLUMNS; i++)
+        fprintf(out, "%s%*s", i ? "  " : "", widths[i], cells[i].text);
+    fputs("  ", out);
+    seep_put_escaped(out, name);
+    fputc('\n', out);
+}
+
+struct seep_error *seep_text_table(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    put_heading(out, view, style);
+    if (!view->nr_rows)
+        return NULL;
+    struct seep_text_extent extent = seep_text_extent(view);
+    struct seep_number cells[NR_COLUMNS] = {{"live bytes"},  {"blocks"},          {"share"},
+                                            {"allocations"}, {"allocated bytes"}, {"temporary"}};
+    if (leads_by_peak(view))
+        cells[0] = (struct seep_number){"at the peak"};
+    else if (view->live_is_net)
+        cells[0] = (struct seep_number){"net bytes"};
+    struct seep_number heading[NR_COLUMNS];
+    memcpy(heading, cells, sizeof(heading));
+    int widths[NR_COLUMNS] = {0};
+    for (size_t i = 0; i < NR_COLUMNS; i++)
+        widths[i] = width_of(cells[i].text, 0);
+    for (size_t r = 0; r < extent.nr_shown; r++) {
+        make_cells(view, &view->rows[r], cells);
+        for (size_t i = 0; i < NR_COLUMNS; i++)
+            widths[i] = width_of(cells[i].text, widths[i]);
+    }
+    make_cells(view, &view->all, cells);
+    for (size_t i = 0; i < NR_COLUMNS; i++)
+        widths[i] = width_of(cells[i].text, widths[i]);
+    fputs(seep_style_dim(style), out);
+    put_cells(out, heading, widths, seep_view_by_name(view->options.by));
+    fputs(seep_style_off(style), out);
+    for (size_t r = 0; r < extent.nr_shown; r++) {
+        make_cells(view, &view->rows[r], cells);
+        put_cells(out, cells, widths, view->rows[r].key);
+    }
+    if (extent.nr_shown > 1 || extent.nr_shown < view->nr_rows_all) {
+        make_cells(view, &view->all, cells);
+        put_cells(out, cells, widths,
+                  extent.nr_shown < view->nr_rows_all ? "(all, also those not shown)" : "(all)");
+    }
+    put_idle(out, view);
+    return NULL;
+}

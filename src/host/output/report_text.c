@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The text report: health, totals, processes, rows, and what to do next, in the order in which a
+// reader needs them: first whether to trust the numbers at all. Nothing is cut short without a
+// word; foreign text is escaped.
+#include <math.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "base/map.h"
+#include "base/sum.h"
+#include "output/format.h"
+#include "output/output.h"
+#include "output/report_text.h"
+
+const struct seep_profile *seep_text_profile(const struct seep_view *view, size_t index) {
+    return view->session->profiles[view->first_process + index];
+}
+
+// ---- health ----
+
+#define DEPTH_MOST 16384u // frames: --depth takes no more
+
+static const char depth_is_most[] = "the stack was deeper than 16384 frames, the most that can be kept, and "
+                                    "its outermost frames are missing; "
+                                    "the innermost, nearest to the allocation, are here";
+
+struct health_sum {
+    uint64_t events;
+    uint64_t lost;
+    uint64_t lost_by[SEEP_LOST_NR];
+    uint64_t cut;
+    uint64_t cut_by[SEEP_CUT_NR];
+    uint32_t depth_limit; // the least of those of processes with stacks that are cut by it
+    size_t nr_passive;
+    size_t nr_preempted;
+    size_t nr_untraced;
+    size_t nr_incomplete;              // those with nothing traced too
+    const struct seep_profile *why_of; // the first with a note that says why
+    const struct seep_note *why;       // that note
+};
+
+static struct health_sum sum_health(const struct seep_view *view) {
+    struct health_sum sum = {.depth_limit = UINT32_MAX};
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_health *health = &seep_text_profile(view, p)->health;
+        sum.events += health->events;
+        for (size_t i = 0; i < SEEP_LOST_NR; i++) {
+            sum.lost_by[i] += health->lost[i];
+            sum.lost += health->lost[i];
+        }
+        for (size_t i = 0; i < SEEP_CUT_NR; i++) {
+            sum.cut_by[i] += health->cut[i];
+            sum.cut += health->cut[i];
+        }
+        if (health->cut[SEEP_CUT_DEPTH])
+            sum.depth_limit = SEEP_MIN(sum.depth_limit, health->depth_limit);
+        sum.nr_passive += health->state == SEEP_STATE_PASSIVE;
+        sum.nr_preempted += (health->flags & SEEP_FLAG_PREEMPTED) != 0;
+        const struct seep_note *note;
+        enum seep_verdict verdict = seep_profile_verdict(seep_text_profile(view, p), &note);
+        sum.nr_untraced += verdict == SEEP_VERDICT_NOT_TRACED;
+        sum.nr_incomplete += verdict != SEEP_VERDICT_COMPLETE;
+        // Of several processes those that were not traced are counted, and the notes say why.
+        bool one_of_many = view->nr_processes > 1 && verdict == SEEP_VERDICT_NOT_TRACED;
+        if (note && !sum.why_of && !one_of_many) {
+            sum.why_of = seep_text_profile(view, p);
+            sum.why = note;
+        }
+    }
+    return sum;
+}
+
+static void put_who(FILE *out, const struct seep_view *view, const struct seep_profile *profile) {
+    if (view->nr_processes > 1)
+        fprintf(out, "pid %" PRIu32 ": ", profile->process.pid);
+}
+
+static void put_process_health(FILE *out, const struct seep_view *view, const struct seep_profile *profile) {
+    const struct seep_health *health = &profile->health;
+    if (health->state == SEEP_STATE_PASSIVE) {
+        fputs("  gave up: ", out);
+        put_who(out, view, profile);
+        fprintf(out, "%s\n", seep_passive_meaning(health->passive_reason));
+    }
+    if (health->flags & SEEP_FLAG_PREEMPTED) {
+        fputs("  not covered: ", out);
+        put_who(out, view, profile);
+        fputs("allocations through the malloc of ", out);
+        seep_put_escaped(out, health->preempted_by ? health->preempted_by : "the program itself");
+        fputs(", which is called instead of seep's; 'seep attach' sees them\n", out);
+    }
+    if (health->sample_bytes) {
+        fputs("  sampled: ", out);
+        put_who(out, view, profile);
+        fprintf(out, "about one allocation in %s is recorded\n",
+                seep_format_bytes(health->sample_bytes).text);
+    }
+}
+
+struct noted {
+    const struct seep_note *note;
+    size_t order;
+    const struct seep_profile *profile; // the first that has it
+    size_t nr_processes;                // 0: another stands for it
+};
+
+static int compare_notes(const struct seep_note *a, const struct seep_note *b) {
+    int by_text = strcmp(a->text, b->text);
+    return by_text ? by_text : (a->code > b->code) - (a->code < b->code);
+}
+
+static int compare_noted_text(const void *left, const void *right) {
+    const struct noted *a = left;
+    const struct noted *b = right;
+    int by_text = compare_notes(a->note, b->note);
+    return by_text ? by_text : (a->order > b->order) - (a->order < b->order);
+}
+
+static int compare_noted_order(const void *left, const void *right) {
+    const struct noted *a = left;
+    const struct noted *b = right;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+// What is the same for many processes is one line. The note that the verdict has said is left out.
+static struct seep_error *put_notes(FILE *out, const struct seep_view *view, const struct health_sum *sum) {
+    struct noted *notes = NULL;
+    size_t nr = 0, capacity = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        for (size_t i = 0; i < profile->health.nr_notes; i++) {
+            if (&profile->health.notes[i] == sum->why)
+                continue;
+            if (!seep_grow(&notes, &capacity, nr + 1, sizeof(*notes))) {
+                free(notes);
+                return seep_error_no_memory();
+            }
+            notes[nr] = (struct noted){&profile->health.notes[i], nr, profile, 1};
+            nr++;
+        }
+    }
+    if (nr)
+        qsort(notes, nr, sizeof(*notes), compare_noted_text);
+    for (size_t i = 1, first = 0; i < nr; i++) {
+        if (compare_notes(notes[first].note, notes[i].note) == 0) {
+            notes[first].nr_processes += notes[i].profile != notes[i - 1].profile;
+            notes[i].nr_processes = 0;
+        } else {
+            first = i;
+        }
+    }
+    if (nr)
+        qsort(notes, nr, sizeof(*notes), compare_noted_order);
+    for (size_t i = 0; i < nr; i++) {
+        if (!notes[i].nr_processes)
+            continue;
+        fputs("  note: ", out);
+        if (notes[i].nr_processes > 1)
+            fprintf(out, "%s processes: ", seep_format_count(notes[i].nr_processes).text);
+        else
+            put_who(out, view, notes[i].profile);
+        fputs(seep_note_lead(notes[i].note), out);
+        seep_put_escaped(out, notes[i].note->text);
+        fputc('\n', out);
+    }
+    free(notes);
+    return NULL;
+}
+
+// Why figures are missing comes before the figures.
+static void put_verdict(FILE *out, const struct seep_view *view, const struct health_sum *sum,
+                        const struct seep_style *style) {
+    bool untraced = sum->nr_untraced == view->nr_processes;
+    const char *verdict = untraced             ? "NOT TRACED"
+                          : sum->nr_incomplete ? "INCOMPLETE"
+                          : sum->cut           ? "counts complete"
+                                               : "complete";
+    fprintf(out, "%shealth: %s%s — ", sum->nr_incomplete ? seep_style_warn(style) : seep_style_bold(style),
+            verdict, seep_style_off(style));
+    if (sum->why_of) {
+        bool said = untraced && sum->why->flags & SEEP_NOTE_UNTRACED; // the verdict is the lead
+        put_who(out, view, sum->why_of);
+        fputs(said ? "" : seep_note_lead(sum->why), out);
+        seep_put_escaped(out, sum->why->text);
+        fputs("\n  ", out);
+    } else if (untraced && view->nr_processes == 1) {
+        fputs("seep gave up before the first allocation\n  ", out);
+    }
+    if (!untraced && sum->nr_untraced)
+        fprintf(out, "%s process%s not traced: see the notes\n  ", seep_format_count(sum->nr_untraced).text,
+                seep_plural_es(sum->nr_untraced));
+}
+
+struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+    struct health_sum sum = sum_health(view);
+    put_verdict(out, view, &sum, style);
+    if (sum.nr_untraced == view->nr_processes) {
+        fputs("no figure below says anything about it\n", out);
+        for (size_t p = 0; p < view->nr_processes; p++)
+            put_process_health(out, view, seep_text_profile(view, p));
+        return put_notes(out, view, &sum);
+    }
+    fprintf(out, "%s event%s, ", seep_format_count(sum.events).text, seep_plural(sum.events));
+    if (sum.lost)
+        fprintf(out, "%s lost, ", seep_format_count(sum.lost).text);
+    else
+        fputs(sum.nr_incomplete ? "no loss counted, " : "nothing lost, ", out);
+    if (sum.cut)
+        fprintf(out, "%s stack%s cut\n", seep_format_count(sum.cut).text, seep_plural(sum.cut));
+    else
+        fputs("all stacks complete\n", out);
+    for (uint32_t i = 0; i < SEEP_LOST_NR; i++)
+        if (sum.lost_by[i])
+            fprintf(out, "  lost %s (%s): %s\n", seep_format_count(sum.lost_by[i]).text, seep_lost_name(i),
+                    seep_lost_meaning(i));
+    for (uint32_t i = 0; i < SEEP_CUT_NR; i++)
+        if (sum.cut_by[i])
+            fprintf(out, "  cut %s (%s): %s\n", seep_format_count(sum.cut_by[i]).text, seep_cut_name(i),
+                    i == SEEP_CUT_DEPTH && sum.depth_limit >= DEPTH_MOST ? depth_is_most
+                                                                         : seep_cut_meaning(i));
+    for (size_t p = 0; p < view->nr_processes; p++)
+        put_process_health(out, view, seep_text_profile(view, p));
+    struct seep_error *error = put_notes(out, view, &sum);
+    for (size_t i = 0; i < view->nr_without_symbols; i++) {
+        const struct seep_view_trouble *trouble_of = &view->without_symbols[i];
+        fputs("  no symbols: ", out);
+        seep_put_escaped(out, trouble_of->module);
+        fprintf(out, "%s%s%s\n", trouble_of->why ? " (" : "", trouble_of->why ? trouble_of->why : "",
+                trouble_of->why ? ")" : "");
+    }
+    return error;
+}
+
+// ---- processes ----
+
+static void put_process(FILE *out, const struct seep_process *process) {
+    fputs("program: ", out);
+    seep_text_command_line(out, process);
+    fprintf(out, "\n         pid %" PRIu32 ", ran %s, ", process->pid,
+            seep_format_duration(process->duration_ns).text);
+    seep_text_exit(out, process);
+    fputc('\n', out);
+}
+
+// ---- totals ----
+
+static void put_total(FILE *out, const char *what, const char *count, const char *bytes, const char *remark) {
+    if (*remark)
+        fprintf(out, "  %-12s %15s %19s   %s\n", what, count, bytes, remark);
+    else
+        fprintf(out, "  %-12s %15s\n", what, count);
+}
+
+static void put_peak(FILE *out, const struct seep_totals *totals, bool sampled) {
+    char remark[96];
+    struct seep_number human = seep_format_bytes(totals->peak_bytes);
+    if (totals->peak_exact)
+        snprintf(remark, sizeof(remark), "%s", human.text);
+    else if (sampled)
+        snprintf(remark, sizeof(remark), "%s, estimated", human.text);
+    else
+        snprintf(remark, sizeof(remark), "%s, within %s", human.text,
+                 seep_format_bytes(totals->peak_error_bytes).text);
+    put_total(out, "peak", "", seep_format_count(totals->peak_bytes).text, remark);
+}
+
+// Frees of what is no live block, which have a section of their own.
+static uint64_t nr_mistaken(const struct seep_view *view) {
+    uint64_t nr = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        for (uint32_t i = 0; i < profile->nr_wrong_releases; i++)
+            if (profile->wrong_releases[i].kind == SEEP_MISUSE_DOUBLE_FREE ||
+                profile->wrong_releases[i].kind == SEEP_MISUSE_INSIDE)
+                seep_add_up(&nr, profile->wrong_releases[i].count);
+    }
+    return nr;
+}
+
+// Recorded allocations that the estimates rest on.
+static uint64_t nr_samples(const struct seep_view *view) {
+    uint64_t nr = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        for (uint32_t i = 1; i < profile->nr_sites; i++)
+            seep_add_up(&nr, profile->sites[i].counters.peak_bytes);
+    }
+    return nr;
+}
+
+// One standard deviation of the number of allocations, in percent of it. One of size s is recorded with
+// probability p = 1 - exp(-s / sample_bytes) and counts 1/p then: its variance is (1 - p) / p.
+static double count_error_percent(const struct seep_view *view) {
+    double sum = 0, variance = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        double sample_bytes = (double)profile->health.sample_bytes;
+        for (int class = 0; class < SEEP_IMAGE_SIZE_CLASSES; class ++) {
+            double nr = (double)profile->totals.size_class[class];
+            double probability =
+                -expm1(-(class ? 0.75 * ldexp(1, class) : 0.5) / SEEP_MAX(sample_bytes, 1.0));
+            sum += nr;
+            variance += nr * (1 - probability) / probability;
+        }
+    }
+    return sum > 0 ? 100 * sqrt(variance) / sum : 100;
+}
+
+static void put_totals(FILE *out, const struct seep_view *view, const struct seep_style *style) {
+    const struct seep_totals *t = &view->totals;
+    fprintf(out, "\n%s%-14s %15s %19s%s", seep_style_bold(style),
+            view->nr_processes > 1 ? "all processes" : "totals", "count", "bytes", seep_style_off(style));
+    if (view->sampled)
+        fprintf(out, "   estimated from %s sample%s: count ±%.0f%%, bytes ±%.0f%% (one sigma)",
+                seep_format_count(nr_samples(view)).text, seep_plural(nr_samples(view)),
+                count_error_percent(view), seep_sample_error_percent(nr_samples(view)));
+    fputc('\n', out);
+    put_total(out, "allocations", seep_format_count(t->allocations).text,
+              seep_format_count(t->allocated_bytes).text, seep_format_bytes(t->allocated_bytes).text);
+    if (t->inherited_blocks)
+        put_total(out, "  inherited", seep_format_count(t->inherited_blocks).text,
+                  seep_format_count(t->inherited_bytes).text,
+                  view->nr_processes == 1 ? "of these: live at the fork, its parent's"
+                                          : "of these: live at a fork, and counted in both processes");
+    if (seep_text_only_calls(view)) {
+        put_total(out, "frees", seep_format_count(t->frees).text, "", "");
+        put_total(out, "still live", seep_format_count(t->live_blocks).text, "", "");
+        if (t->failed)
+            put_total(out, "failed", seep_format_count(t->failed).text, "", "allocations that returned NULL");
+        return;
+    }
+    put_total(out, "frees", seep_format_count(t->frees).text, seep_format_count(t->freed_bytes).text,
+              seep_format_bytes(t->freed_bytes).text);
+    put_total(out, "still live", seep_format_count(t->live_blocks).text,
+              seep_format_count(t->live_bytes).text, seep_format_bytes(t->live_bytes).text);
+    if (view->nr_processes == 1)
+        put_peak(out, t, view->sampled);
+    char remark[96];
+    snprintf(remark, sizeof(remark), "%s of allocations, freed at once",
+             seep_format_share(t->temporary, t->allocations).text);
+    put_total(out, "temporary", seep_format_count(t->temporary).text, "", t->allocations ? remark : "");
+    if (t->failed)
+        put_total(out, "failed", seep_format_count(t->failed).text, "", "allocations that returned NULL");
+    uint64_t nr_unknown = t->unknown_frees - SEEP_MIN(t->unknown_frees, nr_mistaken(view));
+    if (nr_unknown)
+        put_total(out, "unknown", seep_format_count(nr_unknown).text, "",
+                  "frees of blocks whose allocation was not seen");
+}
+
+// ---- what next ----
+
+// One word of a shell command: quoted where it needs to be.
+static void put_shell_word(FILE *out, const char *text) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:+=@%";
+    if (*text && *text != '-' && text[strspn(text, plain)] == 0) {
+        fputs(text, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *text; text++) {
+        char one[2] = {*text, 0};
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else if ((unsigned char)*text >= 0x80)
+            fputc(*text, out);
+        else
+            seep_put_escaped(out, one);
+    }
+    fputc('\'', out);
+}
+
+static void put_command(FILE *out, const struct seep_view *view, const char *source, const char *options) {
+    if (source && strcmp(source, "/dev/null") != 0) { // where nobody finds it again
+        fputs("seep report ", out);
+        put_shell_word(out, source);
+    } else {
+        fputs("the same with", out);
+    }
+    if (view->options.by != SEEP_BY_SITE && !strstr(options, "--by"))
+        fprintf(out, " --by %s", seep_view_by_name(view->options.by));
+    fprintf(out, " %s", options);
+}
+
+static void put_next(FILE *out, const struct seep_view *view, const char *source,
+                     const struct seep_style *style) {
+    const char *by = seep_view_by_name(view->options.by);
+    const char *options;
+    char what[96];
+    struct seep_text_extent extent = seep_text_extent(view);
+    if (extent.nr_shown < extent.nr_all) {
+        options = view->options.sort == SEEP_SORT_ALLOCATIONS ? "--sort allocations --top 0"
+                  : view->options.sort == SEEP_SORT_TEMPORARY ? "--sort temporary --top 0"
+                  : view->options.sort == SEEP_SORT_PEAK      ? "--sort peak --top 0"
+                                                              : "--top 0";
+        snprintf(what, sizeof(what), "all %s %s%s%s", seep_format_count(view->nr_rows_all).text, by,
+                 strcmp(by, "process") == 0 ? "es" : "s",
+                 extent.nr_idle ? ", also those without live blocks" : "");
+    } else if (view->options.by != SEEP_BY_SITE) {
+        options = "--by site";
+        snprintf(what, sizeof(what), "the stacks behind these rows");
+    } else if (view->all.live_blocks <= 0 && view->totals.temporary &&
+               view->options.sort != SEEP_SORT_TEMPORARY) {
+        options = "--sort temporary";
+        snprintf(what, sizeof(what), "who allocates only to free at once");
+    } else if (view->all.live_blocks > 0 && !view->options.blocks && seep_text_profile(view, 0)->nr_blocks) {
+        options = "--blocks";
+        snprintf(what, sizeof(what), "each live block with its address and size");
+    } else {
+        options = "--by function";
+        snprintf(what, sizeof(what), "the same, one row per function");
+    }
+    fprintf(out, "\n%snext:%s ", seep_style_bold(style), seep_style_off(style));
+    put_command(out, view, source, options);
+    fprintf(out, "   (%s)\n", what);
+}
+
+// What is to be known of the figures before the rows. Who asks what grows is not told what is lost.
+static struct seep_error *put_head(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    struct seep_error *error = seep_text_health(out, view, style);
+    if (error)
+        return error;
+    if (view->nr_processes == 1)
+        put_process(out, &seep_text_profile(view, 0)->process);
+    seep_text_marks(out, view);
+    put_totals(out, view, style);
+    bool only_growth = view->options.sort == SEEP_SORT_GROWTH;
+    if (!only_growth)
+        error = seep_text_leaks(out, view, style);
+    if (error)
+        return error;
+    if (!only_growth)
+        seep_text_ages(out, view, style);
+    error = seep_text_growth(out, view, style);
+    if (error)
+        return error;
+    seep_text_suppressed(out, view->session, style);
+    if (view->nr_processes > 1)
+        error = seep_text_processes(out, view, style);
+    if (!error && view->options.rss)
+        seep_text_accounts(out, view, style);
+    return error;
+}
+
+// Memory of other classes than the heap: nothing of it is lost or reachable, and who asks for those is not
+// told.
+static struct seep_error *put_other_classes(FILE *out, struct seep_view *view,
+                                            const struct seep_style *style) {
+    bool wanted = !view->options.kinds;
+    struct seep_error *error = wanted ? seep_text_mappings(out, view, style) : NULL;
+    if (!error && wanted)
+        error = seep_text_faults(out, view, style);
+    if (!error && wanted)
+        error = seep_text_pools(out, view, style);
+    if (!error)
+        error = seep_text_wrong_releases(out, view, style);
+    return error;
+}
+
+static struct seep_error *write_text(FILE *out, struct seep_view *view, const struct seep_summary *summary) {
+    struct seep_style style = seep_style_of(out);
+    struct seep_error *error = put_head(out, view, &style);
+    if (!error && seep_text_only_calls(view))
+        return seep_text_calls(out, view, &style);
+    if (!error)
+        error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)
+                                                 : seep_text_table(out, view, &style);
+    if (!error && view->options.sort != SEEP_SORT_GROWTH)
+        error = put_other_classes(out, view, &style);
+    if (!error && view->nr_rows)
+        put_next(out, view, summary->source, &style);
+    return error;
+}
+
+const struct seep_output seep_output_text = {
+    .name = "text", .suffix = ".txt", .what = "the report for people", .write = write_text};

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The answer of `seep whois`, as text and as JSON.
+#ifndef SEEP_OUTPUT_REPORT_WHOIS_H
+#define SEEP_OUTPUT_REPORT_WHOIS_H
+
+#include <stdio.h>
+
+#include "view/whois.h"
+
+void seep_whois_text(FILE *out, const struct seep_whois *whois);
+SEEP_MUST_CHECK struct seep_error *seep_whois_json(FILE *out, const struct seep_whois *whois);
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Why a process is not there: there is none of that number, or it has ended and its parent has not waited for
+// it.
+#ifndef SEEP_PROCESS_GONE_H
+#define SEEP_PROCESS_GONE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+// It has ended, and its parent has not waited for it.
+bool seep_process_is_zombie(pid_t pid);
+
+// Never NULL: SEEP_E_NOT_FOUND, with `hint` where there is no such process.
+SEEP_MUST_CHECK struct seep_error *seep_process_gone(pid_t pid, const char *hint);
+
+#endif

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Limits of memory, see memory_limit.h.
+// Source: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst, proc(5) of Linux.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/live_thread.h"
+#include "process/memory_limit.h"
+
+// ---- small files ------------------------------------------------------------------------------------
+
+// false: not there, or not a number ("max").
+static bool read_number(const char *path, uint64_t *ret_value) {
+    FILE *file = fopen(path, "re");
+    unsigned long long value;
+    bool found = file && fscanf(file, "%llu", &value) == 1;
+    if (file)
+        fclose(file);
+    if (found)
+        *ret_value = value;
+    return found;
+}
+
+// A figure of /proc/meminfo, in bytes; 0: not there.
+static uint64_t meminfo(const char *name) {
+    char line[256], wanted[64];
+    unsigned long long kib = 0;
+    int length = snprintf(wanted, sizeof(wanted), "%s: %%llu kB", name);
+    FILE *file = fopen("/proc/meminfo", "re");
+    bool found = false;
+    while (file && length > 0 && !found && fgets(line, sizeof(line), file))
+        found = strncmp(line, wanted, strlen(name) + 1) == 0 &&
+                sscanf(line + strlen(name) + 1, "%llu", &kib) == 1;
+    if (file)
+        fclose(file);
+    return found ? (uint64_t)kib * 1024 : 0;
+}
+
+uint64_t seep_process_rss(pid_t pid) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/statm", (int)seep_live_thread(pid));
+    FILE *file = fopen(path, "re");
+    unsigned long long pages = 0;
+    if (!file || fscanf(file, "%*u %llu", &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+// ---- where the groups are ---------------------------------------------------------------------------
+
+// The group of a process in one hierarchy, and where that is mounted.
+struct place {
+    char group[256]; // "/a/b"; "": none
+    char mount[256];
+    char top[256]; // the group that the mount shows, "/" but in containers
+};
+
+struct places {
+    struct place v2;
+    struct place v1; // of the memory controller
+};
+
+static bool has_word(const char *list, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += length)
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == 0))
+            return true;
+    return false;
+}
+
+static void read_groups(pid_t pid, const char *root, struct places *places) {
+    char path[512], line[512];
+    snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root, (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file)) {
+        line[strcspn(line, "\n")] = 0;
+        char *controllers = strchr(line, ':');
+        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group)
+            continue;
+        *group++ = 0;
+        controllers++;
+        struct place *place = !*controllers                     ? &places->v2
+                              : has_word(controllers, "memory") ? &places->v1
+                                                                : NULL;
+        if (place)
+            snprintf(place->group, sizeof(place->group), "%s", group);
+    }
+    if (file)
+        fclose(file);
+}
+
+// "36 35 98:0 /root /mount options - type source super-options"
+static void read_mounts(const char *root, struct places *places) {
+    char path[512], line[1024], top[256], mount[256], type[32], super[256];
+    snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file)) {
+        const char *dash = strstr(line, " - ");
+        if (!dash || sscanf(line, "%*s %*s %*s %255s %255s", top, mount) != 2 ||
+            sscanf(dash + 3, "%31s %*s %255s", type, super) != 2)
+            continue;
+        struct place *place = strcmp(type, "cgroup2") == 0                               ? &places->v2
+                              : strcmp(type, "cgroup") == 0 && has_word(super, "memory") ? &places->v1
+                                                                                         : NULL;
+        if (!place || *place->mount)
+            continue;
+        snprintf(place->mount, sizeof(place->mount), "%s", mount);
+        snprintf(place->top, sizeof(place->top), "%s", top);
+    }
+    if (file)
+        fclose(file);
+}
+
+// ---- the tightest -----------------------------------------------------------------------------------
+
+struct search {
+    const char *root;
+    struct seep_memory_limit best;
+    double best_left; // share of the limit that is not used
+};
+
+static void consider(struct search *search, const struct place *place, const char *group,
+                     const char *limit_name, const char *usage_name) {
+    struct seep_memory_limit limit;
+    char path[768];
+    uint64_t used;
+    snprintf(path, sizeof(path), "%s%s%s/%s", search->root, place->mount, group, limit_name);
+    // v1 says "none" as a number that no machine has.
+    if (!read_number(path, &limit.bytes) || !limit.bytes || limit.bytes >> 60)
+        return;
+    int length = snprintf(limit.usage, sizeof(limit.usage), "%s%s%s/%s", search->root, place->mount, group,
+                          usage_name);
+    if (length < 0 || (size_t)length >= sizeof(limit.usage) || !read_number(limit.usage, &used))
+        return;
+    double left = 1 - (double)used / (double)limit.bytes;
+    if (search->best.bytes && left >= search->best_left)
+        return;
+    snprintf(limit.what, sizeof(limit.what), "%s of %.120s", limit_name, *group ? group : "/");
+    search->best = limit;
+    search->best_left = left;
+}
+
+// The group and those above it, as far as the mount shows them.
+static void climb(struct search *search, const struct place *place, bool v2) {
+    char group[256];
+    if (!*place->mount || !*place->group)
+        return;
+    size_t top = strcmp(place->top, "/") == 0 ? 0 : strlen(place->top);
+    if (top &&
+        (strncmp(place->group, place->top, top) != 0 || (place->group[top] && place->group[top] != '/')))
+        top = 0; // a namespace of its own: the group is named from the mount on
+    snprintf(group, sizeof(group), "%s", strcmp(place->group, "/") == 0 ? "" : place->group + top);
+    for (;;) {
+        if (v2) {
+            consider(search, place, group, "memory.max", "memory.current");
+            consider(search, place, group, "memory.high", "memory.current");
+        } else {
+            consider(search, place, group, "memory.limit_in_bytes", "memory.usage_in_bytes");
+        }
+        char *slash = strrchr(group, '/');
+        if (!slash)
+            return;
+        *slash = 0;
+    }
+}
+
+void seep_memory_limit_find(pid_t pid, const char *root, struct seep_memory_limit *ret_limit) {
+    struct places places = {0};
+    struct search search = {.root = root};
+    read_groups(pid, root, &places);
+    read_mounts(root, &places);
+    climb(&search, &places.v2, true);
+    climb(&search, &places.v1, false);
+    if (!search.best.bytes) {
+        search.best.bytes = meminfo("MemTotal");
+        snprintf(search.best.what, sizeof(search.best.what), "the machine's memory");
+    }
+    *ret_limit = search.best;
+}
+
+// File pages of a group that the kernel would give back first.
+static uint64_t idle_cache(const char *usage) {
+    char path[sizeof(((struct seep_memory_limit *)0)->usage) + 16], line[128];
+    unsigned long long bytes = 0;
+    const char *slash = strrchr(usage, '/');
+    snprintf(path, sizeof(path), "%.*s/memory.stat", slash ? (int)(slash - usage) : 0, usage);
+    FILE *file = fopen(path, "re");
+    unsigned long long own = 0;
+    while (file && fgets(line, sizeof(line), file)) // v1 tells of the groups below apart
+        if (sscanf(line, "total_inactive_file %llu", &bytes) == 1)
+            break;
+        else if (sscanf(line, "inactive_file %llu", &own) == 1)
+            bytes = own;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+uint64_t seep_memory_limit_used(const struct seep_memory_limit *limit) {
+    uint64_t used = 0;
+    if (*limit->usage) {
+        uint64_t idle = idle_cache(limit->usage);
+        return read_number(limit->usage, &used) && used > idle ? used - idle : 0;
+    }
+    uint64_t total = meminfo("MemTotal"), left = meminfo("MemAvailable");
+    return total > left ? total - left : 0;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Whether a program or library has an allocator inside that nobody can stand in front of: its functions are
+// not exported as malloc, so a preloaded malloc is not called instead. Told by the names of its functions,
+// and where those are stripped, by the messages that the allocator prints.
+#ifndef SEEP_PROCESS_OWN_ALLOCATOR_H
+#define SEEP_PROCESS_OWN_ALLOCATOR_H
+
+#include "process/elf_file.h"
+
+enum seep_own_kind {
+    SEEP_OWN_NONE,
+    SEEP_OWN_MALLOC,  // functions of the names malloc and free that are not exported
+    SEEP_OWN_NAMED,   // functions of names of its own
+    SEEP_OWN_MESSAGE, // a stripped file with messages of an allocator
+    SEEP_OWN_GO,      // the heap of the Go runtime, which is no malloc at all
+};
+
+// All texts are static.
+struct seep_own_allocator {
+    enum seep_own_kind kind;
+    const char *allocator; // "jemalloc"; NULL: not known which
+    const char *prefix;    // of its names, for --symbols-prefix: "je_" for je_malloc
+};
+
+// Reads the symbol tables, and of files without one at most 8 MiB of constants.
+SEEP_MUST_CHECK struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
+                                                           struct seep_own_allocator *ret_own);
+
+#endif

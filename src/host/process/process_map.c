@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reads /proc/PID/maps, see process_map.h.
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/live_thread.h"
+#include "base/map.h"
+#include "base/map_line.h"
+#include "process/process_map.h"
+
+// A name that was removed since ends with this.
+static const char deleted[] = " (deleted)";
+
+static char *path_of(const char *text) {
+    size_t nr = strlen(text), nr_deleted = sizeof(deleted) - 1;
+    if (nr > nr_deleted && strcmp(text + nr - nr_deleted, deleted) == 0)
+        nr -= nr_deleted;
+    return strndup(text, nr);
+}
+
+// false: not executable, or nothing that we can read.
+static bool read_line(const char *line, struct seep_code_area *ret_area) {
+    struct seep_map_line read;
+    if (!seep_map_line_read(line, &read) || read.rights[2] != 'x' || read.end <= read.start ||
+        strncmp(read.path, "[vsyscall]", 10) == 0)
+        return false;
+    bool nameless = *read.path == '[' && strcmp(read.path, "[vdso]") != 0;
+    *ret_area = (struct seep_code_area){.start = read.start,
+                                        .end = read.end,
+                                        .file_off = read.file_off,
+                                        .device = (uint64_t)read.device_major << 20 | read.device_minor,
+                                        .inode = read.inode,
+                                        .path = path_of(nameless ? "" : read.path)};
+    return true;
+}
+
+struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret_map) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/maps", (int)seep_live_thread(pid));
+    FILE *file = fopen(name, "re");
+    if (!file)
+        return seep_error_system(errno, "process %d", (int)pid);
+    struct seep_process_map map = {NULL};
+    struct seep_error *err = NULL;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t nr;
+    while (!err && map.nr_areas < SEEP_CODE_AREAS_MAX && (nr = getline(&line, &room, file)) > 0) {
+        line[nr - 1] = 0;
+        struct seep_code_area area;
+        if (!read_line(line, &area))
+            continue;
+        if (!area.path || !seep_grow(&map.areas, &map.capacity, map.nr_areas + 1, sizeof(*map.areas))) {
+            free(area.path);
+            err = seep_error_no_memory();
+        } else {
+            map.areas[map.nr_areas++] = area;
+        }
+    }
+    free(line);
+    fclose(file);
+    if (err)
+        seep_process_map_deinit(&map);
+    else
+        *ret_map = map;
+    return err;
+}
+
+void seep_process_map_deinit(struct seep_process_map *map) {
+    for (size_t i = 0; i < map->nr_areas; i++)
+        free(map->areas[i].path);
+    free(map->areas);
+    *map = (struct seep_process_map){NULL};
+}
+
+#define VDSO_BYTES_MAX (1u << 20)
+
+static int copy_vdso(pid_t pid, const struct seep_code_area *area) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/mem", (int)seep_live_thread(pid));
+    int from = open(name, O_RDONLY | O_CLOEXEC);
+    int to = memfd_create("vdso", MFD_CLOEXEC);
+    uint64_t nr_bytes = area->end - area->start;
+    char *bytes = nr_bytes <= VDSO_BYTES_MAX ? malloc(nr_bytes) : NULL;
+    bool done = bytes && from >= 0 && to >= 0 &&
+                pread(from, bytes, nr_bytes, (off_t)area->start) == (ssize_t)nr_bytes &&
+                write(to, bytes, nr_bytes) == (ssize_t)nr_bytes;
+    free(bytes);
+    if (from >= 0)
+        close(from);
+    if (!done && to >= 0)
+        close(to);
+    return done ? to : -1;
+}
+
+// A name may mean another file for us than for the process; only an open file can be told.
+static int open_same(const char *name, const struct seep_code_area *area, bool same_device) {
+    struct stat status;
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == area->inode &&
+        (!same_device || ((uint64_t)major(status.st_dev) << 20 | minor(status.st_dev)) == area->device))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+int seep_code_area_open(pid_t pid, const struct seep_code_area *area) {
+    if (strcmp(area->path, "[vdso]") == 0)
+        return copy_vdso(pid, area);
+    if (!area->inode)
+        return -1;
+    char name[4200];
+    pid_t tid = seep_live_thread(pid);
+    // Needs a right that root has; then nothing can be mistaken.
+    snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tid, area->start, area->end);
+    int fd = open_same(name, area, false);
+    if (fd >= 0)
+        return fd;
+    // As the process sees it: it may live in another root (a container).
+    snprintf(name, sizeof(name), "/proc/%d/root%s", (int)tid, area->path);
+    fd = open_same(name, area, false);
+    // As we see it, where the process is another user's and we may not see its root.
+    return fd >= 0 ? fd : open_same(area->path, area, true);
+}
+
+bool seep_process_has_library(pid_t pid) {
+    struct seep_process_map map;
+    struct seep_error *err = seep_process_map_init(pid, &map);
+    bool found = false;
+    if (err) {
+        seep_error_destroy(err);
+        return false;
+    }
+    for (size_t i = 0; i < map.nr_areas; i++) {
+        const char *name = strrchr(map.areas[i].path, '/');
+        found |= name && (strcmp(name, "/libseep.so") == 0 || strcmp(name, "/libseep-record.so") == 0);
+    }
+    seep_process_map_deinit(&map);
+    return found;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The code that a process has mapped, as /proc/PID/maps tells. Whoever owns the process may have named
+// its files in any way.
+#ifndef SEEP_PROCESS_PROCESS_MAP_H
+#define SEEP_PROCESS_PROCESS_MAP_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct seep_code_area {
+    uint64_t start; // run-time addresses
+    uint64_t end;
+    uint64_t file_off;
+    uint64_t device; // with inode: which file; as the kernel has it, major << 20 | minor
+    uint64_t inode;  // 0: no file
+    char *path;      // malloc'ed; "[vdso]"; "" for code without a file; as the process sees it
+};
+
+// Of code: a browser has some hundreds. A process may make itself as many as it has mappings, of which those
+// beyond are not looked at.
+#define SEEP_CODE_AREAS_MAX 8192u
+
+struct seep_process_map {
+    struct seep_code_area *areas; // sorted by start; executable ones only
+    size_t nr_areas;
+    size_t capacity;
+};
+
+SEEP_MUST_CHECK struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret_map);
+void seep_process_map_deinit(struct seep_process_map *map);
+
+// A descriptor of the very file that is mapped, also where its name is gone or means another file now;
+// for the vdso a copy in memory. -1: there is no way to it.
+int seep_code_area_open(pid_t pid, const struct seep_code_area *area);
+
+// Whether libseep.so is in that process already: then its image is better than anything a tracer could see.
+bool seep_process_has_library(pid_t pid);
+
+#endif

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Making and ending profiles and sessions, the figures that follow from others, and the words for
+// the enums of the image, see profile.h.
+//
+// Invariant: element 0 of modules, nodes and sites exists from the start, so that index 0 is valid
+// in every profile.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sum.h"
+#include "profile/profile.h"
+
+struct seep_error *seep_profile_create(struct seep_profile **ret_profile) {
+    struct seep_profile *profile = calloc(1, sizeof(*profile));
+    if (!profile)
+        return seep_error_no_memory();
+    profile->modules = seep_arena_alloc(&profile->arena, 1, sizeof(*profile->modules));
+    profile->nodes = seep_arena_alloc(&profile->arena, 1, sizeof(*profile->nodes));
+    profile->sites = seep_arena_alloc(&profile->arena, 1, sizeof(*profile->sites));
+    if (!profile->modules || !profile->nodes || !profile->sites) {
+        seep_profile_destroy(profile);
+        return seep_error_no_memory();
+    }
+    profile->modules[0].path = "(no module)";
+    profile->modules[0].unloaded_ns = -1;
+    profile->sites[0].counters.size_min = UINT64_MAX;
+    profile->nr_modules = 1;
+    profile->nr_nodes = 1;
+    profile->nr_sites = 1;
+    profile->process.exe = "";
+    profile->process.name = "";
+    *ret_profile = profile;
+    return NULL;
+}
+
+void seep_profile_destroy(struct seep_profile *profile) {
+    if (!profile)
+        return;
+    seep_arena_deinit(&profile->arena);
+    free(profile);
+}
+
+struct seep_error *seep_session_create(struct seep_session **ret_session) {
+    struct seep_session *session = calloc(1, sizeof(*session));
+    if (!session)
+        return seep_error_no_memory();
+    *ret_session = session;
+    return NULL;
+}
+
+struct seep_error *seep_session_add(struct seep_session *session, struct seep_profile *profile) {
+    // The capacity is not kept: it is the power of two at or above nr, so room runs out only there.
+    size_t nr = session->nr_profiles;
+    if ((nr & (nr - 1)) == 0) {
+        size_t need = nr ? nr * 2 : 1;
+        struct seep_profile **larger =
+            need > SIZE_MAX / sizeof(*larger) ? NULL : realloc(session->profiles, need * sizeof(*larger));
+        if (!larger) {
+            seep_profile_destroy(profile);
+            return seep_error_no_memory();
+        }
+        session->profiles = larger;
+    }
+    session->profiles[session->nr_profiles++] = profile;
+    return NULL;
+}
+
+void seep_session_destroy(struct seep_session *session) {
+    if (!session)
+        return;
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        seep_profile_destroy(session->profiles[i]);
+    free(session->profiles);
+    free(session);
+}
+
+bool seep_process_is_selected(uint32_t own_pid, const char *exe, const char *first_arg, uint64_t pid,
+                              const regex_t *program) {
+    if (pid && own_pid != pid)
+        return false;
+    return !program || regexec(program, exe, 0, NULL, 0) == 0 ||
+           (first_arg && regexec(program, first_arg, 0, NULL, 0) == 0);
+}
+
+struct seep_error *seep_session_none_selected(size_t nr_processes) {
+    return seep_error_hint(
+        nr_processes == 1 ? seep_error_create(SEEP_E_NOT_FOUND, "its only process is not the one asked for")
+                          : seep_error_create(SEEP_E_NOT_FOUND,
+                                              "none of the %zu processes is the one asked for", nr_processes),
+        "without --pid and --program the report lists them all");
+}
+
+struct seep_error *seep_session_select(const struct seep_session *session, uint64_t pid,
+                                       const regex_t *program, struct seep_session *ret_some) {
+    struct seep_session some = *session; // its suppressions, too
+    some.nr_profiles = 0;
+    some.profiles = calloc(session->nr_profiles + 1, sizeof(*some.profiles));
+    if (!some.profiles)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < session->nr_profiles; i++) {
+        const struct seep_process *process = &session->profiles[i]->process;
+        if (seep_process_is_selected(process->pid, process->exe, process->nr_args ? process->args[0] : NULL,
+                                     pid, program))
+            some.profiles[some.nr_profiles++] = session->profiles[i];
+    }
+    if (some.nr_profiles) {
+        *ret_some = some;
+        return NULL;
+    }
+    free(some.profiles);
+    return seep_session_none_selected(session->nr_profiles);
+}
+
+static uint64_t above(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+static struct seep_map_site *map_site_of(const struct seep_profile *profile, uint32_t site) {
+    uint32_t low = 0;
+    uint32_t high = profile->nr_map_sites;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (profile->map_sites[middle].site < site)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < profile->nr_map_sites && profile->map_sites[low].site == site ? &profile->map_sites[low]
+                                                                               : NULL;
+}
+
+static void add_to_pools(struct seep_pool_totals *totals, const struct seep_site *site) {
+    seep_add_up(&totals->allocations, site->counters.allocations);
+    seep_add_up(&totals->allocated_bytes, site->counters.allocated_bytes);
+    seep_add_up(&totals->frees, site->counters.frees);
+    seep_add_up(&totals->freed_bytes, site->counters.freed_bytes);
+    seep_add_up(&totals->live_blocks, site->live_blocks);
+    seep_add_up(&totals->live_bytes, site->live_bytes);
+}
+
+struct seep_error *seep_profile_add_mark(struct seep_profile *profile, const struct seep_mark *mark) {
+    if (!seep_arena_more(&profile->arena, &profile->marks, profile->nr_marks, 1, sizeof(*profile->marks)))
+        return seep_error_no_memory();
+    struct seep_mark *added = &profile->marks[profile->nr_marks];
+    *added = *mark;
+    added->order = profile->nr_marks++;
+    return NULL;
+}
+
+static int compare_marks(const void *left, const void *right) {
+    const struct seep_mark *a = left, *b = right;
+    if (a->at_ns != b->at_ns)
+        return a->at_ns < b->at_ns ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+// Pools are a class of their own.
+static void derive_peak(struct seep_profile *profile) {
+    profile->at_peak_bytes = 0;
+    for (uint32_t i = 1; i < profile->nr_sites; i++)
+        profile->sites[i].counters.at_peak_blocks = profile->sites[i].counters.at_peak_bytes = 0;
+    for (uint32_t i = 0; profile->at_peak.counted && i < profile->at_peak.nr_sites; i++) {
+        const struct seep_mark_site *then = &profile->at_peak.sites[i];
+        struct seep_site *site = &profile->sites[then->site];
+        site->counters.at_peak_blocks = above(then->allocations, then->frees);
+        site->counters.at_peak_bytes = above(then->allocated_bytes, then->freed_bytes);
+        if (seep_via_is_heap(site->via))
+            seep_add_up(&profile->at_peak_bytes, site->counters.at_peak_bytes);
+    }
+}
+
+void seep_profile_derive(struct seep_profile *profile) {
+    seep_process_name_derive(profile);
+    derive_peak(profile);
+    if (profile->nr_marks)
+        qsort(profile->marks, profile->nr_marks, sizeof(*profile->marks), compare_marks);
+    struct seep_totals *totals = &profile->totals;
+    totals->allocations = totals->allocated_bytes = 0;
+    totals->frees = totals->freed_bytes = 0;
+    totals->live_blocks = totals->live_bytes = 0;
+    totals->temporary = 0;
+    struct seep_pool_totals *pools = &profile->pool_totals;
+    pools->allocations = pools->allocated_bytes = pools->frees = pools->freed_bytes = 0;
+    pools->live_blocks = pools->live_bytes = 0;
+    for (size_t i = 0; i < SEEP_VIA_HEAP_NR; i++)
+        totals->by_function[i] = 0;
+
+    // Whose block was given back is not known there.
+    bool calls_only = profile->health.flags & SEEP_FLAG_CALLS;
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_site *site = &profile->sites[i];
+        const struct seep_counters *counters = &site->counters;
+        site->live_blocks = calls_only ? 0 : above(counters->allocations, counters->frees);
+        site->live_bytes = calls_only ? 0 : above(counters->allocated_bytes, counters->freed_bytes);
+        if (seep_via_is_pool(site->via))
+            add_to_pools(&profile->pool_totals, site);
+        if (!seep_via_is_heap(site->via))
+            continue;
+        seep_add_up(&totals->allocations, counters->allocations);
+        seep_add_up(&totals->allocated_bytes, counters->allocated_bytes);
+        seep_add_up(&totals->frees, counters->frees);
+        seep_add_up(&totals->freed_bytes, counters->freed_bytes);
+        seep_add_up(&totals->temporary, counters->temporary);
+        // Summed over sites, so that the parts add up to the whole even where a live snapshot saw
+        // more frees than allocations at a site.
+        seep_add_up(&totals->live_blocks, site->live_blocks);
+        seep_add_up(&totals->live_bytes, site->live_bytes);
+        seep_add_up(&totals->by_function[site->via < SEEP_VIA_HEAP_NR ? site->via : SEEP_VIA_NONE],
+                    counters->allocations);
+    }
+
+    if (calls_only)
+        totals->live_blocks = above(totals->allocations, totals->frees);
+
+    for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
+        struct seep_map_site *site = &profile->map_sites[i];
+        site->live_bytes = above(site->counts.mapped_bytes, site->counts.unmapped_bytes);
+        site->nr_live = 0;
+    }
+    for (uint32_t i = 0; i < profile->nr_mappings; i++) {
+        struct seep_map_site *site = map_site_of(profile, profile->mappings[i].site);
+        if (site)
+            site->nr_live++;
+    }
+
+    struct seep_health *health = &profile->health;
+    health->events = 0;
+    totals->inherited_blocks = SEEP_MIN(totals->inherited_blocks, totals->allocations);
+    totals->inherited_bytes = SEEP_MIN(totals->inherited_bytes, totals->allocated_bytes);
+    seep_add_up(&health->events, totals->allocations - totals->inherited_blocks);
+    seep_add_up(&health->events, totals->frees);
+    health->stacks_cut = 0;
+    for (size_t i = 0; i < SEEP_CUT_NR; i++)
+        seep_add_up(&health->stacks_cut, health->cut[i]);
+}
+
+static const char *const via_names[SEEP_VIA_NR] = {
+    [SEEP_VIA_MALLOC] = "malloc",
+    [SEEP_VIA_CALLOC] = "calloc",
+    [SEEP_VIA_REALLOC] = "realloc",
+    [SEEP_VIA_REALLOCARRAY] = "reallocarray",
+    [SEEP_VIA_POSIX_MEMALIGN] = "posix_memalign",
+    [SEEP_VIA_ALIGNED_ALLOC] = "aligned_alloc",
+    [SEEP_VIA_MEMALIGN] = "memalign",
+    [SEEP_VIA_VALLOC] = "valloc",
+    [SEEP_VIA_PVALLOC] = "pvalloc",
+    [SEEP_VIA_NEW] = "operator new",
+    [SEEP_VIA_NEW_ARRAY] = "operator new[]",
+    [SEEP_VIA_INHERITED] = "inherited",
+    [SEEP_VIA_KERNEL] = "kernel",
+    [SEEP_VIA_OTEL] = "otel_memory",
+    [SEEP_VIA_MMAP] = "mmap",
+    [SEEP_VIA_MREMAP] = "mremap",
+    [SEEP_VIA_BRK] = "brk",
+    [SEEP_VIA_SBRK] = "sbrk",
+    [SEEP_VIA_POOL_ALLOC] = "seep_pool_alloc",
+    [SEEP_VIA_FAULT] = "page fault",
+    [SEEP_VIA_POOL_RESIZE] = "seep_pool_resize",
+    [SEEP_VIA_FREE + SEEP_RELEASE_FREE] = "free",
+    [SEEP_VIA_FREE + SEEP_RELEASE_REALLOC] = "realloc",
+    [SEEP_VIA_FREE + SEEP_RELEASE_DELETE] = "operator delete",
+    [SEEP_VIA_FREE + SEEP_RELEASE_DELETE_ARRAY] = "operator delete[]",
+};
+
+static const char *const release_names[SEEP_RELEASE_NR] = {
+    [SEEP_RELEASE_FREE] = "free",
+    [SEEP_RELEASE_REALLOC] = "realloc",
+    [SEEP_RELEASE_DELETE] = "operator delete",
+    [SEEP_RELEASE_DELETE_ARRAY] = "operator delete[]",
+    [SEEP_RELEASE_IMPLICIT] = "implicit",
+};
+
+static const char *const lost_names[SEEP_LOST_NR] = {
+    [SEEP_LOST_REENTERED] = "reentered",
+    [SEEP_LOST_NO_SITE] = "no_site",
+    [SEEP_LOST_NO_LEAF] = "no_leaf",
+    [SEEP_LOST_ODD_FULL] = "odd_full",
+    [SEEP_LOST_NO_THREAD] = "no_thread",
+    [SEEP_LOST_NO_COUNTERS] = "no_counters",
+    [SEEP_LOST_FREE_UNSEEN] = "free_unseen",
+    [SEEP_LOST_FORK] = "fork",
+    [SEEP_LOST_NO_MODULE] = "no_module",
+    [SEEP_LOST_PASSIVE] = "passive",
+    [SEEP_LOST_FORK_INEXACT] = "fork_inexact",
+    [SEEP_LOST_NO_MAPPING] = "no_mapping",
+    [SEEP_LOST_NO_MISUSE] = "no_misuse",
+    [SEEP_LOST_NO_PIECE] = "no_piece",
+    [SEEP_LOST_NO_NOTE] = "no_note",
+    [SEEP_LOST_RING] = "ring",
+    [SEEP_LOST_EXEC] = "exec",
+    [SEEP_LOST_SWAPPED] = "swapped",
+    [SEEP_LOST_LOG] = "log",
+    [SEEP_LOST_EVENT] = "event",
+};
+
+static const char *const lost_meanings[SEEP_LOST_NR] = {
+    [SEEP_LOST_REENTERED] = "a signal handler allocated or freed while seep was at work in its thread: "
+                            "totals are too low by this "
+                            "many; do not allocate in signal handlers",
+    [SEEP_LOST_NO_SITE] =
+        "allocations counted under \"(stack not recorded)\" because the stack tree was full or busy: trace a "
+        "shorter run or set a smaller --depth",
+    [SEEP_LOST_NO_LEAF] = "live blocks that could not be kept because the heap map could not grow: the "
+                          "blocks listed are not all "
+                          "there are; give the system more shared memory",
+    [SEEP_LOST_ODD_FULL] = "live blocks at unusual addresses that could not be kept: the blocks listed are "
+                           "not all there are; the "
+                           "counters are right",
+    [SEEP_LOST_NO_THREAD] = "events of threads for which there was no slot: totals are too low by this many; "
+                            "run with fewer threads "
+                            "at a time",
+    [SEEP_LOST_NO_COUNTERS] =
+        "events for which there was no room to count them: totals are too low by this many; give the system "
+        "more shared memory",
+    [SEEP_LOST_FREE_UNSEEN] = "blocks whose free was never seen before their address was handed out again: "
+                              "counted as freed; a library "
+                              "may free past seep",
+    [SEEP_LOST_FORK] =
+        "forked children that are not in this report: they could not make an image of their own "
+        "(raise the limits of memory, file size and open files) or could not reach the tool (chroot, "
+        "another user), or ended before probes could be put in place",
+    [SEEP_LOST_NO_MODULE] =
+        "frames shown as bare addresses because the module table was full: load fewer libraries, or trace a "
+        "shorter run",
+    [SEEP_LOST_FORK_INEXACT] =
+        "forked children whose inherited blocks are as in the parent a little after the fork: "
+        "what they allocated themselves is exact",
+    [SEEP_LOST_PASSIVE] =
+        "events that passed by uncounted after seep gave up, at least this many: see the reason it gave up",
+    [SEEP_LOST_NO_MAPPING] = "mappings of the program that were not kept because their table was full or "
+                             "busy: the mappings are not all there are; the heap's figures are right",
+    [SEEP_LOST_NO_MISUSE] = "blocks given back in a wrong way that were not kept because their table was "
+                            "full or busy: mend those that are shown first",
+    [SEEP_LOST_NO_PIECE] =
+        "pieces of the program's own pools that were not kept because their table was full "
+        "or busy: the figures of pools are too low; the heap's are right",
+    [SEEP_LOST_NO_NOTE] =
+        "names, marks, ignored blocks or roots that the program told of and that were not kept "
+        "because their table was full or busy: tell less often; all other figures are right",
+    [SEEP_LOST_RING] =
+        "events of the kernel that found no room in the ring buffer: totals are too low, and a block "
+        "whose free was lost counts as live; set a larger --buffer or a --sample-rate",
+    [SEEP_LOST_EXEC] =
+        "programs executed as another user, in another root (chroot) or under a filter of system calls, from "
+        "where seep cannot be told of them: those that are not in this report were not traced; run seep as "
+        "that user or inside of that root, or trace them by 'seep attach'",
+    [SEEP_LOST_SWAPPED] =
+        "times that seep's own records were swapped out and could not all be read back: what was in them is "
+        "missing, and totals are too low; give the system more memory, or trace with --sample",
+    [SEEP_LOST_LOG] =
+        "calls whose line could not be written to the log: the counts have them; the program closed the "
+        "descriptor, has a filter of system calls, or there was no room: name a file with --log",
+    [SEEP_LOST_EVENT] =
+        "events that are counted and not in the recording: seep was stopped, killed or too slow to take them "
+        "(or --drop was given), so what was live at a moment is not exact; the totals are right",
+};
+
+static const char *const cut_names[SEEP_CUT_NR] = {
+    [SEEP_CUT_NO_CFI] = "no_cfi", [SEEP_CUT_BAD_READ] = "bad_read", [SEEP_CUT_BAD_CFI] = "bad_cfi",
+    [SEEP_CUT_LOOP] = "loop",     [SEEP_CUT_DEPTH] = "depth",       [SEEP_CUT_UNREAD] = "unread",
+};
+
+static const char *const cut_meanings[SEEP_CUT_NR] = {
+    [SEEP_CUT_NO_CFI] =
+        "code without call-frame information, as JIT compilers and hand-written assembly make: build it with "
+        "-fasynchronous-unwind-tables or -fno-omit-frame-pointer",
+    [SEEP_CUT_BAD_READ] =
+        "the next frame was not in readable memory: the stack may be damaged, or of a kind of coroutine that "
+        "seep does not know",
+    [SEEP_CUT_BAD_CFI] = "call-frame information that cannot be interpreted: the module may be damaged or "
+                         "made by an unusual tool; "
+                         "build it again",
+    [SEEP_CUT_LOOP] = "the stack pointer did not move outward: the stack is split (gcc -fsplit-stack) or "
+                      "damaged, or the call-frame information is wrong; "
+                      "build the module again",
+    [SEEP_CUT_DEPTH] =
+        "the stack was deeper than the limit and its outermost frames are missing: set a larger "
+        "--depth",
+    [SEEP_CUT_UNREAD] =
+        "code of a program or library that no traced process had mapped before ran while seep was still "
+        "reading its call-frame information, for some milliseconds, of a large one some hundred: what comes "
+        "later, or when it is started again, is complete",
+};
+
+static const char *const passive_meanings[SEEP_PASSIVE_NR] = {
+    [SEEP_PASSIVE_NONE] = "seep did not give up: nothing to do",
+    [SEEP_PASSIVE_NO_MEMORY_FILE] =
+        "the memory file could not be made, so nothing was traced: allow memfd_create in the sandbox",
+    // In parentheses: clang takes two strings side by side for a forgotten comma.
+    [SEEP_PASSIVE_NO_MAP] = ("the memory file could not be mapped, so nothing was traced: raise the limit of "
+                             "address space (ulimit -v)"),
+    [SEEP_PASSIVE_DISABLED] = "tracing was switched off: unset SEEP_DISABLE",
+    [SEEP_PASSIVE_FORK] =
+        ("this forked child could not make an image of its own: raise the limit of open files, of file size "
+         "or of memory (ulimit -n, -f, -v)"),
+};
+
+static const char *word(const char *const *words, uint32_t nr_words, uint32_t value, const char *otherwise) {
+    return value < nr_words && words[value] ? words[value] : otherwise;
+}
+
+const char *seep_via_name(uint32_t via) {
+    return word(via_names, SEEP_VIA_NR, via, "unknown");
+}
+
+const char *seep_misuse_name(uint32_t misuse) {
+    static const char *const names[SEEP_MISUSE_NR] = {
+        [SEEP_MISUSE_MISMATCH] = "mismatch",
+        [SEEP_MISUSE_DOUBLE_FREE] = "double_free",
+        [SEEP_MISUSE_INSIDE] = "inside",
+    };
+    return word(names, SEEP_MISUSE_NR, misuse, "unknown");
+}
+
+const char *seep_release_name(uint32_t release) {
+    return word(release_names, SEEP_RELEASE_NR, release, "unknown");
+}
+
+const char *seep_lost_name(uint32_t lost) {
+    return word(lost_names, SEEP_LOST_NR, lost, "unknown");
+}
+
+const char *seep_cut_name(uint32_t cut) {
+    return word(cut_names, SEEP_CUT_NR, cut, "unknown");
+}
+
+static const char newer[] = "a reason that this seep does not know: update seep";
+
+const char *seep_lost_meaning(uint32_t lost) {
+    return word(lost_meanings, SEEP_LOST_NR, lost, newer);
+}
+
+const char *seep_cut_meaning(uint32_t cut) {
+    return word(cut_meanings, SEEP_CUT_NR, cut, newer);
+}
+
+const char *seep_passive_meaning(uint32_t passive_reason) {
+    return word(passive_meanings, SEEP_PASSIVE_NR, passive_reason, newer);
+}

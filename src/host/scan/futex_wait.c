@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Threads that wait on futexes, see futex_wait.h. Source: proc(5), /proc/PID/syscall; futex(2);
+// linux/futex.h.
+#include "scan/futex_wait.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+// Newer than the headers of some systems; one number on every CPU.
+enum { NR_FUTEX_WAITV = 449, NR_FUTEX_WAIT = 455 };
+
+static bool is_futex(long number) {
+    return number == SYS_futex || number == NR_FUTEX_WAITV || number == NR_FUTEX_WAIT;
+}
+
+// false: a wait that is not simply for a word that has a value.
+static bool waited_value(long number, const uint64_t *arguments, uint32_t *ret_value) {
+    unsigned operation = (unsigned)arguments[1] & (unsigned)FUTEX_CMD_MASK;
+    bool simple = number == SYS_futex && (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET);
+    *ret_value = (uint32_t)(simple ? arguments[2] : arguments[1]);
+    return simple || number == NR_FUTEX_WAIT;
+}
+
+bool seep_futex_wait_find(pid_t pid, pid_t tid, struct seep_futex_wait *ret_wait) {
+    char path[64];
+    char line[256];
+    struct seep_futex_wait wait;
+    long number = -1;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+    FILE *file = fopen(path, "re");
+    bool got = file && fgets(line, sizeof(line), file);
+    if (file)
+        fclose(file);
+    uint64_t *a = wait.arguments;
+    if (!got || sscanf(line,
+                       "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+                       " %" SCNx64,
+                       &number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &wait.sp_rt, &wait.pc_rt) != 9)
+        return false;
+    uint32_t value = 0, now = 0;
+    if (!is_futex(number))
+        return false;
+    struct iovec to = {&now, sizeof(now)}, from = {(void *)(uintptr_t)a[0], sizeof(now)};
+    wait.word_changed = !waited_value(number, a, &value) ||
+                        process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)sizeof(now) || now != value;
+    *ret_wait = wait;
+    return true;
+}
+
+#if defined(__x86_64__)
+enum { PART_BYTES = 1 << 16, PARTS_MAX = 32 };
+
+// Its control block says where it is itself: in its first word, and glibc's in its third, too.
+// Source: System V ABI AMD64, thread-local storage; tcbhead_t of glibc.
+uint64_t seep_thread_pointer_find(pid_t pid, uint64_t sp_rt) {
+    static uint64_t words[PART_BYTES / sizeof(uint64_t)];
+    uint64_t at = sp_rt & ~UINT64_C(63);
+    for (int part = 0; part < PARTS_MAX; part++, at += PART_BYTES) {
+        struct iovec to = {words, PART_BYTES}, from = {(void *)(uintptr_t)at, PART_BYTES};
+        ssize_t got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+        size_t nr = got > 0 ? (size_t)got / sizeof(uint64_t) : 0;
+        for (size_t i = 0; i + 2 < nr; i += 8)
+            if (words[i] == at + i * 8 && words[i + 2] == at + i * 8)
+                return at + i * 8;
+        if (got < PART_BYTES)
+            return 0;
+    }
+    return 0;
+}
+#else
+uint64_t seep_thread_pointer_find(pid_t pid, uint64_t sp_rt) {
+    (void)pid, (void)sp_rt;
+    return 0;
+}
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A session as it was at a mark, see moment.h.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/sum.h"
+#include "profile/marks.h"
+#include "session/moment.h"
+#include "session/past.h"
+#include "source/image/profile_image.h"
+#include "session/session_open.h"
+
+void seep_moment_drop_details(struct seep_profile *profile) {
+    profile->nr_blocks = 0;
+    profile->nr_thread_sites = 0;
+    profile->nr_threads = 0;
+    profile->block_kinds = NULL;
+    profile->leaders = profile->let_go = NULL;
+    profile->leaks = (struct seep_leaks){.known = false};
+    profile->nr_map_sites = profile->nr_mappings = 0;
+    profile->map_totals = (struct seep_map_counts){0};
+    profile->nr_wrong_releases = 0;
+    profile->nr_pools = profile->nr_pieces = 0;
+    profile->account = (struct seep_account){.known = false};
+    profile->nr_snapshots = 0;
+    profile->growth = NULL;
+    memset(profile->totals.size_class, 0, sizeof(profile->totals.size_class));
+    memset(profile->totals.releases, 0, sizeof(profile->totals.releases));
+    profile->at_peak.counted = false;
+    profile->totals.peak_bytes = 0;
+    profile->totals.peak_exact = false;
+}
+
+// Sizes stay: they are of all that the site ever allocated, and tell it apart from its neighbours.
+static void set_counts(struct seep_profile *profile, const struct seep_mark *mark) {
+    for (uint32_t i = 0; i < profile->nr_sites; i++) {
+        struct seep_counters *counters = &profile->sites[i].counters;
+        *counters = (struct seep_counters){.size_min = counters->size_min, .size_max = counters->size_max};
+        profile->sites[i].kind = SEEP_KIND_UNKNOWN;
+        profile->sites[i].held = NULL;
+    }
+    for (uint32_t i = 0; mark && i < mark->nr_sites; i++) {
+        struct seep_counters *counters = &profile->sites[mark->sites[i].site].counters;
+        counters->allocations = mark->sites[i].allocations;
+        counters->allocated_bytes = mark->sites[i].allocated_bytes;
+        counters->frees = mark->sites[i].frees;
+        counters->freed_bytes = mark->sites[i].freed_bytes;
+        counters->temporary = mark->sites[i].temporary;
+    }
+    profile->process.duration_ns = mark ? mark->at_ns : 0;
+    profile->process.exit_kind = SEEP_EXIT_RUNNING;
+    seep_moment_drop_details(profile);
+    seep_profile_derive(profile);
+    profile->totals.peak_bytes = profile->totals.live_bytes; // at least
+}
+
+struct seep_error *seep_moment_go(struct seep_session *session, const char *name) {
+    const struct seep_mark *first = NULL;
+    int64_t moment_ns = 0;
+    for (size_t p = 0; p < session->nr_profiles && !first; p++) {
+        first = seep_marks_find(session->profiles[p], name);
+        if (first)
+            moment_ns = seep_time_plus(session->profiles[p]->process.start_realtime_ns, first->at_ns);
+    }
+    if (!first)
+        return seep_marks_missing(session, name);
+    for (size_t p = 0; p < session->nr_profiles; p++) {
+        struct seep_profile *profile = session->profiles[p];
+        const struct seep_mark *mark = seep_marks_find(profile, name);
+        if (mark && !mark->counted && mark->nr_sites == 0 && profile->totals.allocations)
+            return seep_error_hint(
+                seep_error_create(SEEP_E_UNSUPPORTED, "of the mark '%s' only the name was kept", name),
+                "there was no room for its counts: make fewer marks, or take snapshots (seep snap)");
+        struct seep_error *error = NULL;
+        if (!mark && profile->process.start_realtime_ns < moment_ns)
+            error = seep_profile_note(profile, SEEP_NOTE_NO_MARK, "has no mark '%s': it counts as empty then",
+                                      name);
+        if (error)
+            return error;
+        set_counts(profile, mark);
+    }
+    return NULL;
+}
+
+// Of a recording the events say more than the counts of a mark do.
+static bool time_of_mark(const struct seep_session *session, const char *name, int64_t *ret_at_ns) {
+    for (size_t p = 0; p < session->nr_profiles; p++) {
+        const struct seep_profile *profile = session->profiles[p];
+        const struct seep_mark *mark = seep_marks_find(profile, name);
+        if (!mark)
+            continue;
+        *ret_at_ns = profile->process.start_realtime_ns - session->profiles[0]->process.start_realtime_ns +
+                     mark->at_ns;
+        return true;
+    }
+    return false;
+}
+
+struct seep_error *seep_moment_go_in(struct seep_session *session, const char *source, const char *when) {
+    int64_t at_ns = 0;
+    bool recorded = seep_past_is_recording(source);
+    bool is_peak = recorded && strcmp(when, "peak") == 0; // which the events know better than a mark
+    bool is_mark = !is_peak && time_of_mark(session, when, &at_ns);
+    bool is_time = !is_mark && seep_past_parse(when, &at_ns);
+    if (recorded && (is_mark || is_time))
+        return seep_past_go(session, source, at_ns);
+    if (is_time && at_ns != SEEP_PAST_PEAK)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "%s: no recording: only marks are moments of it", source),
+            "record it: seep run --mode record");
+    return seep_moment_go(session, when);
+}
+
+struct seep_error *seep_moment_open(const char *source, struct seep_session **ret_session) {
+    return seep_moment_open_some(source, 0, NULL, ret_session);
+}
+
+struct seep_error *seep_moment_open_some(const char *source, uint64_t only_pid, const regex_t *program,
+                                         struct seep_session **ret_session) {
+    const char *at = strrchr(source, '@');
+    if (!at || !at[1] || at == source || access(source, F_OK) == 0)
+        return seep_session_open_some(source, only_pid, program, ret_session);
+    char *file = strndup(source, (size_t)(at - source));
+    if (!file)
+        return seep_error_no_memory();
+    struct seep_session *session = NULL;
+    struct seep_error *error = seep_session_open_some(file, only_pid, program, &session);
+    if (!error)
+        error = seep_moment_go_in(session, file, at + 1);
+    free(file);
+    if (error) {
+        seep_session_destroy(session);
+        return error;
+    }
+    *ret_session = session;
+    return NULL;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A recording as it was at a moment: its events up to then, one after the other, make the heap of each
+// process anew.
+#ifndef SEEP_SESSION_PAST_H
+#define SEEP_SESSION_PAST_H
+
+#include "profile/profile.h"
+
+// "peak", or a time since the start of the program ("12.5s", "300ms"): SEEP_PAST_PEAK or ns. false: neither.
+#define SEEP_PAST_PEAK INT64_MIN
+SEEP_MUST_CHECK bool seep_past_parse(const char *text, int64_t *ret_at_ns);
+
+// Whether the file has events. One that cannot be read has none: opening it says why.
+bool seep_past_is_recording(const char *path);
+
+// Turns the session, which was read from the file, into what it was. At the peak each process is at its own.
+// Sites, live blocks and their ages are exact; what a recording does not have (leaks, mappings) is left out.
+SEEP_MUST_CHECK struct seep_error *seep_past_go(struct seep_session *session, const char *path,
+                                                int64_t at_ns);
+
+#endif

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A heap that is made of events, see past_heap.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "session/moment.h"
+#include "session/past_heap.h"
+
+enum { FIRST_BITS = 12 };
+
+bool seep_past_heap_init(struct seep_past_heap *ret_heap, uint32_t nr_sites) {
+    struct seep_past_heap heap = {.nr_sites = nr_sites, .bits = FIRST_BITS};
+    heap.sites = calloc(nr_sites ? nr_sites : 1, sizeof(*heap.sites));
+    heap.blocks = calloc((size_t)1 << heap.bits, sizeof(*heap.blocks));
+    for (uint32_t i = 0; heap.sites && i < nr_sites; i++)
+        heap.sites[i].size_min = UINT64_MAX;
+    *ret_heap = heap;
+    return heap.sites && heap.blocks;
+}
+
+void seep_past_heap_deinit(struct seep_past_heap *heap) {
+    free(heap->sites);
+    free(heap->blocks);
+    free(heap->last);
+    free(heap->earlier);
+    *heap = (struct seep_past_heap){0};
+}
+
+// ---- the table of live blocks ------------------------------------------------------------------------
+
+static size_t place_of(unsigned bits, uint64_t address) {
+    return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits));
+}
+
+static struct seep_past_block *find(const struct seep_past_heap *heap, uint64_t address) {
+    size_t mask = ((size_t)1 << heap->bits) - 1;
+    size_t at = place_of(heap->bits, address);
+    while (heap->blocks[at].address && heap->blocks[at].address != address)
+        at = (at + 1) & mask;
+    return &heap->blocks[at];
+}
+
+static bool grow(struct seep_past_heap *heap) {
+    struct seep_past_heap larger = {.bits = heap->bits + 1};
+    larger.blocks = calloc((size_t)1 << larger.bits, sizeof(*larger.blocks));
+    if (!larger.blocks)
+        return false;
+    for (size_t i = 0; i < (size_t)1 << heap->bits; i++)
+        if (heap->blocks[i].address)
+            *find(&larger, heap->blocks[i].address) = heap->blocks[i];
+    free(heap->blocks);
+    heap->blocks = larger.blocks;
+    heap->bits = larger.bits;
+    return true;
+}
+
+// What follows moves up, so that no search ends too early.
+static void take_out(struct seep_past_heap *heap, struct seep_past_block *block) {
+    size_t mask = ((size_t)1 << heap->bits) - 1;
+    size_t gap = (size_t)(block - heap->blocks);
+    for (size_t i = (gap + 1) & mask; heap->blocks[i].address; i = (i + 1) & mask) {
+        size_t home = place_of(heap->bits, heap->blocks[i].address);
+        if (((i - home) & mask) >= ((i - gap) & mask)) {
+            heap->blocks[gap] = heap->blocks[i];
+            gap = i;
+        }
+    }
+    heap->blocks[gap].address = 0;
+    heap->nr_blocks--;
+}
+
+// ---- events ----------------------------------------------------------------------------------------
+
+static uint64_t *last_of(struct seep_past_heap *heap, uint32_t slot) {
+    if (slot >= heap->nr_slots) {
+        if (!seep_grow(&heap->last, &heap->slots_capacity, (size_t)slot + 1, sizeof(*heap->last)))
+            return NULL;
+        memset(heap->last + heap->nr_slots, 0, (slot + 1 - heap->nr_slots) * sizeof(*heap->last));
+        heap->nr_slots = (size_t)slot + 1;
+    }
+    return &heap->last[slot];
+}
+
+static unsigned class_of(uint64_t size) {
+    return size ? SEEP_MIN(64u - (unsigned)__builtin_clzll(size), SEEP_IMAGE_SIZE_CLASSES - 1u) : 0;
+}
+
+static void raise_peak(struct seep_past_heap *heap, struct seep_counters *site) {
+    uint64_t live = site->allocated_bytes - site->freed_bytes;
+    if ((int64_t)live > (int64_t)site->peak_bytes)
+        site->peak_bytes = live;
+    if (heap->live_bytes > heap->peak_bytes) {
+        heap->peak_bytes = heap->live_bytes;
+        heap->peak_event = heap->nr_events;
+    }
+}
+
+static bool allocate(struct seep_past_heap *heap, const struct seep_recorded *event, int64_t at_ns,
+                     uint64_t *last) {
+    if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
+        return false;
+    struct seep_past_block *block = find(heap, event->address);
+    if (block->address)
+        heap->nr_strange++;
+    else
+        heap->nr_blocks++;
+    *block = (struct seep_past_block){.address = event->address,
+                                      .size = event->size,
+                                      .at_ns = at_ns,
+                                      .site = event->site,
+                                      .slot = event->slot};
+    struct seep_counters *site = &heap->sites[event->site];
+    heap->live_bytes += (int64_t)event->size;
+    if (event->kind == SEEP_EVENT_KEPT) { // the realloc that took it has failed: it was never given back
+        site->frees--;
+        site->freed_bytes -= event->size;
+        site->temporary -= *last & 1;
+        heap->releases[SEEP_RELEASE_REALLOC]--;
+        *last &= ~UINT64_C(1);
+        return true;
+    }
+    *last = event->address;
+    site->allocations++;
+    site->allocated_bytes += event->size;
+    site->size_min = SEEP_MIN(site->size_min, event->size);
+    site->size_max = SEEP_MAX(site->size_max, event->size);
+    heap->size_class[class_of(event->size)]++;
+    raise_peak(heap, site);
+    return true;
+}
+
+// The event has the site and size itself: so one whose block is not known counts all the same.
+static bool give_back(struct seep_past_heap *heap, const struct seep_recorded *event, bool temporary) {
+    struct seep_past_block *block = find(heap, event->address);
+    if (block->address) {
+        take_out(heap, block);
+    } else {
+        heap->nr_strange++;
+        if (!seep_grow(&heap->earlier, &heap->earlier_capacity, heap->nr_earlier + 1, sizeof(*heap->earlier)))
+            return false;
+        heap->earlier[heap->nr_earlier++] = (struct seep_past_block){
+            .address = event->address, .size = event->size, .site = event->site, .slot = UINT32_MAX};
+    }
+    struct seep_counters *site = &heap->sites[event->site];
+    site->frees++;
+    site->freed_bytes += event->size;
+    site->temporary += temporary;
+    heap->live_bytes -= (int64_t)event->size;
+    heap->releases[event->kind - SEEP_EVENT_FREE]++;
+    return true;
+}
+
+bool seep_past_heap_step(struct seep_past_heap *heap, const struct seep_recorded *event, int64_t at_ns) {
+    heap->nr_events++;
+    heap->latest_ns = at_ns;
+    uint64_t *last = last_of(heap, event->slot);
+    if (!last)
+        return false;
+    if (!event->address || !event->site || event->site >= heap->nr_sites ||
+        event->size > (uint64_t)INT64_MAX >> 16) {
+        heap->nr_strange++;
+        return true;
+    }
+    if (!seep_event_is_free(event->kind))
+        return allocate(heap, event, at_ns, last);
+    bool implicit = event->kind == SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT;
+    bool temporary = !implicit && *last == event->address;
+    if (event->kind == SEEP_EVENT_FREE + SEEP_RELEASE_REALLOC)
+        *last = (*last & ~UINT64_C(1)) | temporary;
+    else if (!implicit)
+        *last = 0;
+    return give_back(heap, event, temporary);
+}
+
+// ---- before and after ------------------------------------------------------------------------------
+
+static uint64_t above(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+static bool find_sites_before(const struct seep_past_heap *heap, const struct seep_profile *last,
+                              struct seep_counters *before) {
+    for (uint32_t i = 1; before && i < heap->nr_sites && i < last->nr_sites; i++) {
+        const struct seep_counters *end = &last->sites[i].counters, *own = &heap->sites[i];
+        if (!seep_via_is_heap(last->sites[i].via))
+            continue;
+        before[i] =
+            (struct seep_counters){.allocations = above(end->allocations, own->allocations),
+                                   .allocated_bytes = above(end->allocated_bytes, own->allocated_bytes),
+                                   .frees = above(end->frees, own->frees),
+                                   .freed_bytes = above(end->freed_bytes, own->freed_bytes),
+                                   .size_min = end->size_min,
+                                   .size_max = end->size_max};
+    }
+    return before;
+}
+
+// What was there all the time has no event at all.
+static bool find_untouched(struct seep_past_heap *heap, const struct seep_profile *last) {
+    for (size_t i = 0; i < last->nr_blocks; i++) {
+        const struct seep_block *block = &last->blocks[i];
+        if (find(heap, block->address)->address)
+            continue;
+        if (!seep_grow(&heap->earlier, &heap->earlier_capacity, heap->nr_earlier + 1, sizeof(*heap->earlier)))
+            return false;
+        heap->earlier[heap->nr_earlier++] = (struct seep_past_block){
+            .address = block->address, .size = block->size, .site = block->site, .slot = UINT32_MAX};
+    }
+    return true;
+}
+
+bool seep_past_heap_before(struct seep_past_heap *heap, const struct seep_profile *last,
+                           struct seep_past_before *ret_before) {
+    struct seep_past_before before = {.sites =
+                                          calloc(heap->nr_sites ? heap->nr_sites : 1, sizeof(*before.sites))};
+    bool fits = find_sites_before(heap, last, before.sites);
+    if (fits && last->health.flags & SEEP_FLAG_FORKED) {
+        fits = find_untouched(heap, last);
+        before.blocks = heap->earlier;
+        before.nr_blocks = heap->nr_earlier;
+        heap->earlier = NULL;
+        heap->nr_earlier = heap->earlier_capacity = 0;
+    }
+    *ret_before = before;
+    return fits;
+}
+
+void seep_past_before_deinit(struct seep_past_before *before) {
+    free(before->sites);
+    free(before->blocks);
+    *before = (struct seep_past_before){NULL};
+}
+
+bool seep_past_heap_begin(struct seep_past_heap *heap, const struct seep_past_before *before) {
+    for (uint32_t i = 1; i < heap->nr_sites; i++) {
+        const struct seep_counters *site = &before->sites[i];
+        if (!site->allocations && !site->frees)
+            continue;
+        heap->sites[i] = *site;
+        heap->sites[i].peak_bytes = above(site->allocated_bytes, site->freed_bytes);
+        heap->live_bytes += (int64_t)(site->allocated_bytes - site->freed_bytes);
+    }
+    heap->peak_bytes = heap->live_bytes;
+    for (size_t i = 0; i < before->nr_blocks; i++) {
+        if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
+            return false;
+        struct seep_past_block *block = find(heap, before->blocks[i].address);
+        heap->nr_blocks += !block->address;
+        *block = before->blocks[i];
+    }
+    return true;
+}
+
+static int compare_blocks(const void *left, const void *right) {
+    const struct seep_block *a = left, *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static bool show_blocks(const struct seep_past_heap *heap, int64_t at_ns, struct seep_profile *profile) {
+    struct seep_block *blocks = seep_arena_alloc(&profile->arena, heap->nr_blocks + 1, sizeof(*blocks));
+    size_t nr = 0;
+    for (size_t i = 0; blocks && i < (size_t)1 << heap->bits; i++) {
+        const struct seep_past_block *from = &heap->blocks[i];
+        if (!from->address)
+            continue;
+        blocks[nr++] =
+            (struct seep_block){.address = from->address,
+                                .size = from->size,
+                                .site = from->site,
+                                .thread = from->slot < profile->nr_threads ? from->slot : UINT32_MAX,
+                                .age_ns = SEEP_MAX(at_ns - from->at_ns, INT64_C(0))};
+    }
+    if (blocks && nr)
+        qsort(blocks, nr, sizeof(*blocks), compare_blocks);
+    profile->blocks = blocks;
+    profile->nr_blocks = blocks ? nr : 0;
+    return blocks;
+}
+
+struct seep_error *seep_past_heap_show(const struct seep_past_heap *heap, int64_t at_ns,
+                                       struct seep_profile *profile) {
+    seep_moment_drop_details(profile);
+    for (uint32_t i = 0; i < profile->nr_sites; i++) {
+        struct seep_counters none = {.size_min = UINT64_MAX};
+        bool is_heap = i && i < heap->nr_sites && seep_via_is_heap(profile->sites[i].via);
+        profile->sites[i].counters = is_heap ? heap->sites[i] : none;
+        profile->sites[i].kind = SEEP_KIND_UNKNOWN;
+        profile->sites[i].held = NULL;
+    }
+    memcpy(profile->totals.releases, heap->releases, sizeof(heap->releases));
+    memcpy(profile->totals.size_class, heap->size_class, sizeof(heap->size_class));
+    if (!show_blocks(heap, at_ns, profile))
+        return seep_error_no_memory();
+    if (at_ns < profile->process.duration_ns)
+        profile->process.exit_kind = SEEP_EXIT_RUNNING;
+    profile->process.duration_ns = SEEP_MIN(at_ns, profile->process.duration_ns);
+    seep_profile_derive(profile);
+    profile->totals.peak_bytes = (uint64_t)SEEP_MAX(heap->peak_bytes, INT64_C(0));
+    profile->totals.peak_exact = !profile->health.lost[SEEP_LOST_EVENT];
+    profile->totals.peak_error_bytes = 0;
+    return NULL;
+}

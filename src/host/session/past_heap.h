@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The heap of one process as its events make it: what is live, and what each site has done so far. Memory
+// goes with the live blocks and the sites, not with the number of events.
+#ifndef SEEP_SESSION_PAST_HEAP_H
+#define SEEP_SESSION_PAST_HEAP_H
+
+#include "file/event_chunk.h"
+#include "profile/profile.h"
+
+struct seep_past_block {
+    uint64_t address; // 0: hole
+    uint64_t size;
+    int64_t at_ns; // when it came to life
+    uint32_t site;
+    uint32_t slot;
+};
+
+struct seep_past_heap {
+    uint32_t nr_sites;
+    struct seep_counters *sites;    // by id; peak_bytes: the highest that the site's live bytes ever were
+    struct seep_past_block *blocks; // a hash table
+    size_t nr_blocks;
+    unsigned bits;  // of its size
+    uint64_t *last; // by slot: the block that its latest event allocated, or 0; with the lowest bit where a
+                    // realloc that is under way has been counted as its free at once
+    size_t nr_slots;
+    size_t slots_capacity;
+    uint64_t nr_events;
+    int64_t latest_ns; // when the latest of them was
+    int64_t live_bytes;
+    int64_t peak_bytes;              // the highest that live_bytes ever was, and
+    uint64_t peak_event;             // after how many events that was
+    struct seep_past_block *earlier; // blocks that were given back and that no event had allocated
+    size_t nr_earlier;
+    size_t earlier_capacity;
+    uint64_t nr_strange; // events that follow from nothing: a free of no block, an address handed out twice
+    uint64_t releases[SEEP_RELEASE_NR];
+    uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES];
+};
+
+SEEP_MUST_CHECK bool seep_past_heap_init(struct seep_past_heap *ret_heap, uint32_t nr_sites);
+void seep_past_heap_deinit(struct seep_past_heap *heap);
+
+// false: out of memory. Of a site that there is not nothing is kept but the event's number.
+SEEP_MUST_CHECK bool seep_past_heap_step(struct seep_past_heap *heap, const struct seep_recorded *event,
+                                         int64_t at_ns);
+
+// What was live before the first event of the recording, as far as the counts of `last`, which it ended with,
+// are more than its events make: of a forked process what it began with. Called once, behind the last event;
+// `heap` may begin again with it (seep_past_heap_begin).
+struct seep_past_before {
+    struct seep_counters *sites; // by id
+    struct seep_past_block *blocks;
+    size_t nr_blocks;
+};
+// Both false: out of memory. What it was is moved out of `heap`, which is not stepped on after that.
+SEEP_MUST_CHECK bool seep_past_heap_before(struct seep_past_heap *heap, const struct seep_profile *last,
+                                           struct seep_past_before *ret_before);
+SEEP_MUST_CHECK bool seep_past_heap_begin(struct seep_past_heap *heap, const struct seep_past_before *before);
+void seep_past_before_deinit(struct seep_past_before *before);
+
+// Makes the profile what it was then. Out of memory is the only error.
+SEEP_MUST_CHECK struct seep_error *seep_past_heap_show(const struct seep_past_heap *heap, int64_t at_ns,
+                                                       struct seep_profile *profile);
+
+#endif

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The recorder's thread, see recorder.h.
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "file/event_chunk.h"
+#include "session/recorder.h"
+#include "source/image/event_rings.h"
+
+enum {
+    NAP_LEAST_NS = 200000,
+    NAP_MOST_NS = 2000000,
+    SEAL_MS = 100,    // a chunk waits no longer to be written
+    LOOK_PASSES = 64, // ends of processes are looked for that seldom
+};
+
+// Events of one thread that were taken and not yet written, in the order of their stamps.
+struct queue {
+    struct seep_event *events;
+    size_t first;
+    size_t end;
+    size_t capacity;
+};
+
+struct recorded_process {
+    struct seep_event_rings rings;
+    int fd;
+    struct seep_chunk chunk; // the fields that stay: pid, start
+    uint64_t start_ns;       // CLOCK_MONOTONIC of the image's start
+    struct queue *queues;    // by slot
+    size_t nr_queues;
+    size_t queues_capacity;
+    size_t nr_events;       // in all of them
+    uint64_t latest_before; // stamp: the latest that there was a pass ago
+    uint64_t latest;
+    struct seep_chunk_clock clock; // when the last chunk was sealed
+    int64_t sealed_ns;
+};
+
+struct seep_recorder {
+    struct seep_recorder_options options;
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock;           // of what follows, up to the next remark
+    struct recorded_process *fresh; // that have come and the thread has not seen
+    size_t nr_fresh;
+    size_t fresh_capacity;
+    bool stop;
+    // Of the thread alone, and of whoever has joined it.
+    struct recorded_process **processes;
+    size_t nr_processes;
+    size_t capacity;
+    struct seep_trace_writer *writer;
+    struct seep_error *error;    // the first; nothing is written after it
+    struct seep_recorded *chunk; // SEEP_CHUNK_EVENTS
+    uint32_t *heap;              // slots of the process at hand, the one with the lowest stamp first
+    size_t heap_capacity;
+    struct seep_put put;
+    uint64_t beat;
+};
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// The clock that the library stamps with (preload/events.h).
+static uint64_t stamp_now(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc() >> SEEP_STAMP_TICKS_SHIFT;
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks << 2;
+#else
+    return (uint64_t)now_ns();
+#endif
+}
+
+static void fail(struct seep_recorder *recorder, struct seep_error *error) {
+    if (recorder->error)
+        seep_error_destroy(error);
+    else
+        recorder->error = error;
+}
+
+// Whoever waits for room is told that we move.
+static void beat(struct seep_recorder *recorder) {
+    recorder->beat++;
+    for (size_t i = 0; i < recorder->nr_processes; i++) {
+        ssize_t done = pwrite(recorder->processes[i]->fd, &recorder->beat, sizeof(recorder->beat),
+                              offsetof(struct seep_image_header, ring_beat));
+        (void)done; // a program that has truncated its image waits its time, and counts
+    }
+}
+
+// ---- chunks ----------------------------------------------------------------------------------------
+
+static void write_chunk(struct seep_recorder *recorder, struct recorded_process *process,
+                        const struct seep_recorded *events, size_t nr) {
+    struct seep_chunk chunk = process->chunk;
+    chunk.nr_events = nr;
+    chunk.begin = process->clock;
+    int64_t at_ns = now_ns();
+    chunk.end = (struct seep_chunk_clock){
+        stamp_now(), at_ns > (int64_t)process->start_ns ? (uint64_t)at_ns - process->start_ns : 0};
+    for (size_t i = 0; i < nr; i++) {
+        int64_t size = (int64_t)SEEP_MIN(events[i].size, (uint64_t)INT64_MAX / SEEP_CHUNK_EVENTS);
+        chunk.net_bytes += seep_event_is_free(events[i].kind) ? -size : size;
+        chunk.most_bytes = SEEP_MAX(chunk.most_bytes, chunk.net_bytes);
+    }
+    recorder->put.used = 0;
+    if (!seep_chunk_put(&recorder->put, &chunk, events)) {
+        fail(recorder, seep_error_no_memory());
+        return;
+    }
+    struct seep_error *error = seep_trace_writer_section(recorder->writer, SEEP_TRACE_EVENTS, 1,
+                                                         recorder->put.bytes, recorder->put.used);
+    if (error)
+        fail(recorder, error);
+    process->clock = chunk.end;
+    process->sealed_ns = at_ns;
+    beat(recorder);
+}
+
+// ---- the order -------------------------------------------------------------------------------------
+
+static bool is_known(uint32_t kind) {
+    return kind == SEEP_EVENT_ALLOCATION || kind == SEEP_EVENT_KEPT || seep_event_is_free(kind);
+}
+
+static uint64_t first_stamp(const struct recorded_process *process, uint32_t slot) {
+    const struct queue *queue = &process->queues[slot];
+    return queue->first < queue->end ? SEEP_EVENT_STAMP(queue->events[queue->first]) : UINT64_MAX;
+}
+
+static void sift_down(const struct recorded_process *process, uint32_t *heap, size_t nr, size_t at) {
+    for (;;) {
+        size_t least = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < nr; child++)
+            if (first_stamp(process, heap[child]) < first_stamp(process, heap[least]))
+                least = child;
+        if (least == at)
+            return;
+        uint32_t moved = heap[at];
+        heap[at] = heap[least];
+        heap[least] = moved;
+        at = least;
+    }
+}
+
+// The next event of a queue: false where it was none.
+static bool take_next(struct queue *queue, uint32_t slot, struct seep_recorded *ret_event) {
+    const struct seep_event *event = &queue->events[queue->first++];
+    uint64_t wide = 0;
+    if (SEEP_EVENT_KIND(*event) == SEEP_EVENT_WIDE && queue->first < queue->end) {
+        wide = event->address;
+        event = &queue->events[queue->first++];
+    }
+    *ret_event = (struct seep_recorded){
+        .stamp = SEEP_EVENT_STAMP(*event),
+        .address = event->address,
+        .size = wide ? wide : SEEP_ENTRY_SIZE(event->entry),
+        .site = SEEP_ENTRY_SITE(event->entry),
+        .slot = slot,
+        .kind = SEEP_EVENT_KIND(*event),
+    };
+    return is_known(ret_event->kind);
+}
+
+// Merges what the threads did up to a stamp into chunks. A part of one is written only when it is `due`.
+static void merge(struct seep_recorder *recorder, struct recorded_process *process, uint64_t up_to,
+                  bool due) {
+    uint32_t *heap = recorder->heap;
+    size_t nr_heap = 0, nr = 0;
+    for (uint32_t slot = 0; slot < process->nr_queues; slot++)
+        if (first_stamp(process, slot) <= up_to)
+            heap[nr_heap++] = slot;
+    for (size_t i = nr_heap / 2; i-- > 0;)
+        sift_down(process, heap, nr_heap, i);
+    while (nr_heap && first_stamp(process, heap[0]) <= up_to &&
+           (due || nr || process->nr_events >= SEEP_CHUNK_EVENTS)) {
+        struct queue *queue = &process->queues[heap[0]];
+        size_t before = queue->first;
+        nr += take_next(queue, heap[0], &recorder->chunk[nr]);
+        process->nr_events -= queue->first - before;
+        sift_down(process, heap, nr_heap, 0);
+        if (nr < SEEP_CHUNK_EVENTS)
+            continue;
+        if (!recorder->error)
+            write_chunk(recorder, process, recorder->chunk, nr);
+        nr = 0;
+    }
+    if (nr && !recorder->error)
+        write_chunk(recorder, process, recorder->chunk, nr);
+}
+
+// Events up to that stamp are complete: they are written when it is time, or when they are many.
+static void seal(struct seep_recorder *recorder, struct recorded_process *process, uint64_t up_to, bool all) {
+    bool due = all || now_ns() - process->sealed_ns >= SEAL_MS * INT64_C(1000000);
+    if (!process->nr_events || (!due && process->nr_events < 2 * SEEP_CHUNK_EVENTS))
+        return;
+    if (!seep_grow(&recorder->heap, &recorder->heap_capacity, process->nr_queues, sizeof(*recorder->heap)))
+        fail(recorder, seep_error_no_memory());
+    else
+        merge(recorder, process, all ? UINT64_MAX - 1 : up_to, due);
+}
+
+// ---- passes ----------------------------------------------------------------------------------------
+
+// Room for a whole ring at the end of a queue. false: out of memory.
+static bool make_room(struct recorded_process *process, size_t slot) {
+    if (slot >= process->nr_queues) {
+        if (!seep_grow(&process->queues, &process->queues_capacity, slot + 1, sizeof(*process->queues)))
+            return false;
+        memset(process->queues + process->nr_queues, 0,
+               (slot + 1 - process->nr_queues) * sizeof(*process->queues));
+        process->nr_queues = slot + 1;
+    }
+    struct queue *queue = &process->queues[slot];
+    if (queue->first) {
+        memmove(queue->events, queue->events + queue->first,
+                (queue->end - queue->first) * sizeof(*queue->events));
+        queue->end -= queue->first;
+        queue->first = 0;
+    }
+    return seep_grow(&queue->events, &queue->capacity, queue->end + SEEP_RING_EVENTS, sizeof(*queue->events));
+}
+
+// Once through all threads of a process. Returns how many events there were.
+static size_t take_all(struct seep_recorder *recorder, struct recorded_process *process) {
+    size_t sum = 0;
+    for (size_t slot = 0; slot < process->rings.nr_rings; slot++) {
+        if (!process->rings.rings[slot].off || !make_room(process, slot)) {
+            if (process->rings.rings[slot].off)
+                fail(recorder, seep_error_no_memory());
+            continue;
+        }
+        struct queue *queue = &process->queues[slot];
+        size_t nr =
+            seep_event_rings_take(&process->rings, slot, queue->events + queue->end, SEEP_RING_EVENTS);
+        if (!nr)
+            continue;
+        // What is of one event stays together.
+        if (nr > 1 && SEEP_EVENT_KIND(queue->events[queue->end + nr - 1]) == SEEP_EVENT_WIDE) {
+            process->rings.rings[slot].read--;
+            nr--;
+        }
+        seep_event_rings_done(&process->rings, slot);
+        queue->end += nr;
+        process->nr_events += nr;
+        process->latest = SEEP_MAX(process->latest, SEEP_EVENT_STAMP(queue->events[queue->end - 1]));
+        sum += nr;
+    }
+    return sum;
+}
+
+static void process_destroy(struct recorded_process *process) {
+    seep_event_rings_deinit(&process->rings);
+    if (process->fd >= 0)
+        close(process->fd);
+    for (size_t i = 0; i < process->nr_queues; i++)
+        free(process->queues[i].events);
+    free(process->queues);
+    free(process);
+}
+
+static bool is_over(const struct recorded_process *process) {
+    uint32_t state = 0;
+    if (kill((pid_t)process->chunk.pid, 0) && errno == ESRCH)
+        return true;
+    return pread(process->fd, &state, sizeof(state), offsetof(struct seep_image_header, state)) !=
+           (ssize_t)sizeof(state);
+}
+
+// What has come is the thread's from now on. false: it is to end.
+static bool welcome(struct seep_recorder *recorder) {
+    pthread_mutex_lock(&recorder->lock);
+    for (size_t i = 0; i < recorder->nr_fresh; i++) {
+        struct recorded_process *process = malloc(sizeof(*process));
+        if (!process || !seep_grow(&recorder->processes, &recorder->capacity, recorder->nr_processes + 1,
+                                   sizeof(struct recorded_process *))) {
+            free(process);
+            close(recorder->fresh[i].fd);
+            fail(recorder, seep_error_no_memory());
+            continue;
+        }
+        *process = recorder->fresh[i];
+        recorder->processes[recorder->nr_processes++] = process;
+    }
+    recorder->nr_fresh = 0;
+    bool stop = recorder->stop;
+    pthread_mutex_unlock(&recorder->lock);
+    return !stop;
+}
+
+static size_t pass(struct seep_recorder *recorder, uint64_t number, bool last) {
+    size_t sum = 0;
+    beat(recorder);
+    for (size_t i = 0; i < recorder->nr_processes;) {
+        struct recorded_process *process = recorder->processes[i];
+        bool over =
+            (number % LOOK_PASSES == 0 || last) && is_over(process); // before its last events are taken
+        if (!seep_event_rings_look(
+                &process->rings)) // each time: events of a new thread may come before others
+            fail(recorder, seep_error_no_memory());
+        sum += take_all(recorder, process);
+        seal(recorder, process, process->latest_before, over || last);
+        process->latest_before = process->latest;
+        if (!over) {
+            i++;
+            continue;
+        }
+        process_destroy(process);
+        recorder->processes[i] = recorder->processes[--recorder->nr_processes];
+    }
+    return sum;
+}
+
+static void *work(void *data) {
+    struct seep_recorder *recorder = data;
+    int64_t nap_ns = NAP_LEAST_NS;
+    uint64_t number = 0;
+    while (welcome(recorder)) {
+        size_t nr = pass(recorder, number++, false);
+        if (nr > SEEP_RING_EVENTS / 2)
+            continue;
+        nap_ns = nr ? NAP_LEAST_NS : SEEP_MIN(nap_ns * 2, (int64_t)NAP_MOST_NS);
+        struct timespec nap = {0, nap_ns};
+        nanosleep(&nap, NULL);
+    }
+    pass(recorder, number, true);
+    return NULL;
+}
+
+// ---- from outside ----------------------------------------------------------------------------------
+
+struct seep_error *seep_recorder_create(const struct seep_recorder_options *options,
+                                        struct seep_recorder **ret_recorder) {
+    struct seep_recorder *recorder = calloc(1, sizeof(*recorder));
+    if (!recorder)
+        return seep_error_no_memory();
+    recorder->options = *options;
+    recorder->chunk = calloc(SEEP_CHUNK_EVENTS, sizeof(*recorder->chunk));
+    if (!recorder->chunk || pthread_mutex_init(&recorder->lock, NULL)) {
+        free(recorder->chunk);
+        free(recorder);
+        return seep_error_no_memory();
+    }
+    *ret_recorder = recorder;
+    return NULL;
+}
+
+// Signals are for the thread that watches the program.
+static struct seep_error *start(struct seep_recorder *recorder) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int trouble = pthread_create(&recorder->thread, NULL, work, recorder);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    recorder->started = !trouble;
+    return trouble ? seep_error_system(trouble, "cannot start the thread that records") : NULL;
+}
+
+struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struct seep_run_image *image) {
+    struct recorded_process process = {.fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0)};
+    struct seep_image_header header;
+    if (process.fd < 0)
+        return seep_error_system(errno, "cannot record process %d", (int)image->pid);
+    if (!seep_event_rings_init(process.fd, &process.rings) ||
+        pread(process.fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header)) {
+        close(process.fd);
+        return NULL; // its profile says what it is
+    }
+    struct seep_error *error = NULL;
+    if (!recorder->writer)
+        error = recorder->options.open(recorder->options.data, image->pid, &recorder->writer);
+    process.chunk.pid = (uint32_t)image->pid;
+    process.chunk.start_realtime_ns = image->start_realtime_ns;
+    process.start_ns = header.start_ns;
+    process.sealed_ns = now_ns();
+    process.clock = (struct seep_chunk_clock){stamp_now(), process.sealed_ns > (int64_t)header.start_ns
+                                                               ? (uint64_t)process.sealed_ns - header.start_ns
+                                                               : 0};
+    pthread_mutex_lock(&recorder->lock);
+    bool fits = !error && seep_grow(&recorder->fresh, &recorder->fresh_capacity, recorder->nr_fresh + 1,
+                                    sizeof(*recorder->fresh));
+    if (fits)
+        recorder->fresh[recorder->nr_fresh++] = process;
+    pthread_mutex_unlock(&recorder->lock);
+    if (!fits)
+        close(process.fd);
+    if (!error && !fits)
+        error = seep_error_no_memory();
+    return error || recorder->started ? error : start(recorder);
+}
+
+struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
+                                        struct seep_trace_writer **ret_writer) {
+    pthread_mutex_lock(&recorder->lock);
+    recorder->stop = true;
+    pthread_mutex_unlock(&recorder->lock);
+    if (recorder->started)
+        pthread_join(recorder->thread, NULL);
+    recorder->started = false;
+    struct seep_error *error = recorder->error;
+    recorder->error = NULL;
+    if (!error) {
+        *ret_writer = recorder->writer;
+        recorder->writer = NULL;
+    }
+    return error;
+}
+
+void seep_recorder_destroy(struct seep_recorder *recorder) {
+    if (!recorder)
+        return;
+    struct seep_trace_writer *writer = NULL;
+    seep_error_destroy(seep_recorder_finish(recorder, &writer));
+    seep_trace_writer_destroy(writer);
+    seep_trace_writer_destroy(recorder->writer);
+    for (size_t i = 0; i < recorder->nr_processes; i++)
+        process_destroy(recorder->processes[i]);
+    for (size_t i = 0; i < recorder->nr_fresh; i++)
+        close(recorder->fresh[i].fd);
+    free(recorder->processes);
+    free(recorder->fresh);
+    free(recorder->chunk);
+    free(recorder->heap);
+    seep_put_deinit(&recorder->put);
+    pthread_mutex_destroy(&recorder->lock);
+    free(recorder);
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Takes the events of all processes of a run out of their rings and writes them into the trace, in a thread
+// of its own: what else the tool does while the program runs must not let a ring get full.
+//
+// Invariants
+//  - Within a chunk the events of one process are in the order of their stamps. What was published after the
+//  latest
+//    stamp of the pass before waits for the next pass: so an event never stands before one that it follows.
+//  - What is counted in `read` of a ring is with us; whoever writes waits for that.
+#ifndef SEEP_SESSION_RECORDER_H
+#define SEEP_SESSION_RECORDER_H
+
+#include "file/trace.h"
+#include "source/run/run.h"
+
+struct seep_recorder;
+
+struct seep_recorder_options {
+    // Makes the writer of the trace, when the program's pid is known. Not called again.
+    struct seep_error *(*open)(void *data, pid_t pid, struct seep_trace_writer **ret_writer);
+    void *data;
+};
+
+SEEP_MUST_CHECK struct seep_error *seep_recorder_create(const struct seep_recorder_options *options,
+                                                        struct seep_recorder **ret_recorder);
+// The image of a process that may be recorded has come: its events are taken from now on.
+SEEP_MUST_CHECK struct seep_error *seep_recorder_add(struct seep_recorder *recorder,
+                                                     const struct seep_run_image *image);
+// Takes what is left and ends the thread. *ret_writer: with all events, for the rest of the trace; NULL: no
+// process came. *ret_nr_unwritten: events that were taken and not written, because of the error that is
+// returned.
+SEEP_MUST_CHECK struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
+                                                        struct seep_trace_writer **ret_writer);
+void seep_recorder_destroy(
+    struct seep_recorder *recorder); // takes NULL; the writer is the caller's once finished
+
+#endif

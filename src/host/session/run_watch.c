@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Looking on while a program runs, see run_watch.h.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "base/map.h"
+#include "process/memory_limit.h"
+#include "analysis/account.h"
+#include "source/image/profile_image.h"
+#include "session/run_watch.h"
+
+#define MS INT64_C(1000000)
+// Memory is asked for as often as it may take to get there, within these.
+#define ASK_LEAST_NS (5 * MS)
+#define ASK_MOST_NS  (200 * MS)
+
+void seep_watching_init(struct seep_watching *watching, const struct seep_run_watch *watch) {
+    bool looks = watch && watch->interval_ns, asks = watch && (watch->snap_bytes || watch->snap_percent);
+    *watching = (struct seep_watching){.watch = looks || asks ? watch : NULL,
+                                       .look_ns = looks ? 0 : INT64_MAX,
+                                       .ask_ns = asks ? 0 : INT64_MAX};
+}
+
+void seep_watching_deinit(struct seep_watching *watching) {
+    for (size_t i = 0; i < watching->nr_images; i++) {
+        seep_series_deinit(&watching->images[i]->series);
+        free(watching->images[i]);
+    }
+    free(watching->images);
+    free(watching->trouble);
+}
+
+// A look that fails costs that look and nothing else.
+static void keep_trouble(struct seep_watching *watching, struct seep_error *error) {
+    if (!error)
+        return;
+    watching->nr_failed++;
+    if (!watching->trouble)
+        watching->trouble = strdup(error->message);
+    seep_error_destroy(error);
+}
+
+static bool is_live(const struct seep_run_image *image) {
+    return image->fd >= 0 && !image->replaced && !image->reused && !seep_run_image_ended(image);
+}
+
+// ---- what is there now ------------------------------------------------------------------------------
+
+static struct seep_error *read_now(const struct seep_run *run, const struct seep_run_image *image,
+                                   struct seep_profile **ret_profile) {
+    char name[64];
+    snprintf(name, sizeof(name), "image of process %d", (int)image->pid);
+    struct seep_image_copy *copy = NULL;
+    struct seep_error *error = seep_image_copy_from_fd(image->fd, name, &copy);
+    if (!error)
+        error = seep_profile_from_image(copy, ret_profile);
+    seep_image_copy_destroy(copy);
+    if (error)
+        return error;
+    struct seep_process *process = &(*ret_profile)->process;
+    process->pid = image->pid > 0 ? (uint32_t)image->pid : process->pid;
+    process->is_main = image->pid == run->main_pid;
+    return NULL;
+}
+
+// The main one first. Owner: a profile that is added is the session's.
+static struct seep_error *add_first(struct seep_session *session, struct seep_profile *profile) {
+    struct seep_error *error = seep_session_add(session, profile);
+    if (!error && profile->process.is_main) {
+        memmove(session->profiles + 1, session->profiles,
+                (session->nr_profiles - 1) * sizeof(*session->profiles));
+        session->profiles[0] = profile;
+    }
+    return error;
+}
+
+static struct seep_error *add_snapshot(struct seep_watching *watching, const struct seep_run_image *image,
+                                       const struct seep_profile *profile) {
+    struct seep_watched *found = NULL;
+    for (size_t i = 0; i < watching->nr_images && !found; i++)
+        found = watching->images[i]->order == image->order ? watching->images[i] : NULL;
+    if (!found) {
+        if (!seep_grow(&watching->images, &watching->capacity, watching->nr_images + 1,
+                       sizeof(*watching->images)) ||
+            !(found = calloc(1, sizeof(*found))))
+            return seep_error_no_memory();
+        found->order = image->order;
+        watching->images[watching->nr_images++] = found;
+    }
+    struct seep_memory_limit limit;
+    seep_memory_limit_find(image->pid, "", &limit);
+    struct seep_series_memory memory = {.rss_bytes = seep_process_rss(image->pid),
+                                        .used_bytes = seep_memory_limit_used(&limit),
+                                        .limit_bytes = limit.bytes,
+                                        .limit = limit.what};
+    return seep_series_add(&found->series, profile, &memory);
+}
+
+// A process that ends meanwhile, or is just starting, is left out.
+static struct seep_error *gather(struct seep_watching *watching, const struct seep_run *run, bool snapshots,
+                                 bool accounts, struct seep_session **ret_session) {
+    struct seep_session *session = NULL;
+    struct seep_error *error = seep_session_create(&session);
+    for (size_t i = 0; !error && i < run->nr_images; i++) {
+        struct seep_profile *profile = NULL;
+        if (!is_live(&run->images[i]))
+            continue;
+        error = read_now(run, &run->images[i], &profile);
+        if (error) {
+            keep_trouble(watching, error);
+            error = NULL;
+            continue;
+        }
+        if (accounts)
+            seep_error_destroy(seep_account_take(profile, run->images[i].pid));
+        if (snapshots)
+            error = add_snapshot(watching, &run->images[i], profile);
+        if (error)
+            seep_profile_destroy(profile);
+        else
+            error = add_first(session, profile);
+    }
+    if (error)
+        seep_session_destroy(session);
+    else
+        *ret_session = session;
+    return error;
+}
+
+static void look(struct seep_watching *watching, const struct seep_run *run, int64_t now_ns) {
+    const struct seep_run_watch *watch = watching->watch;
+    bool first = watching->look_ns == 0; // when the program has just started: nothing is there yet
+    watching->look_ns = (first ? now_ns : watching->look_ns) + watch->interval_ns;
+    if (watching->look_ns <= now_ns)
+        watching->look_ns = now_ns + watch->interval_ns; // the machine was busy: some are left out
+    if (first)
+        return;
+    if (++watching->nr_looks == watch->count)
+        watching->look_ns = INT64_MAX;
+    struct seep_session *session = NULL;
+    struct seep_error *error = gather(watching, run, true, false, &session);
+    if (!error && session->nr_profiles && watch->looked)
+        watch->looked(watch->data, session);
+    seep_session_destroy(session);
+    keep_trouble(watching, error);
+}
+
+// ---- memory -----------------------------------------------------------------------------------------
+
+struct asked {
+    uint64_t bytes; // now
+    uint64_t bound; // where to snap
+    uint64_t limit_bytes;
+    char what[192];
+};
+
+static uint64_t rss_of_all(const struct seep_run *run, size_t *ret_nr) {
+    uint64_t sum = 0;
+    bool main_counted = false;
+    *ret_nr = 0;
+    for (size_t i = 0; i < run->nr_images; i++) {
+        if (!is_live(&run->images[i]))
+            continue;
+        sum += seep_process_rss(run->images[i].pid);
+        main_counted |= run->images[i].pid == run->main_pid;
+        ++*ret_nr;
+    }
+    return main_counted ? sum : sum + seep_process_rss(run->main_pid);
+}
+
+// The program, or where it has ended a process that runs on.
+static pid_t first_live(const struct seep_run *run) {
+    for (size_t i = 0; run->main_ended && i < run->nr_images; i++)
+        if (is_live(&run->images[i]))
+            return run->images[i].pid;
+    return run->main_pid;
+}
+
+static struct asked ask(const struct seep_run_watch *watch, const struct seep_run *run) {
+    struct asked asked = {.bound = watch->snap_bytes};
+    if (watch->snap_bytes) {
+        size_t nr;
+        asked.bytes = rss_of_all(run, &nr);
+        snprintf(asked.what, sizeof(asked.what), "resident memory of %zu process%s", nr, seep_plural_es(nr));
+        return asked;
+    }
+    struct seep_memory_limit limit;
+    seep_memory_limit_find(first_live(run), "", &limit);
+    asked.bytes = seep_memory_limit_used(&limit);
+    asked.limit_bytes = limit.bytes;
+    asked.bound = (uint64_t)((double)limit.bytes / 100 * watch->snap_percent);
+    snprintf(asked.what, sizeof(asked.what), "%s", limit.what);
+    return asked;
+}
+
+static void snap(struct seep_watching *watching, const struct seep_run *run, const struct asked *asked) {
+    struct seep_session *session = NULL;
+    struct seep_error *error = gather(watching, run, false, true, &session);
+    if (!error && session->nr_profiles) {
+        struct seep_run_reached reached = {asked->bytes, asked->limit_bytes, asked->what};
+        watching->reached = true;
+        watching->ask_ns = INT64_MAX;
+        watching->watch->reached(watching->watch->data, session, &reached);
+    }
+    seep_session_destroy(session);
+    keep_trouble(watching, error);
+}
+
+// Asks again when a third of the way may have been made, at the rate of late.
+static void ask_again(struct seep_watching *watching, const struct asked *asked, int64_t now_ns) {
+    double pause_ns = ASK_MOST_NS, grown = (double)asked->bytes - (double)watching->asked_bytes;
+    if (watching->asked_ns && grown > 0)
+        pause_ns =
+            ((double)asked->bound - (double)asked->bytes) / grown * (double)(now_ns - watching->asked_ns) / 3;
+    if (!watching->asked_ns)
+        pause_ns = ASK_LEAST_NS;
+    watching->asked_bytes = asked->bytes;
+    watching->asked_ns = now_ns;
+    watching->ask_ns =
+        now_ns + (int64_t)SEEP_MIN(SEEP_MAX(pause_ns, (double)ASK_LEAST_NS), (double)ASK_MOST_NS);
+}
+
+void seep_watching_look_on(struct seep_watching *watching, const struct seep_run *run, int64_t now_ns,
+                           int64_t *ret_next_ns) {
+    if (now_ns >= watching->ask_ns) {
+        struct asked asked = ask(watching->watch, run);
+        ask_again(watching, &asked, now_ns);
+        if (asked.bound && asked.bytes >= asked.bound)
+            snap(watching, run, &asked);
+    }
+    if (now_ns >= watching->look_ns)
+        look(watching, run, now_ns);
+    *ret_next_ns = SEEP_MIN(watching->look_ns, watching->ask_ns);
+}
+
+struct seep_error *seep_watching_give(const struct seep_watching *watching, size_t order,
+                                      struct seep_profile *profile) {
+    for (size_t i = 0; i < watching->nr_images; i++) {
+        if (watching->images[i]->order != order)
+            continue;
+        struct seep_error *error = seep_series_give(&watching->images[i]->series, profile);
+        if (error)
+            return error;
+    }
+    return NULL;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Looking on while a program runs; for run_session.c. See struct seep_run_watch.
+#ifndef SEEP_SESSION_RUN_WATCH_H
+#define SEEP_SESSION_RUN_WATCH_H
+
+#include "session/run_session.h"
+#include "growth/series.h"
+
+struct seep_watched { // one image
+    size_t order;     // of the run
+    struct seep_series series;
+};
+
+struct seep_watching {
+    const struct seep_run_watch *watch; // NULL: nobody looks on
+    struct seep_watched **images;
+    size_t nr_images;
+    size_t capacity;
+    int64_t look_ns; // CLOCK_MONOTONIC: when the next look is due
+    uint64_t nr_looks;
+    int64_t ask_ns; // when memory is asked for next
+    int64_t asked_ns;
+    uint64_t asked_bytes; // and what it was the last time
+    bool reached;
+    uint64_t nr_failed; // looks that showed nothing
+    char *trouble;      // malloc'ed: why the first of them did
+};
+
+void seep_watching_init(struct seep_watching *watching, const struct seep_run_watch *watch);
+void seep_watching_deinit(struct seep_watching *watching);
+
+// As the event of source/run/run.h.
+void seep_watching_look_on(struct seep_watching *watching, const struct seep_run *run, int64_t now_ns,
+                           int64_t *ret_next_ns);
+
+// The snapshots of an image go to its profile, with a note where looks failed.
+SEEP_MUST_CHECK struct seep_error *seep_watching_give(const struct seep_watching *watching, size_t order,
+                                                      struct seep_profile *profile);
+
+#endif

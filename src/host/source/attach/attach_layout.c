@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What a process has mapped as code, and making tables, probes and modules agree with it. See
+// attach_parts.h.
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/live_thread.h"
+#include "process/process_map.h"
+#include "source/attach/attach_parts.h"
+#include "source/attach/traced_process.h"
+
+struct layout {
+    struct seep_traced_area *areas;
+    struct seep_bpf_mapping *mappings;
+    size_t nr_areas;
+    size_t nr_mappings;
+};
+
+// Whether in the process there is a breakpoint where the file has none: another tracer's.
+static bool has_breakpoint(const struct seep_trace_object *object, pid_t pid,
+                           const struct seep_code_area *area) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/mem", (int)seep_live_thread(pid));
+    int memory = open(name, O_RDONLY | O_CLOEXEC);
+    bool found = false;
+    for (size_t kind = 0; kind < SEEP_PROBE_NR && memory >= 0; kind++) {
+        const struct seep_probe_places *places = &object->allocator.places[kind];
+        for (size_t i = 0; i < places->nr; i++) {
+            uint64_t at = places->offsets[i] - area->file_off;
+            uint8_t mapped, in_file;
+            found |= places->offsets[i] >= area->file_off && at < area->end - area->start &&
+                     pread(memory, &mapped, 1, (off_t)(area->start + at)) == 1 && mapped == 0xcc &&
+                     pread(object->fd, &in_file, 1, (off_t)places->offsets[i]) == 1 && in_file != 0xcc;
+        }
+    }
+    if (memory >= 0)
+        close(memory);
+    return found;
+}
+
+// Before our own are there. A child has copies of its parent's, which the kernel takes away in time.
+static struct seep_error *warn_of_breakpoints(const struct seep_trace_object *object,
+                                              struct seep_traced_process *process,
+                                              const struct seep_code_area *area) {
+    if (object->fd < 0 || object->probed || process->forked_from || process->heap.nr_areas ||
+        !has_breakpoint(object, process->heap.pid, area))
+        return NULL;
+    return seep_traced_process_note(
+        process, SEEP_NOTE_BREAKPOINTS,
+        "another tracer has breakpoints in the allocator functions of %s: both see "
+        "the calls, and each call costs more",
+        object->path);
+}
+
+static struct seep_error *add_module(const struct seep_heap_trace *trace, struct seep_traced_process *process,
+                                     const struct seep_trace_object *object,
+                                     const struct seep_code_area *area, struct seep_traced_area *ret_area,
+                                     uint64_t *ret_bias) {
+    uint64_t address;
+    if (object->unreadable || !seep_elf_address(&object->elf, area->file_off, &address))
+        address = area->file_off;
+    struct seep_traced_module module = {
+        .path = area->path,
+        .bias_rt = area->start - address,
+        .start_rt = area->start,
+        .end_rt = area->end,
+        .first_seen_ns = trace->now_ns,
+        .unloaded_ns = -1,
+        .build_id_bytes = object->build_id_bytes,
+        .operators = object->allocator.operators,
+        .nr_operators = object->allocator.nr_operators,
+    };
+    memcpy(module.build_id, object->build_id, sizeof(module.build_id));
+    *ret_bias = module.bias_rt;
+    *ret_area = (struct seep_traced_area){.start = area->start, .end = area->end};
+    return seep_traced_add_module(&process->heap, &module, &ret_area->module);
+}
+
+static struct seep_error *add_area(struct seep_heap_trace *trace, struct seep_traced_process *process,
+                                   const struct seep_code_area *area, struct layout *layout) {
+    size_t index;
+    uint64_t bias;
+    struct seep_error *err = seep_trace_find_object(trace, process->heap.pid, area, &index);
+    if (err || !*area->path)
+        return err;
+    const struct seep_trace_object *object = trace->objects[index];
+    err = add_module(trace, process, object, area, &layout->areas[layout->nr_areas], &bias);
+    if (err)
+        return err;
+    layout->nr_areas++;
+    layout->mappings[layout->nr_mappings++] = (struct seep_bpf_mapping){
+        .start = area->start,
+        .end = area->end,
+        .base = bias + object->base,
+        .first_page = object->place.first_page,
+        .nr_pages = object->place.nr_pages,
+    };
+    err = warn_of_breakpoints(object, process, area);
+    return err ? err : seep_trace_attach(trace, index, process->heap.pid);
+}
+
+// Some code that was there is gone, or is something else now.
+static bool lost_code(const struct seep_traced_heap *heap, const struct layout *layout) {
+    for (size_t i = 0; i < heap->nr_areas; i++) {
+        bool kept = false;
+        for (size_t j = 0; j < layout->nr_areas; j++)
+            kept |= heap->areas[i].start == layout->areas[j].start &&
+                    heap->areas[i].module == layout->areas[j].module;
+        if (!kept)
+            return true;
+    }
+    return false;
+}
+
+struct seep_error *seep_trace_update_process(struct seep_heap_trace *trace,
+                                             struct seep_traced_process *process) {
+    struct seep_process_map map;
+    struct seep_error *err = seep_process_map_init(process->heap.pid, &map);
+    if (err)
+        return err;
+    if (!map.nr_areas) // it has ended: what is known of it stays
+        return NULL;
+    struct layout layout = {.areas = calloc(map.nr_areas + 1, sizeof(*layout.areas)),
+                            .mappings = calloc(map.nr_areas + 1, sizeof(*layout.mappings))};
+    if (!layout.areas || !layout.mappings)
+        err = seep_error_no_memory();
+    for (size_t i = 0; i < map.nr_areas && !err; i++)
+        err = add_area(trace, process, &map.areas[i], &layout);
+    trace->generation += !err && lost_code(&process->heap, &layout);
+    if (!err)
+        err = seep_bpf_tables_set_process(&trace->tables, (uint32_t)process->heap.pid, layout.mappings,
+                                          layout.nr_mappings, trace->generation,
+                                          process->is_loading ? SEEP_BPF_PROCESS_LOADING : 0);
+    if (!err)
+        err = seep_traced_set_areas(&process->heap, layout.areas, layout.nr_areas, trace->now_ns);
+    free(layout.areas);
+    free(layout.mappings);
+    seep_process_map_deinit(&map);
+    return err;
+}
+
+struct seep_error *seep_trace_took_code(struct seep_heap_trace *trace, struct seep_traced_process *process,
+                                        const struct seep_bpf_code *code) {
+    for (size_t i = 0; i < trace->nr_objects; i++) {
+        const struct seep_trace_object *object = trace->objects[i];
+        if (object->device != code->file.device || object->inode != code->file.inode)
+            continue;
+        struct seep_code_area area = {.start = code->event.address,
+                                      .end = code->end,
+                                      .file_off = code->file.page_off << 12,
+                                      .path = object->path};
+        struct seep_traced_area traced;
+        uint64_t bias;
+        struct seep_error *err = add_module(trace, process, object, &area, &traced, &bias);
+        return err ? err : seep_traced_add_area(&process->heap, &traced);
+    }
+    return NULL;
+}

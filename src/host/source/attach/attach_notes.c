@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What a reader of the report must know of a trace as a whole, see attach_heap.h.
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/words.h"
+#include "source/attach/heap.skel.h"
+#include "profile/profile.h"
+#include "source/attach/attach_parts.h"
+
+struct notes {
+    struct seep_profile *profile;
+    struct seep_error *err;
+};
+
+SEEP_PRINTF(3, 4) static void note(struct notes *notes, enum seep_note_code code, const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (!notes->err)
+        notes->err = seep_profile_note(notes->profile, code, "%s", text);
+}
+
+struct seep_error *seep_heap_trace_notes(const struct seep_heap_trace *trace, struct seep_profile *profile) {
+    struct notes notes = {profile, NULL};
+    if (trace->options.sample > 1)
+        note(&notes, SEEP_NOTE_SAMPLED, "about one allocation in %llu was recorded, by chance: multiply",
+             (unsigned long long)trace->options.sample);
+    if (trace->nr_without_table)
+        note(&notes, SEEP_NOTE_TABLES_FULL, "%llu objects found no room in the unwinder's tables",
+             (unsigned long long)trace->nr_without_table);
+    uint64_t nr_unseen = trace->bpf ? trace->bpf->bss->seep_lost[SEEP_BPF_LOST_LANDING] : 0;
+    if (nr_unseen)
+        note(&notes, SEEP_NOTE_CALLS_UNSEEN,
+             "%llu calls of operator new were not seen: the first from each place that calls it, before a "
+             "probe "
+             "stood where it returns",
+             (unsigned long long)nr_unseen);
+    for (size_t i = 0; i < trace->nr_objects && trace->options.probes == SEEP_PROBES_PERF; i++)
+        if (trace->objects[i]->allocator.throws_itself)
+            note(&notes, SEEP_NOTE_NOT_COVERED,
+                 "operator new of %s does not call malloc and is not covered: a probe on a function that "
+                 "throws could end the program",
+                 trace->objects[i]->path);
+    for (size_t i = 0; i < trace->nr_objects; i++)
+        if (trace->objects[i]->allocator.otel_refused)
+            note(&notes, SEEP_NOTE_NOT_COVERED, "%s of %s is not covered: seep does not understand it",
+                 trace->objects[i]->allocator.otel_refused, trace->objects[i]->path);
+    uint64_t nr_unread = trace->bpf ? trace->bpf->bss->seep_lost[SEEP_BPF_LOST_OPERAND] : 0;
+    if (nr_unread)
+        note(&notes, SEEP_NOTE_CALLS_UNSEEN, "%llu samples were not seen: their arguments could not be read",
+             (unsigned long long)nr_unread);
+    if (trace->options.source == SEEP_SOURCE_OTEL)
+        note(&notes, SEEP_NOTE_ESTIMATED,
+             "all figures are estimates by the samples that the program tells through its otel_memory "
+             "probes");
+    uint64_t nr_unreadable = 0;
+    for (size_t i = 0; i < trace->nr_objects; i++)
+        nr_unreadable += trace->objects[i]->inode && trace->objects[i]->unreadable;
+    if (nr_unreadable)
+        note(
+            &notes, SEEP_NOTE_FILES_UNREADABLE,
+            "%llu mapped file%s could not be read, so stacks end there: files of another user's process need "
+            "CAP_SYS_PTRACE",
+            (unsigned long long)nr_unreadable, seep_plural(nr_unreadable));
+    for (size_t i = 0; i < trace->nr_objects; i++)
+        if (trace->objects[i]->is_refused)
+            note(&notes, SEEP_NOTE_NOT_COVERED,
+                 "the kernel puts no probes on %s: what its functions allocate is not here",
+                 trace->objects[i]->path);
+    for (size_t i = 0; i < trace->nr_objects; i++)
+        if (trace->objects[i]->is_cut)
+            note(
+                &notes, SEEP_NOTE_FILES_UNREADABLE,
+                "%s was read only in part, as it would take too long: it has too much call-frame information "
+                "or too many symbols; stacks may end there",
+                trace->objects[i]->path);
+    if (!trace->features.can[SEEP_BPF_CAN_LOOP])
+        note(&notes, SEEP_NOTE_OLD_KERNEL, "this kernel has no bpf_loop: %s",
+             seep_bpf_feature_cost(SEEP_BPF_CAN_LOOP));
+    if (trace->nr_forgotten)
+        note(&notes, SEEP_NOTE_PROCESSES_ENDED,
+             "%llu process%s ended meanwhile, and what they had went with them",
+             (unsigned long long)trace->nr_forgotten, seep_plural_es(trace->nr_forgotten));
+    if (trace->nr_ignored)
+        note(&notes, SEEP_NOTE_PROCESSES_LEFT_ALONE,
+             "%llu process%s left alone, because libseep.so is in them and knows better: seep report PID",
+             (unsigned long long)trace->nr_ignored, seep_plural_es(trace->nr_ignored));
+    return notes.err;
+}

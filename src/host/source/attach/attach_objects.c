@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The files that some traced process has mapped as code: what is in them, and where the unwinder's tables
+// have it. See attach_parts.h.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "source/attach/heap.skel.h"
+#include "process/process_map.h"
+#include "source/attach/attach_parts.h"
+
+// A step is an entry or a row of call-frame information, or a symbol: 10 to 300 ns. The largest browsers have
+// five million in one file; a file may be made to have as many as bytes.
+#define OBJECT_STEPS (UINT64_C(8) << 20)
+#define TARGET_STEPS (UINT64_C(24) << 20)
+
+void seep_trace_object_destroy(struct seep_trace_object *object) {
+    if (!object)
+        return;
+    if (object->fd >= 0)
+        close(object->fd);
+    seep_elf_file_deinit(&object->elf);
+    seep_unwind_table_deinit(&object->table);
+    seep_allocator_file_deinit(&object->allocator);
+    free(object->path);
+    free(object);
+}
+
+static bool has_places(const struct seep_allocator_file *file) {
+    for (size_t i = 0; i < SEEP_PROBE_NR; i++)
+        if (file->places[i].nr)
+            return true;
+    return false;
+}
+
+// All but those of `source`. The loader's news are wanted from any object.
+static void forget_places(struct seep_trace_object *object, enum seep_trace_source source) {
+    struct seep_probe_places *places = object->allocator.places;
+    if (source != SEEP_SOURCE_FUNCTIONS)
+        places[SEEP_PROBE_ALLOC].nr = places[SEEP_PROBE_FREE].nr = places[SEEP_PROBE_NEW].nr = 0;
+    if (source != SEEP_SOURCE_OTEL) {
+        places[SEEP_PROBE_OTEL_ALLOC].nr = places[SEEP_PROBE_OTEL_FREE].nr = 0;
+        free(object->allocator.otel_refused);
+        object->allocator.otel_refused = NULL;
+    }
+}
+
+void seep_trace_keep_source(const struct seep_heap_trace *trace, struct seep_trace_object *object) {
+    if (trace->options.source != SEEP_SOURCE_AUTO)
+        forget_places(object, trace->options.source);
+    if (object->fd >= 0 && !has_places(&object->allocator)) {
+        close(object->fd);
+        object->fd = -1;
+    }
+}
+
+static bool is_called(const char *name, const char *wanted) {
+    size_t nr = strlen(wanted);
+    return strncmp(name, wanted, nr) == 0 && (name[nr] == 0 || name[nr] == '.' || name[nr] == '-');
+}
+
+// -O: its name, with or without what follows ".so" and without "lib" as for -l of a linker; or the end of its
+// path.
+static bool is_wanted(const struct seep_heap_trace *trace, const char *path) {
+    const char *wanted = trace->options.object;
+    if (!wanted)
+        return true;
+    size_t nr = strlen(wanted), nr_path = strlen(path);
+    if (strchr(wanted, '/'))
+        return nr_path >= nr && strcmp(path + nr_path - nr, wanted) == 0;
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    return is_called(name, wanted) || (strncmp(name, "lib", 3) == 0 && is_called(name + 3, wanted));
+}
+
+static struct seep_error *look_into(const struct seep_heap_trace *trace, struct seep_trace_object *object) {
+    object->build_id_bytes = seep_elf_build_id(&object->elf, object->build_id, sizeof(object->build_id));
+    struct seep_error *err = seep_unwind_table_init(&object->elf, &object->table);
+    object->base = object->table.base;
+    if (!err)
+        err = seep_allocator_file_init(&object->elf, trace->options.prefix, &object->allocator);
+    return err;
+}
+
+// A file that cannot be read has no rows and no probes, and the frames in it no names: no more.
+static struct seep_error *read_object(struct seep_heap_trace *trace, pid_t pid,
+                                      const struct seep_code_area *area, struct seep_trace_object *object) {
+    object->fd = seep_code_area_open(pid, area);
+    struct seep_error *err =
+        object->fd < 0 ? NULL : seep_elf_file_init(object->fd, object->path, &object->elf);
+    if (err && err->code != SEEP_E_FORMAT)
+        return err;
+    object->unreadable = object->fd < 0 || err;
+    seep_error_destroy(err);
+    if (object->unreadable)
+        return NULL;
+    uint64_t *used = seep_map_at(&trace->steps, (uint32_t)pid, NULL);
+    if (!used)
+        return seep_error_no_memory();
+    uint64_t steps = SEEP_MIN(OBJECT_STEPS, TARGET_STEPS - *used);
+    struct seep_budget budget = {steps, trace->options.stop};
+    object->elf.budget = &budget;
+    err = look_into(trace, object);
+    object->elf.budget = NULL;
+    *used += steps - budget.steps;
+    object->is_cut = budget.steps == 0;
+    if (err)
+        return err;
+    if (!is_wanted(trace, object->path))
+        forget_places(object, SEEP_SOURCE_AUTO);
+    seep_trace_keep_source(trace, object);
+    return NULL;
+}
+
+// By what the kernel knows of a mapping, for processes whose mappings we have not read yet. A full table is
+// no loss: then their stacks are cut for some milliseconds.
+static void name_code(struct seep_heap_trace *trace, const struct seep_trace_object *object) {
+    for (uint32_t i = 0; i < object->elf.nr_segments && object->inode; i++) {
+        const Elf64_Phdr *segment = &object->elf.segments[i];
+        uint64_t before = segment->p_offset & 4095;
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
+            continue;
+        struct seep_bpf_file file = {object->device, object->inode, segment->p_offset >> 12};
+        struct seep_bpf_file_code code = {.base = object->base - (segment->p_vaddr - before),
+                                          .first_page = object->place.first_page,
+                                          .nr_pages = object->place.nr_pages};
+        bpf_map_update_elem(bpf_map__fd(trace->bpf->maps.seep_files), &file, &code, BPF_ANY);
+    }
+}
+
+// Tells the programs where the arguments are.
+static void place_usdt(struct seep_heap_trace *trace, struct seep_allocator_file *file) {
+    struct seep_probe_places *kinds[] = {&file->places[SEEP_PROBE_OTEL_ALLOC],
+                                         &file->places[SEEP_PROBE_OTEL_FREE]};
+    bool fits = file->nr_usdt <= SEEP_BPF_USDT_MAX - trace->nr_usdt;
+    for (size_t kind = 0; kind < SEEP_ARRAY_SIZE(kinds); kind++) {
+        for (size_t i = 0; i < kinds[kind]->nr && fits; i++) {
+            uint32_t id = trace->nr_usdt++;
+            bpf_map_update_elem(bpf_map__fd(trace->bpf->maps.seep_usdt), &id,
+                                &file->usdt[kinds[kind]->cookies[i]], BPF_ANY);
+            kinds[kind]->cookies[i] = id;
+        }
+        if (!fits && kinds[kind]->nr && !file->otel_refused)
+            file->otel_refused = strdup("otel_memory (too many places)");
+        kinds[kind]->nr = fits ? kinds[kind]->nr : 0;
+    }
+}
+
+void seep_trace_place_table(struct seep_heap_trace *trace, struct seep_trace_object *object) {
+    place_usdt(trace, &object->allocator);
+    trace->nr_without_table += !seep_bpf_tables_add(&trace->tables, &object->table, &object->place);
+    seep_unwind_table_deinit(&object->table);
+    if (!object->unreadable)
+        name_code(trace, object);
+}
+
+struct seep_error *seep_trace_find_object(struct seep_heap_trace *trace, pid_t pid,
+                                          const struct seep_code_area *area, size_t *ret_index) {
+    for (size_t i = 0; i < trace->nr_objects; i++) {
+        const struct seep_trace_object *known = trace->objects[i];
+        if (known->device == area->device && known->inode == area->inode &&
+            (area->inode || strcmp(known->path, area->path) == 0)) {
+            *ret_index = i;
+            return NULL;
+        }
+    }
+    struct seep_trace_object *object = calloc(1, sizeof(*object));
+    if (!object || !(object->path = strdup(area->path)) ||
+        !seep_grow(&trace->objects, &trace->objects_capacity, trace->nr_objects + 1,
+                   sizeof(struct seep_trace_object *))) {
+        if (object)
+            free(object->path);
+        free(object);
+        return seep_error_no_memory();
+    }
+    object->device = area->device;
+    object->inode = area->inode;
+    object->fd = -1;
+    struct seep_error *err = read_object(trace, pid, area, object);
+    if (err) {
+        seep_trace_object_destroy(object);
+        return err;
+    }
+    if (trace->bpf)
+        seep_trace_place_table(trace, object);
+    *ret_index = trace->nr_objects;
+    trace->objects[trace->nr_objects++] = object;
+    return NULL;
+}
+
+struct seep_error *seep_trace_learn(struct seep_heap_trace *trace, const char *path) {
+    char real[PATH_MAX];
+    struct stat status;
+    size_t index;
+    if (*path != '/' || !realpath(path, real) || stat(real, &status) != 0 || !S_ISREG(status.st_mode))
+        return NULL;
+    struct seep_code_area area = {.device = (uint64_t)major(status.st_dev) << 20 | minor(status.st_dev),
+                                  .inode = status.st_ino,
+                                  .path = real};
+    return seep_trace_find_object(trace, getpid(), &area, &index);
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Copies of the files that get probes (those with an allocator, and the loader), for a program that we start
+// and all that it starts. Their probes are for all processes that use the copy, so children are traced from
+// their first instruction, and nobody else is. A file that cannot be copied is probed where it is: then the
+// others that use it get slower, and under an emulator as Valgrind they end at the breakpoint.
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/live_thread.h"
+#include "source/attach/private_file.h"
+#include "source/attach/attach_parts.h"
+
+// The copy is in memory; of bigger files, which have debug information in them, there is none.
+#define COPY_BYTES_MAX (64 << 20)
+
+#define INTERPRETER_BYTES_MAX 4096
+
+// *ret_interpreter: the loader that the program names; "": none.
+static bool gets_probes(const struct seep_heap_trace *trace, int fd, const char *name,
+                        char ret_interpreter[INTERPRETER_BYTES_MAX]) {
+    struct seep_elf_file elf;
+    struct seep_allocator_file file;
+    *ret_interpreter = 0;
+    struct seep_error *err = seep_elf_file_init(fd, name, &elf);
+    if (err) {
+        seep_error_destroy(err);
+        return false;
+    }
+    for (uint32_t i = 0; i < elf.nr_segments; i++) {
+        const Elf64_Phdr *segment = &elf.segments[i];
+        if (segment->p_type == PT_INTERP && segment->p_filesz && segment->p_filesz <= INTERPRETER_BYTES_MAX &&
+            seep_elf_read(&elf, segment->p_offset, ret_interpreter, segment->p_filesz))
+            ret_interpreter[segment->p_filesz - 1] = 0;
+    }
+    bool gets = false;
+    err = seep_allocator_file_init(&elf, trace->options.prefix, &file);
+    if (!err) {
+        enum seep_probe_kind kind =
+            trace->options.source == SEEP_SOURCE_OTEL ? SEEP_PROBE_OTEL_ALLOC : SEEP_PROBE_ALLOC;
+        gets = file.places[kind].nr != 0 || file.places[SEEP_PROBE_MODULES].nr != 0;
+        seep_allocator_file_deinit(&file);
+    }
+    seep_error_destroy(err);
+    seep_elf_file_deinit(&elf);
+    return gets;
+}
+
+// true: for the first time.
+static bool remember(struct seep_heap_trace *trace, const char *path) {
+    for (size_t i = 0; i < trace->nr_private_paths; i++)
+        if (strcmp(trace->private_paths[i], path) == 0)
+            return false;
+    char *copy = strdup(path);
+    if (!copy || !seep_grow(&trace->private_paths, &trace->private_paths_capacity,
+                            trace->nr_private_paths + 1, sizeof(*trace->private_paths))) {
+        free(copy);
+        return false;
+    }
+    trace->private_paths[trace->nr_private_paths++] = copy;
+    return true;
+}
+
+static void copy_file(struct seep_heap_trace *trace, pid_t pid, const char *path,
+                      char ret_interpreter[INTERPRETER_BYTES_MAX]) {
+    char seen[8192], real[4096];
+    *ret_interpreter = 0;
+    snprintf(seen, sizeof(seen), "/proc/%d/%s/%s", (int)seep_live_thread(pid), *path == '/' ? "root" : "cwd",
+             path);
+    int fd = open(seen, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0)
+        return;
+    snprintf(seen, sizeof(seen), "/proc/self/fd/%d", fd);
+    ssize_t nr = readlink(seen, real, sizeof(real) - 1);
+    real[nr > 0 ? nr : 0] = 0;
+    if (nr > 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= COPY_BYTES_MAX &&
+        gets_probes(trace, fd, real, ret_interpreter) && remember(trace, real))
+        seep_private_copy(pid, real);
+    close(fd);
+}
+
+void seep_trace_opens(void *context, pid_t pid, const char *path) {
+    char interpreter[INTERPRETER_BYTES_MAX], none[INTERPRETER_BYTES_MAX];
+    copy_file(context, pid, path, interpreter);
+    if (*interpreter) // the kernel opens it, not the program
+        copy_file(context, pid, interpreter, none);
+}

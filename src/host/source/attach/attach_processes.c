@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// How a traced process comes to be, by fork, by exec or by coming into the scope, and how it ends. See
+// attach_parts.h.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/live_thread.h"
+#include "process/process_map.h"
+#include "source/attach/attach_parts.h"
+#include "source/attach/traced_process.h"
+
+struct seep_traced_process *seep_trace_process_of(const struct seep_heap_trace *trace, uint32_t pid) {
+    const uint64_t *process = seep_map_find(&trace->process_ids, pid);
+    return process ? (struct seep_traced_process *)(uintptr_t)*process : NULL;
+}
+
+struct seep_error *seep_trace_add_process(struct seep_heap_trace *trace, pid_t pid,
+                                          struct seep_traced_process **ret) {
+    struct seep_traced_process *process;
+    uint64_t *id = seep_map_at(&trace->process_ids, (uint32_t)pid, NULL);
+    if (!id || !seep_grow(&trace->processes, &trace->processes_capacity, trace->nr_processes + 1,
+                          sizeof(struct seep_traced_process *)))
+        return seep_error_no_memory();
+    struct seep_error *err = seep_traced_process_create(pid, &process);
+    if (err)
+        return err;
+    process->heap.is_sampled = trace->options.source == SEEP_SOURCE_OTEL;
+    trace->processes[trace->nr_processes++] = process;
+    *id = (uintptr_t)process;
+    *ret = process;
+    return NULL;
+}
+
+// Takes it out of the table. The last one stays, or there would be nothing to report of.
+static void end_process(struct seep_heap_trace *trace, struct seep_traced_process *process) {
+    seep_trace_forget_landings(trace, process->heap.pid);
+    process->ended = true;
+    process->duration_ns = trace->now_ns;
+    uint64_t *id = seep_map_find(&trace->process_ids, (uint32_t)process->heap.pid);
+    if (id && *id == (uintptr_t)process)
+        *id = 0;
+    if (!seep_heap_trace_is_open(trace) || trace->nr_processes < 2)
+        return;
+    size_t i = 0;
+    while (trace->processes[i] != process)
+        i++;
+    memmove(trace->processes + i, trace->processes + i + 1,
+            (--trace->nr_processes - i) * sizeof(struct seep_traced_process *));
+    seep_traced_process_destroy(process);
+    trace->nr_forgotten++;
+}
+
+// Where its code is known by now its stacks have names, whether or not it still lives.
+static struct seep_error *look_at(struct seep_heap_trace *trace, struct seep_traced_process *process,
+                                  bool *ret_late) {
+    size_t nr_before = trace->nr_attachments;
+    struct seep_error *err = seep_trace_update_process(trace, process);
+    *ret_late = trace->scope == SEEP_BPF_SCOPE_PROBED || trace->nr_attachments > nr_before;
+    return err;
+}
+
+static struct seep_error *look_at_new(struct seep_heap_trace *trace, struct seep_traced_process *process,
+                                      const char *program, bool *ret_late) {
+    struct seep_error *err = look_at(trace, process, ret_late);
+    bool gone = err ? err->code == SEEP_E_NOT_FOUND : !process->heap.nr_areas;
+    if (!gone || !program)
+        return err;
+    seep_error_destroy(err);
+    return seep_trace_learn(trace, program);
+}
+
+// libseep.so counts for it, and better.
+static struct seep_error *ignore(struct seep_heap_trace *trace, pid_t pid, bool *ret_ignored) {
+    *ret_ignored = seep_heap_trace_is_open(trace) && seep_process_has_library(pid);
+    if (!*ret_ignored)
+        return NULL;
+    trace->nr_ignored++;
+    return seep_bpf_tables_ignore_process(&trace->tables, (uint32_t)pid);
+}
+
+// One that has ended already has no other name.
+static struct seep_error *begin(struct seep_heap_trace *trace, pid_t pid, const char *program,
+                                struct seep_traced_process **ret) {
+    struct seep_error *err = seep_trace_add_process(trace, pid, ret);
+    if (err || !program)
+        return err;
+    (*ret)->is_loading = true;
+    if (!*(*ret)->exe && *program)
+        (*ret)->exe = seep_arena_strdup(&(*ret)->heap.arena, program);
+    return (*ret)->exe ? NULL : seep_error_no_memory();
+}
+
+struct seep_error *seep_trace_took_new(struct seep_heap_trace *trace, pid_t pid, const char *program) {
+    struct seep_traced_process *process;
+    bool late, ignored;
+    struct seep_error *err = ignore(trace, pid, &ignored);
+    if (err || ignored)
+        return err;
+    err = begin(trace, pid, program, &process);
+    if (!err)
+        err = look_at_new(trace, process, program, &late);
+    if (err)
+        return err;
+    if (!program)
+        return seep_traced_process_note(process, SEEP_NOTE_ATTACHED_LATE,
+                                        "met while it ran: blocks from before are not known");
+    return late ? seep_traced_process_note(process, SEEP_NOTE_LATE_PROBES,
+                                           "new to us: what it did in its first milliseconds is not known")
+                : NULL;
+}
+
+struct seep_error *seep_trace_took_exec(struct seep_heap_trace *trace, struct seep_traced_process *process,
+                                        const char *program) {
+    pid_t pid = process->heap.pid;
+    bool late = false;
+    struct seep_error *err =
+        seep_traced_process_note(process, SEEP_NOTE_EXEC_FOLLOWS,
+                                 "the process went on as another program (exec), which follows by itself");
+    if (err)
+        return err;
+    end_process(trace, process);
+    trace->generation++; // its addresses are other functions now
+    err = begin(trace, pid, program, &process);
+    if (!err)
+        err = look_at_new(trace, process, program, &late);
+    if (err || !late)
+        return err;
+    if (!process->heap.nr_areas)
+        return seep_traced_process_note(process, SEEP_NOTE_ENDED_EARLY,
+                                        "it had ended before its probes were in place");
+    return seep_traced_process_note(process, SEEP_NOTE_LATE_PROBES,
+                                    "began by exec: what it did in its first milliseconds is not known");
+}
+
+// Whether it still is, and not only as a name.
+static bool lives(pid_t pid) {
+    char path[64], exe;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)seep_live_thread(pid));
+    return readlink(path, &exe, sizeof(exe)) >= 0;
+}
+
+// What it was when it was forked; by now it may be another program already.
+static struct seep_error *name_like(struct seep_traced_process *child,
+                                    const struct seep_traced_process *parent) {
+    struct seep_arena *arena = &child->heap.arena;
+    child->ppid = (uint32_t)parent->heap.pid;
+    child->exe = seep_arena_strdup(arena, parent->exe);
+    const char **args = seep_arena_alloc(arena, parent->nr_args, sizeof(*args));
+    if (!child->exe || !args)
+        return seep_error_no_memory();
+    for (uint32_t i = 0; i < parent->nr_args; i++)
+        if (!(args[i] = seep_arena_strdup(arena, parent->args[i])))
+            return seep_error_no_memory();
+    child->args = args;
+    child->nr_args = parent->nr_args;
+    return NULL;
+}
+
+// A child begins with its parent's blocks. Where probes are of one process it runs meanwhile: what it does
+// until its own are in place is not seen, and one that has ended by then is only counted.
+struct seep_error *seep_trace_took_fork(struct seep_heap_trace *trace, struct seep_traced_process *parent,
+                                        pid_t pid) {
+    struct seep_traced_heap heap;
+    struct seep_traced_process *child;
+    bool late = false;
+    if (trace->options.ignore_children)
+        return NULL;
+    if (trace->scope == SEEP_BPF_SCOPE_PROBED && !lives(pid)) {
+        parent->heap.lost[SEEP_LOST_FORK]++;
+        return NULL;
+    }
+    struct seep_error *err = seep_traced_heap_fork(&parent->heap, pid, &heap);
+    if (err)
+        return err;
+    err = seep_trace_add_process(trace, pid, &child);
+    if (err) {
+        seep_traced_heap_deinit(&heap);
+        return err;
+    }
+    seep_traced_heap_deinit(&child->heap);
+    child->heap = heap;
+    child->forked_from = (uint32_t)parent->heap.pid;
+    err = name_like(child, parent);
+    if (!err)
+        err = look_at(trace, child, &late);
+    if (err || !late)
+        return err;
+    return seep_traced_process_note(child, SEEP_NOTE_LATE_PROBES,
+                                    "a forked child: what it did in its first milliseconds is not known");
+}
+
+void seep_trace_took_exit(struct seep_heap_trace *trace, struct seep_traced_process *process) {
+    // How the one that was named ended is known by its descriptor.
+    if (process->heap.pid != trace->options.pid)
+        seep_trace_forget_process(trace, process);
+}
+
+// The probes in children that have ended would only take up descriptors.
+static void detach(struct seep_heap_trace *trace, pid_t pid) {
+    for (size_t i = 0; i < trace->nr_attachments;) {
+        if (trace->attachments[i].pid != pid) {
+            i++;
+            continue;
+        }
+        seep_trace_attachment_deinit(&trace->attachments[i]);
+        trace->attachments[i] = trace->attachments[--trace->nr_attachments];
+    }
+}
+
+void seep_trace_forget_process(struct seep_heap_trace *trace, struct seep_traced_process *process) {
+    seep_bpf_tables_forget_process(&trace->tables, (uint32_t)process->heap.pid);
+    if (trace->scope == SEEP_BPF_SCOPE_PROBED)
+        detach(trace, process->heap.pid);
+    end_process(trace, process);
+}
+
+void seep_trace_forget_ended(struct seep_heap_trace *trace) {
+    for (size_t i = trace->nr_processes; i-- > 0;) {
+        struct seep_traced_process *process = trace->processes[i];
+        if (!process->ended && process->heap.pid != trace->options.pid && kill(process->heap.pid, 0) != 0 &&
+            errno == ESRCH)
+            seep_trace_forget_process(trace, process);
+    }
+}

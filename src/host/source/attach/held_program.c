@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Starts a program under ptrace, see held_program.h. It stops at each system call until it comes to its
+// entry, where a breakpoint stands; should we be killed in these milliseconds, the kernel ends it too.
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "source/attach/held_program.h"
+#include "source/attach/private_file.h"
+#include "source/run/program.h"
+
+#define BREAKPOINT 0xccL
+
+static pid_t wait_for(pid_t pid, int *ret_status) {
+    pid_t found;
+    do
+        found = waitpid(pid, ret_status, __WALL);
+    while (found < 0 && errno == EINTR);
+    return found;
+}
+
+static void run_child(const char *path, char *const *argv, const sigset_t *ignored, bool apart, int tell) {
+    sigset_t none;
+    for (int number = 1; number < SIGRTMIN; number++)
+        if (sigismember(ignored, number) == 1)
+            signal(number, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if ((!apart || seep_private_enter()) && ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0 && raise(SIGSTOP) == 0)
+        execv(path, argv);
+    int why = errno;
+    ssize_t nr = write(tell, &why, sizeof(why));
+    _exit(nr == sizeof(why) ? SEEP_EXIT_NOT_FOUND : SEEP_EXIT_NOT_EXECUTABLE);
+}
+
+static struct seep_error *system_error(const char *path) {
+    return seep_error_system(errno, "%s: cannot be held at its start", path);
+}
+
+// From stopped before its exec to stopped behind it.
+static struct seep_error *pass_exec(pid_t pid, const char *path,
+                                    const struct seep_held_program_visitor *visitor, void *context) {
+    long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL;
+    int status;
+    if (wait_for(pid, &status) != pid || !WIFSTOPPED(status) ||
+        ptrace(PTRACE_SETOPTIONS, pid, NULL, options) != 0)
+        return system_error(path);
+    if (visitor->opens)
+        visitor->opens(context, pid, path);
+    if (ptrace(PTRACE_CONT, pid, NULL, NULL) != 0 || wait_for(pid, &status) != pid)
+        return system_error(path);
+    return NULL;
+}
+
+struct seep_error *seep_held_program_start(char *const *argv, const sigset_t *ignored,
+                                           const struct seep_held_program_visitor *visitor, void *context,
+                                           struct seep_held_program *ret_program, int *ret_status) {
+    struct seep_program program;
+    int tell[2], why = 0;
+    struct seep_error *err = seep_program_find(argv[0], &program, ret_status);
+    if (err)
+        return err;
+    *ret_status = 1;
+    pid_t pid = -1;
+    if (pipe2(tell, O_CLOEXEC) != 0) {
+        err = system_error(argv[0]);
+    } else {
+        pid = fork();
+        if (pid == 0)
+            run_child(program.path, argv, ignored, visitor->opens != NULL, tell[1]);
+        err = pid < 0 ? system_error(argv[0]) : NULL;
+        close(tell[1]);
+        if (!err)
+            err = pass_exec(pid, program.path, visitor, context);
+        if (read(tell[0], &why, sizeof(why)) == sizeof(why)) {
+            seep_error_destroy(err);
+            err = seep_program_exec_error(&program, why, ret_status);
+        }
+        close(tell[0]);
+    }
+    seep_program_deinit(&program);
+    *ret_program = (struct seep_held_program){.pid = pid};
+    if (err && pid > 0)
+        seep_held_program_abandon(ret_program);
+    return err;
+}
+
+static bool find_entry(struct seep_held_program *program) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/auxv", (int)program->pid);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    Elf64_auxv_t item;
+    while (fd >= 0 && read(fd, &item, sizeof(item)) == sizeof(item))
+        if (item.a_type == AT_ENTRY)
+            program->entry_rt = item.a_un.a_val;
+    if (fd >= 0)
+        close(fd);
+    return program->entry_rt != 0;
+}
+
+static bool set_breakpoint(struct seep_held_program *program) {
+    errno = 0;
+    program->entry_word = ptrace(PTRACE_PEEKTEXT, program->pid, program->entry_rt, NULL);
+    return errno == 0 && ptrace(PTRACE_POKETEXT, program->pid, program->entry_rt,
+                                (program->entry_word & ~0xffL) | BREAKPOINT) == 0;
+}
+
+// At the breakpoint: takes it away and lets the program go on as if it had never been.
+static bool release(struct seep_held_program *program, struct user_regs_struct *registers) {
+    registers->rip = program->entry_rt;
+    program->released = ptrace(PTRACE_POKETEXT, program->pid, program->entry_rt, program->entry_word) == 0 &&
+                        ptrace(PTRACE_SETREGS, program->pid, NULL, registers) == 0 &&
+                        ptrace(PTRACE_DETACH, program->pid, NULL, NULL) == 0;
+    return program->released;
+}
+
+// The path that the program is about to open. The call has not begun where its result is not there yet.
+static bool is_opening(const struct seep_held_program *program, const struct user_regs_struct *registers,
+                       char *ret_path, size_t path_bytes) {
+    if ((registers->orig_rax != SYS_openat && registers->orig_rax != SYS_open) ||
+        registers->rax != (unsigned long long)-ENOSYS)
+        return false;
+    uint64_t at = registers->orig_rax == SYS_openat ? registers->rsi : registers->rdi;
+    // Up to the end of its page, and where it is not complete then of the next.
+    size_t nr = 0;
+    while (nr < path_bytes) {
+        size_t room = SEEP_MIN(path_bytes - nr, (size_t)(4096 - (at + nr) % 4096));
+        struct iovec to = {ret_path + nr, room}, from = {(void *)(uintptr_t)(at + nr), room};
+        if (process_vm_readv(program->pid, &to, 1, &from, 1, 0) != (ssize_t)room)
+            return false;
+        if (memchr(ret_path + nr, 0, room))
+            return true;
+        nr += room;
+    }
+    return false;
+}
+
+struct seep_error *seep_held_program_load(struct seep_held_program *program,
+                                          const struct seep_held_program_visitor *visitor, void *context) {
+    struct seep_error *err = visitor->mapped(context);
+    if (err)
+        return err;
+    if (!find_entry(program) || !set_breakpoint(program))
+        return seep_error_system(errno, "process %d: cannot be held at its start", (int)program->pid);
+    long deliver = 0;
+    for (;;) {
+        struct user_regs_struct registers;
+        if (ptrace(PTRACE_SYSCALL, program->pid, NULL, deliver) != 0 ||
+            wait_for(program->pid, &program->wait_status) != program->pid)
+            return seep_error_system(errno, "process %d", (int)program->pid);
+        if (!WIFSTOPPED(program->wait_status)) {
+            program->ended = true;
+            return NULL;
+        }
+        int signal_number = WSTOPSIG(program->wait_status);
+        deliver = 0;
+        if (ptrace(PTRACE_GETREGS, program->pid, NULL, &registers) != 0)
+            return seep_error_system(errno, "process %d", (int)program->pid);
+        if (signal_number == SIGTRAP && registers.rip == program->entry_rt + 1) {
+            err = visitor->mapped(context);
+            if (!err && !release(program, &registers))
+                err = seep_error_system(errno, "process %d: cannot be let go", (int)program->pid);
+            return err;
+        }
+        // Both stops of the call come here; before it there is nothing new, which costs a look.
+        if (signal_number == (SIGTRAP | 0x80)) {
+            char path[PATH_MAX];
+            if (visitor->opens && is_opening(program, &registers, path, sizeof(path)))
+                visitor->opens(context, program->pid, path);
+            if (registers.orig_rax == SYS_mmap && registers.rdx & PROT_EXEC)
+                err = visitor->mapped(context);
+            if (err)
+                return err;
+        } else if (signal_number != SIGTRAP) {
+            deliver = signal_number;
+        }
+    }
+}
+
+void seep_held_program_abandon(struct seep_held_program *program) {
+    if (program->released || program->ended || program->pid <= 0)
+        return;
+    kill(program->pid, SIGKILL);
+    wait_for(program->pid, &program->wait_status);
+    program->ended = true;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Hides files behind copies in memory, see private_file.h. A namespace can only be entered by a process with
+// one thread, and ours must stay where it is: so each step is made by a child. Source: mount_namespaces(7),
+// open_tree(2), move_mount(2) (Linux 5.2).
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/live_thread.h"
+#include "source/attach/private_file.h"
+
+#define TREE_CLONE      1u
+#define TREE_CLOEXEC    ((unsigned)O_CLOEXEC)
+#define MOVE_EMPTY_PATH 4u
+
+bool seep_private_enter(void) {
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0;
+}
+
+// The exit status of a child that does `work`; false also where there is none.
+static bool in_child(bool (*work)(void *), void *context) {
+    int status;
+    pid_t pid = fork(), found;
+    if (pid == 0)
+        _exit(work(context) ? 0 : 1);
+    if (pid < 0)
+        return false;
+    do
+        found = waitpid(pid, &status, 0);
+    while (found < 0 && errno == EINTR);
+    return found == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool try_to_enter(void *context) {
+    (void)context;
+    return seep_private_enter();
+}
+
+bool seep_private_is_possible(void) {
+    return in_child(try_to_enter, NULL);
+}
+
+static bool copy_bytes(int from, int to) {
+    char bytes[65536];
+    ssize_t nr;
+    while ((nr = read(from, bytes, sizeof(bytes))) > 0)
+        if (write(to, bytes, (size_t)nr) != nr)
+            return false;
+    return nr == 0;
+}
+
+// A file like `from`, in memory that is mounted over its folder only while it is made. A descriptor of a
+// mount of the file alone, or -1.
+static int make_copy(int from, const char *folder, const char *path) {
+    struct stat status;
+    if (fstat(from, &status) != 0 || !S_ISREG(status.st_mode) ||
+        mount("seep", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") != 0)
+        return -1;
+    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), tree = -1;
+    struct timespec times[2] = {status.st_atim, status.st_mtim};
+    if (to >= 0 && copy_bytes(from, to) && fchown(to, status.st_uid, status.st_gid) == 0 &&
+        fchmod(to, status.st_mode & 0777) == 0 && futimens(to, times) == 0)
+        tree = (int)syscall(SYS_open_tree, AT_FDCWD, path, TREE_CLONE | TREE_CLOEXEC);
+    if (to >= 0)
+        close(to);
+    return umount2(folder, MNT_DETACH) == 0 ? tree : -1;
+}
+
+struct hiding {
+    pid_t pid;
+    const char *path;
+};
+
+static bool hide(void *context) {
+    const struct hiding *hiding = context;
+    char name[64], path[PATH_MAX], folder[PATH_MAX];
+    snprintf(name, sizeof(name), "/proc/%d/ns/mnt", (int)seep_live_thread(hiding->pid));
+    int namespace = open(name, O_RDONLY | O_CLOEXEC);
+    if (namespace < 0 || setns(namespace, CLONE_NEWNS) != 0 || !realpath(hiding->path, path))
+        return false;
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    slash[slash == folder] = 0;
+    int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int tree = from < 0 ? -1 : make_copy(from, folder, path);
+    return tree >= 0 && syscall(SYS_move_mount, tree, "", AT_FDCWD, path, MOVE_EMPTY_PATH) == 0;
+}
+
+bool seep_private_copy(pid_t pid, const char *path) {
+    struct hiding hiding = {pid, path};
+    return path[0] == '/' && in_child(hide, &hiding);
+}

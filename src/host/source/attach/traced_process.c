@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Who a traced process is, see traced_process.h.
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/live_thread.h"
+#include "source/attach/traced_process.h"
+
+#define ARGS_BYTES_MAX 65536u
+
+struct seep_error *seep_traced_process_note(struct seep_traced_process *process, enum seep_note_code code,
+                                            const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    struct seep_error *err =
+        seep_note_add(&process->heap.arena, &process->notes, &process->nr_notes, code, format, args);
+    va_end(args);
+    return err;
+}
+
+static const char *read_exe(struct seep_traced_process *process) {
+    char name[64], path[PATH_MAX];
+    snprintf(name, sizeof(name), "/proc/%d/exe", (int)seep_live_thread(process->heap.pid));
+    ssize_t nr = readlink(name, path, sizeof(path));
+    return seep_arena_strndup(&process->heap.arena, path, nr > 0 ? (size_t)nr : 0);
+}
+
+static struct seep_error *read_args(struct seep_traced_process *process) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/cmdline", (int)seep_live_thread(process->heap.pid));
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    char *text = seep_arena_alloc(&process->heap.arena, ARGS_BYTES_MAX + 1, 1);
+    ssize_t nr = fd >= 0 && text ? read(fd, text, ARGS_BYTES_MAX) : 0;
+    if (fd >= 0)
+        close(fd);
+    uint32_t nr_args = 0;
+    for (ssize_t i = 0; i < nr; i++)
+        nr_args += text[i] == 0;
+    const char **args = seep_arena_alloc(&process->heap.arena, nr_args, sizeof(*args));
+    if (!text || !args)
+        return seep_error_no_memory();
+    for (uint32_t i = 0; i < nr_args; i++) {
+        args[i] = text;
+        text += strlen(text) + 1;
+    }
+    process->args = args;
+    process->nr_args = nr_args;
+    return NULL;
+}
+
+static uint32_t read_parent(pid_t pid) {
+    char name[64], line[128];
+    snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(name, "re");
+    unsigned parent = 0;
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "PPid: %u", &parent) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return parent;
+}
+
+static struct seep_error *identify(struct seep_traced_process *process) {
+    process->ppid = read_parent(process->heap.pid);
+    process->exe = read_exe(process);
+    return process->exe ? read_args(process) : seep_error_no_memory();
+}
+
+struct seep_error *seep_traced_process_create(pid_t pid, struct seep_traced_process **ret_process) {
+    struct seep_traced_process *process = calloc(1, sizeof(*process));
+    if (!process)
+        return seep_error_no_memory();
+    struct seep_error *err = seep_traced_heap_init(pid, &process->heap);
+    if (!err)
+        err = identify(process);
+    if (err) {
+        seep_traced_process_destroy(process);
+        return err;
+    }
+    process->start_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
+    *ret_process = process;
+    return NULL;
+}
+
+void seep_traced_process_destroy(struct seep_traced_process *process) {
+    if (!process)
+        return;
+    seep_traced_heap_deinit(&process->heap);
+    free(process);
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One process of a heap trace: who it is. Private to the parts of a trace.
+#ifndef SEEP_SOURCE_ATTACH_TRACED_PROCESS_H
+#define SEEP_SOURCE_ATTACH_TRACED_PROCESS_H
+
+#include "source/attach/attach_heap.h"
+
+// Reads exe and arguments; what is not to be known is empty.
+SEEP_MUST_CHECK struct seep_error *seep_traced_process_create(pid_t pid,
+                                                              struct seep_traced_process **ret_process);
+void seep_traced_process_destroy(struct seep_traced_process *process); // takes NULL
+SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_traced_process_note(
+    struct seep_traced_process *process, enum seep_note_code code, const char *format, ...);
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The rings of a recorded process (image/ring.h), as the tool takes events out of them. The image is hostile:
+// it is read and never mapped, every number of it is checked, and a ring that makes no sense is taken for
+// empty.
+#ifndef SEEP_SOURCE_IMAGE_EVENT_RINGS_H
+#define SEEP_SOURCE_IMAGE_EVENT_RINGS_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "image/ring.h"
+
+struct seep_event_ring {
+    uint64_t off; // in the file; 0: not there yet
+    uint64_t capacity;
+    uint64_t read;
+};
+
+struct seep_event_rings {
+    int fd; // borrowed
+    uint64_t dir_off;
+    uint64_t pool_off;
+    uint64_t pool_bytes;
+    uint64_t threads_off;          // of header.areas[SEEP_AREA_THREADS].used
+    struct seep_event_ring *rings; // by slot
+    size_t nr_rings;
+    size_t capacity;
+};
+
+// false: no image that records events.
+SEEP_MUST_CHECK bool seep_event_rings_init(int fd, struct seep_event_rings *ret_rings);
+void seep_event_rings_deinit(struct seep_event_rings *rings);
+
+// Learns of threads that have come; false: out of memory.
+SEEP_MUST_CHECK bool seep_event_rings_look(struct seep_event_rings *rings);
+
+// Takes at most `room` events of a slot: their number. They stay in the ring until seep_event_rings_done().
+size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct seep_event *ret_events,
+                             size_t room);
+void seep_event_rings_done(struct seep_event_rings *rings, size_t slot);
+
+#endif

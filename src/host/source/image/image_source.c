@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Where the bytes of an image copy come from: a descriptor of the memory file, the memory of a
+// process, or a raw dump. Nothing is mapped. See image_copy.h for the order of reading.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "source/image/image_source.h"
+#include "image/raw.h"
+
+// Pieces of this size bound what one lie about the size can make us allocate.
+#define PIECE_BYTES ((size_t)1 << 20)
+#define SPARE_BYTES (UINT64_C(64) << 20)
+
+// The next range of data in [from, end) of a file; false: none.
+static bool fd_next(const struct seep_image_source *source, uint64_t from, uint64_t end, uint64_t *ret_start,
+                    uint64_t *ret_stop) {
+    off_t start = lseek(source->fd, (off_t)from, SEEK_DATA);
+    if (start < 0 && (errno == EINVAL || errno == EOPNOTSUPP))
+        start = (off_t)from; // a file system that knows no holes: all of it is data
+    if (start < 0 || (uint64_t)start >= end)
+        return false;
+    off_t stop = lseek(source->fd, start, SEEK_HOLE);
+    *ret_start = (uint64_t)start;
+    *ret_stop = stop <= start ? end : SEEP_MIN((uint64_t)stop, end);
+    return true;
+}
+
+static const struct seep_image_window *window_at(const struct seep_image_source *source, uint64_t off) {
+    for (size_t i = 0; i < source->nr_windows; i++)
+        if (off >= source->windows[i].image_off &&
+            off - source->windows[i].image_off < source->windows[i].nr_bytes)
+            return &source->windows[i];
+    return NULL;
+}
+
+// The next run of pages that are present (or swapped out) in the process's page table. A page that
+// only the file has does not show; that is why the arrays are read without asking (copy_arrays).
+static bool mem_next(const struct seep_image_source *source, uint64_t from, uint64_t end, uint64_t *ret_start,
+                     uint64_t *ret_stop) {
+    uint64_t page = source->page_bytes;
+    uint64_t start = UINT64_MAX;
+    uint64_t entries[512];
+    for (uint64_t at = from / page * page; at < end;) {
+        const struct seep_image_window *window = window_at(source, at);
+        if (!window)
+            break;
+        uint64_t in_window = window->nr_bytes - (at - window->image_off);
+        uint64_t nr =
+            SEEP_MIN(SEEP_MIN(in_window, end - at + page - 1) / page, (uint64_t)SEEP_ARRAY_SIZE(entries));
+        uint64_t address = window->address + (at - window->image_off);
+        ssize_t got =
+            pread(source->pagemap_fd, entries, nr * sizeof(entries[0]), (off_t)(address / page * 8));
+        if (got <= 0)
+            break;
+        for (ssize_t i = 0; i < got / 8; i++, at += page) {
+            bool there = entries[i] >> 62;
+            if (there && start == UINT64_MAX)
+                start = at;
+            if (!there && start != UINT64_MAX) {
+                *ret_start = SEEP_MAX(start, from);
+                *ret_stop = at;
+                return true;
+            }
+        }
+    }
+    if (start == UINT64_MAX)
+        return false;
+    *ret_start = SEEP_MAX(start, from);
+    *ret_stop = end;
+    return true;
+}
+
+static ssize_t read_at(const struct seep_image_source *source, uint64_t off, unsigned char *bytes,
+                       size_t nr) {
+    uint64_t position = off;
+    if (source->windows) {
+        const struct seep_image_window *window = window_at(source, off);
+        if (!window)
+            return 0;
+        position = window->address + (off - window->image_off);
+        nr = SEEP_MIN(nr, window->nr_bytes - (off - window->image_off));
+    }
+    ssize_t got;
+    do
+        got = pread(source->fd, bytes, nr, (off_t)position);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static struct seep_error *source_error(const struct seep_image_source *source) {
+    int trouble = errno;
+    if (source->windows && (trouble == ESRCH || trouble == EIO))
+        return seep_error_create(SEEP_E_NOT_FOUND, "%s ended while it was read", source->name);
+    return seep_error_system(trouble, "%s: cannot read the image", source->name);
+}
+
+// What a header or a file system says of the size may be anything. Of a file it cannot be much more than the
+// file has blocks, though it grows while we look; and never half of this machine's memory.
+static bool fits(const struct seep_image_copy *copy, const struct seep_image_source *source, uint64_t more) {
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+    uint64_t most = source->windows ? memory : SEEP_MIN(memory, source->data_bytes * 2 + SPARE_BYTES);
+    return copy->data_bytes <= most && more <= most - copy->data_bytes;
+}
+
+// Copies [start, stop), which should be data.
+static struct seep_error *copy_data(struct seep_image_copy *copy, const struct seep_image_source *source,
+                                    uint64_t start, uint64_t stop, bool *ret_short) {
+    if (stop > start && !fits(copy, source, stop - start))
+        return seep_error_hint(seep_error_create(SEEP_E_FORMAT,
+                                                 "%s: its image says it has %llu bytes more than can be",
+                                                 source->name, (unsigned long long)(stop - start)),
+                               "the image is damaged, or a process wants to hurt us: it is left out");
+    while (start < stop) {
+        size_t want = SEEP_MIN(stop - start, (uint64_t)PIECE_BYTES);
+        unsigned char *bytes;
+        struct seep_error *err = seep_image_copy_append(copy, start, want, &bytes);
+        if (err)
+            return err;
+        for (size_t done = 0; done < want;) {
+            ssize_t got = read_at(source, start + done, bytes + done, want - done);
+            if (got <= 0)
+                memset(bytes + done, 0, want - done);
+            if (got < 0)
+                return source_error(source);
+            if (got == 0) { // cut off under our hands: the rest is zero
+                *ret_short = true;
+                return NULL;
+            }
+            done += (size_t)got;
+        }
+        start += want;
+    }
+    return NULL;
+}
+
+static struct seep_error *copy_range(struct seep_image_copy *copy, const struct seep_image_source *source,
+                                     uint64_t from, uint64_t end, bool *ret_short) {
+    uint64_t start = 0, stop = 0;
+    while (from < end && (source->windows ? mem_next : fd_next)(source, from, end, &start, &stop)) {
+        struct seep_error *err = copy_data(copy, source, start, stop, ret_short);
+        if (err)
+            return err;
+        from = stop;
+    }
+    return NULL;
+}
+
+// What follows the arrays: heap map and counters.
+static struct seep_error *copy_map(struct seep_image_copy *copy, const struct seep_image_source *source,
+                                   const struct seep_image_header *header, bool *ret_short) {
+    uint64_t split = header->areas[SEEP_AREA_ODD].off / SEEP_POOL_PAGE * SEEP_POOL_PAGE;
+    if (!source->windows)
+        return copy_range(copy, source, split, source->nr_bytes, ret_short);
+    // Asking the page table for every page of a huge, nearly empty pool takes long.
+    const struct seep_image_area *pool = &header->areas[SEEP_AREA_POOL];
+    uint64_t end = SEEP_MIN(pool->off + pool->used * SEEP_POOL_PAGE, source->nr_bytes);
+    struct seep_error *err = copy_range(copy, source, split, end, ret_short);
+    for (int kind = SEEP_AREA_POOL + 1; kind < SEEP_AREA_NR && !err; kind++) {
+        const struct seep_image_area *area = &header->areas[kind];
+        uint64_t start = SEEP_MAX(area->off / SEEP_POOL_PAGE * SEEP_POOL_PAGE, end);
+        uint64_t stop = area->off + area->used * seep_image_element_bytes(kind);
+        stop = SEEP_MIN((stop + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE * SEEP_POOL_PAGE, source->nr_bytes);
+        if (!area->used || start >= stop)
+            continue;
+        err = copy_data(copy, source, start, stop, ret_short);
+        end = stop;
+    }
+    return err;
+}
+
+static struct seep_error *copy_arrays(struct seep_image_copy *copy, const struct seep_image_source *source,
+                                      uint64_t split, bool *ret_short) {
+    if (!source->windows)
+        return copy_range(copy, source, 0, split, ret_short);
+    struct seep_image_header header;
+    if (read_at(source, 0, (unsigned char *)&header, sizeof(header)) != (ssize_t)sizeof(header))
+        return source_error(source);
+    struct seep_error *err = seep_image_check_header(&header, source->name);
+    if (!err)
+        err = copy_data(copy, source, 0, SEEP_POOL_PAGE, ret_short);
+    uint64_t at = SEEP_POOL_PAGE;
+    for (int kind = SEEP_AREA_STRINGS; kind <= SEEP_AREA_THREADS && !err; kind++) {
+        const struct seep_image_area *area = &header.areas[kind];
+        uint64_t start = SEEP_MAX(area->off / SEEP_POOL_PAGE * SEEP_POOL_PAGE, at);
+        uint64_t stop = area->off + area->used * seep_image_element_bytes(kind);
+        stop = SEEP_MIN((stop + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE * SEEP_POOL_PAGE, split);
+        if (start < stop) {
+            err = copy_data(copy, source, start, stop, ret_short);
+            at = stop;
+        }
+    }
+    return err;
+}
+
+static struct seep_error *fill(struct seep_image_copy *copy, const struct seep_image_source *source) {
+    struct seep_image_header header;
+    ssize_t got = read_at(source, 0, (unsigned char *)&header, sizeof(header));
+    if (got < 0)
+        return source_error(source);
+    if (got != (ssize_t)sizeof(header))
+        return seep_error_create(SEEP_E_FORMAT, "%s: not a heap image (only %zd bytes)", source->name, got);
+    struct seep_error *err = seep_image_check_header(&header, source->name);
+    if (err)
+        return err;
+    bool is_short = source->nr_bytes < header.file_size;
+    seep_image_copy_reserve(copy, SEEP_MIN(source->data_bytes, source->nr_bytes));
+    err = copy_map(copy, source, &header, &is_short);
+    uint64_t split = header.areas[SEEP_AREA_ODD].off / SEEP_POOL_PAGE * SEEP_POOL_PAGE;
+    if (!err)
+        err = copy_arrays(copy, source, SEEP_MIN(split, source->nr_bytes), &is_short);
+    if (!err && is_short)
+        err = seep_image_copy_note(
+            copy, SEEP_NOTE_IMAGE_CUT,
+            "the memory file of the image is shorter than it was made: something cut it");
+    if (!err)
+        err = seep_image_copy_finish(copy, source->name);
+    copy->taken_ns = (uint64_t)seep_monotonic_ns();
+    return err;
+}
+
+struct seep_error *seep_image_copy_from_source(const struct seep_image_source *source,
+                                               struct seep_image_copy **ret_copy) {
+    struct seep_image_copy *copy;
+    struct seep_error *err = seep_image_copy_create(&copy);
+    if (err)
+        return err;
+    err = fill(copy, source);
+    if (err) {
+        seep_image_copy_destroy(copy);
+        return err;
+    }
+    *ret_copy = copy;
+    return NULL;
+}
+
+struct seep_error *seep_image_copy_from_fd(int fd, const char *name, struct seep_image_copy **ret_copy) {
+    struct stat status;
+    if (fstat(fd, &status))
+        return seep_error_system(errno, "%s", name);
+    if (!S_ISREG(status.st_mode))
+        return seep_error_create(SEEP_E_FORMAT, "%s: not a heap image (not a file)", name);
+    struct seep_image_source source = {.name = name,
+                                       .fd = fd,
+                                       .nr_bytes = (uint64_t)status.st_size,
+                                       .data_bytes = (uint64_t)status.st_blocks * 512,
+                                       .pagemap_fd = -1};
+    return seep_image_copy_from_source(&source, ret_copy);
+}
+
+static struct seep_error *read_records(struct seep_image_copy *copy, const unsigned char *bytes,
+                                       size_t nr_bytes, const char *name) {
+    size_t at = sizeof(struct seep_raw_header);
+    struct seep_raw_record record;
+    while (nr_bytes - at >= sizeof(record)) {
+        memcpy(&record, bytes + at, sizeof(record));
+        if (record.image_offset == SEEP_RAW_END) {
+            if (record.nr_bytes != copy->data_bytes)
+                return seep_error_create(
+                    SEEP_E_FORMAT, "%s: its end counts %llu bytes of data, but it has %llu", name,
+                    (unsigned long long)record.nr_bytes, (unsigned long long)copy->data_bytes);
+            return NULL;
+        }
+        if (record.image_offset % SEEP_POOL_PAGE || record.nr_bytes % SEEP_POOL_PAGE || !record.nr_bytes ||
+            record.image_offset > UINT64_MAX - record.nr_bytes)
+            return seep_error_create(SEEP_E_FORMAT, "%s: record at offset %zu is not whole pages of an image",
+                                     name, at);
+        at += sizeof(record);
+        size_t there = SEEP_MIN(record.nr_bytes, (uint64_t)(nr_bytes - at));
+        struct seep_error *err = seep_image_copy_borrow(copy, record.image_offset, bytes + at, there);
+        if (err)
+            return err;
+        at += there;
+    }
+    copy->cut = true;
+    return seep_image_copy_note(copy, SEEP_NOTE_IMAGE_CUT,
+                                "the dump was cut at %zu bytes: what came after is missing", nr_bytes);
+}
+
+static struct seep_error *read_raw(struct seep_image_copy *copy, const unsigned char *bytes, size_t nr_bytes,
+                                   const char *name) {
+    struct seep_raw_header header;
+    if (nr_bytes < sizeof(header))
+        return seep_error_create(SEEP_E_FORMAT, "%s: not a raw dump (only %zu bytes)", name, nr_bytes);
+    memcpy(&header, bytes, sizeof(header));
+    if (header.magic == __builtin_bswap64(SEEP_RAW_MAGIC))
+        return seep_error_create(SEEP_E_UNSUPPORTED, "%s: dump of a machine of the other byte order", name);
+    if (header.magic != SEEP_RAW_MAGIC)
+        return seep_error_create(SEEP_E_FORMAT, "%s: not a raw dump", name);
+    if (header.version != SEEP_RAW_VERSION)
+        return seep_error_hint(seep_error_create(SEEP_E_VERSION,
+                                                 "%s: raw dump of version %u; this seep reads version %u",
+                                                 name, header.version, SEEP_RAW_VERSION),
+                               "use the seep that came with the libseep.so that wrote it");
+    struct seep_error *err = read_records(copy, bytes, nr_bytes, name);
+    return err ? err : seep_image_copy_finish(copy, name);
+}
+
+struct seep_error *seep_image_copy_from_raw(const void *bytes, size_t nr_bytes, const char *name,
+                                            struct seep_image_copy **ret_copy) {
+    struct seep_image_copy *copy;
+    struct seep_error *err = seep_image_copy_create(&copy);
+    if (err)
+        return err;
+    err = read_raw(copy, bytes, nr_bytes, name);
+    copy->taken_ns = copy->header.copied_ns;
+    if (err) {
+        seep_image_copy_destroy(copy);
+        return err;
+    }
+    *ret_copy = copy;
+    return NULL;
+}

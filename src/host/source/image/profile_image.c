@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The process, the arrays and the totals; counters and heap map are image_counters.c and
+// image_blocks.c. See profile_image.h.
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/sample.h"
+#include "source/image/image_reader.h"
+#include "source/image/profile_image.h"
+
+#define STRING_MAX 65536
+
+// How many elements of an array are there. Arrays have no holes: a count that says more than there
+// is data cannot be believed, and is not what memory is asked for. An element that begins in the data
+// is there: its end may be in a page that is all zero.
+static uint32_t nr_elements(struct seep_image_reader *reader, enum seep_area_kind kind) {
+    const struct seep_image_area *area = &reader->copy->header.areas[kind];
+    uint64_t element = seep_image_element_bytes(kind);
+    uint64_t dense = seep_image_dense(reader->copy, area->off, area->used * element);
+    uint64_t there = dense / element + (dense % element != 0);
+    // Element 0 is all zero in most arrays, and so is site 1: alone in its page it leaves a hole.
+    uint64_t nr_zero = kind == SEEP_AREA_SITES ? 2 : 1;
+    if (there < nr_zero)
+        there = SEEP_MIN(nr_zero, area->used);
+    if (there < area->used)
+        reader->nr_missing += area->used - there;
+    return (uint32_t)there;
+}
+
+// Room for an array with at least its element 0.
+static void *array_alloc(struct seep_image_reader *reader, uint32_t *nr, size_t element_bytes) {
+    if (!*nr)
+        *nr = 1;
+    return seep_arena_alloc(&reader->profile->arena, *nr, element_bytes);
+}
+
+void seep_image_element(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t i,
+                        void *ret_element) {
+    size_t bytes = seep_image_element_bytes(kind);
+    seep_image_read(reader->copy, reader->copy->header.areas[kind].off + i * bytes, ret_element, bytes);
+}
+
+// The first elements of a long array: where they lie in one piece of the copy it is not looked for each.
+struct elements {
+    const struct seep_image_reader *reader;
+    enum seep_area_kind kind;
+    const unsigned char *bytes; // NULL: in several pieces
+    size_t element_bytes;
+};
+
+static struct elements elements_of(const struct seep_image_reader *reader, enum seep_area_kind kind,
+                                   uint32_t nr) {
+    struct elements elements = {
+        .reader = reader, .kind = kind, .element_bytes = seep_image_element_bytes(kind)};
+    elements.bytes =
+        seep_image_bytes(reader->copy, reader->copy->header.areas[kind].off, nr * elements.element_bytes);
+    return elements;
+}
+
+static void element_at(const struct elements *elements, uint32_t i, void *ret_element) {
+    if (SEEP_LIKELY(elements->bytes))
+        memcpy(ret_element, elements->bytes + i * elements->element_bytes, elements->element_bytes);
+    else
+        seep_image_element(elements->reader, elements->kind, i, ret_element);
+}
+
+bool seep_image_is_site(struct seep_image_reader *reader, uint32_t site) {
+    if (site && site < reader->profile->nr_sites)
+        return true;
+    reader->nr_damaged++;
+    return false;
+}
+
+// All of them at once, so that they take what is there however many elements name the same; one that is
+// longer than any that capture writes is cut.
+static struct seep_error *read_strings(struct seep_image_reader *reader) {
+    const struct seep_image_area *area = &reader->copy->header.areas[SEEP_AREA_STRINGS];
+    uint64_t nr = seep_image_dense(reader->copy, area->off, area->used);
+    char *strings = seep_arena_alloc(&reader->profile->arena, (size_t)nr + 1, 1);
+    if (!strings)
+        return seep_error_no_memory();
+    seep_image_read(reader->copy, area->off, strings, (size_t)nr);
+    for (uint64_t at = 0; at < nr; at++) {
+        at += strnlen(strings + at, (size_t)SEEP_MIN(nr - at, (uint64_t)STRING_MAX));
+        strings[at] = 0;
+    }
+    reader->strings = strings;
+    reader->strings_bytes = nr;
+    return NULL;
+}
+
+const char *seep_image_string(struct seep_image_reader *reader, uint64_t off, const char *otherwise,
+                              uint64_t *ret_end) {
+    uint64_t used = reader->copy->header.areas[SEEP_AREA_STRINGS].used;
+    bool is_there = off < reader->strings_bytes;
+    const char *text = is_there ? reader->strings + off : "";
+    reader->nr_damaged += off >= used && off != 0;
+    if (ret_end)
+        *ret_end = is_there ? off + strlen(text) + 1 : used;
+    return *text ? text : otherwise;
+}
+
+// From the start of the image, never below 0: a forked child has modules from before its start.
+static int64_t since_start(const struct seep_image_header *header, uint64_t ns) {
+    return ns > header->start_ns && ns - header->start_ns <= INT64_MAX ? (int64_t)(ns - header->start_ns) : 0;
+}
+
+static struct seep_error *read_modules(struct seep_image_reader *reader) {
+    struct seep_profile *profile = reader->profile;
+    uint32_t nr = nr_elements(reader, SEEP_AREA_MODULES);
+    struct seep_module *modules = array_alloc(reader, &nr, sizeof(*modules));
+    if (!modules)
+        return seep_error_no_memory();
+    modules[0] = profile->modules[0];
+    for (uint32_t i = 1; i < nr; i++) {
+        struct seep_image_module from;
+        seep_image_element(reader, SEEP_AREA_MODULES, i, &from);
+        modules[i] = (struct seep_module){
+            .path = seep_image_string(reader, from.path_off, "(unknown)", NULL),
+            .bias_rt = from.bias_rt,
+            .start_rt = from.start_rt,
+            .end_rt = from.end_rt,
+            .first_seen_ns = since_start(&reader->copy->header, from.first_seen_ns),
+            .unloaded_ns = from.unloaded_ns ? since_start(&reader->copy->header, from.unloaded_ns) : -1,
+            .build_id_bytes = SEEP_MIN(from.build_id_bytes, (uint32_t)sizeof(from.build_id)),
+        };
+        memcpy(modules[i].build_id, from.build_id, sizeof(from.build_id));
+    }
+    profile->modules = modules;
+    profile->nr_modules = nr;
+    return NULL;
+}
+
+static struct seep_node node_from(struct seep_image_reader *reader, uint32_t id,
+                                  const struct seep_image_node *from) {
+    struct seep_node node = {
+        .parent = from->parent,
+        .module = SEEP_FRAME_MODULE(from->frame),
+        .offset = SEEP_FRAME_OFFSET(from->frame),
+        .exact = SEEP_FRAME_EXACT(from->frame),
+        .kind = SEEP_NODE_FRAME,
+    };
+    if (node.parent >= id) {
+        reader->nr_damaged++;
+        node.parent = 0;
+    }
+    if (SEEP_FRAME_IS_CUT(from->frame) && node.parent == 0) {
+        node.kind = SEEP_NODE_CUT;
+        node.module = 0;
+        node.exact = false;
+    } else if (node.module >= reader->profile->nr_modules) {
+        reader->nr_damaged++;
+        node.module = 0;
+    }
+    return node;
+}
+
+static struct seep_error *read_nodes(struct seep_image_reader *reader) {
+    uint32_t nr = nr_elements(reader, SEEP_AREA_NODES);
+    struct seep_node *nodes = array_alloc(reader, &nr, sizeof(*nodes));
+    if (!nodes)
+        return seep_error_no_memory();
+    nodes[0] = (struct seep_node){.kind = SEEP_NODE_FRAME};
+    struct elements elements = elements_of(reader, SEEP_AREA_NODES, nr);
+    for (uint32_t i = 1; i < nr; i++) {
+        struct seep_image_node from;
+        element_at(&elements, i, &from);
+        nodes[i] = node_from(reader, i, &from);
+    }
+    reader->profile->nodes = nodes;
+    reader->profile->nr_nodes = nr;
+    return NULL;
+}
+
+static struct seep_error *read_sites(struct seep_image_reader *reader) {
+    struct seep_profile *profile = reader->profile;
+    uint32_t nr = nr_elements(reader, SEEP_AREA_SITES);
+    struct seep_site *sites = array_alloc(reader, &nr, sizeof(*sites));
+    if (!sites)
+        return seep_error_no_memory();
+    struct elements elements = elements_of(reader, SEEP_AREA_SITES, nr);
+    for (uint32_t i = 0; i < nr; i++) {
+        struct seep_image_site from;
+        element_at(&elements, i, &from);
+        bool good = from.node < profile->nr_nodes && from.via < SEEP_VIA_NR;
+        sites[i] = (struct seep_site){.node = good ? from.node : 0, .via = good ? from.via : SEEP_VIA_NONE};
+        sites[i].counters.size_min = UINT64_MAX;
+        reader->nr_damaged += !good;
+    }
+    sites[0].node = 0;
+    profile->sites = sites;
+    profile->nr_sites = nr;
+    return NULL;
+}
+
+static struct seep_error *read_args(struct seep_image_reader *reader) {
+    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_area *strings = &header->areas[SEEP_AREA_STRINGS];
+    struct seep_process *process = &reader->profile->process;
+    process->nr_args_all = header->nr_args_all;
+    uint64_t at = header->args_off;
+    // An argument takes at least its NUL; what is not data is no argument.
+    uint64_t room =
+        at < strings->used ? seep_image_dense(reader->copy, strings->off + at, strings->used - at) : 0;
+    uint32_t nr = (uint32_t)SEEP_MIN((uint64_t)header->nr_args, room);
+    const char **args = seep_arena_alloc(&reader->profile->arena, nr, sizeof(*args));
+    if (!args)
+        return seep_error_no_memory();
+    uint32_t done = 0;
+    for (; done < nr && at < strings->used; done++)
+        args[done] = seep_image_string(reader, at, "", &at);
+    reader->nr_damaged += done < header->nr_args;
+    process->args = args;
+    process->nr_args = done;
+    process->nr_args_all = SEEP_MAX(process->nr_args_all, done);
+    return NULL;
+}
+
+static int64_t duration_ns(const struct seep_image_copy *copy) {
+    const struct seep_image_header *header = &copy->header;
+    uint64_t end = header->end_ns ? header->end_ns : copy->taken_ns;
+    return since_start(header, end);
+}
+
+static struct seep_error *read_process(struct seep_image_reader *reader) {
+    const struct seep_image_header *header = &reader->copy->header;
+    struct seep_process *process = &reader->profile->process;
+    process->pid = header->pid;
+    process->ppid = header->ppid;
+    process->forked_from = header->forked_from;
+    process->start_realtime_ns = (int64_t)header->start_realtime_ns;
+    process->duration_ns = duration_ns(reader->copy);
+    bool exited = header->state == SEEP_STATE_EXITED;
+    bool code_known = exited && header->exit_code != INT32_MIN;
+    process->exit_kind = code_known                          ? SEEP_EXIT_CODE
+                         : !exited && reader->copy->taken_ns ? SEEP_EXIT_RUNNING
+                                                             : SEEP_EXIT_UNKNOWN;
+    process->exit_value = code_known ? header->exit_code : 0;
+    process->exe = seep_image_string(reader, header->exe_off, "", NULL);
+    return read_args(reader);
+}
+
+// A program under a limit of address space should know who else lives there.
+static struct seep_error *note_space(struct seep_image_reader *reader) {
+    const struct seep_image_header *header = &reader->copy->header;
+    if (!header->space_bytes)
+        return NULL;
+    return seep_profile_note(
+        reader->profile, SEEP_NOTE_ADDRESS_LIMIT,
+        "address space is limited (ulimit -v): seep takes %llu MiB of it, and at most %llu MiB",
+        (unsigned long long)((header->space_bytes + (1 << 20) - 1) >> 20),
+        (unsigned long long)(header->space_most_bytes >> 20));
+}
+
+static struct seep_error *read_health(struct seep_image_reader *reader) {
+    const struct seep_image_header *header = &reader->copy->header;
+    struct seep_health *health = &reader->profile->health;
+    memcpy(health->lost, header->lost, sizeof(header->lost));
+    memcpy(health->lost + SEEP_LOST_FIRST_NR, header->lost_more, sizeof(header->lost_more));
+    memcpy(health->cut, header->cut, sizeof(health->cut));
+    health->state = header->state;
+    health->passive_reason = header->passive_reason;
+    health->flags = header->flags & SEEP_HEALTH_IMAGE_FLAGS;
+    health->depth_limit = header->depth_limit;
+    health->sample_bytes = header->sample_bytes;
+    if (header->flags & SEEP_FLAG_PREEMPTED)
+        health->preempted_by = seep_image_string(reader, header->preempted_by_off, "(unknown)", NULL);
+    for (size_t i = 0; i < reader->copy->nr_notes; i++) {
+        struct seep_error *err = seep_profile_note(reader->profile, reader->copy->notes[i].code, "%s",
+                                                   reader->copy->notes[i].text);
+        if (err)
+            return err;
+    }
+    return note_space(reader);
+}
+
+static struct seep_error *read_threads(struct seep_image_reader *reader) {
+    struct seep_profile *profile = reader->profile;
+    struct seep_totals *totals = &profile->totals;
+    uint32_t nr = nr_elements(reader, SEEP_AREA_THREADS);
+    profile->threads = seep_arena_alloc(&profile->arena, nr, sizeof(*profile->threads));
+    if (!profile->threads)
+        return seep_error_no_memory();
+    profile->nr_threads = nr;
+    for (uint32_t i = 0; i < nr; i++) {
+        struct seep_image_thread from;
+        seep_image_element(reader, SEEP_AREA_THREADS, i, &from);
+        struct seep_thread *thread = &profile->threads[i];
+        thread->tid = from.tid;
+        thread->nr_owners = from.nr_owners;
+        memcpy(thread->name, from.name, sizeof(from.name));
+        totals->unknown_frees += from.unknown_frees;
+        totals->failed += from.failed;
+        for (size_t j = 0; j < SEEP_RELEASE_NR; j++)
+            totals->releases[j] += from.releases[j];
+        for (size_t j = 0; j < SEEP_IMAGE_SIZE_CLASSES; j++)
+            totals->size_class[j] += from.size_class[j];
+        if (nr == 1)
+            totals->peak_bytes = from.peak_bytes > 0 ? (uint64_t)from.peak_bytes : 0;
+    }
+    const struct seep_image_header *header = &reader->copy->header;
+    for (size_t j = 0; header->sample_bytes && j < SEEP_IMAGE_SIZE_CLASSES; j++)
+        totals->size_class[j] = seep_sample_blocks(totals->size_class[j]);
+    for (size_t j = 0; header->sample_bytes && j < SEEP_RELEASE_NR; j++)
+        totals->releases[j] = seep_sample_blocks(totals->releases[j]);
+    totals->inherited_blocks =
+        header->sample_bytes ? seep_sample_blocks(header->inherited_blocks) : header->inherited_blocks;
+    totals->inherited_bytes = header->inherited_bytes;
+    return NULL;
+}
+
+// Where everything is recorded, capture does not count what free gave back: it is the rest. Where it samples,
+// so the parts add up, rounded as each of them is.
+static void set_releases(struct seep_image_reader *reader) {
+    struct seep_totals *totals = &reader->profile->totals;
+    uint64_t rest = totals->frees;
+    for (size_t i = 0; i < SEEP_RELEASE_NR; i++)
+        if (i != SEEP_RELEASE_FREE)
+            rest -= SEEP_MIN(rest, totals->releases[i]);
+    totals->releases[SEEP_RELEASE_FREE] = rest;
+}
+
+// Once the live bytes are known: exact with one thread slot, else what the threads flushed.
+static void set_peak(struct seep_image_reader *reader) {
+    struct seep_totals *totals = &reader->profile->totals;
+    const struct seep_image_header *header = &reader->copy->header;
+    uint32_t nr = reader->profile->nr_threads;
+    totals->peak_exact = nr <= 1 && !header->sample_bytes;
+    if (nr > 1) {
+        totals->peak_bytes = header->peak_bytes_flushed;
+        if (__builtin_mul_overflow(header->peak_slack_bytes, (uint64_t)nr, &totals->peak_error_bytes))
+            totals->peak_error_bytes = UINT64_MAX;
+    }
+    totals->peak_bytes = SEEP_MAX(totals->peak_bytes, totals->live_bytes);
+    // No peak can be above what was allocated, or below nothing.
+    totals->peak_error_bytes = SEEP_MIN(totals->peak_error_bytes, totals->allocated_bytes);
+}
+
+// Libraries whose calls went past us, `nr` of them; the name of the first is kept.
+static struct seep_error *note_load(struct seep_image_reader *reader, enum seep_note_code code, uint32_t nr,
+                                    uint64_t name_off, const char *how) {
+    if (!nr)
+        return NULL;
+    const char *name = seep_image_string(reader, name_off, "a library", NULL);
+    char more[32] = "";
+    if (nr > 1)
+        snprintf(more, sizeof(more), " (and %" PRIu32 " more)", nr - 1);
+    return seep_profile_note(reader->profile, code,
+                             "%.400s%s was opened %s: its calls of malloc and free went past libseep.so and "
+                             "are not here; 'seep attach PID' sees them",
+                             name, more, how);
+}
+
+static struct seep_error *note_loads(struct seep_image_reader *reader) {
+    const struct seep_image_header *header = &reader->copy->header;
+    struct seep_error *err = note_load(reader, SEEP_NOTE_DEEP_BOUND, header->nr_deep_bound,
+                                       header->deep_bound_off, "with RTLD_DEEPBIND");
+    return err ? err
+               : note_load(reader, SEEP_NOTE_OTHER_NAMESPACE, header->nr_namespaces, header->namespace_off,
+                           "by dlmopen, with a libc of its own");
+}
+
+static struct seep_error *add_notes(struct seep_image_reader *reader) {
+    struct seep_error *err = note_loads(reader);
+    if (!err && reader->nr_damaged)
+        err = seep_profile_note(reader->profile, SEEP_NOTE_IMAGE_DAMAGED,
+                                "%llu references of the image lead nowhere and were left out: "
+                                "the program may have overwritten it",
+                                (unsigned long long)reader->nr_damaged);
+    if (!err && reader->nr_missing)
+        err = seep_profile_note(reader->profile, SEEP_NOTE_IMAGE_INCOMPLETE,
+                                "%llu elements that the image counts are not in it",
+                                (unsigned long long)reader->nr_missing);
+    return err;
+}
+
+// A malloc in front of ours that calls ours, as interposers do, leaves nothing out.
+static void set_preempted(struct seep_profile *profile) {
+    const uint64_t *by_function = profile->totals.by_function;
+    if (by_function[SEEP_VIA_MALLOC] || by_function[SEEP_VIA_CALLOC])
+        profile->health.flags &= ~SEEP_FLAG_PREEMPTED;
+}
+
+static struct seep_error *read_all(struct seep_image_reader *reader) {
+    // In this order: each checks its ids against those before it.
+    static struct seep_error *(*const steps[])(struct seep_image_reader *) = {
+        read_strings,
+        read_process,
+        read_health,
+        read_modules,
+        read_nodes,
+        read_sites,
+        read_threads,
+        seep_image_read_counters,
+        seep_image_read_blocks,
+        seep_image_read_mappings,
+        seep_image_read_annotations,
+    };
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(steps); i++) {
+        struct seep_error *err = steps[i](reader);
+        if (err)
+            return err;
+    }
+    seep_profile_derive(reader->profile);
+    set_preempted(reader->profile);
+    set_releases(reader);
+    set_peak(reader);
+    struct seep_error *err = seep_image_read_peak(reader);
+    return err ? err : add_notes(reader);
+}
+
+struct seep_error *seep_profile_from_image(const struct seep_image_copy *copy,
+                                           struct seep_profile **ret_profile) {
+    struct seep_image_reader reader = {.copy = copy};
+    struct seep_error *err = seep_profile_create(&reader.profile);
+    if (err)
+        return err;
+    err = read_all(&reader);
+    if (err) {
+        seep_profile_destroy(reader.profile);
+        return err;
+    }
+    *ret_profile = reader.profile;
+    return NULL;
+}
+
+struct seep_error *seep_session_from_raw(const void *bytes, size_t nr_bytes, const char *name,
+                                         struct seep_session **ret_session) {
+    struct seep_image_copy *copy = NULL;
+    struct seep_profile *profile = NULL;
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_image_copy_from_raw(bytes, nr_bytes, name, &copy);
+    if (!err)
+        err = seep_profile_from_image(copy, &profile);
+    seep_image_copy_destroy(copy);
+    if (!err)
+        err = seep_session_create(&session);
+    if (err) {
+        seep_profile_destroy(profile);
+        return err;
+    }
+    profile->process.is_main = true;
+    err = seep_session_add(session, profile);
+    if (err) {
+        seep_session_destroy(session);
+        return err;
+    }
+    *ret_session = session;
+    return NULL;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Allocators that the library does not see, see unseen.h.
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "process/own_allocator.h"
+#include "source/image/profile_image.h"
+#include "source/image/unseen.h"
+
+#define BUILD_ID_KEPT 44u // bytes of a build-id that the image keeps: struct seep_image_module
+
+struct seep_unseen_file {
+    struct stat status; // of the file
+    struct seep_own_allocator own;
+    uint8_t build_id[BUILD_ID_KEPT];
+    uint32_t build_id_bytes;
+};
+
+void seep_unseen_deinit(struct seep_unseen *unseen) {
+    seep_map_deinit(&unseen->ids);
+    free(unseen->found);
+    *unseen = (struct seep_unseen)SEEP_UNSEEN_INIT;
+}
+
+// -1: none that may be read. Opening a device or a FIFO for reading might do something, so a handle is first.
+static int open_regular(const char *path, struct stat *ret_status) {
+    char link[64];
+    int handle = open(path, O_PATH | O_CLOEXEC);
+    int fd = -1;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", handle);
+    if (handle >= 0 && fstat(handle, ret_status) == 0 && S_ISREG(ret_status->st_mode))
+        fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (handle >= 0)
+        close(handle);
+    return fd;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+// A file that is no ELF file of ours, or damaged, has none that we know of.
+static struct seep_error *look_into(int fd, const char *path, struct seep_unseen_file *file) {
+    struct seep_elf_file elf;
+    struct seep_error *err = seep_elf_file_init(fd, path, &elf);
+    if (!err) {
+        file->build_id_bytes = seep_elf_build_id(&elf, file->build_id, sizeof(file->build_id));
+        err = seep_own_allocator_find(&elf, &file->own);
+        seep_elf_file_deinit(&elf);
+    }
+    if (!err || err->code == SEEP_E_MEMORY)
+        return err;
+    seep_error_destroy(err);
+    file->own = (struct seep_own_allocator){.kind = SEEP_OWN_NONE};
+    return NULL;
+}
+
+// *ret_file: NULL where it is not to be had.
+static struct seep_error *find_file(struct seep_unseen *unseen, const char *path,
+                                    const struct seep_unseen_file **ret_file) {
+    struct stat status;
+    *ret_file = NULL;
+    int fd = open_regular(path, &status);
+    if (fd < 0)
+        return NULL;
+    uint64_t key =
+        (uint64_t)status.st_ino ^ (uint64_t)status.st_dev << 40 ^ (uint64_t)status.st_mtim.tv_nsec << 20;
+    uint64_t *place = seep_map_at(&unseen->ids, key, NULL);
+    struct seep_error *err = NULL;
+    if (!place ||
+        !seep_grow(&unseen->found, &unseen->capacity, unseen->nr_found + 1, sizeof(*unseen->found))) {
+        err = seep_error_no_memory();
+    } else if (!*place || !same_file(&unseen->found[*place - 1].status, &status)) {
+        struct seep_unseen_file *file = &unseen->found[unseen->nr_found];
+        *file = (struct seep_unseen_file){.status = status};
+        err = look_into(fd, path, file);
+        *place = ++unseen->nr_found;
+    }
+    close(fd);
+    if (!err)
+        *ret_file = &unseen->found[*place - 1];
+    return err;
+}
+
+static bool is_of_module(const struct seep_unseen_file *file, const struct seep_module *module) {
+    return !module->build_id_bytes ||
+           (file->build_id_bytes == module->build_id_bytes &&
+            memcmp(file->build_id, module->build_id, SEEP_MIN(module->build_id_bytes, BUILD_ID_KEPT)) == 0);
+}
+
+static struct seep_error *note(struct seep_profile *profile, const char *path,
+                               const struct seep_own_allocator *own) {
+    switch (own->kind) {
+    case SEEP_OWN_NAMED:
+        return seep_profile_note(
+            profile, SEEP_NOTE_OWN_ALLOCATOR,
+            "%s has an allocator of its own, %s, called as %smalloc: what it allocates is "
+            "not here; 'seep attach --symbols-prefix %s PID' sees it",
+            path, own->allocator, own->prefix, own->prefix);
+    case SEEP_OWN_MALLOC:
+        return seep_profile_note(
+            profile, SEEP_NOTE_OWN_MALLOC,
+            "%s has a malloc of its own that it does not export: what it allocates is not "
+            "here; 'seep attach -O %s PID' sees it",
+            path, path);
+    case SEEP_OWN_MESSAGE:
+        return seep_profile_note(
+            profile, SEEP_NOTE_OWN_ALLOCATOR_LIKELY,
+            "%s seems to have %s inside (by its messages; its symbols are stripped): what that "
+            "allocates is not here; build it with symbols, and 'seep attach' sees it",
+            path, own->allocator);
+    case SEEP_OWN_GO:
+        return seep_profile_note(
+            profile, SEEP_NOTE_GO_RUNTIME,
+            "%s has a Go runtime, whose heap is not made by malloc: blocks are those of its C "
+            "code only; for Go's use its own profiles (runtime/pprof)",
+            path);
+    case SEEP_OWN_NONE:
+        break;
+    }
+    return NULL;
+}
+
+// Notes what is in a file once, however often it was loaded. `module` or `area` is what it must be the file
+// of.
+static struct seep_error *note_file(struct seep_unseen *unseen, struct seep_profile *profile,
+                                    struct seep_map *noted, const char *path,
+                                    const struct seep_module *module, const struct seep_code_area *area) {
+    const struct seep_unseen_file *file = NULL;
+    bool is_new = false;
+    struct seep_error *err = path[0] == '/' ? find_file(unseen, path, &file) : NULL;
+    if (err || !file || file->own.kind == SEEP_OWN_NONE || (module && !is_of_module(file, module)) ||
+        (area && file->status.st_ino != area->inode))
+        return err;
+    if (!seep_map_at(noted, (uint64_t)(file - unseen->found), &is_new))
+        return seep_error_no_memory();
+    return is_new ? note(profile, path, &file->own) : NULL;
+}
+
+struct seep_error *seep_unseen_note_allocators(struct seep_unseen *unseen, struct seep_profile *profile,
+                                               const struct seep_process_map *map) {
+    struct seep_map noted = SEEP_MAP_INIT; // by index in `found`
+    struct seep_error *err = NULL;
+    for (uint32_t i = 1; i < profile->nr_modules && !err; i++)
+        err = note_file(unseen, profile, &noted, profile->modules[i].path, &profile->modules[i], NULL);
+    for (size_t i = 0; map && i < map->nr_areas && !err; i++)
+        err = note_file(unseen, profile, &noted, map->areas[i].path, NULL, &map->areas[i]);
+    seep_map_deinit(&noted);
+    return err;
+}
+
+struct seep_error *seep_profile_note_allocators(struct seep_profile *profile, pid_t pid) {
+    struct seep_unseen unseen = SEEP_UNSEEN_INIT;
+    struct seep_process_map map = {NULL};
+    // It may have ended: then what its image knows is all.
+    if (pid)
+        seep_error_destroy(seep_process_map_init(pid, &map));
+    struct seep_error *err = seep_unseen_note_allocators(&unseen, profile, &map);
+    seep_process_map_deinit(&map);
+    seep_unseen_deinit(&unseen);
+    return err;
+}

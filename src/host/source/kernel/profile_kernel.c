@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Profiles of the kernel's heap, see profile_kernel.h.
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <elf.h>
+
+#include "base/map.h"
+#include "source/image/profile_image.h"
+#include "source/kernel/profile_kernel.h"
+#include "names/symbols.h"
+
+// ---- what a site is ----
+
+static const char *const class_names[SEEP_KERNEL_CLASSES_NR] = {
+    [SEEP_KERNEL_KMALLOC] = "kmalloc", [SEEP_KERNEL_CACHE] = "kmem_cache", [SEEP_KERNEL_PERCPU] = "percpu",
+    [SEEP_KERNEL_PAGES] = "pages",     [SEEP_KERNEL_VMALLOC] = "vmalloc",
+};
+
+const char *seep_kernel_class_name(uint32_t class_of) {
+    return class_of < SEEP_KERNEL_CLASSES_NR ? class_names[class_of] : NULL;
+}
+
+uint32_t seep_kernel_nr_frames(const struct seep_kernel_site *site) {
+    return SEEP_MIN(site->nr_frames, SEEP_KERNEL_FRAMES_MAX);
+}
+
+static bool is_of_probe(const char *name) {
+    static const char *const prefixes[] = {"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(prefixes); i++)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+uint32_t seep_kernel_own_frames(const struct seep_kernel_site *site, const struct seep_kallsyms *symbols) {
+    uint32_t nr = 0;
+    struct seep_kernel_function function;
+    while (nr < seep_kernel_nr_frames(site) && seep_kallsyms_find(symbols, site->frames[nr], &function) &&
+           is_of_probe(function.name))
+        nr++;
+    return nr;
+}
+
+// ---- building ----
+
+// A module, as long as it grows.
+struct naming {
+    const char *kernel_name; // "kernel", "ext4"; of the profile's arena
+    uint64_t base;
+    struct seep_symbol_name *names;
+    size_t nr;
+    size_t capacity;
+    struct seep_map known; // offset of a function
+};
+
+struct building {
+    const struct seep_kallsyms *symbols;
+    struct seep_profile *profile;
+    struct naming *modules; // beside profile->modules
+    size_t modules_capacity;
+    struct seep_module *profile_modules;
+    size_t profile_modules_capacity;
+    size_t nr_modules;
+    struct seep_node *nodes;
+    size_t nodes_capacity;
+    size_t nr_nodes;
+    struct seep_map node_ids; // parent, module and offset, mixed
+};
+
+#define ALLOCATORS      1u // module of the innermost frames
+#define ALLOCATOR_BYTES 16u
+
+static void building_deinit(struct building *building) {
+    for (size_t i = 0; i < building->nr_modules; i++) {
+        free(building->modules[i].names);
+        seep_map_deinit(&building->modules[i].known);
+    }
+    free(building->modules);
+    free(building->profile_modules);
+    free(building->nodes);
+    seep_map_deinit(&building->node_ids);
+}
+
+// The build-id of a note file of sysfs, where there is one.
+static uint32_t read_build_id(const char *path, uint8_t id[44]) {
+    uint8_t bytes[4096];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t nr = fd >= 0 ? read(fd, bytes, sizeof(bytes)) : 0;
+    if (fd >= 0)
+        close(fd);
+    for (size_t at = 0; nr > 0 && at + sizeof(Elf64_Nhdr) <= (size_t)nr;) {
+        Elf64_Nhdr note;
+        memcpy(&note, bytes + at, sizeof(note));
+        size_t name = at + sizeof(note), desc = name + ((size_t)note.n_namesz + 3) / 4 * 4;
+        size_t end = desc + ((size_t)note.n_descsz + 3) / 4 * 4;
+        if (end > (size_t)nr)
+            break;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(bytes + name, "GNU", 4) == 0 &&
+            note.n_descsz <= 44) {
+            memcpy(id, bytes + desc, note.n_descsz);
+            return note.n_descsz;
+        }
+        at = end;
+    }
+    return 0;
+}
+
+static struct seep_error *add_module(struct building *building, const char *kernel_name, uint64_t base,
+                                     uint32_t *ret_id) {
+    struct seep_arena *arena = &building->profile->arena;
+    size_t id = building->nr_modules;
+    char text[128];
+    const char *name = seep_arena_strdup(arena, kernel_name);
+    if (!name ||
+        !seep_grow(&building->modules, &building->modules_capacity, id + 1, sizeof(*building->modules)) ||
+        !seep_grow(&building->profile_modules, &building->profile_modules_capacity, id + 1,
+                   sizeof(*building->profile_modules)))
+        return seep_error_no_memory();
+    building->modules[id] = (struct naming){.kernel_name = name, .base = base};
+    struct seep_module *module = &building->profile_modules[id];
+    *module = (struct seep_module){
+        .path = name, .bias_rt = base, .start_rt = base, .end_rt = base, .unloaded_ns = -1};
+    if (strcmp(kernel_name, "kernel") == 0)
+        snprintf(text, sizeof(text), "/sys/kernel/notes");
+    else
+        snprintf(text, sizeof(text), "/sys/module/%s/notes/.note.gnu.build-id", kernel_name);
+    module->build_id_bytes = strchr(kernel_name, '/') ? 0 : read_build_id(text, module->build_id);
+    building->nr_modules++;
+    *ret_id = (uint32_t)id;
+    return NULL;
+}
+
+static struct seep_error *find_module(struct building *building, const char *kernel_name, uint32_t *ret_id) {
+    for (size_t i = ALLOCATORS + 1; i < building->nr_modules; i++)
+        if (strcmp(building->modules[i].kernel_name, kernel_name) == 0) {
+            *ret_id = (uint32_t)i;
+            return NULL;
+        }
+    return add_module(building, kernel_name, seep_kallsyms_base(building->symbols, kernel_name), ret_id);
+}
+
+// Once for each function.
+static struct seep_error *add_name(struct building *building, uint32_t module, uint64_t offset,
+                                   uint64_t bytes, const char *name) {
+    struct naming *naming = &building->modules[module];
+    bool is_new;
+    uint64_t *slot = seep_map_at(&naming->known, offset, &is_new);
+    if (!slot)
+        return seep_error_no_memory();
+    if (!is_new || !bytes)
+        return NULL;
+    const char *copy = seep_arena_strdup(&building->profile->arena, name);
+    if (!copy || !seep_grow(&naming->names, &naming->capacity, naming->nr + 1, sizeof(*naming->names)))
+        return seep_error_no_memory();
+    naming->names[naming->nr++] = (struct seep_symbol_name){offset, bytes, copy};
+    return NULL;
+}
+
+static struct seep_error *add_node(struct building *building, const struct seep_node *node,
+                                   uint32_t *ret_id) {
+    uint64_t key = seep_hash64(node->offset ^
+                               seep_hash64((uint64_t)node->parent << 32 | node->module << 2 | node->kind));
+    for (;; key = seep_hash64(key + 1)) {
+        bool is_new;
+        uint64_t *slot = seep_map_at(&building->node_ids, key, &is_new);
+        if (!slot)
+            return seep_error_no_memory();
+        const struct seep_node *other = &building->nodes[*slot];
+        if (is_new) {
+            if (!seep_grow(&building->nodes, &building->nodes_capacity, building->nr_nodes + 1,
+                           sizeof(*building->nodes)))
+                return seep_error_no_memory();
+            *slot = building->nr_nodes;
+            building->nodes[building->nr_nodes++] = *node;
+        } else if (other->parent != node->parent || other->module != node->module ||
+                   other->offset != node->offset || other->kind != node->kind) {
+            continue;
+        }
+        *ret_id = (uint32_t)*slot;
+        return NULL;
+    }
+}
+
+static struct seep_error *add_frame(struct building *building, uint64_t address, uint32_t *node_id) {
+    struct seep_node node = {.parent = *node_id, .offset = address};
+    struct seep_kernel_function function;
+    struct seep_error *err = NULL;
+    // A return address: the call is before it.
+    if (address && seep_kallsyms_find(building->symbols, address - 1, &function)) {
+        err = find_module(building, function.module, &node.module);
+        if (err)
+            return err;
+        node.offset = address - building->modules[node.module].base;
+        err =
+            add_name(building, node.module, node.offset - 1 - function.offset, function.bytes, function.name);
+    }
+    return err ? err : add_node(building, &node, node_id);
+}
+
+static const char *allocator_name(const struct seep_kernel_site *site, char text[64]) {
+    char cache[SEEP_KERNEL_CACHE_NAME_MAX];
+    memcpy(cache, site->cache, sizeof(cache));
+    cache[sizeof(cache) - 1] = 0;
+    const char *name = seep_kernel_class_name(site->class_of);
+    snprintf(text, 64, "%s%s%s", name ? name : "not known", cache[0] ? " " : "", cache);
+    return text;
+}
+
+static struct seep_error *add_stack(struct building *building, const struct seep_kernel_site *site,
+                                    uint32_t *ret_node) {
+    uint32_t node = 0;
+    struct seep_error *err = NULL;
+    uint32_t nr = site ? seep_kernel_nr_frames(site) : 0;
+    if (!nr || nr == SEEP_KERNEL_FRAMES_MAX) {
+        uint64_t why = nr ? SEEP_CUT_DEPTH : SEEP_CUT_BAD_READ;
+        building->profile->health.cut[why]++;
+        err = add_node(building, &(struct seep_node){.kind = SEEP_NODE_CUT, .offset = why}, &node);
+    }
+    uint32_t own = nr ? seep_kernel_own_frames(site, building->symbols) : 0;
+    for (uint32_t i = nr; i-- > own && !err;)
+        err = add_frame(building, site->frames[i], &node);
+    if (err || !site) {
+        *ret_node = node;
+        return err;
+    }
+    char text[64];
+    allocator_name(site, text);
+    // The name is its own place: the same in each profile.
+    uint64_t place = (seep_hash_bytes(text, strlen(text)) >> 8) * ALLOCATOR_BYTES;
+    err = add_name(building, ALLOCATORS, place, ALLOCATOR_BYTES, text);
+    struct seep_node leaf = {.parent = node, .module = ALLOCATORS, .offset = place, .exact = true};
+    return err ? err : add_node(building, &leaf, ret_node);
+}
+
+// ---- the profile ----
+
+static bool is_of(const struct seep_kernel_live_site *live, bool pages) {
+    return (live->site && live->site->class_of == SEEP_KERNEL_PAGES) == pages;
+}
+
+static int compare_blocks(const void *left, const void *right) {
+    const struct seep_block *a = left, *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static struct seep_error *add_sites(struct building *building, const struct seep_kernel_heap *heap,
+                                    bool pages) {
+    struct seep_profile *profile = building->profile;
+    size_t nr_blocks = 0;
+    for (size_t i = 0; i < heap->nr_sites; i++)
+        nr_blocks += is_of(&heap->sites[i], pages) ? heap->sites[i].live_blocks : 0;
+    profile->sites = seep_arena_alloc(&profile->arena, heap->nr_sites + 1, sizeof(*profile->sites));
+    profile->blocks = seep_arena_alloc(&profile->arena, nr_blocks, sizeof(*profile->blocks));
+    if (!profile->sites || !profile->blocks)
+        return seep_error_no_memory();
+    profile->nr_sites = 1;
+    for (size_t i = 0; i < heap->nr_sites; i++) {
+        const struct seep_kernel_live_site *live = &heap->sites[i];
+        if (!is_of(live, pages))
+            continue;
+        struct seep_site *site = &profile->sites[profile->nr_sites];
+        site->via = SEEP_VIA_KERNEL;
+        site->counters = (struct seep_counters){.allocations = live->live_blocks,
+                                                .allocated_bytes = live->live_bytes,
+                                                .peak_bytes = live->live_bytes,
+                                                .size_min = live->size_min,
+                                                .size_max = live->size_max};
+        struct seep_error *err = add_stack(building, live->site, &site->node);
+        if (err)
+            return err;
+        for (size_t b = 0; b < live->live_blocks; b++) {
+            const struct seep_kernel_live_block *block = &heap->blocks[live->first_block + b];
+            profile->blocks[profile->nr_blocks++] = (struct seep_block){
+                block->address, block->size, profile->nr_sites, UINT32_MAX, block->age_ns};
+        }
+        profile->nr_sites++;
+    }
+    qsort(profile->blocks, profile->nr_blocks, sizeof(*profile->blocks), compare_blocks);
+    return NULL;
+}
+
+static int compare_names(const void *left, const void *right) {
+    const struct seep_symbol_name *a = left, *b = right;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+// What has grown goes to the profile's own memory.
+static struct seep_error *keep(struct building *building) {
+    struct seep_profile *profile = building->profile;
+    struct seep_module *modules = seep_arena_alloc(&profile->arena, building->nr_modules, sizeof(*modules));
+    struct seep_node *nodes = seep_arena_alloc(&profile->arena, building->nr_nodes, sizeof(*nodes));
+    if (!modules || !nodes)
+        return seep_error_no_memory();
+    memcpy(modules, building->profile_modules, building->nr_modules * sizeof(*modules));
+    memcpy(nodes, building->nodes, building->nr_nodes * sizeof(*nodes));
+    for (size_t i = 1; i < building->nr_modules; i++) {
+        struct naming *naming = &building->modules[i];
+        struct seep_symbol_name *names = seep_arena_alloc(&profile->arena, naming->nr, sizeof(*names));
+        if (!names)
+            return seep_error_no_memory();
+        if (!naming->nr)
+            continue;
+        qsort(naming->names, naming->nr, sizeof(*names), compare_names);
+        memcpy(names, naming->names, naming->nr * sizeof(*names));
+        modules[i].names = names;
+        modules[i].nr_names = (uint32_t)naming->nr;
+        modules[i].end_rt = modules[i].bias_rt + names[naming->nr - 1].offset + names[naming->nr - 1].bytes;
+    }
+    profile->modules = modules;
+    profile->nr_modules = (uint32_t)building->nr_modules;
+    profile->nodes = nodes;
+    profile->nr_nodes = (uint32_t)building->nr_nodes;
+    return NULL;
+}
+
+static struct seep_error *add_notes(struct seep_profile *profile, const struct seep_kernel_heap *heap,
+                                    const struct seep_kernel_moment *moment) {
+    struct seep_error *err = seep_profile_note(profile, SEEP_NOTE_KERNEL_OUTSTANDING,
+                                               "the kernel's memory: allocations are those that were "
+                                               "outstanding; slabs are made of pages, so [kernel] and "
+                                               "[kernel pages] overlap");
+    if (!err && moment->sample > 1)
+        err = seep_profile_note(profile, SEEP_NOTE_SAMPLED,
+                                "about one allocation in %llu was recorded, by chance: multiply",
+                                (unsigned long long)moment->sample);
+    uint64_t lost = heap->counters[SEEP_KERNEL_LOST_BLOCKS] + heap->missed;
+    if (!err && lost)
+        err = seep_profile_note(
+            profile, SEEP_NOTE_BLOCKS_LOST,
+            "%llu blocks are in no figure: %llu found no room (--max-blocks), %llu came in the "
+            "middle of a program of ours",
+            (unsigned long long)lost, (unsigned long long)heap->counters[SEEP_KERNEL_LOST_BLOCKS],
+            (unsigned long long)heap->missed);
+    return err;
+}
+
+static struct seep_error *fill(struct building *building, const struct seep_kernel_heap *heap,
+                               const struct seep_kernel_moment *moment, bool pages) {
+    struct seep_profile *profile = building->profile;
+    profile->process = (struct seep_process){
+        .exe = pages ? "[kernel pages]" : "[kernel]",
+        .start_realtime_ns = moment->start_ns,
+        .duration_ns = moment->duration_ns,
+        .exit_kind = SEEP_EXIT_RUNNING,
+        .is_main = !pages,
+    };
+    profile->health.state = SEEP_STATE_LIVE;
+    profile->health.depth_limit = SEEP_KERNEL_FRAMES_MAX;
+    uint32_t id;
+    struct seep_error *err = add_module(building, "no module", 0, &id);
+    if (!err)
+        err = add_module(building, "allocator", 0, &id);
+    if (!err && !seep_grow(&building->nodes, &building->nodes_capacity, 1, sizeof(*building->nodes)))
+        err = seep_error_no_memory();
+    if (err)
+        return err;
+    building->nr_nodes = 1;
+    building->profile_modules[0] = profile->modules[0];
+    err = add_sites(building, heap, pages);
+    if (!err)
+        err = keep(building);
+    if (!err)
+        err = add_notes(profile, heap, moment);
+    if (err)
+        return err;
+    seep_profile_derive(profile);
+    profile->totals.peak_bytes = profile->totals.live_bytes;
+    return NULL;
+}
+
+struct seep_error *seep_session_from_kernel(const struct seep_kernel_heap *heap,
+                                            const struct seep_kallsyms *symbols,
+                                            const struct seep_kernel_moment *moment,
+                                            struct seep_session **ret_session) {
+    struct seep_session *session;
+    struct seep_error *err = seep_session_create(&session);
+    if (err)
+        return err;
+    for (int pages = 0; pages < 2 && !err; pages++) {
+        struct building building = {.symbols = symbols};
+        err = seep_profile_create(&building.profile);
+        if (!err) {
+            err = fill(&building, heap, moment, pages);
+            if (err)
+                seep_profile_destroy(building.profile);
+            else
+                err = seep_session_add(session, building.profile);
+        }
+        building_deinit(&building);
+    }
+    if (err)
+        seep_session_destroy(session);
+    else
+        *ret_session = session;
+    return err;
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The socket for images, see listener.h.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "source/run/listener.h"
+#include "image/hello.h"
+
+#define BACKLOG 4096 // the kernel cuts it to net.core.somaxconn
+#define FDS_MAX 4
+_Static_assert(sizeof(struct seep_parked) == sizeof(struct seep_hello), "one size of message");
+
+static bool socket_address(const char *path, struct sockaddr_un *ret_address) {
+    *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    size_t length = strlen(path);
+    if (length >= sizeof(ret_address->sun_path))
+        return false;
+    memcpy(ret_address->sun_path, path, length + 1);
+    return true;
+}
+
+// What root starts may go on as any user.
+static mode_t folder_mode(void) {
+    return geteuid() == 0 ? 0711 : 0700;
+}
+
+// Whether a folder of this name was left by a tool that was killed: its socket is there, and nobody
+// listens. (Without a socket it may be one that is being made.)
+static bool is_left_over(const char *folder, const char *path) {
+    struct stat status;
+    struct sockaddr_un address;
+    if (lstat(folder, &status) || !S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
+        (status.st_mode & 0777) != folder_mode() || lstat(path, &status) || !S_ISSOCK(status.st_mode) ||
+        status.st_uid != geteuid() || !socket_address(path, &address))
+        return false;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    bool refused = connect(fd, (struct sockaddr *)&address, sizeof(address)) && errno == ECONNREFUSED;
+    close(fd);
+    return refused;
+}
+
+// SIGKILL leaves a tool no time to tidy up: the next one does.
+static void remove_left_overs(const char *place) {
+    DIR *all = opendir(place);
+    for (struct dirent *entry; all && (entry = readdir(all));) {
+        char folder[sizeof(((struct seep_listener *)0)->folder)];
+        char path[sizeof(folder) + sizeof("/socket")];
+        if (strncmp(entry->d_name, "seep-", 5) != 0 || strlen(entry->d_name) != sizeof("seep-XXXXXX") - 1 ||
+            snprintf(folder, sizeof(folder), "%s/%s", place, entry->d_name) >= (int)sizeof(folder))
+            continue;
+        snprintf(path, sizeof(path), "%s/socket", folder);
+        if (is_left_over(folder, path) && unlink(path) == 0)
+            rmdir(folder);
+    }
+    if (all)
+        closedir(all);
+}
+
+// A folder of our own under the first of the usual places where the socket's name fits.
+static struct seep_error *make_folder(struct seep_listener *listener) {
+    // The first is its user's alone.
+    const char *places[] = {geteuid() ? getenv("XDG_RUNTIME_DIR") : NULL, getenv("TMPDIR"), "/tmp"};
+    int trouble = ENOENT;
+    const char *place = "/tmp";
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(places); i++) {
+        if (!places[i] || places[i][0] != '/')
+            continue;
+        place = places[i];
+        int length = snprintf(listener->folder, sizeof(listener->folder), "%s/seep-XXXXXX", places[i]);
+        if (length < 0 || (size_t)length + sizeof("/socket") > sizeof(listener->path)) {
+            trouble = ENAMETOOLONG;
+            continue;
+        }
+        if (mkdtemp(listener->folder) && chmod(listener->folder, folder_mode()) == 0) {
+            remove_left_overs(places[i]);
+            memcpy(listener->path, listener->folder, (size_t)length);
+            memcpy(listener->path + length, "/socket", sizeof("/socket"));
+            return NULL;
+        }
+        trouble = errno;
+    }
+    listener->folder[0] = 0;
+    return seep_error_hint(seep_error_system(trouble, "cannot make a folder for the socket in %s", place),
+                           "set TMPDIR to a folder that can be written");
+}
+
+static struct seep_error *open_socket(struct seep_listener *listener) {
+    struct sockaddr_un address;
+    if (!socket_address(listener->path, &address)) // make_folder has seen to it
+        return seep_error_system(ENAMETOOLONG, "cannot listen at %s", listener->path);
+    listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener->fd < 0)
+        return seep_error_hint(seep_error_system(errno, "cannot make a socket"),
+                               "if there are too many open files, raise the limit (ulimit -n)");
+    if (bind(listener->fd, (struct sockaddr *)&address, sizeof(address)) || listen(listener->fd, BACKLOG))
+        return seep_error_system(errno, "cannot listen at %s", listener->path);
+    if (geteuid() == 0 && chmod(listener->path, 0666))
+        return seep_error_system(errno, "cannot let other users reach %s", listener->path);
+    return NULL;
+}
+
+struct seep_error *seep_listener_init(struct seep_listener *ret_listener) {
+    struct seep_listener listener = {.fd = -1, .spare = -1};
+    struct seep_error *err = make_folder(&listener);
+    if (!err)
+        err = open_socket(&listener);
+    if (err) {
+        seep_listener_deinit(&listener);
+        return err;
+    }
+    *ret_listener = listener;
+    return NULL;
+}
+
+void seep_listener_deinit(struct seep_listener *listener) {
+    for (size_t i = 0; i < listener->nr_peers; i++)
+        close(listener->peers[i]);
+    free(listener->peers);
+    if (listener->fd >= 0)
+        close(listener->fd);
+    if (listener->spare >= 0)
+        close(listener->spare);
+    if (listener->folder[0]) {
+        unlink(listener->path);
+        rmdir(listener->folder);
+    }
+    *listener = (struct seep_listener){.fd = -1, .spare = -1};
+}
+
+// The descriptor that came with a message; others are closed. -1: none.
+static int attached_file(struct msghdr *message) {
+    int found = -1;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t nr = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < nr; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(part) + i * sizeof(fd), sizeof(fd));
+            if (found < 0)
+                found = fd;
+            else
+                close(fd);
+        }
+    }
+    return found;
+}
+
+enum standing { PEER_REFUSED, PEER_OWN, PEER_FOREIGN };
+
+// The kernel's word, of the moment at which it connected.
+static enum standing peer_standing(const struct seep_listener *listener, int peer, pid_t *ret_pid) {
+    struct ucred who;
+    socklen_t size = sizeof(who);
+    if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &size))
+        return PEER_REFUSED;
+    *ret_pid = who.pid;
+    if (who.uid == geteuid() || who.uid == 0)
+        return PEER_OWN;
+    bool known = who.pid > 0 && listener->is_known && listener->is_known(listener->data, who.pid);
+    return known ? PEER_FOREIGN : PEER_REFUSED;
+}
+
+enum outcome { OUTCOME_WAIT, OUTCOME_GONE, OUTCOME_REFUSED, OUTCOME_MESSAGE };
+
+union words {
+    struct seep_hello hello;
+    struct seep_parked parked;
+    struct seep_notice notice;
+};
+
+static bool is_parked(const union words *words, ssize_t got, int fd) {
+    const struct seep_parked *parked = &words->parked;
+    return got == (ssize_t)sizeof(*parked) && fd < 0 && parked->magic == SEEP_PARKED_MAGIC &&
+           parked->version == SEEP_HELLO_VERSION;
+}
+
+static bool is_notice(const union words *words, ssize_t got, int fd) {
+    const struct seep_notice *notice = &words->notice;
+    return got == (ssize_t)sizeof(*notice) && fd < 0 && notice->magic == SEEP_NOTICE_MAGIC &&
+           notice->version == SEEP_NOTICE_VERSION && memchr(notice->path, 0, sizeof(notice->path));
+}
+
+static bool is_hello(const union words *words, ssize_t got, int fd) {
+    struct stat status;
+    const struct seep_hello *hello = &words->hello;
+    return got == (ssize_t)sizeof(*hello) && fd >= 0 && hello->magic == SEEP_IMAGE_MAGIC &&
+           hello->version == SEEP_HELLO_VERSION && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static enum outcome receive(struct seep_listener *listener, int peer, union words *words,
+                            struct seep_listener_message *ret_message) {
+    struct iovec part = {words, sizeof(*words)};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
+    } control;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    ssize_t got = recvmsg(peer, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0)
+        return errno == EAGAIN || errno == EINTR ? OUTCOME_WAIT : OUTCOME_GONE;
+    int fd = attached_file(&message);
+    listener->lost_a_file |= fd < 0 && (message.msg_flags & MSG_CTRUNC);
+    if (got == 0 && fd < 0)
+        return OUTCOME_GONE;
+    pid_t pid = 0;
+    enum standing standing =
+        message.msg_flags & MSG_TRUNC ? PEER_REFUSED : peer_standing(listener, peer, &pid);
+    *ret_message =
+        (struct seep_listener_message){.fd = -1, .peer = -1, .pid = pid, .foreign = standing == PEER_FOREIGN};
+    if (standing != PEER_REFUSED && is_hello(words, got, fd)) {
+        ret_message->fd = fd;
+        ret_message->own_pid = words->hello.pid;
+        return OUTCOME_MESSAGE;
+    }
+    if (standing != PEER_REFUSED && is_notice(words, got, fd)) {
+        ret_message->own_pid = words->notice.sender_pid;
+        ret_message->notice = &words->notice;
+        return OUTCOME_MESSAGE;
+    }
+    if (standing != PEER_REFUSED && is_parked(words, got, fd)) {
+        ret_message->peer = peer;
+        ret_message->own_pid = words->parked.pid;
+        ret_message->sp_rt = words->parked.sp_rt;
+        return OUTCOME_MESSAGE;
+    }
+    if (fd >= 0)
+        close(fd);
+    return OUTCOME_REFUSED;
+}
+
+// When all descriptors are in use the kernel drops the file of a message that is received: so one is
+// kept back, and nobody is let in without it.
+static bool keep_spare(struct seep_listener *listener) {
+    if (listener->spare < 0)
+        listener->spare = fcntl(listener->fd, F_DUPFD_CLOEXEC, 0);
+    return listener->spare >= 0;
+}
+
+static void drop_spare(struct seep_listener *listener) {
+    if (listener->spare >= 0)
+        close(listener->spare);
+    listener->spare = -1;
+}
+
+static struct seep_error *accept_all(struct seep_listener *listener) {
+    listener->out_of_descriptors = !keep_spare(listener);
+    while (!listener->out_of_descriptors) {
+        if (!seep_grow(&listener->peers, &listener->capacity, listener->nr_peers + 1,
+                       sizeof(*listener->peers)))
+            return seep_error_no_memory();
+        int peer = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (peer >= 0) {
+            listener->peers[listener->nr_peers++] = peer;
+            continue;
+        }
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        listener->out_of_descriptors = errno == EMFILE || errno == ENFILE;
+        break;
+    }
+    return NULL;
+}
+
+struct seep_error *seep_listener_read(struct seep_listener *listener,
+                                      struct seep_error *(*take)(void *data,
+                                                                 const struct seep_listener_message *message),
+                                      void *data) {
+    struct seep_error *err = accept_all(listener);
+    size_t kept = 0;
+    for (size_t i = 0; i < listener->nr_peers; i++) {
+        union words words;
+        struct seep_listener_message message;
+        int peer = listener->peers[i];
+        drop_spare(listener);
+        enum outcome outcome = err ? OUTCOME_WAIT : receive(listener, peer, &words, &message);
+        pid_t pid;
+        // Any user may knock: nobody else stays without a word. The images of those who do came before.
+        if (outcome == OUTCOME_WAIT && !err && peer_standing(listener, peer, &pid) == PEER_REFUSED)
+            outcome = OUTCOME_REFUSED;
+        if (outcome == OUTCOME_WAIT)
+            listener->peers[kept++] = peer;
+        else if (outcome != OUTCOME_MESSAGE || message.peer < 0)
+            close(peer);
+        keep_spare(listener); // where it fails nobody is let in next time
+        listener->nr_refused += outcome == OUTCOME_REFUSED;
+        if (outcome == OUTCOME_MESSAGE)
+            err = take(data, &message);
+    }
+    listener->nr_peers = kept;
+    return err;
+}
+
+void seep_listener_polls(const struct seep_listener *listener, struct pollfd *ret_polls) {
+    // Out of descriptors the queue would wake us without end.
+    ret_polls[0] = (struct pollfd){.fd = listener->out_of_descriptors ? -1 : listener->fd, .events = POLLIN};
+    for (size_t i = 0; i < listener->nr_peers; i++)
+        ret_polls[i + 1] = (struct pollfd){.fd = listener->peers[i], .events = POLLIN};
+}

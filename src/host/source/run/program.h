@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The program that is to be run: where it is, and whether libseep.so can be loaded into it. Reads
+// ELF headers and #! lines, which are hostile input; runs nothing.
+#ifndef SEEP_SOURCE_RUN_PROGRAM_H
+#define SEEP_SOURCE_RUN_PROGRAM_H
+
+#include "base/error.h"
+
+struct seep_program {
+    char *path;          // malloc'ed: what to give to execve
+    char *interpreter;   // malloc'ed: of its #! line, or NULL
+    bool cannot_preload; // the loader of the program would refuse or fail over libseep.so: do not ask it
+    char *why_untraced;  // malloc'ed: one sentence, or NULL where nothing speaks against tracing
+};
+
+// Exit statuses of a shell for a program that cannot be run.
+#define SEEP_EXIT_NOT_EXECUTABLE 126
+#define SEEP_EXIT_NOT_FOUND      127
+
+// Looks `name` up as execvp does. On failure *ret_status is one of the two statuses.
+SEEP_MUST_CHECK struct seep_error *seep_program_find(const char *name, struct seep_program *ret_program,
+                                                     int *ret_status);
+// Fills cannot_preload and why_untraced, by comparing with the library.
+SEEP_MUST_CHECK struct seep_error *seep_program_inspect(struct seep_program *program, const char *library);
+void seep_program_deinit(struct seep_program *program);
+
+// The library that is preloaded: $SEEP_LIBRARY, or beside the tool, or where it is installed.
+// *ret_path is malloc'ed and absolute.
+// `modes`: the one with the modes count and log, libseep-record.so.
+SEEP_MUST_CHECK struct seep_error *seep_library_find(bool modes, char **ret_path);
+
+// What execve() said, as an error for the user, with the exit status.
+SEEP_MUST_CHECK struct seep_error *seep_program_exec_error(const struct seep_program *program, int sys_errno,
+                                                           int *ret_status);
+
+#endif

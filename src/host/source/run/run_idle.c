@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Descendants that only /proc knows of, see run_idle.h.
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "source/run/run_idle.h"
+
+// Whether the environment that a process began with names our socket.
+static bool is_descendant(pid_t pid, const char *socket) {
+    char path[64];
+    char wanted[160];
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    size_t length = (size_t)snprintf(wanted, sizeof(wanted), "SEEP_SOCKET=%s", socket) + 1;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    char *item = NULL;
+    size_t room = 0;
+    ssize_t got;
+    bool found = false;
+    while (!found && (got = getdelim(&item, &room, 0, file)) > 0)
+        found = (size_t)got == length && memcmp(item, wanted, length) == 0;
+    free(item);
+    fclose(file);
+    return found;
+}
+
+void seep_run_idle_name(pid_t pid, char ret_name[SEEP_RUN_IDLE_NAME_BYTES]) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "re");
+    *ret_name = 0;
+    if (file && fgets(ret_name, SEEP_RUN_IDLE_NAME_BYTES, file))
+        ret_name[strcspn(ret_name, "\n")] = 0;
+    if (file)
+        fclose(file);
+}
+
+static struct seep_error *add_idle(struct seep_run *run, pid_t pid) {
+    if (!seep_grow(&run->idle, &run->idle_capacity, run->nr_idle + 1, sizeof(*run->idle)))
+        return seep_error_no_memory();
+    struct seep_run_idle *idle = &run->idle[run->nr_idle++];
+    idle->pid = pid;
+    seep_run_idle_name(pid, idle->name);
+    return NULL;
+}
+
+// No machine starts more processes in a second.
+#define STARTS_PER_S_MAX 1000000
+
+// No descendant has a smaller number. Numbers are given in turn, and only after pid_max anew from the
+// small ones on: after a short run, those of most of the machine's processes need no look at them.
+static pid_t least_pid(const struct seep_run *run) {
+    long pid_max = 0;
+    FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
+    bool known = file && fscanf(file, "%ld", &pid_max) == 1;
+    if (file)
+        fclose(file);
+    int64_t nr_started = run->duration_ns / (INT64_C(1000000000) / STARTS_PER_S_MAX);
+    return known && run->main_pid + nr_started < pid_max ? run->main_pid : 0;
+}
+
+// So many are asked for one by one, which costs less than the list of all processes.
+enum { NUMBERS_FEW = 32 };
+
+// The number that was given last, if that is not long after `least`; else 0. Source: proc(5), the last field.
+static pid_t latest_pid(pid_t least) {
+    int latest = 0;
+    FILE *file = least ? fopen("/proc/loadavg", "re") : NULL;
+    bool known = file && fscanf(file, "%*s %*s %*s %*s %d", &latest) == 1;
+    if (file)
+        fclose(file);
+    return known && latest >= least && latest - least <= NUMBERS_FEW ? (pid_t)latest : 0;
+}
+
+// /proc has a folder for each thread, too, though it does not list it.
+static bool is_process(pid_t pid) {
+    char path[64];
+    char line[128];
+    int leader = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && !leader && fgets(line, sizeof(line), file))
+        (void)sscanf(line, "Tgid: %d", &leader);
+    if (file)
+        fclose(file);
+    return leader == pid;
+}
+
+struct search {
+    struct seep_run *run;
+    const char *socket;
+    const struct seep_map *with_image;
+    const struct seep_map *with_notice;
+};
+
+static struct seep_error *look_at(const struct search *search, pid_t pid) {
+    if (pid == getpid() || seep_map_find(search->with_image, (uint64_t)pid))
+        return NULL;
+    const uint64_t *notice = seep_map_find(search->with_notice, (uint64_t)pid);
+    bool found = !(notice && *notice) && is_descendant(pid, search->socket) && is_process(pid);
+    return found ? add_idle(search->run, pid) : NULL;
+}
+
+static struct seep_error *look_at_listed(const struct search *search, pid_t least) {
+    struct seep_error *err = NULL;
+    DIR *all = opendir("/proc");
+    for (struct dirent *entry; !err && all && (entry = readdir(all));) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid > least)
+            err = look_at(search, pid);
+    }
+    if (all)
+        closedir(all);
+    return err;
+}
+
+// Descendants that run on and of which there is nothing yet: they may have been forked and made no heap
+// operation. Nothing but /proc knows them.
+struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
+                                      const struct seep_map *with_image, const struct seep_map *with_notice) {
+    struct search search = {run, socket, with_image, with_notice};
+    pid_t least = least_pid(run);
+    pid_t latest = latest_pid(least);
+    struct seep_error *err = NULL;
+    if (!latest)
+        return look_at_listed(&search, least);
+    for (pid_t pid = least + 1; !err && pid <= latest; pid++)
+        err = look_at(&search, pid);
+    return err;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Processes of a run that nothing has come from; see run.h.
+#ifndef SEEP_SOURCE_RUN_RUN_IDLE_H
+#define SEEP_SOURCE_RUN_RUN_IDLE_H
+
+#include "base/map.h"
+#include "source/run/run.h"
+
+// Fills run->idle: descendants, by the socket that their environment names, that run on and are a key of
+// neither map (the second: with a value that is not 0).
+SEEP_MUST_CHECK struct seep_error *seep_run_find_idle(struct seep_run *run, const char *socket,
+                                                      const struct seep_map *with_image,
+                                                      const struct seep_map *with_notice);
+
+// "": it is gone.
+void seep_run_idle_name(pid_t pid, char ret_name[SEEP_RUN_IDLE_NAME_BYTES]);
+
+#endif

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Names for roots and blocks, see chain_words.h.
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "view/chain_words.h"
+
+void seep_chain_words_init(struct seep_chain_words *words, const struct seep_profile *profile,
+                           struct seep_stacks *stacks, const uint32_t *nodes) {
+    words->profile = profile;
+    words->stacks = stacks;
+    words->nodes = nodes;
+    seep_chain_words_clear(words);
+}
+
+void seep_chain_words_clear(struct seep_chain_words *words) {
+    words->used = 0;
+    words->text[0] = 0;
+    words->type = NULL;
+}
+
+void seep_chain_put(struct seep_chain_words *words, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int nr = vsnprintf(words->text + words->used, SEEP_CHAIN_TEXT_BYTES - words->used, format, args);
+    va_end(args);
+    if (nr > 0)
+        words->used = SEEP_MIN(words->used + (size_t)nr, (size_t)SEEP_CHAIN_TEXT_BYTES - 1);
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static struct seep_error *find_variable(struct seep_chain_words *words, const struct seep_module *module,
+                                        uint64_t address, const char **ret_name, uint64_t *ret_off) {
+    struct seep_symbols *symbols = words->stacks->symbols;
+    unsigned id;
+    struct seep_error *err =
+        seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
+    return err ? err : seep_symbols_variable(symbols, id, address, ret_name, ret_off);
+}
+
+// ---- variables ----
+
+// "struct cache *table[3] (hash.c:12)"; behind a variable that is meant as a whole stands no offset.
+static struct seep_error *put_variable(struct seep_chain_words *words, const struct seep_variable *variable,
+                                       bool whole) {
+    struct seep_symbols *symbols = words->stacks->symbols;
+    const char *declared;
+    struct seep_error *err = seep_symbols_declare(symbols, variable->type, variable->name, &declared);
+    if (err)
+        return err;
+    seep_chain_put(words, "%s", declared ? declared : variable->name);
+    if (!whole && variable->off)
+        seep_chain_put(words, "+0x%" PRIx64, variable->off);
+    if (variable->file && variable->line)
+        seep_chain_put(words, " (%s:%u)", base_name(variable->file), variable->line);
+    if (whole || variable->off)
+        return NULL;
+    return seep_symbols_pointee(symbols, variable->type, &words->type);
+}
+
+// ---- roots ----
+
+static struct seep_error *find_global(struct seep_chain_words *words, const struct seep_link *link,
+                                      struct seep_variable *ret_variable) {
+    const struct seep_module *module = &words->profile->modules[link->id];
+    struct seep_symbols *symbols = words->stacks->symbols;
+    unsigned id;
+    struct seep_error *err =
+        seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
+    return err ? err : seep_symbols_global(symbols, id, link->at, link->whole, ret_variable);
+}
+
+static struct seep_error *put_data(struct seep_chain_words *words, const struct seep_link *link) {
+    const struct seep_module *module = &words->profile->modules[link->id];
+    struct seep_variable variable;
+    const char *name = NULL;
+    uint64_t off = 0;
+    struct seep_error *err = find_global(words, link, &variable);
+    if (!err && variable.name) {
+        seep_chain_put(words, "global ");
+        err = put_variable(words, &variable, link->whole);
+        seep_chain_put(words, " in %s", base_name(module->path));
+        return err;
+    }
+    if (!err)
+        err = find_variable(words, module, link->at, &name, &off);
+    if (err)
+        return err;
+    seep_chain_put(words, name ? "global %s" : "data", name);
+    if (name && !link->whole)
+        seep_chain_put(words, "+0x%" PRIx64, off);
+    seep_chain_put(words, name ? " in %s" : " of %s", base_name(module->path));
+    if (!name && !link->whole)
+        seep_chain_put(words, "+0x%" PRIx64, link->at);
+    return NULL;
+}
+
+// The variable of one of the link's frames that has the word; its name is NULL where none does.
+static struct seep_error *find_local(struct seep_chain_words *words, const struct seep_link *link,
+                                     const struct seep_link_frame *at, struct seep_variable *ret_variable) {
+    const struct seep_module *module = &words->profile->modules[at->module];
+    const struct seep_thread_stack none = {.nr_bytes = 0};
+    const uint64_t one = 1;
+    bool in_register = at->reg != SEEP_LINK_NO_REGISTER, on_stack = link->kind == SEEP_LINK_STACK;
+    struct seep_call_frame frame = {.address = at->address, .cfa = at->cfa};
+    frame.registers[SEEP_STACK_REGISTER] = at->sp;
+    frame.registers[SEEP_FRAME_REGISTER] = at->bp;
+    frame.known = one << SEEP_STACK_REGISTER | one << SEEP_FRAME_REGISTER;
+    if (in_register) {
+        frame.known |= one << at->reg;
+        frame.registers[at->reg] = on_stack ? frame.registers[at->reg] : link->at;
+        frame.saved_at[at->reg] = on_stack ? link->at : 0;
+    }
+    unsigned id;
+    struct seep_symbols *symbols = words->stacks->symbols;
+    struct seep_error *err =
+        seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
+    return err ? err
+               : seep_symbols_local(symbols, id, &frame, &none, on_stack ? link->at : 0, link->at,
+                                    ret_variable);
+}
+
+// " in main (a.c:40)": the function that has the variable, or the one that the frame is of.
+static struct seep_error *put_function(struct seep_chain_words *words, const struct seep_link_frame *at,
+                                       const char *function) {
+    const struct seep_module *module = &words->profile->modules[at->module];
+    struct seep_symbols *symbols = words->stacks->symbols;
+    const struct seep_symbol *symbol = NULL;
+    unsigned id;
+    struct seep_error *err =
+        seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
+    if (!err)
+        err = seep_symbols_resolve(symbols, id, at->address, true, &symbol);
+    if (err)
+        return err;
+    const struct seep_symbol_frame *frame = &symbol->frames[0];
+    for (unsigned i = 0; function && i < symbol->nr_frames; i++)
+        if (symbol->frames[i].function && strcmp(symbol->frames[i].function, function) == 0)
+            frame = &symbol->frames[i];
+    if (frame->function)
+        seep_chain_put(words, " in %s", frame->function);
+    if (frame->function && frame->file && frame->line)
+        seep_chain_put(words, " (%s:%u)", base_name(frame->file), frame->line);
+    return NULL;
+}
+
+// "stack of thread 12 in main (a.c:40): struct user *first (a.c:31)", as far as it is known.
+static struct seep_error *put_stack(struct seep_chain_words *words, const struct seep_link *link,
+                                    const char *what) {
+    struct seep_variable variable = {NULL};
+    struct seep_error *err = NULL;
+    uint8_t i = 0;
+    seep_chain_put(words, "%s of thread %" PRIu32, what, link->id);
+    for (; !err && i < link->nr_frames; i++) {
+        err = find_local(words, link, &link->frames[i], &variable);
+        if (variable.name)
+            break;
+    }
+    if (err || !link->nr_frames || (!variable.name && link->frames[0].reg != SEEP_LINK_NO_REGISTER))
+        return err;
+    err = put_function(words, &link->frames[variable.name ? i : 0], variable.function);
+    if (err || !variable.name)
+        return err;
+    seep_chain_put(words, ": ");
+    return put_variable(words, &variable, false);
+}
+
+static void put_memory(struct seep_chain_words *words, const struct seep_link *link, const char *what) {
+    seep_chain_put(words, "%s at 0x%" PRIx64, what, link->at);
+    if (!link->whole)
+        seep_chain_put(words, "+0x%" PRIx64, link->off);
+}
+
+// ---- blocks ----
+
+static struct seep_error *put_site(struct seep_chain_words *words, uint32_t site) {
+    struct seep_stacks *stacks = words->stacks;
+    uint32_t frame;
+    unsigned inlined;
+    struct seep_error *err =
+        seep_stacks_self(stacks, words->nodes[words->profile->sites[site].node], true, &frame, &inlined);
+    const struct seep_symbol *symbol = NULL;
+    if (!err && frame != SEEP_NO_FRAME)
+        err = seep_stacks_resolve(stacks, frame, &symbol);
+    if (err || !symbol)
+        return err;
+    const struct seep_symbol_frame *at = &symbol->frames[inlined];
+    const struct seep_stack_frame *where = &stacks->frames[frame];
+    if (at->function)
+        seep_chain_put(words, " from %s", at->function);
+    else
+        seep_chain_put(words, " from %s+0x%" PRIx64, base_name(stacks->modules[where->module].path),
+                       where->offset);
+    if (at->file && at->line)
+        seep_chain_put(words, " (%s:%u)", base_name(at->file), at->line);
+    return NULL;
+}
+
+// The name of its class, NULL where there is none; *ret_plain is false where it is that of the vtable.
+static struct seep_error *find_class_name(struct seep_chain_words *words, const struct seep_link *block,
+                                          const char **ret_name, bool *ret_plain) {
+    static const char before[] = "vtable for ";
+    const char *name = NULL;
+    uint64_t off;
+    *ret_name = NULL;
+    *ret_plain = false;
+    if (!block->vtable_module)
+        return NULL;
+    struct seep_error *err =
+        find_variable(words, &words->profile->modules[block->vtable_module], block->vtable, &name, &off);
+    if (err || !name)
+        return err;
+    *ret_plain = strncmp(name, before, strlen(before)) == 0;
+    if (*ret_plain)
+        *ret_name = name + strlen(before);
+    else if (strncmp(name, "_ZTV", 4) == 0)
+        *ret_name = name;
+    return NULL;
+}
+
+struct seep_error *seep_chain_put_class(struct seep_chain_words *words, const struct seep_link *block) {
+    const char *name;
+    bool plain;
+    struct seep_error *err = find_class_name(words, block, &name, &plain);
+    if (!err && name)
+        seep_chain_put(words, "%s", name);
+    return err;
+}
+
+// The layout of its class; NULL: not known.
+static struct seep_error *find_class(struct seep_chain_words *words, const struct seep_link *block,
+                                     const struct seep_type **ret_type) {
+    struct seep_symbols *symbols = words->stacks->symbols;
+    const char *name;
+    bool plain;
+    *ret_type = NULL;
+    struct seep_error *err = find_class_name(words, block, &name, &plain);
+    if (err || !plain)
+        return err;
+    const struct seep_module *module = &words->profile->modules[block->vtable_module];
+    unsigned id;
+    err = seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
+    return err ? err : seep_symbols_class(symbols, id, name, ret_type);
+}
+
+// " (Circle)": its class, else the type that the pointer to its start is declared to lead to.
+static struct seep_error *put_kind(struct seep_chain_words *words, const struct seep_link *link) {
+    size_t before = words->used;
+    seep_chain_put(words, " (");
+    size_t opened = words->used;
+    const char *type = NULL;
+    struct seep_error *err = seep_chain_put_class(words, link);
+    if (!err && words->used == opened && link->arrival == 1)
+        err = seep_symbols_declare(words->stacks->symbols, words->type, "", &type);
+    if (type)
+        seep_chain_put(words, "%s", type);
+    if (words->used > opened)
+        seep_chain_put(words, ")");
+    else
+        words->text[words->used = before] = 0;
+    return err;
+}
+
+// The member that the next pointer of the chain lies in; `name` is NULL where it is not known. Then the type
+// is that of what that pointer leads to.
+static struct seep_error *find_member(struct seep_chain_words *words, const struct seep_link *link,
+                                      struct seep_variable *ret_member) {
+    struct seep_symbols *symbols = words->stacks->symbols;
+    struct seep_pointed pointed = {words->type, link->arrival - 1, link->at, link->vtable_module != 0};
+    struct seep_error *err = NULL;
+    *ret_member = (struct seep_variable){NULL};
+    words->type = NULL;
+    if (link->off == UINT32_MAX)
+        return NULL;
+    if (pointed.type && link->arrival)
+        err = seep_symbols_member(symbols, &pointed, link->off, ret_member);
+    if (!err && !ret_member->name &&
+        link->vtable_module) { // behind a base class, or who points to it is no type
+        pointed.at = 0;
+        err = find_class(words, link, &pointed.type);
+        if (!err)
+            err = seep_symbols_member(symbols, &pointed, link->off, ret_member);
+    }
+    if (err || !ret_member->name || ret_member->off)
+        return err;
+    return seep_symbols_pointee(symbols, ret_member->type, &words->type);
+}
+
+// " .next", or " +0x18" where no type is known.
+static struct seep_error *put_member(struct seep_chain_words *words, const struct seep_link *link) {
+    struct seep_variable member;
+    struct seep_error *err = find_member(words, link, &member);
+    if (err)
+        return err;
+    if (link->off == UINT32_MAX)
+        seep_chain_put(words, " +4G or more");
+    else if (!member.name || !*member.name)
+        seep_chain_put(words, " +0x%" PRIx64, link->off);
+    else if (member.off)
+        seep_chain_put(words, " %s+0x%" PRIx64, member.name, member.off);
+    else
+        seep_chain_put(words, " %s", member.name);
+    return NULL;
+}
+
+static struct seep_error *put_block(struct seep_chain_words *words, const struct seep_link *link) {
+    seep_chain_put(words, "%sblock of %" PRIu64 " B", link->lost ? "lost " : "", link->at);
+    struct seep_error *err = put_kind(words, link);
+    if (!err)
+        err = put_site(words, link->id);
+    return err || link->whole ? err : put_member(words, link);
+}
+
+// Types go on behind blocks that are not shown.
+static struct seep_error *put_left_out(struct seep_chain_words *words, const struct seep_link *left_out) {
+    struct seep_error *err = NULL;
+    seep_chain_put(words, "... %" PRIu64 " blocks ...", left_out->at);
+    if (!left_out->nr_steps)
+        words->type = NULL;
+    for (uint8_t i = 0; i < left_out->nr_steps; i++) {
+        const struct seep_link_step *step = &left_out->steps[i];
+        const struct seep_link link = {.kind = SEEP_LINK_BLOCK,
+                                       .at = step->bytes,
+                                       .off = step->off,
+                                       .arrival = step->arrival,
+                                       .vtable_module = step->vtable_module,
+                                       .vtable = step->vtable};
+        bool is_settled = false; // a list goes on like that to its end
+        for (uint64_t j = 0; !err && !is_settled && j < step->nr; j++) {
+            const struct seep_type *before = words->type;
+            struct seep_variable member;
+            err = find_member(words, &link, &member);
+            is_settled = seep_symbols_types_are_same(before, words->type);
+        }
+    }
+    return err;
+}
+
+// ---- chains ----
+
+struct seep_error *seep_chain_put_link(struct seep_chain_words *words, const struct seep_link *link) {
+    int tid = (int)link->id;
+    if (link->kind != SEEP_LINK_BLOCK && link->kind != SEEP_LINK_LEFT_OUT)
+        words->type = NULL;
+    switch ((enum seep_link_kind)link->kind) {
+    case SEEP_LINK_TEXT:
+        seep_chain_put(words, "%s", link->text ? link->text : "");
+        break;
+    case SEEP_LINK_DATA:
+        return put_data(words, link);
+    case SEEP_LINK_STACK:
+        return put_stack(words, link, "stack");
+    case SEEP_LINK_TLS:
+        seep_chain_put(words, "thread-local storage of thread %d", tid);
+        break;
+    case SEEP_LINK_REGISTER: // the thread's stack and registers are one holder
+        return put_stack(words, link, link->whole ? "stack" : "register");
+    case SEEP_LINK_REALLOC:
+        seep_chain_put(words, link->whole ? "stack of thread %d" : "block that thread %d is reallocating",
+                       tid);
+        break;
+    case SEEP_LINK_KEPT:
+        seep_chain_put(words, "control block of a thread that has ended");
+        break;
+    case SEEP_LINK_IGNORED:
+        seep_chain_put(words, "seep_ignore() of the program");
+        break;
+    case SEEP_LINK_TOLD:
+        put_memory(words, link, "memory of seep_root_add()");
+        break;
+    case SEEP_LINK_MEMORY:
+        put_memory(words, link, "memory mapped");
+        break;
+    case SEEP_LINK_BLOCK:
+        return put_block(words, link);
+    case SEEP_LINK_SEVERAL:
+        seep_chain_put(words, ", held by several: ");
+        break;
+    case SEEP_LINK_LEFT_OUT:
+        return put_left_out(words, link);
+    case SEEP_LINK_TOO_LONG:
+        seep_chain_put(words, "a chain of more than %" PRIu64 " blocks", link->at);
+        break;
+    case SEEP_LINK_NR:
+        break;
+    }
+    return NULL;
+}
+
+struct seep_error *seep_chain_put_all(struct seep_chain_words *words, const struct seep_chain *chain) {
+    struct seep_error *err = NULL;
+    for (uint32_t i = 0; !err && i < chain->nr_links; i++) {
+        bool joined =
+            chain->links[i].kind == SEEP_LINK_SEVERAL || (i && chain->links[i - 1].kind == SEEP_LINK_SEVERAL);
+        if (i && !joined)
+            seep_chain_put(words, " -> ");
+        err = seep_chain_put_link(words, &chain->links[i]);
+    }
+    return err;
+}
+
+struct seep_error *seep_chain_type(struct seep_chain_words *words, const char **ret_type) {
+    return seep_symbols_declare(words->stacks->symbols, words->type, "", ret_type);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Frames and stacks as tables, see stack_table.h.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/stack_table.h"
+#include "view/stacks.h"
+
+void seep_stack_table_deinit(struct seep_stack_table *table) {
+    free(table->frames);
+    free(table->nodes);
+    seep_map_deinit(&table->frame_ids);
+    seep_map_deinit(&table->node_ids);
+    seep_map_deinit(&table->texts);
+    seep_arena_deinit(&table->arena);
+}
+
+struct seep_error *seep_stack_map_init(struct seep_stack_map *map, struct seep_stack_table *table,
+                                       struct seep_view *view) {
+    *map = (struct seep_stack_map){.table = table, .view = view};
+    map->nodes = calloc(SEEP_MAX(view->stacks->nr_nodes, (size_t)1), sizeof(*map->nodes));
+    map->frames = calloc(SEEP_MAX(view->stacks->nr_frames, (size_t)1), sizeof(*map->frames));
+    if (map->nodes && map->frames)
+        return NULL;
+    seep_stack_map_deinit(map);
+    return seep_error_no_memory();
+}
+
+void seep_stack_map_deinit(struct seep_stack_map *map) {
+    free(map->nodes);
+    free(map->frames);
+    map->nodes = NULL;
+    map->frames = NULL;
+}
+
+// The table's own copy of a text, one of each. Texts whose hashes are the same are copied each time.
+static struct seep_error *keep(struct seep_stack_table *table, const char *text, const char **ret_text) {
+    *ret_text = NULL;
+    if (!text)
+        return NULL;
+    uint64_t *slot = seep_map_at(&table->texts, seep_hash_bytes(text, strlen(text)), NULL);
+    const char *known = slot ? (const char *)(uintptr_t)*slot : NULL;
+    if (known && strcmp(known, text) == 0) {
+        *ret_text = known;
+        return NULL;
+    }
+    *ret_text = slot ? seep_arena_strdup(&table->arena, text) : NULL;
+    if (*ret_text && !known)
+        *slot = (uintptr_t)*ret_text;
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
+// What tells one frame from another. No padding: it is hashed as bytes.
+struct frame_key {
+    const char *function;
+    const char *file;
+    const char *module;
+    uint64_t offset;
+    uint64_t line;
+    uint64_t inlined;
+};
+
+static struct frame_key key_of(const struct seep_view_frame *frame) {
+    return (struct frame_key){frame->function, frame->file, frame->module,
+                              frame->offset,   frame->line, frame->inlined};
+}
+
+static struct seep_error *add_frame(struct seep_stack_table *table, struct seep_view_frame frame,
+                                    uint32_t *ret_frame) {
+    struct seep_error *error = keep(table, frame.function, &frame.function);
+    if (!error)
+        error = keep(table, frame.name, &frame.name);
+    if (!error)
+        error = keep(table, frame.file, &frame.file);
+    if (!error)
+        error = keep(table, frame.module, &frame.module);
+    if (!error)
+        error = keep(table, frame.linkage, &frame.linkage);
+    if (error)
+        return error;
+    struct frame_key key = key_of(&frame);
+    uint64_t *slot = seep_map_at(&table->frame_ids, seep_hash_bytes(&key, sizeof(key)), NULL);
+    if (!slot)
+        return seep_error_no_memory();
+    if (*slot) {
+        struct frame_key known = key_of(&table->frames[*slot - 1].frame);
+        if (memcmp(&known, &key, sizeof(key)) == 0) {
+            *ret_frame = (uint32_t)*slot - 1;
+            return NULL;
+        }
+    }
+    const char *label = frame.name;
+    if (!label && strcmp(frame.module, "[jit]") == 0)
+        label = seep_arena_printf(&table->arena, "0x%" PRIx64, frame.offset);
+    else if (!label)
+        label = seep_arena_printf(&table->arena, "%s+0x%" PRIx64, frame.module, frame.offset);
+    if (!label || table->nr_frames >= SEEP_NO_STACK - 1 ||
+        !seep_grow(&table->frames, &table->frames_capacity, table->nr_frames + 1, sizeof(*table->frames)))
+        return seep_error_no_memory();
+    table->frames[table->nr_frames] = (struct seep_table_frame){frame, label};
+    *ret_frame = (uint32_t)table->nr_frames++;
+    if (!*slot)
+        *slot = *ret_frame + 1;
+    return NULL;
+}
+
+static struct seep_error *add_node(struct seep_stack_table *table, uint32_t frame, uint32_t caller,
+                                   uint32_t *ret_node) {
+    uint64_t *slot = seep_map_at(&table->node_ids, (uint64_t)caller << 32 | frame, NULL);
+    if (!slot)
+        return seep_error_no_memory();
+    if (!*slot) {
+        if (table->nr_nodes >= SEEP_NO_STACK - 1 ||
+            !seep_grow(&table->nodes, &table->nodes_capacity, table->nr_nodes + 1, sizeof(*table->nodes)))
+            return seep_error_no_memory();
+        table->nodes[table->nr_nodes++] = (struct seep_table_node){frame, caller};
+        *slot = table->nr_nodes;
+    }
+    *ret_node = (uint32_t)*slot - 1;
+    return NULL;
+}
+
+// All frames of one return address, outermost first, below `caller`.
+static struct seep_error *add_address(struct seep_stack_map *map, uint32_t frame, uint32_t caller,
+                                      uint32_t *ret_node) {
+    struct seep_stacks *stacks = map->view->stacks;
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+    uint32_t node = caller, id = 0;
+    for (unsigned i = error ? 0 : symbol->nr_frames; !error && i > 0; i--) {
+        // Most addresses stand for one frame, which is looked up once.
+        bool alone = symbol->nr_frames == 1;
+        if (alone && map->frames[frame]) {
+            id = map->frames[frame] - 1;
+        } else {
+            error = add_frame(map->table, seep_view_frame_of(map->view, frame, symbol, i - 1), &id);
+            if (!error && alone)
+                map->frames[frame] = id + 1;
+        }
+        if (!error)
+            error = add_node(map->table, id, node, &node);
+    }
+    *ret_node = node;
+    return error;
+}
+
+struct seep_error *seep_stack_map_add(struct seep_stack_map *map, const struct seep_view_row *row,
+                                      uint32_t *ret_node) {
+    const struct seep_stack_node *nodes = map->view->stacks->nodes;
+    *ret_node = SEEP_NO_STACK;
+    // From the last ancestor that is there inward: the path is written down on the way out.
+    uint32_t *path = NULL;
+    size_t nr = 0, capacity = 0;
+    uint32_t node = row->node;
+    for (; node && !map->nodes[node]; node = nodes[node].parent) {
+        if (!seep_grow(&path, &capacity, nr + 1, sizeof(*path))) {
+            free(path);
+            return seep_error_no_memory();
+        }
+        path[nr++] = node;
+    }
+    uint32_t at = node ? map->nodes[node] - 1 : SEEP_NO_STACK;
+    struct seep_error *error = NULL;
+    while (!error && nr) {
+        uint32_t inner = path[--nr];
+        if (nodes[inner].frame != SEEP_NO_FRAME)
+            error = add_address(map, nodes[inner].frame, at, &at);
+        map->nodes[inner] = at + 1; // SEEP_NO_STACK gives 0: looked at again, and cheap
+    }
+    free(path);
+    *ret_node = at;
+    return error;
+}
+
+struct seep_error *seep_stack_table_of(struct seep_stack_table *table, struct seep_view *view,
+                                       uint32_t **ret_nodes) {
+    struct seep_stack_map map;
+    uint32_t *nodes = calloc(SEEP_MAX(view->nr_rows, (size_t)1), sizeof(*nodes));
+    if (!nodes)
+        return seep_error_no_memory();
+    struct seep_error *error = seep_stack_map_init(&map, table, view);
+    if (!error) {
+        for (size_t i = 0; !error && i < view->nr_rows; i++)
+            error = seep_stack_map_add(&map, &view->rows[i], &nodes[i]);
+        seep_stack_map_deinit(&map);
+    }
+    if (error) {
+        free(nodes);
+        return error;
+    }
+    *ret_nodes = nodes;
+    return NULL;
+}

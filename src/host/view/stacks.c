@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The stacks of several profiles in one tree, see stacks.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sum.h"
+#include "names/short_name.h"
+#include "view/stacks.h"
+
+struct seep_error *seep_stacks_create(struct seep_symbols *symbols, struct seep_stacks **ret_stacks) {
+    struct seep_stacks *stacks = calloc(1, sizeof(*stacks));
+    if (!stacks || !seep_grow(&stacks->nodes, &stacks->nodes_capacity, 1, sizeof(*stacks->nodes))) {
+        free(stacks);
+        return seep_error_no_memory();
+    }
+    stacks->symbols = symbols;
+    stacks->nodes[0] = (struct seep_stack_node){0, SEEP_NO_FRAME, -1};
+    stacks->nr_nodes = 1;
+    *ret_stacks = stacks;
+    return NULL;
+}
+
+void seep_stacks_destroy(struct seep_stacks *stacks) {
+    if (!stacks)
+        return;
+    for (size_t i = 0; i < stacks->nr_modules; i++)
+        seep_jit_names_destroy(stacks->modules[i].jit_names);
+    free(stacks->modules);
+    free(stacks->frames);
+    free(stacks->nodes);
+    free(stacks->files_shown);
+    seep_map_deinit(&stacks->module_ids);
+    seep_map_deinit(&stacks->frame_ids);
+    seep_map_deinit(&stacks->node_ids);
+    seep_texts_deinit(&stacks->files);
+    free(stacks->functions_shown);
+    seep_texts_deinit(&stacks->functions);
+    seep_arena_deinit(&stacks->names);
+    free(stacks);
+}
+
+// ---- adding ----
+
+// Libraries in which nobody looks for a leak: they allocate for their callers. Whole names up to a
+// version or the end: "libc" is "libc.so.6" and "libc-2.36.so" but not "libcurl.so".
+static bool is_runtime(const char *path) {
+    static const char *const names[] = {
+        "libc",        "ld-linux-x86-64", "ld-linux-aarch64",
+        "ld-linux",    "ld-musl-x86_64",  "ld-musl-aarch64",
+        "ld64",        "libstdc++",       "libc++",
+        "libc++abi",   "libgcc_s",        "libpthread",
+        "libdl",       "libseep",         "libjemalloc",
+        "libmimalloc", "libtcmalloc",     "libtcmalloc_minimal",
+    };
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++) {
+        size_t nr = strlen(names[i]);
+        if (strncmp(name, names[i], nr) == 0 &&
+            (strncmp(name + nr, ".so", 3) == 0 ||
+             (name[nr] == '-' && name[nr + 1] >= '0' && name[nr + 1] <= '9')))
+            return true;
+    }
+    return strcmp(name, "[vdso]") == 0;
+}
+
+static bool same_module(const struct seep_stack_module *a, const struct seep_module *b) {
+    return strcmp(a->path, b->path) == 0 && a->build_id_bytes == b->build_id_bytes &&
+           memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
+}
+
+// `process`: of code without a file, whose addresses are those of one process; else NULL.
+static struct seep_error *new_module(struct seep_stacks *stacks, const struct seep_module *module,
+                                     const struct seep_process *process, uint32_t *ret_id) {
+    bool no_file = process != NULL;
+    if (stacks->nr_modules >= UINT32_MAX || !seep_grow(&stacks->modules, &stacks->modules_capacity,
+                                                       stacks->nr_modules + 1, sizeof(*stacks->modules)))
+        return seep_error_no_memory();
+    stacks->modules[stacks->nr_modules] = (struct seep_stack_module){
+        .path = no_file ? "[jit]" : module->path,
+        .shown = no_file ? "[jit]" : module->path,
+        .build_id = module->build_id,
+        .build_id_bytes = SEEP_MIN(module->build_id_bytes, (uint32_t)sizeof(module->build_id)),
+        .no_file = no_file,
+        .process = process,
+        .runtime = !no_file && is_runtime(module->path),
+    };
+    *ret_id = (uint32_t)stacks->nr_modules++;
+    return NULL;
+}
+
+static struct seep_error *add_module(struct seep_stacks *stacks, const struct seep_module *module,
+                                     uint32_t *ret_id) {
+    uint64_t key = seep_hash_bytes(module->path, strlen(module->path)) ^
+                   seep_hash_bytes(module->build_id,
+                                   SEEP_MIN(module->build_id_bytes, (uint32_t)sizeof(module->build_id)));
+    for (;; key = seep_hash64(key + 1)) {
+        bool is_new;
+        uint64_t *slot = seep_map_at(&stacks->module_ids, key, &is_new);
+        if (!slot)
+            return seep_error_no_memory();
+        if (is_new) {
+            struct seep_error *error = new_module(stacks, module, NULL, ret_id);
+            if (!error)
+                *slot = *ret_id;
+            return error;
+        }
+        if (same_module(&stacks->modules[*slot], module)) {
+            *ret_id = (uint32_t)*slot;
+            return NULL;
+        }
+    }
+}
+
+// What a module brings its own names for; each profile has those that it needs.
+static struct seep_error *add_names(struct seep_stacks *stacks, const struct seep_module *module) {
+    unsigned id;
+    struct seep_error *error =
+        seep_symbols_module(stacks->symbols, module->path, module->build_id_bytes ? module->build_id : NULL,
+                            module->build_id_bytes, &id);
+    return error ? error : seep_symbols_add_names(stacks->symbols, id, module->names, module->nr_names);
+}
+
+static struct seep_error *add_frame(struct seep_stacks *stacks, uint32_t module, uint64_t offset, bool exact,
+                                    uint32_t *ret_id) {
+    uint64_t key = seep_hash64(offset ^ seep_hash64((uint64_t)module << 1 | exact));
+    for (;; key = seep_hash64(key + 1)) {
+        bool is_new;
+        uint64_t *slot = seep_map_at(&stacks->frame_ids, key, &is_new);
+        if (!slot)
+            return seep_error_no_memory();
+        if (!is_new) {
+            const struct seep_stack_frame *frame = &stacks->frames[*slot];
+            if (frame->module != module || frame->offset != offset || frame->exact != exact)
+                continue;
+            *ret_id = (uint32_t)*slot;
+            return NULL;
+        }
+        if (stacks->nr_frames >= SEEP_NO_FRAME || !seep_grow(&stacks->frames, &stacks->frames_capacity,
+                                                             stacks->nr_frames + 1, sizeof(*stacks->frames)))
+            return seep_error_no_memory();
+        stacks->frames[stacks->nr_frames] = (struct seep_stack_frame){module, exact, offset, NULL};
+        *slot = stacks->nr_frames;
+        *ret_id = (uint32_t)stacks->nr_frames++;
+        return NULL;
+    }
+}
+
+static struct seep_error *add_node(struct seep_stacks *stacks, uint32_t parent, uint32_t frame, int cut,
+                                   uint32_t *ret_id) {
+    // Cut nodes take the keys of frames that cannot exist.
+    uint64_t key = (uint64_t)parent << 32 | (cut >= 0 ? SEEP_NO_FRAME - 1u - (uint32_t)cut : frame);
+    bool is_new;
+    uint64_t *slot = seep_map_at(&stacks->node_ids, key, &is_new);
+    if (!slot)
+        return seep_error_no_memory();
+    if (!is_new) {
+        *ret_id = (uint32_t)*slot;
+        return NULL;
+    }
+    if (stacks->nr_nodes >= UINT32_MAX ||
+        !seep_grow(&stacks->nodes, &stacks->nodes_capacity, stacks->nr_nodes + 1, sizeof(*stacks->nodes)))
+        return seep_error_no_memory();
+    stacks->nodes[stacks->nr_nodes] =
+        (struct seep_stack_node){parent, frame, cut >= 0 ? cut : stacks->nodes[parent].cut};
+    *slot = stacks->nr_nodes;
+    *ret_id = (uint32_t)stacks->nr_nodes++;
+    return NULL;
+}
+
+static struct seep_error *add_nodes(struct seep_stacks *stacks, const struct seep_profile *profile,
+                                    const uint32_t *modules, uint32_t *nodes) {
+    for (uint32_t i = 1; i < profile->nr_nodes; i++) {
+        const struct seep_node *node = &profile->nodes[i];
+        uint32_t parent = nodes[node->parent];
+        struct seep_error *error;
+        if (node->kind == SEEP_NODE_CUT) {
+            error = add_node(stacks, parent, SEEP_NO_FRAME,
+                             (int)SEEP_MIN(node->offset, (uint64_t)SEEP_CUT_NR), &nodes[i]);
+        } else {
+            uint32_t frame = 0;
+            error = add_frame(stacks, modules[node->module], node->offset, node->exact, &frame);
+            if (!error)
+                error = add_node(stacks, parent, frame, -1, &nodes[i]);
+        }
+        if (error)
+            return error;
+    }
+    return NULL;
+}
+
+struct seep_error *seep_stacks_add(struct seep_stacks *stacks, const struct seep_profile *profile,
+                                   uint32_t **ret_nodes) {
+    uint32_t *modules = calloc(SEEP_MAX(profile->nr_modules, 1u), sizeof(*modules));
+    uint32_t *nodes = calloc(SEEP_MAX(profile->nr_nodes, 1u), sizeof(*nodes));
+    struct seep_error *error = modules && nodes ? NULL : seep_error_no_memory();
+    for (uint32_t i = 0; !error && i < profile->nr_modules; i++) {
+        error = i ? add_module(stacks, &profile->modules[i], &modules[i])
+                  : new_module(stacks, &profile->modules[0], &profile->process, &modules[0]);
+        if (!error && profile->modules[i].nr_names)
+            error = add_names(stacks, &profile->modules[i]);
+    }
+    if (!error)
+        error = add_nodes(stacks, profile, modules, nodes);
+    free(modules);
+    if (error) {
+        free(nodes);
+        return error;
+    }
+    *ret_nodes = nodes;
+    return NULL;
+}
+
+// ---- names ----
+
+// How long after its last moment a process may still have been writing names.
+#define JIT_NAMES_LATE_NS INT64_C(5000000000)
+
+// *ret_symbol is NULL where nobody has named it.
+static struct seep_error *resolve_jit(struct seep_stack_module *module, const struct seep_stack_frame *frame,
+                                      const struct seep_symbol **ret_symbol) {
+    const struct seep_process *process = module->process;
+    struct seep_error *error = NULL;
+    *ret_symbol = NULL;
+    if (!module->jit_asked) {
+        int64_t until_ns = INT64_MAX;
+        if (process->exit_kind != SEEP_EXIT_RUNNING && process->duration_ns >= 0 &&
+            __builtin_add_overflow(process->start_realtime_ns,
+                                   seep_time_plus(process->duration_ns, JIT_NAMES_LATE_NS), &until_ns))
+            until_ns = INT64_MAX;
+        error = seep_jit_names_open(process->pid, process->start_realtime_ns, until_ns, &module->jit_names);
+        module->jit_asked = true;
+    }
+    if (!error && module->jit_names)
+        error = seep_jit_names_resolve(module->jit_names, frame->offset, frame->exact, ret_symbol);
+    return error;
+}
+
+struct seep_error *seep_stacks_resolve(struct seep_stacks *stacks, uint32_t frame,
+                                       const struct seep_symbol **ret_symbol) {
+    static const struct seep_symbol_frame nameless_frame = {0};
+    static const struct seep_symbol nameless = {&nameless_frame, 1};
+    struct seep_stack_frame *f = &stacks->frames[frame];
+    struct seep_stack_module *module = &stacks->modules[f->module];
+    if (!f->symbol && module->no_file) {
+        struct seep_error *error = resolve_jit(module, f, &f->symbol);
+        if (error)
+            return error;
+        if (!f->symbol)
+            f->symbol = &nameless;
+    }
+    if (!f->symbol && !module->asked) {
+        struct seep_error *error = seep_symbols_module(stacks->symbols, module->path,
+                                                       module->build_id_bytes ? module->build_id : NULL,
+                                                       module->build_id_bytes, &module->symbols_id);
+        if (error)
+            return error;
+        module->asked = true;
+    }
+    if (!f->symbol) {
+        const struct seep_symbol *symbol = NULL;
+        struct seep_error *error =
+            seep_symbols_resolve(stacks->symbols, module->symbols_id, f->offset, f->exact, &symbol);
+        if (error)
+            return error;
+        f->symbol = symbol->nr_frames ? symbol : &nameless;
+    }
+    *ret_symbol = f->symbol;
+    return NULL;
+}
+
+// A demangled template function begins with its return type: "void std::vector<int>::f()". The
+// function's own name is the last word before its parameters; blanks inside <> do not end a word.
+static const char *own_name(const char *function) {
+    static const char anonymous[] = "(anonymous namespace)";
+    const char *word = function;
+    int nesting = 0;
+    for (const char *at = function; *at; at++) {
+        if (strncmp(at, anonymous, sizeof(anonymous) - 1) == 0) {
+            at += sizeof(anonymous) - 2;
+            continue;
+        }
+        if (*at == '(' && nesting == 0)
+            break;
+        nesting += *at == '<' ? 1 : *at == '>' ? -1 : 0;
+        if (*at == ' ' && nesting == 0)
+            word = at + 1;
+    }
+    return word;
+}
+
+static bool is_std_name(const char *function) {
+    static const char *const spaces[] = {"std::", "__gnu_cxx::", "__cxxabiv1::"};
+    const char *name = own_name(function);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(spaces); i++)
+        if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)
+            return true;
+    return strncmp(function, "operator new", 12) == 0;
+}
+
+bool seep_function_is_std(const char *function, const char *file) {
+    if (file && (strstr(file, "/include/c++/") || strstr(file, "/c++/v1/")))
+        return true;
+    return function && is_std_name(function);
+}
+
+static bool is_std(const struct seep_symbol_frame *frame) {
+    return seep_function_is_std(frame->function, frame->file);
+}
+
+struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,
+                                    uint32_t *ret_frame, unsigned *ret_inlined) {
+    uint32_t innermost = SEEP_NO_FRAME;
+    for (; node; node = stacks->nodes[node].parent) {
+        uint32_t frame = stacks->nodes[node].frame;
+        if (frame == SEEP_NO_FRAME)
+            continue;
+        if (innermost == SEEP_NO_FRAME)
+            innermost = frame;
+        if (stacks->modules[stacks->frames[frame].module].runtime)
+            continue;
+        unsigned inlined = 0;
+        if (by_name) {
+            const struct seep_symbol *symbol;
+            struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+            if (error)
+                return error;
+            while (inlined < symbol->nr_frames && is_std(&symbol->frames[inlined]))
+                inlined++;
+            if (inlined == symbol->nr_frames)
+                continue;
+        }
+        *ret_frame = frame;
+        *ret_inlined = inlined;
+        return NULL;
+    }
+    *ret_inlined = 0;
+    *ret_frame = innermost;
+    if (!by_name || innermost == SEEP_NO_FRAME)
+        return NULL;
+    const struct seep_symbol *symbol;
+    return seep_stacks_resolve(stacks, innermost, &symbol);
+}
+
+static struct seep_error *use_frame(struct seep_stacks *stacks, uint32_t frame) {
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+    stacks->modules[stacks->frames[frame].module].used = true;
+    if (!error && !symbol->frames[symbol->nr_frames - 1].function)
+        stacks->modules[stacks->frames[frame].module].nameless = true;
+    for (unsigned i = 0; !error && i < symbol->nr_frames; i++) {
+        uint32_t id;
+        if (symbol->frames[i].file)
+            error = seep_texts_add(&stacks->files, symbol->frames[i].file, &id);
+        if (!error && symbol->frames[i].function)
+            error = seep_texts_add(&stacks->functions, symbol->frames[i].function, &id);
+    }
+    return error;
+}
+
+struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *nodes, size_t nr_nodes) {
+    bool *seen = calloc(stacks->nr_nodes, sizeof(*seen));
+    bool *seen_frame = calloc(SEEP_MAX(stacks->nr_frames, (size_t)1), sizeof(*seen_frame));
+    struct seep_error *error = seen && seen_frame ? NULL : seep_error_no_memory();
+    for (size_t i = 0; !error && i < nr_nodes; i++) {
+        for (uint32_t node = nodes[i]; !error && node && !seen[node]; node = stacks->nodes[node].parent) {
+            seen[node] = true;
+            uint32_t frame = stacks->nodes[node].frame;
+            if (frame == SEEP_NO_FRAME || seen_frame[frame])
+                continue;
+            seen_frame[frame] = true;
+            error = use_frame(stacks, frame);
+        }
+    }
+    free(seen);
+    free(seen_frame);
+    return error;
+}
+
+static struct seep_error *shorten_functions(struct seep_stacks *stacks) {
+    struct seep_texts *functions = &stacks->functions;
+    struct seep_map taken = SEEP_MAP_INIT; // hash of a shown name: who has it, + 1
+    struct seep_error *error = NULL;
+    stacks->functions_shown = calloc(functions->nr + 1, sizeof(*stacks->functions_shown));
+    if (!stacks->functions_shown)
+        return seep_error_no_memory();
+    for (size_t i = 0; !error && i < functions->nr; i++) {
+        char *shorter = NULL;
+        error = seep_name_shorten(functions->texts[i], &shorter);
+        const char *kept = shorter ? seep_arena_strdup(&stacks->names, shorter) : functions->texts[i];
+        free(shorter);
+        uint64_t *slot = kept ? seep_map_at(&taken, seep_hash_bytes(kept, strlen(kept)), NULL) : NULL;
+        if (!error && !slot)
+            error = seep_error_no_memory();
+        if (error)
+            break;
+        stacks->functions_shown[i] = *slot ? functions->texts[i] : kept;
+        if (*slot) // the first that had it keeps its own name, too
+            stacks->functions_shown[*slot - 1] = functions->texts[*slot - 1];
+        *slot = *slot ? *slot : i + 1;
+    }
+    seep_map_deinit(&taken);
+    return error;
+}
+
+const char *seep_stacks_name_shown(const struct seep_stacks *stacks, const char *function) {
+    uint32_t id;
+    return function && stacks->functions_shown && seep_texts_find(&stacks->functions, function, &id)
+               ? stacks->functions_shown[id]
+               : function;
+}
+
+struct seep_error *seep_stacks_shorten(struct seep_stacks *stacks, bool full, bool full_names) {
+    struct seep_texts paths = {0};
+    const char **shown = NULL;
+    struct seep_error *error = seep_texts_shorten(&stacks->files, full, &stacks->files_shown);
+    uint32_t id;
+    for (size_t i = 0; !error && i < stacks->nr_modules; i++)
+        if (stacks->modules[i].used)
+            error = seep_texts_add(&paths, stacks->modules[i].path, &id);
+    if (!error)
+        error = seep_texts_shorten(&paths, full, &shown);
+    for (size_t i = 0; !error && i < stacks->nr_modules; i++)
+        if (stacks->modules[i].used && seep_texts_find(&paths, stacks->modules[i].path, &id))
+            stacks->modules[i].shown = shown[id];
+    free(shown);
+    seep_texts_deinit(&paths);
+    if (!error && !full_names)
+        error = shorten_functions(stacks);
+    return error;
+}
+
+const char *seep_stacks_file_shown(const struct seep_stacks *stacks, const char *file) {
+    uint32_t id;
+    return stacks->files_shown && seep_texts_find(&stacks->files, file, &id) ? stacks->files_shown[id] : file;
+}

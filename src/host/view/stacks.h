@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The stacks of several profiles in one tree: equal stacks of different processes become one node,
+// whatever ids and load addresses they had. Also the place where frames get their names, each
+// once, when first asked for.
+//
+// Invariant: node 0 is the root; parent < own id; ids of modules and frames are checked.
+#ifndef SEEP_VIEW_STACKS_H
+#define SEEP_VIEW_STACKS_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "profile/texts.h"
+#include "profile/profile.h"
+#include "names/jit_names.h"
+#include "names/symbols.h"
+
+struct seep_stack_module {
+    const char *path;  // borrowed from the first profile that has it
+    const char *shown; // as views show it; the path until seep_stacks_shorten
+    const uint8_t *build_id;
+    uint32_t build_id_bytes;
+    bool no_file;  // code without a file (JIT): offsets are run-time addresses of one process
+    bool runtime;  // C or C++ runtime, loader, allocator: not where one looks for a leak
+    bool asked;    // symbols_id is valid
+    bool used;     // has a frame that is shown
+    bool nameless; // a shown frame of it has no function name
+    unsigned symbols_id;
+    const struct seep_process *process; // of `no_file`; borrowed
+    bool jit_asked;
+    struct seep_jit_names *jit_names; // of `no_file`, once jit_asked; NULL: there are none
+};
+
+struct seep_stack_frame {
+    uint32_t module;
+    bool exact;
+    uint64_t offset;
+    const struct seep_symbol *symbol; // NULL: not asked yet
+};
+
+#define SEEP_NO_FRAME UINT32_MAX
+
+struct seep_stack_node {
+    uint32_t parent;
+    uint32_t frame; // SEEP_NO_FRAME: the root, or a cut
+    int cut;        // enum seep_cut: why the stack is not complete; -1: it is
+};
+
+struct seep_stacks {
+    struct seep_symbols *symbols; // borrowed
+    struct seep_stack_module *modules;
+    size_t nr_modules;
+    size_t modules_capacity;
+    struct seep_stack_frame *frames;
+    size_t nr_frames;
+    size_t frames_capacity;
+    struct seep_stack_node *nodes;
+    size_t nr_nodes;
+    size_t nodes_capacity;
+    struct seep_map module_ids;
+    struct seep_map frame_ids;
+    struct seep_map node_ids;
+    struct seep_texts files;     // source files of frames that are shown
+    const char **files_shown;    // by id in files; NULL until seep_stacks_shorten
+    struct seep_texts functions; // of frames that are shown
+    const char **functions_shown;
+    struct seep_arena names; // theirs
+};
+
+SEEP_MUST_CHECK struct seep_error *seep_stacks_create(struct seep_symbols *symbols,
+                                                      struct seep_stacks **ret_stacks);
+void seep_stacks_destroy(struct seep_stacks *stacks); // takes NULL
+
+// Adds the stacks of `profile`, which must outlive `stacks`. (*ret_nodes)[i] is the node of the
+// profile's node i; malloc'ed, the caller frees it.
+SEEP_MUST_CHECK struct seep_error *seep_stacks_add(struct seep_stacks *stacks,
+                                                   const struct seep_profile *profile, uint32_t **ret_nodes);
+
+// The names of a frame; code without a file has the one that its compiler wrote down for perf, or none.
+SEEP_MUST_CHECK struct seep_error *seep_stacks_resolve(struct seep_stacks *stacks, uint32_t frame,
+                                                       const struct seep_symbol **ret_symbol);
+
+// The frame that a stack is attributed to, see enum seep_view_by. With `by_name` functions of
+// namespace std do not count either, for which frames are resolved. *ret_frame is SEEP_NO_FRAME for
+// a stack without frames; *ret_inlined is the index in the frame's symbol (0 without `by_name`).
+SEEP_MUST_CHECK struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,
+                                                    uint32_t *ret_frame, unsigned *ret_inlined);
+
+// Whether a function is of the C++ library, wherever it was compiled in; either may be NULL.
+bool seep_function_is_std(const char *function, const char *file);
+
+// Which modules and files are shown: resolves the frames of the stacks of `nodes`.
+SEEP_MUST_CHECK struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *nodes,
+                                                   size_t nr_nodes);
+// Gives the used modules and files their shown names, and the functions names that can be read. Once, after
+// seep_stacks_use. Functions that would come to the same name keep their own.
+SEEP_MUST_CHECK struct seep_error *seep_stacks_shorten(struct seep_stacks *stacks, bool full_paths,
+                                                       bool full_names);
+const char *seep_stacks_name_shown(const struct seep_stacks *stacks, const char *function); // NULL: NULL
+const char *seep_stacks_file_shown(const struct seep_stacks *stacks, const char *file);
+
+#endif

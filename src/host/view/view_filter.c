@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Filters of a view, and the figures that are left of each site under them. A figure that a filter
+// makes unknowable loses its `known` bit; it is never estimated.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sum.h"
+#include "image/sample.h"
+#include "profile/marks.h"
+#include "view/view_build.h"
+
+enum { MATCH_FUNCTION = 1, MATCH_FILE = 2, MATCH_MODULE = 4 };
+
+void seep_view_figures_init(struct seep_view_figures *figures) {
+    *figures = (struct seep_view_figures){.known = SEEP_KNOWN_ALL, .oldest_ns = -1};
+    figures->counters.size_min = UINT64_MAX;
+}
+
+void seep_counters_merge(struct seep_counters *into, const struct seep_counters *from) {
+    seep_add_up(&into->allocations, from->allocations);
+    seep_add_up(&into->allocated_bytes, from->allocated_bytes);
+    seep_add_up(&into->frees, from->frees);
+    seep_add_up(&into->freed_bytes, from->freed_bytes);
+    seep_add_up(&into->temporary, from->temporary);
+    seep_add_up(&into->peak_bytes, from->peak_bytes);
+    seep_add_up(&into->at_peak_blocks, from->at_peak_blocks);
+    seep_add_up(&into->at_peak_bytes, from->at_peak_bytes);
+    if (from->allocations) {
+        into->size_min = SEEP_MIN(into->size_min, from->size_min);
+        into->size_max = SEEP_MAX(into->size_max, from->size_max);
+    }
+}
+
+static int64_t signed_of(uint64_t value) {
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static int64_t net(uint64_t plus, uint64_t minus) {
+    return plus >= minus ? signed_of(plus - minus) : -signed_of(minus - plus);
+}
+
+// ---- frames ----
+
+static bool matches(const regex_t *regex, const char *text) {
+    return text && regexec(regex, text, 0, NULL, 0) == 0;
+}
+
+static struct seep_error *match_frame(struct seep_view_build *build, uint32_t frame, uint8_t *ret_bits) {
+    const struct seep_view_options *options = &build->view->options;
+    struct seep_stacks *stacks = build->stacks;
+    uint8_t bits = 0;
+    if (options->module && matches(options->module, stacks->modules[stacks->frames[frame].module].path))
+        bits |= MATCH_MODULE;
+    if (options->function || options->file) {
+        const struct seep_symbol *symbol;
+        struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+        if (error)
+            return error;
+        for (unsigned i = 0; i < symbol->nr_frames; i++) {
+            if (options->function && matches(options->function, symbol->frames[i].function))
+                bits |= MATCH_FUNCTION;
+            if (options->file && matches(options->file, symbol->frames[i].file))
+                bits |= MATCH_FILE;
+        }
+    }
+    *ret_bits = bits;
+    return NULL;
+}
+
+// What each stack matches: its parent's bits and its own frame's.
+static struct seep_error *match_nodes(struct seep_view_build *build) {
+    const struct seep_stacks *stacks = build->stacks;
+    uint8_t *node_bits = calloc(stacks->nr_nodes, 1);
+    uint8_t *frame_bits = calloc(SEEP_MAX(stacks->nr_frames, (size_t)1), 1);
+    struct seep_error *error = node_bits && frame_bits ? NULL : seep_error_no_memory();
+    for (uint32_t i = 0; !error && i < stacks->nr_frames; i++)
+        error = match_frame(build, i, &frame_bits[i]);
+    for (uint32_t i = 1; !error && i < stacks->nr_nodes; i++) {
+        const struct seep_stack_node *node = &stacks->nodes[i];
+        node_bits[i] = node_bits[node->parent] | (node->frame == SEEP_NO_FRAME ? 0 : frame_bits[node->frame]);
+    }
+    free(frame_bits);
+    if (error) {
+        free(node_bits);
+        return error;
+    }
+    build->node_match = node_bits;
+    return NULL;
+}
+
+// ---- blocks and threads ----
+
+uint8_t seep_view_kind_of(const struct seep_view_part *part, const struct seep_block *block) {
+    const struct seep_profile *profile = part->profile;
+    return profile->block_kinds ? profile->block_kinds[block - profile->blocks] : SEEP_KIND_UNKNOWN;
+}
+
+static bool age_ok(const struct seep_view_options *options, const struct seep_view_part *part,
+                   const struct seep_block *block) {
+    int64_t born_ns = seep_time_less(part->profile->process.duration_ns, block->age_ns);
+    if (options->older_ns >= 0 && block->age_ns < options->older_ns)
+        return false;
+    return block->age_ns >= 0 && born_ns >= part->born_least_ns && born_ns < part->born_most_ns;
+}
+
+bool seep_view_block_ok(const struct seep_view_build *build, const struct seep_view_part *part,
+                        const struct seep_block *block) {
+    const struct seep_view_options *options = &build->view->options;
+    if (block->site >= part->profile->nr_sites || !part->site_ok[block->site])
+        return false;
+    if (block->size < options->min_size || block->size > options->max_size)
+        return false;
+    if (build->filter_ages && !age_ok(options, part, block))
+        return false;
+    uint8_t kind = build->kinds ? seep_view_kind_of(part, block) : SEEP_KIND_UNKNOWN;
+    if (build->kinds &&
+        (!(build->kinds >> kind & 1) ||
+         seep_profile_block_suppressed(part->profile, (size_t)(block - part->profile->blocks))))
+        return false;
+    if (options->thread)
+        return block->thread < part->profile->nr_threads && part->thread_ok[block->thread];
+    return true;
+}
+
+static bool thread_matches(const regex_t *regex, const struct seep_thread *thread) {
+    char tid[16];
+    snprintf(tid, sizeof(tid), "%" PRIu32, thread->tid);
+    return matches(regex, thread->name) || matches(regex, tid);
+}
+
+// ---- figures ----
+
+static void figures_of_sites(const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_view_figures *figures = &part->figures[i];
+        figures->counters = profile->sites[i].counters;
+        figures->live_blocks = signed_of(profile->sites[i].live_blocks);
+        figures->live_bytes = signed_of(profile->sites[i].live_bytes);
+        figures->peak_exact = profile->totals.peak_exact;
+        if (profile->health.sample_bytes)
+            figures->known &= ~SEEP_KNOWN_PEAK;
+        if (!profile->at_peak.counted)
+            figures->known &= ~SEEP_KNOWN_AT_PEAK;
+    }
+}
+
+// Where calls are only counted nobody knows whose block was given back.
+static void forget_blocks(const struct seep_view_part *part) {
+    for (uint32_t i = 1; i < part->profile->nr_sites; i++)
+        part->figures[i].known &= SEEP_KNOWN_ALLOCATIONS | SEEP_KNOWN_BYTES | SEEP_KNOWN_SIZES;
+}
+
+// Only what threads that pass did; live is then their net.
+static void figures_of_threads(const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    for (size_t i = 0; i < profile->nr_thread_sites; i++) {
+        const struct seep_thread_site *ts = &profile->thread_sites[i];
+        if (ts->site >= profile->nr_sites || ts->thread >= profile->nr_threads ||
+            !part->thread_ok[ts->thread])
+            continue;
+        seep_counters_merge(&part->figures[ts->site].counters, &ts->counters);
+    }
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_view_figures *figures = &part->figures[i];
+        const struct seep_counters *c = &figures->counters;
+        figures->live_blocks = net(c->allocations, c->frees);
+        figures->live_bytes = net(c->allocated_bytes, c->freed_bytes);
+        figures->known &= ~(SEEP_KNOWN_PEAK | SEEP_KNOWN_AT_PEAK);
+    }
+}
+
+// What a block counts for among those of its site, in bytes and in parts of a block.
+struct share {
+    uint64_t bytes;
+    uint64_t blocks;
+};
+
+static struct share share_of_block(const struct seep_profile *profile, const struct seep_block *block) {
+    uint64_t distance = profile->health.sample_bytes;
+    if (!distance)
+        return (struct share){block->size, 1};
+    uint64_t size = SEEP_MIN(block->size, (UINT64_C(1) << 46));
+    uint64_t weight = seep_sample_weight(size, SEEP_MIN(distance, (UINT64_C(1) << 37)));
+    return (struct share){seep_sample_bytes_for(SEEP_MAX(size, UINT64_C(1)), weight), weight};
+}
+
+static int64_t share_of(int64_t passing, uint64_t all, uint64_t estimate) {
+    double share = all ? (double)signed_of(estimate) * ((double)passing / (double)all) + 0.5 : 0;
+    return share < 0x1p63 ? (int64_t)share : INT64_MAX;
+}
+
+// Where blocks are samples: those that pass stand for their share of what all of the site's stand for.
+static struct seep_error *weigh_blocks(const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    struct share *all = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*all));
+    if (!all)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < profile->nr_blocks; i++) {
+        struct share share = share_of_block(profile, &profile->blocks[i]);
+        seep_add_up(&all[profile->blocks[i].site].blocks, share.blocks);
+        seep_add_up(&all[profile->blocks[i].site].bytes, share.bytes);
+    }
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_view_figures *figures = &part->figures[i];
+        const struct seep_site *site = &profile->sites[i];
+        figures->live_bytes = share_of(figures->live_bytes, all[i].bytes, site->live_bytes);
+        figures->live_blocks = share_of(figures->live_blocks, all[i].blocks, site->live_blocks);
+    }
+    free(all);
+    return NULL;
+}
+
+// Live from the blocks. The other figures stay known only where the size filter takes all or nothing
+// of the site, which its smallest and largest size tell; an age filter leaves none.
+static struct seep_error *figures_of_blocks(const struct seep_view_build *build,
+                                            const struct seep_view_part *part) {
+    const struct seep_view_options *options = &build->view->options;
+    const struct seep_profile *profile = part->profile;
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        struct seep_view_figures *figures = &part->figures[i];
+        const struct seep_counters *c = &figures->counters;
+        figures->live_blocks = figures->live_bytes = 0;
+        bool whole = !build->filter_ages && !build->kinds && c->allocations &&
+                     c->size_min >= options->min_size && c->size_max <= options->max_size;
+        if (build->filter_blocks && !whole)
+            figures->known = SEEP_KNOWN_LIVE;
+    }
+    for (size_t i = 0; i < profile->nr_blocks; i++) {
+        const struct seep_block *block = &profile->blocks[i];
+        if (!seep_view_block_ok(build, part, block))
+            continue;
+        struct seep_view_figures *figures = &part->figures[block->site];
+        struct share share = share_of_block(profile, block);
+        if (__builtin_add_overflow(figures->live_blocks, signed_of(share.blocks), &figures->live_blocks))
+            figures->live_blocks = INT64_MAX;
+        if (__builtin_add_overflow(figures->live_bytes, signed_of(share.bytes), &figures->live_bytes))
+            figures->live_bytes = INT64_MAX;
+    }
+    return profile->health.sample_bytes ? weigh_blocks(part) : NULL;
+}
+
+// What the scan says of a block that passes.
+static void add_kind(const struct seep_view_part *part, size_t block, struct seep_view_figures *figures) {
+    const struct seep_profile *profile = part->profile;
+    uint64_t size = profile->blocks[block].size;
+    uint8_t kind = seep_view_kind_of(part, &profile->blocks[block]);
+    const struct seep_site *site = &profile->sites[profile->blocks[block].site];
+    if (seep_profile_block_suppressed(profile, block))
+        return;
+    seep_add_up(&figures->kinds.blocks[kind], 1);
+    seep_add_up(&figures->kinds.bytes[kind], size);
+    if (kind && (!figures->kind || kind < figures->kind))
+        figures->kind = kind;
+    if (kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT)
+        figures->leaked_bytes = signed_of((uint64_t)figures->leaked_bytes + size);
+    if (figures->kind == site->kind)
+        figures->held = site->held;
+    figures->retained_bytes = site->retained_bytes;
+}
+
+// The oldest, and what the scan says: one look at each block.
+static void look_at_blocks(const struct seep_view_build *build, const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    for (size_t i = 0; i < profile->nr_blocks; i++) {
+        const struct seep_block *block = &profile->blocks[i];
+        if (!seep_view_block_ok(build, part, block))
+            continue;
+        struct seep_view_figures *figures = &part->figures[block->site];
+        figures->oldest_ns = SEEP_MAX(figures->oldest_ns, block->age_ns);
+        if (build->scanned)
+            add_kind(part, i, figures);
+    }
+}
+
+static void add_suppressed(struct seep_view_figures *figures, uint32_t by, uint64_t blocks, uint64_t bytes) {
+    figures->suppressed_by = by;
+    figures->suppressed_blocks = signed_of((uint64_t)figures->suppressed_blocks + blocks);
+    figures->suppressed_bytes = signed_of((uint64_t)figures->suppressed_bytes + bytes);
+}
+
+// Where live is net there is no telling which blocks are meant.
+static void find_suppressed(const struct seep_view_build *build, const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    if (!profile->suppressed || (build->view->options.thread && !build->blocks_of_thread))
+        return;
+    bool of_blocks = profile->block_kinds || build->filter_blocks || build->view->options.thread;
+    if (profile->block_kinds && !profile->leaks.suppressed_blocks)
+        return;
+    for (uint32_t i = 1; !of_blocks && i < profile->nr_sites; i++)
+        if (profile->suppressed[i][SEEP_KIND_UNKNOWN])
+            add_suppressed(&part->figures[i], profile->suppressed[i][SEEP_KIND_UNKNOWN],
+                           profile->sites[i].live_blocks, profile->sites[i].live_bytes);
+    for (size_t i = 0; of_blocks && i < profile->nr_blocks; i++) {
+        const struct seep_block *block = &profile->blocks[i];
+        uint32_t by = seep_profile_block_suppressed(profile, i);
+        if (by && seep_view_block_ok(build, part, block))
+            add_suppressed(&part->figures[block->site], by, 1, block->size);
+    }
+}
+
+static struct seep_error *make_part(struct seep_view_build *build, struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    const struct seep_view_options *options = &build->view->options;
+    struct seep_error *error = NULL;
+    size_t nr_sites = SEEP_MAX(profile->nr_sites, 1u);
+    part->site_ok = calloc(nr_sites, sizeof(*part->site_ok));
+    part->thread_ok = calloc(SEEP_MAX(profile->nr_threads, 1u), sizeof(*part->thread_ok));
+    part->figures = calloc(nr_sites, sizeof(*part->figures));
+    part->site_row = calloc(nr_sites, sizeof(*part->site_row));
+    if (!part->site_ok || !part->thread_ok || !part->figures || !part->site_row)
+        return seep_error_no_memory();
+    uint8_t wanted = (options->function ? MATCH_FUNCTION : 0) | (options->file ? MATCH_FILE : 0) |
+                     (options->module ? MATCH_MODULE : 0);
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        seep_view_figures_init(&part->figures[i]);
+        part->site_ok[i] = !build->filter_frames ||
+                           (build->node_match[part->nodes[profile->sites[i].node]] & wanted) == wanted;
+    }
+    for (uint32_t i = 0; i < profile->nr_threads; i++)
+        part->thread_ok[i] = !options->thread || thread_matches(options->thread, &profile->threads[i]);
+    if (options->thread)
+        figures_of_threads(part);
+    else
+        figures_of_sites(part);
+    if (profile->health.flags & SEEP_FLAG_CALLS)
+        forget_blocks(part);
+    if (build->filter_blocks || (options->thread && build->blocks_of_thread))
+        error = figures_of_blocks(build, part);
+    seep_view_find_exit(build, part);
+    look_at_blocks(build, part);
+    find_suppressed(build, part);
+    return error;
+}
+
+static bool all_blocks_name_threads(const struct seep_view_build *build) {
+    for (size_t p = 0; p < build->nr_parts; p++) {
+        const struct seep_profile *profile = build->parts[p].profile;
+        if (profile->nr_blocks < profile->totals.live_blocks)
+            return false;
+        for (size_t i = 0; i < profile->nr_blocks; i++)
+            if (profile->blocks[i].thread >= profile->nr_threads)
+                return false;
+    }
+    return true;
+}
+
+static struct seep_error *check_blocks_kept(const struct seep_view_build *build, const char *option,
+                                            bool ages) {
+    uint64_t live = 0, nr_blocks = 0, aged = 0;
+    for (size_t p = 0; p < build->nr_parts; p++) {
+        const struct seep_profile *profile = build->parts[p].profile;
+        seep_add_up(&live, profile->totals.live_blocks);
+        nr_blocks += profile->nr_blocks;
+        for (size_t i = 0; ages && i < profile->nr_blocks; i++)
+            aged += profile->blocks[i].age_ns >= 0;
+    }
+    if (live && !nr_blocks)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED,
+                              "%s needs the live blocks one by one, which are not kept here", option),
+            "their number and bytes per site are known: leave %s out", option);
+    if (ages && nr_blocks && !aged)
+        return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                                 "%s needs the ages of blocks, which are not kept here",
+                                                 option),
+                               "they are kept by 'seep run --age' (SEEP_AGE=1); leave %s out%s", option,
+                               strcmp(option, "--since") == 0 || strcmp(option, "--until") == 0
+                                   ? ", or let 'seep diff FILE@MARK FILE' show what changed since a mark"
+                                   : "");
+    return NULL;
+}
+
+static bool has_exit(const struct seep_view_build *build) {
+    for (size_t p = 0; p < build->nr_parts; p++)
+        if (seep_profile_exit_mark(build->parts[p].profile))
+            return true;
+    return false;
+}
+
+static bool has_snapshots(const struct seep_view_build *build) {
+    for (size_t p = 0; p < build->nr_parts; p++)
+        if (build->parts[p].profile->growth)
+            return true;
+    return false;
+}
+
+static bool is_running(const struct seep_view_build *build) {
+    for (size_t p = 0; p < build->nr_parts; p++)
+        if (build->parts[p].profile->process.exit_kind == SEEP_EXIT_RUNNING)
+            return true;
+    return false;
+}
+
+static struct seep_error *check_needs(const struct seep_view_build *build) {
+    const struct seep_view_options *options = &build->view->options;
+    struct seep_error *error = NULL;
+    if (options->older_ns >= 0)
+        error = check_blocks_kept(build, "--older", true);
+    if (!error && options->ignore_last)
+        error = check_blocks_kept(build, "--ignore-last", true);
+    if (!error && (options->since || options->until))
+        error = check_blocks_kept(build, options->since ? "--since" : "--until", true);
+    if (!error && options->sort == SEEP_SORT_AGE)
+        error = check_blocks_kept(build, "--sort age", true);
+    if (!error && options->sort == SEEP_SORT_EXIT && !has_exit(build))
+        error =
+            seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                              "--sort exit needs to know when the program began to leave"),
+                            "'seep run --age' (SEEP_AGE=1) keeps that; it is not known of a program that has "
+                            "not, or that a signal killed");
+    if (!error && options->sort == SEEP_SORT_GROWTH && !has_snapshots(build))
+        error = seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "--sort growth needs snapshots, and there are none here"),
+            "they are made by 'seep run --interval T', and of a running process by 'seep growth PID'");
+    if (!error && options->min_size > 0)
+        error = check_blocks_kept(build, "--min-size", false);
+    if (!error && options->max_size < UINT64_MAX)
+        error = check_blocks_kept(build, "--max-size", false);
+    if (!error && build->kinds) {
+        error = check_blocks_kept(build, "--kind", false);
+        // Of processes that were not looked at, no block is of any class: the report says how many those are.
+        if (!error && !build->scanned)
+            error = seep_error_hint(
+                seep_error_create(SEEP_E_UNSUPPORTED, "--kind needs a scan, and none was made here"),
+                is_running(build) ? "use 'seep scan PID'"
+                                  : "'seep run' makes one when a process leaves, and 'seep scan' of one that "
+                                    "runs or of a core file; leave --kind out");
+    }
+    if (!error && options->blocks)
+        error = check_blocks_kept(build, "--blocks", false);
+    if (!error && options->by == SEEP_BY_SIZE)
+        error = check_blocks_kept(build, "--by size", false);
+    return error;
+}
+
+// The births that pass, by process.
+static struct seep_error *find_births(struct seep_view_build *build) {
+    const struct seep_view_options *options = &build->view->options;
+    const struct seep_session *session = build->view->session;
+    struct seep_error *error = NULL;
+    for (size_t p = 0; !error && p < build->nr_parts; p++) {
+        struct seep_view_part *part = &build->parts[p];
+        part->born_least_ns = INT64_MIN;
+        part->born_most_ns = INT64_MAX;
+        if (options->since)
+            error = seep_marks_time(session, options->since, part->process, &part->born_least_ns);
+        if (!error && options->until)
+            error = seep_marks_time(session, options->until, part->process, &part->born_most_ns);
+        int64_t end_ns = seep_profile_late_ns(part->profile, options->ignore_last);
+        part->born_most_ns = SEEP_MIN(part->born_most_ns, end_ns);
+    }
+    return error;
+}
+
+struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
+    struct seep_view *view = build->view;
+    const struct seep_view_options *options = &view->options;
+    build->filter_frames = options->function || options->file || options->module;
+    for (size_t p = 0; p < view->session->nr_profiles; p++)
+        build->scanned |= view->session->profiles[p]->leaks.known;
+    build->kinds = options->kinds;
+    build->filter_ages = options->older_ns >= 0 || options->ignore_last || options->since || options->until;
+    build->filter_blocks =
+        options->min_size > 0 || options->max_size < UINT64_MAX || build->filter_ages || build->kinds;
+    struct seep_error *error = check_needs(build);
+    if (!error && build->filter_ages)
+        error = find_births(build);
+    for (size_t p = 0; !error && p < build->nr_parts; p++)
+        error = seep_stacks_add(build->stacks, build->parts[p].profile, &build->parts[p].nodes);
+    if (!error && build->filter_frames)
+        error = match_nodes(build);
+    bool of_threads = options->thread || options->by == SEEP_BY_THREAD;
+    build->blocks_of_thread = of_threads && all_blocks_name_threads(build);
+    if (of_threads && !build->blocks_of_thread && build->filter_blocks)
+        return error ? error
+                     : seep_error_hint(
+                           seep_error_create(SEEP_E_UNSUPPORTED,
+                                             "the threads of live blocks are not kept here"),
+                           "use --thread and --by thread without filters of blocks (--kind, --min-size, "
+                           "--max-size, --older, --since, --until, --ignore-last), or trace it with --age");
+    view->live_is_net = of_threads && !build->blocks_of_thread;
+    view->filtered = build->filter_frames || build->filter_blocks || options->thread;
+    for (size_t p = 0; !error && p < build->nr_parts; p++)
+        error = make_part(build, &build->parts[p]);
+    return error;
+}

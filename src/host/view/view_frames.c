@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The stack of a row as it is shown: inlined frames put in, recursion marked. Recursion is found on
+// return addresses: a run of up to LONGEST_CYCLE of them that follows itself at once.
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "view/stacks.h"
+#include "view/view.h"
+
+#define LONGEST_CYCLE 32u
+
+static uint32_t repeats(const uint32_t *frames, uint32_t nr, uint32_t at, uint32_t length) {
+    uint32_t times = 1;
+    for (; (uint64_t)at + (uint64_t)length * (times + 1) <= nr; times++)
+        for (uint32_t i = 0; i < length; i++)
+            if (frames[at + i] != frames[at + times * length + i])
+                return times;
+    return times;
+}
+
+// The cycle at `at` that hides most; length 0: none.
+static void find_cycle(const uint32_t *frames, uint32_t nr, uint32_t at, uint32_t *ret_length,
+                       uint32_t *ret_times) {
+    uint32_t best = 0;
+    *ret_length = 0;
+    *ret_times = 1;
+    for (uint32_t length = 1; length <= LONGEST_CYCLE && at + 2 * length <= nr; length++) {
+        uint32_t times = repeats(frames, nr, at, length);
+        uint32_t hidden = length * (times - 1);
+        if (hidden > best) {
+            best = hidden;
+            *ret_length = length;
+            *ret_times = times;
+        }
+    }
+}
+
+struct seep_view_frame seep_view_frame_of(const struct seep_view *view, uint32_t frame,
+                                          const struct seep_symbol *symbol, unsigned index) {
+    const struct seep_stacks *stacks = view->stacks;
+    const struct seep_stack_frame *f = &stacks->frames[frame];
+    const struct seep_stack_module *module = &stacks->modules[f->module];
+    const struct seep_symbol_frame *s = &symbol->frames[index];
+    return (struct seep_view_frame){
+        .function = s->function,
+        .name = seep_stacks_name_shown(stacks, s->function),
+        .file = s->file ? seep_stacks_file_shown(stacks, s->file) : NULL,
+        .line = s->line,
+        .module = module->shown,
+        .offset = f->offset,
+        .function_offset = s->function_offset,
+        .inlined = s->inlined,
+        .runtime = module->runtime,
+        .build = module->build_id_bytes ? seep_hash_bytes(module->build_id, module->build_id_bytes) : 0,
+        .linkage = s->linkage,
+    };
+}
+
+// Adds the frames of one return address to the scratch array; *ret_nr counts them all.
+static struct seep_error *expand(struct seep_view *view, uint32_t frame, bool folded, size_t *ret_nr) {
+    struct seep_stacks *stacks = view->stacks;
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+    if (error)
+        return error;
+    for (unsigned i = 0; i < symbol->nr_frames; i++) {
+        if (!seep_grow(&view->scratch, &view->scratch_capacity, *ret_nr + 1, sizeof(*view->scratch)))
+            return seep_error_no_memory();
+        view->scratch[*ret_nr] = seep_view_frame_of(view, frame, symbol, i);
+        view->scratch[(*ret_nr)++].folded = folded;
+    }
+    return NULL;
+}
+
+static struct seep_error *expand_all(struct seep_view *view, const uint32_t *frames, uint32_t nr,
+                                     size_t *ret_nr) {
+    size_t shown = 0;
+    for (uint32_t at = 0; at < nr;) {
+        uint32_t length, times;
+        find_cycle(frames, nr, at, &length, &times);
+        uint32_t end = at + SEEP_MAX(length, 1u) * times;
+        uint32_t first_end = at + SEEP_MAX(length, 1u);
+        size_t begin = shown;
+        for (; at < end; at++) {
+            struct seep_error *error = expand(view, frames[at], at >= first_end, &shown);
+            if (error)
+                return error;
+            if (length && at + 1 == first_end) {
+                view->scratch[shown - 1].fold_frames = (uint32_t)(shown - begin);
+                view->scratch[shown - 1].fold_times = times;
+            }
+        }
+    }
+    *ret_nr = shown;
+    return NULL;
+}
+
+struct seep_error *seep_view_frames(struct seep_view *view, const struct seep_view_row *row,
+                                    const struct seep_view_frame **ret_frames, size_t *ret_nr,
+                                    uint32_t *ret_more) {
+    uint32_t *frames = malloc(SEEP_VIEW_DEPTH * sizeof(*frames));
+    if (!frames)
+        return seep_error_no_memory();
+    uint32_t nr = 0, more = 0;
+    for (uint32_t node = row->node; node; node = view->stacks->nodes[node].parent) {
+        uint32_t frame = view->stacks->nodes[node].frame;
+        if (frame == SEEP_NO_FRAME)
+            continue;
+        if (nr < SEEP_VIEW_DEPTH)
+            frames[nr++] = frame;
+        else
+            more++;
+    }
+    size_t shown = 0;
+    struct seep_error *error = expand_all(view, frames, nr, &shown);
+    free(frames);
+    if (error)
+        return error;
+    *ret_frames = view->scratch;
+    *ret_nr = shown;
+    *ret_more = more;
+    return NULL;
+}

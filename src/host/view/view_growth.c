@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What a view shows of growth: at each row that of its site that grows most, and the rows that grow without
+// bound, whatever the order of the others is.
+#include <stdlib.h>
+
+#include "view/view_build.h"
+
+// What grows comes first, by how fast; then what changed most; then what did not.
+static double rank(const struct seep_growth_of *growth) {
+    if (!growth)
+        return -1;
+    double change = (double)growth->last_bytes - (double)growth->first_bytes;
+    if (growth->trend.verdict == SEEP_TREND_GROWING)
+        return 0x1p80 * (1 + growth->trend.slope);
+    return change < 0 ? 0 : change;
+}
+
+double seep_view_growth_key(const struct seep_view_row *row) {
+    return rank(row->growth);
+}
+
+void seep_view_add_growth(struct seep_view_row *row, const struct seep_view_part *part, uint32_t site) {
+    const struct seep_growth *growth = part->profile->growth;
+    if (!growth || (!growth->sites[site].last_bytes && !growth->sites[site].trend.verdict))
+        return;
+    if (row->growth && rank(row->growth) >= rank(&growth->sites[site]))
+        return;
+    row->growth = &growth->sites[site];
+    row->growth_process = part->process;
+}
+
+// What is suppressed does not count. What grew may have been freed since, at the end.
+static bool grows(const struct seep_view_row *row) {
+    return row->growth && row->growth->trend.verdict == SEEP_TREND_GROWING &&
+           (!row->suppressed_blocks || row->suppressed_blocks < row->live_blocks);
+}
+
+static int compare_growth(const void *left, const void *right) {
+    double a = rank(((const struct seep_view_row *)left)->growth),
+           b = rank(((const struct seep_view_row *)right)->growth);
+    return (a < b) - (a > b);
+}
+
+struct seep_error *seep_view_build_growing(struct seep_view_build *build) {
+    struct seep_view *view = build->view;
+    if (view->options.by != SEEP_BY_SITE)
+        return NULL;
+    for (size_t i = 0; i < build->nr_rows; i++)
+        view->nr_growing_all += grows(&build->rows[i]);
+    if (!view->nr_growing_all)
+        return NULL;
+    view->growing = seep_arena_alloc(&view->arena, view->nr_growing_all, sizeof(*view->growing));
+    if (!view->growing)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < build->nr_rows; i++)
+        if (grows(&build->rows[i]))
+            view->growing[view->nr_growing++] = build->rows[i];
+    qsort(view->growing, view->nr_growing, sizeof(*view->growing), compare_growth);
+    view->nr_growing = SEEP_MIN(view->nr_growing, (size_t)SEEP_VIEW_GROWING);
+    return NULL;
+}
+
+uint64_t seep_view_limit(const struct seep_view *view, uint32_t process, uint64_t *ret_left) {
+    const struct seep_profile *profile = view->session->profiles[process];
+    uint64_t limit = view->options.limit_bytes, used = 0;
+    if (profile->nr_snapshots) {
+        const struct seep_snapshot *last = &profile->snapshots[profile->nr_snapshots - 1];
+        used = limit ? SEEP_MAX(last->rss_bytes, profile->growth ? profile->growth->live.last_bytes : 0)
+                     : last->used_bytes;
+        limit = limit ? limit : used ? profile->limit_bytes : 0;
+    }
+    *ret_left = limit > used ? limit - used : 0;
+    return limit;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Filters of system calls. One may answer with an error, which we cope with, or kill. So once there is one no
+// call is ours to make: a filter that the program installs by name is known before it is there
+// (hooks_limits.c), and what the library will need is had by then. One that comes by an instruction of the
+// program's own nobody tells us of: before rare calls we look whether one has come.
+//
+// One that was there before the program: under it this library is a guest. Where it is that of a whole
+// container, or the tool's own, others have made children under it; so a child tries first whatever this
+// library needs and programs often do not, and if it does not live to tell, the library stays passive and the
+// program lives. Any other filter was made for this program, and may allow what that is known to call and
+// nothing else: passive at once.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "preload/maps.h"
+#include "preload/preload.h"
+#include "preload/window.h"
+
+struct seep_confined seep_confined;
+
+enum { ENOSYS_NR = 38 };
+
+long sys6(long nr, long a, long b, long c, long d, long e, long f) {
+    if (atomic_load_explicit(&seep_confined.filtered, memory_order_relaxed))
+        return -ENOSYS_NR;
+    long fault = seep_fault(nr);
+    return fault ? fault : sys6_real(nr, a, b, c, d, e, f);
+}
+
+// ---- looking ----------------------------------------------------------------------------------------
+
+enum { UNKNOWN = UINT32_MAX };
+
+// The number after `key` at the start of a line; UNKNOWN: there is no such line.
+static uint32_t field(const char *text, long nr, const char *key) {
+    size_t length = __builtin_strlen(key);
+    for (long at = 0; at + (long)length < nr; at++) {
+        if ((at && text[at - 1] != '\n') || __builtin_memcmp(text + at, key, length) != 0)
+            continue;
+        uint32_t value = 0;
+        for (at += (long)length; at < nr && text[at] >= '0' && text[at] <= '9'; at++)
+            value = value * 10 + (uint32_t)(text[at] - '0');
+        return value;
+    }
+    return UNKNOWN;
+}
+
+// Filters that a process is under, of the thread that asks where it is its own. UNKNOWN: it cannot be read.
+// Kernels before 5.9 say only whether there are some: then it is 1.
+static uint32_t nr_filters(const char *status) {
+    char text[4096];
+    int fd = sys_open(status, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return UNKNOWN;
+    long nr = sys3(SYS_read, fd, text, sizeof(text));
+    sys_close(fd);
+    uint32_t mode = field(text, nr, "Seccomp:\t"), filters = field(text, nr, "Seccomp_filters:\t");
+    return mode == 0 || mode == UNKNOWN ? mode : filters == UNKNOWN ? 1 : filters;
+}
+
+// What cannot be read is taken for none: in a chroot, without descriptors, there is still the whole report to
+// lose.
+bool seep_calls_seem_free(void) {
+    if (seep_confined.filtered)
+        return false;
+    uint32_t nr = nr_filters("/proc/thread-self/status");
+    return nr == UNKNOWN || nr <= seep_confined.at_start;
+}
+
+bool seep_calls_are_free(void) {
+    bool free = seep_calls_seem_free();
+    if (!free && !seep_confined.filtered)
+        atomic_fetch_add(&seep_confined.filtered, 1);
+    return free;
+}
+
+// ---- who we are, without a call ---------------------------------------------------------------------------
+
+#if defined(__x86_64__)
+enum { DESCRIPTOR_FROM = 0, DESCRIPTOR_TO = 2304, GLIBC_TID = 720 };
+#else
+enum { DESCRIPTOR_FROM = -2304, DESCRIPTOR_TO = 0, GLIBC_TID = 0 };
+#endif
+
+static uint32_t word_of_thread(int32_t at) {
+    uint32_t word;
+    __builtin_memcpy(&word, (const char *)sys_thread_pointer() + at,
+                     sizeof(word)); // NOLINT(performance-no-int-to-ptr)
+    return word;
+}
+
+// libc keeps the id in the thread's descriptor, at a place that it tells nobody: there is one word that has
+// it.
+void seep_place_of_tid_learn(void) {
+    uint64_t pointer = sys_thread_pointer();
+    uint32_t tid = (uint32_t)sys3(SYS_gettid, 0, 0, 0);
+    if (!seep_maps_readable(pointer + (int64_t)DESCRIPTOR_FROM, DESCRIPTOR_TO - DESCRIPTOR_FROM))
+        return;
+    if (GLIBC_TID != 0 && word_of_thread(GLIBC_TID) == tid) {
+        seep_confined.tid_at = GLIBC_TID;
+        return;
+    }
+    int32_t found = 0;
+    for (int32_t at = DESCRIPTOR_FROM; at < DESCRIPTOR_TO; at += 4) {
+        if (word_of_thread(at) != tid)
+            continue;
+        if (found)
+            return; // the process 1 of a container, say
+        found = at;
+    }
+    seep_confined.tid_at = found;
+}
+
+uint32_t sys_gettid(void) {
+    if (!seep_confined.filtered)
+        return (uint32_t)sys3(SYS_gettid, 0, 0, 0);
+    return seep_confined.tid_at ? word_of_thread(seep_confined.tid_at) : 0;
+}
+
+uint32_t sys_getpid(void) {
+    return seep_confined.filtered ? seep_confined.pid : (uint32_t)sys3(SYS_getpid, 0, 0, 0);
+}
+
+// ---- a filter is about to come ---------------------------------------------------------------------------
+
+void seep_filter_is_coming(void) {
+    static _Atomic bool prepared;
+    if (atomic_exchange(&prepared, true) || !seep_calls_are_free())
+        return;
+    seep_window_open_all();
+    seep_private_reserve();
+    seep_readable_note();
+    seep_clock_note();
+}
+
+// ---- one that was there before us -------------------------------------------------------------------------
+
+// Every call that allocators do not make as well.
+static _Noreturn void try_all(void *page) {
+    struct rlimit limit;
+    unsigned char present[1];
+    struct timespec none = {0, 0};
+    stack_t stack = {.ss_flags = 0};
+    char name[16];
+    long file = sys3(SYS_memfd_create, "seep-image", 1, 0);
+    sys3(SYS_ftruncate, file, 4096, 0);
+    sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
+    long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    sys3(SYS_connect, fd, NULL, 0);
+    sys3(SYS_sendmsg, fd, NULL, 0);
+    sys6(SYS_sendto, fd, 0, 0, 0, 0, 0);
+    sys6(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, 0, 0, 0);
+    sys6(SYS_ppoll, 0, 0, (long)&none, 0, 0, 0);
+    sys_mmap(NULL, 4096, PROT_NONE, MAP_SHARED | MAP_NORESERVE, (int)file, 0);
+    sys3(SYS_madvise, page, 4096, MADV_DONTDUMP);
+    sys3(SYS_mincore, page, 4096, present);
+    sys6(SYS_mremap, (long)page, 4096, 4096, 1, 0, 0);
+    sys6(SYS_prctl, 16 /* PR_GET_NAME */, (long)name, 0, 0, 0, 0);
+    sys3(SYS_sigaltstack, 0, &stack, 0);
+    sys6(SYS_prlimit64, 0, UINT32_MAX, (long)&limit, 0, 0, 0);
+    sys6(SYS_rt_sigprocmask, ~0L, (long)page, 0, 8, 0, 0);
+    sys3(SYS_tgkill, sys_getpid(), sys_gettid(), 0);
+    sys3(SYS_sched_yield, 0, 0, 0);
+    sys3(SYS_nanosleep, &none, 0, 0);
+    sys6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)name, sizeof(name), 0, 0);
+    for (;;)
+        sys3(SYS_exit_group, 0, 0, 0);
+}
+
+bool seep_sandbox_kills(uint32_t nr_of_tool) {
+    uint32_t nr = nr_filters("/proc/thread-self/status");
+    if (nr == 0 || nr == UNKNOWN)
+        return false;
+    // As many as the first process of this container has are the container's.
+    if (nr != nr_of_tool && nr != nr_filters("/proc/1/status"))
+        return true;
+    seep_confined.at_start = nr;
+    void *page = sys_mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!page)
+        return true;
+    // As fork, but no handler of the program's runs and no signal tells of the child's end.
+    long pid = sys6(SYS_clone, 0, 0, 0, 0, 0, 0);
+    if (pid == 0)
+        try_all(page);
+    int status = -1;
+    long waited = -4;
+    while (pid > 0 && waited == -4 /* EINTR */)
+        waited = sys6(SYS_wait4, pid, (long)&status, 0x40000000 /* __WALL */, 0, 0, 0);
+    sys_munmap(page, 4096);
+    return pid <= 0 || waited != pid || status != 0;
+}

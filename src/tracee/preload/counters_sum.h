@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What all threads together counted for the sites of one chunk.
+#ifndef SEEP_PRELOAD_COUNTERS_SUM_H
+#define SEEP_PRELOAD_COUNTERS_SUM_H
+
+#include "preload/preload.h"
+
+// Allocations, allocated bytes, frees, freed bytes, temporary blocks; weighted where the counters are.
+enum { SEEP_SUM_FIELDS = 5 };
+typedef uint64_t seep_sums[SEEP_SUM_FIELDS];
+
+// Writes `ret_sums` of nr_sites sites (at most SEEP_CHUNK_SITES) from `first` on, the first of a chunk.
+// false: no thread counted anything in the chunk, and nothing was written. Context: threads go on counting
+// meanwhile; no lock is needed.
+SEEP_MUST_CHECK bool seep_counters_sum(uint64_t first, uint32_t nr_sites, seep_sums *ret_sums);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// SEEP_MODE=record: every event goes into the ring of its thread (image/ring.h) besides into the live image.
+// Operations take the way of live mode and then append 24 bytes.
+//
+// The stamp is the time stamp counter of the processor where it is above the thread's last and above the last
+// one of the same address, else one more than these. The last stamp of an address is a plane of the heap map
+// (image/layout.h): it is stored before a block is given back, or is handed to the program, and the
+// allocator, or the program's own hand-over, makes it visible to whoever has the address next. So no clock is
+// trusted for the order.
+//
+// Only in libseep-record.so (SEEP_MODES).
+#ifndef SEEP_PRELOAD_EVENTS_H
+#define SEEP_PRELOAD_EVENTS_H
+
+#include "image/ring.h"
+#include "preload/heap_map.h"
+
+SEEP_INLINE bool events_are_kept(void) {
+    return SEEP_MODES && seep_g.config.mode == SEEP_MODE_RECORD;
+}
+
+bool seep_events_start(void);                       // at start: the table of rings; false: no room for it
+void seep_events_begin(struct seep_thread *thread); // a thread has got its slot; threads_lock held
+void seep_events_in_child(void);
+// Room for an event, for which the thread waits a limited time. false: there is none, which is counted.
+bool seep_events_room(struct seep_thread *thread);
+void seep_events_no_clock(void); // the counter of the processor may not be read from now on
+// Of a block that may be anywhere, and of any size. The thread is entered.
+void seep_event_note(struct seep_thread *thread, uint32_t kind, uint64_t address, uint32_t site,
+                     uint64_t size);
+
+SEEP_INLINE uint64_t event_clock(void) {
+    if (SEEP_UNLIKELY(seep_g.no_clock))
+        return 0;
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc() >> SEEP_STAMP_TICKS_SHIFT;
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks << 2; // so that one more fits between two ticks
+#else
+    return seep_clock_ns(CLOCK_MONOTONIC);
+#endif
+}
+
+// The last stamp of the address whose entry is at `entry`.
+SEEP_INLINE uint64_t *event_stamp_of(uint64_t *entry) {
+    return entry + ((UINT64_C(1) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift);
+}
+
+SEEP_INLINE void event_append(struct seep_thread *thread, uint32_t kind, uint64_t address, uint64_t entry,
+                              uint64_t *last_here) {
+    if (SEEP_UNLIKELY(!thread->ring_left) && !seep_events_room(thread))
+        return;
+    uint64_t stamp = event_clock() & (UINT64_MAX >> SEEP_EVENT_KIND_BITS);
+    uint64_t least = thread->last_stamp;
+    if (last_here)
+        least = SEEP_MAX(least, *last_here);
+    if (SEEP_UNLIKELY(stamp <= least))
+        stamp = least + 1;
+    if (last_here)
+        *last_here = stamp;
+    thread->last_stamp = stamp;
+    struct seep_event *at = &thread->ring_events[thread->ring_written & thread->ring_mask];
+    at->stamp_kind = stamp << SEEP_EVENT_KIND_BITS | kind;
+    at->address = address;
+    at->entry = entry;
+    thread->ring_left--;
+    __atomic_store_n(&thread->ring->written, ++thread->ring_written, __ATOMIC_RELEASE);
+}
+
+#endif

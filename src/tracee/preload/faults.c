@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// For tests only (-Dfaults=true, and the library that tests/live builds for itself): system calls of this
+// library that fail. SEEP_FAULT=N makes the Nth call of the process fail with the first errno that is
+// sensible for it, N:E with errno E, N+ and N+:E that call and all that follow. SEEP_FAULT_SEEN names a
+// file that is made when it has come to that: so a test knows when N has gone past the last call.
+// SEEP_FAULT_SMALL=1 makes the tables that grow with the program small.
+#ifdef SEEP_FAULTS
+#include <errno.h>
+#include <stdlib.h>
+
+#include "preload/preload.h"
+
+enum { NOT_READ = 0, OFF = 1, ON = 2 };
+static _Atomic uint32_t state;
+static _Atomic uint64_t nr_calls;
+static uint64_t target;
+static bool and_all_after;
+static int wanted_errno;
+static char seen[512];
+
+// What a call of its kind says when something is short, forbidden or gone. 0: it cannot fail, or the
+// program's life hangs on it and not ours.
+static int usual_errno(long nr) {
+    switch (nr) {
+    case SYS_exit_group:
+    case SYS_getpid:
+    case SYS_gettid:
+    case SYS_getppid:
+    case SYS_geteuid:
+    case SYS_sched_yield:
+    case SYS_kill:
+    case SYS_munmap: // of whole areas: the kernel has no reason
+        return 0;
+    case SYS_memfd_create:
+    case SYS_openat:
+    case SYS_socket:
+        return EMFILE;
+    case SYS_connect:
+        return ECONNREFUSED;
+    case SYS_sendmsg:
+        return EAGAIN;
+    case SYS_write:
+        return ENOSPC;
+    case SYS_read:
+        return EIO;
+    case SYS_ftruncate:
+        return EFBIG;
+    case SYS_madvise:
+        return EINVAL;
+    case SYS_rt_sigprocmask: // sys_readable
+        return EFAULT;
+    case SYS_readlinkat:
+    case SYS_renameat2:
+    case SYS_unlinkat:
+        return EACCES;
+    case SYS_close:
+    case SYS_nanosleep:
+    case SYS_wait4:
+        return EINTR;
+    case SYS_tgkill:
+    case SYS_prctl:
+    case SYS_prlimit64:
+    case SYS_sigaltstack:
+        return EPERM;
+    case SYS_newfstatat:
+        return ENOENT;
+    default: // memory in all its forms
+        return ENOMEM;
+    }
+}
+
+static uint64_t digits(const char **at) {
+    uint64_t value = 0;
+    for (; **at >= '0' && **at <= '9'; ++*at)
+        value = value * 10 + (uint64_t)(**at - '0');
+    return value;
+}
+
+static void read_setting(void) {
+    const char *at = getenv("SEEP_FAULT");
+    const char *name = getenv("SEEP_FAULT_SEEN");
+    uint32_t result = OFF;
+    if (at && *at) {
+        target = digits(&at);
+        and_all_after = *at == '+';
+        at += and_all_after;
+        if (*at == ':') {
+            at++;
+            wanted_errno = (int)digits(&at);
+        }
+        for (size_t i = 0; name && name[i] && i < sizeof(seen) - 1; i++)
+            seen[i] = name[i];
+        result = ON;
+    }
+    atomic_store_explicit(&state, result, memory_order_release);
+}
+
+// Tables as small as the window can cut them: 4,096 nodes and sites, 85 threads, 682 modules.
+uint64_t seep_fault_area(uint64_t bytes) {
+    const char *small = getenv("SEEP_FAULT_SMALL");
+    return small && *small ? SEEP_MIN(bytes, (uint64_t)SEEP_LARGEST_PAGE) : bytes;
+}
+
+long seep_fault(long nr) {
+    if (atomic_load_explicit(&state, memory_order_acquire) == NOT_READ)
+        read_setting();
+    int error = usual_errno(nr);
+    if (atomic_load_explicit(&state, memory_order_acquire) != ON || !error)
+        return 0;
+    uint64_t call = atomic_fetch_add_explicit(&nr_calls, 1, memory_order_relaxed) + 1;
+    if (call < target || (call > target && !and_all_after))
+        return 0;
+    if (call == target && *seen)
+        sys6_real(SYS_close,
+                  sys6_real(SYS_openat, AT_FDCWD, (long)seen, O_WRONLY | O_CREAT | O_CLOEXEC, 0600, 0, 0), 0,
+                  0, 0, 0, 0);
+    return -(wanted_errno ? wanted_errno : error);
+}
+#endif

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A child of fork, or of any clone without CLONE_VM, gets an image of its own at its first heap
+// operation: until then it costs nothing, and it never writes to its parent's. It is recognised by
+// memory that the kernel wipes in children, so raw clones are seen too. What the parent does between
+// the fork and that first operation is undone in the child's image (undo.h).
+#include "preload/at_peak.h"
+#include "preload/annotation.h"
+#include "preload/custom_pool.h"
+#include "preload/events.h"
+#include "preload/mapping.h"
+#include "preload/undo.h"
+#include "preload/window.h"
+
+enum { WIPED = 0, OWN = 1, SETTING_UP = 2 };
+
+// Emulators of the kernel (qemu-user) take MADV_WIPEONFORK and do nothing. Where start.c finds that, the
+// atfork handler does it; a child of a raw clone, which runs none, is not recognised there.
+void seep_fork_wipe(void) {
+    uint64_t nr_slots = seep_g.header ? seep_g.header->areas[SEEP_AREA_THREADS].used : 0;
+    for (uint64_t i = 0; i < nr_slots; i++)
+        if (seep_g.thread_of_slot[i])
+            *seep_g.thread_of_slot[i] = (struct seep_thread){.guard = SEEP_GUARD_WIPED};
+    atomic_store_explicit(&seep_g.alive[1], 0, memory_order_relaxed);
+    atomic_store_explicit(seep_g.alive, WIPED, memory_order_release);
+}
+
+bool seep_image_is_ours(void) {
+    return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY && seep_g.alive &&
+           atomic_load_explicit(seep_g.alive, memory_order_acquire) == OWN;
+}
+
+// ---- news of children -------------------------------------------------------------------------------
+
+// Any child may write what it likes here: it is no more than a number in a report.
+static struct news { _Atomic uint32_t forks, execs; } * news;
+
+enum { NEWS_BYTES = 4096, NEWS_MOST = 1 << 20 };
+
+void seep_news_begin(void) {
+    void *fresh = seep_g.config.ignore_children
+                      ? NULL
+                      : sys_mmap(NULL, NEWS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (news)
+        sys_munmap(news, NEWS_BYTES);
+    news = fresh;
+    seep_own_note(fresh, NEWS_BYTES);
+}
+
+void seep_news_tell(enum seep_lost reason, uint32_t change) {
+    if (news)
+        atomic_fetch_add_explicit(reason == SEEP_LOST_FORK ? &news->forks : &news->execs, change,
+                                  memory_order_relaxed);
+}
+
+static void take(_Atomic uint32_t *count, enum seep_lost reason) {
+    if (!atomic_load_explicit(count, memory_order_relaxed))
+        return;
+    uint32_t value = atomic_exchange_explicit(count, 0, memory_order_relaxed);
+    if (value <= NEWS_MOST)
+        __atomic_fetch_add(seep_lost_place(reason), value, __ATOMIC_RELAXED);
+}
+
+void seep_news_take(void) {
+    if (!news)
+        return;
+    take(&news->forks, SEEP_LOST_FORK);
+    take(&news->execs, SEEP_LOST_EXEC);
+}
+
+// Of a fork: when it was, and of when the image is that the child will copy. A child without an image that
+// forks leaves its own children its parent's.
+struct moment {
+    uint64_t fork_ns;
+    uint64_t image_ns;
+};
+
+static struct moment pending; // taken by the parent: it may go on long before the child does
+static struct moment of_fork; // in a child
+
+bool seep_fork_was_told(void) {
+    return seep_g.alive && atomic_load_explicit(&seep_g.alive[1], memory_order_relaxed);
+}
+
+uint64_t seep_fork_ns(void) {
+    return seep_fork_was_told() ? of_fork.fork_ns : UINT64_MAX;
+}
+
+uint64_t seep_fork_image_ns(void) {
+    return seep_fork_was_told() ? of_fork.image_ns : UINT64_MAX;
+}
+
+void seep_fork_prepare(void) {
+    pending.fork_ns = pending.image_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    if (seep_g.alive && atomic_load_explicit(seep_g.alive, memory_order_acquire) != OWN &&
+        seep_fork_was_told())
+        pending.image_ns = of_fork.image_ns;
+    if (seep_image_is_ours())
+        seep_news_take();
+    seep_undo_prepare();
+}
+
+void seep_fork_in_child(void) {
+    if (atomic_load_explicit(&seep_g.entry, memory_order_relaxed) != SEEP_ENTRY_READY)
+        return;
+    of_fork = pending;
+    seep_undo_in_child();
+    if (seep_g.emulated)
+        seep_fork_wipe();
+    atomic_store_explicit(&seep_g.alive[1], 1, memory_order_relaxed);
+}
+
+static void forget_parent(void) {
+    // Locks may have been held by threads that do not exist here.
+    struct seep_lock *locks[] = {&seep_g.image_lock,   &seep_g.tree_lock, &seep_g.rules_lock,
+                                 &seep_g.threads_lock, &seep_g.odd_lock,  &seep_g.map_lock,
+                                 &seep_g.misuse_lock};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(locks); i++)
+        seep_lock_release(locks[i]);
+}
+
+static bool set_up(void) {
+    forget_parent();
+    if (seep_g.config.ignore_children || !seep_calls_are_free() || !seep_image_create_as_copy()) {
+        if (!seep_g.config.ignore_children)
+            seep_news_tell(SEEP_LOST_FORK, 1);
+        atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
+        seep_window_leave_parents();
+        return false;
+    }
+    for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used; i++)
+        seep_g.threads[i].tid = 0; // the parent's threads: none of them is here
+    if (events_are_kept())
+        seep_events_in_child();
+    seep_mapping_index_again();
+    seep_peak_begin();
+    seep_custom_pools_in_child();
+    seep_annotations_in_child();
+    return true;
+}
+
+bool seep_fork_child(void) {
+    uint32_t wiped = WIPED;
+    if (atomic_compare_exchange_strong_explicit(seep_g.alive, &wiped, SETTING_UP, memory_order_acquire,
+                                                memory_order_acquire)) {
+        bool own = set_up();
+        atomic_store_explicit(seep_g.alive, own ? OWN : SETTING_UP, memory_order_release);
+        return own;
+    }
+    // Another thread of the child is at it: wait a little, else let this one event pass.
+    for (int i = 0; i < 1000 && wiped != OWN; i++) {
+        if (atomic_load_explicit(&seep_g.entry, memory_order_relaxed) == SEEP_ENTRY_PASSIVE)
+            return false;
+        sys3(SYS_sched_yield, 0, 0, 0);
+        wiped = atomic_load_explicit(seep_g.alive, memory_order_acquire);
+    }
+    return wiped == OWN;
+}

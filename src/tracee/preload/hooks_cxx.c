@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// operator new and delete, all forms. Nothing here may be on the stack as a guard when an exception
+// passes (bad_alloc, or whatever a new_handler throws): so where operator new is the C++ library's,
+// which only calls malloc, we call malloc and record; when that fails, the real operator new runs
+// unguarded and does what it must (handlers, throwing). An allocator with a new of its own
+// (jemalloc, tcmalloc) is called unguarded too; what it returns is recorded unless a nested malloc
+// hook has just done so.
+//
+// Names: Itanium C++ ABI 5.1.5; m is size_t on 64-bit.
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "preload/boot.h"
+#include "preload/hooks.h"
+#include "preload/link.h"
+
+enum real_new {
+    NEW,
+    NEW_ARRAY,
+    NEW_NOTHROW,
+    NEW_ARRAY_NOTHROW,
+    NEW_ALIGNED,
+    NEW_ARRAY_ALIGNED,
+    NEW_ALIGNED_NOTHROW,
+    NEW_ARRAY_ALIGNED_NOTHROW,
+    NEW_NR
+};
+
+static const char *const new_names[NEW_NR] = {
+    [NEW] = "_Znwm",
+    [NEW_ARRAY] = "_Znam",
+    [NEW_NOTHROW] = "_ZnwmRKSt9nothrow_t",
+    [NEW_ARRAY_NOTHROW] = "_ZnamRKSt9nothrow_t",
+    [NEW_ALIGNED] = "_ZnwmSt11align_val_t",
+    [NEW_ARRAY_ALIGNED] = "_ZnamSt11align_val_t",
+    [NEW_ALIGNED_NOTHROW] = "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    [NEW_ARRAY_ALIGNED_NOTHROW] = "_ZnamSt11align_val_tRKSt9nothrow_t",
+};
+
+// All real forms are called with three arguments: what a form does not take it does not look at.
+typedef void *real_new_fn(size_t, const void *, const void *);
+static _Atomic(real_new_fn *) real_news[NEW_NR];
+
+// The real function. A C++ library that came with dlopen is not in our search order: ask it by name.
+static real_new_fn *real_new(enum real_new form) {
+    real_new_fn *function = atomic_load_explicit(&real_news[form], memory_order_relaxed);
+    if (function)
+        return function;
+    int kept = errno; // as it would be without us, whatever the look-up does to it
+    void *found = seep_link_dlsym(RTLD_NEXT, new_names[form]);
+    static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1"};
+    for (size_t i = 0; !found && i < SEEP_ARRAY_SIZE(libraries); i++) {
+        void *library = dlopen(libraries[i], RTLD_NOLOAD | RTLD_LAZY);
+        found = library ? seep_link_dlsym(library, new_names[form]) : NULL;
+    }
+    if (!found)
+        abort(); // out of memory, and no C++ library to say so: as an uncaught bad_alloc
+    errno = kept;
+    __builtin_memcpy(&function, &found, sizeof(function));
+    atomic_store_explicit(&real_news[form], function, memory_order_relaxed);
+    return function;
+}
+
+static SEEP_NOINLINE void *call_real_new(enum real_new form, size_t size, const void *second,
+                                         const void *third, enum seep_via via, struct seep_caller caller) {
+    void *block = real_new(form)(size, second, third);
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return block;
+    if (!block)
+        thread->slot->failed++;
+    else if (is_last_block(thread, block))
+        seep_record_again(thread, block, size, via, caller); // a malloc hook that it called was first
+    else if (!sample_skips(thread, block, size))
+        seep_record_allocation(thread, block, size, via, caller.pc, caller.sp, caller.bp);
+    thread_leave(thread);
+    return block;
+}
+
+SEEP_NOINLINE void *seep_new_here(size_t size, enum seep_via via) {
+    return call_real_new(via == SEEP_VIA_NEW ? NEW : NEW_ARRAY, size, NULL, NULL, via, SEEP_HOOK_CALLER());
+}
+
+SEEP_INLINE void *new_plain(size_t size, enum seep_via via) {
+    if (SEEP_UNLIKELY(seep_g.apart))
+        return seep_new_apart(size, via);
+    uint64_t bytes = SEEP_KEPT(size);
+    if (SEEP_LIKELY(seep_g.new_is_malloc)) {
+        void *block = seep_g.real.malloc(size ? size : 1);
+        if (SEEP_LIKELY(block != NULL))
+            return allocated(block, bytes, via);
+    }
+    return seep_new_here(bytes, via);
+}
+
+// As libstdc++ and libc++ do it: the size rounded up to the alignment, then aligned_alloc.
+static void *aligned_block(size_t size, size_t alignment) {
+    bool valid = alignment && !(alignment & (alignment - 1)) && size <= SIZE_MAX - alignment;
+    size_t unit = SEEP_MAX(alignment, sizeof(void *));
+    return valid ? seep_g.real.aligned_alloc(unit, ((size ? size : 1) + unit - 1) & ~(unit - 1)) : NULL;
+}
+
+// The forms that few programs call share one body: the library is small where it can be.
+static SEEP_NOINLINE void *new_rare(enum real_new form, size_t size, size_t alignment, const void *nothrow,
+                                    enum seep_via via, struct seep_caller caller) {
+    bool aligned = form >= NEW_ALIGNED;
+    void *block = !seep_g.new_is_malloc ? NULL
+                  : aligned             ? aligned_block(size, alignment)
+                                        : seep_g.real.malloc(size ? size : 1);
+    if (SEEP_LIKELY(block != NULL))
+        return allocated_rarely(block, size, via, caller);
+    return aligned ? call_real_new(form, size, (const void *)alignment, nothrow, via, caller)
+                   : call_real_new(form, size, nothrow, NULL, via, caller);
+}
+
+#define OPERATOR(type, name, symbol, ...)                                                                    \
+    SEEP_EXPORT type name(__VA_ARGS__) __asm__(symbol);                                                      \
+    SEEP_EXPORT type name(__VA_ARGS__)
+
+OPERATOR(void *, operator_new, "_Znwm", size_t size) {
+    return new_plain(size, SEEP_VIA_NEW);
+}
+OPERATOR(void *, operator_new_array, "_Znam", size_t size) {
+    return new_plain(size, SEEP_VIA_NEW_ARRAY);
+}
+OPERATOR(void *, operator_new_nothrow, "_ZnwmRKSt9nothrow_t", size_t size, const void *nothrow) {
+    return new_rare(NEW_NOTHROW, size, 0, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
+}
+OPERATOR(void *, operator_new_array_nothrow, "_ZnamRKSt9nothrow_t", size_t size, const void *nothrow) {
+    return new_rare(NEW_ARRAY_NOTHROW, size, 0, nothrow, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
+}
+OPERATOR(void *, operator_new_aligned, "_ZnwmSt11align_val_t", size_t size, size_t alignment) {
+    return new_rare(NEW_ALIGNED, size, alignment, NULL, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
+}
+OPERATOR(void *, operator_new_array_aligned, "_ZnamSt11align_val_t", size_t size, size_t alignment) {
+    return new_rare(NEW_ARRAY_ALIGNED, size, alignment, NULL, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
+}
+OPERATOR(void *, operator_new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t", size_t size,
+         size_t alignment, const void *nothrow) {
+    return new_rare(NEW_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
+}
+OPERATOR(void *, operator_new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t", size_t size,
+         size_t alignment, const void *nothrow) {
+    return new_rare(NEW_ARRAY_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW_ARRAY,
+                    SEEP_HOOK_CALLER());
+}
+
+// ---- delete: never throws -------------------------------------------------------------------------
+
+enum real_delete { DELETE, DELETE_ARRAY, DELETE_ALIGNED, DELETE_ARRAY_ALIGNED, DELETE_NR };
+
+static const char *const delete_names[DELETE_NR] = {
+    [DELETE] = "_ZdlPv",
+    [DELETE_ARRAY] = "_ZdaPv",
+    [DELETE_ALIGNED] = "_ZdlPvSt11align_val_t",
+    [DELETE_ARRAY_ALIGNED] = "_ZdaPvSt11align_val_t",
+};
+
+typedef void real_delete_fn(void *, const void *);
+static _Atomic(real_delete_fn *) real_deletes[DELETE_NR];
+
+// The sized and nothrow forms mean the same as the plain ones to every allocator known.
+static SEEP_NOINLINE void call_real_delete(enum real_delete form, void *block, size_t alignment) {
+    real_delete_fn *function = atomic_load_explicit(&real_deletes[form], memory_order_relaxed);
+    if (!function) {
+        int kept = errno;
+        void *found = seep_link_dlsym(RTLD_NEXT, delete_names[form]);
+        errno = kept;
+        __builtin_memcpy(&function, &found, sizeof(function));
+        if (!function) {
+            seep_g.real.free(block);
+            return;
+        }
+        atomic_store_explicit(&real_deletes[form], function, memory_order_relaxed);
+    }
+    // A delete that calls free comes to our hook again, for a block that the map no longer has: the
+    // guard keeps it from being counted. Nothing can pass it: delete does not throw.
+    struct seep_thread *thread = seep_self();
+    bool guarded = SEEP_GUARD_IS_IDLE(thread->guard);
+    if (guarded)
+        thread->nested_release = true;
+    function(block, (const void *)alignment);
+    if (guarded)
+        thread->nested_release = false;
+}
+
+SEEP_NOINLINE void seep_delete_here(void *block, size_t alignment, uint32_t form, bool recorded) {
+    if (!block)
+        return;
+    struct seep_caller caller = SEEP_HOOK_CALLER();
+    if (!recorded)
+        seep_released_long(block, form % 2 ? SEEP_RELEASE_DELETE_ARRAY : SEEP_RELEASE_DELETE, caller.pc,
+                           caller.sp, caller.bp);
+    if (SEEP_UNLIKELY(seep_boot_has(block)))
+        return;
+    if (SEEP_LIKELY(seep_g.delete_is_free))
+        seep_g.real.free(block);
+    else
+        call_real_delete((enum real_delete)form, block, alignment);
+}
+
+SEEP_INLINE void delete_block(enum real_delete form, void *block, enum seep_release via) {
+    if (SEEP_UNLIKELY(seep_g.apart)) {
+        seep_delete_apart(block, 0, form);
+        return;
+    }
+    if (SEEP_UNLIKELY(!released_short(block, via)))
+        seep_delete_here(block, 0, form, false);
+    else if (SEEP_LIKELY(seep_g.delete_is_free))
+        seep_g.real.free(block);
+    else
+        seep_delete_here(block, 0, form, true);
+}
+
+OPERATOR(void, operator_delete, "_ZdlPv", void *block) {
+    delete_block(DELETE, block, SEEP_RELEASE_DELETE);
+}
+OPERATOR(void, operator_delete_array, "_ZdaPv", void *block) {
+    delete_block(DELETE_ARRAY, block, SEEP_RELEASE_DELETE_ARRAY);
+}
+OPERATOR(void, operator_delete_aligned, "_ZdlPvSt11align_val_t", void *block, size_t alignment) {
+    seep_delete_apart(block, alignment, DELETE_ALIGNED);
+}
+OPERATOR(void, operator_delete_array_aligned, "_ZdaPvSt11align_val_t", void *block, size_t alignment) {
+    seep_delete_apart(block, alignment, DELETE_ARRAY_ALIGNED);
+}
+OPERATOR(void, operator_delete_sized_aligned, "_ZdlPvmSt11align_val_t", void *block, size_t size,
+         size_t alignment) {
+    (void)size;
+    operator_delete_aligned(block, alignment);
+}
+OPERATOR(void, operator_delete_array_sized_aligned, "_ZdaPvmSt11align_val_t", void *block, size_t size,
+         size_t alignment) {
+    (void)size;
+    operator_delete_array_aligned(block, alignment);
+}
+
+// Forms that differ in arguments that nobody looks at are the same function.
+#define SAME(name, symbol, as, ...)                                                                          \
+    SEEP_EXPORT void name(__VA_ARGS__) __asm__(symbol) __attribute__((alias(as)))
+
+SAME(operator_delete_nothrow, "_ZdlPvRKSt9nothrow_t", "_ZdlPv", void *block);
+SAME(operator_delete_sized, "_ZdlPvm", "_ZdlPv", void *block);
+SAME(operator_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", "_ZdaPv", void *block);
+SAME(operator_delete_array_sized, "_ZdaPvm", "_ZdaPv", void *block);
+SAME(operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdlPvSt11align_val_t",
+     void *block, size_t alignment);
+SAME(operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t", "_ZdaPvSt11align_val_t",
+     void *block, size_t alignment);

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What a program does to limit itself, where the image would be in its way: RLIMIT_AS (the window gives
+// back what it only reserves), mlockall (the image is not part of what is locked), seccomp (from then on
+// the library makes no system call).
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "preload/events.h"
+#include "preload/hooks.h"
+#include "preload/maps.h"
+#include "preload/stack.h"
+#include "preload/window.h"
+
+// ---- limits ---------------------------------------------------------------------------------------
+
+// After the fact: a limit that was refused changes nothing. Below what is mapped already it is allowed.
+static void limit_changed(unsigned resource, const struct rlimit *limit) {
+    if (resource == RLIMIT_AS && limit && seep_image_is_ours())
+        seep_window_limit(limit->rlim_cur);
+}
+
+static int set_limit(unsigned resource, const struct rlimit *limit) {
+    seep_start();
+    if (!seep_g.real.setrlimit) {
+        errno = ENOSYS;
+        return -1;
+    }
+    int result = seep_g.real.setrlimit(resource, limit);
+    if (result == 0)
+        limit_changed(resource, limit);
+    return result;
+}
+
+SEEP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit) {
+    return set_limit(resource, limit);
+}
+
+_Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "both names are one function");
+SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
+    return set_limit(resource, (const struct rlimit *)limit);
+}
+
+static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before) {
+    seep_start();
+    if (!seep_g.real.prlimit) {
+        errno = ENOSYS;
+        return -1;
+    }
+    int result = seep_g.real.prlimit(pid, resource, limit, ret_before);
+    if (result == 0 && (pid == 0 || (uint32_t)pid == sys_getpid()))
+        limit_changed(resource, limit);
+    return result;
+}
+
+SEEP_EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
+                        struct rlimit *ret_before) {
+    return limit_of(pid, resource, limit, ret_before);
+}
+
+SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
+                          struct rlimit64 *ret_before) {
+    return limit_of(pid, resource, (const struct rlimit *)limit, (struct rlimit *)ret_before);
+}
+
+// ---- locked memory --------------------------------------------------------------------------------
+
+static bool is_in(uint64_t address, uint64_t start, uint64_t bytes) {
+    return address - start < bytes;
+}
+
+// By its first byte: what is ours differs from its neighbours in file or advice, so nothing is both.
+static bool is_ours(uint64_t start) {
+    if (seep_g.reserved && is_in(start, (uint64_t)seep_g.base, seep_g.window_bytes))
+        return true;
+    if (is_in(start, (uint64_t)seep_g.base, SEEP_LARGEST_PAGE))
+        return true;
+    for (int i = 0; i < SEEP_AREA_NR; i++)
+        if (is_in(start, (uint64_t)seep_g.base + seep_g.area_off[i], seep_g.opened[i]))
+            return true;
+    if (seep_window_has_seed(start))
+        return true;
+    for (int i = 0; i < SEEP_IMAGE_OWN_RANGES; i++)
+        if (is_in(start, seep_g.header->own[i].start, seep_g.header->own[i].bytes))
+            return true;
+    uint64_t nr_slots = seep_g.header->areas[SEEP_AREA_THREADS].used;
+    for (uint64_t slot = 0; slot < nr_slots; slot++)
+        for (int i = 0; i < 2; i++)
+            if (is_in(start, seep_g.threads[slot].own[i].start, seep_g.threads[slot].own[i].bytes))
+                return true;
+    return false;
+}
+
+enum work { ADD_UP_PROGRAM, LOCK_PROGRAM, LOCK_PROGRAM_ON_FAULT, UNLOCK_OURS };
+
+// One way through the address space. false: it cannot be read.
+static bool each_area(enum work work, uint64_t *ret_bytes) {
+    struct seep_maps maps;
+    struct seep_maps_area area;
+    *ret_bytes = 0;
+    if (!seep_maps_open(&maps))
+        return false;
+    while (seep_maps_next(&maps, &area)) {
+        uint64_t start = area.start;
+        uint64_t end = area.end;
+        bool ours = is_ours(start);
+        if (ours != (work == UNLOCK_OURS))
+            continue;
+        *ret_bytes += end - start;
+        // As mlockall does: what cannot be locked (no access, a device) is passed over.
+        if (work == LOCK_PROGRAM)
+            sys3(SYS_mlock, start, end - start, 0);
+        else if (work == LOCK_PROGRAM_ON_FAULT)
+            sys3(SYS_mlock2, start, end - start, 1 /* MLOCK_ONFAULT */);
+        else if (work == UNLOCK_OURS)
+            sys3(SYS_munlock, start, end - start, 0);
+    }
+    seep_maps_close(&maps);
+    return *ret_bytes != 0;
+}
+
+// Whether the kernel would allow it for the program alone: it compares all address space with the limit.
+static bool allowed_without_us(void) {
+    struct rlimit limit;
+    uint64_t bytes;
+    return sys6(SYS_prlimit64, 0, RLIMIT_MEMLOCK, 0, (long)&limit, 0, 0) == 0 &&
+           each_area(ADD_UP_PROGRAM, &bytes) && bytes <= limit.rlim_cur;
+}
+
+// The program's memory area by area, so that neither the limit nor the pages are taken by the image.
+SEEP_EXPORT int mlockall(int flags) {
+    enum { KNOWN = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT };
+    seep_start();
+    if (!seep_g.real.mlockall) {
+        errno = ENOSYS;
+        return -1;
+    }
+    uint64_t bytes;
+    int result;
+    if (!seep_image_is_ours() || !(flags & MCL_CURRENT) || (flags & ~KNOWN) || !seep_calls_are_free()) {
+        result = seep_g.real.mlockall(flags);
+    } else if (!allowed_without_us()) {
+        result = seep_g.real.mlockall(flags);
+        if (result == 0)
+            each_area(UNLOCK_OURS, &bytes);
+    } else {
+        result = flags & MCL_FUTURE ? seep_g.real.mlockall(flags & ~MCL_CURRENT) : 0;
+        if (result == 0)
+            each_area(flags & MCL_ONFAULT ? LOCK_PROGRAM_ON_FAULT : LOCK_PROGRAM, &bytes);
+    }
+    if (result == 0 && (flags & MCL_FUTURE))
+        seep_confined.locks_future = true;
+    return result;
+}
+
+// ---- system call filters --------------------------------------------------------------------------
+
+static long with_errno(long result) {
+    if (!sys_failed(result))
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
+// Before a call that installs a filter: whatever it makes impossible must not be tried after it. Counted, so
+// that a call that fails takes back no more than its own.
+static void filter_begins(void) {
+    if (seep_image_is_ours())
+        seep_filter_is_coming();
+    atomic_fetch_add(&seep_confined.filtered, 1);
+}
+
+static void filter_failed(void) {
+    atomic_fetch_sub(&seep_confined.filtered, 1);
+}
+
+SEEP_EXPORT int prctl(int option, ...) {
+    unsigned long args[4];
+    va_list list;
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        args[i] = va_arg(list, unsigned long);
+    va_end(list);
+    seep_start();
+    const bool filters = option == PR_SET_SECCOMP;
+    if (filters)
+        filter_begins();
+    // A strict filter takes the processor's counter, too.
+    if (SEEP_MODES &&
+        ((filters && args[0] == SECCOMP_MODE_STRICT) || (option == PR_SET_TSC && args[0] == PR_TSC_SIGSEGV)))
+        seep_events_no_clock();
+    int result = seep_g.real.prctl
+                     ? seep_g.real.prctl(option, args[0], args[1], args[2], args[3])
+                     : (int)with_errno(sys6_real(SYS_prctl, option, (long)args[0], (long)args[1],
+                                                 (long)args[2], (long)args[3], 0));
+    if (filters && result != 0)
+        filter_failed();
+    return result;
+}
+
+static bool is_filter(long nr, long a) {
+    return (nr == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)) ||
+           (nr == SYS_prctl && a == PR_SET_SECCOMP);
+}
+
+static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, long e, long f) {
+    const bool filters = is_filter(nr, a);
+    if (filters)
+        filter_begins();
+    if (SEEP_MODES && ((nr == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT) ||
+                       (nr == SYS_prctl && a == PR_SET_SECCOMP && b == SECCOMP_MODE_STRICT)))
+        seep_events_no_clock();
+    long result = with_errno(sys6_real(nr, a, b, c, d, e, f));
+    if (filters && result < 0)
+        filter_failed();
+    // Stacks that were walked may be gone: hooks_map.c does the same for the functions of these names.
+    if (nr == SYS_munmap || nr == SYS_mremap || (nr == SYS_mprotect && !(c & PROT_READ)))
+        seep_stack_gone((uint64_t)a, (uint64_t)b);
+    return result;
+}
+
+SEEP_INLINE bool is_rare(long nr) {
+    return nr == SYS_seccomp || nr == SYS_prctl || nr == SYS_munmap || nr == SYS_mremap || nr == SYS_mprotect;
+}
+
+// As libc's: the arguments go on as they came, and by a jump, for a clone may come back on another stack.
+SEEP_EXPORT long seep_syscall(long nr, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+#ifndef __clang__ // which jumps without being asked
+__attribute__((optimize("omit-frame-pointer")))
+#endif
+SEEP_EXPORT long
+seep_syscall(long nr, long a, long b, long c, long d, long e, long f) {
+    if (SEEP_LIKELY(seep_g.real.syscall != NULL && !is_rare(nr)))
+        return seep_g.real.syscall(nr, a, b, c, d, e, f);
+    return rare_syscall(nr, a, b, c, d, e, f);
+}

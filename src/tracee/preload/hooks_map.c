@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// mmap, munmap, mremap, brk, sbrk: the memory that the program maps by itself. Only what is called by
+// these names is seen: libc maps for itself (large blocks, arenas, thread stacks, files) by calls of
+// its own, and a program may make the system call. errno is the real call's.
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "preload/hooks.h"
+#include "preload/mapping.h"
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+// What libc's functions make of a system call's result.
+static void *as_pointer(long result) {
+    if (!sys_failed(result))
+        return (void *)result;
+    errno = (int)-result;
+    return MAP_FAILED;
+}
+
+static uint64_t whole_pages(uint64_t bytes) {
+    uint64_t page = sys_page_bytes();
+    return (bytes + page - 1) & ~(page - 1);
+}
+
+static uint32_t kind_of(int protection, int flags) {
+    return (flags & MAP_ANONYMOUS ? 0 : SEEP_MAPPING_FILE) |
+           ((flags & MAP_TYPE) == MAP_PRIVATE ? 0 : SEEP_MAPPING_SHARED) |
+           (protection == PROT_NONE ? SEEP_MAPPING_RESERVED : 0) |
+           (flags & (MAP_STACK | MAP_GROWSDOWN) ? SEEP_MAPPING_STACK : 0);
+}
+
+static void mapped(const void *at, uint64_t bytes, uint32_t kind, enum seep_via via,
+                   struct seep_caller caller) {
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return;
+    seep_mapping_add(thread, (uint64_t)at, bytes, kind, via, caller);
+    thread_leave(thread);
+}
+
+static void unmapped(const void *at, uint64_t bytes, uint64_t moment) {
+    seep_stack_gone((uint64_t)at, bytes);
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return;
+    seep_mapping_remove((uint64_t)at, bytes, moment);
+    thread_leave(thread);
+}
+
+// The very first calls come before the real function is known; the system call means the same.
+SEEP_INLINE void *map(void *address, size_t size, int protection, int flags, int fd, off_t off,
+                      struct seep_caller caller) {
+    void *at = seep_g.real.mmap
+                   ? seep_g.real.mmap(address, size, protection, flags, fd, off)
+                   : as_pointer(sys6_real(SYS_mmap, (long)address, (long)size, protection, flags, fd, off));
+    if (at == MAP_FAILED)
+        return at;
+    if (flags & MAP_FIXED)
+        seep_stack_gone((uint64_t)at, whole_pages(size)); // what was there
+    mapped(at, whole_pages(size), kind_of(protection, flags), SEEP_VIA_MMAP, caller);
+    return at;
+}
+
+SEEP_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t off) {
+    return map(address, size, protection, flags, fd, off, SEEP_HOOK_CALLER());
+}
+
+// The same function: off_t has 64 bits.
+SEEP_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t off) {
+    return map(address, size, protection, flags, fd, off, SEEP_HOOK_CALLER());
+}
+
+SEEP_EXPORT int munmap(void *address, size_t size) {
+    uint64_t moment = seep_mapping_moment();
+    if (seep_g.real.munmap) {
+        if (seep_g.real.munmap(address, size) != 0)
+            return -1;
+    } else if (as_pointer(sys6_real(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0)) == MAP_FAILED) {
+        return -1;
+    }
+    unmapped(address, whole_pages(size), moment);
+    return 0;
+}
+
+// Nothing that is counted; but stacks that were walked may become unreadable.
+SEEP_EXPORT int mprotect(void *address, size_t size, int protection) {
+    int result = seep_g.real.mprotect
+                     ? seep_g.real.mprotect(address, size, protection)
+                     : (as_pointer(sys6_real(SYS_mprotect, (long)address, (long)size, protection, 0, 0, 0)) ==
+                                MAP_FAILED
+                            ? -1
+                            : 0);
+    if (!(protection & PROT_READ))
+        seep_stack_gone((uint64_t)address, whole_pages(size));
+    return result;
+}
+
+// As with realloc, the memory is from now on this call's. old_size 0 makes another mapping of the
+// same (shared) memory, and the old one stays.
+SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...) {
+    void *wanted = NULL;
+    if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
+        va_list arguments;
+        va_start(arguments, flags);
+        wanted = va_arg(arguments, void *);
+        va_end(arguments);
+    }
+    uint64_t moment = seep_mapping_moment();
+    uint32_t kind = seep_image_is_ours() ? seep_mapping_kind((uint64_t)old) : 0;
+    void *at = seep_g.real.mremap ? seep_g.real.mremap(old, old_size, size, flags, wanted)
+                                  : as_pointer(sys6_real(SYS_mremap, (long)old, (long)old_size, (long)size,
+                                                         flags, (long)wanted, 0));
+    if (at == MAP_FAILED)
+        return at;
+    if (old_size && !(flags & MREMAP_DONTUNMAP))
+        unmapped(old, whole_pages(old_size), moment);
+    else if (flags & MREMAP_FIXED)
+        seep_stack_gone((uint64_t)at, whole_pages(size));
+    mapped(at, whole_pages(size), kind, SEEP_VIA_MREMAP, SEEP_HOOK_CALLER());
+    return at;
+}
+
+static void break_moved(char *before, char *after, uint64_t moment, enum seep_via via,
+                        struct seep_caller caller) {
+    if (after > before)
+        mapped(before, (uint64_t)(after - before), SEEP_MAPPING_BREAK, via, caller);
+    else if (after < before)
+        unmapped(after, (uint64_t)(before - after), moment);
+}
+
+// libc keeps the break in a variable of its own, so there is no going around it.
+static bool real_break_is_known(void) {
+    if (!seep_g.real.brk || !seep_g.real.sbrk)
+        seep_start();
+    if (seep_g.real.brk && seep_g.real.sbrk)
+        return true;
+    errno = ENOMEM;
+    return false;
+}
+
+SEEP_EXPORT int brk(void *address) {
+    if (!real_break_is_known())
+        return -1;
+    uint64_t moment = seep_mapping_moment();
+    char *before = seep_g.real.sbrk(0);
+    int result = seep_g.real.brk(address);
+    if (result == 0 && before != (char *)-1)
+        break_moved(before, address, moment, SEEP_VIA_BRK, SEEP_HOOK_CALLER());
+    return result;
+}
+
+SEEP_EXPORT void *sbrk(intptr_t increment) {
+    if (!real_break_is_known())
+        return (void *)-1;
+    uint64_t moment = seep_mapping_moment();
+    char *before = seep_g.real.sbrk(increment);
+    if (before != (char *)-1 && increment)
+        break_moved(before, before + increment, moment, SEEP_VIA_SBRK, SEEP_HOOK_CALLER());
+    return before;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The hooks of libseep-record.so (seep_g.apart): for calls that are counted or logged (calls.h), and for
+// events that are recorded (events.h), in the place of those for sampling. Each has a frame of its own, in
+// which the hook's caller is where SEEP_HOOK_CALLER looks for it: the hook jumps here as its first
+// instruction.
+//
+// Cost of a call that is counted, beside the real one: 12 instructions for malloc, 6 for free.
+#include "preload/boot.h"
+#include "preload/calls.h"
+#include "preload/events.h"
+#include "preload/hooks.h"
+
+// ---- events ----
+
+// What the guard of an idle thread is where there is nothing special but that events are recorded.
+SEEP_INLINE uint64_t recording_mode(void) {
+    return mode_now() ^ SEEP_SPECIAL_MODE;
+}
+
+// After a short way, which has looked there.
+SEEP_INLINE uint64_t *entry_of(const struct seep_thread *thread, const void *block) {
+    uint64_t offset = (uint64_t)block - thread->leaf_start;
+    return SEEP_LIKELY(IN_LEAF(offset)) ? &thread->leaf[offset >> LEAF_GRANULE] : map_entry((uint64_t)block);
+}
+
+SEEP_INLINE bool recorded_allocation(struct seep_thread *thread, const void *block, uint64_t size,
+                                     enum seep_via via, struct seep_caller caller) {
+    uint64_t mode = recording_mode();
+    if (SEEP_UNLIKELY(thread->guard != mode))
+        return false;
+    thread_mark_busy(thread);
+    bool done = record_allocation_short(thread, block, size, via, caller);
+    if (SEEP_LIKELY(done)) {
+        uint64_t *at = entry_of(thread, block);
+        event_append(thread, SEEP_EVENT_ALLOCATION, (uint64_t)block, *at, event_stamp_of(at));
+    }
+    thread_mark_idle(thread, mode);
+    return done;
+}
+
+SEEP_INLINE bool recorded_release(struct seep_thread *thread, const void *block, enum seep_release via) {
+    uint64_t mode = recording_mode();
+    if (SEEP_UNLIKELY(thread->guard != mode))
+        return false;
+    thread_mark_busy(thread);
+    struct seep_place place = place_of(thread, block);
+    uint64_t entry = SEEP_LIKELY(place.at != NULL) ? *place.at : 0;
+    bool done = place.at && record_free_short(thread, block, via);
+    if (SEEP_LIKELY(done))
+        event_append(thread, SEEP_EVENT_FREE + via, (uint64_t)block, entry, event_stamp_of(place.at));
+    thread_mark_idle(thread, mode);
+    return done;
+}
+
+// ---- all of them ----
+
+// Where the thread is not known yet, the allocation failed, or the short way is none: the long way.
+#define DONE(block, size, via)                                                                               \
+    ({                                                                                                       \
+        struct seep_thread *thread_ = seep_self();                                                           \
+        bool counts_ = thread_->called && (block);                                                           \
+        if (SEEP_LIKELY(counts_))                                                                            \
+            calls_count_allocation(thread_, size, via);                                                      \
+        bool done_ = counts_ || recorded_allocation(thread_, block, size, via, SEEP_HOOK_CALLER());          \
+        done_ ? (block) : seep_allocated_here(block, size, via);                                             \
+    })
+
+void *seep_malloc_apart(size_t size) {
+    void *block = seep_g.real.malloc(size);
+    return DONE(block, size, SEEP_VIA_MALLOC);
+}
+
+void *seep_calloc_apart(size_t count, size_t size) {
+    void *block = seep_g.real.calloc(count, size);
+    return DONE(block, (uint64_t)count * size, SEEP_VIA_CALLOC);
+}
+
+void *seep_new_apart(size_t size, enum seep_via via) {
+    void *block = !seep_g.new_is_malloc                 ? NULL
+                  : seep_g.config.mode == SEEP_MODE_LOG ? seep_calls_log_new(size, via)
+                                                        : seep_g.real.malloc(size ? size : 1);
+    if (SEEP_UNLIKELY(!block))
+        return seep_new_here(size, via);
+    return DONE(block, size, via);
+}
+
+// What is left to the long way: NULL, which is nothing, and what the boot allocator gave out.
+SEEP_INLINE bool counts(const struct seep_thread *thread, const void *block) {
+    return SEEP_LIKELY(thread->called && block && !seep_boot_has(block));
+}
+
+void seep_free_apart(void *block) {
+    struct seep_thread *thread = seep_self();
+    if (SEEP_LIKELY(counts(thread, block))) {
+        calls_count_release(thread, SEEP_RELEASE_FREE);
+    } else if (SEEP_UNLIKELY(!recorded_release(thread, block, SEEP_RELEASE_FREE))) {
+        seep_free_here(block);
+        return;
+    }
+    seep_g.real.free(block);
+}
+
+void seep_delete_apart(void *block, size_t alignment, uint32_t form) {
+    struct seep_thread *thread = seep_self();
+    enum seep_release via = form % 2 ? SEEP_RELEASE_DELETE_ARRAY : SEEP_RELEASE_DELETE;
+    bool counted = counts(thread, block);
+    if (counted)
+        calls_count_release(thread, via);
+    else
+        counted = recorded_release(thread, block, via);
+    if (SEEP_UNLIKELY(!seep_g.delete_is_free || !block || seep_boot_has(block))) {
+        seep_delete_here(block, alignment, form, counted);
+        return;
+    }
+    if (SEEP_UNLIKELY(!counted))
+        seep_released_long(block, via, 0, 0, 0);
+    if (seep_g.config.mode == SEEP_MODE_LOG)
+        seep_calls_log_delete(block, form);
+    else
+        seep_g.real.free(block);
+}
+
+void *seep_realloc_apart(void *block, size_t size) {
+    struct seep_thread *thread = seep_self();
+    if (SEEP_UNLIKELY(!counts(thread, block)))
+        return seep_realloc_here(block, size, SEEP_VIA_REALLOC);
+    void *fresh = seep_g.real.realloc(block, size);
+    if (SEEP_UNLIKELY(!fresh)) {
+        if (size)
+            thread->slot->failed++;
+        else
+            calls_count_release(thread, SEEP_RELEASE_REALLOC);
+        return NULL;
+    }
+    calls_count_release(thread, SEEP_RELEASE_REALLOC);
+    calls_count_allocation(thread, size, SEEP_VIA_REALLOC);
+    return fresh;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The life of the process, as far as the image needs to know: leaving.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "preload/annotation.h"
+#include "preload/hooks.h"
+
+// The real one does not return; the system call stands in should it be missing.
+// Nothing of the program is live but what lies above `sp`: our own frames hold no block.
+static _Noreturn void leave_now(int status, uint64_t sp) {
+    seep_at_exit(status);
+    seep_park_above(sp);
+    if (seep_g.real.exit_now)
+        seep_g.real.exit_now(status);
+    for (;;)
+        sys6_real(SYS_exit_group, status, 0, 0, 0, 0, 0);
+}
+
+SEEP_EXPORT _Noreturn void _exit(int status) {
+    leave_now(status, (uint64_t)__builtin_frame_address(0));
+}
+
+SEEP_EXPORT _Noreturn void _Exit(int status) {
+    leave_now(status, (uint64_t)__builtin_frame_address(0));
+}
+
+static bool exit_was_called; // also in a child that is forked then: it calls exit itself
+
+void seep_exit_begins(void *unused) {
+    (void)unused;
+    if (!seep_g.config.age || exit_was_called)
+        return;
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return;
+    seep_mark_try(thread, "exit");
+    thread_leave(thread);
+}
+
+// All is done in the last exit handler (start.c); here, what the program has in its registers is put
+// where that is found.
+SEEP_EXPORT _Noreturn void exit(int status) {
+    seep_start(); // or there is no real function yet
+    seep_exit_begins(NULL);
+    exit_was_called = true;
+    __builtin_unwind_init();
+    seep_park_leaving(SEEP_PARK_PLACE());
+    if (seep_g.real.exit)
+        seep_g.real.exit(status);
+    leave_now(status, (uint64_t)__builtin_frame_address(0));
+}
+
+// at_quick_exit handlers run in the real function and may allocate: the trace ends after them, in a handler
+// of our own that was registered before all others.
+SEEP_EXPORT _Noreturn void quick_exit(int status) {
+    seep_start(); // or there is no real function yet
+    if (!seep_quick_exit_begins(status))
+        seep_at_exit(status);
+    if (seep_g.real.quick_exit)
+        seep_g.real.quick_exit(status);
+    leave_now(status, (uint64_t)__builtin_frame_address(0));
+}
+
+SEEP_EXPORT _Noreturn void abort(void) {
+    seep_at_exit(SEEP_STATUS_UNKNOWN);
+    seep_park();
+    if (seep_g.real.abort)
+        seep_g.real.abort();
+    for (;;)
+        sys6_real(SYS_exit_group, 134, 0, 0, 0, 0, 0);
+}

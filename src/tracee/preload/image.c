@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Makes the memory file and what every image begins with; in a fork child, as a copy of the parent's.
+// How the file is reached is window.c's business.
+#include <elf.h>
+#include <sys/resource.h>
+
+#include "preload/at_peak.h"
+#include "preload/inherit.h"
+#include "preload/swap.h"
+#include "preload/undo.h"
+#include "preload/window.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+// Least address space for the pool that still makes sense.
+#define POOL_LEAST (16 * MIB)
+
+enum { LEAF_SHIFT = 26 };
+
+// Its entries are read without a question: all of it is opened at start.
+#define DIR_BYTES ((UINT64_C(2) << (SEEP_ADDRESS_BITS - LEAF_SHIFT)) * sizeof(uint32_t))
+
+static const uint64_t area_sizes[SEEP_AREA_NR] = {
+    [SEEP_AREA_STRINGS] = 16 * MIB,
+    [SEEP_AREA_MODULES] = UINT64_C(65536) * sizeof(struct seep_image_module),
+    [SEEP_AREA_NODES] = (UINT64_C(1) << 25) * sizeof(struct seep_image_node),
+    [SEEP_AREA_SITES] = SEEP_MAX_SITES * (uint64_t)sizeof(struct seep_image_site),
+    [SEEP_AREA_THREADS] = UINT64_C(65536) * sizeof(struct seep_image_thread),
+    [SEEP_AREA_ODD] = SEEP_ODD_SLOTS * (uint64_t)sizeof(struct seep_image_odd),
+    [SEEP_AREA_DIR] = DIR_BYTES,
+    [SEEP_AREA_POOL] = 256 * GIB,
+    [SEEP_AREA_MAPPINGS] = SEEP_MAPPING_SLOTS * (uint64_t)sizeof(struct seep_image_mapping),
+    [SEEP_AREA_MAP_SITES] = SEEP_MAP_SITES * (uint64_t)sizeof(struct seep_image_map_site),
+    [SEEP_AREA_MISUSES] = SEEP_MISUSE_SLOTS * (uint64_t)sizeof(struct seep_image_misuse),
+    [SEEP_AREA_CUSTOM_POOLS] = SEEP_CUSTOM_POOLS * (uint64_t)sizeof(struct seep_image_custom_pool),
+    [SEEP_AREA_PIECES] = SEEP_PIECES * (uint64_t)sizeof(struct seep_image_piece),
+    [SEEP_AREA_REGIONS] = SEEP_REGIONS * (uint64_t)sizeof(struct seep_image_region),
+    [SEEP_AREA_MARKS] = 64 * MIB,
+    [SEEP_AREA_TOOL_MARKS] = MIB,
+};
+
+static uint64_t round_up(uint64_t value, uint64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+static uint64_t layout(struct seep_image_area areas[SEEP_AREA_NR], uint64_t pool_bytes) {
+    uint64_t off = SEEP_LARGEST_PAGE;
+    for (int i = 0; i < SEEP_AREA_NR; i++) {
+        areas[i].off = off;
+        // Where address space is short (RLIMIT_AS) the arrays that grow with the program shrink too.
+        bool grows = i == SEEP_AREA_NODES || i == SEEP_AREA_SITES || i == SEEP_AREA_THREADS ||
+                     i == SEEP_AREA_CUSTOM_POOLS || i == SEEP_AREA_PIECES || i == SEEP_AREA_MARKS;
+        uint64_t bytes = i == SEEP_AREA_POOL ? pool_bytes
+                         : grows             ? seep_fault_area(SEEP_MIN(area_sizes[i], pool_bytes / 4))
+                                             : area_sizes[i];
+        areas[i].size = round_up(bytes, SEEP_LARGEST_PAGE);
+        areas[i].used = 0;
+        off += areas[i].size;
+    }
+    return round_up(off, SEEP_LARGEST_PAGE);
+}
+
+// A sparse memory file of `bytes`, or -1. A low RLIMIT_FSIZE would make ftruncate raise SIGXFSZ, so
+// the soft limit is lifted for that one call where the hard limit allows it.
+static int memory_file(uint64_t bytes) {
+    long fd = sys3(SYS_memfd_create, "seep-image", 1 /* MFD_CLOEXEC */, 0);
+    if (sys_failed(fd))
+        return -1;
+    struct rlimit before;
+    bool limited =
+        sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&before, 0, 0) == 0 && before.rlim_cur < bytes;
+    bool possible = true;
+    if (limited) {
+        struct rlimit lifted = {before.rlim_max, before.rlim_max};
+        possible =
+            before.rlim_max >= bytes && sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&lifted, 0, 0, 0) == 0;
+    }
+    possible = possible && sys3(SYS_ftruncate, fd, bytes, 0) == 0;
+    if (limited)
+        sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&before, 0, 0, 0);
+    if (!possible) {
+        sys_close((int)fd);
+        return -1;
+    }
+    return (int)fd;
+}
+
+uint32_t seep_pool_pages(uint64_t bytes) {
+    if (!seep_lock_take(&seep_g.image_lock))
+        return 0;
+    struct seep_image_area *pool = &seep_g.header->areas[SEEP_AREA_POOL];
+    uint64_t nr_pages = round_up(bytes, SEEP_POOL_PAGE) / SEEP_POOL_PAGE;
+    uint64_t first = pool->used ? pool->used : 1; // page 0 stays unused: 0 means none
+    uint32_t page = 0;
+    if (seep_area_open(SEEP_AREA_POOL, (first + nr_pages) * SEEP_POOL_PAGE)) {
+        __atomic_store_n(&pool->used, first + nr_pages, __ATOMIC_RELEASE);
+        page = (uint32_t)first;
+    }
+    seep_lock_release(&seep_g.image_lock);
+    return page;
+}
+
+uint64_t seep_string(const char *text, size_t length) {
+    if (!seep_lock_take(&seep_g.image_lock))
+        return 0;
+    struct seep_image_area *strings = &seep_g.header->areas[SEEP_AREA_STRINGS];
+    uint64_t off = strings->used;
+    if (length < 4096 * 4 && seep_area_open(SEEP_AREA_STRINGS, off + length + 1)) {
+        __builtin_memcpy(seep_g.base + seep_g.area_off[SEEP_AREA_STRINGS] + off, text, length);
+        __atomic_store_n(&strings->used, off + length + 1, __ATOMIC_RELEASE);
+    } else {
+        off = 0;
+    }
+    seep_lock_release(&seep_g.image_lock);
+    return off;
+}
+
+void *seep_own_memory(size_t bytes) {
+    void *memory = sys_private(bytes);
+    if (seep_g.header)
+        seep_own_note(memory, bytes);
+    return memory;
+}
+
+void seep_own_note(const void *memory, size_t bytes) {
+    for (uint32_t i = 0; memory && i < SEEP_IMAGE_OWN_RANGES; i++) {
+        uint64_t none = 0;
+        if (!__atomic_compare_exchange_n(&seep_g.header->own[i].start, &none, (uint64_t)memory, false,
+                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            continue;
+        seep_g.header->own[i].bytes = bytes;
+        break;
+    }
+}
+
+static void set_pointers(void) {
+    unsigned char *base = seep_g.base;
+    const uint64_t *off = seep_g.area_off;
+    seep_g.pool = base + off[SEEP_AREA_POOL];
+    seep_g.dir = (uint32_t *)(base + off[SEEP_AREA_DIR]);
+    seep_g.nodes = (struct seep_image_node *)(base + off[SEEP_AREA_NODES]);
+    seep_g.sites = (struct seep_image_site *)(base + off[SEEP_AREA_SITES]);
+    seep_g.threads = (struct seep_image_thread *)(base + off[SEEP_AREA_THREADS]);
+    seep_g.odd = (struct seep_image_odd *)(base + off[SEEP_AREA_ODD]);
+}
+
+static bool open_at_start(void) {
+    return seep_area_open(SEEP_AREA_STRINGS, 1) && seep_area_open(SEEP_AREA_MODULES, 1) &&
+           seep_area_open(SEEP_AREA_NODES, 1) && seep_area_open(SEEP_AREA_SITES, 1) &&
+           seep_area_open(SEEP_AREA_THREADS, 1) && seep_area_open(SEEP_AREA_DIR, DIR_BYTES) &&
+           seep_area_open(SEEP_AREA_ODD, area_sizes[SEEP_AREA_ODD]) && seep_area_open(SEEP_AREA_POOL, 1) &&
+           seep_area_open(SEEP_AREA_MAP_SITES, 1);
+}
+
+// Where the tool writes; where there is no room for it, it says so.
+static void open_for_tool(void) {
+    bool opened =
+        !seep_g.strict_memory && seep_area_open(SEEP_AREA_TOOL_MARKS, area_sizes[SEEP_AREA_TOOL_MARKS]);
+    (void)opened;
+}
+
+static void fill_header(struct seep_image_header *header, uint64_t file_size) {
+    header->version = SEEP_IMAGE_VERSION;
+    header->header_size = sizeof(*header);
+    header->byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2;
+    header->word_bytes = sizeof(void *);
+#if defined(__x86_64__)
+    header->elf_machine = EM_X86_64;
+#elif defined(__aarch64__)
+    header->elf_machine = EM_AARCH64;
+#endif
+    header->file_size = file_size;
+    header->leaf_shift = LEAF_SHIFT;
+    header->dir_bits = SEEP_ADDRESS_BITS - LEAF_SHIFT;
+    header->granule_shift = seep_g.granule_shift;
+    header->depth_limit = seep_g.depth;
+    header->sample_bytes = seep_g.sample_bytes;
+    header->flags =
+        (seep_g.config.age ? SEEP_FLAG_AGES : 0) | (seep_g.config.free_stacks ? SEEP_FLAG_FREE_STACKS : 0);
+    header->peak_slack_bytes = 64 << 10;
+}
+
+// A forked process began at its fork, where that is known, and not when it first allocated.
+static void fill_identity(struct seep_image_header *header) {
+    header->pid = seep_confined.pid = sys_getpid();
+    header->ppid = (uint32_t)sys3(SYS_getppid, 0, 0, 0);
+    header->start_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
+    header->start_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    if (seep_fork_ns() < header->start_ns) {
+        header->start_realtime_ns -= header->start_ns - seep_fork_ns();
+        header->start_ns = seep_fork_ns();
+    }
+}
+
+// The image in the file that is mapped: valid and empty. false: not even what every image has fits.
+static bool begin(int fd, uint64_t bytes, const struct seep_image_area areas[SEEP_AREA_NR]) {
+    seep_g.fd = fd;
+    seep_g.header = (struct seep_image_header *)seep_g.base;
+    for (int i = 0; i < SEEP_AREA_NR; i++) {
+        seep_g.header->areas[i] = areas[i];
+        seep_g.area_off[i] = areas[i].off;
+        seep_g.area_size[i] = areas[i].size;
+    }
+    fill_header(seep_g.header, bytes);
+    fill_identity(seep_g.header);
+    set_pointers();
+    if (!open_at_start())
+        return false;
+    open_for_tool();
+    seep_window_tell_space();
+    seep_g.header->areas[SEEP_AREA_STRINGS].used = 1; // the empty string
+    seep_g.header->areas[SEEP_AREA_MODULES].used = 1; // "no module"
+    seep_g.header->areas[SEEP_AREA_NODES].used = 1;   // the root
+    seep_g.sites[SEEP_SITE_UNKNOWN] = (struct seep_image_site){.node = 0, .via = SEEP_VIA_NONE};
+    seep_g.nodes[0].site = SEEP_SITE_UNKNOWN;
+    seep_g.header->areas[SEEP_AREA_SITES].used = 2;
+    seep_peak_begin();
+    seep_g.header->state = SEEP_STATE_LIVE;
+    __atomic_store_n(&seep_g.header->magic, SEEP_IMAGE_MAGIC, __ATOMIC_RELEASE);
+    return true;
+}
+
+bool seep_image_create(void) {
+    struct seep_image_area areas[SEEP_AREA_NR];
+    if (sys_page_bytes() > SEEP_LARGEST_PAGE)
+        return false;
+    // Emulators keep a record of every page of address space, whether it is used or not.
+    for (uint64_t pool = seep_g.emulated ? 4 * GIB : area_sizes[SEEP_AREA_POOL]; pool >= POOL_LEAST;
+         pool /= 4) {
+        uint64_t bytes = layout(areas, pool);
+        int fd = memory_file(bytes);
+        if (fd < 0)
+            continue;
+        if (seep_window_map(fd, bytes, areas)) {
+            if (begin(fd, bytes, areas))
+                return true;
+            seep_window_drop();
+            seep_g.fd = -1;
+        }
+        sys_close(fd);
+    }
+    return false;
+}
+
+// One byte a pool page, bit 0: the file has it. `from` is at a page of the machine.
+bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned char *ret_present) {
+    if (sys3(SYS_mincore, from, nr_pages * SEEP_POOL_PAGE, ret_present) != 0)
+        return false;
+    uint64_t nr_in_one = sys_page_bytes() / SEEP_POOL_PAGE; // mincore gave a byte for so many
+    for (uint64_t i = nr_pages; nr_in_one > 1 && i > 0; i--)
+        ret_present[i - 1] = ret_present[(i - 1) / nr_in_one];
+    return true;
+}
+
+// Copies what has data in [off, off + size) of the parent's image. mincore() tells which pages of
+// the file exist, so that holes stay holes.
+static bool copy_present(unsigned char *to, const unsigned char *from, uint64_t off, uint64_t size) {
+    unsigned char present[1024];
+    for (uint64_t at = off; at < off + size; at += sizeof(present) * SEEP_POOL_PAGE) {
+        uint64_t bytes = SEEP_MIN(off + size - at, sizeof(present) * SEEP_POOL_PAGE);
+        if (!seep_pages_present(from + at, bytes / SEEP_POOL_PAGE, present))
+            return false;
+        for (uint64_t page = 0; page < bytes / SEEP_POOL_PAGE; page++)
+            if (present[page] & 1)
+                __builtin_memcpy(to + at + page * SEEP_POOL_PAGE, from + at + page * SEEP_POOL_PAGE,
+                                 SEEP_POOL_PAGE);
+    }
+    return true;
+}
+
+// The arrays that only grow. Copied last, so that whatever else was copied refers to what is there.
+static bool copy_arrays(unsigned char *fresh) {
+    static const struct {
+        enum seep_area_kind area;
+        uint64_t element_bytes;
+    } arrays[] = {
+        {SEEP_AREA_MAPPINGS, sizeof(struct seep_image_mapping)},
+        {SEEP_AREA_MAP_SITES, sizeof(struct seep_image_map_site)},
+        {SEEP_AREA_STRINGS, 1},
+        {SEEP_AREA_MODULES, sizeof(struct seep_image_module)},
+        {SEEP_AREA_NODES, sizeof(struct seep_image_node)},
+        {SEEP_AREA_SITES, sizeof(struct seep_image_site)},
+        {SEEP_AREA_CUSTOM_POOLS, sizeof(struct seep_image_custom_pool)},
+        {SEEP_AREA_PIECES, sizeof(struct seep_image_piece)},
+        {SEEP_AREA_REGIONS, sizeof(struct seep_image_region)},
+        {SEEP_AREA_MARKS, 1},
+        {SEEP_AREA_TOOL_MARKS, 1},
+    };
+    const struct seep_image_header *from = seep_g.header;
+    struct seep_image_header *to = (struct seep_image_header *)fresh;
+    // Acquire: the elements that it counts are complete. From the last: areas refer to those before them.
+    for (int i = SEEP_AREA_NR; i-- > 0;)
+        to->areas[i].used = __atomic_load_n(&from->areas[i].used, __ATOMIC_ACQUIRE);
+    to->areas[SEEP_AREA_MISUSES].used = 0; // what the parent did
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++) {
+        struct seep_image_area *area = &to->areas[arrays[i].area];
+        area->used = SEEP_MIN(area->used, seep_window_visible(arrays[i].area) / arrays[i].element_bytes);
+        uint64_t bytes = round_up(area->used * arrays[i].element_bytes, SEEP_POOL_PAGE);
+        if (!copy_present(fresh, seep_g.base, seep_g.area_off[arrays[i].area],
+                          SEEP_MIN(bytes, seep_g.area_size[arrays[i].area])))
+            return false;
+    }
+    return true;
+}
+
+// Everything of the parent's image as it was at the fork (undo.h). *ret_exact: or nearly so.
+static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
+    const struct seep_image_area *areas = seep_g.header->areas;
+    uint64_t pool_bytes = __atomic_load_n(&areas[SEEP_AREA_POOL].used, __ATOMIC_ACQUIRE) * SEEP_POOL_PAGE;
+    pool_bytes = SEEP_MIN(pool_bytes, seep_window_visible(SEEP_AREA_POOL));
+    if (!copy_present(fresh, seep_g.base, 0, SEEP_POOL_PAGE) ||
+        !copy_present(
+            fresh, seep_g.base, seep_g.area_off[SEEP_AREA_THREADS],
+            round_up(areas[SEEP_AREA_THREADS].used * sizeof(struct seep_image_thread), SEEP_POOL_PAGE)) ||
+        !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_ODD], seep_g.area_size[SEEP_AREA_ODD]) ||
+        !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_DIR], seep_g.area_size[SEEP_AREA_DIR]) ||
+        !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_POOL], pool_bytes))
+        return false;
+    *ret_exact = seep_undo_apply(fresh);
+    return copy_arrays(fresh);
+}
+
+bool seep_image_create_as_copy(void) {
+    int fd = memory_file(seep_g.window_bytes);
+    if (fd < 0)
+        return false;
+    bool exact = true;
+    // What the parent has opened since the fork is closed in our view of its image.
+    unsigned char *fresh = seep_window_see_all() ? seep_window_twin(fd) : NULL;
+    bool whole = fresh && seep_swap_in(seep_g.base);
+    bool copied = fresh && copy_parent(fresh, &exact);
+    whole = whole && copied && seep_swap_in(fresh);
+    copied = copied && seep_inherit(fresh);
+    if (copied) {
+        struct seep_image_header *header = (struct seep_image_header *)fresh;
+        header->forked_from = header->pid;
+        header->flags = (header->flags | SEEP_FLAG_FORKED) & ~SEEP_FLAG_STANDALONE;
+        fill_identity(header);
+        header->end_ns = header->copied_ns = 0;
+        header->state = SEEP_STATE_LIVE;
+        seep_g.fd = fd;
+        // The layout is as in the parent's, whatever it may say by now.
+        for (int i = 0; i < SEEP_AREA_NR; i++) {
+            header->areas[i].off = seep_g.area_off[i];
+            header->areas[i].size = seep_g.area_size[i];
+        }
+        seep_window_make_seeds(fd, header->areas);
+        seep_meet_tool(header);
+        if (!seep_window_replace(fresh))
+            return false;
+        seep_news_begin();
+    } else {
+        if (fresh)
+            seep_window_drop_twin(fresh);
+        sys_close(fd);
+        return false;
+    }
+    if (!exact)
+        seep_lost(SEEP_LOST_FORK_INEXACT);
+    if (!whole)
+        seep_lost(SEEP_LOST_SWAPPED);
+    return true;
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Symbols by the loader's lists, see link.h.
+#include <dlfcn.h>
+#include <elf.h>
+#include <stddef.h>
+
+#include "preload/link.h"
+
+extern struct r_debug _r_debug __attribute__((weak)); // glibc's loader has it, musl's hides it
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"), weak));
+
+// In the version that every glibc has. Weak: see seep_link_dlsym.
+#ifdef __GLIBC__
+#if defined(__x86_64__)
+#define OLDEST "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define OLDEST "GLIBC_2.17"
+#endif
+__asm__(".symver seep_dlsym, dlsym@" OLDEST);
+extern void *seep_dlsym(void *handle, const char *name) __attribute__((weak));
+#else
+#define seep_dlsym dlsym
+#endif
+
+#define VERSION_HIDDEN 0x8000u
+
+const struct link_map *seep_link_first(void) {
+    return &_r_debug ? _r_debug.r_map : NULL;
+}
+
+// glibc has made addresses of what the dynamic section says, but in the vdso, which it cannot write to.
+static const void *table_of(const struct link_map *map, ElfW(Sxword) tag) {
+    for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
+        ElfW(Addr) at = entry->d_un.d_ptr;
+        if (entry->d_tag == tag)
+            return (const void *)(at < map->l_addr ? map->l_addr + at : at);
+    }
+    return NULL;
+}
+
+// Symbol `at` where it is that one. As the loader does: one without a section counts when it has an address.
+static const ElfW(Sym) * matching(const struct link_map *map, uint32_t at, const char *name) {
+    const ElfW(Sym) *symbol = (const ElfW(Sym) *)table_of(map, DT_SYMTAB) + at;
+    const ElfW(Half) *versions = table_of(map, DT_VERSYM);
+    bool hidden = versions && (versions[at] & VERSION_HIDDEN) && symbol->st_shndx != SHN_UNDEF;
+    if (!symbol->st_value || hidden || ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ||
+        __builtin_strcmp((const char *)table_of(map, DT_STRTAB) + symbol->st_name, name) != 0)
+        return NULL;
+    return symbol;
+}
+
+const ElfW(Sym) * seep_link_symbol(const struct link_map *map, const char *name) {
+    uint32_t gnu = 5381, sysv = 0;
+    for (const unsigned char *at = (const void *)name; *at; at++) {
+        gnu = gnu * 33 + *at;
+        sysv = (sysv << 4) + *at;
+        sysv = (sysv ^ (sysv >> 24 & 0xf0)) & 0x0fffffff;
+    }
+    const ElfW(Sym) *symbol = NULL;
+    const uint32_t *table = table_of(map, DT_GNU_HASH);
+    if (table && table[0]) {
+        const uint32_t *buckets = (const void *)((const ElfW(Addr) *)(table + 4) + table[2]);
+        const uint32_t *chain = buckets + table[0] - table[1];
+        uint32_t at = buckets[gnu % table[0]], more = at;
+        for (; !symbol && more; at++) {
+            symbol = (chain[at] | 1) == (gnu | 1) ? matching(map, at, name) : NULL;
+            more = !(chain[at] & 1);
+        }
+    } else if ((table = table_of(map, DT_HASH)) && table[0]) {
+        for (uint32_t at = table[2 + sysv % table[0]]; !symbol && at; at = table[2 + table[0] + at])
+            symbol = matching(map, at, name);
+    }
+    return symbol;
+}
+
+static void *search(const struct link_map *map, const char *name) {
+    for (; map; map = map->l_next) {
+        const ElfW(Sym) *symbol = seep_link_symbol(map, name);
+        if (symbol)
+            return (void *)(map->l_addr + symbol->st_value);
+    }
+    return NULL;
+}
+
+void *seep_link_find(const char *name) {
+    return search(seep_link_first(), name);
+}
+
+void *seep_link_dlsym(void *handle, const char *name) {
+    if (seep_dlsym)
+        return seep_dlsym(handle, name);
+    const struct link_map *map = seep_link_first();
+    if (handle == RTLD_DEFAULT)
+        return search(map, name);
+    if (handle != RTLD_NEXT)
+        return NULL;
+    while (map && map->l_ld != _DYNAMIC)
+        map = map->l_next;
+    return map ? search(map->l_next, name) : NULL;
+}

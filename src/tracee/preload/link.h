@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The loader's lists, read without asking the loader: a look-up here takes no lock, allocates nothing and
+// leaves no message when it fails. glibc's; with musl there is nothing to read, and all of it says so.
+#ifndef SEEP_PRELOAD_LINK_H
+#define SEEP_PRELOAD_LINK_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// As dlfcn.h has it from glibc 2.35 on, on processors without a base of their own for unwind data.
+struct seep_link_object {
+    unsigned long long flags;
+    void *map_start;
+    void *map_end;
+    struct link_map *link_map;
+    void *eh_frame;
+    unsigned long long reserved[7];
+};
+
+// The modules in the order of the search, the program first. NULL: not known.
+const struct link_map *seep_link_first(void);
+// As the module defines it, in its default version; NULL: it does not. A symbol without a section is the
+// program's own jump to a function of a library.
+const ElfW(Sym) * seep_link_symbol(const struct link_map *map, const char *name);
+// What glibc has only from some version on: to need it would keep the library out of processes with an older
+// one. The first in the order of the search; NULL: there is none.
+void *seep_link_find(const char *name);
+// dlsym of RTLD_DEFAULT, RTLD_NEXT or a handle. Before glibc 2.34 it is in libdl.so.2, which not every
+// process has: then the modules are searched here, and a handle knows nothing.
+void *seep_link_dlsym(void *handle, const char *name);
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Telling and keeping what was given back in a wrong way, see misuse.h.
+#include "preload/misuse.h"
+
+#include "preload/freed.h"
+
+enum { LOOK_BACK = 4096 }; // granules before an address that are searched for a block around it
+
+static struct seep_image_misuse *misuses(void) {
+    return (struct seep_image_misuse *)(seep_g.base + seep_g.area_off[SEEP_AREA_MISUSES]);
+}
+
+static bool is_same(const struct seep_image_misuse *at, const struct seep_image_misuse *misuse) {
+    return at->kind == misuse->kind && at->site == misuse->site && at->release_site == misuse->release_site &&
+           at->first_site == misuse->first_site;
+}
+
+// The slot of its like, or the hole for it; NULL: the table is full. misuse_lock held.
+static struct seep_image_misuse *find_slot(const struct seep_image_misuse *misuse) {
+    uint64_t key = ((uint64_t)misuse->site << 32 | misuse->release_site) + misuse->kind +
+                   misuse->first_site * UINT64_C(0x100000001);
+    uint32_t first = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    for (uint32_t i = 0; i < SEEP_MISUSE_SLOTS; i++) {
+        struct seep_image_misuse *at = &misuses()[(first + i) % SEEP_MISUSE_SLOTS];
+        if (!at->kind || is_same(at, misuse))
+            return at;
+    }
+    return NULL;
+}
+
+static bool is_open(void) {
+    uint64_t bytes = SEEP_MISUSE_SLOTS * sizeof(struct seep_image_misuse);
+    if (seep_g.opened[SEEP_AREA_MISUSES] >= bytes)
+        return true;
+    if (!seep_lock_take(&seep_g.image_lock))
+        return false;
+    bool opened = seep_area_open(SEEP_AREA_MISUSES, bytes);
+    seep_lock_release(&seep_g.image_lock);
+    return opened;
+}
+
+static void keep(const struct seep_image_misuse *misuse) {
+    struct seep_image_misuse *at = NULL;
+    if (seep_lock_take(&seep_g.misuse_lock)) {
+        at = is_open() ? find_slot(misuse) : NULL;
+        if (at && at->kind) {
+            at->count++;
+        } else if (at) {
+            struct seep_image_misuse fresh = *misuse;
+            fresh.kind = 0;
+            *at = fresh;
+            __atomic_store_n(&at->kind, misuse->kind, __ATOMIC_RELEASE);
+            __atomic_store_n(&seep_g.header->areas[SEEP_AREA_MISUSES].used, SEEP_MISUSE_SLOTS,
+                             __ATOMIC_RELEASE);
+        }
+        seep_lock_release(&seep_g.misuse_lock);
+    }
+    if (!at)
+        seep_lost(SEEP_LOST_NO_MISUSE);
+}
+
+static void found(struct seep_thread *thread, struct seep_image_misuse misuse, enum seep_release release,
+                  struct seep_caller caller) {
+    misuse.release_site = seep_stack_site(thread, SEEP_VIA_FREE + release, caller);
+    misuse.count = 1;
+    keep(&misuse);
+}
+
+void seep_misuse_check(struct seep_thread *thread, struct seep_image_counters *counters, uint32_t site,
+                       uint64_t address, uint64_t size, enum seep_release release,
+                       struct seep_caller caller) {
+    enum seep_family family = family_of_via(seep_g.sites[site].via);
+    if (family == SEEP_FAMILY_ANY || family == family_of_release(release))
+        counters->temporary |= SEEP_RELEASE_OK(release);
+    else
+        found(thread,
+              (struct seep_image_misuse){
+                  .kind = SEEP_MISUSE_MISMATCH, .site = site, .address = address, .size = size},
+              release, caller);
+}
+
+// The live block that `address` lies in, if it begins not far before. Its site, or 0.
+static uint32_t block_around(uint64_t address, uint64_t *ret_size) {
+    uint64_t granule = UINT64_C(1) << seep_g.granule_shift;
+    uint64_t leaf_start = address & ~SEEP_LEAF_MASK;
+    for (uint64_t plane = 0; plane < 2; plane++) {
+        uint64_t at = (address & ~(granule - 1)) | plane << 3;
+        for (int i = 0; i < LOOK_BACK && at >= leaf_start; i++, at -= granule) {
+            const uint64_t *slot = map_entry(at);
+            if (!slot)
+                break;
+            uint64_t entry = *slot;
+            uint64_t start = at | SEEP_ENTRY_SUB(entry) << 4;
+            if (!SEEP_ENTRY_SITE(entry) || start > address)
+                continue;
+            if (address - start >= SEEP_ENTRY_SIZE(entry))
+                break;
+            *ret_size = SEEP_ENTRY_SIZE(entry);
+            return SEEP_ENTRY_SITE(entry);
+        }
+    }
+    return 0;
+}
+
+void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep_release release,
+                         struct seep_caller caller) {
+    const uint64_t *at = map_entry(address);
+    uint32_t freed = at && !SEEP_ENTRY_SITE(*at) ? (uint32_t)*at : 0;
+    uint64_t first = seep_freed_at(address);
+    if (first && SEEP_ENTRY_SUB(first) != map_sub(address))
+        freed = 0; // a neighbour: the block at `address` was there before it
+    if (freed && freed < seep_g.header->areas[SEEP_AREA_SITES].used) {
+        found(thread,
+              (struct seep_image_misuse){.kind = SEEP_MISUSE_DOUBLE_FREE,
+                                         .site = freed,
+                                         .first_site = SEEP_ENTRY_SITE(first),
+                                         .address = address,
+                                         .size = SEEP_ENTRY_SIZE(first)},
+              release, caller);
+        return;
+    }
+    uint64_t size;
+    uint32_t around = thread->filter ? 0 : block_around(address, &size);
+    if (around)
+        found(thread,
+              (struct seep_image_misuse){
+                  .kind = SEEP_MISUSE_INSIDE, .site = around, .address = address, .size = size},
+              release, caller);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The rare halves of recording, see record.h.
+#include "preload/record.h"
+#include "preload/annotation.h"
+#include "preload/at_peak.h"
+#include "preload/calls.h"
+#include "preload/events.h"
+#include "preload/freed.h"
+#include "preload/undo.h"
+
+static bool undo_is_on(void) {
+    return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_UNDO;
+}
+
+uint32_t seep_stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller) {
+    return stack_site(thread, via, caller);
+}
+
+// The site of a stack: what takes turns, as allocations and releases do, is asked of the recent stacks first.
+// `asked`: the short way has just done that where thread->last says that there is none.
+static SEEP_NOINLINE uint32_t site_of(struct seep_thread *thread, enum seep_via via, bool asked,
+                                      struct seep_caller caller) {
+    static struct seep_image_counters none; // of a release; only the short way would look for them
+    bool current =
+        thread->mode.modules_epoch == atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed);
+    const struct seep_recent *recent =
+        current && (!asked || recent_may_be(thread)) ? recent_find(thread, via, caller) : NULL;
+    if (recent) {
+        seep_stack_show_recent(thread, recent);
+        return SEEP_ENTRY_SITE(recent->entry);
+    }
+    uint32_t site = stack_site(thread, via, caller);
+    stack_remember(thread, site, via < SEEP_VIA_FREE ? counters_of(thread, site) : &none, caller);
+    return site;
+}
+
+static void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                              struct seep_caller caller) {
+    uint64_t address = (uint64_t)block;
+    if (SEEP_UNLIKELY(is_special())) {
+        seep_record_allocation_special(thread, block, size, via, caller.pc, caller.sp, caller.bp);
+        return;
+    }
+    uint32_t site = site_of(thread, via, true, caller);
+    uint64_t *at = map_entry(address);
+    if (SEEP_LIKELY(at != NULL && !SEEP_ENTRY_IS_LIVE(*at) && size >> SEEP_ENTRY_SIZE_BITS == 0))
+        *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
+    else
+        seep_record_put_slow(thread, address, site, size);
+    thread->last_block = address;
+    count_allocation(thread, counters_of(thread, site), size);
+    map_remember_leaf(thread, address);
+}
+
+void seep_record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                            uint64_t pc, uint64_t sp, uint64_t bp) {
+    record_allocation(thread, block, size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
+}
+
+static void record_sampled(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                           struct seep_caller caller) {
+    if (releases_are_kept())
+        seep_freed_forget_sampled((uint64_t)block);
+    // Where releases are kept, and for a thread's first allocation, nobody has asked yet.
+    if (sample_passes(thread, releases_are_kept() ? &thread->sample_at_long : &thread->sample_at, size))
+        return;
+    if (undo_is_on())
+        seep_undo_note_odd();
+    seep_sample_record(thread, block, size, via, caller);
+}
+
+// So large a block is asked for page by page: what the kernel has not given yet is zero, and stays so.
+#define WIPE_ASKED_BYTES (UINT64_C(64) << 10)
+
+// Only what is not zero is written: a page that nobody has touched stays the kernel's page of zeros.
+static void wipe_words(uint64_t from, uint64_t to) {
+    for (uint64_t *at = (uint64_t *)from; at + 1 <= (uint64_t *)to; at++)
+        if (*at)
+            *at = 0;
+}
+
+// What a block held for those who had its memory before is no pointer of its owner's. realloc leaves what the
+// program wrote, up to the size that the block had.
+static void wipe(const struct seep_thread *thread, uint64_t address, uint64_t size, enum seep_via via) {
+    uint64_t from = address, end = address + size;
+    if (via == SEEP_VIA_CALLOC || address & 7)
+        return;
+    if (thread->slot->moving_rt && (via == SEEP_VIA_REALLOC || via == SEEP_VIA_REALLOCARRAY))
+        from = thread->slot->moving_bytes ? (address + thread->slot->moving_bytes + 7) & ~UINT64_C(7) : end;
+    if (from < end && (end - from < WIPE_ASKED_BYTES || seep_confined.filtered))
+        wipe_words(from, end);
+    unsigned char present[64];
+    while (from < end && end - from >= WIPE_ASKED_BYTES && !seep_confined.filtered) {
+        uint64_t page = from & ~(sys_page_bytes() - 1);
+        uint64_t nr_pages = SEEP_MIN((end - 1 - page) / sys_page_bytes() + 1, sizeof(present));
+        if (sys3(SYS_mincore, page, nr_pages * sys_page_bytes(), present) != 0)
+            return;
+        for (uint64_t i = 0; i < nr_pages && from < end; i++) {
+            uint64_t next = SEEP_MIN(page + (i + 1) * sys_page_bytes(), end);
+            if (present[i] & 1)
+                wipe_words(from, next);
+            from = next;
+        }
+        if (end - from < WIPE_ASKED_BYTES)
+            wipe_words(from, end);
+    }
+}
+
+void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
+                                    enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp) {
+    struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
+    if (calls_only()) {
+        seep_calls_allocation(thread, size, via);
+        return;
+    }
+    if (seep_g.config.wipe)
+        wipe(thread, (uint64_t)block, size, via);
+    if (thread->lsan_disabled)
+        seep_region_add(SEEP_REGION_IGNORED, (uint64_t)block, 0);
+    if (thread->filter) {
+        record_sampled(thread, block, size, via, caller);
+        return;
+    }
+    uint64_t address = (uint64_t)block;
+    uint32_t site = site_of(thread, via, false, caller);
+    if (!undo_is_on())
+        ;
+    else if (size >> SEEP_ENTRY_SIZE_BITS || address & 7 || address >> SEEP_ADDRESS_BITS)
+        seep_undo_note_odd();
+    else
+        seep_undo_note(thread, address, 0, SEEP_ENTRY_MAKE(site, map_sub(address), size));
+    seep_record_put_slow(thread, address, site, size);
+    seep_birth_note(thread, address);
+    thread->last_block = address;
+    count_allocation(thread, counters_of(thread, site), size);
+    seep_undo_done(thread);
+    if (!events_are_kept())
+        return;
+    seep_event_note(thread, SEEP_EVENT_ALLOCATION, address, site, size);
+    map_remember_leaf(thread, address);
+}
+
+static uint32_t take_sampled(struct seep_thread *thread, const void *block, uint64_t *ret_size,
+                             enum seep_release via, struct seep_caller caller) {
+    if (thread->last_skipped != sample_nr_skipped(thread))
+        thread->last_block = 0; // for who asks next: it is not the latest any more
+    if (undo_is_on())
+        seep_undo_note_odd();
+    uint32_t site = seep_sample_take(block, ret_size);
+    if (site && releases_are_kept())
+        seep_freed_keep_sampled((uint64_t)block, site, site_of(thread, SEEP_VIA_FREE + via, false, caller),
+                                *ret_size);
+    return site;
+}
+
+uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
+                                  enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp) {
+    struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
+    if (calls_only())
+        return 0;
+    if (atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_IGNORED)
+        seep_ignored_gone((uint64_t)block);
+    if (thread->filter)
+        return take_sampled(thread, block, ret_size, via, caller);
+    uint64_t address = (uint64_t)block;
+    uint64_t *at = map_entry(address);
+    bool is_live = at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub(address);
+    // Before the map loses it: a scan that stops us must find the block, and a child of fork waits for what
+    // has begun.
+    if (is_live && releases_are_kept())
+        *freed_word(at) = SEEP_ENTRY_MAKE(site_of(thread, SEEP_VIA_FREE + via, false, caller),
+                                          map_sub(address), SEEP_ENTRY_SIZE(*at));
+    if (!undo_is_on())
+        ;
+    else if (is_live)
+        seep_undo_note(thread, address, *at, 0);
+    else
+        seep_undo_note_odd();
+    uint32_t site = map_take(address, ret_size);
+    if (events_are_kept() && site)
+        seep_event_note(thread, SEEP_EVENT_FREE + via, address, site, *ret_size);
+    return site;
+}
+
+struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size,
+                                                     enum seep_release via, bool temporary) {
+    struct seep_image_counters *suspect = thread->filter
+                                              ? seep_sample_count_free(thread, site, size, via, temporary)
+                                              : count_free(thread, site, size, via, temporary);
+    seep_undo_done(thread);
+    return suspect;
+}
+
+// A realloc took the block and then failed.
+void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size) {
+    if (thread->filter) {
+        if (releases_are_kept())
+            seep_freed_forget_sampled((uint64_t)block);
+        seep_sample_put_back(block, site, size);
+        return;
+    }
+    if (undo_is_on())
+        seep_undo_note_odd(); // counted neither as free nor as allocation
+    seep_record_put_slow(thread, (uint64_t)block, site, size);
+    seep_undo_done(thread);
+    if (events_are_kept())
+        seep_event_note(thread, SEEP_EVENT_KEPT, (uint64_t)block, site, size);
+}
+
+// Takes back what a nested hook has just counted for the block of this entry.
+static void forget_nested(struct seep_thread *thread, uint64_t entry) {
+    struct seep_image_counters *counters = counters_of(thread, SEEP_ENTRY_SITE(entry));
+    if (!counters)
+        return;
+    counters->allocations--;
+    counters->allocated_bytes -= SEEP_ENTRY_SIZE(entry);
+    thread->slot->size_class[size_class_of(SEEP_ENTRY_SIZE(entry))]--;
+    count_net(thread, -(int64_t)SEEP_ENTRY_SIZE(entry));
+}
+
+// The entry cannot be written straight away: no leaf yet, a size or address that the map does not
+// hold, or an entry that still has a block whose free we never saw.
+void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t site, uint64_t size) {
+    uint64_t *at = map_entry(address);
+    if (!at)
+        at = seep_map_new_leaf(address);
+    if (at && SEEP_ENTRY_IS_LIVE(*at) && thread->last_block == address &&
+        SEEP_ENTRY_SUB(*at) == map_sub(address)) {
+        // The real function called another of ours by name, which was first: one allocation, and the outer's.
+        forget_nested(thread, *at);
+        *at = 0;
+    }
+    if (at && SEEP_ENTRY_IS_LIVE(*at)) {
+        uint64_t old = *at;
+        *at = 0;
+        seep_lost(SEEP_LOST_FREE_UNSEEN);
+        if (events_are_kept())
+            seep_event_note(thread, SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT, address, SEEP_ENTRY_SITE(old),
+                            SEEP_ENTRY_SIZE(old));
+        count_free(thread, SEEP_ENTRY_SITE(old), SEEP_ENTRY_SIZE(old), SEEP_RELEASE_IMPLICIT, false);
+    }
+    if (at && releases_are_kept())
+        *freed_word(at) = 0;
+    if (at && size >> SEEP_ENTRY_SIZE_BITS == 0) {
+        *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
+        return;
+    }
+    if (seep_map_put_odd(address, site, size))
+        return;
+    seep_lost(at || address & 7 || address >> SEEP_ADDRESS_BITS ? SEEP_LOST_ODD_FULL : SEEP_LOST_NO_LEAF);
+}
+
+// An operator new that calls malloc by its name (jemalloc's aligned ones do): one allocation, not two,
+// and it is the operator's. What the nested hook counted is taken back.
+void seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                       struct seep_caller caller) {
+    uint64_t nested_size;
+    uint32_t nested = thread->filter ? 0 : map_take((uint64_t)block, &nested_size);
+    if (!nested)
+        return; // sampled: the nested record stands
+    forget_nested(thread, SEEP_ENTRY_MAKE(nested, 0, nested_size));
+    record_allocation(thread, block, size, via, caller);
+}
+
+void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,
+                              struct seep_caller caller) {
+    if (thread->nested_release || address == thread->slot->moving_rt) // realloc may free by name
+        return;
+    if (calls_only()) {
+        seep_calls_release(thread, via);
+        return;
+    }
+    if (thread->filter)
+        thread->slot->skipped_frees++;
+    else
+        thread->slot->unknown_frees++;
+    // Where blocks are sampled, what was given back is known by what is kept of releases; but a child of fork
+    // may have it from a moment at which the block was not yet.
+    if (!thread->filter || (releases_are_kept() && !seep_g.header->lost[SEEP_LOST_FORK_INEXACT]))
+        seep_misuse_unknown(thread, address, via, caller);
+}
+
+void seep_record_unknown_kept(struct seep_thread *thread) {
+    uint64_t *count = thread->filter ? &thread->slot->skipped_frees : &thread->slot->unknown_frees;
+    *count -= *count != 0;
+}
+
+// Threads tell the process about their net bytes now and then: the peak is known to within
+// SEEP_NET_SLACK a thread without a line that all threads write.
+static void flush_net(struct seep_image_thread *slot, int64_t net) {
+    struct seep_image_header *header = seep_g.header;
+    int64_t delta = net - slot->flushed_bytes;
+    slot->flushed_bytes = net;
+    int64_t live =
+        (int64_t)__atomic_add_fetch(&header->live_bytes_flushed, (uint64_t)delta, __ATOMIC_RELAXED);
+    int64_t peak = (int64_t)__atomic_load_n(&header->peak_bytes_flushed, __ATOMIC_RELAXED);
+    while (live > peak && !__atomic_compare_exchange_n((int64_t *)&header->peak_bytes_flushed, &peak, live,
+                                                       true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+void seep_record_net(struct seep_thread *thread) {
+    struct seep_image_thread *slot = thread->slot;
+    int64_t net = SEEP_MIN(slot->peak_bytes, slot->flushed_bytes + SEEP_NET_SLACK) - slot->net_room;
+    slot->peak_bytes = SEEP_MAX(slot->peak_bytes, net);
+    if (net > slot->flushed_bytes + SEEP_NET_SLACK || net < slot->flushed_bytes - SEEP_NET_SLACK)
+        flush_net(slot, net);
+    struct seep_peak_room room = seep_peak_look(slot, net);
+    int64_t flush_at = slot->flushed_bytes + SEEP_NET_SLACK;
+    int64_t limit = SEEP_MIN(slot->peak_bytes, flush_at);
+    slot->net_room = limit - net;
+    thread->net_above = SEEP_MIN(flush_at - limit, room.up);
+    thread->net_most = limit - net + SEEP_MIN(net - (slot->flushed_bytes - SEEP_NET_SLACK), room.down);
+}
+
+void *seep_allocated_long(void *block, uint64_t size, enum seep_via via, uint64_t pc, uint64_t sp,
+                          uint64_t bp) {
+    struct seep_thread *thread = thread_enter();
+    if (!thread)
+        return block;
+    if (SEEP_LIKELY(block != NULL))
+        record_allocation(thread, block, size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
+    else
+        thread->slot->failed++;
+    thread_leave(thread);
+    return block;
+}
+
+void seep_released_long(const void *block, enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp) {
+    struct seep_thread *thread = thread_enter();
+    if (!thread) {
+        seep_record_free_unentered(block);
+        return;
+    }
+    record_free(thread, block, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
+    thread_leave(thread);
+}
+
+// Even when the event cannot be counted, the block must not stay in the map as live.
+void seep_record_free_unentered(const void *block) {
+    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
+        atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
+        return;
+    uint64_t *at = map_entry((uint64_t)block);
+    if (at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub((uint64_t)block))
+        *at = SEEP_ENTRY_SITE(*at);
+}

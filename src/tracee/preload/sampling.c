@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Sampling: the rare halves, see sampling.h.
+#include "preload/sampling.h"
+
+#include "image/sample.h"
+#include "preload/boot.h"
+#include "preload/freed.h"
+#include "preload/record.h"
+
+bool seep_sample_prepare(void) {
+    seep_g.filter = sys_private(UINT64_C(1) << SEEP_FILTER_SHIFT);
+    if (seep_g.filter) {
+        seep_g.filter[filter_index(NULL)] = UINT8_MAX; // full: so NULL is no block that is passed by
+        seep_boot_note_sampled();
+    }
+    atomic_store_explicit(&seep_g.mode.special, SEEP_SPECIAL_SAMPLING, memory_order_relaxed);
+    seep_g.apart = seep_g.filter != NULL;
+    return seep_g.apart;
+}
+
+// Source: xorshift64*, Vigna, "An experimental exploration of Marsaglia's xorshift generators" (2016).
+static uint64_t next_random(struct seep_thread *thread) {
+    uint64_t x = thread->random;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    thread->random = x;
+    return x * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+// Where releases are kept every allocation is looked at, for its address may be remembered: sample_at is 0.
+static void next_point(struct seep_thread *thread) {
+    int64_t distance = seep_sample_distance(next_random(thread), seep_g.sample_bytes);
+    *(releases_are_kept() ? &thread->sample_at_long : &thread->sample_at) = -distance;
+}
+
+void seep_sample_begin(struct seep_thread *thread) {
+    thread->random = (seep_clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)thread->tid << 40) | 1;
+    for (int i = 0; i < 8; i++) // the first numbers after a seed of few bits are not random
+        next_random(thread);
+    thread->filter = seep_g.filter;
+    next_point(thread);
+}
+
+void seep_sample_note(const void *block, bool recorded) {
+    uint8_t *at = &seep_g.filter[filter_index(block)];
+    uint8_t count = __atomic_load_n(at, __ATOMIC_RELAXED);
+    // A counter that has been full stays full: then its blocks are always looked up.
+    while (count != UINT8_MAX && (recorded || count != 0) &&
+           !__atomic_compare_exchange_n(at, &count, (uint8_t)(recorded ? count + 1 : count - 1), true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+void seep_sample_put_back(const void *block, uint32_t site, uint64_t size) {
+    if (!seep_map_put_odd((uint64_t)block, site, size)) {
+        seep_lost(SEEP_LOST_ODD_FULL);
+        return;
+    }
+    seep_sample_note(block, true);
+}
+
+void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
+                        struct seep_caller caller) {
+    next_point(thread);
+    uint64_t old_size;
+    uint32_t old_site = seep_sample_take(block, &old_size);
+    if (old_site) { // its free was never seen
+        seep_lost(SEEP_LOST_FREE_UNSEEN);
+        seep_sample_count_free(thread, old_site, old_size, SEEP_RELEASE_IMPLICIT, false);
+    }
+    uint32_t site = seep_stack_site(thread, via, caller);
+    seep_sample_put_back(block, site, size);
+    thread->last_block = (uint64_t)block;
+    thread->last_skipped = sample_nr_skipped(thread);
+    thread->slot->sampled_allocations++;
+    thread->slot->sampled_bytes += size;
+    struct seep_image_counters *counters = counters_of(thread, site);
+    if (!counters)
+        return;
+    uint64_t weight = seep_sample_weight(size, seep_g.sample_bytes);
+    uint64_t bytes = seep_sample_bytes_for(size, weight);
+    counters->allocations += weight;
+    counters->allocated_bytes += bytes;
+    counters->peak_bytes++; // in this mode: the number of samples
+    counters->size_min_inverted = SEEP_MAX(counters->size_min_inverted, ~size);
+    counters->size_max = SEEP_MAX(counters->size_max, size);
+    thread->slot->size_class[size_class_of(size)] += weight;
+    count_net(thread, (int64_t)bytes);
+}
+
+uint32_t seep_sample_take(const void *block, uint64_t *ret_size) {
+    if (!sample_may_have(seep_g.filter, block))
+        return 0;
+    uint32_t site = (uint32_t)seep_map_take_odd((uint64_t)block, ret_size);
+    if (site)
+        seep_sample_note(block, false);
+    return site;
+}
+
+struct seep_image_counters *seep_sample_count_free(struct seep_thread *thread, uint32_t site, uint64_t size,
+                                                   enum seep_release via, bool temporary) {
+    thread->slot->sampled_frees++;
+    uint64_t weight = seep_sample_weight(size, seep_g.sample_bytes);
+    thread->slot->releases[via] += weight;
+    struct seep_image_counters *counters = counters_of(thread, site);
+    if (!counters)
+        return NULL;
+    uint64_t bytes = seep_sample_bytes_for(size, weight);
+    count_net(thread, -(int64_t)bytes); // first, as in count_free
+    counters->frees += weight;
+    counters->freed_bytes += bytes;
+    if (temporary)
+        counters->temporary += weight;
+    return counters->temporary & SEEP_RELEASE_OK(via) ? NULL : counters;
+}

@@ -1,0 +1,659 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Walks the stack from a hook's caller outward until it meets a frame of the memo that still holds,
+// then grows memo and tree inward again. See stack.h for why the memo is exact.
+//
+// A stack whose unwinding did not rest on rules alone (frame pointers without CFI, rows that need all
+// registers, a cut) is used once and not kept: only what rules read may be trusted later.
+#include "preload/stack.h"
+#include "preload/tree.h"
+#include "unwind/arch.h"
+#include "unwind/step.h"
+
+#ifdef SEEP_ORACLE
+// Test builds: compares every stack with a plain unwinder (tests/oracle).
+void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut);
+#endif
+
+enum {
+    PAGE = 4096,
+    NEAR = 16 * PAGE,    // so far the readable range is extended page by page
+    MAX_FRAME = 1 << 28, // no frame is larger: a frame pointer that says so is none
+    CUT_NONE = -1,
+};
+
+// How leaving a frame ended.
+enum leave { LEFT, LEFT_UNPROVEN, OUTERMOST, NEEDS_ALL_REGISTERS, CUT };
+
+struct walk {
+    struct seep_thread *thread;
+    uint32_t nr;    // frames walked
+    int cut;        // enum seep_cut, or CUT_NONE
+    bool unproven;  // rests on more than rules
+    bool sp_unsure; // SEEP_ARCH_RECORD_GIVES_SP is 0 and a frame record led here: sp is a lower bound
+    uint64_t pc;    // the state we are in
+    uint64_t sp;
+    uint64_t bp;
+};
+
+// ---- reading the stack ----------------------------------------------------------------------------
+
+// Whether [from, to) can be read, both page-aligned.
+static bool pages_readable(uint64_t from, uint64_t to) {
+    for (uint64_t page = from; page < to; page += PAGE)
+        if (!sys_readable(page))
+            return false;
+    return true;
+}
+
+static SEEP_NOINLINE bool readable_slow(struct seep_thread *thread, uint64_t address) {
+    uint64_t page = address & ~(uint64_t)(PAGE - 1);
+    if (page >= thread->stack_hi && page - thread->stack_hi <= NEAR && thread->stack_hi) {
+        if (!pages_readable(thread->stack_hi, page + PAGE))
+            return false;
+        thread->stack_hi = page + PAGE;
+        return true;
+    }
+    if (page < thread->stack_lo && thread->stack_lo - page <= NEAR) {
+        if (!pages_readable(page, thread->stack_lo))
+            return false;
+        thread->stack_lo = page;
+        return true;
+    }
+    if (!sys_readable(page))
+        return false;
+    thread->stack_lo = page;
+    thread->stack_hi = page + PAGE;
+    return true;
+}
+
+// Of more threads than these only what this one remembers is looked through.
+enum { ASKED_THREADS = 64 };
+
+static bool remembers(const struct seep_thread *thread, uint64_t start, uint64_t end) {
+    if (!SEEP_GUARD_IS_IDLE(thread->guard)) // a handler of a signal that interrupted it
+        return true;
+    const struct seep_memo_slot *slot = thread->slots;
+    const struct seep_memo_slot *last =
+        thread->memo_end == thread->frames ? slot : thread->memo_end[-1].slots_end;
+    for (; slot < last; slot++)
+        if ((uint64_t)slot->address >= start && (uint64_t)slot->address < end)
+            return true;
+    return false;
+}
+
+void seep_stack_gone(uint64_t start, uint64_t bytes) {
+    uint64_t end = start + bytes;
+    atomic_fetch_add_explicit(&seep_g.unmap_epoch, 1, memory_order_release);
+    const struct seep_thread *self = seep_self();
+    bool gone = self != &seep_nobody && remembers(self, start, end);
+    uint64_t nr =
+        seep_image_is_ours() ? SEEP_MIN(seep_g.header->areas[SEEP_AREA_THREADS].used, ASKED_THREADS) : 0;
+    for (uint64_t i = 0; i < nr && !gone; i++) {
+        const struct seep_thread *other = seep_g.thread_of_slot[i];
+        gone = other && __atomic_load_n(&other->stack_lo, __ATOMIC_RELAXED) < end &&
+               __atomic_load_n(&other->stack_hi, __ATOMIC_RELAXED) > start;
+    }
+    if (gone)
+        atomic_fetch_add_explicit(&seep_g.mode.modules_epoch, 1, memory_order_release);
+}
+
+// Reads an aligned word of the stack. Known pages cost a compare, others a system call, once.
+SEEP_INLINE bool read_word(struct seep_thread *thread, uint64_t address, uint64_t *ret_word) {
+    if (SEEP_UNLIKELY(address & (SEEP_ARCH_WORD - 1)))
+        return false;
+    if (SEEP_UNLIKELY(address - thread->stack_lo >= thread->stack_hi - thread->stack_lo) &&
+        !readable_slow(thread, address))
+        return false;
+    *ret_word = *(const uint64_t *)address;
+    return true;
+}
+
+// ---- leaving a frame ------------------------------------------------------------------------------
+
+SEEP_INLINE bool read_slot(struct walk *walk, struct seep_walk_frame *frame, int which, uint64_t address) {
+    frame->slots[which] = (const uint64_t *)address;
+    return read_word(walk->thread, address, &frame->values[which]);
+}
+
+static enum leave cut(struct walk *walk, enum seep_cut reason) {
+    walk->cut = (int)reason;
+    return CUT;
+}
+
+// The stack pointer with which the kernel started the program (ld.so, since glibc 2.1).
+extern void *__libc_stack_end __attribute__((weak));
+
+// The loader's entry point has no CFI; it is what calls the constructors, on the kernel's own stack.
+// All of musl has none: there it is what calls main, and what starts a thread, just below its descriptor.
+// What musl calls back (a comparison) has callers of its own further out, which nothing leads to.
+enum { MUSL_START_BYTES = 1024, MUSL_THREAD_BYTES = 8192, MUSL_ENTRY_BYTES = 96 };
+
+// Whether a call ends at `pc`, so that it is a return address: E8 and a distance, or FF /2 with its operand.
+static bool follows_call(uint64_t pc) {
+#ifdef __x86_64__
+    const unsigned char *at = (const unsigned char *)pc;
+    if (!sys_readable(pc - 7) || !sys_readable(pc))
+        return false;
+    for (int length = 2; length <= 7; length++)
+        if (at[-length] == 0xff && (at[1 - length] & 0x38) == 0x10)
+            return true;
+    return at[-5] == 0xe8;
+#else
+    (void)pc;
+    return false;
+#endif
+}
+
+// Whether code of the program, beside its entry point, waits for a call to return on the stack from `sp` to
+// `end`.
+static bool program_waits(uint64_t sp, uint64_t end) {
+    if (sp & (SEEP_ARCH_WORD - 1))
+        return true;
+    for (; sp + SEEP_ARCH_WORD <= end; sp += SEEP_ARCH_WORD) {
+        uint64_t word = *(const uint64_t *)sp;
+        if (word - seep_g.program_rt < seep_g.program_bytes &&
+            word - seep_g.program_entry >= MUSL_ENTRY_BYTES && follows_call(word))
+            return true;
+    }
+    return false;
+}
+
+static bool is_entry_point(uint64_t pc, uint64_t sp) {
+    if (&__libc_stack_end)
+        return (uint64_t)__libc_stack_end - sp < 64;
+    if ((pc & ~SEEP_PC_EXACT) - seep_g.musl_rt >= seep_g.musl_bytes)
+        return false;
+    uint64_t end = seep_g.stack_start - sp < MUSL_START_BYTES ? seep_g.stack_start : sys_thread_pointer();
+    return end - sp < MUSL_THREAD_BYTES && !program_waits(sp, end);
+}
+
+// No CFI (JIT code, hand-written assembly): the frame pointer, if it can be one. It is read with a
+// fresh check each time: where a wrong one leads may have been unmapped since.
+static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame) {
+    uint64_t bp = frame->bp;
+    if (is_entry_point(frame->pc, frame->sp))
+        return OUTERMOST;
+    if (bp & 7 || bp < frame->sp || bp - frame->sp > MAX_FRAME || !sys_readable(bp) ||
+        ((bp + 8) % PAGE == 0 && !sys_readable(bp + 8)))
+        return cut(walk, SEEP_CUT_NO_CFI);
+    const uint64_t *record = (const uint64_t *)bp;
+    if (record[1] == 0)
+        return OUTERMOST;
+    walk->pc = seep_arch_strip(record[1]);
+    if (!sys_readable(walk->pc)) // no code: the register was no frame pointer
+        return cut(walk, SEEP_CUT_NO_CFI);
+    walk->bp = record[0];
+    walk->sp = bp + 16;
+    if (!SEEP_ARCH_RECORD_GIVES_SP)
+        walk->sp_unsure = true;
+    return LEFT_UNPROVEN;
+}
+
+#ifdef SEEP_ARCH_SIGNAL_PC_OFFSET
+static enum leave leave_signal_frame(struct walk *walk, struct seep_walk_frame *frame) {
+    if (!read_slot(walk, frame, 0, frame->sp + SEEP_ARCH_SIGNAL_PC_OFFSET) ||
+        !read_slot(walk, frame, 1, frame->sp + SEEP_ARCH_SIGNAL_BP_OFFSET) ||
+        !read_slot(walk, frame, 2, frame->sp + SEEP_ARCH_SIGNAL_SP_OFFSET))
+        return cut(walk, SEEP_CUT_BAD_READ);
+    walk->pc = frame->values[0] | SEEP_PC_EXACT;
+    walk->bp = frame->values[1];
+    walk->sp = frame->values[2];
+    return LEFT;
+}
+#endif
+
+// The kinds that are not a plain offset from sp or bp.
+static SEEP_NOINLINE enum leave leave_special_frame(struct walk *walk, struct seep_walk_frame *frame) {
+    switch (seep_rule_kind(frame->rule)) {
+#ifdef SEEP_ARCH_SIGNAL_PC_OFFSET
+    case SEEP_RULE_SIGNAL:
+        return leave_signal_frame(walk, frame);
+#endif
+    case SEEP_RULE_END:
+        return OUTERMOST;
+    case SEEP_RULE_NO_CFI:
+        return leave_by_frame_pointer(walk, frame);
+    case SEEP_RULE_BAD:
+        return cut(walk, SEEP_CUT_BAD_CFI);
+    default:
+        return NEEDS_ALL_REGISTERS;
+    }
+}
+
+// From `frame` to its caller's state in `walk`. Remembers in frame->slots what it read.
+SEEP_INLINE enum leave leave_frame(struct walk *walk, struct seep_walk_frame *frame) {
+    enum seep_rule_kind kind = seep_rule_kind(frame->rule);
+    uint64_t base = kind == SEEP_RULE_SP ? frame->sp : frame->bp;
+    uint64_t cfa = base + (uint64_t)seep_rule_cfa_offset(frame->rule);
+    uint64_t bp_base = cfa;
+    if (SEEP_UNLIKELY(kind > SEEP_RULE_BP)) {
+        if (kind != SEEP_RULE_BP_DEREF)
+            return leave_special_frame(walk, frame);
+        if (!read_slot(walk, frame, 2, cfa))
+            return cut(walk, SEEP_CUT_BAD_READ);
+        cfa = frame->values[2];
+        bp_base = frame->bp;
+    }
+    if (SEEP_UNLIKELY(cfa <= frame->sp))
+        return cut(walk, SEEP_CUT_LOOP);
+    if (SEEP_UNLIKELY(!read_slot(walk, frame, 0, cfa + (uint64_t)seep_rule_ra_offset(frame->rule))))
+        return cut(walk, SEEP_CUT_BAD_READ);
+    if (seep_rule_bp_saved(frame->rule)) {
+        if (SEEP_UNLIKELY(!read_slot(walk, frame, 1, bp_base + (uint64_t)seep_rule_bp_offset(frame->rule))))
+            return cut(walk, SEEP_CUT_BAD_READ);
+        walk->bp = frame->values[1];
+    }
+    walk->pc = seep_arch_strip(frame->values[0]);
+    walk->sp = cfa;
+    // Some code ends its stack with a return address of zero instead of an undefined one.
+    return SEEP_UNLIKELY(walk->pc == 0) ? OUTERMOST : LEFT;
+}
+
+// ---- the slow walk: all registers -----------------------------------------------------------------
+
+static bool read_for_step(void *context, uint64_t address, uint64_t *ret_word) {
+    return read_word(context, address, ret_word);
+}
+
+#if defined(__x86_64__)
+SEEP_INLINE void own_registers(struct seep_regs *ret_regs) {
+    *ret_regs = (struct seep_regs){.known = 0};
+    uint64_t *value = ret_regs->value;
+    // DWARF numbers: 3 rbx, 6 rbp, 7 rsp, 12..15 r12..r15.
+    __asm__ volatile("movq %%rbx, 24(%1)\n\t"
+                     "movq %%rbp, 48(%1)\n\t"
+                     "movq %%rsp, 56(%1)\n\t"
+                     "movq %%r12, 96(%1)\n\t"
+                     "movq %%r13, 104(%1)\n\t"
+                     "movq %%r14, 112(%1)\n\t"
+                     "movq %%r15, 120(%1)\n\t"
+                     "leaq 0(%%rip), %0"
+                     : "=&r"(ret_regs->pc)
+                     : "r"(value)
+                     : "memory");
+    ret_regs->pc_exact = true;
+    ret_regs->known = 1u << 3 | 1u << 6 | 1u << 7 | 0xfu << 12;
+}
+#elif defined(__aarch64__)
+// In the frame of the caller, which stays while it walks.
+SEEP_INLINE void own_registers(struct seep_regs *ret_regs) {
+    *ret_regs = (struct seep_regs){.known = 0};
+    // DWARF numbers are the registers' own; 31 is sp.
+    __asm__ volatile("stp x19, x20, [%1, #19 * 8]\n\t"
+                     "stp x21, x22, [%1, #21 * 8]\n\t"
+                     "stp x23, x24, [%1, #23 * 8]\n\t"
+                     "stp x25, x26, [%1, #25 * 8]\n\t"
+                     "stp x27, x28, [%1, #27 * 8]\n\t"
+                     "stp x29, x30, [%1, #29 * 8]\n\t"
+                     "mov %0, sp\n\t"
+                     "str %0, [%1, #31 * 8]\n\t"
+                     "adr %0, ."
+                     : "=&r"(ret_regs->pc)
+                     : "r"(ret_regs->value)
+                     : "memory");
+    ret_regs->pc_exact = true;
+    ret_regs->known = 0x1fffu << 19;
+}
+#endif
+
+#ifdef SEEP_ARCH_SIGNAL_REGS_OFFSET
+// All registers of the code that a signal interrupted.
+static enum leave step_signal(struct walk *walk, struct seep_regs *regs) {
+    uint64_t frame = regs->value[SEEP_ARCH_DWARF_SP];
+    struct seep_regs caller = {.pc_exact = true, .known = (UINT64_C(1) << SEEP_ARCH_NR_DWARF) - 1};
+    for (unsigned i = 0; i < SEEP_ARCH_NR_DWARF; i++)
+        if (!read_word(walk->thread, frame + SEEP_ARCH_SIGNAL_REGS_OFFSET + i * 8, &caller.value[i]))
+            return cut(walk, SEEP_CUT_BAD_READ);
+    if (!read_word(walk->thread, frame + SEEP_ARCH_SIGNAL_PC_OFFSET, &caller.pc))
+        return cut(walk, SEEP_CUT_BAD_READ);
+    *regs = caller;
+    return LEFT;
+}
+#else
+static enum leave step_signal(struct walk *walk, struct seep_regs *regs) {
+    (void)regs;
+    return cut(walk, SEEP_CUT_BAD_CFI);
+}
+#endif
+
+enum { STACK_STARTS = 1 }; // beside SEEP_CFI_OK, _NONE and _BAD
+
+static int row_of(const struct seep_regs *regs, struct seep_cfi_row *ret_row) {
+    struct seep_module_at at;
+    if (!seep_lock_take(&seep_g.rules_lock))
+        return SEEP_CFI_BAD;
+    uint64_t pc = regs->pc_exact ? regs->pc : regs->pc - 1;
+    bool found = seep_module_find(pc, &at);
+    seep_lock_release(&seep_g.rules_lock);
+    if (!found || !at.object.eh_frame_hdr)
+        return SEEP_CFI_NONE;
+    int result = seep_cfi_row_at(&at.object, pc, ret_row);
+    return result == SEEP_CFI_NONE && !regs->pc_exact && seep_starts_function(&at.object, regs->pc)
+               ? STACK_STARTS
+               : result;
+}
+
+// One exact step with all registers, or by the frame pointer. Sets walk->cut where it ends in nothing.
+static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
+#ifdef SEEP_ARCH_DWARF_BP
+    struct seep_cfi_row row;
+    int found = row_of(regs, &row);
+    bool sp_known = regs->known >> SEEP_ARCH_DWARF_SP & 1;
+    if (sp_known && (found != SEEP_CFI_OK || row.signal_frame) && seep_is_signal_return(regs->pc))
+        return step_signal(walk, regs);
+    if (found == SEEP_CFI_BAD)
+        return cut(walk, SEEP_CUT_BAD_CFI);
+    if (found == STACK_STARTS)
+        return OUTERMOST;
+    if (found == SEEP_CFI_OK) {
+        // What a signal interrupts may have no frame at all, where calls need none.
+        uint64_t sp = regs->value[SEEP_ARCH_DWARF_SP] + (regs->pc_exact ? 0 : 1);
+        switch (seep_step(&row, regs, read_for_step, walk->thread)) {
+        case SEEP_STEP_OK:
+            if (regs->pc == 0)
+                return OUTERMOST;
+            return row.signal_frame || regs->value[SEEP_ARCH_DWARF_SP] >= sp ? LEFT
+                                                                             : cut(walk, SEEP_CUT_LOOP);
+        case SEEP_STEP_END:
+            return OUTERMOST;
+        case SEEP_STEP_BAD_READ:
+            if (sp_known)
+                return cut(walk, SEEP_CUT_BAD_READ);
+            break; // lost where a frame record led here: go on by records
+        default:
+            return cut(walk, SEEP_CUT_BAD_CFI);
+        }
+    }
+    struct seep_walk_frame frame = {.sp = regs->value[SEEP_ARCH_DWARF_SP],
+                                    .bp = regs->value[SEEP_ARCH_DWARF_BP]};
+    enum leave left = leave_by_frame_pointer(walk, &frame);
+    if (left == LEFT_UNPROVEN) {
+        *regs = (struct seep_regs){.pc = walk->pc, .known = 1u << SEEP_ARCH_DWARF_BP};
+        if (!walk->sp_unsure)
+            regs->known |= 1u << SEEP_ARCH_DWARF_SP;
+        regs->value[SEEP_ARCH_DWARF_BP] = walk->bp;
+        regs->value[SEEP_ARCH_DWARF_SP] = walk->sp;
+    }
+    return left;
+#else
+    (void)regs;
+    return cut(walk, SEEP_CUT_BAD_CFI);
+#endif
+}
+
+// The whole stack again, from our own frame, with all registers.
+static SEEP_NOINLINE void walk_with_all_registers(struct walk *walk, struct seep_caller caller) {
+    walk->nr = 0;
+    walk->unproven = true;
+    walk->sp_unsure = false;
+#if defined(__x86_64__) || defined(__aarch64__)
+    struct seep_regs regs;
+    own_registers(&regs);
+    bool ours = true;
+    while (walk->nr < walk->thread->capacity || seep_thread_deeper(walk->thread)) {
+        if (ours && !regs.pc_exact && regs.pc == caller.pc && regs.value[SEEP_ARCH_DWARF_SP] == caller.sp)
+            ours = false;
+        if (!ours) {
+            struct seep_walk_frame *frame = &walk->thread->walk[walk->nr];
+            frame->pc = regs.pc | (regs.pc_exact ? SEEP_PC_EXACT : 0);
+            frame->sp = regs.value[SEEP_ARCH_DWARF_SP];
+            frame->bp = regs.value[SEEP_ARCH_DWARF_BP];
+            if (!rule_known(frame) && !seep_rule_learn(frame)) {
+                walk->cut = SEEP_CUT_BAD_CFI;
+                return;
+            }
+            walk->nr++;
+        }
+        enum leave left = step_all(walk, &regs);
+        if (left != LEFT && left != LEFT_UNPROVEN)
+            return;
+    }
+    walk->cut = SEEP_CUT_DEPTH;
+#else
+    (void)caller;
+    walk->cut = SEEP_CUT_BAD_CFI;
+#endif
+}
+
+// ---- the walk -------------------------------------------------------------------------------------
+
+// How many frames of the memo, from the outermost, are the rest of the stack; -1: none, walk on.
+// `*candidate` is the next memo frame that may be reached, one past it; it only moves outward.
+SEEP_INLINE int64_t meets_memo(struct walk *walk, uint32_t *candidate) {
+    struct seep_thread *thread = walk->thread;
+    if (!SEEP_ARCH_RECORD_GIVES_SP && walk->sp_unsure)
+        return -1;
+    while (*candidate > 0 && thread->frames[*candidate - 1].sp < walk->sp)
+        --*candidate;
+    if (*candidate == 0)
+        return -1;
+    const struct seep_memo_frame *frame = &thread->frames[*candidate - 1];
+    if (!memo_state_is(frame, walk->pc, walk->sp, walk->bp))
+        return -1;
+    const struct seep_memo_slot *changed = slots_changed(frame->slots_end, thread->slots);
+    if (!changed)
+        return *candidate;
+    // The frame that read the changed slot, and all inside it, cannot be met again.
+    while (*candidate > 0 &&
+           (*candidate >= 2 ? thread->frames[*candidate - 2].slots_end : thread->slots) >= changed)
+        --*candidate;
+    --*candidate;
+    return -1;
+}
+
+// Whether the frame needs its sp, which is not known: then only its frame record leads on. Any other
+// rule finds sp again.
+SEEP_INLINE bool lacks_sp(struct walk *walk, struct seep_rule rule) {
+    if (SEEP_ARCH_RECORD_GIVES_SP || SEEP_LIKELY(!walk->sp_unsure))
+        return false;
+    walk->sp_unsure = false;
+    return seep_rule_kind(rule) == SEEP_RULE_SP || seep_rule_kind(rule) == SEEP_RULE_SIGNAL;
+}
+
+// Fills thread->walk with the frames that are not in the memo. Returns how many memo frames remain.
+static uint32_t walk_outward(struct walk *walk, struct seep_caller caller) {
+    struct seep_thread *thread = walk->thread;
+    uint32_t candidate = (uint32_t)(thread->memo_end - thread->frames);
+    while (walk->nr < thread->capacity || seep_thread_deeper(thread)) {
+        int64_t kept = meets_memo(walk, &candidate);
+        if (kept >= 0)
+            return (uint32_t)kept;
+        struct seep_walk_frame *frame = &thread->walk[walk->nr++];
+        frame->pc = walk->pc;
+        frame->sp = walk->sp;
+        frame->bp = walk->bp;
+        if (SEEP_UNLIKELY(!rule_known(frame)) && !seep_rule_learn(frame)) {
+            walk->nr--;
+            walk->cut = SEEP_CUT_BAD_CFI;
+            return 0;
+        }
+        enum leave left =
+            lacks_sp(walk, frame->rule) ? leave_by_frame_pointer(walk, frame) : leave_frame(walk, frame);
+        if (SEEP_LIKELY(left == LEFT))
+            continue;
+        switch (left) {
+        case LEFT_UNPROVEN:
+            walk->unproven = true;
+            break;
+        case NEEDS_ALL_REGISTERS:
+            walk_with_all_registers(walk, caller);
+            return 0;
+        default:
+            return 0;
+        }
+    }
+    walk->cut = SEEP_CUT_DEPTH;
+    return 0;
+}
+
+// ---- memo and tree --------------------------------------------------------------------------------
+
+// Whether leaving the frame depends on bp: by itself, or by passing it on.
+static bool needs_bp(struct seep_rule rule, bool outside_needs) {
+    switch (seep_rule_kind(rule)) {
+    case SEEP_RULE_BP:
+    case SEEP_RULE_BP_DEREF:
+        return true;
+    case SEEP_RULE_SIGNAL:
+        return false;
+    default:
+        return outside_needs && !seep_rule_bp_saved(rule);
+    }
+}
+
+// Adds the slots that leaving `walked` read and that the rest of the stack depends on.
+static uint32_t keep_slots(struct seep_memo_slot *slots, uint32_t nr, const struct seep_walk_frame *walked,
+                           bool outside_needs) {
+    enum seep_rule_kind kind = seep_rule_kind(walked->rule);
+    if (SEEP_UNLIKELY(kind > SEEP_RULE_BP_DEREF && kind != SEEP_RULE_SIGNAL))
+        return nr;
+    slots[nr++] = (struct seep_memo_slot){walked->slots[0], walked->values[0]};
+    if (outside_needs && (seep_rule_bp_saved(walked->rule) || kind == SEEP_RULE_SIGNAL))
+        slots[nr++] = (struct seep_memo_slot){walked->slots[1], walked->values[1]};
+    // The check runs from the end: the word that says where the others are comes last.
+    if (SEEP_UNLIKELY(kind > SEEP_RULE_BP))
+        slots[nr++] = (struct seep_memo_slot){walked->slots[2], walked->values[2]};
+    return nr;
+}
+
+// Grows the memo by the walked frames, inward. `kept` frames of it remain.
+static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
+    struct seep_thread *thread = walk->thread;
+    uint32_t depth = kept;
+    uint32_t nr_slots = kept ? (uint32_t)(thread->frames[kept - 1].slots_end - thread->slots) : 0;
+    bool need_bp = kept && thread->frames[kept - 1].need_bp;
+    bool whole = seep_g.depth >= SEEP_MAX_DEPTH;
+    uint32_t node = kept ? thread->frames[kept - 1].node : 0;
+    uint32_t path = kept ? thread->frames[kept - 1].path : 0;
+    bool rooted = kept > 0;
+    if (!kept && walk->cut != CUT_NONE) {
+        path = seep_path_hash(0, seep_frame_hash(SEEP_FRAME_CUT(walk->cut)));
+        node = seep_tree_child(0, SEEP_FRAME_CUT(walk->cut), path);
+        rooted = node != 0;
+    } else {
+        rooted = true;
+    }
+    for (uint32_t i = walk->nr; i > 0; i--) {
+        const struct seep_walk_frame *walked = &thread->walk[i - 1];
+        bool outside_needs = need_bp;
+        need_bp = needs_bp(walked->rule, outside_needs);
+        if (!walk->unproven)
+            nr_slots = keep_slots(thread->slots, nr_slots, walked, outside_needs);
+        if (whole && rooted) {
+            path = seep_path_hash(path, seep_frame_hash(walked->frame));
+            node = seep_tree_child(node, walked->frame, path);
+            rooted = node != 0;
+        }
+        thread->frames[depth++] = (struct seep_memo_frame){
+            .pc = walked->pc,
+            .sp = walked->sp,
+            .bp = walked->bp,
+            .node = rooted ? node : 0,
+            .slots_end = thread->slots + nr_slots,
+            .need_bp = need_bp,
+            .stamp = thread->stamp,
+            .path = path,
+        };
+    }
+    return depth;
+}
+
+// With a limit, a stack's node is that of its innermost frames alone, under the mark of the cut.
+static uint32_t limited_node(struct seep_thread *thread, uint32_t depth) {
+    uint32_t first = depth > seep_g.depth ? depth - seep_g.depth : 0;
+    uint32_t path = first ? seep_path_hash(0, seep_frame_hash(SEEP_FRAME_CUT(SEEP_CUT_DEPTH))) : 0;
+    uint32_t node = first ? seep_tree_child(0, SEEP_FRAME_CUT(SEEP_CUT_DEPTH), path) : 0;
+    if (first && !node)
+        return 0;
+    for (uint32_t i = first; i < depth; i++) {
+        struct seep_walk_frame probe = {.pc = thread->frames[i].pc};
+        if (!rule_known(&probe) && !seep_rule_learn(&probe))
+            return 0;
+        path = seep_path_hash(path, seep_frame_hash(probe.frame));
+        node = seep_tree_child(node, probe.frame, path);
+        if (!node)
+            return 0;
+    }
+    return node;
+}
+
+#ifdef SEEP_ORACLE
+static void check_with_oracle(const struct seep_thread *thread, uint32_t depth, int cut_reason) {
+    uint64_t *pcs = (uint64_t *)thread->walk; // the walk is over, and the stack may be a small one
+    for (uint32_t i = 0; i < depth; i++)
+        pcs[i] = thread->frames[depth - 1 - i].pc & ~SEEP_PC_EXACT;
+    seep_oracle_check(pcs, depth, cut_reason);
+}
+
+void seep_stack_show_memo(const struct seep_thread *thread) {
+    check_with_oracle(thread, (uint32_t)(thread->memo_end - thread->frames), CUT_NONE);
+}
+
+void seep_stack_show_recent(const struct seep_thread *thread, const struct seep_recent *recent) {
+    uint64_t *pcs = (uint64_t *)thread->walk;
+    uint32_t nr = recent->nr_own ? recent->nr_pcs : 0;
+    __builtin_memcpy(pcs, recent->pcs, nr * sizeof(*pcs));
+    for (const struct seep_memo_frame *frame = recent->kept; frame >= thread->frames; frame--)
+        pcs[nr++] = frame->pc & ~SEEP_PC_EXACT;
+    seep_oracle_check(pcs, nr, CUT_NONE);
+}
+#endif
+
+// The stamps begin again: nothing may be left that has one.
+static SEEP_COLD void forget_all(struct seep_thread *thread) {
+    thread->memo_end = thread->frames;
+    __builtin_memset(thread->recents, 0, sizeof(struct seep_recent) << SEEP_RECENTS_SHIFT);
+}
+
+uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp,
+                         uint64_t bp) {
+    struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
+    recent_none(thread);
+    if (SEEP_UNLIKELY(++thread->stamp == 0))
+        forget_all(thread);
+    if (SEEP_UNLIKELY(thread->stamp == SEEP_RECENTS_FROM))
+        thread->recents_mask = (1u << SEEP_RECENTS_SHIFT) - SEEP_RECENT_WAYS;
+    uint32_t epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_acquire);
+    if (thread->mode.modules_epoch != epoch) {
+        thread->mode.modules_epoch = epoch;
+        thread->memo_end = thread->frames;
+    }
+    uint32_t unmaps = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);
+    if (thread->unmap_epoch != unmaps) {
+        thread->unmap_epoch = unmaps;
+        thread->stack_lo = thread->stack_hi = 0;
+    }
+#ifdef SEEP_ARCH_FAST_WALK
+    uint32_t fast = seep_g.depth < SEEP_MAX_DEPTH ? 0 : seep_stack_walk_fast(thread, caller);
+    if (SEEP_LIKELY(fast)) {
+        thread->top_via = via;
+        thread->top_site = seep_tree_site(fast, via);
+        seep_stack_show_memo(thread);
+        return thread->top_site;
+    }
+#endif
+    thread->walk_kept = NULL;
+    struct walk walk = {.thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
+    uint32_t kept = walk_outward(&walk, caller);
+    while (kept + walk.nr > thread->capacity && seep_thread_deeper(thread)) {
+    }
+    if (kept + walk.nr >
+        thread->capacity) { // too deep for the memo: keep the innermost, as a full walk would
+        thread->memo_end = thread->frames;
+        walk = (struct walk){
+            .thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
+        kept = walk_outward(&walk, caller);
+    }
+    uint32_t depth = grow_memo(&walk, kept);
+    uint32_t node = seep_g.depth < SEEP_MAX_DEPTH ? limited_node(thread, depth)
+                    : depth                       ? thread->frames[depth - 1].node
+                                                  : 0;
+    thread->memo_end = thread->frames + (walk.cut == CUT_NONE && !walk.unproven ? depth : 0);
+    thread->top_via = via;
+    thread->top_site = seep_tree_site(node, via);
+#ifdef SEEP_ORACLE
+    check_with_oracle(thread, depth, walk.cut);
+#endif
+    return thread->top_site;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// System calls without libc: they never touch errno, never allocate, are never interposed (by us or
+// by anyone else), and are no cancellation points. A result of -4095..-1 is a negated errno.
+#ifndef SEEP_PRELOAD_SYS_H
+#define SEEP_PRELOAD_SYS_H
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "core/attr.h"
+
+#if defined(__x86_64__)
+
+SEEP_INLINE long sys6_real(long nr, long a, long b, long c, long d, long e, long f) {
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+SEEP_INLINE uint64_t sys_thread_pointer(void) {
+    uint64_t pointer;
+    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+}
+
+#elif defined(__aarch64__)
+
+SEEP_INLINE uint64_t sys_thread_pointer(void) {
+    uint64_t pointer;
+    __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+    return pointer;
+}
+
+SEEP_INLINE long sys6_real(long nr, long a, long b, long c, long d, long e, long f) {
+    register long x8 __asm__("x8") = nr;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    return x0;
+}
+
+#else
+#error "write the system call stub of this CPU here"
+#endif
+
+// In a build for tests (-Dfaults=true) a call can be made to fail, see faults.c.
+#ifdef SEEP_FAULTS
+long seep_fault(long nr) __attribute__((visibility("hidden"))); // 0: the call is made, else what it returns
+uint64_t seep_fault_area(uint64_t bytes) __attribute__((visibility("hidden"))); // SEEP_FAULT_SMALL: less
+#else
+SEEP_INLINE long seep_fault(long nr) {
+    (void)nr;
+    return 0;
+}
+SEEP_INLINE uint64_t seep_fault_area(uint64_t bytes) {
+    return bytes;
+}
+#endif
+
+// A call of ours: not made, and -ENOSYS, once a filter of system calls is there (confined.c). What the
+// program itself asks for is made by sys6_real.
+long sys6(long nr, long a, long b, long c, long d, long e, long f) __attribute__((visibility("hidden")));
+
+// Bits of a user address that the heap map covers. AArch64: with 52-bit addresses (LVA) the kernel
+// still stays below 2^48 unless asked for more.
+#if defined(__aarch64__)
+#define SEEP_ADDRESS_BITS 48
+#else
+#define SEEP_ADDRESS_BITS 47
+#endif
+
+#define sys3(nr, a, b, c) sys6(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+
+SEEP_INLINE bool sys_failed(long result) {
+    return (unsigned long)result > -4096UL;
+}
+
+// NULL on failure.
+SEEP_INLINE void *sys_mmap(void *address, size_t size_bytes, int protection, int flags, int fd,
+                           uint64_t off) {
+    long result = sys6(SYS_mmap, (long)address, (long)size_bytes, protection, flags, fd, (long)off);
+    return sys_failed(result) ? NULL : (void *)result;
+}
+
+// Bytes in a page of this machine: a power of two, at most SEEP_LARGEST_PAGE.
+#define SEEP_LARGEST_PAGE (64u << 10)
+#if defined(__x86_64__)
+SEEP_INLINE uint64_t sys_page_bytes(void) {
+    return 4096;
+}
+#else
+SEEP_INLINE uint64_t sys_page_bytes(void) {
+    return getauxval(AT_PAGESZ);
+}
+#endif
+
+// What the program has forbidden itself, as far as we know. Written rarely.
+struct seep_confined {
+    bool locks_future;         // mlockall(MCL_FUTURE): what is mapped from now on counts as locked
+    _Atomic uint32_t filtered; // filters of system calls, there or about to be: we make no call any more
+    uint32_t at_start; // filters that were there before us, under which all our calls are known to live
+    uint32_t pid;      // of the process that has the image
+    int32_t tid_at;    // where libc keeps a thread's id, from its thread pointer; 0: not known
+};
+extern struct seep_confined seep_confined __attribute__((visibility("hidden")));
+
+// confined.c: whether no filter has come that nobody told us of. Asked before calls that the program itself
+// need not make, where they are rare: it costs three that every program makes when it is loaded. The second
+// form only looks, for children of vfork.
+bool seep_calls_are_free(void) __attribute__((visibility("hidden")));
+bool seep_calls_seem_free(void) __attribute__((visibility("hidden")));
+
+// private_memory.c: zeroed private memory, or NULL; the second is zeroed again in a child of fork.
+void *sys_private(size_t size_bytes) __attribute__((visibility("hidden")));
+void *sys_private_wiped(size_t size_bytes) __attribute__((visibility("hidden")));
+
+SEEP_INLINE void sys_munmap(void *address, size_t size_bytes) {
+    sys3(SYS_munmap, address, size_bytes, 0);
+}
+
+SEEP_INLINE bool sys_mprotect(void *address, size_t size_bytes, int protection) {
+    return sys3(SYS_mprotect, address, size_bytes, protection) == 0;
+}
+
+SEEP_INLINE int sys_open(const char *path, int flags, int mode) {
+    return (int)sys6(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
+}
+
+SEEP_INLINE void sys_close(int fd) {
+    sys3(SYS_close, fd, 0, 0);
+}
+
+// Under a filter as far as memory tells: the thread's id may be 0, not known, and the process that of a
+// parent.
+uint32_t sys_gettid(void) __attribute__((visibility("hidden")));
+uint32_t sys_getpid(void) __attribute__((visibility("hidden")));
+
+// clock.c: the time, without a system call once seep_clock_start() was called.
+void seep_clock_start(void);
+void seep_clock_note(
+    void); // a filter of system calls is coming: from then on time is known to some milliseconds
+uint64_t seep_clock_ns(int clock);
+
+// readable.c: whether the 8 bytes at `address` can be read. false also where that cannot be known.
+bool sys_readable(uint64_t address) __attribute__((visibility("hidden")));
+
+#endif

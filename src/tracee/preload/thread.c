@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Threads and their slots. There is no hook on thread start or exit and no destructor: a thread gets
+// a slot at its first heap operation, and the slot of a thread that the kernel no longer knows is
+// taken over by a new one, counters and all (the sum over slots stays the truth). So nothing runs
+// at thread exit, where so many tracers crash.
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "preload/annotation.h"
+#include "preload/custom_pool.h"
+#include "preload/events.h"
+#include "preload/mapping.h"
+#include "preload/record.h"
+
+struct seep_thread seep_nobody;
+__thread uint64_t seep_self_offset __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+enum {
+    MAX_SLOTS = 65536,
+    LOOK_FOR_DEAD = 64, // slots looked at before a new one is opened
+};
+
+enum {
+    FIRST_CAPACITY = 256,
+    PADS = 4, // in front of the slots: hold for ever, so that slots may be checked in fours
+};
+
+static unsigned char *arrays_of(const struct seep_thread *thread) {
+    return (unsigned char *)thread->recents; // the first of them
+}
+
+// Bytes of the arrays of a thread: frames, slots, walk.
+static size_t array_bytes(uint32_t capacity) {
+    return PADS * sizeof(struct seep_memo_slot) + sizeof(struct seep_memo_frame) +
+           (sizeof(struct seep_recent) * ((1 << SEEP_RECENTS_SHIFT) + 1)) +
+           capacity * (sizeof(struct seep_memo_frame) + 3 * sizeof(struct seep_memo_slot) +
+                       sizeof(struct seep_walk_frame));
+}
+
+static void set_arrays(struct seep_thread *thread, unsigned char *at, uint32_t capacity) {
+    // First, so that the few that most threads use lie in one page.
+    thread->recents = (struct seep_recent *)at;
+    struct seep_memo_slot *pads = (struct seep_memo_slot *)(thread->recents + (1 << SEEP_RECENTS_SHIFT) + 1);
+    for (int i = 0; i < PADS; i++)
+        pads[i] = (struct seep_memo_slot){&pads[i].value, 0};
+    thread->slots = pads + PADS;
+    thread->frames = (struct seep_memo_frame *)(thread->slots + 3 * (size_t)capacity) + 1;
+    thread->frames[-1].sp = UINT64_MAX; // ends every search for a frame further out
+    thread->walk = (struct seep_walk_frame *)(thread->frames + capacity);
+    thread->memo_end = thread->frames;
+    recent_none(thread);
+    thread->capacity = capacity;
+}
+
+// Where the thread's memory is: for the account of resident memory.
+static void tell_memory(struct seep_thread *thread) {
+    struct seep_image_thread *slot = thread->slot;
+    slot->own[0] = (struct seep_image_range){(uint64_t)thread, sizeof(*thread)};
+    slot->own[1] = (struct seep_image_range){(uint64_t)arrays_of(thread), array_bytes(thread->capacity)};
+}
+
+// Stacks are rarely deep, and address space may be short: the arrays grow when they must.
+bool seep_thread_deeper(struct seep_thread *thread) {
+    uint32_t old = thread->capacity;
+    if (old >= SEEP_MAX_DEPTH)
+        return false;
+    unsigned char *at = sys_private(array_bytes(old * 4));
+    if (!at)
+        return false;
+    struct seep_thread before = *thread;
+    set_arrays(thread, at, old * 4);
+    for (uint32_t i = 0; i < old; i++) {
+        thread->frames[i] = before.frames[i];
+        thread->frames[i].slots_end = thread->slots + (before.frames[i].slots_end - before.slots);
+    }
+    __builtin_memcpy(thread->slots, before.slots, 3 * (size_t)old * sizeof(*before.slots));
+    __builtin_memcpy(thread->walk, before.walk, old * sizeof(*before.walk));
+    sys_munmap(arrays_of(&before), array_bytes(old));
+    tell_memory(thread);
+    return true;
+}
+
+// The arrays are kept with the slot; after a fork the wiped thread has none, and gets new ones.
+static struct seep_thread *private_memory(uint32_t slot_index) {
+    struct seep_thread *thread = seep_g.thread_of_slot[slot_index];
+    if (!thread) {
+        thread = sys_private_wiped(sizeof(*thread));
+        if (!thread)
+            return NULL;
+        seep_g.thread_of_slot[slot_index] = thread;
+    }
+    unsigned char *arrays = arrays_of(thread);
+    uint32_t capacity = thread->capacity;
+    uint32_t stamp = thread->stamp; // goes on, for the arrays do
+    if (!arrays) {
+        capacity = FIRST_CAPACITY;
+        arrays = sys_private(array_bytes(capacity));
+        if (!arrays)
+            return NULL;
+    }
+    *thread = (struct seep_thread){.slot_index = slot_index,
+                                   .tid = sys_gettid(),
+                                   .pid = seep_confined.filtered ? 0 : sys_getpid(),
+                                   .leaf_start = SEEP_NO_LEAF,
+                                   .stamp = stamp};
+    thread->mode.modules_epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_acquire);
+    thread->recents_mask = (1u << SEEP_RECENTS_FEW_SHIFT) - SEEP_RECENT_WAYS;
+    set_arrays(thread, arrays, capacity);
+    return thread;
+}
+
+// A thread of another process may share our memory (CLONE_VM without CLONE_THREAD): it is asked for there.
+// What was before a fork is wiped.
+static bool is_dead(uint32_t slot_index) {
+    const struct seep_thread *thread = seep_g.thread_of_slot[slot_index];
+    uint32_t tid = seep_g.threads[slot_index].tid;
+    if (tid == 0 || seep_confined.filtered)
+        return tid == 0;
+    return !thread || thread->pid == 0 || sys3(SYS_tgkill, thread->pid, tid, 0) == -3 /* ESRCH */;
+}
+
+// A slot that was this very thread's, else one whose thread is gone, else a fresh one. threads_lock held.
+static bool find_slot(uint32_t tid, uint32_t *ret_index) {
+    struct seep_image_area *area = &seep_g.header->areas[SEEP_AREA_THREADS];
+    uint32_t nr_used = (uint32_t)area->used;
+    for (uint32_t i = 0; i < nr_used; i++) {
+        if (seep_g.threads[i].tid == tid) {
+            *ret_index = i;
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < SEEP_MIN(nr_used, (uint32_t)LOOK_FOR_DEAD); i++) {
+        uint32_t index = (seep_g.thread_cursor + i) % nr_used;
+        if (is_dead(index)) {
+            seep_g.thread_cursor = index + 1;
+            *ret_index = index;
+            return true;
+        }
+    }
+    if (nr_used)
+        seep_g.thread_cursor = (seep_g.thread_cursor + LOOK_FOR_DEAD) % nr_used;
+    if (nr_used >= MAX_SLOTS || !seep_lock_take(&seep_g.image_lock))
+        return false;
+    bool opened = seep_area_open(SEEP_AREA_THREADS, (nr_used + 1) * sizeof(struct seep_image_thread));
+    seep_lock_release(&seep_g.image_lock);
+    if (!opened)
+        return false;
+    __atomic_store_n(&area->used, nr_used + 1, __ATOMIC_RELEASE);
+    atomic_thread_fence(memory_order_seq_cst); // told before it reads any table, see tree.c
+    *ret_index = nr_used;
+    return true;
+}
+
+static void read_name(struct seep_image_thread *slot) {
+    char name[16] = "";
+    if (!slot->name_given && !seep_confined.filtered &&
+        sys6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0) == 0)
+        __builtin_memcpy(slot->name, name, sizeof(slot->name));
+}
+
+static struct seep_thread *take_slot(void) {
+    uint32_t tid = sys_gettid();
+    uint32_t index;
+    if (!tid || !find_slot(tid, &index))
+        return NULL;
+    struct seep_image_thread *slot = &seep_g.threads[index];
+    if (slot->chunk_dir_page == 0) {
+        slot->chunk_dir_page = seep_pool_pages(SEEP_CHUNKS_PER_THREAD * sizeof(uint32_t));
+        if (slot->chunk_dir_page == 0)
+            return NULL;
+    }
+    struct seep_thread *thread = private_memory(index);
+    if (!thread)
+        return NULL;
+    seep_news_take();
+    thread->slot = slot;
+    thread->chunk_dir = (const uint32_t *)(seep_g.pool + slot->chunk_dir_page * SEEP_POOL_PAGE);
+    slot->nr_owners++;
+    slot->moving_rt = 0; // the owner before may have been killed at it
+    slot->name_given = 0;
+    slot->stack_rt = (uint64_t)__builtin_frame_address(0);
+    tell_memory(thread);
+    if (events_are_kept())
+        seep_events_begin(thread);
+    seep_record_net(thread);
+    slot->start_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    slot->tid = tid;
+    read_name(slot);
+    if (seep_g.sample_bytes)
+        seep_sample_begin(thread);
+    __atomic_fetch_add(&seep_g.header->nr_thread_starts, 1, __ATOMIC_RELAXED);
+    return thread;
+}
+
+// Whether the hook that set the guard will never come back: a signal handler that interrupted it has
+// left by longjmp. Then we are further out on the stack than its frame was; a handler that is still
+// at work would be further in, or on the alternate stack.
+static bool abandoned(const struct seep_thread *thread) {
+    if (!seep_calls_are_free())
+        return false;
+    stack_t alternate = {.ss_flags = SS_ONSTACK};
+    sys3(SYS_sigaltstack, 0, &alternate, 0);
+    return !(alternate.ss_flags & SS_ONSTACK) && (uint64_t)__builtin_frame_address(0) > thread->guard;
+}
+
+// What the abandoned hook was writing is forgotten, what it held is given back.
+static void recover(struct seep_thread *thread) {
+    struct seep_lock *locks[] = {&seep_g.image_lock,   &seep_g.tree_lock, &seep_g.rules_lock,
+                                 &seep_g.threads_lock, &seep_g.odd_lock,  &seep_g.misuse_lock};
+    if (atomic_load_explicit(&seep_g.map_lock.owner, memory_order_relaxed) == thread->tid) {
+        seep_mapping_index_again();
+        seep_lock_release(&seep_g.map_lock);
+    }
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(locks); i++)
+        if (atomic_load_explicit(&locks[i]->owner, memory_order_relaxed) == thread->tid)
+            seep_lock_release(locks[i]);
+    seep_custom_pools_recover(thread->tid);
+    seep_annotations_recover(thread->tid);
+    thread->memo_end = thread->frames;
+    recent_none(thread);
+    __builtin_memset(thread->recents, 0, sizeof(struct seep_recent) << SEEP_RECENTS_SHIFT);
+    thread->leaf_start = SEEP_NO_LEAF;
+    thread->quiet = false;
+    thread->guard = thread->mode.word;
+}
+
+// Whatever keeps the hot path from going on ends here: first call of all, first call of a thread,
+// a child of fork, a signal handler inside a hook, a process that is passive.
+struct seep_thread *seep_thread_slow(void) {
+    struct seep_thread *thread = seep_self();
+    if (thread->guard != SEEP_GUARD_WIPED && !SEEP_GUARD_IS_IDLE(thread->guard)) {
+        if (!abandoned(thread)) {
+            if (!thread->quiet)
+                seep_lost(SEEP_LOST_REENTERED);
+            return NULL;
+        }
+        recover(thread);
+        return thread;
+    }
+    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY && !seep_start())
+        return NULL;
+    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child())
+        return NULL;
+    thread = seep_self();
+    if (SEEP_GUARD_IS_IDLE(thread->guard))
+        return thread; // seep_start() came back here for us
+    // Whether a filter has come; for the first thread that was looked for just now. If so no call is made.
+    uint64_t nr_slots = __atomic_load_n(&seep_g.header->areas[SEEP_AREA_THREADS].used, __ATOMIC_RELAXED);
+    bool is_free = nr_slots == 0 || seep_calls_are_free();
+    (void)is_free;
+    if (!seep_lock_take(&seep_g.threads_lock)) {
+        seep_lost(SEEP_LOST_NO_THREAD);
+        return NULL;
+    }
+    thread = take_slot();
+    seep_lock_release(&seep_g.threads_lock);
+    if (!thread) {
+        seep_lost(SEEP_LOST_NO_THREAD);
+        return NULL;
+    }
+    thread->guard = thread->mode.word;
+    seep_self_offset = (uint64_t)thread - (uint64_t)&seep_nobody;
+    return thread;
+}
+
+bool seep_counters_chunk(struct seep_thread *thread, uint32_t site) {
+    uint32_t page = seep_pool_pages(SEEP_CHUNK_SITES * sizeof(struct seep_image_counters));
+    if (page == 0) {
+        seep_lost(SEEP_LOST_NO_COUNTERS);
+        return false;
+    }
+    // Threads often get their name after their first allocation: look again at moments like this one.
+    read_name(thread->slot);
+    __atomic_store_n((uint32_t *)&thread->chunk_dir[site >> SEEP_CHUNK_SITES_SHIFT], page, __ATOMIC_RELEASE);
+    return true;
+}

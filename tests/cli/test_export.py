@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep export: each format, opened by a program that is not ours where there is one, its totals compared with the report."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+SOURCE = r"""
+#include <stdlib.h>
+char *volatile kept[64];
+static char *leaf(size_t size) { return malloc(size); }
+static void hold(int nr) { for (int i = 0; i < nr; i++) kept[i] = leaf(100); }
+int main(void) {
+    hold(30);
+    kept[40] = calloc(7, 1000);
+    for (int i = 0; i < 50; i++) free(leaf(10));
+    leaf(77);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def trace(build, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export")
+    (folder / "app.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O0", "-fno-builtin", "-o", "app", "app.c"], check=True, cwd=folder)
+    subprocess.run([os.path.join(build, "seep"), "run", "-q", "-o", "app.seep", "./app"], check=True, cwd=folder)
+    return folder / "app.seep"
+
+
+@pytest.fixture
+def export(run, seep, trace, tmp_path):
+    """export(format, ...): the path of the file that seep wrote."""
+
+    def export_to(name, *options):
+        path = tmp_path / ("out." + name)
+        done = run(seep, "export", str(trace), "--format", name, "-o", str(path), *options)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+        return path
+    return export_to
+
+
+@pytest.fixture
+def totals(run, seep, trace):
+    return json.loads(run(seep, "report", "--json", str(trace)).stdout)["totals"]
+
+
+def test_folded(export, totals):
+    for sort, key in (("live", "live_bytes"), ("allocations", "allocations"), ("temporary", "temporary")):
+        lines = export("folded", "--sort", sort).read_text().splitlines()
+        stacks = [line.rpartition(" ") for line in lines]
+        assert sum(int(value) for _, _, value in stacks) == totals[key] > 0
+        assert any(stack.endswith("main;hold;leaf") for stack, _, _ in stacks) == (sort != "temporary")
+
+
+def call(*command):
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                          env=dict(os.environ, LC_ALL="C.UTF-8"))
+    assert done.returncode == 0, done
+    return done.stdout.decode()
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def test_pprof(export, totals, require):
+    """go tool pprof reads it, by default live bytes; each type of sample adds up to the report's total."""
+    go = require("go")
+    path = export("pprof")
+    assert "Type: inuse_space" in call(go, "tool", "pprof", "-top", path)
+    for kind, key in (("alloc_objects", "allocations"), ("alloc_space", "allocated_bytes"), ("inuse_objects", "live_blocks"),
+                      ("inuse_space", "live_bytes")):
+        raw = call(go, "tool", "pprof", "-raw", "-sample_index=" + kind, path)
+        names = re.search(r"Samples:\n(.*)\n", raw).group(1).split()
+        column = [name.split("/")[0] for name in names].index(kind)
+        samples = raw[raw.index("Samples:"):raw.index("Locations")].splitlines()[2:]
+        assert sum(int(line.split(":")[0].split()[column]) for line in samples if ":" in line) == totals[key] > 0
+    traces = call(go, "tool", "pprof", "-traces", path)
+    assert re.search(r"leaf\n\s+hold\n\s+main\n", traces), traces  # innermost first
+    lines = call(go, "tool", "pprof", "-list", "^main$", path)
+    assert "7000B" in lines or "6.84kB" in lines
+
+
+def test_pprof_by_protoc(export, require):
+    """The same by a reader of protobuf that knows nothing of pprof: every field is well formed."""
+    protoc = require("protoc")
+    with open(export("pprof"), "rb") as file:
+        done = subprocess.run([protoc, "--decode_raw"], stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.decode()
+    assert '6: "inuse_space"' in text and '6: "hold"' in text
+
+
+def test_sqlite(export, totals, require):
+    sqlite3 = require("sqlite3")
+    path = export("sqlite", "--blocks")
+
+    def ask(question):
+        return call(sqlite3, path, question).strip()
+    assert ask("pragma integrity_check") == "ok" and ask("pragma foreign_key_check") == ""
+    for key in ("live_blocks", "live_bytes", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary"):
+        assert ask("select sum(%s) from site" % key) == ask("select %s from process" % key) == str(totals[key])
+    assert ask("select sum(size), count(*) from block") == "%d|%d" % (totals["live_bytes"], totals["live_blocks"])
+    assert ask("select group_concat(function, '<') from (select function from site_frame where site = (select id from site "
+               "where live_blocks = 30) order by depth limit 3)") == "leaf<hold<main"
+
+
+def test_callgrind(export, totals, require):
+    """The sum is the report's, not doubled by the calls."""
+    annotate = require("callgrind_annotate")
+    text = call(annotate, "--auto=no", export("callgrind"))
+    (line,) = [line for line in text.splitlines() if "PROGRAM TOTALS" in line]
+    figures = [number(word) for word in re.findall(r"[\d,]+(?= \()", line)]
+    assert figures == [totals[key] for key in ("live_bytes", "live_blocks", "allocated_bytes", "allocations", "temporary")]
+    own = {function: cost for cost, function in re.findall(r"^ *([\d,]+) \(.*app\.c:(\w+) \[", text, re.M)}
+    assert number(own["leaf"]) + number(own["main"]) == totals["live_bytes"]
+    inclusive = call(annotate, "--auto=no", "--inclusive=yes", export("callgrind"))
+    assert re.search(r"^\s*%s \(100\.0%%\).*app\.c:main" % format(totals["live_bytes"], ","), inclusive, re.M)
+
+
+def test_massif(export, totals, require):
+    text = call(require("ms_print"), export("massif"))
+    assert "100.00%% (%sB) (heap allocation functions)" % format(totals["live_bytes"], ",") in text
+    assert re.search(r"->\d\d\.\d\d% \(3,000B\) 0x[0-9a-fA-F]+: hold \(app\.c:\d+\)", text), text
+
+
+def test_heaptrack(export, totals, require):
+    text = call(require("heaptrack_print"), "-f", export("heaptrack"))
+    assert "calls to allocation functions: %d " % totals["live_blocks"] in text
+    leaked = re.search(r"total memory leaked: ([\d.]+)K", text).group(1)
+    assert abs(float(leaked) * 1000 - totals["live_bytes"]) <= 5 + 0.005 * totals["live_bytes"], text
+
+
+def test_dot(export, totals, require):
+    text = export("dot").read_text()
+    assert "9.84 KiB" in text and call(require("dot"), "-Tsvg", export("dot")).count("<polygon") >= 4
+
+
+def test_dhat(export, totals):
+    """By the rules of dh_view.js: which keys there are, that indexes fit, and the sums."""
+    data = json.loads(export("dhat").read_text())
+    assert data["dhatFileVersion"] == 2 and data["mode"] == "heap" and data["ftbl"][0] == "[root]"
+    for key in ("verb", "bklt", "bkacc", "tu", "Mtu", "cmd", "pid", "te", "tg"):
+        assert key in data
+    points = data["pps"]
+    for point in points:
+        assert set(point) == {"tb", "tbk", "tl", "mb", "mbk", "gb", "gbk", "eb", "ebk", "fs"}
+        assert all(0 < frame < len(data["ftbl"]) for frame in point["fs"])
+        assert point["eb"] <= point["mb"] <= point["tb"]
+    for short, key in (("tb", "allocated_bytes"), ("tbk", "allocations"), ("eb", "live_bytes"), ("ebk", "live_blocks")):
+        assert sum(point[short] for point in points) == totals[key]
+
+
+def test_speedscope(export, totals):
+    """By the rules of its schema: as many weights as samples, indexes that fit, and the sums."""
+    data = json.loads(export("speedscope", "--sort", "allocations").read_text())
+    assert data["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    frames = data["shared"]["frames"]
+    found = {}
+    for profile in data["profiles"]:
+        assert profile["type"] == "sampled" and profile["unit"] in ("bytes", "none")
+        assert len(profile["samples"]) == len(profile["weights"])
+        assert all(0 <= frame < len(frames) for sample in profile["samples"] for frame in sample)
+        assert profile["startValue"] == 0 and profile["endValue"] == sum(profile["weights"])
+        found[profile["name"]] = profile["endValue"]
+    assert next(iter(found)) == "allocations"
+    assert found["allocations"] == totals["allocations"] and found["live bytes"] == totals["live_bytes"]
+    names = [[frames[frame]["name"] for frame in sample][-3:] for sample in data["profiles"][0]["samples"]]
+    assert ["main", "hold", "leaf"] in names
+
+
+def test_markdown(export):
+    text = export("md").read_text()
+    assert text.startswith("### Memory of `app`") and "| 1 | 6.84 KiB | 1 | 69.5% |" in text
+    assert "    hold (app.c:" in text
+
+
+def test_quickfix_leads_vim_to_the_line(export, require, tmp_path):
+    """What is lost, as vim's :cfile understands it: the file, the line, and that it is an error."""
+    vim = require("vim")
+    path = export("quickfix")
+    line = path.read_text()
+    assert re.fullmatch(r"/.*/app\.c:\d+: error: 77 B in 1 block lost, allocated in leaf by malloc\n", line), line
+    said = tmp_path / "said"
+    call(vim, "-es", "-N", "-u", "NONE", "-c", "cfile " + str(path), "-c",
+         "call writefile([bufname(getqflist()[0].bufnr) . ':' . getqflist()[0].lnum], '%s')" % said, "-c", "qa!")
+    name, _, number_ = said.read_text().strip().rpartition(":")
+    assert os.path.basename(name) == "app.c" and "malloc(size)" in SOURCE.splitlines()[int(number_) - 1]
+
+
+def test_peak_is_that_of_the_process(run, seep, trace, export):
+    """--sort peak weighs sites by what they held when the process held most, so that the sum means something."""
+    sites = json.loads(run(seep, "report", "--json", str(trace)).stdout)["sites"]
+    if any(site["at_peak_bytes"] is None for site in sites):
+        wanted = sum(site["peak_bytes"] for site in sites)
+    else:
+        wanted = sum(site["at_peak_bytes"] for site in sites)
+        assert wanted == sum(point["gb"] for point in json.loads(export("dhat").read_text())["pps"])
+    lines = export("folded", "--sort", "peak").read_text().splitlines()
+    assert sum(int(line.rpartition(" ")[2]) for line in lines) == wanted > 0
+
+
+def test_same_as_report(run, seep, trace, export):
+    for name in ("json", "csv", "folded"):
+        assert run(seep, "report", str(trace), "--format", name).stdout == export(name).read_text()
+    for alias, name in (("--json", "json"), ("--json=1", "json1"), ("--json=2", "json"), ("--csv", "csv")):
+        assert run(seep, "report", str(trace), alias).stdout == export(name).read_text()
+
+
+def test_wrong_use(run, seep, trace):
+    for options, words in ((["--format", "foldde"], "did you mean 'folded'?"), ([], "--format is missing"),
+                           (["--format", "folded", "--by", "file"], "leave --by out"),
+                           (["--format", "json", "--csv"], "exclude one another")):
+        done = run(seep, "export", str(trace), *options)
+        assert done.returncode == 2 and done.stdout == "" and words in done.stderr, done
+
+
+def test_a_file_is_replaced_as_a_whole_or_stays(run, seep, trace, tmp_path):
+    path = tmp_path / "kept"
+    path.write_text("before")
+    assert run(seep, "export", str(trace), "--format", "csv", "--older", "1h", "-o", str(path)).returncode != 0
+    assert path.read_text() == "before" and os.listdir(tmp_path) == ["kept"]
+    done = run(seep, "export", str(trace), "--format", "csv", "-o", str(tmp_path / "missing" / "file"))
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    done = run(seep, "export", str(trace), "--format", "csv", "-o", "/dev/full")
+    assert done.returncode == 1 and "No space left" in done.stderr
+    assert run(seep, "export", str(trace), "--format", "csv", "-o", str(path)).returncode == 0
+    assert path.read_text().startswith("row,") and os.listdir(tmp_path) == ["kept"]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_tree(run, seep, trace, totals):
+    """The lines below a line, and "itself", add up to it; both directions have the whole."""
+    down = run(seep, "report", str(trace), "--tree", "--sort", "bytes").stdout.splitlines()
+    assert down[0].startswith("allocated bytes: 10.3 KiB, from callers")
+    assert [line.split("─ ")[-1] for line in down[2:]] == ["(itself)", "hold > leaf", "leaf", "leaf"] or \
+        [line.split("─ ")[-1] for line in down[2:]] == ["(itself)", "hold > leaf", "leaf"], down
+    counted = run(seep, "report", str(trace), "--tree", "--sort", "allocations", "--top", "0").stdout.splitlines()
+    parts = [number(line.split()[0]) for line in counted[1:]]
+    assert parts[0] == totals["allocations"] == sum(parts[1:])
+    up = run(seep, "report", str(trace), "--tree=callers", "--sort", "allocations", "--top", "0").stdout.splitlines()
+    roots = [line for line in up[1:] if "─" not in line]
+    assert sum(number(line.split()[0]) for line in roots) == totals["allocations"]
+    assert roots[0].split()[2] == "leaf" and any("hold > main > " in line for line in up)
+    assert all(len(line) <= 120 for line in down + up)
+    refused = run(seep, "report", str(trace), "--tree", "--by", "file")
+    assert refused.returncode == 2 and "--tree needs the stacks of sites" in refused.stderr
+
+
+def test_info_lists_the_formats(run, seep):
+    text = run(seep, "info").stdout
+    (formats,) = re.findall(r"^  formats +(.*)$", text, re.M)
+    assert {"pprof", "folded", "json", "tree"} <= set(formats.split()) and "not in this version" not in text
+
+
+def test_big_traces_are_taken(run, seep, build, tmp_path):
+    """15,000 sites 80 deep: what grows with depth times sites is the fault of the format, not of JSON."""
+    made = run(os.path.join(build, "tests", "golden", "big_trace"), str(tmp_path / "big.seep"), "15000", "80")
+    assert made.returncode == 0, made
+    report = run(seep, "report", "--json", str(tmp_path / "big.seep")).stdout
+    data = json.loads(report)
+    assert len(data["sites"]) == 15000 and len(report) < 15e6
+    assert len(json.loads(run(seep, "report", "--json", "--top", "7", str(tmp_path / "big.seep")).stdout)["sites"]) == 7
+
+
+def test_names_that_can_be_read(run, seep, build, tmp_path):
+    """std::string for what it stands for and no default arguments; frames of the C++ library in one line; all of it on demand."""
+    (tmp_path / "names.cpp").write_text(r"""
+#include <map>
+#include <string>
+#include <vector>
+static std::map<std::string, std::vector<long>> *kept;
+__attribute__((noinline)) void fill(std::vector<std::string> const &names) {
+    kept = new std::map<std::string, std::vector<long>>;
+    for (auto const &name : names) (*kept)[name].push_back(7);
+}
+int main() { fill({"one", "two"}); return kept->size() != 2; }
+""")
+    subprocess.run(["g++", "-g", "-O0", "-o", "names", "names.cpp"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-o", "names.seep", "./names", cwd=tmp_path)
+    assert done.returncode == 0
+    trace = str(tmp_path / "names.seep")
+    text = run(seep, "report", trace).stdout
+    assert "fill(std::vector<std::string> const&) (names.cpp:" in text, text
+    frames = [line for line in text.splitlines() if line.startswith("      ") and " [names]" in line]
+    assert any(" below)" in line for line in frames), text
+    assert not any("std::allocator" in line or "__cxx11" in line for line in frames), text
+    full = run(seep, "report", "--full-names", "--full-stacks", trace).stdout
+    assert "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >" in full and " below)" not in full
+    assert full.count("\n") > text.count("\n")
+    names = {frame["function"] for frame in json.loads(run(seep, "report", "--json", trace).stdout)["frames"]}
+    assert any("std::allocator" in name for name in names if name)  # programs have whole names
+    assert "fill(std::vector<std::string> const&)" in run(seep, "report", "--format", "folded", trace).stdout

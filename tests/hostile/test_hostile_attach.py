@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep attach on processes that have mapped files which cost their reader as much as they can (hostile_files.c)."""
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+from harness import BUILD, SEEP, TIMEOUT, environment, run  # noqa: E402
+
+FILES = BUILD / 'tests/hostile/hostile-files'
+TARGET = BUILD / 'tests/hostile/hostile-target'
+
+
+@pytest.fixture(scope='module', autouse=True)
+def can():
+    bpf = json.loads(run([SEEP, 'info', '--json']).out)['bpf']
+    for name in ('in this build', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
+        if bpf.get(name, {}).get('verdict') == 'bad':
+            pytest.skip('%s: %s' % (name, bpf[name]['value']))
+
+
+@pytest.fixture
+def target(tmp_path):
+    """target(KIND...): a process that has mapped such files, and allocates."""
+    started = []
+
+    def start(*kinds):
+        paths = [tmp_path / kind for kind in kinds]
+        for kind, path in zip(kinds, paths):
+            assert run([FILES, kind, path]).code == 0
+        process = subprocess.Popen([TARGET, *paths], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+        started.append(process)
+        assert process.stdout.readline() == b'ready\n'
+        return process
+
+    yield start
+    for process in started:
+        process.stdin.close()
+        assert process.wait(TIMEOUT) == 0
+        process.stdout.close()
+
+
+def steps_of(kind):
+    """What is said of a file that takes more work than one may."""
+    return b'was read only in part' if kind == 'rows' else b''
+
+
+# Without bounds each but the last takes minutes: entries times parents, rows times lengths, rows without end, symbols times
+# the length of their names, and probes times the size of their functions.
+@pytest.mark.parametrize('kind', ['parents', 'padding', 'rows', 'endless', 'mallocs', 'sparse'])
+def test_costs_little(target, kind):
+    process = target(kind)
+    done = run([SEEP, 'attach', process.pid, '100ms', '3', '-o', '0'], timeout=TIMEOUT)
+    assert done.code == 0, done
+    assert b'[hostile-target]' in done.out and b'complete' in done.out, done  # the target itself is traced as ever
+    assert steps_of(kind) in done.out, done
+
+
+def test_a_refused_file_is_told(target):
+    """Of a file in which no probe can stand the others do not suffer."""
+    process = target('mallocs')
+    done = run([SEEP, 'attach', process.pid, '100ms', '2'])
+    assert done.code == 0 and b'the kernel puts no probes on' in done.out, done
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_hears_a_signal_while_it_reads(target, number):
+    """The bound on one file is seconds away when the signal comes: nothing was traced, or a last report is made."""
+    process = target('rows')
+    seep = subprocess.Popen([SEEP, 'attach', str(process.pid), '1000s'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env=environment())
+    # It reads the file when it has it open.
+    deadline = time.monotonic() + TIMEOUT
+    while time.monotonic() < deadline and seep.poll() is None:
+        opened = subprocess.run(['ls', '-l', '/proc/%d/fd' % seep.pid], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if b'/rows' in opened.stdout:
+            break
+    seep.send_signal(number)
+    out, err = seep.communicate(timeout=TIMEOUT)
+    assert b'nothing was traced' in err or b'health:' in out, (out, err)
+    assert seep.returncode in (0, 1)

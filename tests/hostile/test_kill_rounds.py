@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tool, and then the process that it looks at, killed at any moment of run, attach, scan and scan --cow: nothing stays
+stopped or traced, no process and no file is left over. SEEP_KILL_ROUNDS rounds of each (make hostile: 200)."""
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+from harness import BUILD, SEEP, TIMEOUT, environment, run, wait_until  # noqa: E402
+
+TARGET = BUILD / 'tests/hostile/hostile-target'
+ROUNDS = int(os.environ.get('SEEP_KILL_ROUNDS') or 6)
+LONGEST_S = {'run': 0.3, 'attach': 2.0, 'scan': 0.4, 'cow': 0.4}
+
+
+def field(pid, name):
+    for line in Path('/proc/%d/status' % pid).read_text().splitlines():
+        if line.startswith(name + ':'):
+            return line.split()[1]
+    raise AssertionError(name)
+
+
+def is_free(pid):
+    """Neither stopped nor traced."""
+    return all(field(int(task), 'State') not in 'tT' and field(int(task), 'TracerPid') == '0'
+               for task in os.listdir('/proc/%d/task' % pid))
+
+
+def of_group(group):
+    """The processes of a group, but for those that have ended."""
+    found = []
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            stat = Path('/proc/%s/stat' % name).read_text().rsplit(')', 1)[1].split()
+        except OSError:
+            continue
+        if int(stat[2]) == group and stat[0] not in 'ZX':
+            found.append(int(name))
+    return found
+
+
+class Target:
+    def __init__(self, command, env):
+        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env,
+                                        stderr=subprocess.DEVNULL, start_new_session=True)
+        assert self.process.stdout.readline() == b'ready\n'
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait(TIMEOUT)
+
+
+def wait_some(process, seconds):
+    """Lets it run for a part of the time that it would take."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        pass
+
+
+def look(how, pid, tmp_path, env):
+    command = {'attach': ['attach', pid, '100ms'], 'scan': ['scan', pid], 'cow': ['scan', '--cow', pid]}[how]
+    return subprocess.Popen([str(SEEP), *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                            stdin=subprocess.DEVNULL, env=env, cwd=tmp_path, start_new_session=True)
+
+
+@pytest.fixture
+def env(tmp_path):
+    folder = tmp_path / 'tmp'
+    folder.mkdir()
+    return environment(TMPDIR=folder)
+
+
+@pytest.mark.parametrize('how', ['attach', 'scan', 'cow'])
+@pytest.mark.parametrize('whom', ['tool', 'target'])
+def test_killed_while_it_looks(how, whom, tmp_path, env):
+    if how == 'attach' and json.loads(run([SEEP, 'info', '--json']).out)['bpf'].get('BPF programs', {}).get('verdict') == 'bad':
+        pytest.skip('no BPF programs may be loaded here')
+    chance = random.Random(1)
+    preload = {} if how == 'attach' else {'LD_PRELOAD': BUILD / 'libseep.so'}
+    preloaded = dict(env, SEEP_OUT=str(tmp_path / 'out.%p'), **{k: str(v) for k, v in preload.items()})
+    target = None
+    for _ in range(ROUNDS):
+        if not target:
+            target = Target([TARGET], preloaded)
+        pid = target.process.pid
+        seep = look(how, pid, tmp_path, env)
+        wait_some(seep, chance.random() * LONGEST_S[how])
+        if whom == 'tool':
+            seep.kill()
+            seep.wait(TIMEOUT)
+            wait_until(lambda: is_free(pid), 'the target is free again')
+            assert target.process.poll() is None
+        else:
+            target.process.kill()
+            target.process.wait(TIMEOUT)
+            assert seep.wait(TIMEOUT) in (0, 1), how
+            target.process.stdin.close()
+            target.process.stdout.close()
+            target = None
+        wait_until(lambda: not of_group(seep.pid), 'nothing of the tool is left')
+    if target:
+        assert target.end() == 0  # and did its work all the time
+    assert os.listdir(env['TMPDIR']) == []
+
+
+@pytest.mark.parametrize('whom', ['tool', 'target'])
+def test_killed_while_it_runs(whom, tmp_path, env):
+    chance = random.Random(2)
+    for _ in range(ROUNDS):
+        target = Target([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', TARGET], env)
+        group = target.process.pid
+        program, = [pid for pid in of_group(group) if os.path.realpath('/proc/%d/exe' % pid) == str(TARGET)]
+        wait_some(target.process, chance.random() * LONGEST_S['run'])
+        if whom == 'tool':
+            target.process.kill()
+            target.process.wait(TIMEOUT)
+            assert is_free(program)  # it goes on, until its input ends
+            target.process.stdin.close()
+            target.process.stdout.close()
+        else:
+            os.kill(program, signal.SIGKILL)
+            assert target.end() == 128 + signal.SIGKILL
+        wait_until(lambda: not of_group(group), 'nothing is left')

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What tools/install-deps.sh installs is enough: the build configures with the packages of `build` and no other."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+
+def words(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class Packages:
+    """What dpkg knows of this system: who needs whom, and whose a file is."""
+
+    def __init__(self):
+        self.needs, self.provided, self.always, self.files = {}, {}, set(), {}
+        form = "${db:Status-Abbrev}\t${binary:Package}\t${Essential}\t${Provides}\t${Pre-Depends}, ${Depends}\n"
+        for line in words("dpkg-query", "-W", "-f=" + form).splitlines():
+            status, name, essential, provides, needs = line.split("\t")
+            if not status.startswith("ii"):
+                continue
+            name = name.split(":")[0]
+            self.needs[name] = [[re.split(r"[ (:]", one.strip())[0] for one in group.split("|")]
+                                for group in needs.split(",") if group.strip()]
+            for other in provides.split(","):
+                self.provided.setdefault(re.split(r"[ (]", other.strip())[0], []).append(name)
+            if essential == "yes":
+                self.always.add(name)
+
+    def installed(self, name):
+        return [name] if name in self.needs else self.provided.get(name, [])
+
+    def with_all_they_need(self, names):
+        todo, done = [*self.always, *names], set()
+        while todo:
+            name = todo.pop()
+            if name in done:
+                continue
+            done.add(name)
+            for group in self.needs.get(name, []):
+                # apt takes the first that there is.
+                todo += next((self.installed(one) for one in group if self.installed(one)), [])
+        return done
+
+    def files_of(self, names):
+        return set(words("dpkg-query", "-L", *sorted(name for name in names if name in self.needs)).splitlines())
+
+
+def farm(folder, found):
+    """A folder of links: name -> file."""
+    folder.mkdir()
+    for name, file in found.items():
+        (folder / name).symlink_to(file)
+    return str(folder)
+
+
+def merged(path):
+    """/bin/sh is /usr/bin/sh where the two folders are one."""
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+
+@pytest.fixture(scope="module")
+def only_build(root, tmp_path_factory):
+    """An environment with the programs and .pc files of the purpose `build`, what these need, and nothing else."""
+    if not shutil.which("dpkg-query"):
+        pytest.skip("no dpkg here: whose a file is cannot be told")
+    names = words(os.path.join(root, "tools", "install-deps.sh"), "--list", "build").split()
+    packages = Packages()
+    missing = [name for name in names if not packages.installed(name)]
+    if missing:
+        pytest.skip("not all of `install-deps.sh build` is installed by dpkg: " + " ".join(missing))
+    files = {merged(file) for file in packages.files_of(packages.with_all_they_need(names))}
+    programs = {}
+    for folder in ("/usr/bin", "/usr/sbin"):
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            at = path
+            while os.path.islink(at) and at not in files:  # through /etc/alternatives
+                at = os.path.join(os.path.dirname(at), os.readlink(at))
+            if merged(at) in files and os.access(path, os.X_OK):
+                programs[name] = path
+    modules = {os.path.basename(file): file for file in files if file.endswith(".pc")}
+    assert {"meson", "ninja", "gcc", "g++", "cp"} <= set(programs) and {"libdw.pc", "jansson.pc"} <= set(modules)
+    folder = tmp_path_factory.mktemp("only-build")
+    return {"PATH": farm(folder / "bin", programs), "PKG_CONFIG_LIBDIR": farm(folder / "pc", modules),
+            "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+
+
+def test_the_build_configures_with_what_build_installs(root, only_build, tmp_path):
+    """As on a fresh machine: no cmocka, no git, no python packages beside meson's."""
+    assert not os.path.exists(os.path.join(only_build["PKG_CONFIG_LIBDIR"], "cmocka.pc"))
+    setup = subprocess.run(["meson", "setup", str(tmp_path / "b"), root], env=only_build, capture_output=True, text=True,
+                           check=False, timeout=300)
+    assert setup.returncode == 0, setup.stdout[-3000:] + setup.stderr
+    rules = subprocess.run(["ninja", "-C", str(tmp_path / "b"), "-n", "seep", "libseep.so"], env=only_build, check=False,
+                           capture_output=True, text=True, timeout=60)
+    assert rules.returncode == 0 and "libseep.so" in rules.stdout, rules.stdout + rules.stderr
+    assert os.path.exists(tmp_path / "b" / "src") and not os.path.exists(tmp_path / "b" / "tests" / "unit")
+
+
+def test_the_tests_need_what_test_installs(root, only_build, tmp_path):
+    """Asked for, they are not left out in silence."""
+    setup = subprocess.run(["meson", "setup", str(tmp_path / "b"), root, "-Dtests=enabled"], env=only_build,
+                           capture_output=True, text=True, check=False, timeout=300)
+    assert setup.returncode != 0 and "cmocka" in setup.stdout

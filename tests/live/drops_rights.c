@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A daemon that root starts: it gives up its user, and loses one block; so does a child that it forks then.
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *volatile hold;
+
+static void lose(size_t size) {
+    hold = malloc(size);
+    hold = NULL;
+}
+
+int main(void) {
+    if (setgid(65534) || setuid(65534))
+        return 1;
+    lose(77);
+    pid_t child = fork();
+    if (child == 0) {
+        lose(88);
+        exit(3);
+    }
+    int status;
+    return child < 0 || waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 3;
+}

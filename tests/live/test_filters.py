@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Filters of system calls that allow what the program was seen to call without seep, and kill for every other call: made
+of a recording by strace. Whatever the way in which they come, the program does what it does without seep."""
+import re
+
+import pytest
+from harness import BUILD, LIBSEEP, SEEP, environment, need, report, run
+
+COVERS = [
+    ('seccomp filters', 'covered', 'test_only_what_the_program_calls_lives',
+     'by prctl, syscall() or inline assembly: from then on the library makes no system call'),
+    ('seccomp filters', 'declared', 'test_a_filter_that_was_there_before',
+     'a program that comes by exec under a filter of its own is not traced: counted (exec)'),
+]
+
+PROGRAM = BUILD / 'tests/live/live-filtered'
+CALL = re.compile(r'^(?:\d+ +)?\[ *(\d+)\] (\w+)\((.*)')
+WORKS = (['little'], ['heap', 'stacks'], ['threads'], ['heap', 'threads', 'fork'])
+
+
+def recorded(words, folder, *, all_of_it):
+    """Numbers of the system calls that the program makes without seep: all of them, or from where a filter begins."""
+    need('strace')
+    log = folder / 'calls.txt'
+    done = run(['strace', '-f', '-n', '-o', log, PROGRAM, 'none', '0', *words])
+    if done.code != 7:
+        pytest.skip(f'strace cannot trace here: {done}')
+    calls, begun = set(), all_of_it
+    for line in log.read_text().splitlines():
+        found = CALL.match(line)
+        if found and found[2] == 'close' and found[3].startswith('-77'):
+            begun = True
+        if found and begun:
+            calls.add(int(found[1]))
+    assert calls
+    return calls
+
+
+def number(name):
+    """Of a system call that the recording does not have to show."""
+    header = run(['gcc', '-E', '-dM', '-include', 'sys/syscall.h', '-x', 'c', '/dev/null']).out.decode()
+    return int(re.search(rf'#define __NR_{name} (\d+)', header)[1])
+
+
+def same_as_plain(words, folder, *, losses=None):
+    """Alone, and under seep run in its ways; returns the processes of the report."""
+    plain = run([PROGRAM, *words])
+    assert plain.code == 7, plain
+    alone = run([PROGRAM, *words], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=folder / 'alone.seep'))
+    assert (alone.code, alone.out, alone.err) == (plain.code, plain.out, b''), alone
+    for name, options in (('plain', []), ('sampled', ['--sample', '65536']), ('age', ['--age'])):
+        trace = folder / f'{name}.seep'
+        done = run([SEEP, 'run', '-q', *options, '-o', trace, '--', PROGRAM, *words])
+        assert (done.code, done.out) == (plain.code, plain.out), done
+    return report(folder / 'plain.seep')
+
+
+@pytest.mark.parametrize('work', WORKS, ids=' '.join)
+@pytest.mark.parametrize('how', ['prctl', 'seccomp', 'syscall-prctl', 'asm'])
+def test_only_what_the_program_calls_lives(how, work, tmp_path):
+    """One that nobody tells of can only be looked for, by what every program calls when it is loaded."""
+    need('gcc')
+    calls = recorded(work, tmp_path, all_of_it=how == 'asm')
+    words = [how, ','.join(map(str, sorted(calls))), *work]
+    process = same_as_plain(words, tmp_path)[0]
+    # All of it is recorded, for there was room made before; a child of fork is lost, and said to be.
+    if how != 'asm':
+        assert process['health']['lost'] == ({'fork': 1} if 'fork' in work else {}), process['health']
+        assert process['totals']['allocations'] == without_filter(work, tmp_path)
+
+
+def without_filter(work, folder):
+    trace = folder / 'without.seep'
+    assert run([SEEP, 'run', '-q', '-o', trace, '--', PROGRAM, 'none', '0', *work]).code == 7
+    return report(trace)[0]['totals']['allocations']
+
+
+def test_strict_mode(tmp_path):
+    """read, write and exit, and nothing else."""
+    process = same_as_plain(['strict', '0', 'little'], tmp_path)[0]
+    assert process['health']['lost'] == {}, process['health']
+    assert process['totals']['allocations'] == without_filter(['little'], tmp_path)
+
+
+@pytest.mark.parametrize('work', WORKS, ids=' '.join)
+def test_a_filter_that_was_there_before(work, tmp_path):
+    """Made for the program by who executes it: there is nothing that the library may call and the program does not."""
+    need('gcc')
+    calls = recorded(work, tmp_path, all_of_it=True) | {number('execve')}
+    same_as_plain(['exec', ','.join(map(str, sorted(calls))), *work], tmp_path)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Mode record: every event, in an order that can be; and whatever moment is asked for, made of them."""
+import collections
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from harness import BUILD, PROGRAMS, SEEP, environment, need, run
+from recording import ALLOCATION, FREE, KEPT, chunks
+
+FIGURES = ('allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary', 'live_blocks', 'live_bytes')
+HANDING_ON = """
+    #include <pthread.h>
+    #include <stdatomic.h>
+    #include <stdint.h>
+    #include <stdlib.h>
+    enum { THREADS = 64, SLOTS = 256, ROUNDS = 2000 };
+    static _Atomic(void *) slots[SLOTS];
+    static void *work(void *arg) {
+        uint64_t x = (uintptr_t)arg * 0x9e3779b97f4a7c15u | 1;
+        for (int i = 0; i < ROUNDS; i++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            void *mine = malloc(16 + x % 200);
+            if (x % 7 == 0)
+                mine = realloc(mine, 16 + (x >> 20) % 500);
+            free(atomic_exchange(&slots[(x >> 32) % SLOTS], mine));
+        }
+        return NULL;
+    }
+    int main(void) {
+        pthread_t threads[THREADS];
+        for (uintptr_t i = 0; i < THREADS; i++)
+            if (pthread_create(&threads[i], NULL, work, (void *)(i + 1)))
+                return 1;
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        for (int i = 0; i < SLOTS; i++)
+            free(slots[i]);
+        return 0;
+    }"""
+BUSY = """
+    #include <stdio.h>
+    #include <stdlib.h>
+    int main(int argc, char **argv) {
+        for (int i = 0; i < 100000; i++)
+            free(malloc(10));
+        FILE *done = fopen(argv[1], "w");
+        return argc != 2 || !done || fclose(done);
+    }"""
+
+
+def compiled(tmp_path, source, name='program'):
+    need('gcc')
+    (tmp_path / f'{name}.c').write_text(source)
+    done = run(['gcc', '-g', '-O1', '-fno-builtin', '-pthread', tmp_path / f'{name}.c', '-o', tmp_path / name])
+    assert done.code == 0, done
+    return tmp_path / name
+
+
+def record(tmp_path, *args, options=(), code=0):
+    trace = tmp_path / 'recording.seep'
+    done = run([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, *options, '--', *args], cwd=tmp_path)
+    assert done.code == code, done
+    return trace
+
+
+def report(trace, *options):
+    done = run([SEEP, 'report', '--json', '--blocks', '--top', '0', *options, trace])
+    assert done.code == 0, done
+    whole = json.loads(done.out)
+    return whole.get('processes') or [whole]
+
+
+def site_key(site):
+    return json.dumps([site['via'], site['stack']])
+
+
+def in_order(events):
+    """Stamps rise for each thread and each address; no block is handed out twice or given back twice. What is live."""
+    live, of_thread, of_address = {}, collections.defaultdict(int), collections.defaultdict(int)
+    for event in events:
+        assert event.stamp > of_thread[event.slot], event
+        assert event.stamp > of_address[event.address], event
+        of_thread[event.slot] = of_address[event.address] = event.stamp
+        if event.kind in (ALLOCATION, KEPT):
+            assert event.address not in live, event
+            live[event.address] = (event.size, event.site)
+        else:
+            assert FREE <= event.kind < FREE + 5
+            assert live.pop(event.address, None) == (event.size, event.site), event
+    return live
+
+
+@pytest.mark.parametrize('name', ['plain', 'threads', 'resize', 'failures', 'operators', 'storm', 'family', 'forks'])
+def test_the_end_of_the_recording_is_the_end_of_the_program(name, tmp_path):
+    """Site by site and block by block, what the events make is what the library counted in its other way."""
+    trace = record(tmp_path, PROGRAMS / f'gcc-O2@{name}')
+    for made, counted in zip(report(trace, '--at', '1000h'), report(trace)):
+        assert not counted['health']['lost']
+        assert not any('follow from nothing' in str(note) for note in made['health']['notes'])
+        for key in (*FIGURES, 'by_function', 'by_release'):
+            assert made['totals'][key] == counted['totals'][key], key
+        if counted['totals']['peak_exact']:
+            assert made['totals']['peak_bytes'] == counted['totals']['peak_bytes']
+        sites = {site_key(site): site for site in made['sites']}
+        for site in counted['sites']:
+            for key in (*FIGURES, 'size_min', 'size_max'):
+                assert sites[site_key(site)][key] == site[key], (key, site)
+            blocks = [sorted((b['address'], b['size']) for b in s.get('blocks', [])) for s in (site, sites[site_key(site)])]
+            assert blocks[0] == blocks[1]
+
+
+def test_threads_that_hand_blocks_on(tmp_path):
+    """64 threads on fewer processors: every event, by another reader, and not one before one that it follows."""
+    trace = record(tmp_path, compiled(tmp_path, HANDING_ON))
+    (process,) = report(trace)
+    events = [event for chunk in chunks(trace) for event in chunk.events]
+    assert not process['health']['lost']
+    assert sum(event.kind == ALLOCATION for event in events) == process['totals']['allocations'] > 64 * 2000
+    assert sum(FREE <= event.kind < FREE + 5 for event in events) == process['totals']['frees']
+    live = in_order(events)
+    assert len(live) == process['totals']['live_blocks']
+
+
+def test_what_is_live_at_the_peak(tmp_path):
+    """Three stages of which the second holds most; asked for by peak, by time, and by a mark."""
+    program = compiled(tmp_path, """
+        #include <stdlib.h>
+        #include "seep.h"
+        static void *volatile kept[3];
+        __attribute__((noinline)) static void first(void) { kept[0] = malloc(1000); }
+        __attribute__((noinline)) static void second(void) { kept[1] = malloc(5000); }
+        __attribute__((noinline)) static void third(void) { kept[2] = malloc(2000); }
+        int main(void) {
+            first();
+            seep_mark("one");
+            second();
+            free(kept[1]);
+            third();
+            return 0;
+        }""".replace('#include "seep.h"', f'#include "{BUILD.parent if (BUILD.parent / "include").exists() else BUILD}/include/seep.h"'))
+    trace = record(tmp_path, program)
+    (peak,) = report(trace, '--at', 'peak')
+    assert peak['totals']['peak_bytes'] == peak['totals']['live_bytes'] == 6000 and peak['totals']['peak_exact']
+    assert sorted(s['live_bytes'] for s in peak['sites'] if s['live_bytes']) == [1000, 5000]
+    (mark,) = report(trace, '--at', 'one')
+    assert mark['totals']['live_bytes'] == 1000 and mark['sites'][0]['blocks'][0]['age_s'] >= 0
+    (start,) = report(trace, '--at', '0s')
+    assert start['totals']['allocations'] == 0
+    (end,) = report(trace)
+    assert end['totals']['live_bytes'] == 3000
+    diff = run([SEEP, 'diff', '--json', f'{trace}@one', f'{trace}@peak'])
+    assert diff.code in (0, 1) and b'5000' in diff.out, diff
+
+
+def test_a_killed_program_loses_nothing(tmp_path):
+    program = compiled(tmp_path, """
+        #include <signal.h>
+        #include <stdlib.h>
+        int main(void) {
+            for (int i = 0; i < 20000; i++)
+                free(malloc(30));
+            malloc(77);
+            raise(SIGKILL);
+        }""")
+    trace = record(tmp_path, program, code=137)
+    (process,) = report(trace)
+    events = [event for chunk in chunks(trace) for event in chunk.events]
+    assert not process['health']['lost']
+    assert len(events) == process['totals']['allocations'] + process['totals']['frees'] >= 40001
+    assert (77,) in [(event.size,) for event in events]
+    assert list(in_order(events).values())[0][0] == 77
+
+
+@pytest.mark.parametrize('number', [signal.SIGSTOP, signal.SIGKILL])
+def test_a_tool_that_takes_nothing_does_not_hold_the_program(number, tmp_path):
+    """Stopped or killed when the program has just begun: it goes on all the same, and what was lost is told."""
+    program = compiled(tmp_path, BUSY.replace('int main(int argc, char **argv) {', """int main(int argc, char **argv) {
+        char go;
+        if (read(0, &go, 1) != 1)
+            return 1;""").replace('#include <stdio.h>', '#include <stdio.h>\n#include <unistd.h>'))
+    trace, done = tmp_path / 'stopped.seep', tmp_path / 'done'
+    tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, program, done],
+                            stdin=subprocess.PIPE, env=environment())
+    while not trace.exists():  # the image has come
+        assert tool.poll() is None
+        time.sleep(0.01)
+    tool.send_signal(number)
+    tool.stdin.write(b'g')
+    tool.stdin.close()
+    deadline = time.monotonic() + 60
+    while not done.exists():
+        assert time.monotonic() < deadline, 'the program waits for ever'
+        time.sleep(0.01)
+    if number == signal.SIGKILL:
+        tool.wait(timeout=60)
+        return
+    tool.send_signal(signal.SIGCONT)
+    assert tool.wait(timeout=60) == 0
+    (process,) = report(trace)
+    assert process['totals']['allocations'] >= 100000  # the counts are whole
+    assert process['health']['lost']['event'] > 0 and not process['health']['complete']
+    events = [event for chunk in chunks(trace) for event in chunk.events]
+    operations = process['totals']['allocations'] + process['totals']['frees']
+    assert len(events) + process['health']['lost']['event'] == operations
+
+
+def test_what_is_cut_is_told(tmp_path):
+    trace = record(tmp_path, PROGRAMS / 'gcc-O2@resize')
+    whole = trace.read_bytes()
+    for length in (33, 60, len(whole) // 3, len(whole) - 5):
+        (tmp_path / 'cut.seep').write_bytes(whole[:length])
+        done = run([SEEP, 'report', '--at', 'peak', tmp_path / 'cut.seep'])
+        assert b'cut' in done.err + done.out, (length, done)
+
+
+def test_moments_need_a_recording(tmp_path):
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'live.seep', PROGRAMS / 'gcc-O2@plain'])
+    assert done.code == 0, done
+    done = run([SEEP, 'report', '--at', '1s', tmp_path / 'live.seep'])
+    assert done.code != 0 and b'no recording' in done.err and b'--mode record' in done.err, done
+    done = run([SEEP, 'report', '--at', 'never', tmp_path / 'live.seep'])
+    assert done.code != 0 and done.err.count(b'\n') == 1, done
+
+
+def test_dropped_events_are_counted(tmp_path):
+    """With --drop nobody waits: what is written and what was dropped make all."""
+    trace = record(tmp_path, compiled(tmp_path, HANDING_ON), options=['--drop'])
+    (process,) = report(trace)
+    operations = process['totals']['allocations'] + process['totals']['frees']
+    events = sum(len(chunk.events) for chunk in chunks(trace))
+    assert events + process['health']['lost'].get('event', 0) == operations

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Old words in memory that is handed out again hold nothing where it is wiped, as seep check has it by default."""
+import pytest
+from harness import BUILD, SEEP, report, run
+
+PROGRAM = BUILD / 'tests/live/live-stale-words'
+WAYS = ['malloc', 'realloc', 'memalign']
+
+
+def lost(tmp_path, how, *options):
+    trace = tmp_path / 'w.seep'
+    done = run([SEEP, 'run', '-q', '-o', trace, *options, '--', PROGRAM, how])
+    assert done.code == 0, done
+    (process,) = report(trace)
+    return process['leaks']['lost']['blocks'], process['health']['notes']
+
+
+@pytest.mark.parametrize('how', WAYS)
+def test_old_words_hold_nothing_where_memory_is_wiped(how, tmp_path):
+    """Nearly all of a thousand are held by old words; wiped, none is, and the report says that it was."""
+    stale, notes = lost(tmp_path, how)
+    assert stale < 100 and not any('wiped' in str(note) for note in notes), (stale, notes)
+    wiped, notes = lost(tmp_path, how, '--wipe-freed', 'yes')
+    assert wiped == 1000 and any('wiped' in str(note) for note in notes), (wiped, notes)
+
+
+def test_a_check_wipes_by_itself():
+    assert run([SEEP, 'check', PROGRAM, 'malloc']).code == 1

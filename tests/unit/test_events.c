@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Chunks of a recording: what is put in comes out, of any stream of events; and what is damaged is told.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "file/event_chunk.h"
+
+static uint64_t state;
+
+static uint64_t random_number(void) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+// Blocks that live in `slots` places: so frees find their allocations, or do not, in this chunk.
+struct place {
+    uint64_t address;
+    uint64_t size;
+    uint32_t site;
+};
+
+static void fill(struct seep_recorded *events, uint32_t nr, bool wild) {
+    static struct place places[512];
+    uint64_t stamp = random_number() >> 8;
+    memset(places, 0, sizeof(places));
+    for (uint32_t i = 0; i < nr; i++) {
+        uint64_t r = random_number();
+        struct place *place = &places[r % 512];
+        stamp += 1 + (r >> 20) % 300;
+        events[i] = (struct seep_recorded){.stamp = stamp, .slot = (uint32_t)(r >> 40) % 5};
+        if (place->address && r & 1024) {
+            events[i].kind = SEEP_EVENT_FREE + (uint32_t)(r >> 33) % 5;
+            events[i].address = place->address;
+            events[i].size = place->size;
+            events[i].site = place->site;
+            place->address = 0;
+            continue;
+        }
+        *place = (struct place){.address = UINT64_C(0x7f0000000000) + (r >> 12) % 100000 * 16,
+                                .size = (r >> 30) % 200,
+                                .site = 1 + (uint32_t)(r >> 50) % 40};
+        if (wild) {
+            place->address = random_number() >> 3;
+            place->size = random_number() >> 17;
+            place->site = (uint32_t)(random_number() >> 38);
+            events[i].stamp = random_number() >> 5;
+        }
+        events[i].kind = i % 17 ? SEEP_EVENT_ALLOCATION : SEEP_EVENT_KEPT;
+        events[i].address = place->address;
+        events[i].size = place->size;
+        events[i].site = place->site;
+    }
+}
+
+static void check_round(uint32_t nr, bool wild) {
+    struct seep_recorded *events = calloc(nr + 1, sizeof(*events)), *back = calloc(nr + 1, sizeof(*back));
+    assert_non_null(events);
+    assert_non_null(back);
+    fill(events, nr, wild);
+    struct seep_chunk chunk = {.pid = 4711,
+                               .start_realtime_ns = INT64_C(-5),
+                               .nr_events = nr,
+                               .begin = {100, 200},
+                               .end = {300, UINT64_MAX},
+                               .net_bytes = -77,
+                               .most_bytes = 99};
+    struct seep_put put = {0};
+    assert_true(seep_chunk_put(&put, &chunk, events));
+    struct seep_take take = {put.bytes, put.bytes + put.used, false};
+    struct seep_chunk read;
+    assert_true(seep_chunk_take(&take, &read));
+    assert_int_equal(read.pid, chunk.pid);
+    assert_true(read.start_realtime_ns == chunk.start_realtime_ns && read.nr_events == nr);
+    assert_true(read.begin.stamp == 100 && read.begin.at_ns == 200);
+    assert_true(read.end.stamp == 300 && read.end.at_ns == UINT64_MAX);
+    assert_true(read.net_bytes == -77 && read.most_bytes == 99);
+    assert_true(seep_chunk_take_events(&take, &read, back));
+    for (uint32_t i = 0; i < nr; i++) {
+        assert_true(events[i].stamp == back[i].stamp);
+        assert_true(events[i].address == back[i].address);
+        assert_true(events[i].size == back[i].size);
+        assert_int_equal(events[i].site, back[i].site);
+        assert_int_equal(events[i].slot, back[i].slot);
+        assert_int_equal(events[i].kind, back[i].kind);
+    }
+    // Whatever is cut off is missed.
+    for (size_t cut = 0; nr < 100 && cut < put.used; cut++) {
+        struct seep_take part = {put.bytes, put.bytes + cut, false};
+        assert_false(seep_chunk_take(&part, &read) && seep_chunk_take_events(&part, &read, back));
+    }
+    seep_put_deinit(&put);
+    free(events);
+    free(back);
+}
+
+static void test_what_is_put_in_comes_out(void **unused) {
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        state = seed * UINT64_C(0x9e3779b97f4a7c15);
+        check_round((uint32_t)(seed % 7 ? seed * 13 : SEEP_CHUNK_EVENTS), seed % 3 == 0);
+    }
+    check_round(0, false);
+}
+
+static void test_more_events_than_fit_are_refused(void **unused) {
+    (void)unused;
+    struct seep_put put = {0};
+    for (int i = 0; i < 2; i++)
+        seep_put_leb(&put, 1);
+    seep_put_leb(&put, SEEP_CHUNK_EVENTS + 1);
+    for (int i = 0; i < 6; i++)
+        seep_put_leb(&put, 0);
+    struct seep_take take = {put.bytes, put.bytes + put.used, false};
+    struct seep_chunk chunk;
+    assert_false(seep_chunk_take(&take, &chunk));
+    seep_put_deinit(&put);
+}
+
+static void test_the_time_of_a_stamp(void **unused) {
+    (void)unused;
+    struct seep_chunk chunk = {.begin = {1000, 50}, .end = {2000, 2050}};
+    assert_int_equal(seep_chunk_ns(&chunk, 1000), 50);
+    assert_int_equal(seep_chunk_ns(&chunk, 1500), 1050);
+    assert_int_equal(seep_chunk_ns(&chunk, 0), 0); // before the process: its start
+    struct seep_chunk stands = {.begin = {7, 9}, .end = {7, 9}};
+    assert_int_equal(seep_chunk_ns(&stands, 100), 9);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_put_in_comes_out),
+        cmocka_unit_test(test_more_events_than_fit_are_refused),
+        cmocka_unit_test(test_the_time_of_a_stamp),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Drives pages in a browser for test_page.py: node drive.mjs WHERE-NODE-MODULES-ARE CHROMIUM, with a JSON object of files on
+// standard input. Writes a JSON object: by check, what was found. Python compares; what throws is that check's `error`.
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+
+const [modules, executablePath] = process.argv.slice(2);
+const require = createRequire(modules + '/');
+const { chromium } = require('playwright-core');
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const files = JSON.parse(readFileSync(0, 'utf8'));
+const results = {};
+
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+
+async function open(file, { scheme = 'light', width = 1280, height = 900, hash = '', ratio = 1 } = {}) {
+  const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height }, deviceScaleFactor: ratio });
+  const page = await context.newPage();
+  const troubles = [];
+  page.on('console', (message) => troubles.push(`console ${message.type()}: ${message.text()}`));
+  page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
+  page.on('dialog', (dialog) => { troubles.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+  const url = pathToFileURL(file).href;
+  page.on('request', (request) => { if (!request.url().startsWith(url) && !request.url().startsWith('data:')) troubles.push(`request: ${request.url()}`); });
+  await page.goto(url + hash);
+  await page.waitForFunction(() => document.documentElement.dataset.state !== 'loading');
+  return { page, troubles, close: () => context.close() };
+}
+
+async function check(name, file, work, options) {
+  const opened = await open(files[file], options);
+  try {
+    results[name] = { ...(await work(opened.page)), troubles: opened.troubles };
+  } catch (error) {
+    results[name] = { error: String(error.stack ?? error), troubles: opened.troubles };
+  }
+  await opened.close();
+}
+
+// The table follows what is typed or dragged.
+const settled = (page) => page.waitForFunction(() => !window.seep.pending);
+const text = (page, selector) => page.locator(selector).innerText();
+// All that the page knows of its sites, by the names of the report.
+const sites = (page) => page.evaluate(() => {
+  const { model } = window.seep;
+  const names = ['process', 'live_bytes', 'live_blocks', 'allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary', 'peak_bytes', 'at_peak_bytes', 'size_min',
+    'size_max', 'kind', 'retained_bytes', 'old_live_bytes', 'old_live_blocks', 'old_allocations', 'old_allocated_bytes', 'old_frees', 'old_temporary', 'change', 'folded'];
+  return Array.from({ length: model.nrSites }, (_, i) => ({ ...Object.fromEntries(names.map((name) => [name, model.site(name)[i]])),
+    via: model.text(model.site('via')[i]), stack: model.stack(i).map(({ name, file, line, module, inlined }) => ({ name, file, line, module, inlined })) }));
+});
+const groups = (page) => page.evaluate(async () => {
+  const out = {};
+  for (const by of ['function', 'file', 'line', 'module']) {
+    window.seep.state.go({ tab: by });
+    const ids = window.seep.shownColumns.map(({ id }) => id);
+    out[by] = Array.from({ length: window.seep.shown.nr }, (_, i) => window.seep.shown.at(i)).map((row) => ({ key: row.name, ...Object.fromEntries(ids.map((id, i) => [id, row.values[i]])) }));
+  }
+  return out;
+});
+
+for (const name of ['shop', 'strange', 'family'])
+  await check(`figures of ${name}`, name, async (page) => ({ sites: await sites(page), groups: await groups(page),
+    tiles: await page.locator('.tile').allInnerTexts(), health: await text(page, '#health') }));
+await check('figures of diff', 'diff', async (page) => ({ sites: await sites(page), tiles: await page.locator('.tile').allInnerTexts(),
+  findings: await page.locator('#findings li').allInnerTexts() }));
+for (const name of ['folded', 'folded diff'])
+  await check(`figures of ${name}`, name, async (page) => {
+    await page.waitForFunction(() => document.documentElement.dataset.times === 'ready');
+    return { sites: await sites(page), health: await page.locator('#health').textContent(),
+      totals: await page.evaluate(() => window.seep.seriesNow()?.totals) };
+  });
+await check('empty', 'empty', async (page) => ({ note: await text(page, '#no-graph'), health: await text(page, '#health') }));
+
+// Each measure: the root of the graph is the sum of what sites have, and no box is more than its caller.
+await check('graph adds up', 'shop', (page) => page.evaluate(() => {
+  const out = { measures: {}, wrong: [] };
+  for (const measure of window.seep.measures) {
+    window.seep.state.go({ measure: measure.id, view: 'down' });
+    const own = measure.own();
+    const total = own.reduce((a, b) => a + b, 0);
+    const walk = (box) => {
+      const sum = box.children.reduce((a, child) => a + child.weight, 0);
+      if (sum > box.weight) out.wrong.push(`${measure.id} ${box.fn}: ${sum} > ${box.weight}`);
+      box.children.forEach(walk);
+    };
+    walk(window.seep.flame.root);
+    const up = window.seep.tree().bottomUp();
+    out.measures[measure.id] = { total, down: window.seep.flame.root.weight, up: up.weight,
+      leaves: up.children.reduce((a, child) => a + child.weight, 0) };
+    walk(up);
+  }
+  return out;
+}));
+
+await check('keyboard', 'shop', async (page) => {
+  const path = () => page.evaluate(() => window.seep.state.zoom);
+  const begin = await path();
+  await page.keyboard.press('/');
+  await page.keyboard.type('session');
+  await settled(page);
+  const matched = await text(page, '#matched');
+  const rows = await page.locator('.table-row').count();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  const said = await page.locator('#live').textContent();
+  await page.keyboard.press('Enter');
+  const zoomed = await path();
+  const link = page.url();
+  await page.keyboard.press('Escape');
+  const out = await path();
+  await page.goBack();
+  const back = await path();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('s');
+  const sandwich = await text(page, '#crumbs');
+  await page.locator('#rows [role=grid]').focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  const picked = await page.locator('.table-row[aria-selected=true]').innerText();
+  const detail = await text(page, '#detail h2');
+  return { begin, matched, rows, said, zoomed, link, out, back, sandwich, picked, detail };
+});
+
+await check('mouse', 'shop', async (page) => {
+  const where = async (name) => page.evaluate((wanted) => {
+    const { flame, model } = window.seep;
+    for (const row of flame.rows)
+      for (const { box, x, w } of row ?? []) if (model.name(box.fn) === wanted) return { x: x + w / 2, y: flame.y(box.depth) + 10 };
+    return null;
+  }, name);
+  const canvas = page.locator('#graph canvas');
+  await canvas.hover({ position: await where('serve') });
+  const tip = await text(page, '#tip');
+  await canvas.click({ position: await where('serve') });
+  const crumbs = await text(page, '#crumbs');
+  await page.locator('[data-view=up]').click();
+  const up = await page.evaluate(() => window.seep.flame.root.children.map((box) => window.seep.model.name(box.fn)));
+  await page.locator('[data-view=down]').click();
+  await page.locator('.tile', { hasText: 'Lost' }).click();
+  const measure = await page.locator('#measure').inputValue();
+  await page.locator('#findings button').first().click();
+  const found = await text(page, '#detail h2');
+  await page.locator('#detail').getByText('Hide in the graph').click();
+  const hidden = await text(page, '#crumbs');
+  const gone = await where('add_note');
+  const rootWeight = await page.evaluate(() => window.seep.flame.root.weight);
+  await page.locator('.chip').click();
+  await page.locator('#tab-function').click();
+  const functions = await page.locator('.table-row .row-name').allInnerTexts();
+  return { tip, crumbs, up, measure, found, hidden, gone, rootWeight, functions };
+});
+
+await check('hostile', 'hostile', async (page) => {
+  const shown = [await page.locator('body').innerText()];
+  for (const tab of ['function', 'file', 'module', 'line', 'sites']) {
+    await page.locator(`#tab-${tab}`).click();
+    shown.push(await page.locator('body').innerText());
+  }
+  await page.locator('#search').fill('script');
+  await page.locator('#search').fill('(');
+  shown.push(await text(page, '#matched'));
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  const marks = await page.evaluate(() => ({ ran: window.ran ?? null, scripts: document.querySelectorAll('script').length, images: document.images.length,
+    names: Array.from({ length: window.seep.model.nrFunctions }, (_, fn) => window.seep.model.name(fn)) }));
+  return { shown, wide, ...marks };
+});
+await check('policy', 'shop', async (page) => ({ refused: await page.evaluate(() => new Promise((done) => {
+  document.addEventListener('securitypolicyviolation', (event) => done(event.violatedDirective), { once: true });
+  const script = document.createElement('script');
+  script.textContent = 'window.ran = 1';
+  document.body.append(script);
+})), ran: await page.evaluate(() => window.ran ?? null) }));
+await check('over time', 'grown', async (page) => {
+  await page.waitForFunction(() => document.documentElement.dataset.times === 'ready' && window.seep.timeline.plot);
+  const series = await page.evaluate(() => { const { at, rss, totals } = window.seep.seriesNow(); return { at, rss, totals }; });
+  const area = await page.locator('#timeline .u-over').boundingBox();
+  await page.mouse.move(area.x + area.width * 0.2, area.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(area.x + area.width * 0.5, area.y + 60, { steps: 4 });
+  await page.mouse.move(area.x + area.width * 0.8, area.y + 60, { steps: 4 });
+  await page.mouse.up();
+  const look = async () => (await settled(page), page.evaluate(() => ({ range: window.seep.state.range, measure: window.seep.measure().id, net: window.seep.weights().net,
+    root: window.seep.flame.root.signed, sums: Array.from({ length: window.seep.shown.nr }, (_, i) => window.seep.shown.at(i)).reduce((a, row) => a + row.values[0], 0), at: window.seep.seriesNow().totals,
+    first: document.querySelector('#rows [role=columnheader][aria-sort]').innerText, title: document.querySelector('.timeline-title').innerText })));
+  const dragged = await look();
+  const place = await page.locator('.handle').nth(1).boundingBox();
+  await page.locator('.handle').nth(1).focus();
+  await page.keyboard.press('ArrowLeft');
+  const stepped = await look();
+  await page.getByText('Auto diff').click();
+  const far = await look();
+  await page.getByText('Whole time').click();
+  const whole = await look();
+  const measures = await page.locator('#measure option').evaluateAll((options) => options.map(({ value }) => value));
+  await page.locator('#measure').selectOption(measures.includes('peak') ? 'peak' : 'at_peak');
+  const peak = await page.evaluate(() => window.seep.weights().total);
+  return { series, dragged, place: (place.x + place.width / 2 - area.x) / area.width, stepped, far, whole, peak };
+});
+for (const name of ['cut', 'garbled', 'none'])
+  await check(`damaged: ${name}`, name, async (page) => ({ said: await text(page, '#failure'), main: await page.locator('#main').isVisible() }));
+
+if (files.live) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  const troubles = [];
+  page.on('console', (message) => troubles.push(`console ${message.type()}: ${message.text()}`));
+  page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
+  try {
+    await page.goto(files.live);
+    await page.waitForFunction(() => document.documentElement.dataset.round === '1');
+    const first = await page.evaluate(() => window.seep.reports[0].totals.allocations);
+    await page.locator('[data-view=up]').click();
+    await page.waitForFunction((before) => window.seep.reports[0].totals.allocations > before, first);
+    results.live = { title: await page.title(), view: await page.evaluate(() => window.seep.state.view), link: page.url(),
+      total: await page.evaluate(() => [window.seep.reports[0].totals.live_bytes, window.seep.model.site('live_bytes').reduce((a, b) => a + b, 0)]), troubles };
+    await page.goto('about:blank');
+    await page.goto(files.live.replace(/#.*/, '#token=0'));
+    await page.waitForFunction(() => document.documentElement.dataset.state === 'failed');
+    results.live.refused = await text(page, '#failure');
+  } catch (error) {
+    results.live = { error: String(error.stack ?? error), troubles };
+  }
+  await context.close();
+}
+
+const views = { light: ['shop', {}], dark: ['shop', { scheme: 'dark' }], phone: ['shop', { width: 390, height: 844, ratio: 2 }],
+  time: ['grown', {}], range: ['grown', { scheme: 'dark', hash: '#r=2-9' }], marks: ['many', { hash: '#r=1-6' }],
+  diff: ['diff', {}], sandwich: ['shop', { hash: '#v=sandwich&f=4' }], family: ['family', { scheme: 'dark' }], strange: ['hostile', { width: 390, height: 844 }] };
+for (const [name, [file, options]] of Object.entries(views))
+  await check(`view ${name}`, file, async (page) => {
+    await page.waitForFunction(() => document.documentElement.dataset.times === 'ready');
+    await page.screenshot({ path: `${files.shots}/${name}.png`, fullPage: true });
+    await page.evaluate(axe);
+    const serious = await page.evaluate(async () => (await window.axe.run()).violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html }) => html).join(' | ')}`));
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    return { serious, wide };
+  }, options);
+
+await browser.close();
+process.stdout.write(JSON.stringify(results));

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page of `seep html` in a real browser: drive.mjs opens, clicks, types and measures, and this file compares.
+
+Needs Debian's chromium and, once for a build directory, npm's packages of web/package-lock.json. Without them the tests of the
+browser are skipped and say why; the others run anywhere.
+"""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WEB = os.path.join(ROOT, "web")
+UNITS = ["B", "KiB", "MiB", "GiB"]
+
+
+def binary(build, name):
+    path = os.path.join(build, "tests", "web", name)
+    assert os.path.exists(path), "%s is not built: ninja -C %s tests/web/%s" % (path, build, name)
+    return path
+
+
+@pytest.fixture(scope="session")
+def modules(build):
+    """Folder with npm's packages: that of web/ where somebody works on the page, else one of the build."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip("node and npm are not installed (tools/install-deps.sh web)")
+    folder = os.path.join(build, "web")
+    os.makedirs(folder, exist_ok=True)
+    stamp = os.path.join(folder, "package-lock.json")
+    with open(os.path.join(WEB, "package-lock.json"), "rb") as file:
+        lock = file.read()
+    if os.path.exists(stamp) and open(stamp, "rb").read() == lock:
+        return folder
+    made = os.path.join(folder, "made")
+    shutil.rmtree(made, ignore_errors=True)
+    os.makedirs(made)
+    for name in ("package.json", "package-lock.json", ".npmrc"):
+        shutil.copy(os.path.join(WEB, name), made)
+    done = subprocess.run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], cwd=made, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=300)
+    if done.returncode != 0:
+        pytest.skip("npm ci failed: %s" % done.stdout.decode("utf-8", "replace").strip()[-300:])
+    shutil.rmtree(os.path.join(folder, "node_modules"), ignore_errors=True)
+    os.rename(os.path.join(made, "node_modules"), os.path.join(folder, "node_modules"))
+    os.replace(os.path.join(made, "package-lock.json"), stamp)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def traces(build, seep, tmp_path_factory):
+    """Traces by name."""
+    folder = tmp_path_factory.mktemp("traces")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEP_") and name != "LD_PRELOAD"}
+    environment["MALLOC_PERTURB_"] = "0"
+
+    def call(*command):
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        assert done.returncode == 0, done.stderr.decode()
+
+    call(seep, "run", "-q", "-o", "shop.seep", "--", binary(build, "shop"), "1500")
+    call(seep, "run", "-q", "-o", "newer.seep", "--", binary(build, "shop"), "2600")
+    call(seep, "run", "-q", "-o", "family.seep", "--", "/bin/sh", "-c", "ls / >/dev/null; ls /usr >/dev/null; true")
+    call(seep, "run", "-q", "-o", "grown.seep", "--interval", "100ms", "--", binary(build, "shop"), "1500", "1000")
+    call(binary(build, "page_traces"), "hostile", "hostile.seep")
+    call(binary(build, "page_traces"), "sites", "300", "12", "many.seep")
+    make = os.path.join(build, "tests", "golden", "make_traces")
+    call(make, "make", "empty", "empty.seep")
+    return {name: str(folder / (name + ".seep")) for name in ("shop", "newer", "family", "grown", "many", "hostile", "empty")}
+
+
+@pytest.fixture(scope="session")
+def pages(seep, traces, tmp_path_factory):
+    """Pages by name, broken ones among them."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    def make(name, *sources):
+        out = folder / (name + ".html")
+        done = subprocess.run([seep, "html", *sources, "-o", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        assert done.returncode == 0 and not done.stdout and not done.stderr, done.stderr.decode()
+        return str(out)
+
+    files = {name: make(name, traces[name]) for name in ("shop", "family", "grown", "many", "hostile", "empty")}
+    files["strange"] = files["hostile"]
+    files["folded"] = make("folded", traces["many"], "--max-size", "%d" % (os.path.getsize(files["many"]) - 20000))
+    files["folded diff"] = make("folded diff", traces["many"], traces["many"], "--max-size", "1K")
+    files["diff"] = make("diff", traces["shop"], traces["newer"])
+    whole = open(files["shop"], encoding="utf-8").read()
+    data = re.search(r'id="seep-sites">([^<]*)<', whole).group(1)
+    for name, other in (("cut", data[:len(data) // 8 * 4]), ("garbled", data[:200] + "AAAA" + data[204:]), ("none", "")):
+        files[name] = str(folder / (name + ".html"))
+        with open(files[name], "w", encoding="utf-8") as file:
+            file.write(whole.replace(data, other))
+    return files
+
+
+@contextlib.contextmanager
+def live_server(build, seep, folder):
+    """The address of the page of a shop that is at work."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEP_") and name != "LD_PRELOAD"}
+    environment["MALLOC_PERTURB_"] = "0"
+    shop = subprocess.Popen([seep, "run", "-q", "-o", folder / "live.seep", "--", binary(build, "shop"), "100000000", "1000"], env=environment,
+                            start_new_session=True)
+    server = None
+    try:
+        children = "/proc/%d/task/%d/children" % (shop.pid, shop.pid)
+        deadline = time.monotonic() + 60
+        while server is None and time.monotonic() < deadline:
+            for pid in open(children).read().split():
+                one = subprocess.Popen([seep, "serve", "--http", pid], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                address = one.stdout.readline().strip()  # nothing where it is not traced yet
+                if address:
+                    server = one
+                    break
+                one.wait()
+        assert server, "seep serve did not find the shop"
+        yield address
+    finally:
+        if server:
+            server.terminate()
+            server.wait()
+        os.killpg(shop.pid, signal.SIGKILL)
+        shop.wait()
+
+
+@pytest.fixture(scope="session")
+def seen(pages, build, seep, modules, tmp_path_factory):
+    """What drive.mjs found, by check."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not chromium:
+        pytest.skip("chromium is not installed (tools/install-deps.sh web)")
+    shots = os.path.join(build, "web", "shots")
+    os.makedirs(shots, exist_ok=True)
+    with live_server(build, seep, tmp_path_factory.mktemp("live")) as live:
+        done = subprocess.run(["node", os.path.join(ROOT, "tests", "web", "drive.mjs"), modules, chromium],
+                              input=json.dumps({**pages, "shots": shots, "live": live}).encode(), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=600)
+    assert done.returncode == 0, done.stderr.decode("utf-8", "replace")[-3000:]
+    return json.loads(done.stdout)
+
+
+def result(seen, name, troubles=True):
+    found = seen[name]
+    assert "error" not in found, found["error"]
+    if troubles:
+        assert found["troubles"] == [], name
+    return found
+
+
+def bytes_of(value):
+    """As the text report and the page write it."""
+    unit, value = 0, float(value)
+    while value >= 999.5 and unit + 1 < len(UNITS) or unit == 0 and value >= 1024:
+        value, unit = value / 1024, unit + 1
+    return "%d B" % value if not unit else "%.*f %s" % (2 if value < 9.995 else 1 if value < 99.95 else 0, value, UNITS[unit])
+
+
+# ---- what needs no browser ----
+
+
+def test_the_checked_in_page_is_what_its_sources_make(modules, tmp_path):
+    for name in ("src", "vendor"):
+        shutil.copytree(os.path.join(WEB, name), tmp_path / name)
+    shutil.copy(os.path.join(WEB, "build.mjs"), tmp_path)
+    shutil.copy(os.path.join(WEB, "package.json"), tmp_path)
+    os.symlink(os.path.join(modules, "node_modules"), tmp_path / "node_modules")
+    done = subprocess.run(["node", "build.mjs", "made.html"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout.decode()
+    made, kept = (tmp_path / "made.html").read_bytes(), open(os.path.join(WEB, "page.html"), "rb").read()
+    assert made == kept, "web/page.html is not what web/src makes: cd web && npm ci && npm run build"
+    assert len(kept) <= 200_000
+
+
+def test_nothing_makes_elements_of_text():
+    for folder, _, names in os.walk(os.path.join(WEB, "src")):
+        for name in names:
+            text = open(os.path.join(folder, name), encoding="utf-8").read()
+            for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "http://", "https://"):
+                assert forbidden not in text, "%s: %s" % (name, forbidden)
+
+
+def test_lock_file_names_no_addresses():
+    lock = json.load(open(os.path.join(WEB, "package-lock.json"), encoding="utf-8"))
+    for name, package in lock["packages"].items():
+        assert "resolved" not in package, name
+        assert not name or "integrity" in package, name
+
+
+def test_page_is_one_file_without_foreign_text(pages):
+    page = open(pages["hostile"], encoding="utf-8").read()
+    assert page.count("<script") == 3 and page.count("</script>") == 3
+    assert not re.search("<h1>prog|ran=1|onerror|/opt/", page)
+
+
+# ---- figures ----
+
+
+def report(seep, *arguments):
+    done = subprocess.run([seep, *arguments, "--json"], stdout=subprocess.PIPE, check=True, timeout=120)
+    return json.loads(done.stdout)
+
+
+def stacks_of(whole):
+    """site -> its frames, innermost first, in either form of the JSON report."""
+    if "stacks" not in whole:
+        return lambda site: site["stack"]
+
+    def frames(site):
+        out, node = [], site["stack"]
+        while node >= 0:
+            out.append(whole["frames"][whole["stacks"][node][0]])
+            node = whole["stacks"][node][1]
+        return out
+    return frames
+
+
+def shown(text):
+    """As the page shows text from outside."""
+    hiding = "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+    text = re.sub(hiding, lambda m: {"\n": "\\n", "\t": "\\t"}.get(m[0], "\\u{%04x}" % ord(m[0])), text)
+    return text if len(text) <= 400 else text[:399] + "…"
+
+
+KINDS = [None, "lost", "indirect", "possible", "reachable"]
+FIGURES = ("live_bytes", "live_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "peak_bytes")
+
+
+def of_report(site, frames):
+    return ({name: site[name] for name in FIGURES}, site.get("at_peak_bytes") or 0, site["size_min"] or 0, site["size_max"] or 0, site["via"], site["kind"],
+            site.get("retained_bytes", 0),
+            [(shown(f["function"]) if f["function"] else None, shown(f["file"] or ""), f["line"] or 0, shown(f["module"] or ""), f["inlined"])
+             for f in frames(site)])
+
+
+def of_page(site):
+    nameless = re.compile(r".*\+0x[0-9a-f]+$", re.S)
+    return ({name: site[name] for name in FIGURES}, site["at_peak_bytes"], site["size_min"], site["size_max"], site["via"], KINDS[site["kind"]], site["retained_bytes"],
+            [(None if nameless.match(f["name"]) else f["name"], f["file"], f["line"], f["module"], f["inlined"]) for f in site["stack"]])
+
+
+@pytest.mark.parametrize("name", ["shop", "hostile", "family"])
+def test_every_site_has_the_figures_of_the_report(seen, seep, traces, name):
+    found = result(seen, "figures of " + ("strange" if name == "hostile" else name))
+    whole = report(seep, "report", traces[name], "--top", "0")
+    frames = stacks_of(whole)
+    order = lambda row: json.dumps(row)
+    for index, process in enumerate(whole.get("processes", [whole])):
+        expected = sorted((of_report(site, frames) for site in process["sites"]), key=order)
+        on_page = sorted((of_page(site) for site in found["sites"] if site["process"] == index), key=order)
+        assert len(expected) == len(on_page)
+        for one, other in zip(expected, on_page):
+            assert json.loads(order(one)) == json.loads(order(other))
+
+
+@pytest.mark.parametrize("by", ["function", "file", "line", "module"])
+def test_groups_are_those_of_the_report(seen, seep, traces, by):
+    groups = result(seen, "figures of shop")["groups"][by]
+    whole = report(seep, "report", traces["shop"], "--top", "0", "--by", by)
+    expected = {group["key"]: group for group in whole["groups"]}
+    assert {group["key"] for group in groups} == set(expected)
+    for group in groups:
+        for figure in ("live_bytes", "live_blocks", "allocations", "allocated_bytes"):
+            assert group[figure] == expected[group["key"]][figure], (by, group["key"], figure)
+
+
+def test_first_screen_says_what_the_report_says(seen, seep, traces):
+    tiles = " | ".join(result(seen, "figures of shop")["tiles"])
+    whole = report(seep, "report", traces["shop"])
+    totals, leaks = whole["totals"], whole["leaks"]
+    for value in (totals["live_bytes"], totals["peak_bytes"], totals["allocated_bytes"], leaks["lost"]["bytes"] + leaks["indirect"]["bytes"]):
+        assert bytes_of(value) in tiles
+    assert "{:,} blocks".format(totals["live_blocks"]) in tiles and "{:,} allocations".format(totals["allocations"]) in tiles
+    assert "{:,} events, nothing lost".format(whole["health"]["events"]) in seen["figures of shop"]["health"]
+
+
+def test_diff_has_the_figures_of_seep_diff(seen, seep, traces):
+    found = result(seen, "figures of diff")
+    whole = report(seep, "diff", traces["shop"], traces["newer"], "--top", "0")
+    rows = whole["rows"]
+    assert len(rows) == len(found["sites"])
+    ours = sorted((s["live_bytes"] - s["old_live_bytes"], s["allocations"] - s["old_allocations"]) for s in found["sites"])
+    assert ours == sorted((row["live_bytes"], row["allocations"]) for row in rows)
+    names = ["same", "new", "gone", "grew", "shrank"]
+    assert sorted(names[site["change"]] for site in found["sites"]) == sorted(row["change"] for row in rows)
+    assert any("add_note (shop.c:" in text for text in found["findings"])
+
+
+@pytest.mark.parametrize("name", ["folded", "folded diff"])
+def test_small_sites_fold_and_totals_stay(seen, seep, traces, pages, name):
+    found = result(seen, "figures of " + name)
+    whole = report(seep, "report", traces["many"], "--top", "0")
+    assert len(found["sites"]) < len(whole["sites"])
+    for figure in ("live_bytes", "live_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary"):
+        assert sum(site[figure] for site in found["sites"]) == sum(site[figure] for site in whole["sites"]), figure
+        if name == "folded diff" and "freed" not in figure:
+            assert sum(site["old_" + figure] for site in found["sites"]) == sum(site[figure] for site in whole["sites"]), figure
+    folded = [site for site in found["sites"] if site["stack"] and site["stack"][0]["name"] == "(smaller sites)"]
+    assert folded and len(found["sites"]) - len(folded) + sum(site["folded"] for site in folded) == len(whole["sites"])
+    assert "folded into their callers" in found["health"]
+    if name == "folded":
+        assert os.path.getsize(pages["folded"]) <= os.path.getsize(pages["many"]) - 20000
+        growth = whole["growth"]["live"]
+        assert (found["totals"][0], found["totals"][-1]) == (growth["first_bytes"], growth["last_bytes"])
+
+
+def test_graph_adds_up_by_each_measure(seen):
+    found = result(seen, "graph adds up")
+    assert found["wrong"] == []
+    assert set(found["measures"]) >= {"live", "blocks", "lost", "retained", "allocated", "calls", "temporary"}
+    for measure, sums in found["measures"].items():
+        assert sums["total"] > 0 and sums["down"] == sums["up"] == sums["leaves"] == sums["total"], measure
+
+
+def test_moments_are_those_of_the_report(seen, seep, traces):
+    series = result(seen, "over time")["series"]
+    growth = report(seep, "report", traces["grown"])["growth"]
+    assert series["at"] == pytest.approx([snapshot["at_s"] for snapshot in growth["snapshots"]])
+    assert series["rss"] == [snapshot["rss_bytes"] or 0 for snapshot in growth["snapshots"]]
+    assert (series["totals"][0], series["totals"][-1]) == (growth["live"]["first_bytes"], growth["live"]["last_bytes"])
+
+
+# ---- what a reader does ----
+
+
+def test_a_range_filters_every_view(seen):
+    found = result(seen, "over time")
+    totals = found["series"]["totals"]
+    for name in ("dragged", "stepped", "far"):
+        look = found[name]
+        a, b = (int(index) for index in look["range"].split("-"))
+        assert a < b and look["measure"] == "range" and look["first"].startswith("Change")
+        assert look["net"] == look["root"] == look["sums"] == totals[b] - totals[a], name
+    dragged, stepped = (int(found[name]["range"].split("-")[1]) for name in ("dragged", "stepped"))
+    assert stepped == dragged - 1
+    assert abs(found["place"] - found["series"]["at"][dragged] / found["series"]["at"][-1]) < 0.1
+    assert found["far"]["range"] == "0-%d" % (len(totals) - 1), "what only grows differs most from end to end"
+    assert found["whole"]["range"] == "" and found["whole"]["measure"] == "live"
+    assert found["peak"] >= max(totals), "the peak is at least what the highest moment had"
+
+
+def test_all_by_keyboard(seen):
+    found = result(seen, "keyboard")
+    assert found["begin"] == "" and re.match(r"\d+(\.\d)?% matches|<0.1% matches", found["matched"])
+    assert 0 < found["rows"] <= 3
+    assert found["said"].startswith("__libc_start") and "100.0%" in found["said"]
+    assert found["zoomed"].count(".") == 1 and "z=" + found["zoomed"] in found["link"]
+    assert found["out"] != found["zoomed"] and found["back"] == found["zoomed"]
+    assert "back to the whole" in found["sandwich"]
+    assert found["detail"] in found["picked"]
+
+
+def test_all_by_mouse(seen):
+    found = result(seen, "mouse")
+    assert found["tip"].startswith("serve") and "%" in found["tip"]
+    assert "serve" in found["crumbs"] and "main" in found["crumbs"]
+    assert "load_picture" in found["up"] and "main" not in found["up"]
+    assert found["measure"] == "lost" and found["found"] == "add_note"
+    assert "hidden: add_note" in found["hidden"] and found["gone"] is None and found["rootWeight"] > 0
+    assert "add_note" in found["functions"]
+
+
+def test_hostile_names_are_text(seen):
+    found = result(seen, "hostile")
+    assert found["ran"] is None and found["scripts"] == 3 and found["images"] == 0 and found["wide"] <= 0
+    text = "\n".join(found["shown"])
+    assert "<script>ran=1</script>" in text and "__proto__" in text and "\\u{202e}" in text and "\\u{001b}" in text
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e\u2066-\u2069\u2028]", text)
+    assert max(len(name) for name in found["names"]) <= 400 and "constructor" in found["names"]
+
+
+def test_nothing_else_may_run(seen):
+    found = result(seen, "policy", troubles=False)
+    assert found["refused"].startswith("script-src") and found["ran"] is None
+
+
+def test_served_page_is_live(seen):
+    found = result(seen, "live", troubles=False)
+    assert found["title"] == "shop – seep" and found["view"] == "up" and "token=" in found["link"]
+    assert found["total"][0] == found["total"][1] > 0
+    assert "lacks its token" in found["refused"]
+    assert found["troubles"] == [] or all("401" in trouble for trouble in found["troubles"])
+
+
+@pytest.mark.parametrize("name", ["cut", "garbled", "none"])
+def test_damaged_page_says_so(seen, name):
+    found = result(seen, "damaged: " + name)
+    assert "This page cannot be shown" in found["said"] and "the data" in found["said"] and not found["main"]
+
+
+def test_trace_of_nothing_is_a_page(seen):
+    found = result(seen, "empty")
+    assert "Nothing to draw" in found["note"]
+
+
+@pytest.mark.parametrize("name", ["light", "dark", "phone", "time", "range", "marks", "diff", "sandwich", "family", "strange"])
+def test_views_are_sound(seen, name):
+    """No serious finding of axe-core, nothing wider than the screen. The screenshots stay in the build directory."""
+    found = result(seen, "view " + name)
+    assert found["serious"] == [] and found["wide"] <= 0

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is known of the row that is looked at: its figures, who holds it, its stack.
+import { KINDS, TRENDS } from './model.js';
+import * as words from './words.js';
+
+const { el } = words;
+
+function figures(pairs) {
+  return el('dl', { class: 'figures' }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== '')
+    .map(([title, value]) => [el('dt', {}, title), el('dd', {}, value)]));
+}
+
+function stackOf(page, site) {
+  const frames = page.model.stack(site);
+  const cut = page.model.site('cut')[site];
+  return [el('h3', {}, 'Stack, innermost first'),
+    el('ol', { class: 'stack' }, frames.slice(0, 400).map((frame) => el('li', {},
+      el('button', { type: 'button', title: 'callers and callees', onclick: () => page.sandwich(frame.fn) }, frame.name),
+      frame.inlined ? el('span', { class: 'badge' }, 'inlined') : null,
+      el('span', { class: 'where' }, frame.file ? (frame.line ? `${frame.file}:${frame.line}` : frame.file) : '', ' ', el('i', {}, frame.module))))),
+    frames.length > 400 ? el('p', { class: 'quiet' }, `and ${words.count(frames.length - 400)} frames more`) : null,
+    cut ? el('p', { class: 'quiet' }, `The stack is cut here: ${words.safe(page.model.text(cut)).replaceAll('_', ' ')}.`) : null];
+}
+
+function siteDetail(page, site) {
+  const { model } = page;
+  const at = (name) => model.site(name)[site];
+  const label = model.siteLabel(site);
+  const kind = at('kind');
+  const sizes = at('size_max') ? (at('size_min') === at('size_max') ? words.bytes(at('size_min'))
+    : `${words.bytes(at('size_min'))} to ${words.bytes(at('size_max'))}`) : null;
+  const trend = at('growth');
+  const rows = [];
+  if (model.isDiff) {
+    const pair = (title, now, old, format) => rows.push([title, `${format(at(old))} → ${format(at(now))} (${words.signed(format, at(now) - at(old))})`]);
+    pair('Live', 'live_bytes', 'old_live_bytes', words.bytes);
+    pair('Blocks', 'live_blocks', 'old_live_blocks', words.count);
+    pair('Allocated', 'allocated_bytes', 'old_allocated_bytes', words.bytes);
+    pair('Calls', 'allocations', 'old_allocations', words.count);
+  } else
+    rows.push(['Live', `${words.bytes(at('live_bytes'))} in ${words.plural(at('live_blocks'), 'block')}`],
+      ['Allocated', `${words.bytes(at('allocated_bytes'))} in ${words.plural(at('allocations'), 'call')}`],
+      ['Freed', at('frees') ? `${words.bytes(at('freed_bytes'))} in ${words.plural(at('frees'), 'call')}` : 'nothing'],
+      ['Sizes', sizes], ['Peak of the site', words.bytes(at('peak_bytes'))],
+      ['Live at the peak', at('at_peak_bytes') ? words.bytes(at('at_peak_bytes')) : null],
+      ['Temporary', at('temporary') ? words.share(at('temporary'), at('allocations')) : null],
+      ['Class', kind ? KINDS[kind] : null],
+      ['Lost', at('lost_bytes') + at('indirect_bytes') ? words.bytes(at('lost_bytes') + at('indirect_bytes')) : null],
+      ['Retains', at('retained_bytes') ? words.bytes(at('retained_bytes')) : null],
+      ['Growth', trend ? `${TRENDS[trend]}${trend === 2 ? `, ${words.bytes(at('slope') * 60)} a minute` : ''}` : null],
+      ['Type', at('type') ? words.safe(model.text(at('type'))) : null]);
+  const held = at('held');
+  const fn = page.selfOf(site);
+  return [el('h2', {}, label.name), el('p', { class: 'quiet' }, label.place, label.place ? ' · ' : '', `through ${words.safe(model.text(at('via')))}`),
+    figures(rows),
+    held ? [el('h3', {}, 'Held by'), el('ol', { class: 'held' }, words.safe(model.text(held), 4000).split(' -> ').map((link, i) =>
+      el('li', {}, i ? el('span', { class: 'arrow' }, '→ ') : null, link)))] : null,
+    fn >= 0 ? el('p', { class: 'actions' },
+      el('button', { type: 'button', onclick: () => page.sandwich(fn) }, 'Callers and callees'),
+      el('button', { type: 'button', onclick: () => page.hide(fn) }, 'Hide in the graph')) : null,
+    stackOf(page, site)].flat();
+}
+
+export function detailOf(page, row) {
+  if (row.site !== undefined) return siteDetail(page, row.site).flat();
+  const columns = page.tab() === 'holders' ? null : page.columns;
+  return [el('h2', {}, row.name), row.place ? el('p', { class: 'quiet' }, row.place) : null,
+    columns ? figures([['Sites', words.count(row.group.sites)], ...page.shownColumns.map((column, i) => [column.title, column.format(row.values[i])])])
+      : figures([['Retained', words.bytes(row.values[0])], ['Blocks', words.count(row.values[1])]]),
+    row.fn >= 0 ? el('p', { class: 'actions' },
+      el('button', { type: 'button', onclick: () => page.sandwich(row.fn) }, 'Callers and callees'),
+      el('button', { type: 'button', onclick: () => page.hide(row.fn) }, 'Hide in the graph')) : null];
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Sites, call tree and measures. The tree is as the tool wrote it, one node per (caller, frame); what a view shows are
+// boxes: nodes of one function beside one another, made only where they are wide enough to be seen.
+import { plural, safe } from './words.js';
+
+export const KINDS = ['', 'lost', 'indirect', 'possible', 'reachable'];
+export const TRENDS = ['', 'steady', 'growing', 'plateau', 'sawtooth', 'shrinking'];
+
+const FIGURES = ['live_bytes', 'live_blocks', 'allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary',
+  'peak_bytes', 'at_peak_bytes', 'size_min', 'size_max', 'lost_bytes', 'lost_blocks', 'indirect_bytes', 'indirect_blocks',
+  'possible_bytes', 'possible_blocks', 'reachable_bytes', 'reachable_blocks', 'retained_bytes', 'suppressed_bytes',
+  'old_live_bytes', 'old_live_blocks', 'old_allocations', 'old_allocated_bytes', 'old_frees', 'old_temporary', 'slope'];
+const IDS = ['process', 'self', 'module', 'via', 'known', 'kind', 'held', 'type', 'cut', 'growth', 'change', 'folded'];
+
+export class Model {
+  constructor(part) {
+    this.part = part;
+    this.head = part.head;
+    this.nrSites = part.head.sites;
+    this.isDiff = part.head.old_source !== null && part.head.old_source !== undefined;
+    const size = (name) => part.sections.get(name)?.nr ?? 0;
+    // Texts are decoded one by one, when they are shown.
+    const lengths = part.column('text.lengths', size('text.lengths'), Int32Array);
+    this.textEnds = new Int32Array(lengths.length + 1);
+    for (let i = 0; i < lengths.length; i++) this.textEnds[i + 1] = this.textEnds[i] + lengths[i];
+    this.textBytes = part.raw('text.bytes');
+    this.texts = new Array(lengths.length);
+    this.decoder = new TextDecoder();
+    const functions = size('function.name');
+    this.functionName = part.column('function.name', functions, Int32Array);
+    this.functionModule = part.column('function.module', functions, Int32Array);
+    this.functionOffset = part.column('function.offset', functions);
+    const frames = size('frame.function');
+    this.frameFunction = part.column('frame.function', frames, Int32Array);
+    this.frameFile = part.column('frame.file', frames, Int32Array);
+    this.frameLine = part.column('frame.line', frames);
+    this.nrFunctions = functions;
+    this.readTree(part, size('node.parent'));
+    const deltas = part.column('site.node', this.nrSites, Int32Array);
+    this.siteNode = new Int32Array(this.nrSites);
+    for (let i = 0, at = 0; i < this.nrSites; i++) this.siteNode[i] = at += deltas[i];
+    this.columns = new Map();
+    this.names = new Array(functions);
+  }
+
+  readTree(part, nr) {
+    const parents = part.column('node.parent', nr, Int32Array);
+    const frames = part.column('node.frame', nr, Int32Array);
+    const nodeFunction = new Int32Array(nr);
+    const firstChild = new Int32Array(nr);
+    const nextSibling = new Int32Array(nr);
+    for (let i = 0; i < nr; i++) {
+      parents[i] = i - parents[i];
+      nodeFunction[i] = this.frameFunction[frames[i]];
+    }
+    nodeFunction[0] = -1;
+    for (let i = nr - 1; i > 0; i--) {
+      nextSibling[i] = firstChild[parents[i]];
+      firstChild[parents[i]] = i;
+    }
+    Object.assign(this, { nrNodes: nr, parents, nodeFrame: frames, nodeFunction, firstChild, nextSibling });
+  }
+
+  /** A column of figures or ids of all sites. */
+  site(name) {
+    let column = this.columns.get(name);
+    if (!column) {
+      if (!FIGURES.includes(name) && !IDS.includes(name)) throw new Error(`no column ${name}`);
+      column = this.part.column('site.' + name, this.nrSites, FIGURES.includes(name) ? Float64Array : Int32Array);
+      this.columns.set(name, column);
+    }
+    return column;
+  }
+
+  has(name) {
+    return this.part.has('site.' + name);
+  }
+
+  text(id) {
+    return (this.texts[id] ??= this.decoder.decode(this.textBytes.subarray(this.textEnds[id], this.textEnds[id + 1])));
+  }
+
+  /** The name of a function, or the place of one without. */
+  name(fn) {
+    if (fn < 0) return 'all';
+    let name = this.names[fn];
+    if (name === undefined) {
+      const id = this.functionName[fn];
+      name = id ? safe(this.text(id))
+        : `${safe(this.text(this.functionModule[fn])) || '?'}+0x${this.functionOffset[fn].toString(16)}`;
+      this.names[fn] = name;
+    }
+    return name;
+  }
+
+  module(fn) {
+    return fn < 0 ? '' : safe(this.text(this.functionModule[fn]));
+  }
+
+  frame(id) {
+    const fn = this.frameFunction[id];
+    const line = this.frameLine[id];
+    return { fn, name: this.name(fn), module: this.module(fn), file: safe(this.text(this.frameFile[id])),
+      line: Math.floor(line / 2), inlined: line % 2 === 1 };
+  }
+
+  /** The frames of a site's stack, innermost first. */
+  stack(site) {
+    const frames = [];
+    for (let node = this.siteNode[site]; node; node = this.parents[node]) frames.push(this.frame(this.nodeFrame[node]));
+    return frames;
+  }
+
+  /** "parse (json.c:12)", where the site is attributed to. */
+  siteLabel(site) {
+    const self = this.site('self')[site];
+    if (!self) return { name: '(stack not recorded)', place: '' };
+    const frame = this.frame(self - 1);
+    const folded = this.site('folded')[site];
+    if (folded) return { name: `(${plural(folded, 'smaller site')})`, place: '' };
+    return { name: frame.name, place: frame.file ? (frame.line ? `${frame.file}:${frame.line}` : frame.file) : frame.module };
+  }
+
+  /** Functions whose name or module matches. */
+  matches(expression) {
+    const found = new Uint8Array(this.nrFunctions);
+    let any = false;
+    for (let fn = 0; fn < this.nrFunctions; fn++)
+      if (expression.test(this.name(fn)) || expression.test(this.module(fn))) any = found[fn] = 1;
+    return any ? found : null;
+  }
+}
+
+/** The weights of one measure over the tree: what every view is made of. */
+export class Weights {
+  /** `own` is what each site counts; `change` (or null) what it counts with its sign. */
+  constructor(model, own, change = null) {
+    this.model = model;
+    this.own = own;
+    this.change = change;
+    this.nodes = this.summed(own);
+    this.signed = change ? this.summed(change) : this.nodes;
+    this.total = this.nodes[0];
+    this.net = this.signed[0];
+  }
+
+  summed(own) {
+    const { parents, nrNodes, siteNode, nrSites } = this.model;
+    const sums = new Float64Array(nrNodes);
+    for (let i = 0; i < nrSites; i++) sums[siteNode[i]] += own[i];
+    for (let i = nrNodes - 1; i > 0; i--) sums[parents[i]] += sums[i];
+    return sums;
+  }
+}
+
+// ---- boxes ----
+
+const byWeight = (a, b) => b.weight - a.weight || a.fn - b.fn;
+
+/** Nodes of one function beside one another. `nodes` are nodes of the tree; going down. */
+class DownBox {
+  constructor(tree, fn, parent) {
+    this.tree = tree;
+    this.fn = fn;
+    this.parent = parent;
+    this.depth = parent ? parent.depth + 1 : 0;
+    this.nodes = [];
+    this.weight = 0;
+    this.signed = 0;
+    this.kids = null;
+  }
+
+  add(node) {
+    this.nodes.push(node);
+    this.weight += this.tree.weights.nodes[node];
+    this.signed += this.tree.weights.signed[node];
+  }
+
+  get children() {
+    if (this.kids) return this.kids;
+    const { model, weights, hidden } = this.tree;
+    const { firstChild, nextSibling, nodeFunction } = model;
+    const groups = new Map();
+    const open = this.nodes.slice();
+    while (open.length) {
+      for (let child = firstChild[open.pop()]; child; child = nextSibling[child]) {
+        if (!weights.nodes[child]) continue;
+        const fn = nodeFunction[child];
+        if (hidden.has(fn)) {
+          open.push(child);
+          continue;
+        }
+        let box = groups.get(fn);
+        if (!box) groups.set(fn, (box = new DownBox(this.tree, fn, this)));
+        box.add(child);
+      }
+    }
+    return (this.kids = [...groups.values()].sort(byWeight));
+  }
+}
+
+/** Callers: `at` are nodes whose callers come next, `share` what each brings with it. */
+class UpBox {
+  constructor(tree, fn, parent) {
+    this.tree = tree;
+    this.fn = fn;
+    this.parent = parent;
+    this.depth = parent ? parent.depth + 1 : 0;
+    this.at = [];
+    this.shares = [];
+    this.changes = [];
+    this.weight = 0;
+    this.signed = 0;
+    this.kids = null;
+  }
+
+  add(node, weight, change) {
+    this.at.push(node);
+    this.shares.push(weight);
+    this.changes.push(change);
+    this.weight += weight;
+    this.signed += change;
+  }
+
+  get children() {
+    if (this.kids) return this.kids;
+    const { model, hidden } = this.tree;
+    const { parents, nodeFunction } = model;
+    const groups = new Map();
+    for (let i = 0; i < this.at.length; i++) {
+      // The root of all entries stands at the nodes themselves; below it each goes to its caller.
+      let node = this.fn < 0 ? this.at[i] : parents[this.at[i]];
+      while (node && hidden.has(nodeFunction[node])) node = parents[node];
+      if (!node) continue;
+      const fn = nodeFunction[node];
+      let box = groups.get(fn);
+      if (!box) groups.set(fn, (box = new UpBox(this.tree, fn, this)));
+      box.add(node, this.shares[i], this.changes[i]);
+    }
+    return (this.kids = [...groups.values()].sort(byWeight));
+  }
+}
+
+export class Tree {
+  constructor(model, weights, hidden = new Set()) {
+    this.model = model;
+    this.weights = weights;
+    this.hidden = hidden;
+  }
+
+  topDown() {
+    const root = new DownBox(this, -1, null);
+    root.add(0);
+    return root;
+  }
+
+  bottomUp() {
+    const root = new UpBox(this, -1, null);
+    const { own, change } = this.weights;
+    for (let i = 0; i < own.length; i++)
+      if (own[i] && this.model.siteNode[i]) root.add(this.model.siteNode[i], own[i], change ? change[i] : own[i]);
+    return root;
+  }
+
+  /** The outermost nodes of a function: each has all of its callees below it, and counts once. */
+  outermost(fn) {
+    const { parents, nodeFunction, nrNodes } = this.model;
+    const inside = new Uint8Array(nrNodes);
+    const found = [];
+    for (let i = 1; i < nrNodes; i++) {
+      inside[i] = inside[parents[i]];
+      if (nodeFunction[i] === fn) {
+        if (!inside[i] && this.weights.nodes[i]) found.push(i);
+        inside[i] = 1;
+      }
+    }
+    return found;
+  }
+
+  callees(fn) {
+    const box = new DownBox(this, fn, null);
+    for (const node of this.outermost(fn)) box.add(node);
+    return box;
+  }
+
+  callers(fn) {
+    const box = new UpBox(this, fn, null);
+    for (const node of this.outermost(fn)) box.add(node, this.weights.nodes[node], this.weights.signed[node]);
+    return box;
+  }
+
+  /** What lies below functions that match, each stack once: the share of a search. */
+  matched(found) {
+    const { parents, nodeFunction, nrNodes } = this.model;
+    const inside = new Uint8Array(nrNodes);
+    let sum = 0;
+    for (let i = 1; i < nrNodes; i++) {
+      inside[i] = inside[parents[i]];
+      if (!inside[i] && found[nodeFunction[i]]) {
+        sum += this.weights.nodes[i];
+        inside[i] = 1;
+      }
+    }
+    return sum;
+  }
+
+  /** Sites with a function in their stack that matches, as a byte each. */
+  matchedSites(found) {
+    const { parents, nodeFunction, nrNodes, siteNode, nrSites } = this.model;
+    const inside = new Uint8Array(nrNodes);
+    for (let i = 1; i < nrNodes; i++) inside[i] = inside[parents[i]] || found[nodeFunction[i]];
+    const sites = new Uint8Array(nrSites);
+    for (let i = 0; i < nrSites; i++) sites[i] = inside[siteNode[i]];
+    return sites;
+  }
+}
+
+// ---- groups ----
+
+/** Sites added up by function, file, line, module or process, as `seep report --by` does. */
+export function groupsOf(model, by, figures, keep = null) {
+  const self = model.site('self');
+  const module = model.site('module');
+  const process = model.site('process');
+  const groups = new Map();
+  const columns = figures.map((name) => (typeof name === 'string' ? model.site(name) : name));
+  for (let i = 0; i < model.nrSites; i++) {
+    if (keep && !keep[i]) continue;
+    let key, name, place = '', fn = -1;
+    if (by === 'process') key = process[i];
+    else if (!self[i]) key = name = '(stack not recorded)';
+    else if (by === 'module') key = module[i];
+    else {
+      const frame = self[i] - 1;
+      fn = model.frameFunction[frame];
+      // One without a name, or without a file, stands under its module.
+      if (by === 'function') key = model.functionName[fn] || 'm' + model.functionModule[fn];
+      else {
+        const file = model.frameFile[frame];
+        key = !file ? 'm' + model.functionModule[fn] : by === 'file' ? file
+          : file + ':' + Math.floor(model.frameLine[frame] / 2);
+      }
+    }
+    let group = groups.get(key);
+    if (!group) {
+      if (by === 'process') name = String(process[i]);
+      else if (by === 'module' && name === undefined) name = safe(model.text(module[i]));
+      else if (name === undefined) {
+        const frame = model.frame(self[i] - 1);
+        if (typeof key === 'string' && key.startsWith('m')) name = `[${frame.module}]`;
+        else if (by === 'function') [name, place] = [frame.name, frame.file || frame.module];
+        else name = by === 'file' ? frame.file : frame.line ? `${frame.file}:${frame.line}` : frame.file;
+      }
+      groups.set(key, (group = { key, name, place, fn, sites: 0, sums: new Float64Array(columns.length) }));
+    }
+    group.sites++;
+    for (let c = 0; c < columns.length; c++) group.sums[c] += columns[c][i];
+  }
+  return [...groups.values()];
+}

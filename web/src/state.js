@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the page shows, in the fragment of its address: a link to it is a link to that view, and the browser's back and
+// forward go through what was looked at.
+
+const DEFAULTS = { measure: '', view: 'down', fn: '', zoom: '', search: '', tab: '', sort: '', pick: '', hide: '', range: '',
+  process: '', flip: '' };
+const KEYS = { m: 'measure', v: 'view', f: 'fn', z: 'zoom', q: 'search', t: 'tab', s: 'sort', p: 'pick', h: 'hide', r: 'range',
+  n: 'process', u: 'flip' };
+
+export class State {
+  constructor(changed) {
+    this.changed = changed;
+    this.secret = '';
+    this.read();
+    window.addEventListener('hashchange', () => {
+      if (location.hash === this.written) return;
+      this.read();
+      this.changed();
+    });
+  }
+
+  read() {
+    Object.assign(this, DEFAULTS);
+    this.quiet = false;
+    for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
+      if (Object.hasOwn(KEYS, key)) this[KEYS[key]] = value.slice(0, 20000);
+      else if (key === 'token') this.secret = value;
+    }
+    this.written = location.hash;
+  }
+
+  fragment() {
+    const out = new URLSearchParams();
+    for (const [key, name] of Object.entries(KEYS)) if (this[name] !== DEFAULTS[name]) out.set(key, this[name]);
+    if (this.secret) out.set('token', this.secret);
+    return '#' + out;
+  }
+
+  /** A step that back undoes; with `quiet` it takes the place of the one before. */
+  go(values, quiet = false) {
+    Object.assign(this, values);
+    this.quiet = quiet;
+    const fragment = this.fragment();
+    if (fragment !== this.written) {
+      this.written = fragment;
+      history[quiet ? 'replaceState' : 'pushState'](null, '', fragment);
+    }
+    this.changed();
+  }
+}
+
+

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Live bytes over time, by site. A dragged range, or its two handles, choose what every other view shows: what changed in it.
+import uPlot from '../vendor/uplot/uPlot.esm.js';
+import { paletteOf } from './flame.js';
+import { bytes, duration, el, fill, safe, signed } from './words.js';
+
+const SITES = 5;
+const HEIGHT = 170;
+
+function clock(seconds) {
+  if (seconds < 60) return seconds ? `${+seconds.toFixed(3)} s` : '0';
+  const two = (value) => String(Math.floor(value)).padStart(2, '0');
+  const hours = Math.floor(seconds / 3600);
+  return `${hours ? `${hours}:${two((seconds % 3600) / 60)}` : Math.floor(seconds / 60)}:${two(seconds % 60)}`;
+}
+
+export class Timeline {
+  /** `on`: {range(a, b), clear()} */
+  constructor(host, model, on) {
+    Object.assign(this, { host, model, on });
+    this.plot = null;
+    this.title = el('span', { class: 'timeline-title' });
+    this.legend = el('ul', { class: 'legend', 'aria-label': 'Sites' });
+    this.clearButton = el('button', { type: 'button', onclick: () => on.clear() }, 'Whole time');
+    this.stage = el('div', { class: 'stage' });
+    this.handles = ['Begin', 'End'].map((name, which) => this.handle(name, which));
+    fill(host, el('div', { class: 'timeline-head' }, el('h2', {}, 'Over time'), this.title, el('span', { class: 'actions' }, this.clearButton,
+      el('button', { type: 'button', title: 'the two moments that differ most', onclick: () => on.range(...this.series.farthest()) }, 'Auto diff'))),
+    this.stage, this.legend);
+    new ResizeObserver(() => {
+      if (this.plot && this.stage.clientWidth !== this.plot.width) {
+        this.plot.setSize({ width: this.stage.clientWidth, height: HEIGHT });
+        queueMicrotask(() => this.place());
+      }
+    }).observe(this.stage);
+  }
+
+  handle(name, which) {
+    const handle = el('div', { class: 'handle', role: 'slider', tabindex: '0', 'aria-label': `${name} of the range` });
+    const move = (index) => {
+      const range = [...this.range];
+      range[which] = Math.max(0, Math.min(this.series.at.length - 1, index));
+      this.on.range(Math.min(...range), Math.max(...range));
+    };
+    handle.addEventListener('keydown', (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -10, PageUp: 10 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      move(this.range[which] + step);
+    });
+    handle.addEventListener('pointerdown', (event) => {
+      event.preventDefault();
+      event.stopPropagation();
+      handle.setPointerCapture(event.pointerId);
+      handle.onpointermove = (moved) => move(this.series.nearest(this.plot.posToVal(moved.clientX - this.plot.over.getBoundingClientRect().left, 'x')));
+      handle.onpointerup = handle.onpointercancel = () => { handle.onpointermove = null; };
+    });
+    return handle;
+  }
+
+  /** `series` of one process; `marks`: [{name, at_s}]; `range`: [a, b] or null. */
+  show(series, marks, range) {
+    const isNew = this.series !== series;
+    Object.assign(this, { series, marks, range: range ?? [0, series.at.length - 1], chosen: Boolean(range) });
+    this.host.hidden = false;
+    if (isNew || !this.plot) this.draw();
+    this.place();
+  }
+
+  draw() {
+    const { series, model } = this;
+    const palette = paletteOf(getComputedStyle(document.documentElement));
+    const style = getComputedStyle(document.documentElement);
+    const read = (name) => style.getPropertyValue(name).trim();
+    const biggest = series.biggest(SITES);
+    const hues = [5, 1, 2, 4, 3].map((i) => palette.hues[i]);
+    // Sums from below: the largest is drawn first, the others over it.
+    const layers = [];
+    let sum = new Float64Array(series.at.length);
+    biggest.forEach(({ site, values }, i) => {
+      sum = sum.map((value, k) => value + values[k]);
+      layers.push({ values: sum, colour: hues[i], label: model.siteLabel(site).name });
+    });
+    layers.push({ values: Float64Array.from(series.totals), colour: palette.root, label: 'all others' });
+    const hasRss = series.rss.some((value) => value > 0);
+    const data = [series.at, ...[...layers].reverse().map(({ values }) => Array.from(values)),
+      ...(hasRss ? [series.rss.map((value) => value || null)] : [])];
+    const line = { stroke: read('--line'), width: 1 };
+    const axis = { stroke: read('--muted'), grid: line, ticks: { show: false }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
+    const options = {
+      width: Math.max(200, this.stage.clientWidth), height: HEIGHT, legend: { show: false }, padding: [10, 12, 0, 0],
+      scales: { x: { time: false }, y: { range: (_, low, high) => [0, (high || 1) * 1.05] } },
+      cursor: { drag: { x: true, y: false, setScale: false, dist: 4 }, points: { show: false }, y: false },
+      axes: [{ ...axis, grid: { show: false }, size: 26, space: 90, values: (_, ticks) => ticks.map(clock) },
+        { ...axis, size: 66, incrs: Array.from({ length: 60 }, (_, i) => 2 ** i), values: (_, ticks) => ticks.map((tick) => (tick ? bytes(tick) : '0')) }],
+      series: [{}, ...[...layers].reverse().map(({ colour, label }) => ({ label, fill: colour, stroke: colour, width: 1, points: { show: false } })),
+        ...(hasRss ? [{ label: 'resident', stroke: read('--muted'), width: 1.25, dash: [4, 3], points: { show: false }, scale: 'y' }] : [])],
+      hooks: {
+        setSelect: [(plot) => {
+          if (this.placing || plot.select.width < 4) return;
+          const a = series.nearest(plot.posToVal(plot.select.left, 'x'));
+          const b = series.nearest(plot.posToVal(plot.select.left + plot.select.width, 'x'));
+          if (a !== b) this.on.range(a, b);
+          else this.place();
+        }],
+        setCursor: [(plot) => this.tell(plot.cursor.idx)],
+        ready: [() => queueMicrotask(() => this.place())],
+        draw: [(plot) => this.drawMarks(plot, read('--ink'))],
+      },
+    };
+    this.plot?.destroy();
+    this.plot = new uPlot(options, data, this.stage);
+    this.plot.over.append(...this.handles);
+    fill(this.legend, layers.map(({ colour, label }) => {
+      const dot = el('i', {});
+      dot.style.background = colour;
+      return el('li', {}, dot, label);
+    }), hasRss ? el('li', {}, el('i', { class: 'dashed' }), 'resident memory') : null);
+  }
+
+  drawMarks(plot, ink) {
+    const c = plot.ctx;
+    const ratio = window.devicePixelRatio || 1;
+    c.save();
+    c.font = `${11 * ratio}px sans-serif`;
+    for (const mark of this.marks.slice(0, 40)) {
+      const x = plot.valToPos(mark.at_s, 'x', true);
+      if (!(x >= plot.bbox.left && x <= plot.bbox.left + plot.bbox.width)) continue;
+      c.strokeStyle = c.fillStyle = ink;
+      c.globalAlpha = 0.45;
+      c.beginPath();
+      c.moveTo(x, plot.bbox.top);
+      c.lineTo(x, plot.bbox.top + plot.bbox.height);
+      c.stroke();
+      c.globalAlpha = 0.9;
+      c.fillText(safe(mark.name, 24), x + 4 * ratio, plot.bbox.top + 11 * ratio);
+    }
+    c.restore();
+  }
+
+  /** The range as the state has it, as a box and two handles. */
+  place() {
+    const { plot, series } = this;
+    if (!plot) return;
+    const left = plot.valToPos(series.at[this.range[0]], 'x');
+    const right = plot.valToPos(series.at[this.range[1]], 'x');
+    this.placing = true;
+    plot.setSelect({ left, top: 0, width: this.chosen ? right - left : 0, height: plot.over.clientHeight }, false);
+    this.placing = false;
+    [left, right].forEach((x, which) => {
+      const handle = this.handles[which];
+      handle.style.left = `${x}px`;
+      handle.setAttribute('aria-valuemin', '0');
+      handle.setAttribute('aria-valuemax', String(series.at.length - 1));
+      handle.setAttribute('aria-valuenow', String(this.range[which]));
+      handle.setAttribute('aria-valuetext', duration(series.at[this.range[which]]));
+    });
+    this.clearButton.hidden = !this.chosen;
+    this.tell(null);
+  }
+
+  tell(index) {
+    const { series } = this;
+    if (index !== null && index !== undefined && series.at[index] !== undefined) {
+      this.title.textContent = `at ${duration(series.at[index])}: ${bytes(series.totals[index])} live${series.rss[index] ? `, ${bytes(series.rss[index])} resident` : ''}`;
+      return;
+    }
+    const [a, b] = this.range;
+    this.title.textContent = this.chosen
+      ? `${duration(series.at[a])} to ${duration(series.at[b])}: ${signed(bytes, series.totals[b] - series.totals[a])}`
+      : `${series.at.length} moments; drag for a range`;
+  }
+}
