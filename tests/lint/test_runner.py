@@ -89,3 +89,31 @@ def test_what_runs_aside_has_the_lowest_priority(runner):
     lowest = min(19, os.nice(0) + 19)  # who runs the tests may have raised them
     assert runner.run([*runner.ASIDE, "nice"], 60) == (0, "%d\n" % lowest)
     assert runner.run([*runner.ASIDE, "sh", "-c", "exit 3"], 60) == (3, "")
+
+
+def tried_again(runner, tmp_path, monkeypatch, body):
+    folder = tmp_path / "tests" / "live"
+    folder.mkdir(parents=True)
+    (folder / "test_x.py").write_text(body)
+    monkeypatch.setattr(runner, "ROOT", str(tmp_path))
+    case = '<testcase classname="tests.live.test_x" name="test_a"><failure message="no">the first time</failure></testcase>'
+    runner.count_pytest_case("", ElementTree.fromstring(case))
+    runner.try_again("build", dict(os.environ))
+    return [r.status for r in runner.results], [r.detail for r in runner.unstable]
+
+
+def test_one_that_passes_alone_is_listed(runner, tmp_path, monkeypatch):
+    body = "def test_a():\n    pass\n"
+    assert tried_again(runner, tmp_path, monkeypatch, body) == (["passed"], ["the first time"])
+
+
+def test_one_that_fails_alone_too_is_a_failure(runner, tmp_path, monkeypatch):
+    body = "def test_a():\n    assert False\n"
+    assert tried_again(runner, tmp_path, monkeypatch, body) == (["failed"], [])
+
+
+def test_many_failures_are_no_accident(runner, tmp_path, monkeypatch):
+    for i in range(runner.AGAIN):
+        runner.record("unit", "x%d" % i, "failed")
+    statuses_then, unstable = tried_again(runner, tmp_path, monkeypatch, "def test_a():\n    pass\n")
+    assert set(statuses_then) == {"failed"} and not unstable
