@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import xml.etree.ElementTree
 
@@ -104,10 +105,16 @@ def test_a_leak_fails(run, seep, app):
     done = run(seep, "check", app, cwd=os.path.dirname(app))
     assert done.returncode == 1, done
     assert last_lines(done) == ["seep: check: 530 bytes in 6 blocks leaked, more than --max-leaked 0"]
-    lines = done.stderr.splitlines()  # first what is broken, then each leak in two lines
-    assert lines[0] == last_lines(done)[0] and lines[1] == "leak 1 of 2: 500 bytes in 5 blocks, lost, by malloc"
-    assert re.fullmatch(r"    read_order \(app\.c:\d+\) < main \(app\.c:\d+\)", lines[2]) and len(lines) == 5, done
-    assert re.fullmatch(r"    \[libc\.so\.6\] < read_name \(app\.c:\d+\) < main \(app\.c:\d+\)", lines[4]), done
+    # First what is broken, then each leak with its stack, a frame a line.
+    assert [re.sub(r":\d+\)", ":N)", line) for line in done.stderr.splitlines()] == [
+        last_lines(done)[0],
+        "leak 1 of 2: 500 bytes in 5 blocks, lost, by malloc",
+        "    read_order (app.c:N)",
+        "    main (app.c:N)",
+        "leak 2 of 2: 30 bytes in 1 block, lost, by malloc",
+        "    [libc.so.6]",
+        "    read_name (app.c:N)",
+        "    main (app.c:N)"]
     assert run(seep, "check", "--error-exitcode", "77", app).returncode == 77
     quiet = run(seep, "check", "-q", app)
     assert quiet.returncode == 1 and quiet.stderr.splitlines() == last_lines(done)
@@ -157,8 +164,8 @@ def test_baseline(run, seep, app, tmp_path):
     assert done.returncode == 0 and "leaks.txt: 2 known leaks" in done.stderr
     with open(baseline, encoding="utf-8") as file:
         text = file.read()
-    assert text.endswith("\n30 bytes in 1 block, malloc\n    [libc.so]\n    read_name (app.c) [app]\n    main (app.c) [app]\n"
-                         "\n500 bytes in 5 blocks, malloc\n    read_order (app.c) [app]\n    main (app.c) [app]\n"), text
+    assert text.endswith("\n30 bytes in 1 block, malloc\n    [libc.so]\n    read_name (app.c) [program]\n    main (app.c) [program]\n"
+                         "\n500 bytes in 5 blocks, malloc\n    read_order (app.c) [program]\n    main (app.c) [program]\n"), text
     done = run(seep, "check", "--baseline", baseline, app)
     assert done.returncode == 0 and "nothing leaked; in the baseline: 530 bytes in 6 blocks;" in done.stderr
     # One block more than that.
@@ -182,6 +189,21 @@ def test_baseline_survives_lines_that_move(run, seep, app, tmp_path):
     other = compile_program(tmp_path, SOURCE.replace("/* FILLER */", "\n" * 40 + "int filler(int i) { return i * 3; }"))
     done = run(seep, "check", "--baseline", baseline, other)
     assert done.returncode == 0, done.stderr
+
+
+def test_baseline_holds_under_another_name(run, seep, app, tmp_path):
+    baseline = tmp_path / "leaks.txt"
+    assert run(seep, "check", "--baseline", str(baseline), "--update-baseline", app).returncode == 0
+    other = shutil.copy(app, tmp_path / "renamed")
+    assert run(seep, "check", "--baseline", str(baseline), str(other)).returncode == 0
+    # One that was written when entries had the name of the file.
+    baseline.write_text(baseline.read_text().replace("[program]", "[app]"))
+    for program in (app, str(other)):
+        done = run(seep, "check", "--baseline", str(baseline), program)
+        assert done.returncode == 0, done.stderr
+    # A library of that name is none of the program's.
+    baseline.write_text(baseline.read_text().replace("read_order (app.c) [app]", "read_order (app.c) [app.so]"))
+    assert run(seep, "check", "--baseline", str(baseline), app).returncode == 1
 
 
 @pytest.mark.parametrize("text, words", [
@@ -221,10 +243,10 @@ def test_junit(run, seep, app, tmp_path):
     assert run(seep, *options, app, "clean").returncode == 0
     suite, = suites_of(file)
     assert suite.get("name") == "app"
-    assert cases_of(suite) == {"traced": [], "leaks": [], "peak": [], "allocations": [], "exit": []}
+    assert cases_of(suite) == {"traced": [], "leaks": [], "mismatches": [], "peak": [], "allocations": [], "exit": []}
     assert run(seep, *options, app, cwd=os.path.dirname(app)).returncode == 1
     suite, = suites_of(file)
-    assert cases_of(suite) == {"traced": [], "leaks": ["failure"], "peak": [], "allocations": [], "exit": []}
+    assert cases_of(suite) == {"traced": [], "leaks": ["failure"], "mismatches": [], "peak": [], "allocations": [], "exit": []}
     failure = suite.find(".//failure")
     assert failure.get("message") == "530 bytes in 6 blocks leaked" and "read_order (app.c:" in failure.text
     strange = b"a<b>&\"'\x01\x1b\xff"
@@ -317,9 +339,84 @@ def test_github_annotations(run, seep, app):
     lines = [line for line in done.stderr.splitlines() if line.startswith("::")]
     assert lines[0] == "::error title=seep check::530 bytes in 6 blocks leaked, more than --max-leaked 0"
     assert re.fullmatch(r"::error file=app\.c,line=\d+,title=memory leak::500 bytes in 5 blocks, [\w ]+, by malloc%0A"
-                        r"  read_order \(app\.c:\d+\) \[app\]%0A.*", lines[1]), lines[1]
+                        r"  read_order \(app\.c:\d+\)%0A  main \(app\.c:\d+\)", lines[1]), lines[1]
     assert len(lines) == 3
     assert "::" not in run(seep, "check", "--github", app, "clean").stderr
+
+
+# ---- frees in a wrong way, and who held the peak ----
+
+WRONG = r"""
+#include <cstdlib>
+#include <string>
+#include <vector>
+template <class T> static void hide(T &p) { asm volatile("" : : "r"(&p) : "memory"); }
+__attribute__((noinline)) static void wrong() { int *p = new int[4]; hide(p); free(p); }
+__attribute__((noinline)) static void fill() {
+    std::vector<std::string> names(100, std::string(2000, 'x'));
+    hide(names);
+}
+int main() { wrong(); wrong(); fill(); return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wrong")
+    (folder / "wrong.cc").write_text(WRONG)
+    subprocess.run(["g++", "-g", "-O1", "-w", "-o", "wrong", "wrong.cc"], check=True, cwd=folder)
+    return str(folder / "wrong")
+
+
+def test_a_mismatch_fails(run, seep, wrong, tmp_path):
+    junit, sarif_file = tmp_path / "out.xml", tmp_path / "out.sarif"
+    done = run(seep, "check", "--junit", str(junit), "--sarif", str(sarif_file), "--github", wrong, cwd=os.path.dirname(wrong))
+    assert done.returncode == 1
+    assert [re.sub(r":\d+\)", ":N)", line) for line in done.stderr.splitlines() if not line.startswith("::")] == [
+        "seep: check: 2 blocks were freed in a wrong way, more than --max-mismatches 0",
+        "mismatch 1 of 2: 1 block of operator new[] freed by free",
+        "    wrong() (wrong.cc:N)",
+        "    main (wrong.cc:N)",
+        "  from operator new[]",
+        "    wrong() (wrong.cc:N)",
+        "    main (wrong.cc:N)",
+        "mismatch 2 of 2: 1 block of operator new[] freed by free",
+        "    wrong() (wrong.cc:N)",
+        "    main (wrong.cc:N)",
+        "  from operator new[]",
+        "    wrong() (wrong.cc:N)",
+        "    main (wrong.cc:N)"]
+    assert done.stderr.count("title=wrong free::1 block of operator new[] freed by free") == 2
+    suite, = suites_of(junit)
+    assert cases_of(suite) == {"traced": [], "leaks": [], "mismatches": ["failure"], "exit": []}
+    assert "wrong() (wrong.cc:" in suite.find(".//failure").text
+    log = json.loads(sarif_file.read_text())
+    sarif.check(log)
+    for result in log["runs"][0]["results"]:
+        assert (result["ruleId"], result["level"]) == ("free/mismatch", "error")
+        line = result["locations"][0]["physicalLocation"]["region"]["startLine"]
+        assert "free(p)" in WRONG.splitlines()[line - 1]
+        assert [stack["message"]["text"] for stack in result["stacks"]] == ["freed here", "allocated here"]
+    done = run(seep, "check", "--max-mismatches", "2", wrong)
+    assert done.returncode == 0 and "; 2 mismatches;" in done.stderr
+
+
+def test_a_broken_peak_names_who_held_it(run, seep, wrong, tmp_path):
+    junit, sarif_file = tmp_path / "out.xml", tmp_path / "out.sarif"
+    done = run(seep, "check", "--max-mismatches", "2", "--max-peak", "100K", "--junit", str(junit), "--sarif", str(sarif_file),
+               "--github", wrong, cwd=os.path.dirname(wrong))
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert re.fullmatch(r"seep: check: peak of [\d,]+ bytes \(wrong, pid \d+\), more than --max-peak 102,400", lines[0])
+    assert re.fullmatch(r"at the peak: 200,100 bytes in 100 blocks, 7\d\.\d% of it, by operator new", lines[1])
+    assert lines[2] == "    [templates of the C++ library]" and lines[3].startswith("    fill() (wrong.cc:")
+    assert re.search(r"^::error file=wrong\.cc,line=8,title=memory peak::at the peak: 200,100 bytes", done.stderr, re.M)
+    suite, = suites_of(junit)
+    assert "fill() (wrong.cc:8)" in suite.find(".//failure").text
+    log = json.loads(sarif_file.read_text())
+    sarif.check(log)
+    result, = [r for r in log["runs"][0]["results"] if r["ruleId"] == "budget/peak"]
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 8
 
 
 # ---- several processes, threads ----

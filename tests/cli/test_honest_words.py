@@ -132,11 +132,14 @@ def test_few_looks_give_no_verdict(run, seep, build):
 
 def test_check_tells_of_its_own_status_and_of_wrong_releases(run, seep, require, build):
     require("g++")
-    done = run(seep, "check", build("mismatch", MISMATCH, compiler="g++"))
+    program = build("mismatch", MISMATCH, compiler="g++")
+    done = run(seep, "check", "--max-mismatches", "9", program)
     assert done.returncode == 3
-    assert "seep: check: passed; nothing leaked" in done.stderr
+    assert "seep: check: passed; nothing leaked; 9 mismatches; " in done.stderr
     assert "seep: check: the program itself exited with 3\n" in done.stderr
-    assert "seep: check: note: 9 blocks were freed in a wrong way" in done.stderr
+    done = run(seep, "check", program)
+    assert done.returncode == 1
+    assert "seep: check: 9 blocks were freed in a wrong way, more than --max-mismatches 0\n" in done.stderr
 
 
 def test_both_result_files_are_tried(run, seep, tmp_path, build):

@@ -214,7 +214,7 @@ static void check_put(const struct seep_check *check, uint64_t top) {
     paper_open(&paper);
     seep_check_put_verdict(paper.out, check);
     seep_check_put_suppressions(paper.out, check);
-    seep_check_put_leaks(paper.out, check, top);
+    seep_check_put_findings(paper.out, check, top);
     (void)took(seep_check_put_junit(paper.out, check));
     (void)took(seep_check_put_github(paper.out, check));
     paper_close(&paper, false);

@@ -145,11 +145,54 @@ static bool append_line(struct builder *builder, const char *text, size_t length
     return true;
 }
 
+// The module of the line `main (FILE) [MODULE]`, with its brackets; length 0: there is none.
+static size_t module_of_main(const char *text, const char **ret_module) {
+    for (const char *line = text; *line;) {
+        size_t nr = strcspn(line, "\n");
+        if (strncmp(line, "main ", 5) == 0 && nr && line[nr - 1] == ']') {
+            const char *module = memrchr(line, '[', nr);
+            if (module) {
+                *ret_module = module;
+                return (size_t)(line + nr - module);
+            }
+        }
+        line += nr + (line[nr] == '\n');
+    }
+    return 0;
+}
+
+// The key with the executable as "[program]". NULL: out of memory.
+static const char *normal_key(struct seep_arena *arena, const char *text, size_t length) {
+    static const char program[] = "[program]";
+    const char *module = NULL;
+    size_t module_bytes = module_of_main(text, &module);
+    if (!module_bytes)
+        return seep_arena_strndup(arena, text, length);
+    size_t nr_lines = 0;
+    for (const char *at = text; *at; at++)
+        nr_lines += *at == '\n';
+    char *key = seep_arena_alloc(arena, length + nr_lines * sizeof(program) + 1, 1);
+    char *to = key;
+    for (const char *line = text; key && *line;) {
+        size_t nr = strcspn(line, "\n");
+        bool ours = nr > module_bytes && line[nr - module_bytes - 1] == ' ' &&
+                    memcmp(line + nr - module_bytes, module, module_bytes) == 0;
+        to = mempcpy(to, line, ours ? nr - module_bytes : nr);
+        if (ours)
+            to = stpcpy(to, program);
+        line += nr + (line[nr] == '\n');
+        *to++ = '\n';
+    }
+    if (key)
+        *to = 0;
+    return key;
+}
+
 static struct seep_error *finish_entry(struct seep_baseline *baseline, struct seep_baseline_entry *entry,
                                        struct builder *builder) {
     if (!builder->length)
         return NULL;
-    entry->key = seep_arena_strndup(&baseline->arena, builder->text, builder->length);
+    entry->key = normal_key(&baseline->arena, builder->text, builder->length);
     builder->length = 0;
     return entry->key ? add_entry(baseline, entry) : seep_error_no_memory();
 }

@@ -7,8 +7,11 @@
 //
 //     278890 bytes in 10000 blocks, malloc
 //         [libc.so]
-//         read_order (shop.c) [shop]
-//         main (shop.c) [shop]
+//         read_order (shop.c) [program]
+//         main (shop.c) [program]
+//
+// Where `main` has the name of a file in brackets, as older ones of seep wrote it, that name is read as
+// "[program]" in all lines of the entry.
 #ifndef SEEP_ANALYSIS_BASELINE_H
 #define SEEP_ANALYSIS_BASELINE_H
 

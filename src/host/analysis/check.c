@@ -14,6 +14,8 @@ struct builder {
     struct seep_check *check;
     struct seep_stacks *stacks;
     size_t leaks_capacity;
+    size_t wrong_frees_capacity;
+    size_t holders_capacity;
     struct seep_map by_key; // hash of the key to index + 1; where two share a hash, the next free one
     char *text;             // the key at work
     size_t text_bytes;
@@ -60,6 +62,8 @@ static bool put_frame(struct builder *builder, const struct seep_leak_frame *fra
     if (!frame->runtime && file &&
         !(put(builder, " (", 2) && put(builder, file, strlen(file)) && put(builder, ")", 1)))
         return false;
+    if (frame->program)
+        return put(builder, " [program]", 10) && end_line(builder);
     return (frame->runtime || put(builder, " ", 1)) && put_module(builder, frame->module) &&
            end_line(builder);
 }
@@ -79,8 +83,9 @@ static bool is_main(const struct seep_leak_frame *frame) {
     return frame->function && strcmp(frame->function, "main") == 0 && !frame->inlined;
 }
 
-static bool make_key(struct builder *builder, const struct seep_leak_frame *frames, uint32_t nr,
-                     uint32_t via) {
+static bool make_key(struct builder *builder, const struct seep_check_stack *stack, uint32_t via) {
+    const struct seep_leak_frame *frames = stack->frames;
+    uint32_t nr = stack->nr_frames;
     builder->text_bytes = 0;
     const char *name = seep_via_name(via);
     if (!put(builder, name, strlen(name)) || !end_line(builder))
@@ -102,9 +107,26 @@ static bool make_key(struct builder *builder, const struct seep_leak_frame *fram
 
 // ---- leaks ----
 
-static struct seep_error *expand(struct builder *builder, uint32_t innermost,
-                                 struct seep_leak_frame **ret_frames, uint32_t *ret_nr) {
+bool seep_leak_frame_is_library(const struct seep_leak_frame *frame) {
+    return frame->runtime || (frame->file && strstr(frame->file, "/include/c++/"));
+}
+
+static uint32_t frame_to_blame(const struct seep_leak_frame *frames, uint32_t nr) {
+    uint32_t first_own = UINT32_MAX;
+    for (uint32_t i = 0; i < nr; i++) {
+        if (seep_leak_frame_is_library(&frames[i]))
+            continue;
+        if (frames[i].file && frames[i].line)
+            return i;
+        first_own = SEEP_MIN(first_own, i);
+    }
+    return first_own == UINT32_MAX ? 0 : first_own;
+}
+
+static struct seep_error *expand(struct builder *builder, uint32_t process, uint32_t innermost,
+                                 struct seep_check_stack *ret_stack) {
     struct seep_stacks *stacks = builder->stacks;
+    const char *exe = builder->check->session->profiles[process]->process.exe;
     const struct seep_symbol *symbol;
     uint32_t nr = 0;
     for (uint32_t node = innermost; node; node = stacks->nodes[node].parent) {
@@ -126,28 +148,20 @@ static struct seep_error *expand(struct builder *builder, uint32_t innermost,
         const struct seep_stack_frame *frame = &stacks->frames[stacks->nodes[node].frame];
         for (unsigned i = 0; i < frame->symbol->nr_frames; i++) {
             const struct seep_symbol_frame *f = &frame->symbol->frames[i];
-            frames[nr++] = (struct seep_leak_frame){f->function,   f->file,
-                                                    f->line,       stacks->modules[frame->module].path,
-                                                    frame->offset, stacks->modules[frame->module].runtime,
-                                                    f->inlined};
+            const struct seep_stack_module *module = &stacks->modules[frame->module];
+            frames[nr++] = (struct seep_leak_frame){.function = f->function,
+                                                    .file = f->file,
+                                                    .line = f->line,
+                                                    .module = module->path,
+                                                    .offset = frame->offset,
+                                                    .runtime = module->runtime,
+                                                    .program = strcmp(module->path, exe) == 0,
+                                                    .inlined = f->inlined};
         }
     }
-    *ret_frames = frames;
-    *ret_nr = nr;
+    *ret_stack =
+        (struct seep_check_stack){.frames = frames, .nr_frames = nr, .blame = frame_to_blame(frames, nr)};
     return NULL;
-}
-
-static uint32_t frame_to_blame(const struct seep_leak_frame *frames, uint32_t nr) {
-    static const char headers[] = "/include/c++/"; // of the C++ library: templates live in the program
-    uint32_t first_own = UINT32_MAX;
-    for (uint32_t i = 0; i < nr; i++) {
-        if (frames[i].runtime || (frames[i].file && strstr(frames[i].file, headers)))
-            continue;
-        if (frames[i].file && frames[i].line)
-            return i;
-        first_own = SEEP_MIN(first_own, i);
-    }
-    return first_own == UINT32_MAX ? 0 : first_own;
 }
 
 // The leak of the key at work, which is added when it is new.
@@ -199,13 +213,13 @@ static bool matches(const regex_t *regex, const char *text) {
 }
 
 // As the filters of a view: each by a frame of its own.
-static bool passes(const struct seep_check_options *options, const struct seep_leak_frame *frames,
-                   uint32_t nr) {
+static bool passes(const struct seep_check_options *options, const struct seep_check_stack *stack) {
     bool function = !options->function, file = !options->file, module = !options->module;
-    for (uint32_t i = 0; i < nr && !(function && file && module); i++) {
-        function |= options->function && matches(options->function, frames[i].function);
-        file |= options->file && matches(options->file, frames[i].file);
-        module |= options->module && matches(options->module, frames[i].module);
+    for (uint32_t i = 0; i < stack->nr_frames && !(function && file && module); i++) {
+        const struct seep_leak_frame *frame = &stack->frames[i];
+        function |= options->function && matches(options->function, frame->function);
+        file |= options->file && matches(options->file, frame->file);
+        module |= options->module && matches(options->module, frame->module);
     }
     return function && file && module;
 }
@@ -214,22 +228,19 @@ static struct seep_error *add_site(struct builder *builder, uint32_t process, ui
                                    struct seep_leaked leaked) {
     const struct seep_profile *profile = builder->check->session->profiles[process];
     const struct seep_site *s = &profile->sites[site];
-    struct seep_leak_frame *frames = NULL;
-    uint32_t nr_frames = 0;
+    struct seep_check_stack stack = {NULL};
     struct seep_leak *leak = NULL;
-    struct seep_error *error = expand(builder, node, &frames, &nr_frames);
-    if (!error && !passes(&builder->check->options, frames, nr_frames))
+    struct seep_error *error = expand(builder, process, node, &stack);
+    if (!error && !passes(&builder->check->options, &stack))
         return NULL;
-    if (!error && !make_key(builder, frames, nr_frames, s->via))
+    if (!error && !make_key(builder, &stack, s->via))
         error = seep_error_no_memory();
     if (!error)
         error = find_leak(builder, s->via, &leak);
     if (error)
         return error;
-    if (!leak->frames || leaked.bytes > leak->most_bytes) {
-        leak->frames = frames;
-        leak->nr_frames = nr_frames;
-        leak->blame = frame_to_blame(frames, nr_frames);
+    if (!leak->stack.frames || leaked.bytes > leak->most_bytes) {
+        leak->stack = stack;
         leak->most_bytes = leaked.bytes;
     }
     if (s->kind && (!leak->kind || s->kind < leak->kind))
@@ -237,6 +248,103 @@ static struct seep_error *add_site(struct builder *builder, uint32_t process, ui
     leak->blocks += leaked.blocks;
     seep_add_up(&leak->bytes, leaked.bytes);
     return add_share(builder, leak, process, leaked);
+}
+
+// ---- frees in a wrong way ----
+
+static struct seep_error *add_wrong_free(struct builder *builder, uint32_t process,
+                                         const struct seep_wrong_release *wrong, const uint32_t *nodes) {
+    struct seep_check *check = builder->check;
+    const struct seep_profile *profile = check->session->profiles[process];
+    struct seep_wrong_free fresh = {.kind = wrong->kind,
+                                    .process = process,
+                                    .via = profile->sites[wrong->site].via,
+                                    .release_via = profile->sites[wrong->release_site].via,
+                                    .count = wrong->count};
+    struct seep_error *error =
+        expand(builder, process, nodes[profile->sites[wrong->release_site].node], &fresh.freed);
+    if (!error && wrong->site)
+        error = expand(builder, process, nodes[profile->sites[wrong->site].node], &fresh.allocated);
+    if (error || !(passes(&check->options, &fresh.freed) || passes(&check->options, &fresh.allocated)))
+        return error;
+    if (!seep_grow(&check->wrong_frees, &builder->wrong_frees_capacity, check->nr_wrong_frees + 1,
+                   sizeof(*check->wrong_frees)))
+        return seep_error_no_memory();
+    check->wrong_frees[check->nr_wrong_frees++] = fresh;
+    seep_add_up(&check->mismatches, wrong->count);
+    return NULL;
+}
+
+// ---- who held the peak ----
+
+struct at_peak {
+    uint32_t site;
+    uint64_t bytes;
+};
+
+static int compare_at_peak(const void *left, const void *right) {
+    const struct at_peak *a = left, *b = right;
+    return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : (a->site > b->site) - (a->site < b->site);
+}
+
+static int compare_holders(const void *left, const void *right) {
+    const struct seep_peak_holder *a = left, *b = right;
+    return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : strcmp(a->key, b->key);
+}
+
+static struct seep_error *add_peak_holder(struct builder *builder, const struct seep_site *site,
+                                          const struct seep_check_stack *stack) {
+    struct seep_check *check = builder->check;
+    if (!make_key(builder, stack, site->via))
+        return seep_error_no_memory();
+    size_t i = 0;
+    while (i < check->nr_peak_holders && strcmp(check->peak_holders[i].key, builder->text) != 0)
+        i++;
+    if (i == check->nr_peak_holders) {
+        if (!seep_grow(&check->peak_holders, &builder->holders_capacity, i + 1, sizeof(*check->peak_holders)))
+            return seep_error_no_memory();
+        check->peak_holders[i] = (struct seep_peak_holder){
+            .via = site->via,
+            .stack = *stack,
+            .key = seep_arena_strndup(&check->arena, builder->text, builder->text_bytes)};
+        if (!check->peak_holders[i].key)
+            return seep_error_no_memory();
+        check->nr_peak_holders++;
+    }
+    check->peak_holders[i].blocks += site->counters.at_peak_blocks;
+    seep_add_up(&check->peak_holders[i].bytes, site->counters.at_peak_bytes);
+    return NULL;
+}
+
+// Of the sites that held most: a budget is broken by few.
+static struct seep_error *find_peak_holders(struct builder *builder) {
+    enum { SITES_MAX = 64 };
+    struct seep_check *check = builder->check;
+    const struct seep_profile *profile = check->session->profiles[check->peak_process];
+    if (check->peak_bytes <= check->options.max_peak || !profile->at_peak.counted)
+        return NULL;
+    struct at_peak *sites = calloc(profile->nr_sites, sizeof(*sites));
+    uint32_t *nodes = NULL, nr = 0;
+    struct seep_error *error =
+        sites ? seep_stacks_add(builder->stacks, profile, &nodes) : seep_error_no_memory();
+    for (uint32_t i = 1; !error && i < profile->nr_sites; i++)
+        if (profile->sites[i].counters.at_peak_bytes)
+            sites[nr++] = (struct at_peak){i, profile->sites[i].counters.at_peak_bytes};
+    if (nr)
+        qsort(sites, nr, sizeof(*sites), compare_at_peak);
+    for (uint32_t i = 0; !error && i < nr && i < SITES_MAX; i++) {
+        const struct seep_site *site = &profile->sites[sites[i].site];
+        struct seep_check_stack stack;
+        error = expand(builder, check->peak_process, nodes[site->node], &stack);
+        if (!error)
+            error = add_peak_holder(builder, site, &stack);
+    }
+    if (check->nr_peak_holders)
+        qsort(check->peak_holders, check->nr_peak_holders, sizeof(*check->peak_holders), compare_holders);
+    check->peak_known_bytes = profile->at_peak_bytes;
+    free(nodes);
+    free(sites);
+    return error;
 }
 
 // ---- one process ----
@@ -348,6 +456,8 @@ static struct seep_error *add_process(struct builder *builder, uint32_t process)
     for (uint32_t i = 1; !error && i < profile->nr_sites; i++)
         if (leaked[i].blocks)
             error = add_site(builder, process, i, nodes[profile->sites[i].node], leaked[i]);
+    for (uint32_t i = 0; !error && i < profile->nr_wrong_releases; i++)
+        error = add_wrong_free(builder, process, &profile->wrong_releases[i], nodes);
     free(nodes);
     free(leaked);
     return error;
@@ -406,6 +516,7 @@ static void judge(struct seep_check *check) {
         check->leaked_bytes > options->max_leaked || (options->max_leaked == 0 && check->leaked_blocks);
     check->broken[SEEP_BUDGET_PEAK] = check->peak_bytes > options->max_peak;
     check->broken[SEEP_BUDGET_ALLOCATIONS] = check->allocations > options->max_allocations;
+    check->broken[SEEP_BUDGET_MISMATCHES] = check->mismatches > options->max_mismatches;
     // A peak that is known to within a bound, and a budget within that bound.
     for (size_t i = 0; options->max_peak != SEEP_NO_BUDGET && i < check->session->nr_profiles; i++) {
         const struct seep_totals *totals = &check->session->profiles[i]->totals;
@@ -433,6 +544,8 @@ struct seep_error *seep_check_create(const struct seep_session *session, struct 
         check->processes ? seep_stacks_create(symbols, &builder.stacks) : seep_error_no_memory();
     for (uint32_t i = 0; !error && i < session->nr_profiles; i++)
         error = add_process(&builder, i);
+    if (!error && session->nr_profiles)
+        error = find_peak_holders(&builder);
     seep_stacks_destroy(builder.stacks);
     seep_map_deinit(&builder.by_key);
     free(builder.text);
@@ -452,6 +565,8 @@ void seep_check_destroy(struct seep_check *check) {
     if (!check)
         return;
     free(check->leaks);
+    free(check->peak_holders);
+    free(check->wrong_frees);
     seep_arena_deinit(&check->arena);
     free(check);
 }

@@ -5,7 +5,8 @@
 // A leak is what leaked through one function of allocation by one chain of functions, over all
 // processes and whatever the lines were: that is its key, and the entry of a baseline. Frames of the C
 // and C++ runtime are one line of it with the name of the library, because their functions have names
-// only where its debug information is installed; what is outside of main is left out.
+// only where its debug information is installed; what is outside of main is left out. The
+// executable is "[program]" there: a leak is the same whatever the file is called.
 #ifndef SEEP_ANALYSIS_CHECK_H
 #define SEEP_ANALYSIS_CHECK_H
 
@@ -21,8 +22,9 @@ struct seep_check_options {
     uint64_t max_leaked; // bytes beyond the baseline; with 0 no block may leak, even one of 0 bytes
     uint64_t max_peak;   // bytes, of any process
     uint64_t max_allocations;
-    unsigned ignore_last;                 // per cent of the time of a process: blocks born in it do not count
-    uint32_t kinds;                       // bits 1 << enum seep_kind that are leaks
+    uint64_t max_mismatches; // frees by the wrong function, of freed blocks, and of what is no block
+    unsigned ignore_last;    // per cent of the time of a process: blocks born in it do not count
+    uint32_t kinds;          // bits 1 << enum seep_kind that are leaks
     const struct seep_baseline *baseline; // NULL: none
     // Only leaks with a frame that matches; NULL: all. Borrowed.
     const regex_t *function;
@@ -37,7 +39,15 @@ struct seep_leak_frame {
     const char *module;   // path
     uint64_t offset;      // of the frame in the module's file
     bool runtime;
+    bool program; // of the executable of its process
     bool inlined;
+};
+
+// The stack that a finding points at.
+struct seep_check_stack {
+    const struct seep_leak_frame *frames; // innermost first
+    uint32_t nr_frames;
+    uint32_t blame; // frame to look at first: the innermost with a file that is not the runtime's
 };
 
 struct seep_leak_share { // what one process has of a leak
@@ -49,17 +59,35 @@ struct seep_leak_share { // what one process has of a leak
 struct seep_leak {
     const char *key; // the lines of the baseline
     uint32_t via;
-    uint8_t kind;                         // the worst
-    const struct seep_leak_frame *frames; // of the site that leaks most, innermost first
-    uint32_t nr_frames;
-    uint32_t blame;      // frame to look at first: the innermost with a file that is not the runtime's
-    uint64_t most_bytes; // of that site
+    uint8_t kind;                  // the worst
+    struct seep_check_stack stack; // of the site that leaks most
+    uint64_t most_bytes;           // of that site
     uint64_t blocks;
     uint64_t bytes;
     uint64_t accepted_blocks; // by the baseline, at most blocks and bytes
     uint64_t accepted_bytes;
     struct seep_leak_share *shares; // in session order
     uint32_t nr_shares;
+};
+
+// Frees of one kind, through one stack, of blocks of one stack, in one process.
+struct seep_wrong_free {
+    uint32_t kind; // enum seep_misuse
+    uint32_t process;
+    uint32_t via;         // what allocated the blocks
+    uint32_t release_via; // what freed them
+    uint64_t count;
+    struct seep_check_stack freed;
+    struct seep_check_stack allocated; // no frames: not known
+};
+
+// What one stack held when the live bytes of the process with the highest peak were highest.
+struct seep_peak_holder {
+    const char *key; // as of a leak
+    uint32_t via;
+    uint64_t blocks;
+    uint64_t bytes;
+    struct seep_check_stack stack; // of the site that held most
 };
 
 // Whether the figures of one process can be relied on.
@@ -69,7 +97,13 @@ struct seep_check_process {
     uint64_t leaked_bytes;
 };
 
-enum seep_check_budget { SEEP_BUDGET_LEAKED, SEEP_BUDGET_PEAK, SEEP_BUDGET_ALLOCATIONS, SEEP_BUDGET_NR };
+enum seep_check_budget {
+    SEEP_BUDGET_LEAKED,
+    SEEP_BUDGET_PEAK,
+    SEEP_BUDGET_ALLOCATIONS,
+    SEEP_BUDGET_MISMATCHES,
+    SEEP_BUDGET_NR
+};
 
 struct seep_check {
     struct seep_arena arena;
@@ -90,7 +124,14 @@ struct seep_check {
     uint64_t peak_bytes; // the highest of a process
     uint32_t peak_process;
     uint64_t allocations; // of all processes
-    uint64_t nr_gone;     // entries of the baseline that nothing leaks by any more
+    // Where --max-peak is broken and it is known; most bytes first.
+    struct seep_peak_holder *peak_holders;
+    size_t nr_peak_holders;
+    uint64_t peak_known_bytes;           // of all of them together
+    struct seep_wrong_free *wrong_frees; // in session order, the most frequent of a process first
+    size_t nr_wrong_frees;
+    uint64_t mismatches; // their number
+    uint64_t nr_gone;    // entries of the baseline that nothing leaks by any more
     bool broken[SEEP_BUDGET_NR];
 };
 
@@ -108,6 +149,9 @@ bool seep_check_passed(const struct seep_check *check);
 struct seep_leaked seep_leak_beyond(const struct seep_leak *leak);
 
 // All leaks as a baseline.
+// The C++ library's, or of a template of it that was compiled into the program.
+bool seep_leak_frame_is_library(const struct seep_leak_frame *frame);
+
 SEEP_MUST_CHECK struct seep_error *seep_check_save_baseline(const struct seep_check *check, const char *path);
 
 #endif

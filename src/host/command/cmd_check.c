@@ -19,6 +19,7 @@ struct check_values {
     uint64_t max_leaked;
     uint64_t max_peak;
     uint64_t max_allocations;
+    uint64_t max_mismatches;
     const char *baseline;
     bool update_baseline;
     const char *junit;
@@ -36,6 +37,8 @@ static const struct seep_option check_options[] = {
     {"max-peak", 0, SEEP_OPTION_SIZE, AT(max_peak), .help = "how much may be live at once in a process"},
     {"max-allocations", 0, SEEP_OPTION_NUMBER, AT(max_allocations),
      .help = "how often may be allocated, in all processes together"},
+    {"max-mismatches", 0, SEEP_OPTION_NUMBER, AT(max_mismatches),
+     .help = "how many frees may be wrong: by the wrong function, or of no live block (default 0)"},
     {"baseline", 0, SEEP_OPTION_STRING, AT(baseline), .value = "FILE",
      .help = "leaks that FILE lists are known, and accepted up to what it says"},
     {"update-baseline", 0, SEEP_OPTION_FLAG, AT(update_baseline),
@@ -133,6 +136,7 @@ static struct seep_error *judge(void *data, const struct seep_session *session, 
         .max_leaked = values->max_leaked,
         .max_peak = values->max_peak,
         .max_allocations = values->max_allocations,
+        .max_mismatches = values->max_mismatches,
         .kinds = checking->view->kinds ? checking->view->kinds : SEEP_KINDS_LEAKED,
         .function = checking->view->function,
         .file = checking->view->file,
@@ -149,8 +153,8 @@ static struct seep_error *judge(void *data, const struct seep_session *session, 
         seep_check_put_verdict(stderr, check);
         seep_check_put_suppressions(stderr, check);
     }
-    if (!quiet && check->broken[SEEP_BUDGET_LEAKED])
-        seep_check_put_leaks(stderr, check, top);
+    if (!quiet)
+        seep_check_put_findings(stderr, check, top);
     if (!seep_check_passed(check))
         *status = failure_status;
     err = write_results(checking, check);

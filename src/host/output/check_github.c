@@ -20,17 +20,19 @@ static void put_encoded(FILE *out, const char *text, bool property) {
     }
 }
 
-static struct seep_error *put_leak(FILE *out, const struct seep_leak *leak) {
-    const struct seep_leak_frame *frame = leak->nr_frames ? &leak->frames[leak->blame] : NULL;
-    char *stack = NULL;
+// An annotation at the line to look at first: a line of words, then the stack.
+static struct seep_error *put_finding(FILE *out, const char *title, const char *words,
+                                      const struct seep_check_stack *stack) {
+    const struct seep_leak_frame *frame = seep_check_blamed(stack);
+    char *message = NULL;
     size_t nr_bytes = 0;
-    FILE *text = open_memstream(&stack, &nr_bytes);
+    FILE *text = open_memstream(&message, &nr_bytes);
     if (!text)
         return seep_error_no_memory();
-    fprintf(text, "%s\n", seep_leak_words(leak, seep_leak_beyond(leak)).text);
-    seep_put_leak_stack(text, leak, "  ");
+    fprintf(text, "%s\n", words);
+    seep_put_folded_stack(text, stack, "  ");
     if (fclose(text) != 0) {
-        free(stack);
+        free(message);
         return seep_error_no_memory();
     }
     fputs("::error ", out);
@@ -41,27 +43,45 @@ static struct seep_error *put_leak(FILE *out, const struct seep_leak *leak) {
             fprintf(out, ",line=%u", frame->line);
         fputc(',', out);
     }
-    fputs("title=memory leak::", out);
-    if (stack && nr_bytes)
-        stack[nr_bytes - 1] = 0; // the last line end
-    put_encoded(out, stack, false);
+    fprintf(out, "title=%s::", title);
+    if (message && nr_bytes)
+        message[nr_bytes - 1] = 0; // the last line end
+    put_encoded(out, message, false);
     fputc('\n', out);
-    free(stack);
+    free(message);
     return NULL;
 }
 
 static struct seep_error *put_leaks(FILE *out, const struct seep_check *check) {
     unsigned nr = 0;
-    for (size_t i = 0; i < check->nr_leaks && nr < ANNOTATIONS_MAX; i++) {
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < check->nr_leaks && nr < ANNOTATIONS_MAX; i++) {
         struct seep_leaked beyond = seep_leak_beyond(&check->leaks[i]);
         if (!beyond.blocks && !beyond.bytes)
             continue;
         nr++;
-        struct seep_error *error = put_leak(out, &check->leaks[i]);
-        if (error)
-            return error;
+        error = put_finding(out, "memory leak", seep_leak_words(&check->leaks[i], beyond).text,
+                            &check->leaks[i].stack);
     }
-    return NULL;
+    return error;
+}
+
+static struct seep_error *put_wrong_frees(FILE *out, const struct seep_check *check) {
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < check->nr_wrong_frees && i < ANNOTATIONS_MAX; i++)
+        error = put_finding(out, "wrong free", seep_wrong_free_words(&check->wrong_frees[i]).text,
+                            &check->wrong_frees[i].freed);
+    return error;
+}
+
+// One: who held most.
+static struct seep_error *put_peak(FILE *out, const struct seep_check *check) {
+    const struct seep_peak_holder *holder = seep_check_peak_culprit(check);
+    if (!holder)
+        return NULL;
+    char words[256];
+    snprintf(words, sizeof(words), "at the peak: %s", seep_peak_holder_words(check, holder).text);
+    return put_finding(out, "memory peak", words, &holder->stack);
 }
 
 struct seep_error *seep_check_put_github(FILE *out, const struct seep_check *check) {
@@ -81,5 +101,10 @@ struct seep_error *seep_check_put_github(FILE *out, const struct seep_check *che
         put_encoded(out, check->processes[i].unsure, false);
         fputc('\n', out);
     }
-    return check->broken[SEEP_BUDGET_LEAKED] ? put_leaks(out, check) : NULL;
+    struct seep_error *error = check->broken[SEEP_BUDGET_LEAKED] ? put_leaks(out, check) : NULL;
+    if (!error && check->broken[SEEP_BUDGET_MISMATCHES])
+        error = put_wrong_frees(out, check);
+    if (!error && check->broken[SEEP_BUDGET_PEAK])
+        error = put_peak(out, check);
+    return error;
 }

@@ -34,6 +34,8 @@ static void put_xml(FILE *out, const char *text) {
     }
 }
 
+#define HOLDERS_MAX 10u // of a peak
+
 // ---- what is wrong with a process ----
 
 static bool leaks_fail(const struct seep_check *check, uint32_t process) {
@@ -43,6 +45,14 @@ static bool leaks_fail(const struct seep_check *check, uint32_t process) {
 
 static bool peak_fails(const struct seep_check *check, uint32_t process) {
     return check->session->profiles[process]->totals.peak_bytes > check->options.max_peak;
+}
+
+// Counted over all processes, so they fail together; each names its own.
+static bool mismatches_fail(const struct seep_check *check, uint32_t process) {
+    bool any = false;
+    for (size_t i = 0; i < check->nr_wrong_frees; i++)
+        any |= check->wrong_frees[i].process == process;
+    return any && check->broken[SEEP_BUDGET_MISMATCHES];
 }
 
 static bool exit_fails(const struct seep_process *process) {
@@ -60,10 +70,10 @@ static struct numbers count(const struct seep_check *check, uint32_t process) {
     const struct seep_check_options *options = &check->options;
     const struct seep_process *p = &check->session->profiles[process]->process;
     return (struct numbers){
-        .tests = 2u + (options->max_peak != SEEP_NO_BUDGET) + (process == 0) +
+        .tests = 3u + (options->max_peak != SEEP_NO_BUDGET) + (process == 0) +
                  (process == 0 && options->max_allocations != SEEP_NO_BUDGET),
         .failures = (unsigned)leaks_fail(check, process) + peak_fails(check, process) +
-                    (process == 0 && exit_fails(p)) +
+                    mismatches_fail(check, process) + (process == 0 && exit_fails(p)) +
                     (process == 0 && check->broken[SEEP_BUDGET_ALLOCATIONS]),
         .errors = check->processes[process].unsure != NULL,
     };
@@ -99,7 +109,7 @@ static struct seep_error *put_stacks(FILE *out, const struct seep_check *check, 
             if (leak->shares[s].process != process)
                 continue;
             fprintf(stacks, "%s\n", seep_leak_words(leak, share).text);
-            seep_put_leak_stack(stacks, leak, "    ");
+            seep_put_check_stack(stacks, &leak->stack, "    ");
         }
     }
     if (fclose(stacks) == 0)
@@ -128,14 +138,73 @@ static struct seep_error *put_leaks(FILE *out, const struct seep_check *check, u
     return error;
 }
 
-static void put_peak(FILE *out, const struct seep_check *check, uint32_t process, const char *suite) {
+// A case that fails with a text behind its message; `put` writes it.
+static struct seep_error *put_failure(FILE *out, const struct seep_check *check, uint32_t process,
+                                      const char *suite, const char *name, const char *message,
+                                      void (*put)(FILE *, const struct seep_check *, uint32_t)) {
+    char *text = NULL;
+    size_t nr_bytes = 0;
+    FILE *stacks = open_memstream(&text, &nr_bytes);
+    if (!stacks)
+        return seep_error_no_memory();
+    put(stacks, check, process);
+    if (fclose(stacks) != 0 || !text) {
+        free(text);
+        return seep_error_no_memory();
+    }
+    fputs("  <testcase classname=\"seep.", out);
+    put_xml(out, suite);
+    fprintf(out, "\" name=\"%s\" time=\"0\">\n   <failure type=\"%s\" message=\"", name, name);
+    put_xml(out, message);
+    fputs("\">", out);
+    put_xml(out, text);
+    fputs("</failure>\n  </testcase>\n", out);
+    free(text);
+    return NULL;
+}
+
+static void put_wrong_frees(FILE *out, const struct seep_check *check, uint32_t process) {
+    for (size_t i = 0; i < check->nr_wrong_frees; i++) {
+        const struct seep_wrong_free *wrong = &check->wrong_frees[i];
+        if (wrong->process != process)
+            continue;
+        fprintf(out, "%s\n", seep_wrong_free_words(wrong).text);
+        seep_put_check_stack(out, &wrong->freed, "    ");
+        if (wrong->allocated.nr_frames) {
+            fprintf(out, "  from %s\n", seep_via_name(wrong->via));
+            seep_put_check_stack(out, &wrong->allocated, "    ");
+        }
+    }
+}
+
+static struct seep_error *put_mismatches(FILE *out, const struct seep_check *check, uint32_t process,
+                                         const char *suite) {
+    if (mismatches_fail(check, process))
+        return put_failure(out, check, process, suite, "mismatches",
+                           seep_budget_words(check, SEEP_BUDGET_MISMATCHES).text, put_wrong_frees);
+    put_case(out, suite, "mismatches", NULL, NULL, NULL);
+    return NULL;
+}
+
+static void put_holders(FILE *out, const struct seep_check *check, uint32_t process) {
+    for (size_t i = 0; process == check->peak_process && i < check->nr_peak_holders && i < HOLDERS_MAX; i++) {
+        fprintf(out, "%s\n", seep_peak_holder_words(check, &check->peak_holders[i]).text);
+        seep_put_check_stack(out, &check->peak_holders[i].stack, "    ");
+    }
+}
+
+static struct seep_error *put_peak(FILE *out, const struct seep_check *check, uint32_t process,
+                                   const char *suite) {
     char message[160];
     if (check->options.max_peak == SEEP_NO_BUDGET)
-        return;
+        return NULL;
     snprintf(message, sizeof(message), "peak of %s bytes, more than --max-peak %s",
              seep_format_count(check->session->profiles[process]->totals.peak_bytes).text,
              seep_format_count(check->options.max_peak).text);
-    put_case(out, suite, "peak", peak_fails(check, process) ? "failure" : NULL, "peak", message);
+    if (peak_fails(check, process))
+        return put_failure(out, check, process, suite, "peak", message, put_holders);
+    put_case(out, suite, "peak", NULL, NULL, NULL);
+    return NULL;
 }
 
 static void put_exit(FILE *out, const struct seep_process *process, const char *suite) {
@@ -183,7 +252,10 @@ static struct seep_error *put_suite(FILE *out, const struct seep_check *check, u
     const char *unsure = check->processes[index].unsure;
     put_case(out, suite, "traced", unsure ? "error" : NULL, "unsure", unsure);
     struct seep_error *error = put_leaks(out, check, index, suite);
-    put_peak(out, check, index, suite);
+    if (!error)
+        error = put_mismatches(out, check, index, suite);
+    if (!error)
+        error = put_peak(out, check, index, suite);
     if (index == 0 && check->options.max_allocations != SEEP_NO_BUDGET)
         put_case(out, suite, "allocations", check->broken[SEEP_BUDGET_ALLOCATIONS] ? "failure" : NULL,
                  "allocations", seep_budget_words(check, SEEP_BUDGET_ALLOCATIONS).text);

@@ -9,8 +9,9 @@
 
 #include "analysis/check.h"
 
-// The leaks beyond the baseline with their stacks, the `top` biggest (0: all).
-void seep_check_put_leaks(FILE *out, const struct seep_check *check, uint64_t top);
+// What breaks the budgets, with stacks: leaks beyond the baseline, frees in a wrong way, and what held the
+// peak; of each the `top` first (0: all).
+void seep_check_put_findings(FILE *out, const struct seep_check *check, uint64_t top);
 // A line for each budget that is broken and each process of which too little is known; where there are
 // none, one that says what was held.
 void seep_check_put_verdict(FILE *out, const struct seep_check *check);
@@ -36,14 +37,25 @@ struct seep_leak_words seep_leak_words(const struct seep_leak *leak, struct seep
 struct seep_budget_words {
     char text[320];
 };
+// "3 blocks of operator new[] freed by operator delete"
+struct seep_leak_words seep_wrong_free_words(const struct seep_wrong_free *wrong);
+// "40,000 bytes in 1 block, 80.0% of it, by malloc"
+struct seep_leak_words seep_peak_holder_words(const struct seep_check *check,
+                                              const struct seep_peak_holder *holder);
+// The one to point at: what held most by a line of the program. NULL: none is known.
+const struct seep_peak_holder *seep_check_peak_culprit(const struct seep_check *check);
 struct seep_budget_words seep_budget_words(const struct seep_check *check, enum seep_check_budget budget);
-const char *seep_budget_name(enum seep_check_budget budget); // "leaked", "peak", "allocations"
+const char *seep_budget_name(enum seep_check_budget budget); // "leaked", "peak", "allocations", "mismatches"
 
 // "program" or, of several of that name, "program #2". malloc'ed; NULL: out of memory.
 SEEP_MUST_CHECK char *seep_process_label(const struct seep_session *session, uint32_t index);
 
 // One line for each frame: "  function (file:line) [module]".
-void seep_put_leak_stack(FILE *out, const struct seep_leak *leak, const char *indentation);
+void seep_put_check_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation);
+// The same for people: names are short, and frames of a library that follow one another are one line.
+void seep_put_folded_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation);
+// The frame to look at first. NULL: the stack has none.
+const struct seep_leak_frame *seep_check_blamed(const struct seep_check_stack *stack);
 // `path` without the present folder in front of it, where it is in there.
 const char *seep_path_from_here(const char *path);
 

@@ -10,9 +10,19 @@
 #include "output/check_report.h"
 #include "output/json_build.h"
 
-#define FRAMES_MAX 64u // of one stack
+#define FRAMES_MAX  64u // of one stack
+#define HOLDERS_MAX 10u // of a peak
 
-enum rule { RULE_LOST, RULE_INDIRECT, RULE_POSSIBLE, RULE_NOT_FREED, RULE_PEAK, RULE_ALLOCATIONS, RULE_NR };
+enum rule {
+    RULE_LOST,
+    RULE_INDIRECT,
+    RULE_POSSIBLE,
+    RULE_NOT_FREED,
+    RULE_PEAK,
+    RULE_ALLOCATIONS,
+    RULE_MISMATCH,
+    RULE_NR
+};
 
 static const struct {
     const char *id;
@@ -25,6 +35,8 @@ static const struct {
     {"leak/not-freed", "BlockNotFreed", "A block that was not freed; whether it is lost was not looked at"},
     {"budget/peak", "PeakBudget", "More heap memory at once than the budget allows"},
     {"budget/allocations", "AllocationsBudget", "More allocations than the budget allows"},
+    {"free/mismatch", "WrongFree",
+     "A block that was freed by the wrong function, twice, or by an address inside it"},
 };
 
 static enum rule rule_of(const struct seep_leak *leak) {
@@ -90,17 +102,17 @@ static json_t *location_json(const struct seep_leak_frame *frame, const char *pr
     return location;
 }
 
-static json_t *stack_json(const struct seep_leak *leak) {
+static json_t *stack_json(const struct seep_check_stack *check_stack, const char *what) {
     json_t *frames = json_array();
-    for (uint32_t i = 0; i < leak->nr_frames && i < FRAMES_MAX; i++) {
-        const struct seep_leak_frame *frame = &leak->frames[i];
+    for (uint32_t i = 0; i < check_stack->nr_frames && i < FRAMES_MAX; i++) {
+        const struct seep_leak_frame *frame = &check_stack->frames[i];
         json_t *object = json_object();
         set(&object, "location", location_json(frame, frame->module));
         set(&object, "module", string(frame->module));
         append(&frames, object);
     }
     json_t *stack = json_object();
-    set(&stack, "message", text_object("allocated here"));
+    set(&stack, "message", text_object(what));
     set(&stack, "frames", frames);
     return stack;
 }
@@ -125,7 +137,7 @@ static json_t *fingerprint_json(const char *key) {
     char text[24];
     snprintf(text, sizeof(text), "%016" PRIx64, seep_hash_bytes(key, strlen(key)));
     json_t *object = json_object();
-    set(&object, "seepLeak/v1", json_string(text));
+    set(&object, "seepLeak/v2", json_string(text));
     return object;
 }
 
@@ -133,12 +145,12 @@ static json_t *leak_json(const struct seep_check *check, const struct seep_leak 
     struct seep_leaked beyond = seep_leak_beyond(leak);
     bool is_new = beyond.blocks || beyond.bytes;
     struct seep_leaked all = {leak->blocks, leak->bytes};
-    const struct seep_leak_frame *frame = leak->nr_frames ? &leak->frames[leak->blame] : NULL;
+    const struct seep_leak_frame *frame = seep_check_blamed(&leak->stack);
     const char *program = check->session->profiles[leak->shares[0].process]->process.exe;
     json_t *result = result_json(rule_of(leak), is_new ? "error" : "note",
                                  text_object(seep_leak_words(leak, is_new ? beyond : all).text),
                                  location_json(frame, program));
-    set(&result, "stacks", list_of(stack_json(leak)));
+    set(&result, "stacks", list_of(stack_json(&leak->stack, "allocated here")));
     set(&result, "partialFingerprints", fingerprint_json(leak->key));
     if (check->options.baseline)
         set(&result, "baselineState",
@@ -152,15 +164,43 @@ static json_t *leak_json(const struct seep_check *check, const struct seep_leak 
     return result;
 }
 
+static json_t *wrong_free_json(const struct seep_check *check, const struct seep_wrong_free *wrong) {
+    const char *program = check->session->profiles[wrong->process]->process.exe;
+    json_t *result = result_json(RULE_MISMATCH, check->broken[SEEP_BUDGET_MISMATCHES] ? "error" : "note",
+                                 text_object(seep_wrong_free_words(wrong).text),
+                                 location_json(seep_check_blamed(&wrong->freed), program));
+    json_t *stacks = list_of(stack_json(&wrong->freed, "freed here"));
+    if (wrong->allocated.nr_frames)
+        append(&stacks, stack_json(&wrong->allocated, "allocated here"));
+    set(&result, "stacks", stacks);
+    return result;
+}
+
+// Points at what held most of the peak.
+static json_t *peak_json(const struct seep_check *check, const char *program) {
+    const struct seep_peak_holder *first = seep_check_peak_culprit(check);
+    json_t *result =
+        result_json(RULE_PEAK, "error", text_object(seep_budget_words(check, SEEP_BUDGET_PEAK).text),
+                    location_json(first ? seep_check_blamed(&first->stack) : NULL, program));
+    if (!first)
+        return result;
+    json_t *stacks = json_array();
+    for (size_t i = 0; i < check->nr_peak_holders && i < HOLDERS_MAX; i++)
+        append(&stacks, stack_json(&check->peak_holders[i].stack,
+                                   seep_peak_holder_words(check, &check->peak_holders[i]).text));
+    set(&result, "stacks", stacks);
+    return result;
+}
+
 static json_t *results_json(const struct seep_check *check) {
     json_t *results = json_array();
     for (size_t i = 0; i < check->nr_leaks; i++)
         append(&results, leak_json(check, &check->leaks[i]));
+    for (size_t i = 0; i < check->nr_wrong_frees; i++)
+        append(&results, wrong_free_json(check, &check->wrong_frees[i]));
     const char *program = check->session->profiles[0]->process.exe;
     if (check->broken[SEEP_BUDGET_PEAK])
-        append(&results,
-               result_json(RULE_PEAK, "error", text_object(seep_budget_words(check, SEEP_BUDGET_PEAK).text),
-                           location_json(NULL, program)));
+        append(&results, peak_json(check, program));
     if (check->broken[SEEP_BUDGET_ALLOCATIONS])
         append(&results, result_json(RULE_ALLOCATIONS, "error",
                                      text_object(seep_budget_words(check, SEEP_BUDGET_ALLOCATIONS).text),

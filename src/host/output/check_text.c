@@ -10,9 +10,11 @@
 #include "output/check_report.h"
 #include "output/format.h"
 #include "output/report_text.h"
+#include "names/short_name.h"
 
-#define FRAMES_SHOWN   64u // of one stack; recursion fills the rest
-#define FRAMES_ON_LINE 12u // of a stack for people; the files for servers have the rest
+#define FRAMES_SHOWN    64u // of one stack; recursion fills the rest
+#define FRAMES_OF_STACK 12u // of one for people; the files for servers have the rest
+#define HOLDERS_SHOWN   3u  // of the peak
 
 // ---- words ----
 
@@ -37,8 +39,43 @@ struct seep_leak_words seep_leak_words(const struct seep_leak *leak, struct seep
     return words;
 }
 
+struct seep_leak_words seep_wrong_free_words(const struct seep_wrong_free *wrong) {
+    struct seep_leak_words words;
+    const char *count = seep_format_count(wrong->count).text;
+    const char *via = seep_via_name(wrong->via), *release = seep_via_name(wrong->release_via);
+    if (wrong->kind == SEEP_MISUSE_DOUBLE_FREE)
+        snprintf(words.text, sizeof(words.text), "%s block%s of %s freed a second time, by %s", count,
+                 seep_plural(wrong->count), via, release);
+    else if (wrong->kind == SEEP_MISUSE_INSIDE)
+        snprintf(words.text, sizeof(words.text), "%s address%s inside a live block of %s freed, by %s", count,
+                 seep_plural_es(wrong->count), via, release);
+    else
+        snprintf(words.text, sizeof(words.text), "%s block%s of %s freed by %s", count,
+                 seep_plural(wrong->count), via, release);
+    return words;
+}
+
+struct seep_leak_words seep_peak_holder_words(const struct seep_check *check,
+                                              const struct seep_peak_holder *holder) {
+    struct seep_leak_words words;
+    snprintf(words.text, sizeof(words.text), "%s byte%s in %s block%s, %s of it, by %s",
+             seep_format_count(holder->bytes).text, seep_plural(holder->bytes),
+             seep_format_count(holder->blocks).text, seep_plural(holder->blocks),
+             seep_format_share(holder->bytes, check->peak_known_bytes).text, seep_via_name(holder->via));
+    return words;
+}
+
+const struct seep_peak_holder *seep_check_peak_culprit(const struct seep_check *check) {
+    for (size_t i = 0; i < check->nr_peak_holders; i++) {
+        const struct seep_leak_frame *frame = seep_check_blamed(&check->peak_holders[i].stack);
+        if (frame && frame->file && !seep_leak_frame_is_library(frame))
+            return &check->peak_holders[i];
+    }
+    return check->nr_peak_holders ? &check->peak_holders[0] : NULL;
+}
+
 const char *seep_budget_name(enum seep_check_budget budget) {
-    static const char *const names[SEEP_BUDGET_NR] = {"leaked", "peak", "allocations"};
+    static const char *const names[SEEP_BUDGET_NR] = {"leaked", "peak", "allocations", "mismatches"};
     return names[budget];
 }
 
@@ -59,6 +96,11 @@ struct seep_budget_words seep_budget_words(const struct seep_check *check, enum 
                  "peak of %s bytes (%.64s, pid %" PRIu32 "), more than --max-peak %s",
                  seep_format_count(check->peak_bytes).text, process->name, process->pid,
                  seep_format_count(options->max_peak).text);
+    } else if (budget == SEEP_BUDGET_MISMATCHES) {
+        snprintf(words.text, sizeof(words.text),
+                 "%s block%s freed in a wrong way, more than --max-mismatches %s",
+                 seep_format_count(check->mismatches).text, check->mismatches == 1 ? " was" : "s were",
+                 seep_format_count(options->max_mismatches).text);
     } else {
         snprintf(words.text, sizeof(words.text), "%s allocation%s, more than --max-allocations %s",
                  seep_format_count(check->allocations).text, seep_plural(check->allocations),
@@ -75,9 +117,9 @@ const char *seep_path_from_here(const char *path) {
     return nr > 1 && strncmp(path, here, nr) == 0 && path[nr] == '/' && path[nr + 1] ? path + nr + 1 : path;
 }
 
-void seep_put_leak_stack(FILE *out, const struct seep_leak *leak, const char *indentation) {
-    for (uint32_t i = 0; i < leak->nr_frames && i < FRAMES_SHOWN; i++) {
-        const struct seep_leak_frame *frame = &leak->frames[i];
+void seep_put_check_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation) {
+    for (uint32_t i = 0; i < stack->nr_frames && i < FRAMES_SHOWN; i++) {
+        const struct seep_leak_frame *frame = &stack->frames[i];
         const char *slash = strrchr(frame->module, '/');
         fputs(indentation, out);
         seep_put_escaped(out, frame->function ? frame->function : "??");
@@ -94,10 +136,14 @@ void seep_put_leak_stack(FILE *out, const struct seep_leak *leak, const char *in
             fprintf(out, "+0x%" PRIx64, frame->offset);
         fputs(frame->inlined ? "] (inlined)\n" : "]\n", out);
     }
-    if (leak->nr_frames > FRAMES_SHOWN)
-        fprintf(out, "%s... %u more frames\n", indentation, leak->nr_frames - FRAMES_SHOWN);
-    if (!leak->nr_frames)
+    if (stack->nr_frames > FRAMES_SHOWN)
+        fprintf(out, "%s... %u more frames\n", indentation, stack->nr_frames - FRAMES_SHOWN);
+    if (!stack->nr_frames)
         fprintf(out, "%s(stack not recorded)\n", indentation);
+}
+
+const struct seep_leak_frame *seep_check_blamed(const struct seep_check_stack *stack) {
+    return stack->nr_frames ? &stack->frames[stack->blame] : NULL;
 }
 
 // ---- for people ----
@@ -118,48 +164,63 @@ static void put_shares(FILE *out, const struct seep_check *check, const struct s
 }
 
 // Frames up to main, or without those of the runtime that a thread begins with.
-static uint32_t own_frames(const struct seep_leak *leak) {
-    uint32_t nr = leak->nr_frames;
+static uint32_t own_frames(const struct seep_check_stack *stack) {
+    uint32_t nr = stack->nr_frames;
     for (uint32_t i = 0; i < nr; i++)
-        if (leak->frames[i].function && strcmp(leak->frames[i].function, "main") == 0)
+        if (stack->frames[i].function && strcmp(stack->frames[i].function, "main") == 0)
             return i + 1;
-    while (nr > 1 && leak->frames[nr - 1].runtime)
+    while (nr > 1 && stack->frames[nr - 1].runtime)
         nr--;
     return nr;
 }
 
-// "read_order (app.c:14) < main (app.c:40)": the program's own functions, and those of the runtime by
-// library, once.
-static void put_stack_line(FILE *out, const struct seep_leak *leak) {
-    uint32_t shown = 0, i = 0, nr = own_frames(leak);
+static void put_frame(FILE *out, const struct seep_leak_frame *frame, const char *indentation) {
+    const char *slash = strrchr(frame->module, '/'), *module = slash ? slash + 1 : frame->module;
+    char *name = NULL;
+    seep_error_destroy(frame->function ? seep_name_shorten(frame->function, &name)
+                                       : NULL); // else the long one
+    fputs(indentation, out);
+    if (frame->function)
+        seep_put_escaped(out, name ? name : frame->function);
+    free(name);
+    if (frame->function && frame->file && frame->line) {
+        fputs(" (", out);
+        seep_put_escaped(out, seep_path_from_here(frame->file));
+        fprintf(out, ":%u)\n", frame->line);
+        return;
+    }
+    fputs(frame->function ? " [" : "[", out);
+    seep_put_escaped(out, module);
+    if (!frame->function)
+        fprintf(out, "+0x%" PRIx64, frame->offset);
+    fputs("]\n", out);
+}
+
+void seep_put_folded_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation) {
+    uint32_t shown = 0, nr = own_frames(stack), i = 0;
     const char *library = NULL;
-    fputs("    ", out);
-    for (; i < nr && shown < FRAMES_ON_LINE; i++) {
-        const struct seep_leak_frame *frame = &leak->frames[i];
-        const char *slash = strrchr(frame->module, '/'), *module = slash ? slash + 1 : frame->module;
-        bool same = frame->runtime && library && strcmp(library, module) == 0;
-        library = frame->runtime ? module : NULL;
-        if (same)
-            continue;
-        fputs(shown++ ? " < " : "", out);
-        bool named = frame->function && !frame->runtime;
-        if (named)
-            seep_put_escaped(out, frame->function);
-        if (named && frame->file && frame->line) {
-            fputs(" (", out);
-            seep_put_escaped(out, seep_path_from_here(frame->file));
-            fprintf(out, ":%u)", frame->line);
-        } else {
-            fputs(named ? " [" : "[", out);
+    for (; i < nr && shown < FRAMES_OF_STACK; i++) {
+        const struct seep_leak_frame *frame = &stack->frames[i];
+        const char *slash = strrchr(frame->module, '/');
+        const char *module = !frame->runtime ? "templates of the C++ library"
+                             : slash         ? slash + 1
+                                             : frame->module;
+        if (!seep_leak_frame_is_library(frame)) {
+            put_frame(out, frame, indentation);
+            shown++;
+            library = NULL;
+        } else if (!library || strcmp(library, module) != 0) {
+            fprintf(out, "%s[", indentation);
             seep_put_escaped(out, module);
-            if (!frame->function && !frame->runtime)
-                fprintf(out, "+0x%" PRIx64, frame->offset);
-            fputs("]", out);
+            fputs("]\n", out);
+            shown++;
+            library = module;
         }
     }
     if (i < nr)
-        fprintf(out, " < ... %u more", nr - i);
-    fputs(leak->nr_frames ? "\n" : "(stack not recorded)\n", out);
+        fprintf(out, "%s... %u more\n", indentation, nr - i);
+    if (!stack->nr_frames)
+        fprintf(out, "%s(stack not recorded)\n", indentation);
 }
 
 static bool is_beyond(const struct seep_leak *leak) {
@@ -167,7 +228,7 @@ static bool is_beyond(const struct seep_leak *leak) {
     return beyond.blocks || beyond.bytes;
 }
 
-void seep_check_put_leaks(FILE *out, const struct seep_check *check, uint64_t top) {
+static void put_leaks(FILE *out, const struct seep_check *check, uint64_t top) {
     uint64_t nr_all = 0, shown = 0;
     for (size_t i = 0; i < check->nr_leaks; i++)
         nr_all += is_beyond(&check->leaks[i]);
@@ -182,11 +243,48 @@ void seep_check_put_leaks(FILE *out, const struct seep_check *check, uint64_t to
                     seep_format_count(leak->accepted_bytes).text, seep_plural(leak->accepted_bytes),
                     seep_format_count(leak->accepted_blocks).text, seep_plural(leak->accepted_blocks));
         put_shares(out, check, leak);
-        put_stack_line(out, leak);
+        seep_put_folded_stack(out, &leak->stack, "    ");
     }
     if (shown < nr_all)
         fprintf(out, "%s more leak%s: --top 0 shows all\n", seep_format_count(nr_all - shown).text,
                 seep_plural(nr_all - shown));
+}
+
+static void put_wrong_frees(FILE *out, const struct seep_check *check, uint64_t top) {
+    size_t shown = top ? (size_t)SEEP_MIN(top, (uint64_t)check->nr_wrong_frees) : check->nr_wrong_frees;
+    for (size_t i = 0; i < shown; i++) {
+        const struct seep_wrong_free *wrong = &check->wrong_frees[i];
+        fprintf(out, "mismatch %zu of %zu: %s", i + 1, check->nr_wrong_frees,
+                seep_wrong_free_words(wrong).text);
+        if (check->session->nr_profiles > 1)
+            fprintf(out, ", in pid %" PRIu32, check->session->profiles[wrong->process]->process.pid);
+        fputc('\n', out);
+        seep_put_folded_stack(out, &wrong->freed, "    ");
+        if (!wrong->allocated.nr_frames)
+            continue;
+        fprintf(out, "  from %s\n", seep_via_name(wrong->via));
+        seep_put_folded_stack(out, &wrong->allocated, "    ");
+    }
+    if (shown < check->nr_wrong_frees)
+        fprintf(out, "%zu more mismatch%s: --top 0 shows all\n", check->nr_wrong_frees - shown,
+                seep_plural_es(check->nr_wrong_frees - shown));
+}
+
+static void put_peak_holders(FILE *out, const struct seep_check *check) {
+    for (size_t i = 0; i < check->nr_peak_holders && i < HOLDERS_SHOWN; i++) {
+        const struct seep_peak_holder *holder = &check->peak_holders[i];
+        fprintf(out, "at the peak: %s\n", seep_peak_holder_words(check, holder).text);
+        seep_put_folded_stack(out, &holder->stack, "    ");
+    }
+}
+
+void seep_check_put_findings(FILE *out, const struct seep_check *check, uint64_t top) {
+    if (check->broken[SEEP_BUDGET_LEAKED])
+        put_leaks(out, check, top);
+    if (check->broken[SEEP_BUDGET_MISMATCHES])
+        put_wrong_frees(out, check, top);
+    if (check->broken[SEEP_BUDGET_PEAK])
+        put_peak_holders(out, check);
 }
 
 static void put_unsure(FILE *out, const struct seep_check *check) {
@@ -219,21 +317,6 @@ static void put_own_status(FILE *out, const struct seep_process *process) {
     fputs(": this run fails\n", out);
 }
 
-// No leaks, and no budget is for them; but who checks a program wants to know.
-static void put_wrong_releases(FILE *out, const struct seep_check *check) {
-    uint64_t nr = 0;
-    for (size_t i = 0; i < check->session->nr_profiles; i++) {
-        const struct seep_profile *profile = check->session->profiles[i];
-        for (uint32_t k = 0; k < profile->nr_wrong_releases; k++)
-            seep_add_up(&nr, profile->wrong_releases[k].count);
-    }
-    if (nr)
-        fprintf(out,
-                "seep: check: note: %s block%s freed in a wrong way (twice, or by the wrong function): "
-                "'seep run' shows where\n",
-                seep_format_count(nr).text, nr == 1 ? " was" : "s were");
-}
-
 void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
     for (int i = 0; i < SEEP_BUDGET_NR; i++)
         if (check->broken[i])
@@ -249,6 +332,9 @@ void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
         put_taken(out, "in the baseline", check->accepted_blocks, check->accepted_bytes);
         put_taken(out, "suppressed", check->suppressed_blocks, check->suppressed_bytes);
         put_taken(out, "only possibly lost", check->possible_blocks, check->possible_bytes);
+        if (check->mismatches)
+            fprintf(out, "; %s mismatch%s", seep_format_count(check->mismatches).text,
+                    seep_plural_es(check->mismatches));
         fprintf(out, "; peak %s, %s allocation%s", seep_format_bytes(check->peak_bytes).text,
                 seep_format_count(check->allocations).text, seep_plural(check->allocations));
         if (check->session->nr_profiles > 1)
@@ -256,7 +342,6 @@ void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
         fputc('\n', out);
         put_own_status(out, &check->session->profiles[0]->process);
     }
-    put_wrong_releases(out, check);
     if (check->nr_gone)
         fprintf(out,
                 "seep: check: %s entr%s of the baseline leak%s no more (--update-baseline takes %s out)\n",
