@@ -61,6 +61,9 @@ mount --rbind /sys "$work/sys"
 mount --rbind /dev "$work/dev"
 cat /etc/resolv.conf >"$work/etc/resolv.conf"
 cat /etc/hosts >"$work/etc/hosts"
+# What this machine trusts, as a proxy may be between it and npm's registry.
+certificates=/etc/ssl/certs/ca-certificates.crt
+[ ! -e "$certificates" ] || cat "$certificates" >"$work/etc/ssl/fresh.crt"
 # The lists of testing are not always younger than they promise.
 echo 'Acquire::Check-Valid-Until "false";' >"$work/etc/apt/apt.conf.d/90fresh"
 
@@ -68,6 +71,7 @@ echo 'Acquire::Check-Valid-Until "false";' >"$work/etc/apt/apt.conf.d/90fresh"
 # shellcheck disable=SC2016
 inside() {
     env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb LANG=C.UTF-8 \
+        NODE_EXTRA_CA_CERTS=/etc/ssl/fresh.crt \
         unshare --mount --propagation private sh -c '
             root=$1; shift
             cd "$root" && pivot_root . . && umount -l . && cd / && exec "$@"' inside "$work" "$@"

@@ -12,7 +12,6 @@ import subprocess
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MAX_LINES = 1000
 
 COMMON = {"core", "image", "unwind"}
 # libbpf's, in a folder that has the name of a room.
@@ -207,24 +206,26 @@ def test_every_c_file_says_what_it_is():
     none(troubles)
 
 
-def test_no_file_is_too_long():
-    none(["%s has %d lines" % (path, text_of(path).count("\n")) for path in tree()
-          if is_source(path) and text_of(path).count("\n") > MAX_LINES])
-
-
-def test_file_names_are_unique_and_in_snake_case():
-    places = collections.defaultdict(list)
-    troubles = []
+def test_each_file_has_a_job_of_its_own():
+    """What a file says of itself in its first sentence, no other one of its kind says."""
+    jobs = collections.defaultdict(list)
     for path in tree():
-        name = os.path.basename(path)
-        if not path.startswith(("src/", "tests/", "bench/")) or not (is_c(path) or path.endswith(".py")):
+        if not path.startswith("src/") or not is_c(path):
             continue
-        if path.startswith("src/"):
-            places[name].append(path)
-        if not re.fullmatch(r"[a-z0-9_]+(\.[a-z0-9]+)+", name):
-            troubles.append("%s is not snake_case" % path)
-    troubles += ["one name, several files: " + ", ".join(paths) for paths in places.values() if len(paths) > 1]
-    none(troubles)
+        said = []
+        for line in text_of(path).split("\n")[1:]:
+            if not line.startswith("//"):
+                break
+            said.append(line[2:].strip())
+        sentence = re.split(r"[.:;,](?= |$)", " ".join(said).strip())[0]
+        jobs[os.path.splitext(path)[1], sentence].append(path)
+    none(["one job, several files: " + ", ".join(paths) for paths in jobs.values() if len(paths) > 1])
+
+
+def test_file_names_are_in_snake_case():
+    none(["%s is not snake_case" % path for path in tree()
+          if path.startswith(("src/", "tests/", "bench/")) and (is_c(path) or path.endswith(".py"))
+          and not re.fullmatch(r"[a-z0-9_]+(\.[a-z0-9]+)+", os.path.basename(path))])
 
 
 def test_headers_have_the_guard_of_their_place():

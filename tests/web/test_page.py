@@ -43,7 +43,7 @@ def modules(build):
     os.makedirs(made)
     for name in ("package.json", "package-lock.json", ".npmrc"):
         shutil.copy(os.path.join(WEB, name), made)
-    done = subprocess.run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], cwd=made, stdout=subprocess.PIPE,
+    done = subprocess.run(["npm", "ci", "--loglevel=error", "--no-audit", "--no-fund"], cwd=made, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=300)
     if done.returncode != 0:
         pytest.skip("npm ci failed: %s" % done.stdout.decode("utf-8", "replace").strip()[-300:])

@@ -94,6 +94,12 @@ static struct seep_error *write_md(FILE *out, struct seep_view *view, const stru
             seep_format_bytes(totals->live_bytes).text, seep_format_count(totals->live_blocks).text,
             totals->live_blocks == 1 ? "" : "s", totals->peak_exact ? "" : "about ",
             seep_format_bytes(totals->peak_bytes).text);
+    fputs(summary->nr_findings ? "\n" : "", out);
+    for (size_t i = 0; !error && i < summary->nr_findings; i++) {
+        fprintf(out, "- %s: ", seep_finding_name(summary->findings[i].kind));
+        error = put_code(out, summary->findings[i].text);
+        fputc('\n', out);
+    }
     if (!error)
         error = put_table(out, view);
     if (view->nr_rows < view->nr_rows_all)

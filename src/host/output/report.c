@@ -21,9 +21,12 @@ struct seep_error *seep_report_write(FILE *out, const struct seep_session *sessi
         resolved.kinds = SEEP_KINDS_UNHELD;
     resolved.all_rows = output->needs & SEEP_OUTPUT_ROWS;
     struct seep_view *view = NULL;
+    struct seep_summary summary;
     struct seep_error *error = seep_view_create(session, SIZE_MAX, symbols, &resolved, &view);
     if (!error)
-        error = output->write(out, view, &(struct seep_summary){.source = source});
+        error = seep_summary_make(view, source, &summary);
+    if (!error)
+        error = output->write(out, view, &summary);
     seep_view_destroy(view);
     return error || out == stdout ? error : seep_stream_check(out, "the report");
 }

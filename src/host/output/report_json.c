@@ -32,6 +32,7 @@ struct json_part {
 };
 
 struct json_report {
+    const struct seep_summary *summary;
     FILE *out;
     unsigned schema;
     struct seep_process_tree tree;
@@ -942,11 +943,29 @@ static struct seep_error *make_parts(struct json_report *report, struct seep_vie
     return error;
 }
 
+static json_t *findings_json(const struct seep_summary *summary) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < summary->nr_findings; i++) {
+        const struct seep_finding *finding = &summary->findings[i];
+        json_t *object = json_object();
+        set(&object, "kind", json_string(seep_finding_name(finding->kind)));
+        set(&object, "bad", json_boolean(finding->bad));
+        set(&object, "text", string(finding->text));
+        set(&object, "value", integer(finding->value));
+        set(&object, "place", finding->place ? string(finding->place) : json_null());
+        set(&object, "place_value", integer(finding->place_value));
+        append(&array, object);
+    }
+    return array;
+}
+
 static struct seep_error *put_report(struct json_report *report, const struct seep_session *session) {
     FILE *out = report->out;
     bool several = session->nr_profiles > 1;
     fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": %u},\n", SEEP_VERSION, report->schema);
     struct seep_error *error = report->schema >= 2 ? put_tables(report) : NULL;
+    if (!error && report->schema >= 2)
+        error = put_key(out, "findings", findings_json(report->summary));
     if (!error && session->suppressions_applied)
         error = put_key(out, "suppressions", suppressions_json(session));
     if (several)
@@ -961,8 +980,9 @@ static struct seep_error *put_report(struct json_report *report, const struct se
     return error;
 }
 
-static struct seep_error *write_schema(FILE *out, struct seep_view *view, unsigned schema) {
-    struct json_report report = {.out = out, .schema = schema};
+static struct seep_error *write_schema(FILE *out, struct seep_view *view, const struct seep_summary *summary,
+                                       unsigned schema) {
+    struct json_report report = {.out = out, .schema = schema, .summary = summary};
     struct seep_error *error = seep_process_tree_init(view->session, &report.tree);
     if (error)
         return error;
@@ -974,11 +994,11 @@ static struct seep_error *write_schema(FILE *out, struct seep_view *view, unsign
 }
 
 static struct seep_error *write_json(FILE *out, struct seep_view *view, const struct seep_summary *summary) {
-    return write_schema(out, view, 2);
+    return write_schema(out, view, summary, 2);
 }
 
 static struct seep_error *write_json1(FILE *out, struct seep_view *view, const struct seep_summary *summary) {
-    return write_schema(out, view, 1);
+    return write_schema(out, view, summary, 1);
 }
 
 const struct seep_output seep_output_json = {

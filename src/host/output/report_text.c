@@ -194,6 +194,48 @@ static void put_verdict(FILE *out, const struct seep_view *view, const struct he
                 seep_plural_es(sum->nr_untraced));
 }
 
+// Sites with cut stacks may be few and have most of the memory.
+static void put_cut_share(FILE *out, const struct seep_view *view, const struct health_sum *sum) {
+    fprintf(out, "%s stack%s cut", seep_format_count(sum->cut).text, seep_plural(sum->cut));
+    if (view->cut_allocations)
+        fprintf(out, ": %s of allocations",
+                seep_format_share(view->cut_allocations, view->all.counters.allocations).text);
+    if (view->cut_live_bytes && view->all.live_bytes > 0)
+        fprintf(out, ", %s of live bytes",
+                seep_format_share(view->cut_live_bytes, (uint64_t)view->all.live_bytes).text);
+    fputc('\n', out);
+}
+
+#define NAMELESS_SHOWN 4u // modules of a line
+
+// Modules with one reason are one line.
+static void put_without_symbols(FILE *out, const struct seep_view *view) {
+    for (size_t i = 0; i < view->nr_without_symbols; i++) {
+        const char *why = view->without_symbols[i].why;
+        size_t nr = 0, before = 0;
+        for (size_t k = 0; k < view->nr_without_symbols; k++) {
+            const char *other = view->without_symbols[k].why;
+            bool same = why == other || (why && other && strcmp(why, other) == 0);
+            before += same && k < i;
+            nr += same;
+        }
+        if (before)
+            continue;
+        fputs("  no symbols: ", out);
+        size_t shown = 0;
+        for (size_t k = i; k < view->nr_without_symbols && shown < NAMELESS_SHOWN; k++) {
+            const char *other = view->without_symbols[k].why;
+            if (why != other && !(why && other && strcmp(why, other) == 0))
+                continue;
+            fputs(shown++ ? ", " : "", out);
+            seep_put_escaped(out, view->without_symbols[k].module);
+        }
+        if (shown < nr)
+            fprintf(out, " and %zu more", nr - shown);
+        fprintf(out, "%s%s%s\n", why ? " (" : "", why ? why : "", why ? ")" : "");
+    }
+}
+
 struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     struct health_sum sum = sum_health(view);
     put_verdict(out, view, &sum, style);
@@ -209,7 +251,7 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
     else
         fputs(sum.nr_incomplete ? "no loss counted, " : "nothing lost, ", out);
     if (sum.cut)
-        fprintf(out, "%s stack%s cut\n", seep_format_count(sum.cut).text, seep_plural(sum.cut));
+        put_cut_share(out, view, &sum);
     else
         fputs("all stacks complete\n", out);
     for (uint32_t i = 0; i < SEEP_LOST_NR; i++)
@@ -224,13 +266,7 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
     for (size_t p = 0; p < view->nr_processes; p++)
         put_process_health(out, view, seep_text_profile(view, p));
     struct seep_error *error = put_notes(out, view, &sum);
-    for (size_t i = 0; i < view->nr_without_symbols; i++) {
-        const struct seep_view_trouble *trouble_of = &view->without_symbols[i];
-        fputs("  no symbols: ", out);
-        seep_put_escaped(out, trouble_of->module);
-        fprintf(out, "%s%s%s\n", trouble_of->why ? " (" : "", trouble_of->why ? trouble_of->why : "",
-                trouble_of->why ? ")" : "");
-    }
+    put_without_symbols(out, view);
     return error;
 }
 
@@ -390,7 +426,13 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
     const char *options;
     char what[96];
     struct seep_text_extent extent = seep_text_extent(view);
-    if (extent.nr_shown < extent.nr_all) {
+    uint64_t nr_lost = view->all.kinds.blocks[SEEP_KIND_LOST];
+    seep_add_up(&nr_lost, view->all.kinds.blocks[SEEP_KIND_INDIRECT]);
+    bool others = (uint64_t)SEEP_MAX(view->all.live_blocks, INT64_C(0)) > nr_lost;
+    if (nr_lost && others && !view->options.kinds && view->options.by == SEEP_BY_SITE) {
+        options = "--kind lost,indirect";
+        snprintf(what, sizeof(what), "only what is lost");
+    } else if (extent.nr_shown < extent.nr_all) {
         options = view->options.sort == SEEP_SORT_ALLOCATIONS ? "--sort allocations --top 0"
                   : view->options.sort == SEEP_SORT_TEMPORARY ? "--sort temporary --top 0"
                   : view->options.sort == SEEP_SORT_PEAK      ? "--sort peak --top 0"
@@ -417,14 +459,27 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
     fprintf(out, "   (%s)\n", what);
 }
 
+static void put_findings(FILE *out, const struct seep_summary *summary, const struct seep_style *style) {
+    for (size_t i = 0; i < summary->nr_findings; i++) {
+        const struct seep_finding *finding = &summary->findings[i];
+        fprintf(out, "%s%s%-8s%s ", i ? "" : "\n",
+                finding->bad ? seep_style_warn(style) : seep_style_bold(style),
+                seep_finding_name(finding->kind), seep_style_off(style));
+        seep_put_escaped(out, finding->text);
+        fputc('\n', out);
+    }
+}
+
 // What is to be known of the figures before the rows. Who asks what grows is not told what is lost.
-static struct seep_error *put_head(FILE *out, struct seep_view *view, const struct seep_style *style) {
+static struct seep_error *put_head(FILE *out, struct seep_view *view, const struct seep_summary *summary,
+                                   const struct seep_style *style) {
     struct seep_error *error = seep_text_health(out, view, style);
     if (error)
         return error;
     if (view->nr_processes == 1)
         put_process(out, &seep_text_profile(view, 0)->process);
     seep_text_marks(out, view);
+    put_findings(out, summary, style);
     put_totals(out, view, style);
     bool only_growth = view->options.sort == SEEP_SORT_GROWTH;
     if (!only_growth)
@@ -461,7 +516,7 @@ static struct seep_error *put_other_classes(FILE *out, struct seep_view *view,
 
 static struct seep_error *write_text(FILE *out, struct seep_view *view, const struct seep_summary *summary) {
     struct seep_style style = seep_style_of(out);
-    struct seep_error *error = put_head(out, view, &style);
+    struct seep_error *error = put_head(out, view, summary, &style);
     if (!error && seep_text_only_calls(view))
         return seep_text_calls(out, view, &style);
     if (!error)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Which block an address leads into, who allocated it, who points to it; or what else is there.
+// Looks an address of a process up for seep whois: which block it leads into, who allocated it, who points to
+// it; or what else is there.
 #ifndef SEEP_SCAN_INSPECT_H
 #define SEEP_SCAN_INSPECT_H
 

@@ -298,14 +298,63 @@ static bool is_std_name(const char *function) {
     return strncmp(function, "operator new", 12) == 0;
 }
 
+// Functions that allocate for their callers under a name of their own: "xmalloc", "g_malloc0", "my_strdup",
+// "palloc". What comes before is at most six letters.
+static bool is_wrapper(const char *function) {
+    static const char *const whole[] = {
+        "palloc",
+        "palloc0",
+        "repalloc",
+        "pstrdup",
+        "MemoryContextAlloc",
+        "MemoryContextAllocZero",
+        "g_slice_alloc",
+        "g_slice_alloc0",
+        "g_try_malloc",
+        "g_try_malloc_n",
+        "g_try_realloc",
+        "MemoryContextStrdup",
+        "apr_palloc",
+        "apr_pcalloc",
+        "ngx_alloc",
+        "PyMem_Malloc",
+        "PyMem_Realloc",
+        "PyMem_Calloc",
+        "PyMem_RawMalloc",
+        "PyObject_Malloc",
+        "PyObject_Realloc",
+        "PyObject_Calloc",
+        "CRYPTO_malloc",
+        "CRYPTO_zalloc",
+    };
+    static const char *const verbs[] = {"malloc", "calloc",  "realloc", "zalloc",
+                                        "strdup", "strndup", "memdup",  "reallocarray"};
+    static const char *const tails[] = {"", "0", "_n", "0_n", "array", "z", "x"};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(whole); i++)
+        if (strcmp(function, whole[i]) == 0)
+            return true;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(verbs); i++) {
+        const char *verb = strstr(function, verbs[i]);
+        if (!verb || verb - function > 6 ||
+            strspn(function, "abcdefghijklmnopqrstuvwxyz_") < (size_t)(verb - function))
+            continue;
+        for (size_t k = 0; k < SEEP_ARRAY_SIZE(tails); k++)
+            if (strcmp(verb + strlen(verbs[i]), tails[k]) == 0)
+                return true;
+    }
+    return false;
+}
+
 bool seep_function_is_std(const char *function, const char *file) {
     if (file && (strstr(file, "/include/c++/") || strstr(file, "/c++/v1/")))
         return true;
     return function && is_std_name(function);
 }
 
-static bool is_std(const struct seep_symbol_frame *frame) {
-    return seep_function_is_std(frame->function, frame->file);
+// Nobody looks there for who allocated.
+static bool is_passed(const struct seep_symbol_frame *frame) {
+    return seep_function_is_std(frame->function, frame->file) ||
+           (frame->function && is_wrapper(frame->function));
 }
 
 struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,
@@ -325,7 +374,7 @@ struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, b
             struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
             if (error)
                 return error;
-            while (inlined < symbol->nr_frames && is_std(&symbol->frames[inlined]))
+            while (inlined < symbol->nr_frames && is_passed(&symbol->frames[inlined]))
                 inlined++;
             if (inlined == symbol->nr_frames)
                 continue;

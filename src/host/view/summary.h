@@ -6,8 +6,36 @@
 
 #include "view/view.h"
 
+// The questions that a report answers first, in this order.
+enum seep_finding_kind {
+    SEEP_FINDING_LEAKS, // does it leak?
+    SEEP_FINDING_GROWS, // what grows without bound?
+    SEEP_FINDING_FREES, // was something freed in a wrong way?
+    SEEP_FINDING_HOLDS, // what does it hold now?
+    SEEP_FINDING_PEAK,  // what did it hold when it held most?
+    SEEP_FINDING_CHURN, // what was allocated only to be freed at once?
+    SEEP_FINDING_NR
+};
+
+struct seep_finding {
+    enum seep_finding_kind kind;
+    bool bad;             // somebody should do something
+    const char *text;     // one line without a full stop; it has foreign names, which outputs escape
+    uint64_t value;       // bytes; of FREES and CHURN a count
+    const char *place;    // "function (file:line)" that has most of it; NULL: nothing has, or not known
+    uint64_t place_value; // what it has of `value`
+};
+
 struct seep_summary {
     const char *source; // how the user names the data ("app.seep", a pid); NULL: there is nothing to name
+    struct seep_finding findings[SEEP_FINDING_NR];
+    size_t nr_findings; // 0 but with SEEP_BY_SITE
 };
+
+const char *seep_finding_name(enum seep_finding_kind kind); // "leaks", "grows", ...
+
+// Texts live as long as the view.
+SEEP_MUST_CHECK struct seep_error *seep_summary_make(struct seep_view *view, const char *source,
+                                                     struct seep_summary *ret_summary);
 
 #endif

@@ -329,7 +329,8 @@ static struct seep_error *fill(struct seep_view_build *build) {
         return error;
     sum_rows(build);
     resolve_options(view);
-    error = seep_view_build_growing(build); // before the cut to the top
+    seep_view_build_leaders(build); // before the cut to the top
+    error = seep_view_build_growing(build);
     if (error)
         return error;
     uint32_t *new_place = NULL;

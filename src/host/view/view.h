@@ -233,6 +233,26 @@ struct seep_view_trouble {
 
 #define SEEP_VIEW_GROWING 5u
 
+// What a summary is about, whatever the order of the rows is.
+enum seep_lead {
+    SEEP_LEAD_LEAKED,    // bytes lost and indirectly lost
+    SEEP_LEAD_LIVE,      // live bytes
+    SEEP_LEAD_PEAK,      // bytes live at the peak
+    SEEP_LEAD_TEMPORARY, // allocations that were freed at once
+    SEEP_LEAD_NR
+};
+
+// The rows that have most of it, of all that pass the filters, suppressed ones left out; all of them
+// together.
+#define SEEP_VIEW_LEADERS 3u
+struct seep_view_leaders {
+    struct seep_view_row rows[SEEP_VIEW_LEADERS];
+    uint64_t values[SEEP_VIEW_LEADERS];
+    size_t nr_rows;
+    size_t nr_rows_all; // with some of it
+    uint64_t all;
+};
+
 // What was freed only at exit: the sum of what the rows say, of all sites that pass the filters.
 struct seep_view_exit {
     bool known; // the mark is there
@@ -285,6 +305,10 @@ struct seep_view {
         *growing; // the rows of sites that grow without bound, the fastest first; at most SEEP_VIEW_GROWING
     size_t nr_growing;
     size_t nr_growing_all;
+    struct seep_view_leaders leaders[SEEP_LEAD_NR]; // with SEEP_BY_SITE
+    // Of the rows whose stacks are cut: what they allocated and hold.
+    uint64_t cut_allocations;
+    uint64_t cut_live_bytes;
     struct seep_view_trouble *without_symbols; // modules of which only the offset could be shown
     size_t nr_without_symbols;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A build without libbpf: attaching says so.
+// Attaching in a build without libbpf, where it says so.
 #include "source/attach/bpf_program.h"
 #include "source/attach/attach_heap.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A build without libbpf: the kernel's allocations cannot be traced, and it says so.
+// Tracing the kernel in a build without libbpf, where it cannot be done and says so.
 #include "source/attach/bpf_program.h"
 #include "source/kernel/kernel_heap.h"
 

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The answers to the first questions, see summary.h.
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/numbers.h"
+#include "base/sum.h"
+#include "base/words.h"
+#include "names/short_name.h"
+#include "view/stacks.h"
+#include "view/summary.h"
+
+struct maker {
+    struct seep_view *view;
+    struct seep_summary *summary;
+};
+
+const char *seep_finding_name(enum seep_finding_kind kind) {
+    static const char *const names[SEEP_FINDING_NR] = {"leaks", "grows", "frees", "holds", "peak", "churn"};
+    return names[kind];
+}
+
+// ---- places ----
+
+// The innermost frame of the row that is the program's own: "serve (shop.c:5)", "serve [shop]",
+// "shop+0x1234".
+static struct seep_error *place_of(struct seep_view *view, const struct seep_view_row *row,
+                                   const char **ret_place) {
+    uint32_t frame;
+    unsigned inlined;
+    const struct seep_symbol *symbol;
+    *ret_place = NULL;
+    struct seep_error *error = seep_stacks_self(view->stacks, row->node, true, &frame, &inlined);
+    if (error || frame == SEEP_NO_FRAME)
+        return error;
+    error = seep_stacks_resolve(view->stacks, frame, &symbol);
+    if (error)
+        return error;
+    const struct seep_symbol_frame *f = &symbol->frames[inlined];
+    const struct seep_stack_module *in = &view->stacks->modules[view->stacks->frames[frame].module];
+    const char *slash = strrchr(in->path, '/'), *module = slash ? slash + 1 : in->path;
+    const char *file_slash = f->file ? strrchr(f->file, '/') : NULL;
+    const char *file = file_slash ? file_slash + 1 : f->file;
+    char *name = NULL;
+    if (f->function && !view->options.full_names)
+        error = seep_name_shorten(f->function, &name);
+    if (error)
+        return error;
+    const char *function = name ? name : f->function;
+    if (function && file && f->line)
+        *ret_place = seep_arena_printf(&view->arena, "%s (%s:%u)", function, file, f->line);
+    else if (function)
+        *ret_place = seep_arena_printf(&view->arena, "%s [%s]", function, module);
+    else
+        *ret_place =
+            seep_arena_printf(&view->arena, "%s+0x%" PRIx64, module, view->stacks->frames[frame].offset);
+    free(name);
+    return *ret_place ? NULL : seep_error_no_memory();
+}
+
+// The finding gets the place of the leader. Without leaders it has none.
+static struct seep_error *put_place(struct maker *maker, enum seep_lead lead, struct seep_finding *finding) {
+    const struct seep_view_leaders *leaders = &maker->view->leaders[lead];
+    if (!leaders->nr_rows)
+        return NULL;
+    finding->place_value = leaders->values[0];
+    return place_of(maker->view, &leaders->rows[0], &finding->place);
+}
+
+static SEEP_PRINTF(3, 4) struct seep_error *add(struct maker *maker, struct seep_finding *finding,
+                                                const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text;
+    int nr = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (nr < 0)
+        return seep_error_no_memory();
+    finding->text = seep_arena_strndup(&maker->view->arena, text, (size_t)nr);
+    free(text);
+    if (!finding->text)
+        return seep_error_no_memory();
+    maker->summary->findings[maker->summary->nr_findings++] = *finding;
+    return NULL;
+}
+
+// ---- the answers ----
+
+// Where every process with live blocks was looked at.
+static bool is_scanned(const struct seep_view *view) {
+    size_t nr = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = view->session->profiles[view->first_process + p];
+        if (!profile->leaks.known && profile->totals.live_blocks)
+            return false;
+        nr += profile->leaks.known;
+    }
+    return nr > 0;
+}
+
+static struct seep_error *answer_leaks(struct maker *maker) {
+    const struct seep_view *view = maker->view;
+    const struct seep_view_kinds *kinds = &view->all.kinds;
+    uint64_t blocks = kinds->blocks[SEEP_KIND_LOST], bytes = kinds->bytes[SEEP_KIND_LOST];
+    seep_add_up(&blocks, kinds->blocks[SEEP_KIND_INDIRECT]);
+    seep_add_up(&bytes, kinds->bytes[SEEP_KIND_INDIRECT]);
+    struct seep_finding finding = {.kind = SEEP_FINDING_LEAKS, .bad = blocks != 0, .value = bytes};
+    if (!blocks) {
+        if (!is_scanned(view))
+            return NULL;
+        uint64_t possible = kinds->blocks[SEEP_KIND_POSSIBLE];
+        if (!possible)
+            return add(maker, &finding, "nothing is lost");
+        return add(maker, &finding, "nothing is lost; %s block%s of %s possibly",
+                   seep_format_count(possible).text, seep_plural(possible),
+                   seep_format_bytes(kinds->bytes[SEEP_KIND_POSSIBLE]).text);
+    }
+    struct seep_error *error = put_place(maker, SEEP_LEAD_LEAKED, &finding);
+    if (error)
+        return error;
+    if (!finding.place)
+        return add(maker, &finding, "%s lost in %s block%s", seep_format_bytes(bytes).text,
+                   seep_format_count(blocks).text, seep_plural(blocks));
+    bool all = finding.place_value >= bytes;
+    return add(maker, &finding, "%s lost in %s block%s, %s%s from %s", seep_format_bytes(bytes).text,
+               seep_format_count(blocks).text, seep_plural(blocks),
+               all ? "all" : seep_format_share(finding.place_value, bytes).text, all ? "" : " of it",
+               finding.place);
+}
+
+static struct seep_error *answer_grows(struct maker *maker) {
+    const struct seep_view *view = maker->view;
+    if (!view->nr_growing)
+        return NULL;
+    const struct seep_view_row *row = &view->growing[0];
+    double per_minute = row->growth->trend.slope * 60;
+    struct seep_finding finding = {.kind = SEEP_FINDING_GROWS, .bad = true, .value = (uint64_t)per_minute};
+    finding.place_value = finding.value;
+    struct seep_error *error = place_of(maker->view, row, &finding.place);
+    if (error)
+        return error;
+    return add(maker, &finding, "%s site%s without bound, fastest %s: %s a minute",
+               seep_format_count(view->nr_growing_all).text, seep_plural(view->nr_growing_all),
+               finding.place ? finding.place : "one whose stack is not known",
+               seep_format_bytes(finding.value).text);
+}
+
+static struct seep_error *answer_frees(struct maker *maker) {
+    const struct seep_view *view = maker->view;
+    struct seep_finding finding = {.kind = SEEP_FINDING_FREES, .bad = true};
+    for (size_t i = 0; i < view->nr_wrong_releases; i++)
+        seep_add_up(&finding.value, view->wrong_releases[i].what.count);
+    if (!finding.value)
+        return NULL;
+    finding.place_value = view->wrong_releases[0].what.count;
+    struct seep_error *error = place_of(maker->view, &view->wrong_releases[0].at, &finding.place);
+    if (error)
+        return error;
+    return add(maker, &finding, "%s block%s freed in a wrong way, by %s",
+               seep_format_count(finding.value).text, seep_plural(finding.value),
+               finding.place ? finding.place : "a stack that is not known");
+}
+
+// ", 91.2% from 3 sites, first PLACE": as few as have most of it.
+static struct seep_error *put_concentration(struct maker *maker, enum seep_lead lead,
+                                            struct seep_finding *finding, const char **ret_text) {
+    struct seep_view *view = maker->view;
+    const struct seep_view_leaders *leaders = &view->leaders[lead];
+    struct seep_error *error = put_place(maker, lead, finding);
+    if (error)
+        return error;
+    *ret_text = "";
+    if (!finding->place)
+        return NULL;
+    uint64_t part = 0;
+    size_t nr = 0;
+    while (nr < leaders->nr_rows && (double)part < 0.8 * (double)leaders->all)
+        seep_add_up(&part, leaders->values[nr++]);
+    struct seep_number share = seep_format_share(part, leaders->all);
+    if ((double)part < 0.8 * (double)leaders->all) // it is spread over many
+        *ret_text =
+            seep_arena_printf(&view->arena, ", the largest part (%s) from %s",
+                              seep_format_share(leaders->values[0], leaders->all).text, finding->place);
+    else if (nr == 1)
+        *ret_text = seep_arena_printf(&view->arena, ", %s from %s", part == leaders->all ? "all" : share.text,
+                                      finding->place);
+    else
+        *ret_text =
+            seep_arena_printf(&view->arena, ", %s from %zu sites, first %s", share.text, nr, finding->place);
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
+static struct seep_error *answer_holds(struct maker *maker) {
+    const struct seep_view *view = maker->view;
+    if (!(view->all.known & SEEP_KNOWN_LIVE))
+        return NULL;
+    uint64_t blocks = (uint64_t)SEEP_MAX(view->all.live_blocks, INT64_C(0));
+    struct seep_finding finding = {.kind = SEEP_FINDING_HOLDS,
+                                   .value = (uint64_t)SEEP_MAX(view->all.live_bytes, INT64_C(0))};
+    if (!blocks)
+        return add(maker, &finding, "nothing: all was freed");
+    const char *who;
+    struct seep_error *error = put_concentration(maker, SEEP_LEAD_LIVE, &finding, &who);
+    if (error)
+        return error;
+    return add(maker, &finding, "%s in %s block%s%s", seep_format_bytes(finding.value).text,
+               seep_format_count(blocks).text, seep_plural(blocks), who);
+}
+
+// Of one process: peaks of several do not add up.
+static struct seep_error *answer_peak(struct maker *maker) {
+    const struct seep_view *view = maker->view;
+    struct seep_finding finding = {.kind = SEEP_FINDING_PEAK, .value = view->totals.peak_bytes};
+    if (view->nr_processes != 1 || view->filtered || !finding.value)
+        return NULL;
+    const char *who;
+    struct seep_error *error = put_concentration(maker, SEEP_LEAD_PEAK, &finding, &who);
+    if (error || !finding.place) // the totals say how high it was
+        return error;
+    return add(maker, &finding, "%s%s", seep_format_bytes(finding.value).text, who);
+}
+
+// Where it is much: at least half of the allocations, and a thousand.
+static struct seep_error *answer_churn(struct maker *maker) {
+    const struct seep_view *view = maker->view;
+    uint64_t all = view->all.counters.allocations;
+    struct seep_finding finding = {.kind = SEEP_FINDING_CHURN, .value = view->all.counters.temporary};
+    if (!(view->all.known & SEEP_KNOWN_TEMPORARY) || finding.value < 1000 || finding.value < all / 2)
+        return NULL;
+    struct seep_error *error = put_place(maker, SEEP_LEAD_TEMPORARY, &finding);
+    if (error || !finding.place)
+        return error;
+    return add(maker, &finding, "%s of %s allocations freed at once, most (%s) from %s",
+               seep_format_share(finding.value, all).text, seep_format_count(all).text,
+               seep_format_count(finding.place_value).text, finding.place);
+}
+
+static bool only_calls(const struct seep_view *view) {
+    for (size_t p = 0; p < view->nr_processes; p++)
+        if (!(view->session->profiles[view->first_process + p]->health.flags & SEEP_FLAG_CALLS))
+            return false;
+    return true;
+}
+
+struct seep_error *seep_summary_make(struct seep_view *view, const char *source,
+                                     struct seep_summary *ret_summary) {
+    static struct seep_error *(*const answers[])(struct maker *) = {answer_leaks, answer_grows, answer_frees,
+                                                                    answer_holds, answer_peak,  answer_churn};
+    *ret_summary = (struct seep_summary){.source = source};
+    struct maker maker = {view, ret_summary};
+    if (view->options.by != SEEP_BY_SITE || only_calls(view) || !view->totals.allocations)
+        return NULL;
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < SEEP_ARRAY_SIZE(answers); i++)
+        error = answers[i](&maker);
+    return error;
+}

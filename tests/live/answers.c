@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A program that does one thing, for what a report answers first: leak, hold, peak, churn, clean. Its
+// allocations go through wrappers, which are nobody's answer.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUT __attribute__((noinline)) static
+
+static void *volatile kept[1000];
+static char *volatile seen;
+
+OUT void *xmalloc(size_t size) {
+    void *block = malloc(size);
+    if (!block)
+        abort();
+    return memset(block, 0, size);
+}
+
+OUT char *my_strdup(const char *text) {
+    char *copy = xmalloc(strlen(text) + 1);
+    return strcpy(copy, text);
+}
+
+OUT void place_leak(void) {
+    seen = my_strdup("nobody has its address");
+    seen = NULL;
+}
+
+OUT void place_hold(int i) {
+    kept[i] = xmalloc(1000);
+}
+
+OUT void place_peak(void) {
+    seen = xmalloc(10 << 20);
+    free(seen);
+    seen = NULL;
+}
+
+OUT void place_churn(void) {
+    seen = xmalloc(100);
+    free(seen);
+    seen = NULL;
+}
+
+OUT void wipe(void) {
+    volatile char room[4096];
+    for (size_t i = 0; i < sizeof(room); i++)
+        room[i] = 0;
+}
+
+int main(int argc, char **argv) {
+    const char *how = argc > 1 ? argv[1] : "";
+    setvbuf(stdout, NULL, _IONBF, 0);
+    for (int i = 0; strstr(how, "hold") && i < 100; i++)
+        place_hold(i);
+    for (int i = 0; strstr(how, "leak") && i < 50; i++)
+        place_leak();
+    if (strstr(how, "peak"))
+        place_peak();
+    for (int i = 0; strstr(how, "churn") && i < 5000; i++)
+        place_churn();
+    if (strstr(how, "clean"))
+        free(xmalloc(10));
+    wipe();
+    return 0;
+}

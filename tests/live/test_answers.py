@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The lines that a report begins with: does it leak, what was freed wrong, what does it hold, what was the peak, what churns."""
+import json
+import re
+
+import pytest
+
+from harness import BUILD, SEEP, run
+
+PROGRAM = BUILD / 'tests/live/live-answers'
+
+
+def answers(folder, how):
+    """({kind: text} of the text report, the findings of the JSON report, the whole text)"""
+    trace = folder / 'answers.seep'
+    done = run([SEEP, 'run', '-q', '-o', trace, '--', PROGRAM, how])
+    assert done.code == 0, done
+    text = run([SEEP, 'report', trace])
+    assert text.code == 0, text
+    lines = text.out.decode().split('\n\n')[1].splitlines()
+    found = json.loads(run([SEEP, 'report', '--json', trace]).out)['findings']
+    shown = dict(line.split(None, 1) for line in lines)
+    assert {one['kind']: one['text'] for one in found} == shown
+    assert list(shown) == [kind for kind in ('leaks', 'grows', 'frees', 'holds', 'peak', 'churn') if kind in shown]
+    return shown, {one['kind']: one for one in found}, text.out.decode()
+
+
+def place(name):
+    return rf'{name} \(answers\.c:\d+\)'
+
+
+@pytest.mark.parametrize('how, kind, bad, words', [
+    ('hold', 'leaks', False, 'nothing is lost'),
+    ('leak', 'leaks', True, rf'1\.12 KiB lost in 50 blocks, all from {place("place_leak")}'),
+    ('leak,hold', 'leaks', True, rf'1\.12 KiB lost in 50 blocks, all from {place("place_leak")}'),
+    ('leak,hold', 'holds', False, rf'98\.8 KiB in 150 blocks, 98\.9% from {place("place_hold")}'),
+    ('clean', 'holds', False, 'nothing: all was freed'),
+    ('hold,peak', 'peak', False, rf'10\.1 MiB, 99\.1% from {place("place_peak")}'),
+    ('churn', 'churn', False, rf'100\.0% of 5,000 allocations freed at once, most \(5,000\) from {place("place_churn")}'),
+])
+def test_answers(how, kind, bad, words, tmp_path):
+    shown, found, _ = answers(tmp_path, how)
+    assert re.fullmatch(words, shown[kind]), shown
+    assert found[kind]['bad'] is bad
+    if 'answers' in words:
+        assert re.fullmatch(place('place_[a-z]+'), found[kind]['place']) and 0 < found[kind]['place_value'] <= found[kind]['value']
+    else:
+        assert found[kind]['place'] is None
+
+
+def test_what_is_not_so_is_not_said(tmp_path):
+    shown, _, text = answers(tmp_path, 'hold')
+    assert set(shown) == {'leaks', 'holds', 'peak'}
+    assert '--kind' not in text.splitlines()[-1]
+
+
+def test_lost_blocks_are_what_to_look_at_next(tmp_path):
+    text = answers(tmp_path, 'leak,hold')[2]
+    assert re.search(r'\nnext: seep report \S+ --kind lost,indirect   \(only what is lost\)\n$', text)
+
+
+def test_by_function_passes_wrappers(tmp_path):
+    answers(tmp_path, 'leak,hold')
+    done = run([SEEP, 'report', '--json', '--by', 'function', tmp_path / 'answers.seep'])
+    assert {row['key'] for row in json.loads(done.out)['groups'] if row['live_blocks']} == {'place_leak', 'place_hold'}
+
+
+def test_blocks_freed_in_a_wrong_way_are_named(tmp_path):
+    trace = tmp_path / 'wrong.seep'
+    run([SEEP, 'run', '-q', '-o', trace, '--', BUILD / 'tests/live/live-wrong-releases'])
+    found = json.loads(run([SEEP, 'report', '--json', trace]).out)['findings']
+    frees, = [one for one in found if one['kind'] == 'frees']
+    assert frees['bad'] and frees['value'] >= 1 and '(wrong_releases.cpp:' in frees['place']
