@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A program that does one thing, for what a report answers first: leak, hold, peak, churn, clean. Its
+// A program that does one thing, for what a report answers first: leak, hold, peak, churn, clean, slowly. Its
 // allocations go through wrappers, which are nobody's answer.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OUT __attribute__((noinline)) static
 
@@ -62,6 +63,10 @@ int main(int argc, char **argv) {
         place_churn();
     if (strstr(how, "clean"))
         free(xmalloc(10));
+    for (int i = 0; strstr(how, "slowly") && i < 100; i++) {
+        place_hold(i);
+        usleep(10000);
+    }
     wipe();
     return 0;
 }

@@ -53,7 +53,7 @@ def test_one_process_is_as_it_was(run, seep, tmp_path):
     done = run(seep, "run", "-o", "one.seep", "--report", "report", "./one")
     assert done.returncode == 0, done
     text = (tmp_path / "report").read_text()
-    assert section(text, "leaks  ")["lost"] == (3, 300) and "1 thread" in text
+    assert section(text, "leaks            ")["lost"] == (3, 300) and "1 thread" in text
     assert "leaking programs" not in text and section(text, "top holders ")["global kept in one"] == (1, 5000)
 
 

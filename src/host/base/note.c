@@ -63,6 +63,7 @@ static const struct {
     [SEEP_NOTE_WIPED] = {"wiped", 0},
     [SEEP_NOTE_EVENTS_STRANGE] = {"events_strange", 0},
     [SEEP_NOTE_EVENTS_FOREIGN] = {"events_foreign", SEEP_NOTE_MISSING},
+    [SEEP_NOTE_OF_SNAPSHOT] = {"of_snapshot", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

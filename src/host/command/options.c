@@ -57,17 +57,31 @@ static bool same_unit(const char *a, const char *b, bool any_case) {
     return any_case ? strcasecmp(a, b) == 0 : strcmp(a, b) == 0;
 }
 
-// Digits and a unit. Case matters for durations only (there is no upper-case one anyway).
+// ".5": up to nine digits, as billionths. Where there is none, 0 and the text as it was.
+static const char *find_fraction(const char *text, uint64_t *ret_billionths) {
+    *ret_billionths = 0;
+    if (*text != '.' || text[1] < '0' || text[1] > '9')
+        return text;
+    uint64_t place = 100000000;
+    for (text++; *text >= '0' && *text <= '9'; text++, place /= 10)
+        *ret_billionths += place * (uint64_t)(*text - '0');
+    return text;
+}
+
+// A number and a unit. Case matters for durations only (there is no upper-case one anyway).
 static struct seep_error *parse_with_unit(const char *what, const char *text, const struct unit *units,
                                           size_t nr_units, bool any_case, const char *hint, uint64_t max,
                                           uint64_t *ret_value) {
-    uint64_t value;
+    uint64_t value, billionths;
     bool overflow;
-    const char *unit = find_digits(text, &value, &overflow);
-    for (size_t i = 0; unit != text && i < nr_units; i++) {
+    const char *digits = find_digits(text, &value, &overflow);
+    const char *unit = find_fraction(digits, &billionths);
+    for (size_t i = 0; digits != text && i < nr_units; i++) {
         if (!same_unit(unit, units[i].name, any_case))
             continue;
-        if (overflow || __builtin_mul_overflow(value, units[i].factor, &value) || value > max)
+        uint64_t part = (uint64_t)((unsigned __int128)units[i].factor * billionths / 1000000000u);
+        if (overflow || __builtin_mul_overflow(value, units[i].factor, &value) ||
+            __builtin_add_overflow(value, part, &value) || value > max)
             return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: '%s' is too big", what, text), "%s",
                                    hint);
         *ret_value = value;

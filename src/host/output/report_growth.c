@@ -3,11 +3,13 @@
 // that grow without bound. Nothing where nobody looked while the program ran.
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/sum.h"
 #include "base/words.h"
 #include "output/format.h"
+#include "growth/snapshots.h"
 #include "output/report_text.h"
 
 static uint64_t size_of(double bytes) {
@@ -15,13 +17,13 @@ static uint64_t size_of(double bytes) {
     return positive >= 0x1p63 ? INT64_MAX : (uint64_t)positive;
 }
 
-// By the second where that is much, else by the hour.
+// By the minute, but for what is less than a byte of one.
 struct seep_number seep_text_rate(double bytes_per_s) {
     struct seep_number number;
-    bool fast = fabs(bytes_per_s) >= 1024;
-    struct seep_number size = seep_format_bytes(size_of(fast ? bytes_per_s : bytes_per_s * 3600));
+    bool slow = fabs(bytes_per_s) * 60 < 1;
+    struct seep_number size = seep_format_bytes(size_of(bytes_per_s * (slow ? 3600 : 60)));
     snprintf(number.text, sizeof(number.text), "%c%.30s/%s", bytes_per_s < 0 ? '-' : '+', size.text,
-             fast ? "s" : "h");
+             slow ? "h" : "min");
     return number;
 }
 
@@ -124,6 +126,31 @@ static void put_process(FILE *out, const struct seep_view *view, uint32_t proces
     fputc('\n', out);
 }
 
+#define SNAPSHOTS_SHOWN 20u
+
+// Each of them, or as many as fit, spread over the whole; the first and the last always.
+static struct seep_error *put_snapshots(FILE *out, const struct seep_view *view, uint32_t process,
+                                        const struct seep_style *style) {
+    const struct seep_profile *profile = view->session->profiles[process];
+    struct seep_snapshot_live *totals = seep_snapshots_totals(profile);
+    if (!totals)
+        return seep_error_no_memory();
+    uint32_t nr = profile->nr_snapshots, shown = SEEP_MIN(nr, SNAPSHOTS_SHOWN);
+    fprintf(out, "\n%ssnapshot %18s %15s %15s %10s%s\n", seep_style_bold(style), "at", "blocks", "bytes",
+            "resident", seep_style_off(style));
+    for (uint32_t i = 0; i < shown; i++) {
+        uint32_t at = shown < 2 ? 0 : (uint32_t)((uint64_t)i * (nr - 1) / (shown - 1));
+        const struct seep_snapshot *snapshot = &profile->snapshots[at];
+        fprintf(out, "  @%-6u %18s %15s %15s %10s\n", at + 1, seep_format_duration(snapshot->at_ns).text,
+                seep_format_count(totals[at].blocks).text, seep_format_count(totals[at].bytes).text,
+                snapshot->rss_bytes ? seep_format_bytes(snapshot->rss_bytes).text : "-");
+    }
+    if (shown < nr)
+        fprintf(out, "  %u more between them: --json has all\n", nr - shown);
+    free(totals);
+    return NULL;
+}
+
 // The innermost frame that is the program's own, in one line.
 static struct seep_error *put_growing(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
     const struct seep_view_frame *frames = NULL;
@@ -161,16 +188,18 @@ static struct seep_error *put_growing(FILE *out, struct seep_view *view, const s
 
 struct seep_error *seep_text_growth(FILE *out, struct seep_view *view, const struct seep_style *style) {
     size_t nr = 0;
-    for (size_t p = 0; p < view->nr_processes; p++) {
+    struct seep_error *error = NULL;
+    for (size_t p = 0; !error && p < view->nr_processes; p++) {
         if (!seep_text_profile(view, p)->growth)
             continue;
         put_process(out, view, (uint32_t)(view->first_process + p), style);
+        if (view->options.sort == SEEP_SORT_GROWTH)
+            error = put_snapshots(out, view, (uint32_t)(view->first_process + p), style);
         nr++;
     }
-    struct seep_error *error = NULL;
     // In their own order they are the rows below.
-    if (!nr || view->options.sort == SEEP_SORT_GROWTH)
-        return NULL;
+    if (error || !nr || view->options.sort == SEEP_SORT_GROWTH)
+        return error;
     for (size_t i = 0; !error && i < view->nr_growing; i++)
         error = put_growing(out, view, &view->growing[i]);
     if (!error && view->nr_growing < view->nr_growing_all)

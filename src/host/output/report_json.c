@@ -13,6 +13,7 @@
 #include "analysis/account.h"
 #include "analysis/ages.h"
 #include "analysis/process_tree.h"
+#include "growth/snapshots.h"
 #include "output/format.h"
 #include "output/json_build.h"
 #include "output/json_stack.h"
@@ -390,15 +391,20 @@ static json_t *exit_sum_json(const struct seep_view_exit *all) {
 }
 
 static json_t *snapshots_json(const struct seep_profile *profile) {
-    json_t *array = json_array();
-    for (uint32_t i = 0; i < profile->nr_snapshots; i++) {
+    struct seep_snapshot_live *totals = seep_snapshots_totals(profile);
+    json_t *array = totals ? json_array() : NULL;
+    for (uint32_t i = 0; totals && i < profile->nr_snapshots; i++) {
         const struct seep_snapshot *snapshot = &profile->snapshots[i];
         json_t *object = json_object();
+        set(&object, "number", integer(i + 1));
         set(&object, "at_s", json_real((double)snapshot->at_ns / 1e9));
         set(&object, "rss_bytes", snapshot->rss_bytes ? integer(snapshot->rss_bytes) : json_null());
         set(&object, "used_bytes", snapshot->used_bytes ? integer(snapshot->used_bytes) : json_null());
+        set(&object, "live_bytes", integer(totals[i].bytes));
+        set(&object, "live_blocks", integer(totals[i].blocks));
         append(&array, object);
     }
+    free(totals);
     return array;
 }
 

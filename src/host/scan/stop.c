@@ -25,7 +25,9 @@
 #include "scan/stop.h"
 
 #define NS_PER_MS          INT64_C(1000000)
-#define WAIT_MAX_MS        3000
+#define NS_PER_US          INT64_C(1000)
+#define WAIT_MAX_MS        3000 // from the first thread to the last: those that stopped first are held that long
+#define WAIT_THREAD_US     200   // the same once more for each thread that has stopped
 #define OTHER_SEEP_MAX_MS  10000 // that another seep is waited for, which reads the process now
 #define SLEEP_MAX_MS       100   // until a thread that was woken, or whose time was over, is not waited for
 #define EPERM_TRIES        10    // a tracer may let go between its refusal and our asking who it was
@@ -190,9 +192,8 @@ static bool bury(pid_t pid, pid_t tid) {
 }
 
 // Waits for a thread that was seized and interrupted. *ret_there is false where it ended instead.
-static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *thread, bool *ret_there) {
-    int64_t end_ns =
-        seep_monotonic_ns() + WAIT_MAX_MS * NS_PER_MS; // the others wait that long: no sum of pauses
+static struct seep_error *wait_stop(pid_t pid, struct seep_stopped_thread *thread, int64_t end_ns,
+                                    bool *ret_there) {
     for (long waited = 0; seep_monotonic_ns() < end_ns; waited++) {
         siginfo_t info = {.si_pid = 0};
         int failed = waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WNOHANG | __WALL);
@@ -262,12 +263,16 @@ static struct seep_error *stop_thread(struct seep_stopped *stopped, pid_t tid) {
         return NULL;
     if (trouble)
         return seize_error(stopped->pid, tracer, trouble, &stopped->other_seep);
+    if (!stopped->first_ns)
+        stopped->first_ns = seep_monotonic_ns();
+    int64_t end_ns = stopped->first_ns + WAIT_MAX_MS * NS_PER_MS +
+                     (int64_t)stopped->nr_threads * WAIT_THREAD_US * NS_PER_US;
     struct seep_stopped_thread *thread = &stopped->threads[stopped->nr_threads++];
     *thread = (struct seep_stopped_thread){.tid = tid, .sleeps = sleeps};
     bool there = false;
     struct seep_error *err = NULL;
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
-        err = wait_stop(stopped->pid, thread, &there);
+        err = wait_stop(stopped->pid, thread, end_ns, &there);
     if (!err && !there) {
         (void)!bury(stopped->pid, tid);
         stopped->nr_threads--;

@@ -44,6 +44,7 @@ struct seep_stopped {
     struct seep_stopped_thread *threads;
     size_t nr_threads;
     size_t capacity;
+    int64_t first_ns;  // when the first thread was seized; 0: none was
     pid_t other_seep;  // that has a thread of it; 0: none
     int64_t waited_ns; // for another seep, before any thread was stopped for good
     bool released;     // they run again; what is here is as it was

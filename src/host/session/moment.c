@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A session as it was at a mark, see moment.h.
+// A session as it was at a mark or a snapshot, see moment.h.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/numbers.h"
 #include "base/sum.h"
+#include "base/words.h"
+#include "growth/snapshots.h"
 #include "profile/marks.h"
 #include "session/moment.h"
 #include "session/past.h"
@@ -83,6 +86,71 @@ struct seep_error *seep_moment_go(struct seep_session *session, const char *name
     return NULL;
 }
 
+// ---- snapshots ----
+
+// Of a snapshot only what was live is known: the allocations are those.
+static struct seep_error *go_to_snapshot(struct seep_profile *profile, uint32_t index) {
+    struct seep_snapshot_live *sites = seep_snapshots_sites(profile, index);
+    if (!sites)
+        return seep_error_no_memory();
+    int64_t at_ns = profile->snapshots[index].at_ns;
+    set_counts(profile, NULL);
+    for (uint32_t i = 0; i < profile->nr_sites; i++) {
+        profile->sites[i].counters.allocations = sites[i].blocks;
+        profile->sites[i].counters.allocated_bytes = sites[i].bytes;
+    }
+    free(sites);
+    profile->process.duration_ns = at_ns;
+    seep_profile_derive(profile);
+    profile->totals.peak_bytes = profile->totals.live_bytes; // at least
+    return seep_profile_note(profile, SEEP_NOTE_OF_SNAPSHOT,
+                             "snapshot %u: only what was live is known, so its allocations are those",
+                             index + 1);
+}
+
+static struct seep_error *no_snapshot(const struct seep_profile *profile, const char *name) {
+    struct seep_error *error =
+        seep_error_create(SEEP_E_NOT_FOUND, "there is no mark and no snapshot '%s' in it", name);
+    uint32_t nr = profile->nr_snapshots;
+    if (!nr)
+        return seep_error_hint(error, "it has no snapshots: 'seep run --interval TIME' takes them");
+    return seep_error_hint(error, "it has %u snapshot%s, from %s to %s", nr, seep_plural(nr),
+                           seep_format_duration(profile->snapshots[0].at_ns).text,
+                           seep_format_duration(profile->snapshots[nr - 1].at_ns).text);
+}
+
+// `which` from 1; 0: the last one until at_ns. All processes go to that moment; those that have no snapshot
+// until then had nothing yet.
+static struct seep_error *snapshot_go(struct seep_session *session, const char *name, uint64_t which,
+                                      int64_t at_ns) {
+    size_t first = 0;
+    while (first + 1 < session->nr_profiles && !session->profiles[first]->nr_snapshots)
+        first++;
+    const struct seep_profile *of = session->profiles[first];
+    if (which ? which > of->nr_snapshots : !seep_snapshots_until(of, at_ns))
+        return no_snapshot(of, name);
+    if (which)
+        at_ns = of->snapshots[which - 1].at_ns;
+    int64_t moment_ns = seep_time_plus(of->process.start_realtime_ns, at_ns);
+    struct seep_error *error = NULL;
+    for (size_t p = 0; !error && p < session->nr_profiles; p++) {
+        struct seep_profile *profile = session->profiles[p];
+        int64_t own_ns = seep_time_less(moment_ns, profile->process.start_realtime_ns);
+        uint32_t nr = seep_snapshots_until(profile, p == first ? at_ns : own_ns);
+        if (nr)
+            error = go_to_snapshot(profile, nr - 1);
+        else
+            set_counts(profile, NULL);
+    }
+    return error;
+}
+
+static bool is_number(const char *text, uint64_t *ret_value) {
+    size_t nr = strspn(text, "0123456789");
+    *ret_value = strtoull(text, NULL, 10);
+    return nr && nr < 10 && !text[nr] && *ret_value;
+}
+
 // Of a recording the events say more than the counts of a mark do.
 static bool time_of_mark(const struct seep_session *session, const char *name, int64_t *ret_at_ns) {
     for (size_t p = 0; p < session->nr_profiles; p++) {
@@ -105,10 +173,11 @@ struct seep_error *seep_moment_go_in(struct seep_session *session, const char *s
     bool is_time = !is_mark && seep_past_parse(when, &at_ns);
     if (recorded && (is_mark || is_time))
         return seep_past_go(session, source, at_ns);
+    uint64_t which = 0;
+    if (!is_mark && is_number(when, &which))
+        return snapshot_go(session, when, which, 0);
     if (is_time && at_ns != SEEP_PAST_PEAK)
-        return seep_error_hint(
-            seep_error_create(SEEP_E_UNSUPPORTED, "%s: no recording: only marks are moments of it", source),
-            "record it: seep run --mode record");
+        return snapshot_go(session, when, 0, at_ns);
     return seep_moment_go(session, when);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A session as it was at a mark: what a user names as FILE@NAME or PID@NAME.
+// A session as it was at a mark or a snapshot: what a user names as FILE@NAME, PID@NAME, FILE@3 or FILE@12s.
 #ifndef SEEP_SESSION_MOMENT_H
 #define SEEP_SESSION_MOMENT_H
 
@@ -8,8 +8,9 @@
 
 #include "profile/profile.h"
 
-// FILE|PID, or with @NAME the state at the last mark of that name; @NAME#2 is the second of that name. A file
-// whose own name has an @ is found first.
+// FILE|PID, or with @NAME the state at the last mark of that name; @NAME#2 is the second of that name. Where
+// no mark has the name: @3 is the third snapshot of the first process that has any, @12s the last one until
+// then. A file whose own name has an @ is found first.
 SEEP_MUST_CHECK struct seep_error *seep_moment_open(const char *source, struct seep_session **ret_session);
 
 // The same of the processes that seep_session_open_some() reads.

@@ -108,6 +108,8 @@ static struct seep_error *answer_leaks(struct maker *maker) {
     seep_add_up(&blocks, kinds->blocks[SEEP_KIND_INDIRECT]);
     seep_add_up(&bytes, kinds->bytes[SEEP_KIND_INDIRECT]);
     struct seep_finding finding = {.kind = SEEP_FINDING_LEAKS, .bad = blocks != 0, .value = bytes};
+    if (view->options.sort == SEEP_SORT_GROWTH) // who asks what grows is not told what is lost
+        return NULL;
     if (!blocks) {
         if (!is_scanned(view))
             return NULL;

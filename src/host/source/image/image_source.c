@@ -104,7 +104,9 @@ static struct seep_error *source_error(const struct seep_image_source *source) {
 // What a header or a file system says of the size may be anything. Of a file it cannot be much more than the
 // file has blocks, though it grows while we look; and never half of this machine's memory.
 static bool fits(const struct seep_image_copy *copy, const struct seep_image_source *source, uint64_t more) {
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+    static uint64_t memory; // the system is asked once
+    if (!memory)
+        memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
     uint64_t most = source->windows ? memory : SEEP_MIN(memory, source->data_bytes * 2 + SPARE_BYTES);
     return copy->data_bytes <= most && more <= most - copy->data_bytes;
 }

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Threads that stop late, one after the other: those that have stopped are not held for the sum of the waits."""
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, environment, run  # noqa: E402
+
+
+def test_the_wait_is_one_for_all_threads():
+    """The last of them stops twelve seconds after the first, none much more than two after the one before it."""
+    program = subprocess.Popen([BUILD / 'tests/hostile/hostile-threads'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null'))
+    try:
+        assert program.stdout.readline() == b'ready\n'
+        done = run([SEEP, 'scan', program.pid])
+        assert done.code != 0 and b'does not stop' in done.err, done
+        status = Path(f'/proc/{program.pid}/status').read_text()
+        assert 'TracerPid:\t0\n' in status  # let go
+    finally:
+        program.stdin.close()
+        assert program.wait(TIMEOUT) == 0
+        program.stdout.close()
