@@ -76,7 +76,7 @@ def test_run_interval(tmp_path):
     text = done.err.decode()
     assert text.count('stacks with outstanding allocations:') >= 7, text
     assert re.search(r'sites: 1 growing, ', text), text
-    assert re.search(r'^ +\+\d+ [KM]iB/min +grow \(', text, re.M), text
+    assert re.search(r'^ +\+[\d.]+ [KM]iB/min +grow \(', text, re.M), text
     assert re.search(r'limit +1\.00 GiB +reached in .* \(--limit\)', text), text
     assert has_shapes(process), verdicts(process)
     growth = process['growth']
