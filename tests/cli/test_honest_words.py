@@ -194,7 +194,7 @@ def test_a_gate_does_not_pass_while_somebody_is_still_at_work(run, seep, build):
 
 def test_sampled_totals_say_how_sure_they_are(run, seep, require):
     done = run(seep, "run", "--sample", "4K", "-o", "s.seep", require("perl"), "-e", 'my @a = map { "x" x 300 } 1..20000')
-    found = re.search(r"^totals +count +bytes   estimated from ([\d,]+) samples: count ±\d+%, bytes ±\d+% \(one sigma\)$", done.stderr, re.M)
+    found = re.search(r"^totals +count +bytes   allocations estimated from ([\d,]+) samples: count ±\d+%, bytes ±\d+% \(one sigma\)$", done.stderr, re.M)
     whole = json.loads(run(seep, "report", "--json", "--top", "0", "s.seep").stdout)
     assert int(found[1].replace(",", "")) == sum(site["samples"] for site in whole["sites"]), done.stderr
 

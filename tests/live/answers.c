@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A program that does one thing, for what a report answers first: leak, hold, peak, churn, clean, slowly. Its
+// A program that does one thing, for what a report answers first: leak, hold, peak, churn, clean, crowd, slowly. Its
 // allocations go through wrappers, which are nobody's answer.
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define OUT __attribute__((noinline)) static
 
-static void *volatile kept[1000];
+static void *volatile kept[20000];
 static char *volatile seen;
 
 OUT void *xmalloc(size_t size) {
@@ -63,6 +63,8 @@ int main(int argc, char **argv) {
         place_churn();
     if (strstr(how, "clean"))
         free(xmalloc(10));
+    for (int i = 0; strstr(how, "crowd") && i < 20000; i++)
+        place_hold(i);
     for (int i = 0; strstr(how, "slowly") && i < 100; i++) {
         place_hold(i);
         usleep(10000);

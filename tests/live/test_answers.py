@@ -71,3 +71,17 @@ def test_blocks_freed_in_a_wrong_way_are_named(tmp_path):
     found = json.loads(run([SEEP, 'report', '--json', trace]).out)['findings']
     frees, = [one for one in found if one['kind'] == 'frees']
     assert frees['bad'] and frees['value'] >= 1 and '(wrong_releases.cpp:' in frees['place']
+
+
+def test_live_estimates_have_the_error_of_their_own_samples(tmp_path):
+    """20,000 blocks of 1000 bytes are held, of which some 300 are recorded."""
+    trace = tmp_path / 'sampled.seep'
+    done = run([SEEP, 'run', '-q', '--sample', '64K', '-o', trace, '--', PROGRAM, 'crowd,churn'])
+    assert done.code == 0, done
+    totals = json.loads(run([SEEP, 'report', '--json', trace]).out)['totals']
+    assert 150 < totals['live_samples'] < 600
+    assert totals['live_error_percent'] == pytest.approx(100 / totals['live_samples'] ** 0.5, rel=0.02)
+    # Six standard deviations: once in 500 million runs.
+    assert abs(totals['live_bytes'] / 20e6 - 1) < 6 * totals['live_error_percent'] / 100
+    text = run([SEEP, 'report', trace]).out.decode()
+    assert re.search(rf"estimated from {totals['live_samples']} live samples: ±\d+%$", text, re.M)

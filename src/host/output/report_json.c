@@ -19,6 +19,7 @@
 #include "output/json_stack.h"
 #include "output/json_text.h"
 #include "output/output.h"
+#include "view/samples.h"
 #include "view/stack_table.h"
 #include "view/stacks.h"
 
@@ -201,6 +202,12 @@ static json_t *totals_json(const struct seep_profile *profile) {
     set(&object, "peak_error_bytes",
         blocks ? integer(totals->peak_exact ? 0 : totals->peak_error_bytes) : json_null());
     set(&object, "temporary", blocks ? integer(totals->temporary) : json_null());
+    if (profile->health.sample_bytes) {
+        const struct seep_profile *const one[] = {profile};
+        struct seep_live_error error = seep_live_error_of(one, 1);
+        set(&object, "live_samples", integer(error.nr_samples));
+        set(&object, "live_error_percent", json_real(error.percent));
+    }
     if (!blocks)
         set(&object, "by_size", sizes_json(totals));
     set(&object, "failed", integer(totals->failed));

@@ -70,7 +70,10 @@ static void put_number_of_rows(FILE *out, const struct seep_view *view) {
 static void put_heading(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     fputc('\n', out);
     if (view->nr_rows_all == 0) {
-        fputs(view->filtered ? "Nothing matches the filters.\n" : "No allocation was seen.\n", out);
+        fputs(view->filtered  ? "Nothing matches the filters.\n"
+              : view->sampled ? "No allocation was among the samples.\n"
+                              : "No allocation was seen.\n",
+              out);
         return;
     }
     if (only_growing(view) && seep_text_extent(view).nr_all == 0) {

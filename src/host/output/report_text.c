@@ -14,6 +14,7 @@
 #include "output/format.h"
 #include "output/output.h"
 #include "output/report_text.h"
+#include "view/samples.h"
 
 const struct seep_profile *seep_text_profile(const struct seep_view *view, size_t index) {
     return view->session->profiles[view->first_process + index];
@@ -345,12 +346,29 @@ static double count_error_percent(const struct seep_view *view) {
     return sum > 0 ? 100 * sqrt(variance) / sum : 100;
 }
 
+// Estimates of what is live rest on the samples that are.
+static void put_live(FILE *out, const struct seep_view *view) {
+    const struct seep_totals *t = &view->totals;
+    char remark[128];
+    struct seep_live_error error =
+        seep_live_error_of((const struct seep_profile *const *)view->session->profiles + view->first_process,
+                           view->nr_processes);
+    if (view->sampled && error.nr_samples)
+        snprintf(remark, sizeof(remark), "%s, estimated from %s live sample%s: ±%.0f%%",
+                 seep_format_bytes(t->live_bytes).text, seep_format_count(error.nr_samples).text,
+                 seep_plural(error.nr_samples), error.percent);
+    else
+        snprintf(remark, sizeof(remark), "%s", seep_format_bytes(t->live_bytes).text);
+    put_total(out, "still live", seep_format_count(t->live_blocks).text,
+              seep_format_count(t->live_bytes).text, remark);
+}
+
 static void put_totals(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     const struct seep_totals *t = &view->totals;
     fprintf(out, "\n%s%-14s %15s %19s%s", seep_style_bold(style),
             view->nr_processes > 1 ? "all processes" : "totals", "count", "bytes", seep_style_off(style));
     if (view->sampled)
-        fprintf(out, "   estimated from %s sample%s: count ±%.0f%%, bytes ±%.0f%% (one sigma)",
+        fprintf(out, "   allocations estimated from %s sample%s: count ±%.0f%%, bytes ±%.0f%% (one sigma)",
                 seep_format_count(nr_samples(view)).text, seep_plural(nr_samples(view)),
                 count_error_percent(view), seep_sample_error_percent(nr_samples(view)));
     fputc('\n', out);
@@ -370,8 +388,7 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
     }
     put_total(out, "frees", seep_format_count(t->frees).text, seep_format_count(t->freed_bytes).text,
               seep_format_bytes(t->freed_bytes).text);
-    put_total(out, "still live", seep_format_count(t->live_blocks).text,
-              seep_format_count(t->live_bytes).text, seep_format_bytes(t->live_bytes).text);
+    put_live(out, view);
     if (view->nr_processes == 1)
         put_peak(out, t, view->sampled);
     char remark[96];

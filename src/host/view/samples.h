@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// How far live figures of a sampled run can be wrong: by the samples that are live, which are fewer than all
+// of them.
+#ifndef SEEP_VIEW_SAMPLES_H
+#define SEEP_VIEW_SAMPLES_H
+
+#include "profile/profile.h"
+
+struct seep_live_error {
+    uint64_t nr_samples; // live blocks that were recorded
+    double percent;      // one standard deviation of the live bytes, in percent of them; 0: none is live
+};
+
+// Of profiles with health.sample_bytes; of the others all live blocks are known, and they add no error.
+struct seep_live_error seep_live_error_of(const struct seep_profile *const *profiles, size_t nr_profiles);
+
+#endif
