@@ -267,6 +267,20 @@ def test_interrupted_at_any_moment(private, tmp_path):
     hear(program)
 
 
+def test_children_that_end_at_once_refuse_no_file(private, tmp_path):
+    """Probes of a child that has ended meanwhile cannot be set: that is no fault of the file."""
+    program, trace = private(BUILD / 'tests/live/live-attach-forks'), tmp_path / 'forks.seep'
+    assert program.stdout.readline() == b'ready\n'
+    done = run([SEEP, 'attach', '--output', trace, program.pid, '300ms', '5'])
+    assert done.code == 0, done
+    assert b'puts no probes' not in done.out + done.err, done
+    processes = report(trace)
+    assert len(processes) > 5
+    assert not [note for process in processes for note in process['health']['notes'] if 'puts no probes' in str(note)]
+    program.stdin.close()
+    assert program.wait(TIMEOUT) == 0
+
+
 def test_a_process_that_is_killed(private, tmp_path):
     program, trace = private(STEPS, 2), tmp_path / 'killed.seep'
     attached = Attached(program.pid, '--output', trace)

@@ -14,6 +14,7 @@
 #include "base/live_thread.h"
 #include "base/map.h"
 #include "base/map_line.h"
+#include "process/gone.h"
 #include "process/process_map.h"
 
 // A name that was removed since ends with this.
@@ -46,6 +47,8 @@ struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret
     char name[64];
     snprintf(name, sizeof(name), "/proc/%d/maps", (int)seep_live_thread(pid));
     FILE *file = fopen(name, "re");
+    if (!file && (errno == ENOENT || errno == ESRCH))
+        return seep_process_gone(pid, "name a running process");
     if (!file)
         return seep_error_system(errno, "process %d", (int)pid);
     struct seep_process_map map = {NULL};

@@ -4,10 +4,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "process/gone.h"
 #include "source/attach/bpf_program.h"
 #include "source/attach/heap.skel.h"
 #include "source/attach/attach_parts.h"
@@ -101,8 +103,13 @@ static struct seep_error *refuse(struct seep_heap_trace *trace, struct seep_trac
     struct seep_trace_object *object = trace->objects[attachment->object];
     if (err->code == SEEP_E_MEMORY)
         return err;
+    bool has_ended = attachment->pid && kill(attachment->pid, 0) != 0 && errno == ESRCH;
     seep_trace_attachment_deinit(attachment);
     trace->nr_attachments--; // it is the last
+    if (has_ended || (attachment->pid && seep_process_is_zombie(attachment->pid))) {
+        seep_error_destroy(err); // it is no fault of the file
+        return NULL;
+    }
     object->is_refused = true;
     close(object->fd);
     object->fd = -1;
