@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -182,7 +181,7 @@ def test_markdown(export):
 
 def test_quickfix_leads_vim_to_the_line(export, require, tmp_path):
     """What is lost, as vim's :cfile understands it: the file, the line, and that it is an error."""
-    vim = shutil.which("vim") or shutil.which("vim.tiny") or require("vim")
+    vim = require("vim")
     path = export("quickfix")
     line = path.read_text()
     assert re.fullmatch(r"/.*/app\.c:\d+: error: 77 B in 1 block lost, allocated in leaf by malloc\n", line), line

@@ -217,11 +217,11 @@ def test_what_is_cut_is_told(tmp_path):
         assert b'cut' in done.err + done.out, (length, done)
 
 
-def test_moments_need_a_recording(tmp_path):
+def test_moments_need_a_recording_or_snapshots(tmp_path):
     done = run([SEEP, 'run', '-q', '-o', tmp_path / 'live.seep', PROGRAMS / 'gcc-O2@plain'])
     assert done.code == 0, done
     done = run([SEEP, 'report', '--at', '1s', tmp_path / 'live.seep'])
-    assert done.code != 0 and b'no recording' in done.err and b'--mode record' in done.err, done
+    assert done.code != 0 and b'it has no snapshots' in done.err and b'--mode record' in done.err, done
     done = run([SEEP, 'report', '--at', 'never', tmp_path / 'live.seep'])
     assert done.code != 0 and done.err.count(b'\n') == 1, done
 

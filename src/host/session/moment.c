@@ -113,7 +113,9 @@ static struct seep_error *no_snapshot(const struct seep_profile *profile, const 
         seep_error_create(SEEP_E_NOT_FOUND, "there is no mark and no snapshot '%s' in it", name);
     uint32_t nr = profile->nr_snapshots;
     if (!nr)
-        return seep_error_hint(error, "it has no snapshots: 'seep run --interval TIME' takes them");
+        return seep_error_hint(error,
+                               "it has no snapshots: 'seep run --interval TIME' takes them, and 'seep run "
+                               "--mode record' keeps every moment");
     return seep_error_hint(error, "it has %u snapshot%s, from %s to %s", nr, seep_plural(nr),
                            seep_format_duration(profile->snapshots[0].at_ns).text,
                            seep_format_duration(profile->snapshots[nr - 1].at_ns).text);
