@@ -536,6 +536,52 @@ def test_children_begin_with_the_blocks_of_their_parent(from_start, tmp_path):
     assert len(report(trace)) == 1
 
 
+LIVES = r"""
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+int main(void) {
+    void *volatile block = malloc(10);
+    char *program[] = {"/bin/true", NULL};
+    pid_t pid;
+    for (int i = 0; i < 3; i++) {
+        posix_spawn(&pid, "/bin/true", NULL, NULL, program, environ);
+        waitpid(pid, NULL, 0);
+    }
+    if (fork() == 0) {
+        block = malloc(20);
+        execl("/bin/sh", "sh", "-c", "exit 3", NULL);
+    }
+    wait(NULL);
+    if (fork() == 0)
+        abort();
+    wait(NULL);
+    return 5;
+}
+"""
+
+
+def test_lives_have_their_parents_times_and_ends(tmp_path):
+    (tmp_path / 'lives.c').write_text(LIVES)
+    subprocess.run(['gcc', '-O1', '-w', '-o', tmp_path / 'lives', tmp_path / 'lives.c'], check=True)
+    trace = tmp_path / 'lives.seep'
+    done = run([SEEP, 'attach', '--output', trace, '--', tmp_path / 'lives'])
+    assert done.code == 0, done
+    first, *others = [process['process'] for process in report(trace)]
+    assert first['exit'] == {'code': 5}
+    spawned = [life for life in others if life['name'] == 'true']
+    assert [life['exit'] for life in spawned] == [{'code': 0}] * 3
+    went_on, follows = [life for life in others if life['name'] in ('lives', 'sh') and life['exit'] != {'signal': 6}]
+    assert (went_on['origin'], went_on['exit']) == ('fork', None)
+    assert (follows['origin'], follows['exit'], follows['pid']) == ('exec', {'code': 3}, went_on['pid'])
+    aborted, = [life for life in others if life['exit'] and 'signal' in life['exit']]
+    assert {life['parent'] for life in others} == {first['pid']}
+    # Each is over before its parent is: of times that run until the trace is saved it would not be so.
+    assert sum(life['duration_s'] for life in others) < first['duration_s']
+
+
 def test_children_of_a_program_are_seen_from_their_first_instruction(tmp_path):
     """However short they live; and nobody else who uses the same C library has probes in it."""
     need('unshare', 'sh')

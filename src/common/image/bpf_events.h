@@ -27,8 +27,8 @@ enum seep_bpf_kind {
     SEEP_BPF_MET,       // seep_bpf_event: a process that was not known came into the scope
     SEEP_BPF_CODE,      // seep_bpf_code: code that a stack was found in and the tables do not have yet
     SEEP_BPF_FORK,      // seep_bpf_event: address is the pid of the child
-    SEEP_BPF_EXEC,      // seep_bpf_exec
-    SEEP_BPF_EXIT,      // seep_bpf_event: the last thread ended
+    SEEP_BPF_EXEC,      // seep_bpf_exec: address is the pid of the parent
+    SEEP_BPF_EXIT,      // seep_bpf_event: the last thread ended; address is the status, as of wait(2)
     SEEP_BPF_MAP,       // seep_bpf_alloc: memory was mapped; detail: SEEP_MAPPING_*
     SEEP_BPF_UNMAP,     // seep_bpf_alloc: memory is unmapped, without a stack
     SEEP_BPF_FAULT,     // seep_bpf_alloc: a page was touched that was not in memory
@@ -43,7 +43,7 @@ struct seep_bpf_event {
     uint16_t detail;
     uint32_t pid;
     uint32_t tid;
-    uint32_t time_us; // CLOCK_MONOTONIC, its lower half; 0: nobody asked for it
+    uint32_t time_us; // CLOCK_MONOTONIC, its lower half; 0: nobody asked for it, and no MET, FORK, EXEC, EXIT
     uint64_t address;
 };
 

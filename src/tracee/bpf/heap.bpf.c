@@ -504,7 +504,8 @@ int seep_exec(uint64_t *arguments) {
         seep_count_lost(SEEP_BPF_LOST_OTHER);
         return 0;
     }
-    seep_fill_event(&exec->event, SEEP_BPF_EXEC, 0, 0);
+    const struct task_struct *task = (const struct task_struct *)arguments[0];
+    seep_fill_event(&exec->event, SEEP_BPF_EXEC, 0, BPF_CORE_READ(task, real_parent, tgid));
     exec->path[0] = 0;
     bpf_probe_read_kernel_str(exec->path, sizeof(exec->path), BPF_CORE_READ(program, filename));
     bpf_ringbuf_submit(exec, BPF_RB_FORCE_WAKEUP);
@@ -518,9 +519,13 @@ int seep_exit(uint64_t *arguments) {
     uint32_t pid = bpf_get_current_pid_tgid() >> 32;
     if (BPF_CORE_READ(task, signal, live.counter) != 0 || !bpf_map_lookup_elem(&seep_processes, &pid))
         return 0;
+    // Of the group, where one thread ended all of them; else this one's own.
+    uint32_t status = BPF_CORE_READ(task, signal, group_exit_code);
+    if (!status)
+        status = BPF_CORE_READ(task, exit_code);
     bool told = seep_current_process() != NULL;
     bpf_map_delete_elem(&seep_processes, &pid);
     if (told)
-        seep_send(SEEP_BPF_EXIT, 0, 0, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
+        seep_send(SEEP_BPF_EXIT, 0, status & 0xffff, BPF_RB_FORCE_WAKEUP, SEEP_BPF_LOST_OTHER);
     return 0;
 }

@@ -79,6 +79,7 @@ typedef struct {
 
 struct signal_struct {
     atomic_t live; // threads
+    int group_exit_code;
 } SEEP_CORE;
 
 struct linux_binprm {
@@ -92,6 +93,8 @@ struct task_struct {
     struct mm_struct *mm;
     struct signal_struct *signal;
     struct uprobe_task *utask;
+    struct task_struct *real_parent;
+    int exit_code;
 } SEEP_CORE;
 
 #endif

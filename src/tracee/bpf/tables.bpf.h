@@ -135,7 +135,9 @@ static inline void seep_fill_event(struct seep_bpf_event *event, uint8_t kind, u
     event->detail = 0;
     event->pid = ids >> 32;
     event->tid = (uint32_t)ids;
-    event->time_us = seep_timed ? (uint32_t)(bpf_ktime_get_ns() / 1000) : 0;
+    bool of_life =
+        kind == SEEP_BPF_MET || kind == SEEP_BPF_FORK || kind == SEEP_BPF_EXEC || kind == SEEP_BPF_EXIT;
+    event->time_us = of_life || seep_timed ? (uint32_t)(bpf_ktime_get_ns() / 1000) : 0;
     event->address = address;
 }
 

@@ -31,7 +31,9 @@ static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_
                               ? ((const struct seep_bpf_exec *)event)->path
                               : NULL;
     if (!process && (event->kind == SEEP_BPF_MET || program))
-        return seep_trace_took_new(trace, (pid_t)event->pid, program);
+        return seep_trace_took_new(
+            trace, (pid_t)event->pid, program,
+            &(struct seep_trace_birth){.at_ns = call_ns(trace, event), .parent = (uint32_t)event->address});
     if (!process)
         return NULL;
     struct seep_traced_call call = {.tid = event->tid,
@@ -50,6 +52,8 @@ static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_
     if (trace->options.watcher && (event->kind <= SEEP_BPF_FAILED || event->kind == SEEP_BPF_SAMPLE))
         trace->options.watcher(trace->options.watcher_context, process, event->kind, &call);
     struct seep_error *err = NULL;
+    const struct seep_trace_birth birth = {.at_ns = call_ns(trace, event),
+                                           .parent = (uint32_t)event->address};
     switch (event->kind) {
     case SEEP_BPF_ALLOC:
     case SEEP_BPF_SAMPLE:
@@ -76,20 +80,20 @@ static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_
         err = seep_trace_update_process(trace, process);
         break;
     case SEEP_BPF_EXEC:
-        err = seep_trace_took_exec(trace, process, program ? program : "");
+        err = seep_trace_took_exec(trace, process, program ? program : "", &birth);
         break;
     case SEEP_BPF_LANDING:
         err = seep_trace_took_landing(trace, process, event->address);
         break;
     case SEEP_BPF_EXIT:
-        seep_trace_took_exit(trace, process);
+        seep_trace_took_exit(trace, process, birth.at_ns, (int)event->address);
         break;
     case SEEP_BPF_CODE:
         if (nr_bytes >= sizeof(struct seep_bpf_code))
             err = seep_trace_took_code(trace, process, (const void *)event);
         break;
     case SEEP_BPF_FORK:
-        err = seep_trace_took_fork(trace, process, (pid_t)event->address);
+        err = seep_trace_took_fork(trace, process, (pid_t)event->address, birth.at_ns);
         break;
     default:
         return NULL;

@@ -65,7 +65,7 @@ struct seep_error *seep_heap_trace_run(struct seep_heap_trace *trace, int64_t en
         if (ended) {
             reap(trace);
             for (size_t i = 0; i < trace->nr_processes; i++) {
-                if (!trace->processes[i]->ended)
+                if (!trace->processes[i]->ended && !trace->processes[i]->has_status)
                     trace->processes[i]->duration_ns = trace->now_ns;
                 trace->processes[i]->ended = true;
             }
@@ -293,7 +293,9 @@ static struct seep_error *for_members(struct seep_heap_trace *trace, const pid_t
 
 // One that was met by an event already is not met again.
 static struct seep_error *add_member(struct seep_heap_trace *trace, pid_t pid) {
-    return seep_trace_process_of(trace, (uint32_t)pid) ? NULL : seep_trace_took_new(trace, pid, NULL);
+    return seep_trace_process_of(trace, (uint32_t)pid)
+               ? NULL
+               : seep_trace_took_new(trace, pid, NULL, &(struct seep_trace_birth){.at_ns = 0});
 }
 
 // Those that come between the two looks are met by their first event.
@@ -354,6 +356,8 @@ static struct seep_error *start_program(struct seep_heap_trace *trace, int *ret_
         err = seep_trace_add_process(trace, trace->held.pid, &process);
     if (!err)
         err = seep_held_program_load(&trace->held, &visitor, trace);
+    if (!err && trace->held.released)
+        process->begun_ns = trace->held.released_ns - trace->start_ns;
     if (!err)
         err = check_allocator(trace);
     return err;

@@ -64,10 +64,12 @@ struct seep_traced_process {
     const char *const *args;
     uint32_t nr_args;
     int64_t start_realtime_ns; // of the tracing
-    int64_t duration_ns;
+    int64_t begun_ns;          // of its life as this program: since the tracing began; 0: it was there before
+    int64_t duration_ns;       // until its end, since the tracing began
+    bool execed;               // it went on as another program
     bool ended;
     bool is_loading; // began by exec, and its loader has not finished
-    bool has_status; // it was started by us, and has ended so:
+    bool has_status; // it has ended so:
     int wait_status;
     struct seep_note *notes; // what a reader must know, in the heap's arena
     size_t nr_notes;

@@ -127,16 +127,25 @@ SEEP_MUST_CHECK struct seep_error *seep_trace_took_code(struct seep_heap_trace *
 struct seep_traced_process *seep_trace_process_of(const struct seep_heap_trace *trace, uint32_t pid);
 SEEP_MUST_CHECK struct seep_error *seep_trace_add_process(struct seep_heap_trace *trace, pid_t pid,
                                                           struct seep_traced_process **ret);
+// What the event says of a life that begins.
+struct seep_trace_birth {
+    int64_t at_ns;   // since the tracing began
+    uint32_t parent; // pid; 0: not known
+};
 // A process that was not known. `program`: it began just now by exec of this; NULL: some time ago.
 SEEP_MUST_CHECK struct seep_error *seep_trace_took_new(struct seep_heap_trace *trace, pid_t pid,
-                                                       const char *program);
+                                                       const char *program,
+                                                       const struct seep_trace_birth *birth);
 SEEP_MUST_CHECK struct seep_error *seep_trace_took_exec(struct seep_heap_trace *trace,
                                                         struct seep_traced_process *process,
-                                                        const char *program);
+                                                        const char *program,
+                                                        const struct seep_trace_birth *birth);
 SEEP_MUST_CHECK struct seep_error *seep_trace_took_fork(struct seep_heap_trace *trace,
-                                                        struct seep_traced_process *parent, pid_t pid);
-// Its last event. Frees it where those that have ended are of no interest.
-void seep_trace_took_exit(struct seep_heap_trace *trace, struct seep_traced_process *process);
+                                                        struct seep_traced_process *parent, pid_t pid,
+                                                        int64_t at_ns);
+// Its last event; status as of wait(2). Frees it where those that have ended are of no interest.
+void seep_trace_took_exit(struct seep_heap_trace *trace, struct seep_traced_process *process, int64_t at_ns,
+                          int status);
 void seep_trace_forget_process(struct seep_heap_trace *trace, struct seep_traced_process *process);
 // Those whose last event was lost.
 void seep_trace_forget_ended(struct seep_heap_trace *trace);

@@ -36,10 +36,10 @@ struct seep_error *seep_trace_add_process(struct seep_heap_trace *trace, pid_t p
 }
 
 // Takes it out of the table. The last one stays, or there would be nothing to report of.
-static void end_process(struct seep_heap_trace *trace, struct seep_traced_process *process) {
+static void end_process(struct seep_heap_trace *trace, struct seep_traced_process *process, int64_t at_ns) {
     seep_trace_forget_landings(trace, process->heap.pid);
     process->ended = true;
-    process->duration_ns = trace->now_ns;
+    process->duration_ns = at_ns;
     uint64_t *id = seep_map_find(&trace->process_ids, (uint32_t)process->heap.pid);
     if (id && *id == (uintptr_t)process)
         *id = 0;
@@ -94,13 +94,23 @@ static struct seep_error *begin(struct seep_heap_trace *trace, pid_t pid, const 
     return (*ret)->exe ? NULL : seep_error_no_memory();
 }
 
-struct seep_error *seep_trace_took_new(struct seep_heap_trace *trace, pid_t pid, const char *program) {
+// `birth`: when it was met or began by exec. The parent of one that has ended already is known by it alone.
+static void born(struct seep_traced_process *process, const struct seep_trace_birth *birth) {
+    process->begun_ns = SEEP_MAX(birth->at_ns, (int64_t)0);
+    if (!process->ppid)
+        process->ppid = birth->parent;
+}
+
+struct seep_error *seep_trace_took_new(struct seep_heap_trace *trace, pid_t pid, const char *program,
+                                       const struct seep_trace_birth *birth) {
     struct seep_traced_process *process;
     bool late, ignored;
     struct seep_error *err = ignore(trace, pid, &ignored);
     if (err || ignored)
         return err;
     err = begin(trace, pid, program, &process);
+    if (!err && program)
+        born(process, birth);
     if (!err)
         err = look_at_new(trace, process, program, &late);
     if (err)
@@ -114,7 +124,7 @@ struct seep_error *seep_trace_took_new(struct seep_heap_trace *trace, pid_t pid,
 }
 
 struct seep_error *seep_trace_took_exec(struct seep_heap_trace *trace, struct seep_traced_process *process,
-                                        const char *program) {
+                                        const char *program, const struct seep_trace_birth *birth) {
     pid_t pid = process->heap.pid;
     bool late = false;
     struct seep_error *err =
@@ -122,9 +132,12 @@ struct seep_error *seep_trace_took_exec(struct seep_heap_trace *trace, struct se
                                  "the process went on as another program (exec), which follows by itself");
     if (err)
         return err;
-    end_process(trace, process);
+    process->execed = true;
+    end_process(trace, process, birth->at_ns);
     trace->generation++; // its addresses are other functions now
     err = begin(trace, pid, program, &process);
+    if (!err)
+        born(process, birth);
     if (!err)
         err = look_at_new(trace, process, program, &late);
     if (err || !late)
@@ -163,7 +176,7 @@ static struct seep_error *name_like(struct seep_traced_process *child,
 // A child begins with its parent's blocks. Where probes are of one process it runs meanwhile: what it does
 // until its own are in place is not seen, and one that has ended by then is only counted.
 struct seep_error *seep_trace_took_fork(struct seep_heap_trace *trace, struct seep_traced_process *parent,
-                                        pid_t pid) {
+                                        pid_t pid, int64_t at_ns) {
     struct seep_traced_heap heap;
     struct seep_traced_process *child;
     bool late = false;
@@ -184,6 +197,7 @@ struct seep_error *seep_trace_took_fork(struct seep_heap_trace *trace, struct se
     seep_traced_heap_deinit(&child->heap);
     child->heap = heap;
     child->forked_from = (uint32_t)parent->heap.pid;
+    child->begun_ns = SEEP_MAX(at_ns, (int64_t)0);
     err = name_like(child, parent);
     if (!err)
         err = look_at(trace, child, &late);
@@ -191,12 +205,6 @@ struct seep_error *seep_trace_took_fork(struct seep_heap_trace *trace, struct se
         return err;
     return seep_traced_process_note(child, SEEP_NOTE_LATE_PROBES,
                                     "a forked child: what it did in its first milliseconds is not known");
-}
-
-void seep_trace_took_exit(struct seep_heap_trace *trace, struct seep_traced_process *process) {
-    // How the one that was named ended is known by its descriptor.
-    if (process->heap.pid != trace->options.pid)
-        seep_trace_forget_process(trace, process);
 }
 
 // The probes in children that have ended would only take up descriptors.
@@ -211,11 +219,26 @@ static void detach(struct seep_heap_trace *trace, pid_t pid) {
     }
 }
 
-void seep_trace_forget_process(struct seep_heap_trace *trace, struct seep_traced_process *process) {
+static void forget_process(struct seep_heap_trace *trace, struct seep_traced_process *process,
+                           int64_t at_ns) {
     seep_bpf_tables_forget_process(&trace->tables, (uint32_t)process->heap.pid);
     if (trace->scope == SEEP_BPF_SCOPE_PROBED)
         detach(trace, process->heap.pid);
-    end_process(trace, process);
+    end_process(trace, process, at_ns);
+}
+
+void seep_trace_took_exit(struct seep_heap_trace *trace, struct seep_traced_process *process, int64_t at_ns,
+                          int status) {
+    process->has_status = true;
+    process->wait_status = status;
+    process->duration_ns = at_ns;
+    // That the one that was named has ended is known by its descriptor.
+    if (process->heap.pid != trace->options.pid)
+        forget_process(trace, process, at_ns);
+}
+
+void seep_trace_forget_process(struct seep_heap_trace *trace, struct seep_traced_process *process) {
+    forget_process(trace, process, trace->now_ns);
 }
 
 void seep_trace_forget_ended(struct seep_heap_trace *trace) {

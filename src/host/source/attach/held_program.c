@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "source/attach/held_program.h"
 #include "source/attach/private_file.h"
 #include "source/run/program.h"
@@ -120,6 +121,7 @@ static bool set_breakpoint(struct seep_held_program *program) {
 // At the breakpoint: takes it away and lets the program go on as if it had never been.
 static bool release(struct seep_held_program *program, struct user_regs_struct *registers) {
     registers->rip = program->entry_rt;
+    program->released_ns = seep_monotonic_ns();
     program->released = ptrace(PTRACE_POKETEXT, program->pid, program->entry_rt, program->entry_word) == 0 &&
                         ptrace(PTRACE_SETREGS, program->pid, NULL, registers) == 0 &&
                         ptrace(PTRACE_DETACH, program->pid, NULL, NULL) == 0;

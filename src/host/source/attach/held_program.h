@@ -15,7 +15,8 @@ struct seep_held_program {
     uint64_t entry_rt; // its first instruction
     long entry_word;   // what stood there, while a breakpoint does
     bool released;
-    bool ended; // before it was released
+    int64_t released_ns; // CLOCK_MONOTONIC: it runs freely since then
+    bool ended;          // before it was released
     int wait_status;
 };
 

@@ -30,9 +30,9 @@ static struct seep_error *copy_process(const struct copying *copying) {
     process->args = args;
     process->nr_args = process->nr_args_all = from->nr_args;
     process->start_realtime_ns = from->start_realtime_ns;
-    process->duration_ns = from->duration_ns;
-    process->exit_kind = from->ended ? SEEP_EXIT_UNKNOWN : SEEP_EXIT_RUNNING;
-    if (from->has_status) {
+    process->duration_ns = SEEP_MAX(from->duration_ns - from->begun_ns, (int64_t)0);
+    process->exit_kind = from->execed ? SEEP_EXIT_EXEC : from->ended ? SEEP_EXIT_UNKNOWN : SEEP_EXIT_RUNNING;
+    if (from->has_status && !from->execed) {
         bool killed = WIFSIGNALED(from->wait_status);
         process->exit_kind = killed ? SEEP_EXIT_SIGNAL : SEEP_EXIT_CODE;
         process->exit_value = killed ? WTERMSIG(from->wait_status) : WEXITSTATUS(from->wait_status);
