@@ -176,3 +176,17 @@ def test_right_programs_have_none(tmp_path):
                     figures.append(process['totals'])
         assert figures, name
         assert all(figure['live_blocks'] == figures[0]['live_blocks'] for figure in figures), name
+
+
+@pytest.mark.parametrize('how, kind', [('stack', 'stack'), ('static', 'static'), ('wild', 'wild')])
+def test_addresses_that_are_no_blocks(how, kind, tmp_path):
+    """The program ends by it; the report says what the address is, and who freed it."""
+    program = BUILD / 'tests/live/live-wrong-addresses'
+    plain = run([program, how])
+    under = traced([program, how], tmp_path)
+    assert under.code == exit_status(plain.code) != 0, under
+    (process,) = under.report()
+    (row,) = process['mismatches']
+    assert (row['kind'], row['count'], row['allocated_via'], row['released_via']) == (kind, 1, None, 'free')
+    assert [plain_name(frame['function']) for frame in row['release_stack']][:2] == ['place_bad', 'main']
+    assert row['allocation_stack'] == []

@@ -49,6 +49,14 @@ struct seep_leak_words seep_wrong_free_words(const struct seep_wrong_free *wrong
     else if (wrong->kind == SEEP_MISUSE_INSIDE)
         snprintf(words.text, sizeof(words.text), "%s address%s inside a live block of %s freed, by %s", count,
                  seep_plural_es(wrong->count), via, release);
+    else if (wrong->kind == SEEP_MISUSE_STACK || wrong->kind == SEEP_MISUSE_STATIC ||
+             wrong->kind == SEEP_MISUSE_WILD)
+        snprintf(words.text, sizeof(words.text), "%s address%s %s freed, by %s", count,
+                 seep_plural_es(wrong->count),
+                 wrong->kind == SEEP_MISUSE_STACK    ? "on the thread's own stack"
+                 : wrong->kind == SEEP_MISUSE_STATIC ? "of a variable"
+                                                     : "where no program has memory",
+                 release);
     else
         snprintf(words.text, sizeof(words.text), "%s block%s of %s freed by %s", count,
                  seep_plural(wrong->count), via, release);

@@ -744,7 +744,8 @@ static struct seep_error *put_wrong_release(struct json_report *report,
     set(&object, "count", integer(wrong->what.count));
     set(&object, "address", json_string(address));
     set(&object, "size", wrong->what.size ? integer(wrong->what.size) : json_null());
-    set(&object, "allocated_via", json_string(seep_via_name(wrong->from.via)));
+    set(&object, "allocated_via",
+        wrong->what.site ? json_string(seep_via_name(wrong->from.via)) : json_null());
     set(&object, "released_via", json_string(seep_via_name(wrong->at.via)));
     set(&object, "allocation_stack", from);
     set(&object, "release_stack", at);

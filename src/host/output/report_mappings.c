@@ -78,6 +78,9 @@ static const char *const headings[SEEP_MISUSE_NR] = {
     [SEEP_MISUSE_MISMATCH] = "freed by the wrong function",
     [SEEP_MISUSE_DOUBLE_FREE] = "freed a second time",
     [SEEP_MISUSE_INSIDE] = "an address inside a live block was freed",
+    [SEEP_MISUSE_STACK] = "an address on the thread's own stack was freed",
+    [SEEP_MISUSE_STATIC] = "the address of a variable was freed",
+    [SEEP_MISUSE_WILD] = "an address where no program has memory was freed",
 };
 
 struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,
@@ -112,6 +115,8 @@ struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,
         } else if (wrong->what.kind == SEEP_MISUSE_DOUBLE_FREE) {
             fputs("    first freed: not known, 'seep run --free-stacks' keeps it\n", out);
         }
+        if (!wrong->what.site)
+            continue;
         fprintf(out, "    of a block from %s at\n", seep_via_name(wrong->from.via));
         error = seep_text_stack(out, view, &wrong->from, style);
         if (error)

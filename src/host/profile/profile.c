@@ -406,9 +406,9 @@ const char *seep_via_name(uint32_t via) {
 
 const char *seep_misuse_name(uint32_t misuse) {
     static const char *const names[SEEP_MISUSE_NR] = {
-        [SEEP_MISUSE_MISMATCH] = "mismatch",
-        [SEEP_MISUSE_DOUBLE_FREE] = "double_free",
-        [SEEP_MISUSE_INSIDE] = "inside",
+        [SEEP_MISUSE_MISMATCH] = "mismatch", [SEEP_MISUSE_DOUBLE_FREE] = "double_free",
+        [SEEP_MISUSE_INSIDE] = "inside",     [SEEP_MISUSE_STACK] = "stack",
+        [SEEP_MISUSE_STATIC] = "static",     [SEEP_MISUSE_WILD] = "wild",
     };
     return word(names, SEEP_MISUSE_NR, misuse, "unknown");
 }

@@ -102,6 +102,41 @@ static uint32_t block_around(uint64_t address, uint64_t *ret_size) {
     return 0;
 }
 
+// Below what the kernel lets a program map, or beyond what a pointer can be.
+#define LOWEST_RT  UINT64_C(0x10000)
+#define HIGHEST_RT (UINT64_C(1) << 47)
+
+// Memory of the loader: before libc is there it allocates from what is left of its own last page.
+static bool is_loader(const struct seep_image_module *module) {
+    const char *path = (const char *)(seep_g.base + seep_g.area_off[SEEP_AREA_STRINGS] + module->path_off);
+    const char *name = path;
+    for (const char *at = path; *at; at++)
+        if (*at == '/')
+            name = at + 1;
+    return name[0] == 'l' && name[1] == 'd' && (name[2] == '-' || name[2] == '6');
+}
+
+static bool is_static(uint64_t address) {
+    const struct seep_image_module *modules =
+        (const struct seep_image_module *)(seep_g.base + seep_g.area_off[SEEP_AREA_MODULES]);
+    uint64_t nr = __atomic_load_n(&seep_g.header->areas[SEEP_AREA_MODULES].used, __ATOMIC_ACQUIRE);
+    if (nr * sizeof(*modules) > seep_g.opened[SEEP_AREA_MODULES])
+        return false;
+    for (uint64_t i = 1; i < nr; i++)
+        if (address >= modules[i].start_rt && address < modules[i].end_rt && !modules[i].unloaded_ns)
+            return !is_loader(&modules[i]);
+    return false;
+}
+
+// What an address is that is none of the heap. NONE: it may be a block from before, or another allocator's.
+static enum seep_misuse kind_of_place(const struct seep_thread *thread, uint64_t address) {
+    if (address < LOWEST_RT || address >= HIGHEST_RT)
+        return SEEP_MISUSE_WILD;
+    if (address >= (uint64_t)__builtin_frame_address(0) && address < thread->stack_hi)
+        return SEEP_MISUSE_STACK;
+    return is_static(address) ? SEEP_MISUSE_STATIC : SEEP_MISUSE_NONE;
+}
+
 void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep_release release,
                          struct seep_caller caller) {
     const uint64_t *at = map_entry(address);
@@ -121,9 +156,10 @@ void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep
     }
     uint64_t size;
     uint32_t around = thread->filter ? 0 : block_around(address, &size);
-    if (around)
+    enum seep_misuse kind = around ? SEEP_MISUSE_INSIDE : kind_of_place(thread, address);
+    if (kind != SEEP_MISUSE_NONE)
         found(thread,
               (struct seep_image_misuse){
-                  .kind = SEEP_MISUSE_INSIDE, .site = around, .address = address, .size = size},
+                  .kind = kind, .site = around, .address = address, .size = around ? size : 0},
               release, caller);
 }

@@ -118,12 +118,14 @@ static struct seep_error *read_misuses(struct seep_image_reader *reader) {
         seep_image_element(reader, SEEP_AREA_MISUSES, i, &from);
         if (!from.kind)
             continue;
-        if (!seep_image_is_site(reader, from.site) || !seep_image_is_site(reader, from.release_site))
-            continue;
         if (from.kind >= SEEP_MISUSE_NR) {
             reader->nr_damaged++;
             continue;
         }
+        bool no_site = from.kind >= SEEP_MISUSE_STACK && !from.site;
+        if ((!no_site && !seep_image_is_site(reader, from.site)) ||
+            !seep_image_is_site(reader, from.release_site))
+            continue;
         // Where it was given back first is all that is lost by a bad first_site.
         uint32_t first = from.first_site && seep_image_is_site(reader, from.first_site) ? from.first_site : 0;
         profile->wrong_releases[kept++] = (struct seep_wrong_release){
