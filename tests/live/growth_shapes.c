@@ -6,11 +6,13 @@
 //
 //   live-growth MILLISECONDS        does that and ends
 //   live-growth MILLISECONDS fork   a child does it, the parent waits
+//   live-growth MILLISECONDS maps   maps memory and touches it, and nothing else
 //   live-growth steps               one step of 20 for each line of standard input, answered by "ok"
 //   live-growth eat BYTES           allocates and touches BYTES, a mebibyte each ten milliseconds, and ends
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -96,11 +98,27 @@ static void eat(size_t bytes) {
     }
 }
 
+// What a program maps and never gives back, and the heap has no part in.
+__attribute__((noinline)) static void map(double duration) {
+    double start = seconds(), passed;
+    unsigned nr = 0;
+    while ((passed = seconds() - start) < duration) {
+        for (; nr < (unsigned)(passed / duration * 400); nr++) {
+            char *at = mmap(NULL, 32 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if (at != MAP_FAILED)
+                memset(at, 1, 32 << 10);
+        }
+        usleep(2000);
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "steps") == 0) {
         follow_lines();
     } else if (argc == 3 && strcmp(argv[1], "eat") == 0) {
         eat(strtoul(argv[2], NULL, 10));
+    } else if (argc == 3 && strcmp(argv[2], "maps") == 0) {
+        map(atoi(argv[1]) / 1e3);
     } else if (argc == 3 && strcmp(argv[2], "fork") == 0) {
         if (fork() == 0)
             run(atoi(argv[1]) / 1e3);

@@ -334,6 +334,17 @@ int main(int argc, char **argv) {
 """
 
 
+def test_what_grows_beside_the_heap_is_no_all_clear(tmp_path):
+    """Mappings are no places of the heap; resident memory grows all the same, and the gate says so."""
+    trace = tmp_path / 'maps.seep'
+    run_looked_at(trace, 1600, 'maps')
+    done = run([SEEP, 'growth', '--error-exitcode', '7', trace])
+    text = done.out.decode()
+    assert done.code == 7, done
+    assert 'No place of the heap grows without bound, but resident memory does' in text, text
+    assert re.search(r'^grows    resident memory by [\d.]+ [KM]iB a minute, and no place of the heap$', text, re.M), text
+
+
 def freed_at_the_end(tmp_path):
     (tmp_path / 'freed.c').write_text(FREED_AT_THE_END)
     done = run(['gcc', '-g', '-O0', '-o', 'freed', 'freed.c'], cwd=tmp_path)

@@ -109,9 +109,11 @@ static struct seep_error *open_sources(const struct seep_arguments *arguments,
 }
 
 static bool any_grows(const struct seep_session *session) {
-    for (size_t i = 0; i < session->nr_profiles; i++)
-        if (session->profiles[i]->growth && session->profiles[i]->growth->nr_verdicts[SEEP_TREND_GROWING])
+    for (size_t i = 0; i < session->nr_profiles; i++) {
+        const struct seep_growth *growth = session->profiles[i]->growth;
+        if (growth && (growth->nr_verdicts[SEEP_TREND_GROWING] || seep_growth_is_beside_heap(growth)))
             return true;
+    }
     return false;
 }
 

@@ -135,6 +135,11 @@ double seep_growth_seconds(const struct seep_growth_of *growth, uint64_t bytes) 
     return (double)bytes / growth->trend.slope;
 }
 
+bool seep_growth_is_beside_heap(const struct seep_growth *growth) {
+    return growth->rss.trend.verdict == SEEP_TREND_GROWING &&
+           growth->live.trend.verdict != SEEP_TREND_GROWING && !growth->nr_verdicts[SEEP_TREND_GROWING];
+}
+
 bool seep_growth_is_known(const struct seep_session *session) {
     for (size_t i = 0; i < session->nr_profiles; i++) {
         const struct seep_growth *growth = session->profiles[i]->growth;

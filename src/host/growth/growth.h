@@ -30,6 +30,10 @@ SEEP_MUST_CHECK struct seep_error *seep_growth_judge(struct seep_profile *profil
 // Seconds until `bytes` more are taken at that rate; -1: never, as far as one sees.
 double seep_growth_seconds(const struct seep_growth_of *growth, uint64_t bytes);
 
+// Resident memory of the process grows without bound though nothing of the heap does: mappings, stacks, or a
+// heap whose free memory cannot be used.
+bool seep_growth_is_beside_heap(const struct seep_growth *growth);
+
 // Whether there were enough snapshots of any process to say what grows.
 bool seep_growth_is_known(const struct seep_session *session);
 

@@ -69,17 +69,26 @@ static void put_number_of_rows(FILE *out, const struct seep_view *view) {
 
 static void put_heading(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     fputc('\n', out);
+    if (only_growing(view) && seep_text_extent(view).nr_all == 0) {
+        bool beside = false;
+        for (size_t p = 0; p < view->nr_processes; p++) {
+            const struct seep_growth *growth = seep_text_profile(view, p)->growth;
+            beside |= growth && seep_growth_is_beside_heap(growth);
+        }
+        fputs(beside
+                  ? "No place of the heap grows without bound, but resident memory does: by mappings, "
+                    "stacks, or "
+                    "free memory\nof the heap that cannot be used. 'seep report PID --rss' says what it is.\n"
+              : seep_growth_is_known(view->session)
+                  ? "Nothing grows without bound, as far as the snapshots go.\n"
+                  : "Whether anything grows cannot be told from so few snapshots.\n",
+              out);
+        return;
+    }
     if (view->nr_rows_all == 0) {
         fputs(view->filtered  ? "Nothing matches the filters.\n"
               : view->sampled ? "No allocation was among the samples.\n"
                               : "No allocation was seen.\n",
-              out);
-        return;
-    }
-    if (only_growing(view) && seep_text_extent(view).nr_all == 0) {
-        fputs(seep_growth_is_known(view->session)
-                  ? "Nothing grows without bound, as far as the snapshots go.\n"
-                  : "Whether anything grows cannot be told from so few snapshots.\n",
               out);
         return;
     }

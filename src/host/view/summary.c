@@ -133,10 +133,25 @@ static struct seep_error *answer_leaks(struct maker *maker) {
                finding.place);
 }
 
+// The heap has no place to name then.
+static struct seep_error *answer_grows_beside(struct maker *maker) {
+    const struct seep_view *view = maker->view;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_growth *growth = view->session->profiles[view->first_process + p]->growth;
+        if (!growth || !seep_growth_is_beside_heap(growth))
+            continue;
+        struct seep_finding finding = {
+            .kind = SEEP_FINDING_GROWS, .bad = true, .value = (uint64_t)(growth->rss.trend.slope * 60)};
+        return add(maker, &finding, "resident memory by %s a minute, and no place of the heap",
+                   seep_format_bytes(finding.value).text);
+    }
+    return NULL;
+}
+
 static struct seep_error *answer_grows(struct maker *maker) {
     const struct seep_view *view = maker->view;
     if (!view->nr_growing)
-        return NULL;
+        return answer_grows_beside(maker);
     const struct seep_view_row *row = &view->growing[0];
     double per_minute = row->growth->trend.slope * 60;
     struct seep_finding finding = {.kind = SEEP_FINDING_GROWS, .bad = true, .value = (uint64_t)per_minute};
@@ -253,8 +268,10 @@ struct seep_error *seep_summary_make(struct seep_view *view, const char *source,
                                                                     answer_holds, answer_peak,  answer_churn};
     *ret_summary = (struct seep_summary){.source = source};
     struct maker maker = {view, ret_summary};
-    if (view->options.by != SEEP_BY_SITE || only_calls(view) || !view->totals.allocations)
+    if (view->options.by != SEEP_BY_SITE || only_calls(view))
         return NULL;
+    if (!view->totals.allocations)
+        return answer_grows(&maker);
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < SEEP_ARRAY_SIZE(answers); i++)
         error = answers[i](&maker);
