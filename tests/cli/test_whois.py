@@ -46,6 +46,7 @@ int main(void) {
     free(freed);
     freed = NULL;
     wipe();
+    write(1, "ready\\n", 6);
     for (;;)
         pause();
     return wall != NULL;
@@ -63,6 +64,7 @@ def waiting(folder, libseep, **settings):
     process = subprocess.Popen([str(folder / "cached")], env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE)
     words = process.stdout.readline().split()
+    assert process.stdout.readline() == b"ready\n"
     names = ("table", "item", "freed", "text", "local", "main")
     yield int(words[0]), dict(zip(names, (int(word, 16) for word in words[1:])))
     process.kill()
