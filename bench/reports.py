@@ -7,7 +7,7 @@ import common
 
 TRACES = (("1,000 sites, 80 deep", 1000, 80), ("15,000 sites, 80 deep", 15000, 80),
           ("100,000 sites, 300 deep", 100000, 300))
-FORMATS = ("text", "tree", "json", "csv", "pprof", "folded", "sqlite", "dhat", "speedscope", "callgrind", "massif",
+FORMATS = ("text", "tree", "json", "csv", "pprof", "otlp", "folded", "sqlite", "dhat", "speedscope", "callgrind", "massif",
            "heaptrack", "dot")
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep export: each format, opened by a program that is not ours where there is one, its totals compared with the report."""
+import gzip
 import json
 import os
 import re
@@ -88,11 +89,56 @@ def test_pprof(export, totals, require):
 def test_pprof_by_protoc(export, require):
     """The same by a reader of protobuf that knows nothing of pprof: every field is well formed."""
     protoc = require("protoc")
-    with open(export("pprof"), "rb") as file:
-        done = subprocess.run([protoc, "--decode_raw"], stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run([protoc, "--decode_raw"], input=gzip.decompress(export("pprof").read_bytes()), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 0, done.stderr
     text = done.stdout.decode()
     assert '6: "inuse_space"' in text and '6: "hold"' in text
+
+
+def text_format(text):
+    """What protoc prints of a message: {field: [values]}, nested."""
+    stack = [{}]
+    for line in text.splitlines():
+        line = line.strip()
+        if line.endswith("{"):
+            stack.append({})
+            stack[-2].setdefault(line[:-2], []).append(stack[-1])
+        elif line == "}":
+            stack.pop()
+        else:
+            key, _, value = line.partition(": ")
+            stack[-1].setdefault(key, []).append(value[1:-1] if value[0] == "\"" else int(value))
+    return stack[0]
+
+
+def test_otlp(export, totals, require):
+    """By protoc, with the fields of the published schema: sums are the report's, indexes fit, a stack leads to its names."""
+    protoc, schema = require("protoc"), os.path.join(os.path.dirname(__file__), "profiles.proto")
+    done = subprocess.run([protoc, "--decode=ProfilesData", "-I" + os.path.dirname(schema), schema], input=export("otlp").read_bytes(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    assert not re.search(rb"^ *\d+:", done.stdout, re.M), "a field that the schema does not have"
+    data = text_format(done.stdout.decode())
+    (dictionary,), (resource,) = data["dictionary"], data["resource_profiles"]
+    texts = dictionary["string_table"]
+    assert texts[0] == "" and len(set(texts)) == len(texts)
+    for table in ("mapping_table", "location_table", "function_table", "link_table", "attribute_table", "stack_table"):
+        assert dictionary[table][0] == {}, table  # number 0 is nothing
+
+    def names(stack):
+        locations = [dictionary["location_table"][at] for at in dictionary["stack_table"][stack]["locations"]]
+        return [texts[dictionary["function_table"][at["lines"][0]["function"][0]]["name"][0]] for at in locations]
+    attributes = {at["key"][0]: at["value"][0] for at in resource["resource"][0]["attributes"]}
+    assert attributes["service.name"] == {"string_value": ["app"]} and attributes["process.pid"]["int_value"][0] > 0
+    sums, leaves = {}, set()
+    for profile in resource["scope_profiles"][0]["profiles"]:
+        kind = texts[profile["sample_type"][0]["type"][0]]
+        sums[kind] = sum(sample["values"][0] for sample in profile.get("samples", []))
+        leaves |= {tuple(names(sample["stack"][0])[:3]) for sample in profile.get("samples", [])}
+    assert list(sums)[0] == "inuse_space" and sums.pop("lost_space") == 77
+    assert sums == {"inuse_space": totals["live_bytes"], "inuse_objects": totals["live_blocks"],
+                    "alloc_space": totals["allocated_bytes"], "alloc_objects": totals["allocations"]}
+    assert ("leaf", "hold", "main") in leaves
 
 
 def test_sqlite(export, totals, require):

@@ -82,3 +82,16 @@ const struct seep_measure *seep_measure_of_sort(int sort) {
         return &seep_measures[SEEP_MEASURE_LIVE_BYTES];
     }
 }
+
+const struct seep_go_type seep_go_types[SEEP_GO_TYPES_NR] = {
+    {SEEP_MEASURE_ALLOCATIONS, "alloc_objects", "count"},
+    {SEEP_MEASURE_ALLOCATED_BYTES, "alloc_space", "bytes"},
+    {SEEP_MEASURE_LIVE_BLOCKS, "inuse_objects", "count"},
+    {SEEP_MEASURE_LIVE_BYTES, "inuse_space", "bytes"},
+    {SEEP_MEASURE_LEAKED_BYTES, "lost_space", "bytes"},
+};
+
+bool seep_go_type_is_known(const struct seep_go_type *type, const struct seep_view *view) {
+    return type->measure != SEEP_MEASURE_LEAKED_BYTES ||
+           seep_measure_is_known(&seep_measures[type->measure], view);
+}

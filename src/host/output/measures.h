@@ -33,4 +33,15 @@ uint64_t seep_measure_value(const struct seep_measure *measure, const struct see
 // What rows of that order are sorted by, or live bytes.
 const struct seep_measure *seep_measure_of_sort(int sort);
 
+// The measures of Go's heap profiles by the names that they have there, so that every reader of those knows
+// them; lost_space is added where a scan was made.
+struct seep_go_type {
+    enum seep_measure_id measure;
+    const char *type;
+    const char *unit;
+};
+#define SEEP_GO_TYPES_NR 5u
+extern const struct seep_go_type seep_go_types[SEEP_GO_TYPES_NR];
+bool seep_go_type_is_known(const struct seep_go_type *type, const struct seep_view *view);
+
 #endif

@@ -40,6 +40,7 @@ struct seep_output {
     X(json1)                                                                                                 \
     X(csv)                                                                                                   \
     X(pprof)                                                                                                 \
+    X(otlp)                                                                                                  \
     X(folded)                                                                                                \
     X(sqlite)                                                                                                \
     X(dhat)                                                                                                  \
