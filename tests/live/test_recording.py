@@ -233,3 +233,60 @@ def test_dropped_events_are_counted(tmp_path):
     operations = process['totals']['allocations'] + process['totals']['frees']
     events = sum(len(chunk.events) for chunk in chunks(trace))
     assert events + process['health']['lost'].get('event', 0) == operations
+
+
+ENDLESS = """
+    #include <stdlib.h>
+    #include <unistd.h>
+    __attribute__((noinline)) static void *keep(void) { return malloc(100); }
+    int main(void) {
+        for (int i = 0; getppid() != 1 && i < 20000; i++) {
+            for (int j = 0; j < 20; j++)
+                free(malloc(50));
+            keep();
+            usleep(500);
+        }
+        return 0;
+    }"""
+
+
+def test_a_recording_is_read_while_it_is_written_and_when_seep_was_killed(tmp_path):
+    """Up to the last chunk, which is a tenth of a second old, with functions; the program is not harmed."""
+    trace = tmp_path / 'running.seep'
+    tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, compiled(tmp_path, ENDLESS)],
+                            env=environment())
+    try:
+        deadline = time.monotonic() + 60
+        while not trace.exists() or trace.stat().st_size < 6000:
+            assert tool.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        for kill in (False, True):
+            if kill:
+                tool.kill()
+                tool.wait(timeout=60)
+            before = sum(len(chunk.events) for chunk in chunks(trace))
+            (process,) = report(trace)
+            assert process['totals']['allocations'] + process['totals']['frees'] >= before > 0
+            assert 'has no end' in str(process['health']['notes']) and not process['health']['complete']
+            kept = max(process['sites'], key=lambda site: site['live_bytes'])
+            assert kept['live_bytes'] == 100 * kept['live_blocks'] > 0 and len(kept['blocks']) == kept['live_blocks']
+            done = run([SEEP, 'report', trace, '--at', '0.05s'])
+            assert done.code == 0 and b'keep (program.c' in done.out, done
+    finally:
+        tool.kill()
+        tool.wait(timeout=60)
+
+
+def test_a_damaged_recording_is_read_up_to_the_damage(tmp_path):
+    """A byte that changed, wherever it is: what precedes its chunk is shown, and the place is named; or one line says why not."""
+    whole = record(tmp_path, PROGRAMS / 'gcc-O2@storm').read_bytes()
+    shown = 0
+    for place in range(40, len(whole), len(whole) // 20):
+        damaged = tmp_path / 'damaged.seep'
+        damaged.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        done = run([SEEP, 'report', '--at', 'peak', damaged])
+        assert done.code in (0, 1) and (done.code == 0 or done.err.count(b'\n') == 1), (place, done)
+        if done.code == 0:
+            assert b'offset' in done.out or b'complete' in done.out, (place, done)
+            shown += 1
+    assert shown > 6

@@ -781,7 +781,8 @@ static struct seep_error *load_sections(struct loader *loader) {
         struct seep_trace_section section;
         bool more = false;
         struct seep_error *error = seep_trace_reader_next(&loader->reader, &section, &more);
-        bool wanted = more && section.type != SEEP_TRACE_EVENTS && seep_trace_type_is_known(section.type);
+        bool wanted = more && section.type != SEEP_TRACE_EVENTS && section.type != SEEP_TRACE_STACKS &&
+                      seep_trace_type_is_known(section.type);
         if (!error && wanted)
             error = load_section(loader, &section);
         if (error)

@@ -59,6 +59,7 @@ static const char *known_name(uint32_t type) {
         [SEEP_TRACE_HOLDERS] = "HOLDERS",
         [SEEP_TRACE_CHAINS] = "CHAINS",
         [SEEP_TRACE_EVENTS] = "EVENTS",
+        [SEEP_TRACE_STACKS] = "STACKS",
         [SEEP_TRACE_INDEX] = "INDEX",
         [SEEP_TRACE_SNAPSHOTS] = "SNAPSHOTS",
         [SEEP_TRACE_LEADERS] = "LEADERS",

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+#include "base/numbers.h"
+#include "file/event_file.h"
+#include "file/event_stacks.h"
 #include "file/trace.h"
 #include "session/past.h"
 #include "session/past_heap.h"
@@ -31,77 +35,8 @@ bool seep_past_parse(const char *text, int64_t *ret_at_ns) {
     return false;
 }
 
-// ---- the chunks of a file --------------------------------------------------------------------------
-
-struct chunks {
-    struct seep_trace_reader reader;
-    unsigned char *bytes; // of the file
-    size_t size;
-    struct seep_recorded *events; // of the chunk
-    struct seep_chunk chunk;
-};
-
-static void chunks_deinit(struct chunks *chunks) {
-    free(chunks->bytes);
-    free(chunks->events);
-}
-
-static struct seep_error *chunks_init(const char *path, struct chunks *ret_chunks) {
-    struct chunks chunks = {.events = calloc(SEEP_CHUNK_EVENTS, sizeof(*chunks.events))};
-    struct seep_error *error = chunks.events ? NULL : seep_error_no_memory();
-    if (!error)
-        error = seep_trace_slurp(path, &chunks.bytes, &chunks.size);
-    if (error)
-        chunks_deinit(&chunks);
-    else
-        *ret_chunks = chunks;
-    return error;
-}
-
-static struct seep_error *chunks_begin(struct chunks *chunks, const char *path) {
-    return seep_trace_reader_init(chunks->bytes, chunks->size, path, &chunks->reader);
-}
-
-static struct seep_error *unpack(struct chunks *chunks, const struct seep_trace_section *section) {
-    unsigned char *raw = NULL;
-    struct seep_error *error = seep_trace_section_unpack(&chunks->reader, section, &raw);
-    if (error)
-        return error;
-    struct seep_take take = {raw, raw + section->raw_bytes, false};
-    if (!seep_chunk_take(&take, &chunks->chunk) ||
-        !seep_chunk_take_events(&take, &chunks->chunk, chunks->events))
-        error = seep_trace_section_error(&chunks->reader, section, "its events do not fit");
-    free(raw);
-    return error;
-}
-
-// The next chunk; *ret_more false: there is none.
-static struct seep_error *chunks_next(struct chunks *chunks, bool *ret_more) {
-    for (;;) {
-        struct seep_trace_section section;
-        bool more = false;
-        struct seep_error *error = seep_trace_reader_next(&chunks->reader, &section, &more);
-        if (error || !more || section.type == SEEP_TRACE_EVENTS) {
-            *ret_more = !error && more;
-            return *ret_more ? unpack(chunks, &section) : error;
-        }
-    }
-}
-
 bool seep_past_is_recording(const char *path) {
-    unsigned char *bytes = NULL;
-    size_t size;
-    struct seep_trace_reader reader;
-    struct seep_trace_section section;
-    bool more = false;
-    struct seep_error *error = strcmp(path, "-") == 0 ? NULL : seep_trace_slurp(path, &bytes, &size);
-    if (!error && bytes)
-        error = seep_trace_reader_init(bytes, size, path, &reader);
-    if (!error && bytes)
-        error = seep_trace_reader_next(&reader, &section, &more);
-    free(bytes);
-    seep_error_destroy(error);
-    return !error && more && section.type == SEEP_TRACE_EVENTS; // a recording begins with them
+    return seep_event_file_is_one(path);
 }
 
 // ---- processes -------------------------------------------------------------------------------------
@@ -124,23 +59,27 @@ static size_t process_of(const struct seep_session *session, const struct seep_c
 }
 
 // One way through all events. `stops`: each process only up to its moment.
-static struct seep_error *walk(struct past *past, struct chunks *chunks, const char *path, bool stops) {
-    struct seep_error *error = chunks_begin(chunks, path);
-    for (bool more = true; !error;) {
-        error = chunks_next(chunks, &more);
-        if (error || !more)
+static struct seep_error *walk(struct past *past, struct seep_event_file *file, bool stops) {
+    struct seep_error *error = NULL;
+    seep_event_file_rewind(file);
+    past->nr_foreign = 0;
+    while (!error) {
+        const struct seep_chunk *chunk;
+        error = seep_event_file_next(file, &chunk);
+        if (error || !chunk)
             break;
-        size_t p = process_of(past->session, &chunks->chunk);
+        const struct seep_recorded *events = seep_event_file_events(file);
+        size_t p = process_of(past->session, chunk);
         if (p == SIZE_MAX) {
-            past->nr_foreign += chunks->chunk.nr_events;
+            past->nr_foreign += chunk->nr_events;
             continue;
         }
         struct seep_past_heap *heap = &past->heaps[p];
-        for (uint64_t i = 0; !error && i < chunks->chunk.nr_events; i++) {
-            int64_t at_ns = seep_chunk_ns(&chunks->chunk, chunks->events[i].stamp);
+        for (uint64_t i = 0; !error && i < chunk->nr_events; i++) {
+            int64_t at_ns = seep_chunk_ns(chunk, events[i].stamp);
             if (stops && (heap->nr_events >= past->stop[p] || at_ns > past->at_ns[p]))
                 break;
-            if (!seep_past_heap_step(heap, &chunks->events[i], at_ns))
+            if (!seep_past_heap_step(heap, &events[i], at_ns))
                 error = seep_error_no_memory();
         }
     }
@@ -157,7 +96,7 @@ static struct seep_error *heaps_init(struct past *past) {
 }
 
 // The second time up to the moment, and from what there was before the first event.
-static struct seep_error *again(struct past *past, struct chunks *chunks, const char *path) {
+static struct seep_error *again(struct past *past, struct seep_event_file *file) {
     size_t nr = past->session->nr_profiles;
     struct seep_past_before *before = calloc(nr ? nr : 1, sizeof(*before));
     struct seep_error *error = before ? NULL : seep_error_no_memory();
@@ -170,7 +109,7 @@ static struct seep_error *again(struct past *past, struct chunks *chunks, const 
         if (!seep_past_heap_begin(&past->heaps[i], &before[i]))
             error = seep_error_no_memory();
     if (!error)
-        error = walk(past, chunks, path, true);
+        error = walk(past, file, true);
     for (size_t i = 0; before && i < nr; i++)
         seep_past_before_deinit(&before[i]);
     free(before);
@@ -190,12 +129,20 @@ static struct seep_error *show(struct past *past, size_t p, int64_t at_ns) {
     return error;
 }
 
-static struct seep_error *go(struct past *past, struct chunks *chunks, const char *path, int64_t at_ns) {
+static struct seep_error *note_trouble(const struct past *past, const struct seep_event_file *file) {
+    const char *trouble = seep_event_file_trouble(file);
+    return trouble
+               ? seep_profile_note(past->session->profiles[0], SEEP_NOTE_TRACE_CUT,
+                                   "the recording ends before its time: %s; what precedes is shown", trouble)
+               : NULL;
+}
+
+static struct seep_error *go(struct past *past, struct seep_event_file *file, int64_t at_ns) {
     struct seep_session *session = past->session;
     int64_t start_ns = session->profiles[0]->process.start_realtime_ns;
     struct seep_error *error = heaps_init(past);
     if (!error)
-        error = walk(past, chunks, path, false);
+        error = walk(past, file, false);
     for (size_t i = 0; !error && i < session->nr_profiles; i++) {
         past->stop[i] = at_ns == SEEP_PAST_PEAK ? past->heaps[i].peak_event : UINT64_MAX;
         past->at_ns[i] = at_ns == SEEP_PAST_PEAK
@@ -203,31 +150,144 @@ static struct seep_error *go(struct past *past, struct chunks *chunks, const cha
                              : at_ns - (session->profiles[i]->process.start_realtime_ns - start_ns);
     }
     if (!error)
-        error = again(past, chunks, path);
+        error = again(past, file);
     for (size_t i = 0; !error && i < session->nr_profiles; i++)
         error = show(past, i, at_ns == SEEP_PAST_PEAK ? past->heaps[i].latest_ns : past->at_ns[i]);
     if (!error && past->nr_foreign)
         error = seep_profile_note(session->profiles[0], SEEP_NOTE_EVENTS_FOREIGN,
                                   "%" PRIu64 " events are of processes that the file has nothing else of",
-                                  past->nr_foreign / 2);
-    return error;
+                                  past->nr_foreign);
+    return error ? error : note_trouble(past, file);
+}
+
+static struct seep_error *past_init(struct past *past, struct seep_session *session) {
+    size_t nr = session->nr_profiles;
+    *past = (struct past){.session = session,
+                          .heaps = calloc(nr, sizeof(*past->heaps)),
+                          .stop = calloc(nr, sizeof(*past->stop)),
+                          .at_ns = calloc(nr, sizeof(*past->at_ns))};
+    return past->heaps && past->stop && past->at_ns ? NULL : seep_error_no_memory();
+}
+
+static void past_deinit(struct past *past) {
+    for (size_t i = 0; past->heaps && i < past->session->nr_profiles; i++)
+        seep_past_heap_deinit(&past->heaps[i]);
+    free(past->heaps);
+    free(past->stop);
+    free(past->at_ns);
 }
 
 struct seep_error *seep_past_go(struct seep_session *session, const char *path, int64_t at_ns) {
-    struct chunks chunks;
-    struct past past = {.session = session};
-    struct seep_error *error = chunks_init(path, &chunks);
+    struct seep_event_file *file = NULL;
+    struct seep_error *error = seep_event_file_open(path, &file);
     if (error)
         return error;
-    past.heaps = calloc(session->nr_profiles, sizeof(*past.heaps));
-    past.stop = calloc(session->nr_profiles, sizeof(*past.stop));
-    past.at_ns = calloc(session->nr_profiles, sizeof(*past.at_ns));
-    error = past.heaps && past.stop && past.at_ns ? go(&past, &chunks, path, at_ns) : seep_error_no_memory();
-    for (size_t i = 0; past.heaps && i < session->nr_profiles; i++)
-        seep_past_heap_deinit(&past.heaps[i]);
-    free(past.heaps);
-    free(past.stop);
-    free(past.at_ns);
-    chunks_deinit(&chunks);
+    struct past past;
+    error = past_init(&past, session);
+    if (!error)
+        error = go(&past, file, at_ns);
+    past_deinit(&past);
+    seep_event_file_close(file);
+    return error;
+}
+
+// ---- a recording without its end ---------------------------------------------------------------------
+
+struct recovery {
+    struct seep_session *session;
+    struct seep_recorded_growing *growing; // by process
+    size_t capacity;
+};
+
+static struct seep_error *find_process(struct recovery *recovery, const struct seep_process *process,
+                                       size_t *ret_index) {
+    struct seep_session *session = recovery->session;
+    for (*ret_index = 0; *ret_index < session->nr_profiles; ++*ret_index) {
+        const struct seep_process *other = &session->profiles[*ret_index]->process;
+        if (other->pid == process->pid && other->start_realtime_ns == process->start_realtime_ns)
+            return NULL;
+    }
+    struct seep_profile *profile = NULL;
+    struct seep_error *error = seep_profile_create(&profile);
+    if (!error &&
+        !seep_grow(&recovery->growing, &recovery->capacity, *ret_index + 1, sizeof(*recovery->growing))) {
+        seep_profile_destroy(profile);
+        error = seep_error_no_memory();
+    }
+    if (error)
+        return error;
+    recovery->growing[*ret_index] = (struct seep_recorded_growing){.profile = profile};
+    return seep_session_add(session, profile);
+}
+
+static struct seep_error *add_stacks(struct recovery *recovery, struct seep_take *take, const char *path) {
+    struct seep_recorded_stacks part;
+    const char *wrong = seep_recorded_stacks_take(take, &part);
+    if (wrong)
+        return seep_error_create(SEEP_E_FORMAT, "%s: section STACKS: %s", path, wrong);
+    size_t index;
+    struct seep_error *error = find_process(recovery, &part.process, &index);
+    if (!error && (wrong = seep_recorded_stacks_add(&recovery->growing[index], &part)))
+        error = seep_error_create(SEEP_E_FORMAT, "%s: section STACKS: %s", path, wrong);
+    seep_recorded_stacks_deinit(&part);
+    return error;
+}
+
+static struct seep_error *gather_stacks(struct recovery *recovery, struct seep_event_file *file,
+                                        const char *path) {
+    for (;;) {
+        uint32_t type;
+        struct seep_take take;
+        struct seep_error *error = seep_event_file_section(file, &type, &take);
+        if (error || !type)
+            return error;
+        if (type == SEEP_TRACE_STACKS && (error = add_stacks(recovery, &take, path)))
+            return error;
+    }
+}
+
+static struct seep_error *show_recovered(struct past *past, struct seep_event_file *file) {
+    struct seep_session *session = past->session;
+    struct seep_error *error = heaps_init(past);
+    if (!error)
+        error = walk(past, file, false);
+    for (size_t i = 0; !error && i < session->nr_profiles; i++) {
+        struct seep_process *process = &session->profiles[i]->process;
+        process->is_main = i == 0;
+        process->duration_ns = past->at_ns[i] = past->heaps[i].latest_ns;
+        error = show(past, i, process->duration_ns);
+        process->exit_kind = SEEP_EXIT_UNKNOWN;
+    }
+    return error
+               ? error
+               : seep_profile_note(session->profiles[0], SEEP_NOTE_TRACE_CUT,
+                                   "the recording has no end: it is still being written, or was cut, or seep "
+                                   "was killed; what is in it is shown, up to %s",
+                                   seep_format_duration(session->profiles[0]->process.duration_ns).text);
+}
+
+struct seep_error *seep_past_recover(const char *path, struct seep_session **ret_session) {
+    struct seep_event_file *file = NULL;
+    struct recovery recovery = {NULL};
+    struct past past = {NULL};
+    struct seep_error *error = seep_event_file_open(path, &file);
+    if (!error)
+        error = seep_session_create(&recovery.session);
+    if (!error)
+        error = gather_stacks(&recovery, file, path);
+    if (!error && !recovery.session->nr_profiles)
+        error = seep_error_create(SEEP_E_FORMAT, "%s: no process in the recording", path);
+    if (!error)
+        error = past_init(&past, recovery.session);
+    if (!error)
+        error = show_recovered(&past, file);
+    if (past.session)
+        past_deinit(&past);
+    free(recovery.growing);
+    seep_event_file_close(file);
+    if (error)
+        seep_session_destroy(recovery.session);
+    else
+        *ret_session = recovery.session;
     return error;
 }

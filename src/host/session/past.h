@@ -19,4 +19,8 @@ bool seep_past_is_recording(const char *path);
 SEEP_MUST_CHECK struct seep_error *seep_past_go(struct seep_session *session, const char *path,
                                                 int64_t at_ns);
 
+// A recording that has no end, because it is still being written, or was cut: a session of what is in it, up
+// to the last good chunk. What the program told besides (marks, mappings) is not in it.
+SEEP_MUST_CHECK struct seep_error *seep_past_recover(const char *path, struct seep_session **ret_session);
+
 #endif

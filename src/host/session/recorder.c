@@ -11,8 +11,10 @@
 
 #include "base/map.h"
 #include "file/event_chunk.h"
+#include "file/event_stacks.h"
 #include "session/recorder.h"
 #include "source/image/event_rings.h"
+#include "source/image/event_stacks_image.h"
 
 enum {
     NAP_LEAST_NS = 200000,
@@ -31,6 +33,7 @@ struct queue {
 
 struct recorded_process {
     struct seep_event_rings rings;
+    struct seep_image_stacks stacks; // what the file has of what events refer to
     int fd;
     struct seep_chunk chunk; // the fields that stay: pid, start
     uint64_t start_ns;       // CLOCK_MONOTONIC of the image's start
@@ -104,6 +107,32 @@ static void beat(struct seep_recorder *recorder) {
 
 // ---- chunks ----------------------------------------------------------------------------------------
 
+static struct seep_error *write_put(struct seep_recorder *recorder, enum seep_trace_type type) {
+    return recorder->put.failed ? seep_error_no_memory()
+                                : seep_trace_writer_section(recorder->writer, type, 1, recorder->put.bytes,
+                                                            recorder->put.used);
+}
+
+// What the events refer to, before them: as far as the file does not have it yet.
+static struct seep_error *write_stacks(struct seep_recorder *recorder, struct recorded_process *process,
+                                       const struct seep_recorded *events, size_t nr) {
+    uint32_t site = 0, slot = 0;
+    for (size_t i = 0; i < nr; i++) {
+        site = SEEP_MAX(site, events[i].site);
+        slot = SEEP_MAX(slot, events[i].slot);
+    }
+    struct seep_recorded_stacks fresh;
+    struct seep_error *error = seep_image_stacks_look(&process->stacks, site, slot, &fresh);
+    if (error || (!fresh.nr_sites && !fresh.nr_threads))
+        return error;
+    fresh.process.pid = process->chunk.pid;
+    fresh.process.start_realtime_ns = process->chunk.start_realtime_ns;
+    recorder->put.used = 0;
+    seep_recorded_stacks_put(&recorder->put, &fresh);
+    seep_recorded_stacks_deinit(&fresh);
+    return write_put(recorder, SEEP_TRACE_STACKS);
+}
+
 static void write_chunk(struct seep_recorder *recorder, struct recorded_process *process,
                         const struct seep_recorded *events, size_t nr) {
     struct seep_chunk chunk = process->chunk;
@@ -117,13 +146,12 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
         chunk.net_bytes += seep_event_is_free(events[i].kind) ? -size : size;
         chunk.most_bytes = SEEP_MAX(chunk.most_bytes, chunk.net_bytes);
     }
+    struct seep_error *error = write_stacks(recorder, process, events, nr);
     recorder->put.used = 0;
-    if (!seep_chunk_put(&recorder->put, &chunk, events)) {
-        fail(recorder, seep_error_no_memory());
-        return;
-    }
-    struct seep_error *error = seep_trace_writer_section(recorder->writer, SEEP_TRACE_EVENTS, 1,
-                                                         recorder->put.bytes, recorder->put.used);
+    if (!error && !seep_chunk_put(&recorder->put, &chunk, events))
+        error = seep_error_no_memory();
+    if (!error)
+        error = write_put(recorder, SEEP_TRACE_EVENTS);
     if (error)
         fail(recorder, error);
     process->clock = chunk.end;
@@ -383,6 +411,7 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
     struct seep_error *error = NULL;
     if (!recorder->writer)
         error = recorder->options.open(recorder->options.data, image->pid, &recorder->writer);
+    process.stacks.fd = process.fd;
     process.chunk.pid = (uint32_t)image->pid;
     process.chunk.start_realtime_ns = image->start_realtime_ns;
     process.start_ns = header.start_ns;

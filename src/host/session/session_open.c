@@ -7,6 +7,7 @@
 #include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
 #include "file/session_file.h"
+#include "session/past.h"
 #include "session/session_open.h"
 #include "source/image/unseen.h"
 
@@ -58,8 +59,13 @@ struct seep_error *seep_session_open_some(const char *file_or_pid, uint64_t only
         return err;
     if (is_pid)
         return seep_session_from_pid(pid, ret_session);
-    return only_pid || program ? seep_session_load_some(file_or_pid, only_pid, program, ret_session)
-                               : seep_session_load(file_or_pid, ret_session);
+    err = only_pid || program ? seep_session_load_some(file_or_pid, only_pid, program, ret_session)
+                              : seep_session_load(file_or_pid, ret_session);
+    if (!err || err->code != SEEP_E_FORMAT || !seep_past_is_recording(file_or_pid))
+        return err;
+    struct seep_error *other = seep_past_recover(file_or_pid, ret_session);
+    seep_error_destroy(other ? other : err);
+    return other ? err : NULL;
 }
 
 struct seep_error *seep_session_open(const char *file_or_pid, struct seep_session **ret_session) {

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Reads a recording chunk by chunk, see event_file.h.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/read_at.h"
+#include "file/event_file.h"
+#include "file/trace.h"
+
+struct seep_event_file {
+    int fd;
+    char *path;
+    uint64_t first_off; // of the sections
+    uint64_t at;
+    uint64_t size; // of the file, when it was last asked for
+    uint16_t minor;
+    unsigned char *stored; // of the section at hand, with its header
+    size_t stored_capacity;
+    unsigned char *raw;
+    struct seep_recorded *events;
+    struct seep_chunk chunk;
+    char trouble[256];
+};
+
+void seep_event_file_close(struct seep_event_file *file) {
+    if (!file)
+        return;
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->path);
+    free(file->stored);
+    free(file->raw);
+    free(file->events);
+    free(file);
+}
+
+static bool is_of_events(uint32_t type) {
+    return type == SEEP_TRACE_EVENTS || type == SEEP_TRACE_STACKS;
+}
+
+static uint64_t size_of(int fd) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0;
+}
+
+static struct seep_error *read_header(struct seep_event_file *file) {
+    unsigned char header[SEEP_TRACE_HEADER_BYTES];
+    struct seep_trace_reader reader;
+    file->size = size_of(file->fd);
+    size_t nr = (size_t)SEEP_MIN(file->size, (uint64_t)sizeof(header));
+    if (!seep_read_at(file->fd, 0, header, nr))
+        return seep_error_system(errno, "%s: cannot read", file->path);
+    struct seep_error *error = seep_trace_reader_init(header, nr, file->path, &reader);
+    if (error)
+        return error;
+    file->first_off = file->at = reader.at;
+    file->minor = reader.minor;
+    return NULL;
+}
+
+static struct seep_error *stop(struct seep_event_file *file, struct seep_error *error) {
+    snprintf(file->trouble, sizeof(file->trouble), "%s", error->message);
+    seep_error_destroy(error);
+    file->at = UINT64_MAX;
+    return NULL;
+}
+
+// The whole section at file->at; *ret_more false: there is none.
+static struct seep_error *next_section(struct seep_event_file *file, struct seep_trace_section *ret_section,
+                                       struct seep_trace_reader *ret_reader, bool *ret_more) {
+    unsigned char header[SEEP_TRACE_SECTION_BYTES];
+    *ret_more = false;
+    for (;;) {
+        if (file->at > file->size || file->size - file->at < sizeof(header))
+            return NULL;
+        if (!seep_read_at(file->fd, file->at, header, sizeof(header)))
+            return NULL;
+        uint32_t type = seep_fetch32(header);
+        uint64_t stored = seep_fetch64(header + 8);
+        bool good = seep_fetch32(header + 24) == seep_trace_crc32(0, header, 24);
+        uint64_t left = file->size - file->at - sizeof(header);
+        if (good && !is_of_events(type) && stored <= left) {
+            file->at += sizeof(header) + stored;
+            continue;
+        }
+        if (good && stored > left) { // cut, or not yet written
+            snprintf(file->trouble, sizeof(file->trouble), "%s: cut at offset %llu", file->path,
+                     (unsigned long long)file->at);
+            file->at = UINT64_MAX;
+            return NULL;
+        }
+        size_t whole = sizeof(header) + (good ? (size_t)stored : 0);
+        if (whole > file->stored_capacity) {
+            unsigned char *larger = realloc(file->stored, whole);
+            if (!larger)
+                return seep_error_no_memory();
+            file->stored = larger;
+            file->stored_capacity = whole;
+        }
+        if (!seep_read_at(file->fd, file->at, file->stored, whole))
+            return NULL;
+        seep_trace_reader_part(file->stored, whole, file->at, file->path, file->minor, ret_reader);
+        struct seep_error *error = seep_trace_reader_next(ret_reader, ret_section, ret_more);
+        if (error)
+            return stop(file, error);
+        file->at += whole;
+        return NULL;
+    }
+}
+
+struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_t *ret_type,
+                                           struct seep_take *ret_take) {
+    struct seep_trace_section section;
+    struct seep_trace_reader reader;
+    bool more = false;
+    *ret_type = 0;
+    struct seep_error *error = next_section(file, &section, &reader, &more);
+    if (error || !more)
+        return error;
+    free(file->raw);
+    file->raw = NULL;
+    error = seep_trace_section_unpack(&reader, &section, &file->raw);
+    if (error)
+        return error->code == SEEP_E_FORMAT ? stop(file, error) : error;
+    *ret_take = (struct seep_take){file->raw, file->raw + section.raw_bytes, false};
+    if (section.type == SEEP_TRACE_EVENTS) {
+        struct seep_take take = *ret_take;
+        if (!seep_chunk_take(&take, &file->chunk) ||
+            !seep_chunk_take_events(&take, &file->chunk, file->events))
+            return stop(file, seep_trace_section_error(&reader, &section, "its events do not fit"));
+    }
+    *ret_type = section.type;
+    return NULL;
+}
+
+struct seep_error *seep_event_file_next(struct seep_event_file *file, const struct seep_chunk **ret_chunk) {
+    for (;;) {
+        uint32_t type;
+        struct seep_take take;
+        struct seep_error *error = seep_event_file_section(file, &type, &take);
+        *ret_chunk = !error && type == SEEP_TRACE_EVENTS ? &file->chunk : NULL;
+        if (error || !type || *ret_chunk)
+            return error;
+    }
+}
+
+const struct seep_recorded *seep_event_file_events(const struct seep_event_file *file) {
+    return file->events;
+}
+
+void seep_event_file_rewind(struct seep_event_file *file) {
+    file->at = file->first_off;
+    file->trouble[0] = 0;
+}
+
+const char *seep_event_file_trouble(const struct seep_event_file *file) {
+    return file->trouble[0] ? file->trouble : NULL;
+}
+
+// A recording begins with what it has of events.
+static bool begins_with_events(struct seep_event_file *file) {
+    unsigned char header[SEEP_TRACE_SECTION_BYTES];
+    return file->size >= file->at + sizeof(header) &&
+           seep_read_at(file->fd, file->at, header, sizeof(header)) && is_of_events(seep_fetch32(header));
+}
+
+struct seep_error *seep_event_file_open(const char *path, struct seep_event_file **ret_file) {
+    struct seep_event_file *file = calloc(1, sizeof(*file));
+    if (!file)
+        return seep_error_no_memory();
+    file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct seep_error *error =
+        file->fd < 0 ? seep_error_hint(seep_error_system(errno, "%s: cannot open", path),
+                                       "name a trace that 'seep run --mode record -o FILE PROG' has written")
+                     : NULL;
+    file->path = strdup(path);
+    file->events = calloc(SEEP_CHUNK_EVENTS, sizeof(*file->events));
+    if (!error && (!file->path || !file->events))
+        error = seep_error_no_memory();
+    if (!error)
+        error = read_header(file);
+    if (!error && !begins_with_events(file))
+        error = seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: there are no events in it", path),
+                                "'seep run --mode record' makes a trace that has them");
+    if (error)
+        seep_event_file_close(file);
+    else
+        *ret_file = file;
+    return error;
+}
+
+bool seep_event_file_is_one(const char *path) {
+    struct seep_event_file *file = NULL;
+    struct seep_error *error = strcmp(path, "-") == 0 ? NULL : seep_event_file_open(path, &file);
+    bool is_one = file;
+    seep_event_file_close(file);
+    seep_error_destroy(error);
+    return is_one;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The events of a recording, chunk by chunk, in the order of the file. One chunk at a time is in memory, so a
+// file may be larger than that, and may still be written to.
+//
+// What is damaged ends the recording: the chunks before it are good (each has its checksum), and those behind
+// it would follow from what is not there. seep_event_file_trouble() says where that was.
+#ifndef SEEP_FILE_EVENT_FILE_H
+#define SEEP_FILE_EVENT_FILE_H
+
+#include "file/event_chunk.h"
+
+struct seep_event_file;
+
+// Whether the file is a recording. One that cannot be read is none: opening it says why.
+bool seep_event_file_is_one(const char *path);
+
+// SEEP_E_UNSUPPORTED where the file has no events.
+SEEP_MUST_CHECK struct seep_error *seep_event_file_open(const char *path, struct seep_event_file **ret_file);
+void seep_event_file_close(struct seep_event_file *file); // takes NULL
+
+// The next chunk; *ret_chunk NULL: there is none. Valid until the next call; the events are those of
+// seep_event_file_events().
+SEEP_MUST_CHECK struct seep_error *seep_event_file_next(struct seep_event_file *file,
+                                                        const struct seep_chunk **ret_chunk);
+const struct seep_recorded *seep_event_file_events(const struct seep_event_file *file);
+void seep_event_file_rewind(struct seep_event_file *file);
+
+// The next section of any kind that has to do with events, unpacked: *ret_type 0: there is none. For who
+// wants more than the chunks; *ret_take is valid until the next call.
+SEEP_MUST_CHECK struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_t *ret_type,
+                                                           struct seep_take *ret_take);
+
+// What ended the recording before its time, in words, or NULL. Known once the last chunk was read.
+const char *seep_event_file_trouble(const struct seep_event_file *file);
+
+#endif
