@@ -52,7 +52,7 @@ static void look_for_freed(const uint8_t *data, size_t size, const struct seep_p
     struct seep_image_copy *copy;
     struct seep_error *err = seep_image_copy_from_raw(data, size, "input", &copy);
     MUST(!err);
-    copy->header.flags |= SEEP_FLAG_FREE_STACKS;
+    copy->head.header.flags |= SEEP_FLAG_FREE_STACKS;
     const uint64_t addresses[] = {0, profile->nr_blocks ? profile->blocks[0].address + 8 : 4096, UINT64_MAX};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(addresses); i++) {
         struct seep_freed freed;

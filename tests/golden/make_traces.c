@@ -197,7 +197,7 @@ static void fill_blocks(struct seep_profile *profile, size_t nr, bool with_threa
 }
 
 static void fill_lists(struct seep_profile *profile) {
-    for (size_t i = 0; i < SEEP_LOST_FIRST_NR; i++)
+    for (size_t i = 0; i < 16; i++)
         profile->health.lost[i] = next_random() >> (i * 4);
     for (size_t i = 0; i < SEEP_CUT_NR; i++)
         profile->health.cut[i] = i * 10;

@@ -26,7 +26,7 @@ for _room, _below in (
         ("growth", "base profile"),
         ("names", "base"),
         ("source/image", "base process profile"),
-        ("source/run", "base process"),
+        ("source/run", "base process source/image"),
         ("source/attach", "base process profile source/image source/run"),
         ("source/kernel", "base process profile names source/image source/attach"),
         ("file", "base profile growth names source/image"),
@@ -343,9 +343,10 @@ def test_the_image_document_has_the_offsets_of_the_header(require, run, tmp_path
     text = text_of("docs/image-format.md")
     header, _, thread = text.partition("### Thread slot")
     checks = []
-    for struct, part in (("seep_image_header", header.partition("## Areas")[0]), ("seep_image_thread", thread)):
+    header, _, area = header.partition("## Areas")
+    for struct, part in (("seep_image_header", header), ("seep_image_area", area), ("seep_image_thread", thread)):
         rows = re.findall(r"^\| (\d+) \| [^|]+ \| (\w+) \|", part, re.M)
-        assert len(rows) > 15, struct
+        assert len(rows) >= (5 if struct == "seep_image_area" else 15), struct
         checks += ['_Static_assert(offsetof(struct %s, %s) == %s, "%s");' % (struct, field, offset, field)
                    for offset, field in rows]
     size = re.search(r"The next slot follows at (\d+)\.", text).group(1)
@@ -354,6 +355,24 @@ def test_the_image_document_has_the_offsets_of_the_header(require, run, tmp_path
     source.write_text('#include <stddef.h>\n#include "image/layout.h"\n' + "\n".join(checks) + "\n")
     done = run(require("gcc"), "-std=gnu11", "-fsyntax-only", "-I", os.path.join(ROOT, "src", "common"), source)
     assert done.returncode == 0, done.stderr
+
+
+def test_images_are_read_through_one_door():
+    """Numbers of an image come out of its bytes in image_decode.c, which knows versions and byte orders. Others would take
+    the offsets and sizes of structs for granted; what is in the profile has none of these structs."""
+    door = {"image_decode.c", "image_decode.h", "header_v1.h"}
+    wire = r"struct seep_image_(?:header|area|module|node|site|thread|odd|mapping|map_site|misuse|custom_pool|piece|region|peak)\b"
+    troubles = []
+    for path in tree():
+        if not is_c(path) or not path.startswith("src/host/") or os.path.basename(path) in door:
+            continue
+        code = re.sub(r"//.*", "", text_of(path))
+        for found in re.findall(r"(?:sizeof|offsetof)\(%s" % wire, code):
+            troubles.append("%s: %s...: image_decode.h has what is needed" % (path, found))
+        if not path.startswith("src/host/source/image/"):
+            for found in re.findall(wire, code):
+                troubles.append("%s: %s is known in source/image only" % (path, found))
+    none(troubles)
 
 
 @pytest.mark.parametrize("page", sorted(path for path in tree() if re.search(r"docs/man/.*\.[1-9]$", path)))

@@ -4,8 +4,8 @@ sums, the heap map, and losses. test_raw_image.py holds it against the tool and 
 import struct
 
 PAGE = 4096
-STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL, MAPPINGS, MAP_SITES, MISUSES, *_ = range(16)
-HEADER = struct.Struct('=QIIBBHIQ' + '48Q' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q16Q8QQQ' + '64Q3Q' + '2Q2I' + '32Q5Q')
+STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL, MAPPINGS, MAP_SITES, MISUSES, *_, LOSSES = range(17)
+HEADER = struct.Struct('=QIIBBHIQIHH' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q8QQQ' + '64Q3Q' + '2Q2I' + '5Q' + '8QQ2Q')
 THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64QQ4Q2QQ')
 VIAS = [
     'none',
@@ -66,11 +66,17 @@ class Image:
 
     def read_header(self):
         h = HEADER.unpack(self.read(0, HEADER.size))
-        assert h[0] == 0x0A474D4950454553 and h[1] == 1
-        self.areas = [h[8 + 3 * i : 11 + 3 * i] for i in range(16)]  # (offset, size, used)
-        self.pid, _, _, self.state, _, self.exit_code = h[56:62]
-        self.granule_shift, self.leaf_shift, self.dir_bits = h[70:73]
-        self.lost = h[78:94] + h[-37:-5]
+        assert h[0] == 0x0A474D4950454553 and h[1] == 2
+        self.flags, self.areas = h[6], {}  # kind: (offset, size, used)
+        self.areas_off, nr_areas, area_bytes = h[8:11]
+        assert h[2] == HEADER.size
+        for i in range(nr_areas):
+            *area, kind, element = struct.unpack('=3Q2I', self.read(self.areas_off + i * area_bytes, 32))
+            self.areas[kind] = tuple(area)
+        self.pid, _, _, self.state, _, self.exit_code = h[11:17]
+        self.granule_shift, self.leaf_shift, self.dir_bits = h[25:28]
+        self.peaks = h[-11:-3:4]
+        self.lost = struct.unpack(f'={self.areas[LOSSES][2]}Q', self.read(*self.areas[LOSSES][:2]))
 
     def element(self, area, size, index):
         return self.read(self.areas[area][0] + index * size, size)

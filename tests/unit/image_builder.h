@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "image/raw.h"
+#include "source/image/image_decode.h"
 
 enum {
     PAGE_HEADER,
@@ -80,21 +81,35 @@ static uint64_t builder_string(struct image_builder *image, const char *text) {
 }
 
 static void builder_areas(struct image_builder *image) {
-    static const unsigned first[SEEP_AREA_NR + 1] = {
+    static const unsigned first[SEEP_AREA_PAGED_NR + 1] = {
         PAGE_STRINGS, PAGE_MODULES, PAGE_NODES,    PAGE_SITES,      PAGE_THREADS, PAGE_ODD,
         PAGE_DIR,     PAGE_POOL,    PAGE_MAPPINGS, PAGE_MAP_SITES,  PAGE_MISUSES, PAGE_CUSTOM_POOLS,
         PAGE_PIECES,  PAGE_REGIONS, PAGE_MARKS,    PAGE_TOOL_MARKS, NR_PAGES};
-    for (int i = 0; i < SEEP_AREA_NR; i++) {
-        image->header->areas[i].off = (uint64_t)first[i] * SEEP_POOL_PAGE;
-        image->header->areas[i].size = (uint64_t)(first[i + 1] - first[i]) * SEEP_POOL_PAGE;
-    }
+    struct seep_image_header *header = image->header;
+    header->areas_off = offsetof(struct seep_image_header, areas);
+    header->nr_areas = SEEP_AREA_NR;
+    header->area_bytes = sizeof(header->areas[0]);
+    for (uint32_t i = 0; i < SEEP_AREA_PAGED_NR; i++)
+        header->areas[i] = (struct seep_image_area){
+            .off = (uint64_t)first[i] * SEEP_POOL_PAGE,
+            .size = (uint64_t)(first[i + 1] - first[i]) * SEEP_POOL_PAGE,
+            .kind = i,
+            .element_bytes = (uint32_t)seep_image_element_least(i),
+        };
+    header->areas[SEEP_AREA_LOSSES] = (struct seep_image_area){
+        .off = offsetof(struct seep_image_header, lost),
+        .size = sizeof(header->lost),
+        .used = SEEP_LOST_NR,
+        .kind = SEEP_AREA_LOSSES,
+        .element_bytes = 8,
+    };
 }
 
 static void builder_header(struct image_builder *image) {
     struct seep_image_header *header = image->header;
     header->magic = SEEP_IMAGE_MAGIC;
     header->version = SEEP_IMAGE_VERSION;
-    header->header_size = sizeof(*header);
+    header->header_size = offsetof(struct seep_image_header, areas);
     header->byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2;
     header->word_bytes = 8;
     header->file_size = (uint64_t)NR_PAGES * SEEP_POOL_PAGE;

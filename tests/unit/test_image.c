@@ -207,13 +207,21 @@ struct lie {
     }
 LIE(lie_empty, header->magic = 0)
 LIE(lie_magic, header->magic = 42)
-LIE(lie_other_end, header->magic = __builtin_bswap64(SEEP_IMAGE_MAGIC))
+LIE(lie_other_end, header->magic = __builtin_bswap64(SEEP_IMAGE_MAGIC)) // and the rest in ours
 LIE(lie_version, header->version = 9)
 LIE(lie_header_small, header->header_size = 8)
 LIE(lie_header_big, header->header_size = 5000)
 LIE(lie_order, header->byte_order ^= 3)
 LIE(lie_word, header->word_bytes = 5)
+LIE(lie_table_in_header, header->areas_off = 8)
+LIE(lie_table_end, header->nr_areas = 1000)
+LIE(lie_table_short, header->area_bytes = 24)
+LIE(lie_twice, areas[SEEP_AREA_SITES].kind = SEEP_AREA_NODES)
+LIE(lie_element_short, areas[SEEP_AREA_SITES].element_bytes = 8)
+LIE(lie_element_zero, areas[SEEP_AREA_LOSSES].element_bytes = 0)
+LIE(lie_element_long, areas[SEEP_AREA_NODES].element_bytes = SEEP_POOL_PAGE + 8)
 LIE(lie_area_in_header, areas[SEEP_AREA_STRINGS].off = 8)
+LIE(lie_area_in_table, areas[SEEP_AREA_LOSSES].off = header->areas_off + 8)
 LIE(lie_area_unaligned, areas[SEEP_AREA_NODES].off += 1)
 LIE(lie_area_end, areas[SEEP_AREA_TOOL_MARKS].size += SEEP_POOL_PAGE)
 LIE(lie_area_wraps, areas[SEEP_AREA_POOL].size = UINT64_MAX - 100)
@@ -230,12 +238,20 @@ LIE(lie_dir_huge, header->dir_bits = UINT32_MAX)
 static const struct lie lies[] = {
     {lie_empty, SEEP_E_FORMAT, "test: the image is still empty"},
     {lie_magic, SEEP_E_FORMAT, "test: not a heap image (it begins with 0x000000000000002a)"},
-    {lie_other_end, SEEP_E_UNSUPPORTED, "test: image of a process of the other byte order"},
-    {lie_version, SEEP_E_VERSION, "test: image version 9; this seep reads version 1"},
+    {lie_other_end, SEEP_E_VERSION, "test: image version 33554432; this seep reads versions 1 to 2"},
+    {lie_version, SEEP_E_VERSION, "test: image version 9; this seep reads versions 1 to 2"},
     {lie_header_small, SEEP_E_FORMAT, "test: header of 8 bytes"},
     {lie_header_big, SEEP_E_FORMAT, "test: header of 5000 bytes"},
     {lie_order, SEEP_E_FORMAT, "test: says byte order"},
     {lie_word, SEEP_E_FORMAT, "test: word size 5 is neither 4 nor 8"},
+    {lie_table_in_header, SEEP_E_FORMAT, "test: table of 17 areas of 32 bytes at offset 8 is not whole"},
+    {lie_table_end, SEEP_E_FORMAT, "test: table of 1000 areas of 32 bytes at offset 936 is not whole"},
+    {lie_table_short, SEEP_E_FORMAT, "test: table of 17 areas of 24 bytes at offset 936 is not whole"},
+    {lie_twice, SEEP_E_FORMAT, "test: two areas \"nodes\""},
+    {lie_element_short, SEEP_E_FORMAT, "test: area \"sites\" has elements of 8 bytes, not 16"},
+    {lie_element_zero, SEEP_E_FORMAT, "test: area \"losses\" has elements of 0 bytes, not 8"},
+    {lie_element_long, SEEP_E_FORMAT, "test: area \"nodes\" has elements of 4104 bytes, not 16"},
+    {lie_area_in_table, SEEP_E_FORMAT, "test: area \"losses\" at offset 944 lies in the header"},
     {lie_area_in_header, SEEP_E_FORMAT, "test: area \"strings\" at offset 8 lies in the header"},
     {lie_area_unaligned, SEEP_E_FORMAT,
      "test: area \"nodes\" at offset 12289 lies in the header or is not aligned"},
@@ -267,6 +283,83 @@ static void test_lies(void **state) {
         close(fd);
         free(image);
     }
+}
+
+// ---- the door: what writers of other versions and machines may have --------------------------------
+
+static void test_shapes(void **state) {
+    for (int kind = 0; kind < SEEP_AREA_NR; kind++)
+        assert_int_equal(seep_image_shape_bytes(kind), seep_image_element_least(kind));
+    assert_int_equal(seep_image_shape_bytes(SEEP_AREA_NR), offsetof(struct seep_image_header, areas));
+}
+
+// An area that this seep does not know, one that the writer does not have, and a table elsewhere.
+static void test_other_areas(void **state) {
+    struct image_builder *image = image_build();
+    struct seep_image_header *header = image->header;
+    unsigned char *table = image->pages[PAGE_HEADER] + 3000;
+    memcpy(table, header->areas, sizeof(header->areas));
+    memset(header->areas, 0xff, sizeof(header->areas));
+    ((struct seep_image_area *)table)[SEEP_AREA_REGIONS].kind = 4711;
+    header->areas_off = 3000;
+    struct seep_profile *profile = profile_of(image);
+    check_figures(profile);
+    assert_int_equal(profile->nr_regions, 0);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+// A newer writer has more in each element; ours is the beginning.
+static void test_longer_elements(void **state) {
+    struct image_builder *image = image_build();
+    struct seep_image_area *area = &image->header->areas[SEEP_AREA_SITES];
+    unsigned char longer[SEEP_POOL_PAGE] = {0};
+    for (uint64_t i = 0; i < area->used; i++) {
+        memset(longer + i * 40, 0xee, 40);
+        memcpy(longer + i * 40, &image->sites[i], sizeof(image->sites[i]));
+    }
+    memcpy(image->sites, longer, sizeof(longer));
+    area->element_bytes = 40;
+    struct seep_profile *profile = profile_of(image);
+    check_figures(profile);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+// Reasons that a newer writer has are not lost; those that an older one lacks are none.
+static void test_losses(void **state) {
+    struct image_builder *image = image_build();
+    struct seep_image_area *area = &image->header->areas[SEEP_AREA_LOSSES];
+    area->off = 3000;
+    area->used = SEEP_LOST_NR + 2;
+    area->size = area->used * sizeof(uint64_t);
+    uint64_t *lost = (uint64_t *)(image->pages[PAGE_HEADER] + area->off);
+    lost[0] = 1;
+    lost[SEEP_LOST_NR - 1] = 10;
+    lost[SEEP_LOST_NR] = 20;
+    lost[SEEP_LOST_NR + 1] = 30;
+    struct seep_profile *profile = profile_of(image);
+    assert_int_equal(profile->health.lost[0], 1);
+    assert_int_equal(profile->health.lost[SEEP_LOST_NR - 1], 60);
+    seep_profile_destroy(profile);
+    area->used = 1;
+    profile = profile_of(image);
+    assert_int_equal(profile->health.lost[0], 1);
+    assert_int_equal(profile->health.lost[SEEP_LOST_NR - 1], 0);
+    seep_profile_destroy(profile);
+    free(image);
+}
+
+static void test_platform(void **state) {
+    struct image_builder *image = image_build();
+    image->header->elf_machine = EM_ARM;
+    image->header->word_bytes = 4;
+    struct seep_profile *profile = profile_of(image);
+    assert_int_equal(profile->process.platform.machine, EM_ARM);
+    assert_int_equal(profile->process.platform.word_bytes, 4);
+    assert_int_equal(profile->process.platform.big_endian, SEEP_BIG_ENDIAN_HERE);
+    seep_profile_destroy(profile);
+    free(image);
 }
 
 // ---- lies further in: left out and said ------------------------------------------------------------
@@ -597,6 +690,11 @@ int main(void) {
         cmocka_unit_test(test_two_threads),
         cmocka_unit_test(test_running),
         cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_other_areas),
+        cmocka_unit_test(test_longer_elements),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_platform),
         cmocka_unit_test(test_bent_references),
         cmocka_unit_test(test_counts_without_data),
         cmocka_unit_test(test_cyclic_site_chain),

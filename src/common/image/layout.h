@@ -11,15 +11,16 @@
 //    `used` of its area counts it (release store, acquire load by the reader).
 //  - Whoever reads treats all of it as hostile: check every index, offset and count.
 //
-// Areas follow one another in the file in the order of enum seep_area_kind; the header gives their
-// offsets, so readers must not compute them.
+// The header says how many areas there are, what each holds, where it lies and how long its elements are; so
+// readers compute none of it, skip areas that they do not know, and take those that are not there for empty.
 #ifndef SEEP_IMAGE_LAYOUT_H
 #define SEEP_IMAGE_LAYOUT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define SEEP_IMAGE_MAGIC   UINT64_C(0x0a474d4950454553) // "SEEPIMG\n", little-endian
-#define SEEP_IMAGE_VERSION 1u
+#define SEEP_IMAGE_VERSION 2u
 
 // Units: bytes. Pool pages are this big whatever the page size of the machine is.
 #define SEEP_POOL_PAGE 4096u
@@ -42,13 +43,17 @@ enum seep_area_kind {
     SEEP_AREA_REGIONS,      // `used` slots of struct seep_image_region; holes have kind 0
     SEEP_AREA_MARKS,        // `used` bytes: records of struct seep_image_mark, made by the program
     SEEP_AREA_TOOL_MARKS, // the same, made by the tool: the one area that it writes; all of it is accessible
+    SEEP_AREA_PAGED_NR,   // those before have pages of their own; what follows lies in the header's
+    SEEP_AREA_LOSSES = SEEP_AREA_PAGED_NR, // `used` elements of uint64_t, by enum seep_lost
     SEEP_AREA_NR
 };
 
 struct seep_image_area {
-    uint64_t off;  // from the start of the file, in bytes
-    uint64_t size; // in bytes: the most it may ever hold
-    uint64_t used; // see enum seep_area_kind; for the pool: pages handed out
+    uint64_t off;           // from the start of the file, in bytes
+    uint64_t size;          // in bytes: the most it may ever hold
+    uint64_t used;          // see enum seep_area_kind; for the pool: pages handed out
+    uint32_t kind;          // enum seep_area_kind
+    uint32_t element_bytes; // 1: bytes; of the pool: SEEP_POOL_PAGE
 };
 
 struct seep_image_range {
@@ -77,9 +82,8 @@ enum seep_lost {
     SEEP_LOST_NO_NOTE, // mark, region, pool or name told through seep.h not kept: table full or lock not to
                        // be had
     SEEP_LOST_RING,    // event of the kernel that found no room in the ring buffer
-    SEEP_LOST_FIRST_NR = 16, // these are in header.lost, those that follow in header.lost_more
-    SEEP_LOST_EXEC =
-        16, // program executed from where the tool cannot be told: other user or root, system call filter
+    SEEP_LOST_EXEC,    // program executed from where the tool cannot be told: other user or root, system call
+                       // filter
     SEEP_LOST_SWAPPED, // what of an image was swapped out and did not come back in time is not in a copy of
                        // it
     SEEP_LOST_LOG,     // line of a log that could not be written
@@ -180,13 +184,15 @@ struct seep_image_peak {
 struct seep_image_header {
     uint64_t magic;
     uint32_t version;
-    uint32_t header_size; // sizeof(struct seep_image_header) of the writer
+    uint32_t header_size; // of the writer: what is before `areas`
     uint8_t byte_order;   // 1 little, 2 big
     uint8_t word_bytes;   // 4 or 8
     uint16_t elf_machine; // EM_* of <elf.h>
     uint32_t flags;       // SEEP_FLAG_*
     uint64_t file_size;   // in bytes
-    struct seep_image_area areas[SEEP_AREA_NR];
+    uint32_t areas_off;   // where the table of areas begins
+    uint16_t nr_areas;
+    uint16_t area_bytes; // sizeof(struct seep_image_area) of the writer
 
     uint32_t pid; // as the process itself sees it (its own pid namespace)
     uint32_t ppid;
@@ -216,10 +222,9 @@ struct seep_image_header {
     uint64_t live_bytes_flushed; // sum of what threads flushed of their net bytes
     uint64_t peak_bytes_flushed; // highest value of the above
     uint64_t peak_slack_bytes;   // most by which one thread's unflushed part may differ
-    uint64_t lost[SEEP_LOST_FIRST_NR];
-    uint64_t cut[SEEP_CUT_NR]; // sites whose stack is cut, by reason
-    uint64_t boot_bytes;       // given out by the boot allocator
-    uint64_t nr_thread_starts; // threads that ever had a slot
+    uint64_t cut[SEEP_CUT_NR];   // sites whose stack is cut, by reason
+    uint64_t boot_bytes;         // given out by the boot allocator
+    uint64_t nr_thread_starts;   // threads that ever had a slot
 
     // Private memory of the library, beside that of the thread slots, as far as there is room.
     struct seep_image_range own[SEEP_IMAGE_OWN_RANGES];
@@ -229,7 +234,6 @@ struct seep_image_header {
     uint64_t pools_destroyed;
     uint64_t unknown_piece_frees; // pieces given back that were never seen
 
-    // From here on as far as header_size says; what is behind it is zero.
     // Libraries whose calls go past us: names of the first in the strings area (0: no room), and how many
     // times one was asked for.
     uint64_t deep_bound_off; // dlopen with RTLD_DEEPBIND
@@ -237,7 +241,6 @@ struct seep_image_header {
     uint32_t nr_deep_bound;  // atomic, relaxed
     uint32_t nr_namespaces;
 
-    uint64_t lost_more[SEEP_LOST_NR - SEEP_LOST_FIRST_NR];
     // Where address space is limited (RLIMIT_AS): what the image takes of it, and may take at most.
     uint64_t space_bytes; // 0: not limited
     uint64_t space_most_bytes;
@@ -250,9 +253,13 @@ struct seep_image_header {
     uint64_t at_peak_which;
     uint64_t ring_dir_page; // with SEEP_FLAG_EVENTS: where the rings of thread slots are, see image/ring.h
     uint64_t ring_beat;     // written by the tool: grows as long as it takes events
+
+    // At areas_off, and the area of losses: readers do not rely on where they are. New fields go before them.
+    struct seep_image_area areas[SEEP_AREA_NR];
+    uint64_t lost[SEEP_LOST_NR]; // atomic, relaxed
 };
-// The header of writers that had nothing behind unknown_piece_frees.
-#define SEEP_IMAGE_HEADER_LEAST 1288u
+// What the first writers of this version had.
+#define SEEP_IMAGE_HEADER_LEAST 936u
 
 // Owner: the whole struct is written once, except unloaded_ns.
 struct seep_image_module {
@@ -506,7 +513,7 @@ struct seep_image_mark {
 };
 #define SEEP_MARK_NAME_MAX 255u
 
-_Static_assert(sizeof(struct seep_image_area) == 24, "wire size");
+_Static_assert(sizeof(struct seep_image_area) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_custom_pool) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_piece) == 40, "wire size");
 _Static_assert(sizeof(struct seep_image_region) == 24, "wire size");
@@ -520,6 +527,7 @@ _Static_assert(sizeof(struct seep_image_site) == 16, "wire size");
 _Static_assert(sizeof(struct seep_image_counters) == 64, "one cache line");
 _Static_assert(sizeof(struct seep_image_odd) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_header) <= SEEP_POOL_PAGE, "the header fits its page");
+_Static_assert(offsetof(struct seep_image_header, areas) >= SEEP_IMAGE_HEADER_LEAST, "the header only grows");
 _Static_assert(sizeof(struct seep_image_thread) == 768, "wire size");
 
 #endif

@@ -12,7 +12,7 @@
 #include <zstd_errors.h>
 
 #include "base/map.h"
-#include "image/raw.h"
+#include "source/image/image_decode.h"
 #include "file/trace.h"
 
 #define HINT_MAKE    "make one with: seep run -o NAME.seep -- PROG"
@@ -256,9 +256,9 @@ struct seep_error *seep_trace_section_unpack(const struct seep_trace_reader *rea
 }
 
 static bool worth_reading(const unsigned char *bytes, size_t size_bytes) {
-    static const uint64_t raw_magic = SEEP_RAW_MAGIC;
+    bool is_swapped;
     return begins_with(bytes, size_bytes, SEEP_TRACE_MAGIC, SEEP_TRACE_MAGIC_BYTES) ||
-           begins_with(bytes, size_bytes, (const char *)&raw_magic, sizeof(raw_magic));
+           seep_image_is_raw(bytes, size_bytes, &is_swapped);
 }
 
 // The size that the system names is not used: it may be anything, what can be read is what counts.

@@ -6,8 +6,8 @@
 // sections have been unpacked, for as many elements as those bytes can hold, and an id is stored
 // only after it was compared with the array it points into.
 #include "base/map.h"
-#include "image/raw.h"
 #include "growth/growth.h"
+#include "source/image/image_decode.h"
 #include "source/image/profile_image.h"
 #include "file/session_annotations.h"
 #include "file/session_file.h"
@@ -868,10 +868,8 @@ struct seep_error *seep_profile_load(const struct seep_trace_reader *part,
 }
 
 static bool is_raw(const void *bytes, size_t size) {
-    uint64_t magic = 0;
-    if (size >= sizeof(magic))
-        memcpy(&magic, bytes, sizeof(magic));
-    return magic == SEEP_RAW_MAGIC;
+    bool is_swapped;
+    return seep_image_is_raw(bytes, size, &is_swapped);
 }
 
 struct seep_error *seep_session_load_bytes(const void *bytes, size_t size, const char *name,

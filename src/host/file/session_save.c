@@ -13,6 +13,7 @@
 
 // Close a section of rows when it is this long. Far below SEEP_TRACE_RAW_MAX, as one row may be long.
 #define SECTION_BYTES      ((size_t)4 << 20)
+#define LEAST_REASONS      16u // of losses, as the first traces have
 #define BLOCKS_PER_SECTION ((size_t)256 << 10)
 
 enum { COLUMN_ADDRESS, COLUMN_SIZE, COLUMN_SITE, COLUMN_THREAD, COLUMN_AGE, COLUMN_NR };
@@ -66,7 +67,7 @@ static struct seep_error *save_health(struct saver *saver) {
     struct seep_put *put = &saver->put;
     seep_put_leb(put, health->events);
     size_t nr_reasons = SEEP_LOST_NR;
-    while (nr_reasons > SEEP_LOST_FIRST_NR && !health->lost[nr_reasons - 1])
+    while (nr_reasons > LEAST_REASONS && !health->lost[nr_reasons - 1])
         nr_reasons--;
     seep_put_list(put, health->lost, nr_reasons);
     seep_put_list(put, health->cut, SEEP_CUT_NR);

@@ -11,6 +11,7 @@
 #include <regex.h>
 
 #include "base/note.h"
+#include "core/platform.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "image/layout.h"
@@ -307,6 +308,7 @@ struct seep_process {
     enum seep_exit_kind exit_kind;
     int exit_value; // code or signal number
     bool is_main;   // the program the user named, not one of its descendants
+    struct seep_platform platform;
 };
 
 // What capture found out beside the image: bits of health.flags above those of the image. Where one is

@@ -98,11 +98,8 @@ static void fail(struct seep_recorder *recorder, struct seep_error *error) {
 // Whoever waits for room is told that we move.
 static void beat(struct seep_recorder *recorder) {
     recorder->beat++;
-    for (size_t i = 0; i < recorder->nr_processes; i++) {
-        ssize_t done = pwrite(recorder->processes[i]->fd, &recorder->beat, sizeof(recorder->beat),
-                              offsetof(struct seep_image_header, ring_beat));
-        (void)done; // a program that has truncated its image waits its time, and counts
-    }
+    for (size_t i = 0; i < recorder->nr_processes; i++)
+        seep_event_rings_beat(&recorder->processes[i]->rings, recorder->beat);
 }
 
 // ---- chunks ----------------------------------------------------------------------------------------
@@ -302,11 +299,10 @@ static void process_destroy(struct recorded_process *process) {
 }
 
 static bool is_over(const struct recorded_process *process) {
-    uint32_t state = 0;
     if (kill((pid_t)process->chunk.pid, 0) && errno == ESRCH)
         return true;
-    return pread(process->fd, &state, sizeof(state), offsetof(struct seep_image_header, state)) !=
-           (ssize_t)sizeof(state);
+    struct seep_image_head head;
+    return !seep_image_head_try(process->fd, &head);
 }
 
 // What has come is the thread's from now on. false: it is to end.
@@ -400,11 +396,9 @@ static struct seep_error *start(struct seep_recorder *recorder) {
 
 struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struct seep_run_image *image) {
     struct recorded_process process = {.fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0)};
-    struct seep_image_header header;
     if (process.fd < 0)
         return seep_error_system(errno, "cannot record process %d", (int)image->pid);
-    if (!seep_event_rings_init(process.fd, &process.rings) ||
-        pread(process.fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header)) {
+    if (!seep_event_rings_init(process.fd, &process.rings)) {
         close(process.fd);
         return NULL; // its profile says what it is
     }
@@ -414,11 +408,11 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
     process.stacks.fd = process.fd;
     process.chunk.pid = (uint32_t)image->pid;
     process.chunk.start_realtime_ns = image->start_realtime_ns;
-    process.start_ns = header.start_ns;
+    process.start_ns = process.rings.head.header.start_ns;
     process.sealed_ns = now_ns();
-    process.clock = (struct seep_chunk_clock){stamp_now(), process.sealed_ns > (int64_t)header.start_ns
-                                                               ? (uint64_t)process.sealed_ns - header.start_ns
-                                                               : 0};
+    process.clock = (struct seep_chunk_clock){
+        stamp_now(),
+        process.sealed_ns > (int64_t)process.start_ns ? (uint64_t)process.sealed_ns - process.start_ns : 0};
     pthread_mutex_lock(&recorder->lock);
     bool fits = !error && seep_grow(&recorder->fresh, &recorder->fresh_capacity, recorder->nr_fresh + 1,
                                     sizeof(*recorder->fresh));

@@ -80,7 +80,7 @@ static bool is_ours(uint64_t start) {
         return true;
     if (is_in(start, (uint64_t)seep_g.base, SEEP_LARGEST_PAGE))
         return true;
-    for (int i = 0; i < SEEP_AREA_NR; i++)
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
         if (is_in(start, (uint64_t)seep_g.base + seep_g.area_off[i], seep_g.opened[i]))
             return true;
     if (seep_window_has_seed(start))

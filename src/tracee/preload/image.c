@@ -2,9 +2,9 @@
 //
 // Makes the memory file and what every image begins with; in a fork child, as a copy of the parent's.
 // How the file is reached is window.c's business.
-#include <elf.h>
 #include <sys/resource.h>
 
+#include "core/platform.h"
 #include "preload/at_peak.h"
 #include "preload/inherit.h"
 #include "preload/swap.h"
@@ -22,7 +22,7 @@ enum { LEAF_SHIFT = 26 };
 // Its entries are read without a question: all of it is opened at start.
 #define DIR_BYTES ((UINT64_C(2) << (SEEP_ADDRESS_BITS - LEAF_SHIFT)) * sizeof(uint32_t))
 
-static const uint64_t area_sizes[SEEP_AREA_NR] = {
+static const uint64_t area_sizes[SEEP_AREA_PAGED_NR] = {
     [SEEP_AREA_STRINGS] = 16 * MIB,
     [SEEP_AREA_MODULES] = UINT64_C(65536) * sizeof(struct seep_image_module),
     [SEEP_AREA_NODES] = (UINT64_C(1) << 25) * sizeof(struct seep_image_node),
@@ -41,13 +41,33 @@ static const uint64_t area_sizes[SEEP_AREA_NR] = {
     [SEEP_AREA_TOOL_MARKS] = MIB,
 };
 
+// What the header says of them; see SEEP_AREA_* for what `used` counts.
+static const uint32_t element_bytes[SEEP_AREA_PAGED_NR] = {
+    [SEEP_AREA_STRINGS] = 1,
+    [SEEP_AREA_MODULES] = sizeof(struct seep_image_module),
+    [SEEP_AREA_NODES] = sizeof(struct seep_image_node),
+    [SEEP_AREA_SITES] = sizeof(struct seep_image_site),
+    [SEEP_AREA_THREADS] = sizeof(struct seep_image_thread),
+    [SEEP_AREA_ODD] = sizeof(struct seep_image_odd),
+    [SEEP_AREA_DIR] = sizeof(uint32_t),
+    [SEEP_AREA_POOL] = SEEP_POOL_PAGE,
+    [SEEP_AREA_MAPPINGS] = sizeof(struct seep_image_mapping),
+    [SEEP_AREA_MAP_SITES] = sizeof(struct seep_image_map_site),
+    [SEEP_AREA_MISUSES] = sizeof(struct seep_image_misuse),
+    [SEEP_AREA_CUSTOM_POOLS] = sizeof(struct seep_image_custom_pool),
+    [SEEP_AREA_PIECES] = sizeof(struct seep_image_piece),
+    [SEEP_AREA_REGIONS] = sizeof(struct seep_image_region),
+    [SEEP_AREA_MARKS] = 1,
+    [SEEP_AREA_TOOL_MARKS] = 1,
+};
+
 static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-static uint64_t layout(struct seep_image_area areas[SEEP_AREA_NR], uint64_t pool_bytes) {
+static uint64_t layout(struct seep_image_area areas[SEEP_AREA_PAGED_NR], uint64_t pool_bytes) {
     uint64_t off = SEEP_LARGEST_PAGE;
-    for (int i = 0; i < SEEP_AREA_NR; i++) {
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         areas[i].off = off;
         // Where address space is short (RLIMIT_AS) the arrays that grow with the program shrink too.
         bool grows = i == SEEP_AREA_NODES || i == SEEP_AREA_SITES || i == SEEP_AREA_THREADS ||
@@ -56,7 +76,6 @@ static uint64_t layout(struct seep_image_area areas[SEEP_AREA_NR], uint64_t pool
                          : grows             ? seep_fault_area(SEEP_MIN(area_sizes[i], pool_bytes / 4))
                                              : area_sizes[i];
         areas[i].size = round_up(bytes, SEEP_LARGEST_PAGE);
-        areas[i].used = 0;
         off += areas[i].size;
     }
     return round_up(off, SEEP_LARGEST_PAGE);
@@ -161,16 +180,32 @@ static void open_for_tool(void) {
     (void)opened;
 }
 
+// Where everything lies. Of a child as in its parent's image, whatever that may say by now.
+static void fill_areas(struct seep_image_header *header) {
+    header->areas_off = offsetof(struct seep_image_header, areas);
+    header->nr_areas = SEEP_AREA_NR;
+    header->area_bytes = sizeof(header->areas[0]);
+    for (uint32_t i = 0; i < SEEP_AREA_PAGED_NR; i++) {
+        header->areas[i].off = seep_g.area_off[i];
+        header->areas[i].size = seep_g.area_size[i];
+        header->areas[i].kind = i;
+        header->areas[i].element_bytes = element_bytes[i];
+    }
+    header->areas[SEEP_AREA_LOSSES] =
+        (struct seep_image_area){.off = offsetof(struct seep_image_header, lost),
+                                 .size = sizeof(header->lost),
+                                 .used = SEEP_LOST_NR,
+                                 .kind = SEEP_AREA_LOSSES,
+                                 .element_bytes = sizeof(header->lost[0])};
+}
+
 static void fill_header(struct seep_image_header *header, uint64_t file_size) {
     header->version = SEEP_IMAGE_VERSION;
-    header->header_size = sizeof(*header);
-    header->byte_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2;
-    header->word_bytes = sizeof(void *);
-#if defined(__x86_64__)
-    header->elf_machine = EM_X86_64;
-#elif defined(__aarch64__)
-    header->elf_machine = EM_AARCH64;
-#endif
+    header->header_size = offsetof(struct seep_image_header, areas);
+    struct seep_platform here = seep_platform_here();
+    header->byte_order = here.big_endian ? 2 : 1;
+    header->word_bytes = here.word_bytes;
+    header->elf_machine = here.machine;
     header->file_size = file_size;
     header->leaf_shift = LEAF_SHIFT;
     header->dir_bits = SEEP_ADDRESS_BITS - LEAF_SHIFT;
@@ -195,14 +230,14 @@ static void fill_identity(struct seep_image_header *header) {
 }
 
 // The image in the file that is mapped: valid and empty. false: not even what every image has fits.
-static bool begin(int fd, uint64_t bytes, const struct seep_image_area areas[SEEP_AREA_NR]) {
+static bool begin(int fd, uint64_t bytes, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]) {
     seep_g.fd = fd;
     seep_g.header = (struct seep_image_header *)seep_g.base;
-    for (int i = 0; i < SEEP_AREA_NR; i++) {
-        seep_g.header->areas[i] = areas[i];
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         seep_g.area_off[i] = areas[i].off;
         seep_g.area_size[i] = areas[i].size;
     }
+    fill_areas(seep_g.header);
     fill_header(seep_g.header, bytes);
     fill_identity(seep_g.header);
     set_pointers();
@@ -223,7 +258,7 @@ static bool begin(int fd, uint64_t bytes, const struct seep_image_area areas[SEE
 }
 
 bool seep_image_create(void) {
-    struct seep_image_area areas[SEEP_AREA_NR];
+    struct seep_image_area areas[SEEP_AREA_PAGED_NR];
     if (sys_page_bytes() > SEEP_LARGEST_PAGE)
         return false;
     // Emulators keep a record of every page of address space, whether it is used or not.
@@ -291,7 +326,7 @@ static bool copy_arrays(unsigned char *fresh) {
     const struct seep_image_header *from = seep_g.header;
     struct seep_image_header *to = (struct seep_image_header *)fresh;
     // Acquire: the elements that it counts are complete. From the last: areas refer to those before them.
-    for (int i = SEEP_AREA_NR; i-- > 0;)
+    for (int i = SEEP_AREA_PAGED_NR; i-- > 0;)
         to->areas[i].used = __atomic_load_n(&from->areas[i].used, __ATOMIC_ACQUIRE);
     to->areas[SEEP_AREA_MISUSES].used = 0; // what the parent did
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++) {
@@ -341,11 +376,7 @@ bool seep_image_create_as_copy(void) {
         header->end_ns = header->copied_ns = 0;
         header->state = SEEP_STATE_LIVE;
         seep_g.fd = fd;
-        // The layout is as in the parent's, whatever it may say by now.
-        for (int i = 0; i < SEEP_AREA_NR; i++) {
-            header->areas[i].off = seep_g.area_off[i];
-            header->areas[i].size = seep_g.area_size[i];
-        }
+        fill_areas(header);
         seep_window_make_seeds(fd, header->areas);
         seep_meet_tool(header);
         if (!seep_window_replace(fresh))

@@ -334,11 +334,11 @@ struct seep_global {
     struct seep_image_header *header;
     struct seep_image_thread *threads;
     struct seep_image_odd *odd;
-    _Atomic uint32_t *alive;       // in MADV_WIPEONFORK memory: 1 while the image is this process's own; then
-                                   // whether the handler of fork ran in it
-    uint64_t opened[SEEP_AREA_NR]; // bytes of each area that are accessible
-    uint64_t area_off[SEEP_AREA_NR]; // the layout, which is not taken from memory that others can write
-    uint64_t area_size[SEEP_AREA_NR];
+    _Atomic uint32_t *alive; // in MADV_WIPEONFORK memory: 1 while the image is this process's own; then
+                             // whether the handler of fork ran in it
+    uint64_t opened[SEEP_AREA_PAGED_NR];   // bytes of each area that are accessible
+    uint64_t area_off[SEEP_AREA_PAGED_NR]; // the layout, which is not taken from memory that others can write
+    uint64_t area_size[SEEP_AREA_PAGED_NR];
     uint64_t window_bytes;
     uint64_t budget_bytes; // of address space, where not `reserved` (window.h)
     bool reserved;         // the whole window
@@ -376,8 +376,7 @@ extern struct seep_global seep_g __attribute__((visibility("hidden")));
 
 // Where a loss is counted, in an image that is there.
 SEEP_INLINE uint64_t *seep_lost_place(enum seep_lost reason) {
-    return reason < SEEP_LOST_FIRST_NR ? &seep_g.header->lost[reason]
-                                       : &seep_g.header->lost_more[reason - SEEP_LOST_FIRST_NR];
+    return &seep_g.header->lost[reason];
 }
 
 SEEP_INLINE void seep_lost(enum seep_lost reason) {

@@ -93,7 +93,7 @@ static uint64_t swapped_out(const unsigned char *image) {
 // A page that has come back is in the file again once it has been touched.
 static void touch_present(const unsigned char *image) {
     unsigned char present[1024];
-    for (int i = 0; i < SEEP_AREA_NR; i++) {
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         uint64_t nr_pages = seep_window_filled(image, (enum seep_area_kind)i) / SEEP_POOL_PAGE;
         const unsigned char *area = image + seep_g.area_off[i];
         for (uint64_t page = 0; page < nr_pages; page += sizeof(present)) {

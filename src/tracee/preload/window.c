@@ -23,7 +23,7 @@ enum { REMAP_MAYMOVE = 1, REMAP_FIXED = 2 };
 
 // Opened in these steps, in bytes, whole pages of any size: small enough not to matter to mlockall, large
 // enough to be rare.
-static const uint64_t area_steps[SEEP_AREA_NR] = {
+static const uint64_t area_steps[SEEP_AREA_PAGED_NR] = {
     [SEEP_AREA_STRINGS] = 64 << 10,   [SEEP_AREA_MODULES] = 64 << 10,  [SEEP_AREA_NODES] = MIB,
     [SEEP_AREA_SITES] = 256 << 10,    [SEEP_AREA_THREADS] = 64 << 10,  [SEEP_AREA_ODD] = MIB * 2,
     [SEEP_AREA_DIR] = 256 << 10,      [SEEP_AREA_POOL] = MIB,          [SEEP_AREA_MAPPINGS] = 64 << 10,
@@ -33,7 +33,7 @@ static const uint64_t area_steps[SEEP_AREA_NR] = {
 };
 
 // What an element of an area takes, where `used` counts elements.
-static const uint64_t element_bytes[SEEP_AREA_NR] = {
+static const uint64_t element_bytes[SEEP_AREA_PAGED_NR] = {
     [SEEP_AREA_STRINGS] = 1,
     [SEEP_AREA_MODULES] = sizeof(struct seep_image_module),
     [SEEP_AREA_NODES] = sizeof(struct seep_image_node),
@@ -75,11 +75,11 @@ static bool overcommit_is_strict(void) {
 // is, of the header and of each area, is a seed: the first page, of a description that may only be read, so
 // that nobody can make it writable. Of that page the kernel makes a mapping of any length, without a
 // descriptor, where the window was: there the child reads its parent's image, until it has its own.
-static unsigned char *seeds[SEEP_AREA_NR + 1]; // the last is the header's
-static bool is_view;                           // what is in place is such a view
+static unsigned char *seeds[SEEP_AREA_PAGED_NR + 1]; // the last is the header's
+static bool is_view;                                 // what is in place is such a view
 
-static void drop_seeds(unsigned char *of[SEEP_AREA_NR + 1]) {
-    for (int i = 0; i <= SEEP_AREA_NR; i++) {
+static void drop_seeds(unsigned char *of[SEEP_AREA_PAGED_NR + 1]) {
+    for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++) {
         if (of[i])
             sys_munmap(of[i], SEEP_LARGEST_PAGE);
         of[i] = NULL;
@@ -100,13 +100,13 @@ static int open_read_only(int fd) {
 }
 
 // Without them children of fork are not traced, and counted.
-void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_NR]) {
-    unsigned char *fresh[SEEP_AREA_NR + 1] = {NULL};
+void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]) {
+    unsigned char *fresh[SEEP_AREA_PAGED_NR + 1] = {NULL};
     int only_read = seep_g.config.ignore_children ? -1 : open_read_only(fd);
     bool done = only_read >= 0;
-    for (int i = 0; done && i <= SEEP_AREA_NR; i++) {
+    for (int i = 0; done && i <= SEEP_AREA_PAGED_NR; i++) {
         fresh[i] = sys_mmap(NULL, SEEP_LARGEST_PAGE, PROT_READ, MAP_SHARED | MAP_NORESERVE, only_read,
-                            i == SEEP_AREA_NR ? 0 : areas[i].off);
+                            i == SEEP_AREA_PAGED_NR ? 0 : areas[i].off);
         done = fresh[i] != NULL;
     }
     if (only_read >= 0)
@@ -118,7 +118,7 @@ void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA
 }
 
 bool seep_window_has_seed(uint64_t address) {
-    for (int i = 0; i <= SEEP_AREA_NR; i++)
+    for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++)
         if (seeds[i] && address - (uint64_t)seeds[i] < SEEP_LARGEST_PAGE)
             return true;
     return false;
@@ -134,7 +134,7 @@ static bool keep_from_children(unsigned char *base, uint64_t bytes) {
 
 static uint64_t opened_bytes(void) {
     uint64_t sum = SEEP_LARGEST_PAGE;
-    for (int i = 0; i < SEEP_AREA_NR; i++)
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
         sum += seep_g.opened[i];
     return sum;
 }
@@ -188,7 +188,7 @@ void seep_window_open_all(void) {
         return;
     bool all = seep_g.reserved && !seep_g.strict_memory &&
                sys_mprotect(seep_g.base, seep_g.window_bytes, PROT_READ | PROT_WRITE);
-    for (int i = 0; i < SEEP_AREA_NR; i++) {
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         uint64_t size = seep_g.area_size[i];
         uint64_t wanted = SEEP_MIN(seep_g.opened[i] + STEPS * area_steps[i], size);
         if (all)
@@ -213,10 +213,10 @@ static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
     return at / 2 > distance ? (unsigned char *)((at - distance) & ~(uint64_t)(SEEP_LARGEST_PAGE - 1)) : NULL;
 }
 
-static void unmap_pieces(unsigned char *base, const struct seep_image_area areas[SEEP_AREA_NR],
-                         const uint64_t sizes[SEEP_AREA_NR]) {
+static void unmap_pieces(unsigned char *base, const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
+                         const uint64_t sizes[SEEP_AREA_PAGED_NR]) {
     sys_munmap(base, SEEP_LARGEST_PAGE);
-    for (int i = 0; i < SEEP_AREA_NR; i++)
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
         sys_munmap(base + areas[i].off, sizes[i]);
 }
 
@@ -232,10 +232,10 @@ static bool map_piece(int fd, unsigned char *base, uint64_t off, uint64_t bytes)
 }
 
 // The header and the first `sizes` bytes of each area, each at its place from `base`.
-static bool map_pieces(int fd, unsigned char *base, const struct seep_image_area areas[SEEP_AREA_NR],
-                       const uint64_t sizes[SEEP_AREA_NR]) {
+static bool map_pieces(int fd, unsigned char *base, const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
+                       const uint64_t sizes[SEEP_AREA_PAGED_NR]) {
     bool done = map_piece(fd, base, 0, SEEP_LARGEST_PAGE);
-    for (int i = 0; done && i < SEEP_AREA_NR; i++)
+    for (int i = 0; done && i < SEEP_AREA_PAGED_NR; i++)
         done = map_piece(fd, base, areas[i].off, sizes[i]);
     if (!done)
         unmap_pieces(base, areas, sizes);
@@ -253,22 +253,23 @@ static unsigned char *map_reserved(int fd, uint64_t bytes) {
     return at ? at : sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 }
 
-static bool map_without_reserve(int fd, uint64_t bytes, const struct seep_image_area areas[SEEP_AREA_NR],
+static bool map_without_reserve(int fd, uint64_t bytes,
+                                const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
                                 uint64_t limit_bytes) {
     seep_g.budget_bytes = limit_bytes / 4;
     unsigned char *base = seep_g.budget_bytes >= LEAST_BUDGET ? far_away(bytes, limit_bytes) : NULL;
-    uint64_t sizes[SEEP_AREA_NR];
-    for (int i = 0; i < SEEP_AREA_NR; i++)
+    uint64_t sizes[SEEP_AREA_PAGED_NR];
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
         sizes[i] = SEEP_LARGEST_PAGE;
     if (!base || !map_pieces(fd, base, areas, sizes))
         return false;
     seep_g.base = base;
-    for (int i = 0; i < SEEP_AREA_NR; i++)
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
         seep_g.opened[i] = sizes[i];
     return true;
 }
 
-bool seep_window_map(int fd, uint64_t bytes, const struct seep_image_area areas[SEEP_AREA_NR]) {
+bool seep_window_map(int fd, uint64_t bytes, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]) {
     uint64_t limit_bytes = address_limit();
     seep_g.strict_memory = overcommit_is_strict();
     seep_g.reserved = limit_bytes == UINT64_MAX;
@@ -300,7 +301,7 @@ bool seep_window_map(int fd, uint64_t bytes, const struct seep_image_area areas[
 }
 
 static void advise_pieces(void) {
-    for (int i = 0; i < SEEP_AREA_NR; i++)
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
         sys3(SYS_madvise, seep_g.base + seep_g.area_off[i], seep_g.opened[i], MADV_DONTDUMP);
 }
 
@@ -320,7 +321,7 @@ void seep_window_limit(uint64_t limit_bytes) {
         return;
     seep_g.budget_bytes = SEEP_MAX(limit_bytes / 4, opened_bytes() + MIB);
     if (seep_g.reserved) {
-        for (int i = 0; i < SEEP_AREA_NR; i++) {
+        for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
             // What was opened for a filter that was to come is mostly not needed.
             uint64_t needed =
                 round_up(seep_window_filled(seep_g.base, (enum seep_area_kind)i) + 1, area_steps[i]);
@@ -380,12 +381,12 @@ static bool sow(unsigned char *seed, unsigned char *at, uint64_t bytes) {
 }
 
 static bool sow_pieces(void) {
-    if (!sow(seeds[SEEP_AREA_NR], seep_g.base, SEEP_LARGEST_PAGE))
+    if (!sow(seeds[SEEP_AREA_PAGED_NR], seep_g.base, SEEP_LARGEST_PAGE))
         return false;
     int nr = 0;
-    while (nr < SEEP_AREA_NR && sow(seeds[nr], seep_g.base + seep_g.area_off[nr], seep_g.opened[nr]))
+    while (nr < SEEP_AREA_PAGED_NR && sow(seeds[nr], seep_g.base + seep_g.area_off[nr], seep_g.opened[nr]))
         nr++;
-    if (nr == SEEP_AREA_NR)
+    if (nr == SEEP_AREA_PAGED_NR)
         return true;
     while (nr-- > 0)
         sys_munmap(seep_g.base + seep_g.area_off[nr], seep_g.opened[nr]);
@@ -397,10 +398,11 @@ bool seep_window_see_all(void) {
     if (seep_g.emulated) // the advice was not heeded: it is there
         is_view = !seep_g.reserved || sys_mprotect(seep_g.base, seep_g.window_bytes, PROT_READ);
     else
-        is_view = seep_g.reserved ? sow(seeds[SEEP_AREA_NR], seep_g.base, seep_g.window_bytes) : sow_pieces();
+        is_view =
+            seep_g.reserved ? sow(seeds[SEEP_AREA_PAGED_NR], seep_g.base, seep_g.window_bytes) : sow_pieces();
     if (!is_view || seep_g.reserved)
         return is_view;
-    for (int i = 0; i < SEEP_AREA_NR; i++) {
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         uint64_t used = __atomic_load_n(&seep_g.header->areas[i].used, __ATOMIC_ACQUIRE);
         if (!seep_area_open((enum seep_area_kind)i, used * element_bytes[i]))
             return false;
@@ -430,7 +432,7 @@ static bool move(unsigned char *from, unsigned char *to, uint64_t bytes) {
 
 // What of each area is accessible from now on: what the parent had opened, or has filled since.
 static void close_unopened(void) {
-    for (int i = 0; i < SEEP_AREA_NR; i++) {
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         uint64_t filled = round_up(seep_g.header->areas[i].used * element_bytes[i], area_steps[i]);
         uint64_t size = seep_g.area_size[i];
         seep_g.opened[i] = SEEP_MIN(SEEP_MAX(seep_g.opened[i], filled), size);
@@ -443,7 +445,7 @@ static void close_unopened(void) {
 // The copy has left holes in what is open.
 static bool populate_opened(void) {
     bool done = true;
-    for (int i = 0; done && i < SEEP_AREA_NR; i++)
+    for (int i = 0; done && i < SEEP_AREA_PAGED_NR; i++)
         done = populate(seep_g.base + seep_g.area_off[i], seep_g.opened[i]);
     return done;
 }
@@ -462,7 +464,7 @@ bool seep_window_replace(unsigned char *twin) {
     // The header goes last: until then what is in place is the parent's, and nothing writes.
     const uint64_t *offs = seep_g.area_off;
     bool done = true;
-    for (int i = 0; done && i < SEEP_AREA_NR; i++)
+    for (int i = 0; done && i < SEEP_AREA_PAGED_NR; i++)
         done = move(twin + offs[i], seep_g.base + offs[i], seep_g.opened[i]);
     done = done && move(twin, seep_g.base, SEEP_LARGEST_PAGE);
     if (!done) {
@@ -487,7 +489,7 @@ void seep_window_leave_parents(void) {
         return;
     }
     sys_munmap(base, SEEP_LARGEST_PAGE);
-    for (int i = 0; i < SEEP_AREA_NR; i++)
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
         sys_munmap(base + seep_g.area_off[i], seep_g.opened[i]);
 }
 

@@ -15,7 +15,7 @@
 // Maps the file, header and areas as yet closed; sets base, window_bytes and the sizes of what is open.
 // false: no room. Unmapped again by seep_window_drop().
 SEEP_MUST_CHECK bool seep_window_map(int fd, uint64_t bytes,
-                                     const struct seep_image_area areas[SEEP_AREA_NR]);
+                                     const struct seep_image_area areas[SEEP_AREA_PAGED_NR]);
 void seep_window_drop(void);
 
 // The program limits its address space from now on: what is reserved and not used is given back.
@@ -39,7 +39,7 @@ void *seep_window_pool(unsigned char *image, uint64_t page, uint64_t bytes);
 
 // Of the file, what children of fork need to see it; in one that has a file of its own, instead of the
 // parent's.
-void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_NR]);
+void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]);
 bool seep_window_has_seed(uint64_t address);
 
 // In a fork child, which has none of its parent's image: sees all of it, as far as there is room for it, and

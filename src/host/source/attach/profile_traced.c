@@ -31,6 +31,7 @@ static struct seep_error *copy_process(const struct copying *copying) {
     process->nr_args = process->nr_args_all = from->nr_args;
     process->start_realtime_ns = from->start_realtime_ns;
     process->duration_ns = SEEP_MAX(from->duration_ns - from->begun_ns, (int64_t)0);
+    process->platform = seep_platform_here();
     process->exit_kind = from->execed ? SEEP_EXIT_EXEC : from->ended ? SEEP_EXIT_UNKNOWN : SEEP_EXIT_RUNNING;
     if (from->has_status && !from->execed) {
         bool killed = WIFSIGNALED(from->wait_status);

@@ -12,29 +12,29 @@ static bool read_at(int fd, uint64_t off, void *bytes, size_t nr_bytes) {
     return off <= INT64_MAX && pread(fd, bytes, nr_bytes, (off_t)off) == (ssize_t)nr_bytes;
 }
 
+static bool read_number(const struct seep_event_rings *rings, uint64_t off, uint64_t *ret_number) {
+    if (!read_at(rings->fd, off, ret_number, sizeof(*ret_number)))
+        return false;
+    seep_image_swap_words(&rings->head, ret_number, 1);
+    return true;
+}
+
 bool seep_event_rings_init(int fd, struct seep_event_rings *ret_rings) {
-    struct seep_image_header header;
-    if (!read_at(fd, 0, &header, sizeof(header)) || !(header.flags & SEEP_FLAG_EVENTS))
+    struct seep_image_head head;
+    if (!seep_image_head_try(fd, &head) || !(head.header.flags & SEEP_FLAG_EVENTS))
         return false;
-    struct seep_error *err = seep_image_check_header(&header, "image");
-    if (err) {
-        seep_error_destroy(err);
-        return false;
-    }
-    const struct seep_image_area *pool = &header.areas[SEEP_AREA_POOL];
+    const struct seep_image_area *pool = &head.header.areas[SEEP_AREA_POOL];
     uint64_t nr_pages = pool->size / SEEP_POOL_PAGE;
     uint64_t dir_pages = SEEP_RING_SLOTS * sizeof(uint32_t) / SEEP_POOL_PAGE;
-    if (!header.ring_dir_page || header.ring_dir_page >= nr_pages ||
-        nr_pages - header.ring_dir_page < dir_pages)
+    uint64_t dir_page = head.header.ring_dir_page;
+    if (!dir_page || dir_page >= nr_pages || nr_pages - dir_page < dir_pages)
         return false;
     *ret_rings = (struct seep_event_rings){
         .fd = fd,
-        .dir_off = pool->off + header.ring_dir_page * SEEP_POOL_PAGE,
+        .head = head,
+        .dir_off = pool->off + dir_page * SEEP_POOL_PAGE,
         .pool_off = pool->off,
         .pool_bytes = pool->size,
-        .threads_off = offsetof(struct seep_image_header, areas) +
-                       SEEP_AREA_THREADS * sizeof(struct seep_image_area) +
-                       offsetof(struct seep_image_area, used),
     };
     return true;
 }
@@ -47,14 +47,18 @@ void seep_event_rings_deinit(struct seep_event_rings *rings) {
 // One that lies in the pool and is as long as one may be; else it is looked for again the next time.
 static void find_ring(struct seep_event_rings *rings, size_t slot) {
     struct seep_event_ring *ring = &rings->rings[slot];
-    uint32_t page = 0;
+    unsigned char entry[sizeof(uint32_t)];
     struct seep_ring head;
-    if (!read_at(rings->fd, rings->dir_off + slot * sizeof(page), &page, sizeof(page)) || !page ||
-        page >= rings->pool_bytes / SEEP_POOL_PAGE)
+    if (!read_at(rings->fd, rings->dir_off + slot * sizeof(entry), entry, sizeof(entry)))
+        return;
+    uint32_t page = seep_image_u32(&rings->head, entry);
+    if (!page || page >= rings->pool_bytes / SEEP_POOL_PAGE)
         return;
     uint64_t off = rings->pool_off + (uint64_t)page * SEEP_POOL_PAGE;
-    if (!read_at(rings->fd, off, &head, sizeof(head)) || !head.capacity || head.capacity > SEEP_RING_EVENTS ||
-        head.capacity & (head.capacity - 1))
+    if (!read_at(rings->fd, off, &head, sizeof(head)))
+        return;
+    seep_image_swap_ring(&rings->head, &head);
+    if (!head.capacity || head.capacity > SEEP_RING_EVENTS || head.capacity & (head.capacity - 1))
         return;
     uint64_t room = rings->pool_bytes - (uint64_t)page * SEEP_POOL_PAGE;
     if (room < SEEP_POOL_PAGE + head.capacity * sizeof(struct seep_event))
@@ -64,7 +68,7 @@ static void find_ring(struct seep_event_rings *rings, size_t slot) {
 
 bool seep_event_rings_look(struct seep_event_rings *rings) {
     uint64_t nr = 0;
-    if (!read_at(rings->fd, rings->threads_off, &nr, sizeof(nr)))
+    if (!read_number(rings, rings->head.used_at[SEEP_AREA_THREADS], &nr))
         return true; // truncated by its program: nothing more comes
     nr = SEEP_MIN(nr, (uint64_t)SEEP_RING_SLOTS);
     if (nr > rings->nr_rings) {
@@ -83,8 +87,7 @@ size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct
                              size_t room) {
     struct seep_event_ring *ring = &rings->rings[slot];
     uint64_t written = 0;
-    if (!ring->off ||
-        !read_at(rings->fd, ring->off + offsetof(struct seep_ring, written), &written, sizeof(written)))
+    if (!ring->off || !read_number(rings, ring->off + offsetof(struct seep_ring, written), &written))
         return 0;
     uint64_t nr = written - ring->read;
     if (!nr)
@@ -101,13 +104,22 @@ size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct
         (nr > straight &&
          !read_at(rings->fd, off, ret_events + straight, (nr - straight) * sizeof(*ret_events))))
         return 0;
+    seep_image_swap_words(&rings->head, &ret_events->stamp_kind, nr * sizeof(*ret_events) / sizeof(uint64_t));
     ring->read += nr;
     return (size_t)nr;
 }
 
+static void write_number(const struct seep_event_rings *rings, uint64_t off, uint64_t number) {
+    seep_image_swap_words(&rings->head, &number, 1);
+    ssize_t done = pwrite(rings->fd, &number, sizeof(number), (off_t)off);
+    (void)done; // a program that has truncated its image waits its time, and counts
+}
+
 void seep_event_rings_done(struct seep_event_rings *rings, size_t slot) {
     const struct seep_event_ring *ring = &rings->rings[slot];
-    ssize_t done = pwrite(rings->fd, &ring->read, sizeof(ring->read),
-                          (off_t)(ring->off + offsetof(struct seep_ring, read)));
-    (void)done; // a program that has truncated its image waits its time, and counts
+    write_number(rings, ring->off + offsetof(struct seep_ring, read), ring->read);
+}
+
+void seep_event_rings_beat(const struct seep_event_rings *rings, uint64_t beat) {
+    write_number(rings, rings->head.ring_beat_at, beat);
 }

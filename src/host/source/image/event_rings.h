@@ -8,8 +8,7 @@
 
 #include <sys/types.h>
 
-#include "base/error.h"
-#include "image/ring.h"
+#include "source/image/image_decode.h"
 
 struct seep_event_ring {
     uint64_t off; // in the file; 0: not there yet
@@ -18,11 +17,11 @@ struct seep_event_ring {
 };
 
 struct seep_event_rings {
-    int fd; // borrowed
+    int fd;                      // borrowed
+    struct seep_image_head head; // as it was at first
     uint64_t dir_off;
     uint64_t pool_off;
     uint64_t pool_bytes;
-    uint64_t threads_off;          // of header.areas[SEEP_AREA_THREADS].used
     struct seep_event_ring *rings; // by slot
     size_t nr_rings;
     size_t capacity;
@@ -39,5 +38,8 @@ SEEP_MUST_CHECK bool seep_event_rings_look(struct seep_event_rings *rings);
 size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct seep_event *ret_events,
                              size_t room);
 void seep_event_rings_done(struct seep_event_rings *rings, size_t slot);
+
+// Tells the program that its events are taken: `beat` grows.
+void seep_event_rings_beat(const struct seep_event_rings *rings, uint64_t beat);
 
 #endif

@@ -12,23 +12,19 @@ enum { TEXT_MAX = 4096 };
 
 struct look {
     int fd;
-    struct seep_image_header header;
+    struct seep_image_head head;
     struct seep_recorded_stacks *to;
     char text[TEXT_MAX + 1];
 };
 
-// Elements [first, first + nr) of an area; false: they are not there.
 static bool read_elements(const struct look *look, enum seep_area_kind kind, uint64_t first, uint64_t nr,
                           void *ret_elements) {
-    const struct seep_image_area *area = &look->header.areas[kind];
-    size_t bytes = seep_image_element_bytes(kind);
-    return first + nr <= area->used &&
-           (!nr || seep_read_at(look->fd, area->off + first * bytes, ret_elements, nr * bytes));
+    return seep_image_elements_read(look->fd, &look->head, kind, first, nr, ret_elements);
 }
 
 // "" where there is none.
 static const char *read_text(struct look *look, uint64_t off, size_t *ret_bytes) {
-    const struct seep_image_area *area = &look->header.areas[SEEP_AREA_STRINGS];
+    const struct seep_image_area *area = &look->head.header.areas[SEEP_AREA_STRINGS];
     size_t nr = off < area->used ? (size_t)SEEP_MIN(area->used - off, (uint64_t)TEXT_MAX) : 0;
     if (!nr || !seep_read_at(look->fd, area->off + off, look->text, nr))
         nr = 0;
@@ -39,12 +35,13 @@ static const char *read_text(struct look *look, uint64_t off, size_t *ret_bytes)
 
 static bool take_process(struct look *look) {
     struct seep_process *process = &look->to->process;
-    const struct seep_image_header *header = &look->header;
+    const struct seep_image_header *header = &look->head.header;
     struct seep_arena *arena = &look->to->arena;
     size_t bytes;
     process->pid = header->pid;
     process->ppid = header->ppid;
     process->forked_from = header->forked_from;
+    process->platform = look->head.platform;
     process->start_realtime_ns = (int64_t)header->start_realtime_ns;
     look->to->image_flags = header->flags;
     process->exe = seep_arena_strdup(arena, read_text(look, header->exe_off, &bytes));
@@ -70,7 +67,7 @@ static bool take_sites(struct look *look, uint32_t site, uint32_t *ret_node) {
     for (uint32_t i = 0; good && i < nr; i++) {
         look->to->sites[i] = (struct seep_site){.node = from[i].node, .via = from[i].via};
         *ret_node = SEEP_MAX(*ret_node, from[i].node);
-        good = from[i].node < look->header.areas[SEEP_AREA_NODES].used;
+        good = from[i].node < look->head.header.areas[SEEP_AREA_NODES].used;
     }
     look->to->nr_sites = good ? nr : 0;
     free(from);
@@ -94,7 +91,7 @@ static bool take_nodes(struct look *look, uint32_t node, uint32_t *ret_module) {
             to->kind = SEEP_NODE_CUT;
             to->parent = to->module = 0;
             to->exact = false;
-        } else if (to->module >= look->header.areas[SEEP_AREA_MODULES].used) {
+        } else if (to->module >= look->head.header.areas[SEEP_AREA_MODULES].used) {
             to->module = 0;
         }
         *ret_module = SEEP_MAX(*ret_module, to->module);
@@ -105,7 +102,7 @@ static bool take_nodes(struct look *look, uint32_t node, uint32_t *ret_module) {
 }
 
 static int64_t since_start(const struct look *look, uint64_t ns) {
-    uint64_t start = look->header.start_ns;
+    uint64_t start = look->head.header.start_ns;
     return ns > start && ns - start <= INT64_MAX ? (int64_t)(ns - start) : 0;
 }
 
@@ -152,7 +149,7 @@ static bool take_threads(struct look *look, uint32_t thread) {
 
 static bool look_at(struct look *look, uint32_t site, uint32_t thread) {
     uint32_t node = 0, module = 0;
-    const struct seep_image_area *areas = look->header.areas;
+    const struct seep_image_area *areas = look->head.header.areas;
     if (site >= areas[SEEP_AREA_SITES].used || thread >= areas[SEEP_AREA_THREADS].used)
         return false;
     // Element 0 of these is the same in every profile.
@@ -176,11 +173,8 @@ struct seep_error *seep_image_stacks_look(struct seep_image_stacks *stacks, uint
         return seep_error_no_memory();
     look->fd = stacks->fd;
     look->to = ret_new;
-    struct seep_error *error = NULL;
-    if (seep_read_at(stacks->fd, 0, &look->header, sizeof(look->header)))
-        error = seep_image_check_header(&look->header, "image");
-    bool good = !error && look_at(look, site, thread);
-    seep_error_destroy(error); // its profile says what it is
+    // Where it cannot be read its profile says what it is.
+    bool good = seep_image_head_try(stacks->fd, &look->head) && look_at(look, site, thread);
     free(look);
     if (!good) {
         seep_recorded_stacks_deinit(ret_new);

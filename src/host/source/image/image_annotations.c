@@ -14,15 +14,14 @@
 
 // Slots that may hold something: those behind the data are zero.
 static uint64_t nr_slots(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t most) {
-    const struct seep_image_area *area = &reader->copy->header.areas[kind];
+    const struct seep_image_area *area = &reader->copy->head.header.areas[kind];
     uint64_t nr = SEEP_MIN(area->used, most);
-    uint64_t bytes = seep_image_dense(reader->copy, area->off, nr * seep_image_element_bytes(kind));
-    uint64_t there = bytes / seep_image_element_bytes(kind);
-    return SEEP_MIN(nr, there + (bytes % seep_image_element_bytes(kind) != 0));
+    uint64_t bytes = seep_image_dense(reader->copy, area->off, nr * area->element_bytes);
+    return SEEP_MIN(nr, bytes / area->element_bytes + (bytes % area->element_bytes != 0));
 }
 
 static int64_t age_ns(const struct seep_image_reader *reader, uint64_t born_ns) {
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     uint64_t now = header->end_ns ? header->end_ns : reader->copy->taken_ns;
     return now >= born_ns && born_ns && now - born_ns <= INT64_MAX ? (int64_t)(now - born_ns) : -1;
 }
@@ -42,7 +41,7 @@ static struct seep_error *read_pools(struct seep_image_reader *reader, uint32_t 
         return seep_error_no_memory();
     for (uint64_t i = 1; i < nr; i++) {
         struct seep_image_custom_pool from;
-        seep_image_element(reader, SEEP_AREA_CUSTOM_POOLS, i, &from);
+        seep_image_element(reader->copy, SEEP_AREA_CUSTOM_POOLS, i, &from);
         if (!from.born_ns)
             continue;
         const char *name = seep_image_string(reader, from.name_off, "", NULL);
@@ -72,7 +71,7 @@ static struct seep_error *read_pieces(struct seep_image_reader *reader, const ui
         return seep_error_no_memory();
     for (uint64_t i = 1; i < nr; i++) {
         struct seep_image_piece from;
-        seep_image_element(reader, SEEP_AREA_PIECES, i, &from);
+        seep_image_element(reader->copy, SEEP_AREA_PIECES, i, &from);
         if (!from.address || !seep_image_is_site(reader, from.site))
             continue;
         uint32_t pool = from.pool < nr_pool_slots ? index[from.pool] : 0;
@@ -97,7 +96,7 @@ static struct seep_error *read_regions(struct seep_image_reader *reader) {
         return seep_error_no_memory();
     for (uint64_t i = 1; i < nr; i++) {
         struct seep_image_region from;
-        seep_image_element(reader, SEEP_AREA_REGIONS, i, &from);
+        seep_image_element(reader->copy, SEEP_AREA_REGIONS, i, &from);
         if (!from.kind)
             continue;
         if (from.kind > SEEP_REGION_ROOT || from.start > UINT64_MAX - from.bytes)
@@ -117,7 +116,7 @@ struct counts {
 };
 
 static uint64_t weighed(const struct seep_image_reader *reader, uint64_t sum) {
-    return reader->copy->header.sample_bytes ? seep_sample_blocks(sum) : sum;
+    return reader->copy->head.header.sample_bytes ? seep_sample_blocks(sum) : sum;
 }
 
 // A mark that its parent made counts for a forked process as its own figures do: what was given back by
@@ -165,12 +164,13 @@ static struct seep_error *add_mark(struct seep_image_reader *reader, const struc
     struct seep_take take = {.at = from, .end = from + record->counts_bytes};
     struct counts counts = {NULL, 0, 0};
     bool fits = read_counts(reader, &take, &counts);
-    if (reader->copy->header.flags & SEEP_FLAG_FORKED && record->at_ns < reader->copy->header.start_ns)
+    if (reader->copy->head.header.flags & SEEP_FLAG_FORKED &&
+        record->at_ns < reader->copy->head.header.start_ns)
         leave_only_live(&counts);
     struct seep_mark mark = {
         .name = seep_arena_strndup(&profile->arena, (const char *)bytes, record->name_bytes),
-        .at_ns = (int64_t)SEEP_MIN(record->at_ns - SEEP_MIN(record->at_ns, reader->copy->header.start_ns),
-                                   (uint64_t)INT64_MAX),
+        .at_ns = (int64_t)SEEP_MIN(
+            record->at_ns - SEEP_MIN(record->at_ns, reader->copy->head.header.start_ns), (uint64_t)INT64_MAX),
         .tid = record->tid,
         .counted = record->counts_bytes || record->is_counted,
         .nr_sites = (uint32_t)counts.nr_items,
@@ -184,7 +184,7 @@ static struct seep_error *add_mark(struct seep_image_reader *reader, const struc
 }
 
 static struct seep_error *read_marks(struct seep_image_reader *reader, enum seep_area_kind kind) {
-    const struct seep_image_area *area = &reader->copy->header.areas[kind];
+    const struct seep_image_area *area = &reader->copy->head.header.areas[kind];
     // Records have no holes: what the copy does not have is not there.
     uint64_t used = SEEP_MIN(area->used, seep_image_dense(reader->copy, area->off, area->used));
     unsigned char *bytes = used ? malloc(used) : NULL;
@@ -196,6 +196,7 @@ static struct seep_error *read_marks(struct seep_image_reader *reader, enum seep
     struct seep_image_mark record;
     for (uint64_t at = 0; !err && used - at >= sizeof(record); at += record.bytes) {
         memcpy(&record, bytes + at, sizeof(record));
+        seep_image_swap_mark(&reader->copy->head, &record);
         uint64_t whole = sizeof(record) + (uint64_t)record.name_bytes + record.counts_bytes;
         if (record.bytes % 8 || record.bytes > used - at || whole > record.bytes ||
             record.name_bytes > NAME_MOST) {
@@ -209,7 +210,7 @@ static struct seep_error *read_marks(struct seep_image_reader *reader, enum seep
 }
 
 struct seep_error *seep_image_read_annotations(struct seep_image_reader *reader) {
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     struct seep_profile *profile = reader->profile;
     profile->pool_totals.pools_created = header->pools_created;
     profile->pool_totals.pools_destroyed = header->pools_destroyed;

@@ -20,7 +20,7 @@ struct walk {
 // The age of a block at the moment of the snapshot, or -1.
 static int64_t age_ns(const struct walk *walk, uint64_t birth) {
     const struct seep_image_copy *copy = walk->reader->copy;
-    uint64_t now = copy->header.end_ns ? copy->header.end_ns : copy->taken_ns;
+    uint64_t now = copy->head.header.end_ns ? copy->head.header.end_ns : copy->taken_ns;
     uint64_t us = SEEP_BIRTH_US(birth);
     if (!us || !now)
         return -1;
@@ -47,15 +47,14 @@ static void add_block(struct walk *walk, uint64_t address, uint64_t size, uint64
 }
 
 static bool find_leaves(struct seep_image_reader *reader, struct seep_pool_claims *leaves) {
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     uint64_t off = header->areas[SEEP_AREA_DIR].off;
     uint64_t end = off + (UINT64_C(2) << header->dir_bits) * sizeof(uint32_t);
     const unsigned char *bytes;
     size_t nr;
     for (uint64_t at = off; (nr = seep_image_next(reader->copy, &at, end, &bytes)); at += nr) {
         for (size_t i = (4 - (at - off) % 4) % 4; i + 4 <= nr; i += 4) {
-            uint32_t page;
-            memcpy(&page, bytes + i, sizeof(page));
+            uint32_t page = seep_image_u32(&reader->copy->head, bytes + i);
             uint64_t index = (at - off + i) / 4;
             if (page && !seep_pool_claim_add(leaves, page, (uint32_t)index, 0))
                 return false;
@@ -69,26 +68,27 @@ static uint64_t leaf_bytes(const struct seep_image_header *header) {
 }
 
 static bool has_births(const struct walk *walk) {
-    return walk->reader->copy->header.flags & SEEP_FLAG_AGES;
+    return walk->reader->copy->head.header.flags & SEEP_FLAG_AGES;
 }
 
 static uint64_t birth_of(const struct walk *walk, uint64_t leaf_off, uint64_t entry) {
-    uint64_t birth = 0;
     const struct seep_image_copy *copy = walk->reader->copy;
-    if (walk->blocks && has_births(walk))
-        seep_image_read(copy, leaf_off + leaf_bytes(&copy->header) + entry * sizeof(birth), &birth,
-                        sizeof(birth));
-    return birth;
+    if (!walk->blocks || !has_births(walk))
+        return 0;
+    return seep_image_number64(copy, leaf_off + leaf_bytes(&copy->head.header) + entry * sizeof(uint64_t));
 }
 
 enum { STRIDE = 4 * sizeof(uint64_t) };
 
 // From the entry at `at` on, to the first four of which one is live: most are of blocks that are gone, or of
 // none.
-static size_t skip_dead(const unsigned char *bytes, size_t at, size_t nr_bytes) {
+static size_t skip_dead(const struct seep_image_head *head, const unsigned char *bytes, size_t at,
+                        size_t nr_bytes) {
     uint64_t four[STRIDE / sizeof(uint64_t)];
     for (; at + STRIDE <= nr_bytes; at += STRIDE) {
         memcpy(four, bytes + at, STRIDE);
+        if (SEEP_UNLIKELY(head->is_swapped))
+            seep_image_swap_words(head, four, SEEP_ARRAY_SIZE(four));
         if (SEEP_ENTRY_IS_LIVE(four[0] | four[1] | four[2] | four[3]))
             break;
     }
@@ -97,7 +97,7 @@ static size_t skip_dead(const unsigned char *bytes, size_t at, size_t nr_bytes) 
 
 static void walk_entry(struct walk *walk, const struct seep_pool_claim *leaf, uint64_t index,
                        uint64_t entry) {
-    const struct seep_image_header *header = &walk->reader->copy->header;
+    const struct seep_image_header *header = &walk->reader->copy->head.header;
     if (!SEEP_ENTRY_IS_LIVE(entry))
         return;
     uint64_t base = (uint64_t)(leaf->owner >> 1) << header->leaf_shift | (leaf->owner & 1) << 3;
@@ -111,36 +111,32 @@ static void walk_entry(struct walk *walk, const struct seep_pool_claim *leaf, ui
 static void walk_leaf(struct walk *walk, const struct seep_pool_claim *leaf) {
     const struct seep_image_copy *copy = walk->reader->copy;
     uint64_t off = seep_image_pool_off(copy, leaf->page);
-    uint64_t end = off + leaf_bytes(&copy->header);
+    uint64_t end = off + leaf_bytes(&copy->head.header);
     const unsigned char *bytes;
     size_t nr;
     for (uint64_t at = off; (nr = seep_image_next(copy, &at, end, &bytes)); at += nr) {
         size_t i = (8 - (at - off) % 8) % 8;
-        while ((i = skip_dead(bytes, i, nr)) + 8 <= nr) {
-            for (size_t stop = SEEP_MIN(i + STRIDE, nr); i + 8 <= stop; i += 8) {
-                uint64_t entry;
-                memcpy(&entry, bytes + i, sizeof(entry));
-                walk_entry(walk, leaf, (at - off + i) / 8, entry);
-            }
-        }
+        while ((i = skip_dead(&copy->head, bytes, i, nr)) + 8 <= nr)
+            for (size_t stop = SEEP_MIN(i + STRIDE, nr); i + 8 <= stop; i += 8)
+                walk_entry(walk, leaf, (at - off + i) / 8, seep_image_u64(&copy->head, bytes + i));
     }
 }
 
 static void walk_odd(struct walk *walk) {
     const struct seep_image_copy *copy = walk->reader->copy;
-    const struct seep_image_area *area = &copy->header.areas[SEEP_AREA_ODD];
-    uint64_t slots = SEEP_MIN(area->size / sizeof(struct seep_image_odd), (uint64_t)SEEP_ODD_SLOTS);
-    uint64_t end = area->off + slots * sizeof(struct seep_image_odd);
+    const struct seep_image_area *area = &copy->head.header.areas[SEEP_AREA_ODD];
+    uint64_t slots = SEEP_MIN(area->size / area->element_bytes, (uint64_t)SEEP_ODD_SLOTS);
+    uint64_t end = area->off + slots * area->element_bytes;
     const unsigned char *bytes;
     size_t nr;
     // A slot may lie across two extents: walk from the slot that each extent begins in.
     uint64_t next = 0;
     for (uint64_t at = area->off; (nr = seep_image_next(copy, &at, end, &bytes)); at += nr) {
-        uint64_t first = (at - area->off) / sizeof(struct seep_image_odd);
-        uint64_t last = (at + nr - 1 - area->off) / sizeof(struct seep_image_odd);
+        uint64_t first = (at - area->off) / area->element_bytes;
+        uint64_t last = (at + nr - 1 - area->off) / area->element_bytes;
         for (next = SEEP_MAX(next, first); next <= last; next++) {
             struct seep_image_odd odd;
-            seep_image_read(copy, area->off + next * sizeof(odd), &odd, sizeof(odd));
+            seep_image_element(copy, SEEP_AREA_ODD, next, &odd);
             if (odd.address)
                 add_block(walk, odd.address, odd.size, odd.site, has_births(walk) ? odd.birth : 0);
         }
@@ -198,10 +194,11 @@ struct seep_error *seep_image_read_blocks(struct seep_image_reader *reader) {
         free(leaves.items);
         return seep_error_no_memory();
     }
-    uint32_t flags = reader->copy->header.flags;
+    uint32_t flags = reader->copy->head.header.flags;
     uint64_t nr_planes = UINT64_C(1) + !!(flags & SEEP_FLAG_AGES) + !!(flags & SEEP_FLAG_FREE_STACKS) +
                          !!(flags & SEEP_FLAG_EVENTS);
-    seep_pool_claims_settle(reader, &leaves, nr_planes * leaf_bytes(&reader->copy->header) / SEEP_POOL_PAGE);
+    seep_pool_claims_settle(reader, &leaves,
+                            nr_planes * leaf_bytes(&reader->copy->head.header) / SEEP_POOL_PAGE);
     if (leaves.nr_items)
         qsort(leaves.items, leaves.nr_items, sizeof(*leaves.items), compare_leaves);
     struct seep_error *err = fill_blocks(reader, &leaves);
@@ -215,27 +212,25 @@ enum { LOOK_BACK = 1 << 17 }; // granules before an address that are searched fo
 
 // Where the leaf of the address and plane begins; 0: there is none.
 static uint64_t leaf_off(const struct seep_image_copy *copy, uint64_t address, uint64_t plane) {
-    const struct seep_image_header *header = &copy->header;
+    const struct seep_image_header *header = &copy->head.header;
     uint32_t page = 0;
     uint64_t index = address >> header->leaf_shift << 1 | plane;
     if (index < UINT64_C(2) << header->dir_bits)
-        seep_image_read(copy, header->areas[SEEP_AREA_DIR].off + index * sizeof(page), &page, sizeof(page));
+        page = seep_image_number32(copy, header->areas[SEEP_AREA_DIR].off + index * sizeof(page));
     return page ? seep_image_pool_off(copy, page) : 0;
 }
 
 // Whether there is, or was, a block in the granule. Of one that is gone ret_freed says what is known.
 static bool entry_tells(const struct seep_image_copy *copy, uint64_t off, uint64_t granule,
                         struct seep_freed *ret_freed) {
-    const struct seep_image_header *header = &copy->header;
-    uint64_t entry;
-    uint64_t word;
-    seep_image_read(copy, off, &entry, sizeof(entry));
+    const struct seep_image_header *header = &copy->head.header;
+    uint64_t entry = seep_image_number64(copy, off);
     if (SEEP_ENTRY_IS_LIVE(entry))
         return true;
     if (!entry)
         return false;
     uint64_t nr_planes = header->flags & SEEP_FLAG_AGES ? 2 : 1;
-    seep_image_read(copy, off + nr_planes * leaf_bytes(header), &word, sizeof(word));
+    uint64_t word = seep_image_number64(copy, off + nr_planes * leaf_bytes(header));
     if (!word)
         return true;
     ret_freed->address = granule | (header->granule_shift == 5 ? SEEP_ENTRY_SUB(word) << 4 : 0);
@@ -248,9 +243,9 @@ static bool entry_tells(const struct seep_image_copy *copy, uint64_t off, uint64
 // The nearest block at or before the address that there is or was.
 static bool find_before(const struct seep_image_copy *copy, uint64_t address, uint64_t plane,
                         struct seep_freed *ret_freed) {
-    unsigned shift = copy->header.granule_shift;
+    unsigned shift = copy->head.header.granule_shift;
     uint64_t leaf = leaf_off(copy, address, plane);
-    uint64_t first = address >> copy->header.leaf_shift << copy->header.leaf_shift;
+    uint64_t first = address >> copy->head.header.leaf_shift << copy->head.header.leaf_shift;
     uint64_t granule = address >> shift << shift;
     for (int i = 0; leaf && i < LOOK_BACK && granule >= first; i++, granule -= UINT64_C(1) << shift) {
         struct seep_freed freed = {0};
@@ -268,7 +263,7 @@ static bool find_before(const struct seep_image_copy *copy, uint64_t address, ui
 void seep_image_find_freed(const struct seep_image_copy *copy, const struct seep_profile *profile,
                            uint64_t address, struct seep_freed *ret_freed) {
     *ret_freed = (struct seep_freed){0};
-    if (!(copy->header.flags & SEEP_FLAG_FREE_STACKS))
+    if (!(copy->head.header.flags & SEEP_FLAG_FREE_STACKS))
         return;
     for (uint64_t plane = 0; plane < 2; plane++) {
         struct seep_freed freed;

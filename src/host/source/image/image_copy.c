@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Extents, lookup and the checks of the header; where the bytes come from is image_source.c.
+// Extents, lookup and the areas; where the bytes come from is image_source.c.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,142 +145,32 @@ uint64_t seep_image_dense(const struct seep_image_copy *copy, uint64_t off, uint
     return SEEP_MIN(at, end) - off;
 }
 
-size_t seep_image_element_bytes(enum seep_area_kind kind) {
-    switch (kind) {
-    case SEEP_AREA_STRINGS:
-        return 1;
-    case SEEP_AREA_MODULES:
-        return sizeof(struct seep_image_module);
-    case SEEP_AREA_NODES:
-        return sizeof(struct seep_image_node);
-    case SEEP_AREA_SITES:
-        return sizeof(struct seep_image_site);
-    case SEEP_AREA_THREADS:
-        return sizeof(struct seep_image_thread);
-    case SEEP_AREA_ODD:
-        return sizeof(struct seep_image_odd);
-    case SEEP_AREA_DIR:
-        return sizeof(uint32_t);
-    case SEEP_AREA_POOL:
-        return SEEP_POOL_PAGE;
-    case SEEP_AREA_MAPPINGS:
-        return sizeof(struct seep_image_mapping);
-    case SEEP_AREA_MAP_SITES:
-        return sizeof(struct seep_image_map_site);
-    case SEEP_AREA_MISUSES:
-        return sizeof(struct seep_image_misuse);
-    case SEEP_AREA_CUSTOM_POOLS:
-        return sizeof(struct seep_image_custom_pool);
-    case SEEP_AREA_PIECES:
-        return sizeof(struct seep_image_piece);
-    case SEEP_AREA_REGIONS:
-        return sizeof(struct seep_image_region);
-    case SEEP_AREA_MARKS:
-    case SEEP_AREA_TOOL_MARKS:
-        return 1;
-    case SEEP_AREA_NR:
-        break;
-    }
-    return 1;
+void seep_image_element(const struct seep_image_copy *copy, enum seep_area_kind kind, uint64_t i,
+                        void *ret_element) {
+    unsigned char bytes[SEEP_IMAGE_ELEMENT_MOST];
+    const struct seep_image_area *area = &copy->head.header.areas[kind];
+    seep_image_read(copy, area->off + i * area->element_bytes, bytes, seep_image_element_least(kind));
+    seep_image_element_decode(&copy->head, kind, bytes, ret_element);
 }
 
-const char *seep_image_area_name(enum seep_area_kind kind) {
-    static const char *const names[SEEP_AREA_NR] = {
-        [SEEP_AREA_STRINGS] = "strings",   [SEEP_AREA_MODULES] = "modules",
-        [SEEP_AREA_NODES] = "nodes",       [SEEP_AREA_SITES] = "sites",
-        [SEEP_AREA_THREADS] = "threads",   [SEEP_AREA_ODD] = "odd blocks",
-        [SEEP_AREA_DIR] = "directory",     [SEEP_AREA_POOL] = "pool",
-        [SEEP_AREA_MAPPINGS] = "mappings", [SEEP_AREA_MAP_SITES] = "mapping sites",
-        [SEEP_AREA_MISUSES] = "misuses",   [SEEP_AREA_CUSTOM_POOLS] = "pools of the program",
-        [SEEP_AREA_PIECES] = "pieces",     [SEEP_AREA_REGIONS] = "regions",
-        [SEEP_AREA_MARKS] = "marks",       [SEEP_AREA_TOOL_MARKS] = "marks of the tool",
-    };
-    return names[kind];
+uint32_t seep_image_number32(const struct seep_image_copy *copy, uint64_t off) {
+    unsigned char bytes[sizeof(uint32_t)];
+    seep_image_read(copy, off, bytes, sizeof(bytes));
+    return seep_image_u32(&copy->head, bytes);
 }
 
-static struct seep_error *check_identity(const struct seep_image_header *header, const char *name) {
-    if (!header->magic)
-        return seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: the image is still empty", name),
-                               "the process is just starting; try again");
-    if (header->magic == __builtin_bswap64(SEEP_IMAGE_MAGIC))
-        return seep_error_hint(
-            seep_error_create(SEEP_E_UNSUPPORTED, "%s: image of a process of the other byte order", name),
-            "read it on a machine of that byte order");
-    if (header->magic != SEEP_IMAGE_MAGIC)
-        return seep_error_hint(seep_error_create(SEEP_E_FORMAT,
-                                                 "%s: not a heap image (it begins with 0x%016llx)", name,
-                                                 (unsigned long long)header->magic),
-                               "name a process that runs with libseep.so, or a file that seep made");
-    if (header->version != SEEP_IMAGE_VERSION)
-        return seep_error_hint(seep_error_create(SEEP_E_VERSION,
-                                                 "%s: image version %u; this seep reads version %u", name,
-                                                 header->version, SEEP_IMAGE_VERSION),
-                               "use the seep that came with the libseep.so of that process");
-    if (header->header_size < SEEP_IMAGE_HEADER_LEAST || header->header_size > SEEP_POOL_PAGE)
-        return seep_error_create(SEEP_E_FORMAT, "%s: header of %u bytes where version %u has %u", name,
-                                 header->header_size, header->version, SEEP_IMAGE_HEADER_LEAST);
-    bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-    if (header->byte_order != (little ? 1 : 2))
-        return seep_error_create(SEEP_E_FORMAT, "%s: says byte order %u, but its numbers are %s-endian", name,
-                                 header->byte_order, little ? "little" : "big");
-    if (header->word_bytes != 4 && header->word_bytes != 8)
-        return seep_error_create(SEEP_E_FORMAT, "%s: word size %u is neither 4 nor 8", name,
-                                 header->word_bytes);
-    return NULL;
+uint64_t seep_image_number64(const struct seep_image_copy *copy, uint64_t off) {
+    unsigned char bytes[sizeof(uint64_t)];
+    seep_image_read(copy, off, bytes, sizeof(bytes));
+    return seep_image_u64(&copy->head, bytes);
 }
 
-static struct seep_error *check_areas(const struct seep_image_header *header, const char *name) {
-    for (int kind = 0; kind < SEEP_AREA_NR; kind++) {
-        const struct seep_image_area *area = &header->areas[kind];
-        const char *what = seep_image_area_name(kind);
-        uint64_t end;
-        if (area->off < SEEP_POOL_PAGE || area->off % 8)
-            return seep_error_create(SEEP_E_FORMAT,
-                                     "%s: area \"%s\" at offset %llu lies in the header or is not aligned",
-                                     name, what, (unsigned long long)area->off);
-        if (__builtin_add_overflow(area->off, area->size, &end) || end > header->file_size)
-            return seep_error_create(SEEP_E_FORMAT, "%s: area \"%s\" ends beyond the file", name, what);
-        if (area->used > area->size / seep_image_element_bytes(kind))
-            return seep_error_create(SEEP_E_FORMAT,
-                                     "%s: area \"%s\" counts %llu elements, but has room for %llu", name,
-                                     what, (unsigned long long)area->used,
-                                     (unsigned long long)(area->size / seep_image_element_bytes(kind)));
-        if (kind != SEEP_AREA_STRINGS && area->used > UINT32_MAX)
-            return seep_error_create(SEEP_E_FORMAT, "%s: area \"%s\" counts %llu elements", name, what,
-                                     (unsigned long long)area->used);
-        for (int other = 0; other < kind; other++) {
-            const struct seep_image_area *before = &header->areas[other];
-            if (area->size && before->size && area->off < before->off + before->size && before->off < end)
-                return seep_error_create(SEEP_E_FORMAT, "%s: areas \"%s\" and \"%s\" overlap", name,
-                                         seep_image_area_name(other), what);
-        }
-    }
-    return NULL;
-}
-
-static struct seep_error *check_heap_map(const struct seep_image_header *header, const char *name) {
-    if (header->granule_shift != 4 && header->granule_shift != 5)
-        return seep_error_create(SEEP_E_FORMAT, "%s: heap map of 2^%u bytes an entry", name,
-                                 header->granule_shift);
-    if (header->leaf_shift < header->granule_shift + 9 || header->leaf_shift > 40)
-        return seep_error_create(SEEP_E_FORMAT, "%s: heap map of 2^%u bytes a leaf", name,
-                                 header->leaf_shift);
-    if (header->dir_bits + (uint64_t)header->leaf_shift > 64 || header->dir_bits > 32)
-        return seep_error_create(SEEP_E_FORMAT, "%s: heap map with 2^%u leaves", name, header->dir_bits);
-    if (header->areas[SEEP_AREA_DIR].size / sizeof(uint32_t) < UINT64_C(2) << header->dir_bits)
-        return seep_error_create(SEEP_E_FORMAT, "%s: directory of %llu bytes is too small for 2^%u leaves",
-                                 name, (unsigned long long)header->areas[SEEP_AREA_DIR].size,
-                                 header->dir_bits);
-    return NULL;
-}
-
-struct seep_error *seep_image_check_header(const struct seep_image_header *header, const char *name) {
-    struct seep_error *err = check_identity(header, name);
-    if (!err)
-        err = check_areas(header, name);
-    if (!err)
-        err = check_heap_map(header, name);
-    return err;
+void seep_image_losses(const struct seep_image_copy *copy, uint64_t ret_lost[SEEP_LOST_NR]) {
+    memcpy(ret_lost, copy->head.header.lost, sizeof(copy->head.header.lost));
+    const struct seep_image_area *area = &copy->head.header.areas[SEEP_AREA_LOSSES];
+    uint64_t there = seep_image_dense(copy, area->off, area->used * sizeof(uint64_t)) / sizeof(uint64_t);
+    for (uint64_t i = 0; i < there; i++)
+        ret_lost[SEEP_MIN(i, (uint64_t)SEEP_LOST_NR - 1)] += seep_image_number64(copy, area->off + i * 8);
 }
 
 static int compare_extents(const void *left, const void *right) {
@@ -296,6 +186,7 @@ struct seep_error *seep_image_copy_finish(struct seep_image_copy *copy, const ch
         if (copy->extents[i].off < copy->extents[i - 1].off + copy->extents[i - 1].nr_bytes)
             return seep_error_create(SEEP_E_FORMAT, "%s: two pieces of the image at offset %llu", name,
                                      (unsigned long long)copy->extents[i].off);
-    seep_image_read(copy, 0, &copy->header, sizeof(copy->header));
-    return seep_image_check_header(&copy->header, name);
+    unsigned char page[SEEP_POOL_PAGE];
+    seep_image_read(copy, 0, page, sizeof(page));
+    return seep_image_head_decode(page, sizeof(page), name, &copy->head);
 }

@@ -4,8 +4,8 @@
 // may truncate it, may be hostile: so it is never mapped, only read; and only its data is copied,
 // because reading a hole through a mapping would make pages in the program's file.
 //
-// Invariant: the header has been checked when a copy exists: areas lie within the file, do not
-// overlap and their `used` fits. What the areas contain has not been checked.
+// Invariant: the head has been decoded and checked when a copy exists (image_decode.h). What the areas
+// contain has not been checked.
 //
 // Order of reading: the heap map and the counters first, then the header once more, then the arrays
 // they refer to. Arrays only grow and an element is counted before anything refers to it, so every
@@ -18,7 +18,7 @@
 #include "base/note.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "image/layout.h"
+#include "source/image/image_decode.h"
 
 struct seep_image_extent {
     uint64_t off;
@@ -27,7 +27,7 @@ struct seep_image_extent {
 };
 
 struct seep_image_copy {
-    struct seep_image_header header;
+    struct seep_image_head head;
     struct seep_image_extent *extents; // sorted by off, no overlap; what is in none of them is zero
     size_t nr_extents;
     size_t capacity;
@@ -64,7 +64,7 @@ SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_raw(const void *bytes, s
 
 void seep_image_copy_destroy(struct seep_image_copy *copy); // takes NULL
 
-// Copies; what is not there reads as zero. Any range is allowed. O(log extents).
+// Copies bytes as they are; what is not there reads as zero. Any range is allowed. O(log extents).
 void seep_image_read(const struct seep_image_copy *copy, uint64_t off, void *ret_bytes, size_t nr_bytes);
 
 // The bytes themselves (no alignment is promised), or zeros where nr_bytes <= SEEP_POOL_PAGE lie in a
@@ -76,12 +76,21 @@ const unsigned char *seep_image_bytes(const struct seep_image_copy *copy, uint64
 size_t seep_image_next(const struct seep_image_copy *copy, uint64_t *at, uint64_t end,
                        const unsigned char **ret_bytes);
 
+// Element or slot `i` of an area, as image/layout.h has it; zero where the copy has nothing.
+void seep_image_element(const struct seep_image_copy *copy, enum seep_area_kind kind, uint64_t i,
+                        void *ret_element);
+// The number at `off`.
+uint32_t seep_image_number32(const struct seep_image_copy *copy, uint64_t off);
+uint64_t seep_image_number64(const struct seep_image_copy *copy, uint64_t off);
+// By enum seep_lost. Reasons of a newer writer, which have no name here, are in the last.
+void seep_image_losses(const struct seep_image_copy *copy, uint64_t ret_lost[SEEP_LOST_NR]);
+
 // How many bytes from `off` on are data, without a hole, at most `nr_bytes`.
 uint64_t seep_image_dense(const struct seep_image_copy *copy, uint64_t off, uint64_t nr_bytes);
 
 // File offset of a page of the pool.
 static inline uint64_t seep_image_pool_off(const struct seep_image_copy *copy, uint64_t page) {
-    return copy->header.areas[SEEP_AREA_POOL].off + page * SEEP_POOL_PAGE;
+    return copy->head.header.areas[SEEP_AREA_POOL].off + page * SEEP_POOL_PAGE;
 }
 
 // For the sources of this room.
@@ -99,11 +108,5 @@ SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_image_copy_note(struct
                                                                           const char *format, ...);
 // Sorts what was added, and reads and checks the header.
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_finish(struct seep_image_copy *copy, const char *name);
-// Also for a header that has not been copied yet.
-SEEP_MUST_CHECK struct seep_error *seep_image_check_header(const struct seep_image_header *header,
-                                                           const char *name);
-// sizeof an element of the area; 1 for strings, 4 for the directory, SEEP_POOL_PAGE for the pool.
-size_t seep_image_element_bytes(enum seep_area_kind kind);
-const char *seep_image_area_name(enum seep_area_kind kind);
 
 #endif

@@ -29,7 +29,7 @@ void seep_pool_claims_settle(struct seep_image_reader *reader, struct seep_pool_
     if (!claims->nr_items)
         return;
     qsort(claims->items, claims->nr_items, sizeof(*claims->items), compare_claims);
-    uint64_t end = reader->copy->header.areas[SEEP_AREA_POOL].used;
+    uint64_t end = reader->copy->head.header.areas[SEEP_AREA_POOL].used;
     uint64_t next = 0;
     size_t kept = 0;
     for (size_t i = 0; i < claims->nr_items; i++) {
@@ -45,10 +45,9 @@ void seep_pool_claims_settle(struct seep_image_reader *reader, struct seep_pool_
 }
 
 static bool find_chunk_dirs(const struct seep_image_reader *reader, struct seep_pool_claims *claims) {
-    const struct seep_image_area *area = &reader->copy->header.areas[SEEP_AREA_THREADS];
     for (uint32_t i = 0; i < reader->profile->nr_threads; i++) {
         struct seep_image_thread thread;
-        seep_image_read(reader->copy, area->off + (uint64_t)i * sizeof(thread), &thread, sizeof(thread));
+        seep_image_element(reader->copy, SEEP_AREA_THREADS, i, &thread);
         if (thread.chunk_dir_page && !seep_pool_claim_add(claims, thread.chunk_dir_page, i, 0))
             return false;
     }
@@ -64,8 +63,7 @@ static bool find_chunks(const struct seep_image_reader *reader, const struct see
     for (uint64_t at = off; (nr = seep_image_next(reader->copy, &at, off + CHUNK_DIR_BYTES, &bytes));
          at += nr) {
         for (size_t i = (4 - (at - off) % 4) % 4; i + 4 <= nr; i += 4) {
-            uint32_t page;
-            memcpy(&page, bytes + i, sizeof(page));
+            uint32_t page = seep_image_u32(&reader->copy->head, bytes + i);
             if (page && !seep_pool_claim_add(claims, page, dir->owner, (uint32_t)((at - off + i) / 4)))
                 return false;
         }
@@ -111,7 +109,7 @@ static bool add_one(struct seep_image_reader *reader, const struct seep_pool_cla
         reader->nr_damaged++;
         return true;
     }
-    bool sampled = reader->copy->header.sample_bytes != 0;
+    bool sampled = reader->copy->head.header.sample_bytes != 0;
     struct seep_counters counters = {
         .allocations = sampled ? seep_sample_blocks(from->allocations) : from->allocations,
         .allocated_bytes = from->allocated_bytes,
@@ -141,6 +139,7 @@ static bool read_chunk(struct seep_image_reader *reader, const struct seep_pool_
         size_t first = (sizeof(from) - (at - off) % sizeof(from)) % sizeof(from);
         for (size_t i = first; i + sizeof(from) <= nr; i += sizeof(from)) {
             memcpy(&from, bytes + i, sizeof(from));
+            seep_image_swap_counters(&reader->copy->head, &from);
             if (!add_one(reader, chunk, (uint32_t)((at - off + i) / sizeof(from)), &from, all))
                 return false;
         }

@@ -6,7 +6,7 @@
 #include "source/image/image_reader.h"
 
 static uint64_t nr_slots(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t most) {
-    return SEEP_MIN(reader->copy->header.areas[kind].used, most);
+    return SEEP_MIN(reader->copy->head.header.areas[kind].used, most);
 }
 
 static int compare_mappings(const void *left, const void *right) {
@@ -16,7 +16,7 @@ static int compare_mappings(const void *left, const void *right) {
 }
 
 static int64_t age_ns(const struct seep_image_reader *reader, uint64_t born_ns) {
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     uint64_t now = header->end_ns ? header->end_ns : reader->copy->taken_ns;
     return now > born_ns && born_ns ? (int64_t)SEEP_MIN(now - born_ns, (uint64_t)INT64_MAX) : 0;
 }
@@ -30,7 +30,7 @@ static struct seep_error *read_mappings(struct seep_image_reader *reader) {
     uint32_t kept = 0;
     for (uint64_t i = 0; i < nr; i++) {
         struct seep_image_mapping from;
-        seep_image_element(reader, SEEP_AREA_MAPPINGS, i, &from);
+        seep_image_element(reader->copy, SEEP_AREA_MAPPINGS, i, &from);
         if (!from.start || !seep_image_is_site(reader, from.site))
             continue;
         if (!from.bytes || from.start > UINT64_MAX - from.bytes) {
@@ -75,7 +75,7 @@ static struct seep_error *read_map_sites(struct seep_image_reader *reader) {
         return seep_error_no_memory();
     for (uint64_t i = 0; i < nr; i++) {
         struct seep_image_map_site from;
-        seep_image_element(reader, SEEP_AREA_MAP_SITES, i, &from);
+        seep_image_element(reader->copy, SEEP_AREA_MAP_SITES, i, &from);
         if (i == 0)
             profile->map_totals = counts_of(&from);
         else if (seep_image_is_site(reader, from.site))
@@ -115,7 +115,7 @@ static struct seep_error *read_misuses(struct seep_image_reader *reader) {
     uint32_t kept = 0;
     for (uint64_t i = 0; i < nr; i++) {
         struct seep_image_misuse from;
-        seep_image_element(reader, SEEP_AREA_MISUSES, i, &from);
+        seep_image_element(reader->copy, SEEP_AREA_MISUSES, i, &from);
         if (!from.kind)
             continue;
         if (from.kind >= SEEP_MISUSE_NR) {
@@ -138,7 +138,7 @@ static struct seep_error *read_misuses(struct seep_image_reader *reader) {
 }
 
 static struct seep_error *read_hints(struct seep_image_reader *reader) {
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     struct seep_profile *profile = reader->profile;
     size_t nr_threads = profile->nr_threads;
     size_t most = SEEP_IMAGE_OWN_RANGES + 2 * nr_threads;
@@ -155,7 +155,7 @@ static struct seep_error *read_hints(struct seep_image_reader *reader) {
             range = header->own[i];
         } else {
             struct seep_image_thread thread;
-            seep_image_element(reader, SEEP_AREA_THREADS, (i - SEEP_IMAGE_OWN_RANGES) / 2, &thread);
+            seep_image_element(reader->copy, SEEP_AREA_THREADS, (i - SEEP_IMAGE_OWN_RANGES) / 2, &thread);
             range = thread.own[i % 2];
             if (i % 2 == 0)
                 stacks[hints.nr_stacks++] = thread.stack_rt;

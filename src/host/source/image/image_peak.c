@@ -21,7 +21,7 @@ static bool is_near(const struct seep_image_reader *reader, uint64_t bytes) {
 }
 
 static uint64_t weighed(const struct seep_image_reader *reader, uint64_t sum) {
-    return reader->copy->header.sample_bytes ? seep_sample_blocks(sum) : sum;
+    return reader->copy->head.header.sample_bytes ? seep_sample_blocks(sum) : sum;
 }
 
 static void begin(struct seep_mark *mark, struct seep_mark_site *sites, uint64_t at_ns) {
@@ -49,14 +49,11 @@ static void add(const struct seep_image_reader *reader, struct seep_mark *mark, 
 static void take_copy(struct seep_image_reader *reader, const struct seep_image_peak *record,
                       struct seep_mark *mark) {
     const struct seep_image_copy *copy = reader->copy;
-    uint64_t pool_pages = copy->header.areas[SEEP_AREA_POOL].used;
+    uint64_t pool_pages = copy->head.header.areas[SEEP_AREA_POOL].used;
     uint64_t nr_sites = SEEP_MIN(record->nr_sites, (uint64_t)reader->profile->nr_sites);
     for (uint64_t first = 0; first < nr_sites; first += SEEP_CHUNK_SITES) {
-        uint32_t page = 0;
-        seep_image_read(copy,
-                        seep_image_pool_off(copy, record->dir_page) +
-                            (first >> SEEP_CHUNK_SITES_SHIFT) * sizeof(page),
-                        &page, sizeof(page));
+        uint32_t page = seep_image_number32(copy, seep_image_pool_off(copy, record->dir_page) +
+                                                      (first >> SEEP_CHUNK_SITES_SHIFT) * sizeof(page));
         if (!page || page >= pool_pages || CHUNK_BYTES / SEEP_POOL_PAGE > pool_pages - page) {
             reader->nr_damaged++;
             continue;
@@ -65,6 +62,7 @@ static void take_copy(struct seep_image_reader *reader, const struct seep_image_
         for (uint64_t i = 0; i < SEEP_CHUNK_SITES && first + i < nr_sites; i++) {
             uint64_t fields[FIELDS];
             seep_image_read(copy, off + i * SITE_BYTES, fields, sizeof(fields));
+            seep_image_swap_words(&copy->head, fields, FIELDS);
             if (first + i > 0)
                 add(reader, mark, (uint32_t)(first + i), fields);
         }
@@ -87,7 +85,7 @@ static void take_current(const struct seep_image_reader *reader, struct seep_mar
 
 struct seep_error *seep_image_read_peak(struct seep_image_reader *reader) {
     struct seep_profile *profile = reader->profile;
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     const struct seep_image_peak *record = header->at_peak_which == 1 || header->at_peak_which == 2
                                                ? &header->at_peak[header->at_peak_which - 1]
                                                : NULL;

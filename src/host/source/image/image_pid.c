@@ -293,7 +293,7 @@ static struct seep_error *choose(pid_t pid, unsigned flags, const struct image_f
     for (size_t i = 0; i < files->nr_items; i++) {
         struct seep_image_copy *copy;
         struct seep_error *err = copy_file(pid, flags, &files->items[i], &copy);
-        if (!err && copy->header.pid == own_pid) {
+        if (!err && copy->head.header.pid == own_pid) {
             seep_error_destroy(first);
             *ret_copy = copy;
             return NULL;
@@ -303,8 +303,8 @@ static struct seep_error *choose(pid_t pid, unsigned flags, const struct image_f
                 seep_error_create(SEEP_E_NOT_FOUND,
                                   "process %d has no image of its own yet: it has not used its heap "
                                   "since it was forked from process %u",
-                                  (int)pid, copy->header.pid),
-                "look at process %u", copy->header.pid);
+                                  (int)pid, copy->head.header.pid),
+                "look at process %u", copy->head.header.pid);
             seep_image_copy_destroy(copy);
         }
         if (first)
@@ -360,25 +360,30 @@ static bool write_place(const struct place *place, uint64_t off, const void *byt
 
 static struct seep_error *append_mark(const struct place *place, const char *name, const void *record,
                                       size_t nr_bytes) {
-    struct seep_image_header header;
+    unsigned char page[SEEP_POOL_PAGE];
+    struct seep_image_head head;
     errno = 0;
-    if (!read_place(place, 0, &header, sizeof(header)))
+    if (!read_place(place, 0, page, sizeof(page)))
         return seep_error_system(errno ? errno : EIO, "%s: cannot read its image", name);
-    struct seep_error *err = seep_image_check_header(&header, name);
+    struct seep_error *err = seep_image_head_decode(page, sizeof(page), name, &head);
     if (err)
         return err;
-    const struct seep_image_area *area = &header.areas[SEEP_AREA_TOOL_MARKS];
+    const struct seep_image_area *area = &head.header.areas[SEEP_AREA_TOOL_MARKS];
     if (nr_bytes > area->size - area->used)
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: no room for another mark", name),
                                "%llu bytes of marks are there; take snapshots from now on (seep snap)",
                                (unsigned long long)area->used);
     uint64_t used = area->used + nr_bytes;
-    uint64_t off_used = offsetof(struct seep_image_header, areas) +
-                        SEEP_AREA_TOOL_MARKS * sizeof(struct seep_image_area) +
-                        offsetof(struct seep_image_area, used);
+    seep_image_swap_words(&head, &used, 1);
+    struct seep_image_mark mark;
+    memcpy(&mark, record, sizeof(mark));
+    seep_image_swap_mark(&head, &mark);
     // First the record, then that it is there.
-    if (!write_place(place, area->off + area->used, record, nr_bytes) ||
-        !write_place(place, off_used, &used, sizeof(used)))
+    uint64_t off = area->off + area->used;
+    if (!write_place(place, off, &mark, sizeof(mark)) ||
+        !write_place(place, off + sizeof(mark), (const char *)record + sizeof(mark),
+                     nr_bytes - sizeof(mark)) ||
+        !write_place(place, head.used_at[SEEP_AREA_TOOL_MARKS], &used, sizeof(used)))
         return seep_error_system(errno ? errno : EIO, "%s: cannot write the mark into its image", name);
     return NULL;
 }
@@ -411,7 +416,7 @@ struct seep_error *seep_image_mark_pid(pid_t pid, const void *record, size_t nr_
     for (size_t i = 0; !err && i < files.nr_items; i++) {
         // A child that has not used its heap yet maps its parent's: that one is not its own to mark.
         err = copy_file(pid, 0, &files.items[i], &copy);
-        bool own = !err && copy->header.pid == (own_pid ? own_pid : (unsigned long)pid);
+        bool own = !err && copy->head.header.pid == (own_pid ? own_pid : (unsigned long)pid);
         seep_image_copy_destroy(copy);
         copy = NULL;
         if (own) {

@@ -36,9 +36,6 @@ SEEP_MUST_CHECK bool seep_pool_claim_add(struct seep_pool_claims *claims, uint64
 void seep_pool_claims_settle(struct seep_image_reader *reader, struct seep_pool_claims *claims,
                              uint64_t nr_pages);
 
-// Element or slot `i` of an area, which counts as zero where the copy has nothing.
-void seep_image_element(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t i,
-                        void *ret_element);
 // false, and counted as damaged: not the id of a site.
 SEEP_MUST_CHECK bool seep_image_is_site(struct seep_image_reader *reader, uint32_t site);
 

@@ -167,7 +167,7 @@ static struct seep_error *copy_map(struct seep_image_copy *copy, const struct se
     for (int kind = SEEP_AREA_POOL + 1; kind < SEEP_AREA_NR && !err; kind++) {
         const struct seep_image_area *area = &header->areas[kind];
         uint64_t start = SEEP_MAX(area->off / SEEP_POOL_PAGE * SEEP_POOL_PAGE, end);
-        uint64_t stop = area->off + area->used * seep_image_element_bytes(kind);
+        uint64_t stop = area->off + area->used * area->element_bytes;
         stop = SEEP_MIN((stop + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE * SEEP_POOL_PAGE, source->nr_bytes);
         if (!area->used || start >= stop)
             continue;
@@ -177,21 +177,26 @@ static struct seep_error *copy_map(struct seep_image_copy *copy, const struct se
     return err;
 }
 
+static struct seep_error *read_head(const struct seep_image_source *source,
+                                    struct seep_image_head *ret_head) {
+    unsigned char page[SEEP_POOL_PAGE];
+    ssize_t got = read_at(source, 0, page, sizeof(page));
+    return got < 0 ? source_error(source) : seep_image_head_decode(page, (size_t)got, source->name, ret_head);
+}
+
 static struct seep_error *copy_arrays(struct seep_image_copy *copy, const struct seep_image_source *source,
                                       uint64_t split, bool *ret_short) {
     if (!source->windows)
         return copy_range(copy, source, 0, split, ret_short);
-    struct seep_image_header header;
-    if (read_at(source, 0, (unsigned char *)&header, sizeof(header)) != (ssize_t)sizeof(header))
-        return source_error(source);
-    struct seep_error *err = seep_image_check_header(&header, source->name);
+    struct seep_image_head head;
+    struct seep_error *err = read_head(source, &head);
     if (!err)
         err = copy_data(copy, source, 0, SEEP_POOL_PAGE, ret_short);
     uint64_t at = SEEP_POOL_PAGE;
     for (int kind = SEEP_AREA_STRINGS; kind <= SEEP_AREA_THREADS && !err; kind++) {
-        const struct seep_image_area *area = &header.areas[kind];
+        const struct seep_image_area *area = &head.header.areas[kind];
         uint64_t start = SEEP_MAX(area->off / SEEP_POOL_PAGE * SEEP_POOL_PAGE, at);
-        uint64_t stop = area->off + area->used * seep_image_element_bytes(kind);
+        uint64_t stop = area->off + area->used * area->element_bytes;
         stop = SEEP_MIN((stop + SEEP_POOL_PAGE - 1) / SEEP_POOL_PAGE * SEEP_POOL_PAGE, split);
         if (start < stop) {
             err = copy_data(copy, source, start, stop, ret_short);
@@ -202,19 +207,14 @@ static struct seep_error *copy_arrays(struct seep_image_copy *copy, const struct
 }
 
 static struct seep_error *fill(struct seep_image_copy *copy, const struct seep_image_source *source) {
-    struct seep_image_header header;
-    ssize_t got = read_at(source, 0, (unsigned char *)&header, sizeof(header));
-    if (got < 0)
-        return source_error(source);
-    if (got != (ssize_t)sizeof(header))
-        return seep_error_create(SEEP_E_FORMAT, "%s: not a heap image (only %zd bytes)", source->name, got);
-    struct seep_error *err = seep_image_check_header(&header, source->name);
+    struct seep_image_head head;
+    struct seep_error *err = read_head(source, &head);
     if (err)
         return err;
-    bool is_short = source->nr_bytes < header.file_size;
+    bool is_short = source->nr_bytes < head.header.file_size;
     seep_image_copy_reserve(copy, SEEP_MIN(source->data_bytes, source->nr_bytes));
-    err = copy_map(copy, source, &header, &is_short);
-    uint64_t split = header.areas[SEEP_AREA_ODD].off / SEEP_POOL_PAGE * SEEP_POOL_PAGE;
+    err = copy_map(copy, source, &head.header, &is_short);
+    uint64_t split = head.header.areas[SEEP_AREA_ODD].off / SEEP_POOL_PAGE * SEEP_POOL_PAGE;
     if (!err)
         err = copy_arrays(copy, source, SEEP_MIN(split, source->nr_bytes), &is_short);
     if (!err && is_short)
@@ -257,11 +257,10 @@ struct seep_error *seep_image_copy_from_fd(int fd, const char *name, struct seep
 }
 
 static struct seep_error *read_records(struct seep_image_copy *copy, const unsigned char *bytes,
-                                       size_t nr_bytes, const char *name) {
+                                       size_t nr_bytes, const char *name, bool is_swapped) {
     size_t at = sizeof(struct seep_raw_header);
-    struct seep_raw_record record;
-    while (nr_bytes - at >= sizeof(record)) {
-        memcpy(&record, bytes + at, sizeof(record));
+    while (nr_bytes - at >= sizeof(struct seep_raw_record)) {
+        struct seep_raw_record record = seep_image_raw_record(bytes + at, is_swapped);
         if (record.image_offset == SEEP_RAW_END) {
             if (record.nr_bytes != copy->data_bytes)
                 return seep_error_create(
@@ -287,20 +286,10 @@ static struct seep_error *read_records(struct seep_image_copy *copy, const unsig
 
 static struct seep_error *read_raw(struct seep_image_copy *copy, const unsigned char *bytes, size_t nr_bytes,
                                    const char *name) {
-    struct seep_raw_header header;
-    if (nr_bytes < sizeof(header))
-        return seep_error_create(SEEP_E_FORMAT, "%s: not a raw dump (only %zu bytes)", name, nr_bytes);
-    memcpy(&header, bytes, sizeof(header));
-    if (header.magic == __builtin_bswap64(SEEP_RAW_MAGIC))
-        return seep_error_create(SEEP_E_UNSUPPORTED, "%s: dump of a machine of the other byte order", name);
-    if (header.magic != SEEP_RAW_MAGIC)
-        return seep_error_create(SEEP_E_FORMAT, "%s: not a raw dump", name);
-    if (header.version != SEEP_RAW_VERSION)
-        return seep_error_hint(seep_error_create(SEEP_E_VERSION,
-                                                 "%s: raw dump of version %u; this seep reads version %u",
-                                                 name, header.version, SEEP_RAW_VERSION),
-                               "use the seep that came with the libseep.so that wrote it");
-    struct seep_error *err = read_records(copy, bytes, nr_bytes, name);
+    bool is_swapped = false;
+    struct seep_error *err = seep_image_raw_begin(bytes, nr_bytes, name, &is_swapped);
+    if (!err)
+        err = read_records(copy, bytes, nr_bytes, name, is_swapped);
     return err ? err : seep_image_copy_finish(copy, name);
 }
 
@@ -311,7 +300,7 @@ struct seep_error *seep_image_copy_from_raw(const void *bytes, size_t nr_bytes, 
     if (err)
         return err;
     err = read_raw(copy, bytes, nr_bytes, name);
-    copy->taken_ns = copy->header.copied_ns;
+    copy->taken_ns = copy->head.header.copied_ns;
     if (err) {
         seep_image_copy_destroy(copy);
         return err;

@@ -17,8 +17,8 @@
 // is data cannot be believed, and is not what memory is asked for. An element that begins in the data
 // is there: its end may be in a page that is all zero.
 static uint32_t nr_elements(struct seep_image_reader *reader, enum seep_area_kind kind) {
-    const struct seep_image_area *area = &reader->copy->header.areas[kind];
-    uint64_t element = seep_image_element_bytes(kind);
+    const struct seep_image_area *area = &reader->copy->head.header.areas[kind];
+    uint64_t element = area->element_bytes;
     uint64_t dense = seep_image_dense(reader->copy, area->off, area->used * element);
     uint64_t there = dense / element + (dense % element != 0);
     // Element 0 is all zero in most arrays, and so is site 1: alone in its page it leaves a hole.
@@ -37,12 +37,6 @@ static void *array_alloc(struct seep_image_reader *reader, uint32_t *nr, size_t 
     return seep_arena_alloc(&reader->profile->arena, *nr, element_bytes);
 }
 
-void seep_image_element(const struct seep_image_reader *reader, enum seep_area_kind kind, uint64_t i,
-                        void *ret_element) {
-    size_t bytes = seep_image_element_bytes(kind);
-    seep_image_read(reader->copy, reader->copy->header.areas[kind].off + i * bytes, ret_element, bytes);
-}
-
 // The first elements of a long array: where they lie in one piece of the copy it is not looked for each.
 struct elements {
     const struct seep_image_reader *reader;
@@ -53,18 +47,21 @@ struct elements {
 
 static struct elements elements_of(const struct seep_image_reader *reader, enum seep_area_kind kind,
                                    uint32_t nr) {
-    struct elements elements = {
-        .reader = reader, .kind = kind, .element_bytes = seep_image_element_bytes(kind)};
-    elements.bytes =
-        seep_image_bytes(reader->copy, reader->copy->header.areas[kind].off, nr * elements.element_bytes);
-    return elements;
+    const struct seep_image_area *area = &reader->copy->head.header.areas[kind];
+    return (struct elements){
+        .reader = reader,
+        .kind = kind,
+        .bytes = seep_image_bytes(reader->copy, area->off, (size_t)nr * area->element_bytes),
+        .element_bytes = area->element_bytes,
+    };
 }
 
 static void element_at(const struct elements *elements, uint32_t i, void *ret_element) {
     if (SEEP_LIKELY(elements->bytes))
-        memcpy(ret_element, elements->bytes + i * elements->element_bytes, elements->element_bytes);
+        seep_image_element_decode(&elements->reader->copy->head, elements->kind,
+                                  elements->bytes + i * elements->element_bytes, ret_element);
     else
-        seep_image_element(elements->reader, elements->kind, i, ret_element);
+        seep_image_element(elements->reader->copy, elements->kind, i, ret_element);
 }
 
 bool seep_image_is_site(struct seep_image_reader *reader, uint32_t site) {
@@ -77,7 +74,7 @@ bool seep_image_is_site(struct seep_image_reader *reader, uint32_t site) {
 // All of them at once, so that they take what is there however many elements name the same; one that is
 // longer than any that capture writes is cut.
 static struct seep_error *read_strings(struct seep_image_reader *reader) {
-    const struct seep_image_area *area = &reader->copy->header.areas[SEEP_AREA_STRINGS];
+    const struct seep_image_area *area = &reader->copy->head.header.areas[SEEP_AREA_STRINGS];
     uint64_t nr = seep_image_dense(reader->copy, area->off, area->used);
     char *strings = seep_arena_alloc(&reader->profile->arena, (size_t)nr + 1, 1);
     if (!strings)
@@ -94,7 +91,7 @@ static struct seep_error *read_strings(struct seep_image_reader *reader) {
 
 const char *seep_image_string(struct seep_image_reader *reader, uint64_t off, const char *otherwise,
                               uint64_t *ret_end) {
-    uint64_t used = reader->copy->header.areas[SEEP_AREA_STRINGS].used;
+    uint64_t used = reader->copy->head.header.areas[SEEP_AREA_STRINGS].used;
     bool is_there = off < reader->strings_bytes;
     const char *text = is_there ? reader->strings + off : "";
     reader->nr_damaged += off >= used && off != 0;
@@ -117,14 +114,14 @@ static struct seep_error *read_modules(struct seep_image_reader *reader) {
     modules[0] = profile->modules[0];
     for (uint32_t i = 1; i < nr; i++) {
         struct seep_image_module from;
-        seep_image_element(reader, SEEP_AREA_MODULES, i, &from);
+        seep_image_element(reader->copy, SEEP_AREA_MODULES, i, &from);
         modules[i] = (struct seep_module){
             .path = seep_image_string(reader, from.path_off, "(unknown)", NULL),
             .bias_rt = from.bias_rt,
             .start_rt = from.start_rt,
             .end_rt = from.end_rt,
-            .first_seen_ns = since_start(&reader->copy->header, from.first_seen_ns),
-            .unloaded_ns = from.unloaded_ns ? since_start(&reader->copy->header, from.unloaded_ns) : -1,
+            .first_seen_ns = since_start(&reader->copy->head.header, from.first_seen_ns),
+            .unloaded_ns = from.unloaded_ns ? since_start(&reader->copy->head.header, from.unloaded_ns) : -1,
             .build_id_bytes = SEEP_MIN(from.build_id_bytes, (uint32_t)sizeof(from.build_id)),
         };
         memcpy(modules[i].build_id, from.build_id, sizeof(from.build_id));
@@ -197,7 +194,7 @@ static struct seep_error *read_sites(struct seep_image_reader *reader) {
 }
 
 static struct seep_error *read_args(struct seep_image_reader *reader) {
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     const struct seep_image_area *strings = &header->areas[SEEP_AREA_STRINGS];
     struct seep_process *process = &reader->profile->process;
     process->nr_args_all = header->nr_args_all;
@@ -220,17 +217,18 @@ static struct seep_error *read_args(struct seep_image_reader *reader) {
 }
 
 static int64_t duration_ns(const struct seep_image_copy *copy) {
-    const struct seep_image_header *header = &copy->header;
+    const struct seep_image_header *header = &copy->head.header;
     uint64_t end = header->end_ns ? header->end_ns : copy->taken_ns;
     return since_start(header, end);
 }
 
 static struct seep_error *read_process(struct seep_image_reader *reader) {
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     struct seep_process *process = &reader->profile->process;
     process->pid = header->pid;
     process->ppid = header->ppid;
     process->forked_from = header->forked_from;
+    process->platform = reader->copy->head.platform;
     process->start_realtime_ns = (int64_t)header->start_realtime_ns;
     process->duration_ns = duration_ns(reader->copy);
     bool exited = header->state == SEEP_STATE_EXITED;
@@ -245,7 +243,7 @@ static struct seep_error *read_process(struct seep_image_reader *reader) {
 
 // A program under a limit of address space should know who else lives there.
 static struct seep_error *note_space(struct seep_image_reader *reader) {
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     if (!header->space_bytes)
         return NULL;
     return seep_profile_note(
@@ -256,10 +254,9 @@ static struct seep_error *note_space(struct seep_image_reader *reader) {
 }
 
 static struct seep_error *read_health(struct seep_image_reader *reader) {
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     struct seep_health *health = &reader->profile->health;
-    memcpy(health->lost, header->lost, sizeof(header->lost));
-    memcpy(health->lost + SEEP_LOST_FIRST_NR, header->lost_more, sizeof(header->lost_more));
+    seep_image_losses(reader->copy, health->lost);
     memcpy(health->cut, header->cut, sizeof(health->cut));
     health->state = header->state;
     health->passive_reason = header->passive_reason;
@@ -287,7 +284,7 @@ static struct seep_error *read_threads(struct seep_image_reader *reader) {
     profile->nr_threads = nr;
     for (uint32_t i = 0; i < nr; i++) {
         struct seep_image_thread from;
-        seep_image_element(reader, SEEP_AREA_THREADS, i, &from);
+        seep_image_element(reader->copy, SEEP_AREA_THREADS, i, &from);
         struct seep_thread *thread = &profile->threads[i];
         thread->tid = from.tid;
         thread->nr_owners = from.nr_owners;
@@ -301,7 +298,7 @@ static struct seep_error *read_threads(struct seep_image_reader *reader) {
         if (nr == 1)
             totals->peak_bytes = from.peak_bytes > 0 ? (uint64_t)from.peak_bytes : 0;
     }
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     for (size_t j = 0; header->sample_bytes && j < SEEP_IMAGE_SIZE_CLASSES; j++)
         totals->size_class[j] = seep_sample_blocks(totals->size_class[j]);
     for (size_t j = 0; header->sample_bytes && j < SEEP_RELEASE_NR; j++)
@@ -326,7 +323,7 @@ static void set_releases(struct seep_image_reader *reader) {
 // Once the live bytes are known: exact with one thread slot, else what the threads flushed.
 static void set_peak(struct seep_image_reader *reader) {
     struct seep_totals *totals = &reader->profile->totals;
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     uint32_t nr = reader->profile->nr_threads;
     totals->peak_exact = nr <= 1 && !header->sample_bytes;
     if (nr > 1) {
@@ -355,7 +352,7 @@ static struct seep_error *note_load(struct seep_image_reader *reader, enum seep_
 }
 
 static struct seep_error *note_loads(struct seep_image_reader *reader) {
-    const struct seep_image_header *header = &reader->copy->header;
+    const struct seep_image_header *header = &reader->copy->head.header;
     struct seep_error *err = note_load(reader, SEEP_NOTE_DEEP_BOUND, header->nr_deep_bound,
                                        header->deep_bound_off, "with RTLD_DEEPBIND");
     return err ? err

@@ -347,6 +347,7 @@ static struct seep_error *fill(struct building *building, const struct seep_kern
         .duration_ns = moment->duration_ns,
         .exit_kind = SEEP_EXIT_RUNNING,
         .is_main = !pages,
+        .platform = seep_platform_here(),
     };
     profile->health.state = SEEP_STATE_LIVE;
     profile->health.depth_limit = SEEP_KERNEL_FRAMES_MAX;

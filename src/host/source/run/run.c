@@ -24,7 +24,7 @@
 #include "source/run/program.h"
 #include "source/run/run.h"
 #include "source/run/run_idle.h"
-#include "image/layout.h"
+#include "source/image/image_decode.h"
 
 // With more images of ended processes than this, they are made into profiles while the program runs.
 #define IMAGES_HELD 64u
@@ -94,20 +94,17 @@ static int64_t realtime_of(const struct seep_run *run, int64_t at_ns) {
 }
 
 // When an image that has just come was made. What cannot be, by our clock, is of another time namespace.
-static int64_t start_of(const struct seep_run *run, const struct seep_image_header *header) {
+static int64_t start_of(const struct seep_run *run, uint64_t start_ns) {
     int64_t now_ns = seep_monotonic_ns();
-    bool can_be = header->start_ns >= (uint64_t)run->start_ns && header->start_ns <= (uint64_t)now_ns;
-    return realtime_of(run, can_be ? (int64_t)header->start_ns : now_ns);
+    bool can_be = start_ns >= (uint64_t)run->start_ns && start_ns <= (uint64_t)now_ns;
+    return realtime_of(run, can_be ? (int64_t)start_ns : now_ns);
 }
 
 bool seep_run_image_ended(const struct seep_run_image *image) {
     if (image->pid > 0 && kill(image->pid, 0) && errno == ESRCH)
         return true;
-    uint32_t state;
-    return image->fd >= 0 &&
-           pread(image->fd, &state, sizeof(state), offsetof(struct seep_image_header, state)) ==
-               (ssize_t)sizeof(state) &&
-           state == SEEP_STATE_EXITED;
+    struct seep_image_head head;
+    return seep_image_head_try(image->fd, &head) && head.header.state == SEEP_STATE_EXITED;
 }
 
 // ---- signals --------------------------------------------------------------------------------------
@@ -222,10 +219,6 @@ static struct seep_error *take_parked(struct supervisor *supervisor,
     return err;
 }
 
-static bool read_header(int fd, struct seep_image_header *ret_header) {
-    return fd >= 0 && pread(fd, ret_header, sizeof(*ret_header), 0) == (ssize_t)sizeof(*ret_header);
-}
-
 static struct seep_run_image *last_image(const struct supervisor *supervisor, pid_t pid) {
     uint64_t *last = seep_map_find(&supervisor->last_of_pid, (uint64_t)pid);
     return last && *last ? &supervisor->run->images[*last - 1] : NULL;
@@ -308,14 +301,14 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
         close(message->fd);
         return seep_error_no_memory();
     }
-    struct seep_image_header header = {.start_ns = 0};
-    bool forked = read_header(message->fd, &header) && header.flags & SEEP_FLAG_FORKED;
-    int64_t start_realtime_ns = start_of(run, &header);
+    struct seep_image_head head = {.is_swapped = false};
+    bool forked = seep_image_head_try(message->fd, &head) && head.header.flags & SEEP_FLAG_FORKED;
+    int64_t start_realtime_ns = start_of(run, head.header.start_ns);
     const struct seep_run_notice *notice = forked ? NULL : answer_notice(supervisor, message->pid);
     if (*last) {
         struct seep_run_image *before = &run->images[*last - 1];
         // One that was taken early had ended.
-        bool left = !read_header(before->fd, &header) || header.state == SEEP_STATE_EXITED;
+        bool left = !seep_image_head_try(before->fd, &head) || head.header.state == SEEP_STATE_EXITED;
         before->reused = forked || left;
         before->replaced = !before->reused;
         before->replaced_ns = seep_monotonic_ns();
