@@ -239,6 +239,12 @@ static void make_cut(struct seep_session *session) {
     profile->process.exit_value = 9;
 }
 
+// A process of another machine: 32-bit PowerPC, big-endian.
+static void make_foreign(struct seep_session *session) {
+    make_tiny(session);
+    session->profiles[0]->process.platform = (struct seep_platform){EM_PPC, 4, 1};
+}
+
 // Codes that are known and one of a newer seep, as minor version 2 keeps them.
 static void make_noted(struct seep_session *session) {
     make_tiny(session);
@@ -555,7 +561,7 @@ static const struct recipe {
     {"huge", make_huge},       {"family", make_family},   {"large", make_large},     {"even", make_even},
     {"mapped", make_mapped},   {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
     {"named", make_named},     {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
-    {"arrived", make_arrived}, {"noted", make_noted},
+    {"arrived", make_arrived}, {"noted", make_noted},     {"foreign", make_foreign},
 };
 
 static struct seep_session *make(const char *name) {

@@ -16,7 +16,7 @@ import seep_reader as reader  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-        "freed", "arrived", "noted")
+        "freed", "arrived", "noted", "foreign")
 
 
 def make(tool, name):
@@ -232,6 +232,14 @@ def broken_arrivals(arrived):
     yield "arrivals-twice", trace([one for s in plain(arrived) for one in ([s, s] if s.kind == r.ARRIVALS else [s])], header(minor=1))
 
 
+def broken_platforms(foreign):
+    def with_raw(raw):
+        return trace([Section(s.kind, raw if s.kind == reader.PLATFORM else s.stored) for s in plain(foreign)], header(minor=2))
+    yield "platform-word", with_raw(b"\24\5\1")
+    yield "platform-machine", with_raw(b"\200\200\4\4\1")
+    yield "platform-cut", with_raw(b"\24\4")
+
+
 def broken_indexes(indexed):
     sections = [s for s in plain(indexed) if s.kind != reader.INDEX]
     whole = index_of(sections)
@@ -259,6 +267,7 @@ def seeds(good):
     yield "named", trace(plain(good["named"]))
     yield "freed", trace(plain(good["freed"]))
     yield "arrived", trace(plain(good["arrived"]), header(minor=1))
+    yield "foreign", trace(plain(good["foreign"]), header(minor=2))
     sections = [s for s in plain(good["indexed"]) if s.kind != reader.INDEX]
     yield "indexed", trace(sections + [index_of(sections)])
     yield "unknown", trace([Section(200, b"?")] + plain(good["tiny"]), header(minor=9, extra=b"later"))
@@ -273,6 +282,7 @@ def main():
     broken += broken_contents(good["tiny"])
     broken += broken_indexes(good["indexed"])
     broken += broken_arrivals(good["arrived"])
+    broken += broken_platforms(good["foreign"])
     corpus = os.path.join(HERE, "..", "fuzz", "corpus", "trace")
     os.makedirs(corpus, exist_ok=True)
     files = [(os.path.join(HERE, "v1-%s.seep" % name), data) for name, data in broken]

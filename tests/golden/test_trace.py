@@ -17,10 +17,10 @@ import make_v1  # noqa: E402
 import seep_reader  # noqa: E402
 
 SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-            "freed", "arrived", "noted")
+            "freed", "arrived", "noted", "foreign")
 # Golden files that are whole: what they hold is the session of that name still.
 GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-                "freed", "arrived", "noted")
+                "freed", "arrived", "noted", "foreign")
 
 DAMAGED = "the file is damaged: copy it again from where it was made"
 UPDATE = "it was made by a newer seep: update seep"
@@ -98,6 +98,9 @@ BROKEN = {
     "index-pid": ("section INDEX at offset 2462: does not agree with the processes", DAMAGED),
     "index-program": ("section INDEX at offset 2462: does not agree with the processes", DAMAGED),
     "index-beyond": ("section INDEX at offset 2462: a process beyond the index", DAMAGED),
+    "platform-word": ("section PLATFORM at offset 563: no machine is like that", DAMAGED),
+    "platform-machine": ("section PLATFORM at offset 563: no machine is like that", DAMAGED),
+    "platform-cut": ("section PLATFORM at offset 563: cut short, or a number is out of range", DAMAGED),
     "arrivals-cut": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
     "arrivals-steps": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
     "arrivals-none": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),

@@ -62,6 +62,10 @@ static json_t *process_json(const struct seep_process *process) {
     set(json, "duration_ns", json_integer(process->duration_ns));
     set(json, "exit_kind", number(process->exit_kind));
     set(json, "exit_value", json_integer(process->exit_value));
+    const struct seep_platform *platform = &process->platform;
+    if (platform->word_bytes)
+        set(json, "platform",
+            json_pack("[i,i,b]", platform->machine, platform->word_bytes, platform->big_endian));
     return json;
 }
 

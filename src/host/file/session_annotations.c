@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The POOLS and MARKS sections, see session_annotations.h.
-#include "file/session_annotations.h"
+// The POOLS, PIECES, MARKS, PEAK, SNAPSHOTS and NAMES sections.
+#include "file/sections.h"
 #include "names/symbols.h"
+
+#define PIECES_PER_SECTION (UINT32_C(256) << 10)
 
 static const char cut_short[] = "cut short, or a number is out of range";
 static const char no_site[] = "a site that does not exist or is out of order";
 
-bool seep_pools_worth_saving(const struct seep_profile *profile) {
+static uint32_t pools_nr(const struct seep_profile *profile) {
     const struct seep_pool_totals *totals = &profile->pool_totals;
     return profile->nr_pools || profile->nr_pieces || totals->pools_created || totals->unknown_frees;
 }
 
-void seep_pools_put(struct seep_put *put, const struct seep_profile *profile) {
+static void pools_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     seep_put_leb(put, profile->pool_totals.pools_created);
     seep_put_leb(put, profile->pool_totals.pools_destroyed);
     seep_put_leb(put, profile->pool_totals.unknown_frees);
@@ -25,7 +27,13 @@ void seep_pools_put(struct seep_put *put, const struct seep_profile *profile) {
     }
 }
 
-void seep_pieces_put(struct seep_put *put, const struct seep_profile *profile, uint32_t first, uint32_t nr) {
+static uint32_t pieces_nr(const struct seep_profile *profile) {
+    return (profile->nr_pieces + PIECES_PER_SECTION - 1) / PIECES_PER_SECTION;
+}
+
+static void pieces_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+    uint32_t first = index * PIECES_PER_SECTION;
+    uint32_t nr = SEEP_MIN(profile->nr_pieces - first, PIECES_PER_SECTION);
     seep_put_leb(put, nr);
     uint64_t address = 0;
     for (uint32_t i = first; i < first + nr; i++) {
@@ -73,7 +81,7 @@ static const char *take_pools(struct seep_take *take, struct seep_profile *profi
     return NULL;
 }
 
-const char *seep_pieces_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+static const char *pieces_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     uint32_t nr = 0;
     *ret_no_memory = false;
     if (!take_nr(take, 5, &nr))
@@ -106,7 +114,10 @@ const char *seep_pieces_take(struct seep_take *take, struct seep_profile *profil
     return NULL;
 }
 
-const char *seep_pools_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+const struct seep_section seep_section_pieces = {SEEP_TRACE_PIECES, "PIECES",   true,
+                                                 pieces_nr,         pieces_put, pieces_take};
+
+static const char *pools_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     *ret_no_memory = false;
     profile->pool_totals.pools_created = seep_take_leb(take);
     profile->pool_totals.pools_destroyed = seep_take_leb(take);
@@ -114,7 +125,10 @@ const char *seep_pools_take(struct seep_take *take, struct seep_profile *profile
     return take_pools(take, profile, ret_no_memory);
 }
 
-void seep_mark_put(struct seep_put *put, const struct seep_mark *mark) {
+const struct seep_section seep_section_pools = {SEEP_TRACE_POOLS, "POOLS",   false,
+                                                pools_nr,         pools_put, pools_take};
+
+static void put_mark(struct seep_put *put, const struct seep_mark *mark) {
     seep_put_text(put, mark->name);
     seep_put_zigzag(put, mark->at_ns);
     seep_put_leb(put, mark->tid);
@@ -185,7 +199,15 @@ static const char *take_mark(struct seep_take *take, struct seep_profile *profil
     return wrong;
 }
 
-const char *seep_mark_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+static uint32_t marks_nr(const struct seep_profile *profile) {
+    return profile->nr_marks;
+}
+
+static void marks_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+    put_mark(put, &profile->marks[index]);
+}
+
+static const char *marks_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     struct seep_mark mark = {0};
     const char *wrong = take_mark(take, profile, &mark, ret_no_memory);
     if (wrong || *ret_no_memory)
@@ -196,11 +218,28 @@ const char *seep_mark_take(struct seep_take *take, struct seep_profile *profile,
     return NULL;
 }
 
-const char *seep_peak_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+const struct seep_section seep_section_marks = {SEEP_TRACE_MARKS, "MARKS",   true,
+                                                marks_nr,         marks_put, marks_take};
+
+static uint32_t peak_nr(const struct seep_profile *profile) {
+    return profile->at_peak.counted;
+}
+
+static void peak_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+    put_mark(put, &profile->at_peak);
+}
+
+static const char *peak_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     return take_mark(take, profile, &profile->at_peak, ret_no_memory);
 }
 
-void seep_snapshot_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+const struct seep_section seep_section_peak = {SEEP_TRACE_PEAK, "PEAK", false, peak_nr, peak_put, peak_take};
+
+static uint32_t snapshots_nr(const struct seep_profile *profile) {
+    return profile->nr_snapshots;
+}
+
+static void snapshots_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     const struct seep_snapshot *snapshot = &profile->snapshots[index];
     seep_put_zigzag(put, snapshot->at_ns);
     seep_put_leb(put, snapshot->rss_bytes);
@@ -231,7 +270,7 @@ static const char *take_snapshot_sites(struct seep_take *take, const struct seep
     return take->failed ? cut_short : NULL;
 }
 
-const char *seep_snapshot_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+static const char *snapshots_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     *ret_no_memory = false;
     struct seep_snapshot snapshot = {.at_ns = seep_take_zigzag(take)};
     snapshot.rss_bytes = seep_take_leb(take);
@@ -257,8 +296,18 @@ const char *seep_snapshot_take(struct seep_take *take, struct seep_profile *prof
     return wrong;
 }
 
-void seep_names_put(struct seep_put *put, const struct seep_profile *profile, uint32_t module) {
+const struct seep_section seep_section_snapshots = {SEEP_TRACE_SNAPSHOTS, "SNAPSHOTS",   true,
+                                                    snapshots_nr,         snapshots_put, snapshots_take};
+
+static uint32_t names_nr(const struct seep_profile *profile) {
+    return profile->nr_modules - 1;
+}
+
+static void names_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+    uint32_t module = index + 1;
     const struct seep_module *of = &profile->modules[module];
+    if (!of->nr_names)
+        return;
     seep_put_leb(put, module);
     seep_put_leb(put, of->nr_names);
     uint64_t last = 0;
@@ -270,7 +319,7 @@ void seep_names_put(struct seep_put *put, const struct seep_profile *profile, ui
     }
 }
 
-const char *seep_names_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+static const char *names_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     uint64_t module = seep_take_leb(take);
     uint32_t nr = 0;
     *ret_no_memory = false;
@@ -297,3 +346,6 @@ const char *seep_names_take(struct seep_take *take, struct seep_profile *profile
     profile->modules[module].nr_names = nr;
     return NULL;
 }
+
+const struct seep_section seep_section_names = {SEEP_TRACE_NAMES, "NAMES",   true,
+                                                names_nr,         names_put, names_take};

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The LEAKS, HOLDERS and CHAINS sections, see session_leaks.h. Four kinds take two bits, so a section has
+// The LEAKS, HOLDERS, CHAINS, LEADERS and ARRIVALS sections. Four kinds take two bits, so a section has
 // room for 2^27 blocks and more. Words in place of chains stand in older traces only.
-#include "file/session_leaks.h"
+#include "file/sections.h"
 
-void seep_leaks_put(struct seep_put *put, const struct seep_profile *profile) {
+static uint32_t leaks_nr(const struct seep_profile *profile) {
+    return profile->leaks.known;
+}
+
+static void leaks_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     const struct seep_leaks *leaks = &profile->leaks;
     seep_put_zigzag(put, leaks->pause_ns);
     seep_put_leb(put, leaks->read_bytes);
@@ -60,7 +64,7 @@ static const char *take_holders(struct seep_take *take, struct seep_profile *pro
     return take->failed ? "cut short, or a number is out of range" : NULL;
 }
 
-const char *seep_leaks_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+static const char *leaks_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     *ret_no_memory = false;
     if (profile->leaks.known)
         return "stands twice";
@@ -80,9 +84,16 @@ const char *seep_leaks_take(struct seep_take *take, struct seep_profile *profile
     return wrong;
 }
 
+const struct seep_section seep_section_leaks = {SEEP_TRACE_LEAKS, "LEAKS",   false,
+                                                leaks_nr,         leaks_put, leaks_take};
+
 // ---- HOLDERS ----
 
-void seep_holders_put(struct seep_put *put, const struct seep_profile *profile) {
+static uint32_t holders_nr(const struct seep_profile *profile) {
+    return profile->leaks.nr_holders_all != 0;
+}
+
+static void holders_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     const struct seep_leaks *leaks = &profile->leaks;
     seep_put_leb(put, leaks->nr_holders_all);
     seep_put_leb(put, leaks->nr_holders);
@@ -95,7 +106,7 @@ void seep_holders_put(struct seep_put *put, const struct seep_profile *profile) 
         seep_put_leb(put, profile->sites[i].retained_bytes);
 }
 
-const char *seep_holders_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+static const char *holders_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     struct seep_leaks *leaks = &profile->leaks;
     const char *const out = "cut short, or a number is out of range";
     *ret_no_memory = false;
@@ -127,26 +138,29 @@ const char *seep_holders_take(struct seep_take *take, struct seep_profile *profi
     return take->failed ? out : NULL;
 }
 
+const struct seep_section seep_section_holders = {SEEP_TRACE_HOLDERS, "HOLDERS",   false,
+                                                  holders_nr,         holders_put, holders_take};
+
 // ---- LEADERS ----
 
 // At most six bytes each, so that they fit a section.
 #define LEADERS_MOST 10000000u
 
-bool seep_leaders_worth_saving(const struct seep_profile *profile) {
+static uint32_t leaders_nr(const struct seep_profile *profile) {
     uint64_t nr = 0;
     for (size_t i = 0; profile->leaders && i < profile->nr_blocks; i++)
         nr += profile->leaders[i] != SEEP_NO_LEADER;
     return nr && nr <= LEADERS_MOST;
 }
 
-void seep_leaders_put(struct seep_put *put, const struct seep_profile *profile) {
+static void leaders_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     for (size_t i = 0; i < profile->nr_blocks; i++)
         if (profile->block_kinds[i] == SEEP_KIND_INDIRECT)
             seep_put_zigzag(
                 put, profile->leaders[i] == SEEP_NO_LEADER ? 0 : (int64_t)profile->leaders[i] - (int64_t)i);
 }
 
-const char *seep_leaders_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+static const char *leaders_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     *ret_no_memory = false;
     if (!profile->leaks.known || profile->leaders)
         return profile->leaders ? "stands twice" : "stands without LEAKS";
@@ -169,6 +183,9 @@ const char *seep_leaders_take(struct seep_take *take, struct seep_profile *profi
     }
     return NULL;
 }
+
+const struct seep_section seep_section_leaders = {SEEP_TRACE_LEADERS, "LEADERS",   false,
+                                                  leaders_nr,         leaders_put, leaders_take};
 
 // ---- CHAINS ----
 
@@ -231,14 +248,14 @@ static void put_chain(struct seep_put *put, const struct seep_chain *chain) {
     }
 }
 
-bool seep_chains_worth_saving(const struct seep_profile *profile) {
+static uint32_t chains_nr(const struct seep_profile *profile) {
     bool any = profile->leaks.nr_holders > 0;
     for (uint32_t i = 0; !any && i < profile->nr_sites; i++)
         any = profile->sites[i].held != NULL;
     return any && profile->leaks.known;
 }
 
-void seep_chains_put(struct seep_put *put, const struct seep_profile *profile) {
+static void chains_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     uint64_t nr_held = 0;
     for (uint32_t i = 0; i < profile->nr_sites; i++)
         nr_held += profile->sites[i].held != NULL;
@@ -336,7 +353,7 @@ static const char *take_chain(struct seep_take *take, struct seep_profile *profi
     return wrong;
 }
 
-const char *seep_chains_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+static const char *chains_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     const char *wrong = NULL;
     *ret_no_memory = false;
     uint64_t nr = seep_take_leb(take);
@@ -359,6 +376,9 @@ const char *seep_chains_take(struct seep_take *take, struct seep_profile *profil
     return wrong;
 }
 
+const struct seep_section seep_section_chains = {SEEP_TRACE_CHAINS, "CHAINS",   false,
+                                                 chains_nr,         chains_put, chains_take};
+
 // ---- ARRIVALS ----
 
 // Chains in the order of CHAINS: those of sites, then those of holders.
@@ -375,8 +395,8 @@ static bool has_arrival(const struct seep_link *link) {
     return link->kind == SEEP_LINK_BLOCK && !link->whole;
 }
 
-bool seep_arrivals_worth_saving(const struct seep_profile *profile) {
-    for (uint32_t i = 0; seep_chains_worth_saving(profile) && i < nr_chains(profile); i++) {
+static uint32_t arrivals_nr(const struct seep_profile *profile) {
+    for (uint32_t i = 0; chains_nr(profile) && i < nr_chains(profile); i++) {
         const struct seep_chain *chain = chain_at(profile, i);
         for (uint32_t j = 0; chain && j < chain->nr_links; j++)
             if ((has_arrival(&chain->links[j]) && chain->links[j].arrival) || chain->links[j].nr_steps)
@@ -399,7 +419,7 @@ static void put_steps(struct seep_put *put, const struct seep_link *link) {
     }
 }
 
-void seep_arrivals_put(struct seep_put *put, const struct seep_profile *profile) {
+static void arrivals_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     for (uint32_t i = 0; i < nr_chains(profile); i++) {
         const struct seep_chain *chain = chain_at(profile, i);
         for (uint32_t j = 0; chain && j < chain->nr_links; j++) {
@@ -439,7 +459,7 @@ static const char *take_steps(struct seep_take *take, struct seep_profile *profi
     return NULL;
 }
 
-const char *seep_arrivals_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+static const char *arrivals_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     const char *wrong = NULL;
     *ret_no_memory = false;
     for (uint32_t i = 0; !wrong && i < nr_chains(profile); i++) {
@@ -453,3 +473,6 @@ const char *seep_arrivals_take(struct seep_take *take, struct seep_profile *prof
     }
     return wrong;
 }
+
+const struct seep_section seep_section_arrivals = {SEEP_TRACE_ARRIVALS, "ARRIVALS",   false,
+                                                   arrivals_nr,         arrivals_put, arrivals_take};

@@ -9,12 +9,10 @@
 #include "growth/growth.h"
 #include "source/image/image_decode.h"
 #include "source/image/profile_image.h"
-#include "file/session_annotations.h"
 #include "file/session_file.h"
+#include "file/sections.h"
 #include "file/session_index.h"
 #include "source/image/unseen.h"
-#include "file/session_leaks.h"
-#include "file/session_mappings.h"
 #include "file/trace.h"
 
 // A section of an array, unpacked, that waits until all sections of its type are there.
@@ -237,13 +235,10 @@ static struct seep_error *load_totals(struct loader *loader, const struct seep_t
     return check_take(loader, section, take);
 }
 
-// Sections that have a file of their own: `take_all` returns what is wrong.
 static struct seep_error *load_with(struct loader *loader, const struct seep_trace_section *section,
-                                    struct seep_take *take,
-                                    const char *(*take_all)(struct seep_take *, struct seep_profile *,
-                                                            bool *)) {
+                                    struct seep_take *take, const struct seep_section *codec) {
     bool no_memory_left;
-    const char *wrong = take_all(take, loader->profile, &no_memory_left);
+    const char *wrong = codec->take(take, loader->profile, &no_memory_left);
     if (no_memory_left)
         return seep_error_no_memory();
     return wrong ? section_error(loader, section, wrong) : check_take(loader, section, take);
@@ -681,9 +676,8 @@ static struct seep_error *check_order(struct loader *loader, const struct seep_t
         return section_error(loader, section, "stands before the first PROCESS section");
     if (type == SEEP_TRACE_INDEX)
         return NULL;
-    bool may_repeat = (type >= SEEP_TRACE_MODULES && type <= SEEP_TRACE_BLOCKS) ||
-                      type == SEEP_TRACE_PIECES || type == SEEP_TRACE_MARKS || type == SEEP_TRACE_SNAPSHOTS ||
-                      type == SEEP_TRACE_NAMES;
+    const struct seep_section *codec = seep_section_of(type);
+    bool may_repeat = codec ? codec->repeats : type >= SEEP_TRACE_MODULES && type <= SEEP_TRACE_BLOCKS;
     // HEALTH and TOTALS must be there, each once; arrays without elements have no section.
     uint32_t least = type <= SEEP_TRACE_TOTALS ? type - 1 : SEEP_TRACE_TOTALS;
     if (loader->type < least || loader->type > type || (loader->type == type && !may_repeat))
@@ -703,6 +697,7 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
     if (error)
         return error;
     struct seep_take take = {raw, raw + section->raw_bytes, false};
+    const struct seep_section *codec = seep_section_of(section->type);
     switch (section->type) {
     case SEEP_TRACE_SESSION:
         error = load_session(loader, section, &take);
@@ -721,54 +716,10 @@ static struct seep_error *load_section(struct loader *loader, const struct seep_
     case SEEP_TRACE_TOTALS:
         error = load_totals(loader, section, &take);
         break;
-    case SEEP_TRACE_LEAKS:
-        error = load_with(loader, section, &take, seep_leaks_take);
-        break;
-    case SEEP_TRACE_POOLS:
-        error = load_with(loader, section, &take, seep_pools_take);
-        break;
-    case SEEP_TRACE_PIECES:
-        error = load_with(loader, section, &take, seep_pieces_take);
-        break;
-    case SEEP_TRACE_MARKS:
-        error = load_with(loader, section, &take, seep_mark_take);
-        break;
-    case SEEP_TRACE_PEAK:
-        error = load_with(loader, section, &take, seep_peak_take);
-        break;
-    case SEEP_TRACE_SNAPSHOTS:
-        error = load_with(loader, section, &take, seep_snapshot_take);
-        break;
-    case SEEP_TRACE_HOLDERS:
-        error = load_with(loader, section, &take, seep_holders_take);
-        break;
-    case SEEP_TRACE_LEADERS:
-        error = load_with(loader, section, &take, seep_leaders_take);
-        break;
-    case SEEP_TRACE_CHAINS:
-        error = load_with(loader, section, &take, seep_chains_take);
-        break;
-    case SEEP_TRACE_ARRIVALS:
-        error = load_with(loader, section, &take, seep_arrivals_take);
-        break;
-    case SEEP_TRACE_NAMES:
-        error = load_with(loader, section, &take, seep_names_take);
-        break;
-    case SEEP_TRACE_MAPPINGS:
-        error = load_with(loader, section, &take, seep_mappings_take);
-        break;
-    case SEEP_TRACE_ACCOUNT:
-        error = load_with(loader, section, &take, seep_account_take_saved);
-        break;
-    case SEEP_TRACE_WRONG_RELEASES:
-        error = load_with(loader, section, &take, seep_wrong_releases_take);
-        break;
-    case SEEP_TRACE_FIRST_RELEASES:
-        error = load_with(loader, section, &take, seep_first_releases_take);
-        break;
     default:
-        error = add_part(loader, section, raw);
-        if (!error)
+        if (codec)
+            error = load_with(loader, section, &take, codec);
+        else if (!(error = add_part(loader, section, raw)))
             raw = NULL; // the part has it
     }
     free(raw);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Mappings, wrong and first releases and the account of memory in a trace, see session_mappings.h.
-#include "file/session_mappings.h"
+// The MAPPINGS, WRONG_RELEASES, FIRST_RELEASES and ACCOUNT sections.
+#include "file/sections.h"
 
 static const char no_such_site[] = "a site that does not exist or is out of order";
 
@@ -14,7 +14,11 @@ static void put_map_counts(struct seep_put *put, const struct seep_map_counts *c
     seep_put_leb(put, counts->peak_bytes);
 }
 
-void seep_mappings_put(struct seep_put *put, const struct seep_profile *profile) {
+static uint32_t mappings_nr(const struct seep_profile *profile) {
+    return profile->nr_map_sites != 0;
+}
+
+static void mappings_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     put_map_counts(put, &profile->map_totals);
     seep_put_leb(put, profile->nr_map_sites);
     for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
@@ -34,7 +38,11 @@ void seep_mappings_put(struct seep_put *put, const struct seep_profile *profile)
     }
 }
 
-void seep_wrong_releases_put(struct seep_put *put, const struct seep_profile *profile) {
+static uint32_t wrong_releases_nr(const struct seep_profile *profile) {
+    return profile->nr_wrong_releases != 0;
+}
+
+static void wrong_releases_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     seep_put_leb(put, profile->nr_wrong_releases);
     for (uint32_t i = 0; i < profile->nr_wrong_releases; i++) {
         const struct seep_wrong_release *wrong = &profile->wrong_releases[i];
@@ -47,20 +55,24 @@ void seep_wrong_releases_put(struct seep_put *put, const struct seep_profile *pr
     }
 }
 
-bool seep_first_releases_known(const struct seep_profile *profile) {
+static uint32_t first_releases_nr(const struct seep_profile *profile) {
     for (uint32_t i = 0; i < profile->nr_wrong_releases; i++)
         if (profile->wrong_releases[i].first_site)
             return true;
     return false;
 }
 
-void seep_first_releases_put(struct seep_put *put, const struct seep_profile *profile) {
+static void first_releases_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     seep_put_leb(put, profile->nr_wrong_releases);
     for (uint32_t i = 0; i < profile->nr_wrong_releases; i++)
         seep_put_leb(put, profile->wrong_releases[i].first_site);
 }
 
-void seep_account_put(struct seep_put *put, const struct seep_profile *profile) {
+static uint32_t account_nr(const struct seep_profile *profile) {
+    return profile->account.known;
+}
+
+static void account_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
     const struct seep_account *account = &profile->account;
     seep_put_leb(put, account->by_page);
     seep_put_leb(put, account->rss_bytes);
@@ -118,7 +130,7 @@ static const char *take_map_sites(struct seep_take *take, struct seep_profile *p
     return wrong;
 }
 
-const char *seep_mappings_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+static const char *mappings_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     *ret_no_memory = false;
     take_map_counts(take, &profile->map_totals);
     const char *wrong = take_map_sites(take, profile, ret_no_memory);
@@ -147,8 +159,11 @@ const char *seep_mappings_take(struct seep_take *take, struct seep_profile *prof
     return wrong;
 }
 
-const char *seep_wrong_releases_take(struct seep_take *take, struct seep_profile *profile,
-                                     bool *ret_no_memory) {
+const struct seep_section seep_section_mappings = {SEEP_TRACE_MAPPINGS, "MAPPINGS",   false,
+                                                   mappings_nr,         mappings_put, mappings_take};
+
+static const char *wrong_releases_take(struct seep_take *take, struct seep_profile *profile,
+                                       bool *ret_no_memory) {
     const char *wrong;
     uint32_t nr = 0;
     *ret_no_memory = false;
@@ -171,8 +186,12 @@ const char *seep_wrong_releases_take(struct seep_take *take, struct seep_profile
     return wrong;
 }
 
-const char *seep_first_releases_take(struct seep_take *take, struct seep_profile *profile,
-                                     bool *ret_no_memory) {
+const struct seep_section seep_section_wrong_releases = {
+    SEEP_TRACE_WRONG_RELEASES, "WRONG_RELEASES",   false,
+    wrong_releases_nr,         wrong_releases_put, wrong_releases_take};
+
+static const char *first_releases_take(struct seep_take *take, struct seep_profile *profile,
+                                       bool *ret_no_memory) {
     *ret_no_memory = false;
     if (seep_take_leb(take) != profile->nr_wrong_releases)
         return "not as many as there are wrong releases";
@@ -184,8 +203,11 @@ const char *seep_first_releases_take(struct seep_take *take, struct seep_profile
     return NULL;
 }
 
-const char *seep_account_take_saved(struct seep_take *take, struct seep_profile *profile,
-                                    bool *ret_no_memory) {
+const struct seep_section seep_section_first_releases = {
+    SEEP_TRACE_FIRST_RELEASES, "FIRST_RELEASES",   false,
+    first_releases_nr,         first_releases_put, first_releases_take};
+
+static const char *account_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     struct seep_account account = {.known = true};
     *ret_no_memory = false;
     account.by_page = seep_take_bool(take);
@@ -197,3 +219,6 @@ const char *seep_account_take_saved(struct seep_take *take, struct seep_profile 
     profile->account = account;
     return NULL;
 }
+
+const struct seep_section seep_section_account = {SEEP_TRACE_ACCOUNT, "ACCOUNT",   false,
+                                                  account_nr,         account_put, account_take};

@@ -4,11 +4,9 @@
 // the other half. Element 0 of modules, nodes and sites means the same in every profile and is not
 // written. Arrays are cut into sections of a few MiB, so that a reader needs little memory at a time
 // and a file that was cut keeps most of what it had.
-#include "file/session_annotations.h"
 #include "file/session_file.h"
+#include "file/sections.h"
 #include "file/session_index.h"
-#include "file/session_leaks.h"
-#include "file/session_mappings.h"
 #include "file/trace.h"
 
 // Close a section of rows when it is this long. Far below SEEP_TRACE_RAW_MAX, as one row may be long.
@@ -310,6 +308,17 @@ static struct seep_error *check(const struct seep_profile *profile) {
     return NULL;
 }
 
+static struct seep_error *save_sections(struct saver *saver, const struct seep_section *section) {
+    uint32_t nr = section->nr(saver->profile);
+    struct seep_error *error = NULL;
+    for (uint32_t i = 0; i < nr && !error; i++) {
+        section->put(&saver->put, saver->profile, i);
+        if (saver->put.used || saver->put.failed)
+            error = flush(saver, section->type);
+    }
+    return error;
+}
+
 static struct seep_error *save_group(struct saver *saver) {
     const struct seep_profile *profile = saver->profile;
     struct seep_error *error = save_process(saver);
@@ -329,69 +338,8 @@ static struct seep_error *save_group(struct saver *saver) {
         error = save_rows(saver, SEEP_TRACE_THREAD_SITES, 0, profile->nr_thread_sites, put_thread_site);
     if (!error)
         error = save_blocks(saver);
-    if (!error && profile->leaks.known) {
-        seep_leaks_put(&saver->put, profile);
-        error = flush(saver, SEEP_TRACE_LEAKS);
-    }
-    if (!error && profile->nr_map_sites) {
-        seep_mappings_put(&saver->put, profile);
-        error = flush(saver, SEEP_TRACE_MAPPINGS);
-    }
-    if (!error && profile->nr_wrong_releases) {
-        seep_wrong_releases_put(&saver->put, profile);
-        error = flush(saver, SEEP_TRACE_WRONG_RELEASES);
-    }
-    if (!error && profile->account.known) {
-        seep_account_put(&saver->put, profile);
-        error = flush(saver, SEEP_TRACE_ACCOUNT);
-    }
-    if (!error && seep_pools_worth_saving(profile)) {
-        seep_pools_put(&saver->put, profile);
-        error = flush(saver, SEEP_TRACE_POOLS);
-    }
-    for (uint32_t i = 0; !error && i < profile->nr_pieces; i += BLOCKS_PER_SECTION) {
-        seep_pieces_put(&saver->put, profile, i,
-                        SEEP_MIN(profile->nr_pieces - i, (uint32_t)BLOCKS_PER_SECTION));
-        error = flush(saver, SEEP_TRACE_PIECES);
-    }
-    for (uint32_t i = 0; !error && i < profile->nr_marks; i++) {
-        seep_mark_put(&saver->put, &profile->marks[i]);
-        error = flush(saver, SEEP_TRACE_MARKS);
-    }
-    for (uint32_t i = 0; !error && i < profile->nr_snapshots; i++) {
-        seep_snapshot_put(&saver->put, profile, i);
-        error = flush(saver, SEEP_TRACE_SNAPSHOTS);
-    }
-    if (!error && profile->leaks.nr_holders_all) {
-        seep_holders_put(&saver->put, profile);
-        error = flush(saver, SEEP_TRACE_HOLDERS);
-    }
-    if (!error && seep_chains_worth_saving(profile)) {
-        seep_chains_put(&saver->put, profile);
-        error = flush(saver, SEEP_TRACE_CHAINS);
-    }
-    if (!error && seep_leaders_worth_saving(profile)) {
-        seep_leaders_put(&saver->put, profile);
-        error = flush(saver, SEEP_TRACE_LEADERS);
-    }
-    for (uint32_t i = 1; !error && i < profile->nr_modules; i++) {
-        if (!profile->modules[i].nr_names)
-            continue;
-        seep_names_put(&saver->put, profile, i);
-        error = flush(saver, SEEP_TRACE_NAMES);
-    }
-    if (!error && seep_first_releases_known(profile)) {
-        seep_first_releases_put(&saver->put, profile);
-        error = flush(saver, SEEP_TRACE_FIRST_RELEASES);
-    }
-    if (!error && seep_arrivals_worth_saving(profile)) {
-        seep_arrivals_put(&saver->put, profile);
-        error = flush(saver, SEEP_TRACE_ARRIVALS);
-    }
-    if (!error && profile->at_peak.counted) {
-        seep_mark_put(&saver->put, &profile->at_peak);
-        error = flush(saver, SEEP_TRACE_PEAK);
-    }
+    for (size_t i = 0; i < seep_nr_sections && !error; i++)
+        error = save_sections(saver, seep_sections[i]);
     return error;
 }
 

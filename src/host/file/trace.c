@@ -3,6 +3,7 @@
 // What writer and reader of a trace share: the checksum, the names of sections, and the number
 // encodings of records.h.
 #include "base/map.h"
+#include "file/sections.h"
 #include "file/trace.h"
 
 // Source: CRC-32 of ISO 3309 / ITU-T V.42, reflected polynomial 0xEDB88320. Eight table look-ups take
@@ -38,37 +39,16 @@ uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes) {
 
 static const char *known_name(uint32_t type) {
     static const char *const names[SEEP_TRACE_TYPE_NR] = {
-        [SEEP_TRACE_END] = "END",
-        [SEEP_TRACE_SESSION] = "SESSION",
-        [SEEP_TRACE_PROCESS] = "PROCESS",
-        [SEEP_TRACE_HEALTH] = "HEALTH",
-        [SEEP_TRACE_TOTALS] = "TOTALS",
-        [SEEP_TRACE_MODULES] = "MODULES",
-        [SEEP_TRACE_NODES] = "NODES",
-        [SEEP_TRACE_SITES] = "SITES",
-        [SEEP_TRACE_THREADS] = "THREADS",
-        [SEEP_TRACE_THREAD_SITES] = "THREAD_SITES",
-        [SEEP_TRACE_BLOCKS] = "BLOCKS",
-        [SEEP_TRACE_LEAKS] = "LEAKS",
-        [SEEP_TRACE_MAPPINGS] = "MAPPINGS",
-        [SEEP_TRACE_WRONG_RELEASES] = "WRONG_RELEASES",
-        [SEEP_TRACE_ACCOUNT] = "ACCOUNT",
-        [SEEP_TRACE_POOLS] = "POOLS",
-        [SEEP_TRACE_PIECES] = "PIECES",
-        [SEEP_TRACE_MARKS] = "MARKS",
-        [SEEP_TRACE_HOLDERS] = "HOLDERS",
-        [SEEP_TRACE_CHAINS] = "CHAINS",
-        [SEEP_TRACE_EVENTS] = "EVENTS",
-        [SEEP_TRACE_STACKS] = "STACKS",
-        [SEEP_TRACE_INDEX] = "INDEX",
-        [SEEP_TRACE_SNAPSHOTS] = "SNAPSHOTS",
-        [SEEP_TRACE_LEADERS] = "LEADERS",
-        [SEEP_TRACE_NAMES] = "NAMES",
-        [SEEP_TRACE_FIRST_RELEASES] = "FIRST_RELEASES",
-        [SEEP_TRACE_ARRIVALS] = "ARRIVALS",
-        [SEEP_TRACE_PEAK] = "PEAK",
+        [SEEP_TRACE_END] = "END",         [SEEP_TRACE_SESSION] = "SESSION",
+        [SEEP_TRACE_PROCESS] = "PROCESS", [SEEP_TRACE_HEALTH] = "HEALTH",
+        [SEEP_TRACE_TOTALS] = "TOTALS",   [SEEP_TRACE_MODULES] = "MODULES",
+        [SEEP_TRACE_NODES] = "NODES",     [SEEP_TRACE_SITES] = "SITES",
+        [SEEP_TRACE_THREADS] = "THREADS", [SEEP_TRACE_THREAD_SITES] = "THREAD_SITES",
+        [SEEP_TRACE_BLOCKS] = "BLOCKS",   [SEEP_TRACE_EVENTS] = "EVENTS",
+        [SEEP_TRACE_STACKS] = "STACKS",   [SEEP_TRACE_INDEX] = "INDEX",
     };
-    return type < SEEP_TRACE_TYPE_NR ? names[type] : NULL;
+    const struct seep_section *section = seep_section_of(type);
+    return section ? section->name : type < SEEP_TRACE_TYPE_NR ? names[type] : NULL;
 }
 
 bool seep_trace_type_is_known(uint32_t type) {

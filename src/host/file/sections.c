@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The table of codecs, and the smallest of them; see sections.h.
+#include "file/sections.h"
+
+#define SECTION(name) &seep_section_##name,
+const struct seep_section *const seep_sections[] = {SEEP_SECTIONS(SECTION)};
+#undef SECTION
+const size_t seep_nr_sections = SEEP_ARRAY_SIZE(seep_sections);
+
+const struct seep_section *seep_section_of(uint32_t type) {
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(seep_sections); i++)
+        if (seep_sections[i]->type == type)
+            return seep_sections[i];
+    return NULL;
+}
+
+// ---- PLATFORM ----
+
+static uint32_t platform_nr(const struct seep_profile *profile) {
+    return profile->process.platform.word_bytes != 0;
+}
+
+static void platform_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+    const struct seep_platform *platform = &profile->process.platform;
+    seep_put_leb(put, platform->machine);
+    seep_put_leb(put, platform->word_bytes);
+    seep_put_leb(put, platform->big_endian);
+}
+
+static const char *platform_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    *ret_no_memory = false;
+    uint64_t machine = seep_take_leb(take);
+    uint64_t word_bytes = seep_take_leb(take);
+    bool big_endian = seep_take_bool(take);
+    if (machine > UINT16_MAX || (word_bytes != 4 && word_bytes != 8))
+        return "no machine is like that";
+    profile->process.platform =
+        (struct seep_platform){(uint16_t)machine, (uint8_t)word_bytes, (uint8_t)big_endian};
+    return NULL;
+}
+
+const struct seep_section seep_section_platform = {SEEP_TRACE_PLATFORM, "PLATFORM",   false,
+                                                   platform_nr,         platform_put, platform_take};
