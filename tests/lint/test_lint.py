@@ -33,7 +33,7 @@ for _room, _below in (
         ("view", "base profile growth names"),
         ("analysis", "base process profile names source/image view"),
         ("scan", "base process profile names source/image view"),
-        ("session", "base process profile growth source/image source/run file analysis"),
+        ("session", "base process profile growth source/image source/run file analysis scan"),
         ("output", "base profile growth names source/attach source/kernel view analysis"),
         ("page", "base profile growth names view analysis output"),
         ("serve", "base")):

@@ -71,6 +71,10 @@ def test_core_of_the_kernel(tmp_path, how, signal_number):
     report = scan(core.name, cwd=tmp_path)  # the trace lies beside it
     check(report)
     assert report['process']['pid'] == pid and report['process']['exit'] == {'signal': int(signal_number)}
+    # A core is a source as any other: every report shows what was traced of its process.
+    shown = harness.run([SEEP, 'report', core.name, '--json'], cwd=tmp_path)
+    assert shown.code == 0, shown
+    assert report_json.loads(shown.out)['totals'] == report['totals']
     moved = tmp_path / 'elsewhere'
     moved.mkdir()
     renamed = trace.rename(moved / 'mine')

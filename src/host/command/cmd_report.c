@@ -54,12 +54,14 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
 const struct seep_command seep_command_report = {
     .name = "report",
     .summary = "what is in a trace or a traced process, as text, JSON or CSV",
-    .usage = "[options] FILE|PID",
+    .usage = "[options] FILE|PID|CORE",
     .about =
         "FILE is a trace that 'seep run' or 'seep snap' made; PID is a process that is being traced: it is\n"
-        "not stopped. A name of digits only is a PID; write ./123 for a file. FILE@NAME is what it was at "
-        "the\n"
-        "mark NAME; FILE@peak, when the most memory was live.\n",
+        "not stopped. A name of digits only is a PID; write ./123 for a file. CORE is a core file of a "
+        "traced\n"
+        "process whose trace lies beside it. FILE@NAME is what it was at the mark NAME; FILE@peak, when the "
+        "most\n"
+        "memory was live.\n",
     .groups = (const struct seep_option_group *const[]){&moment_group, &seep_report_group,
                                                         &seep_suppress_group, NULL},
     .examples =

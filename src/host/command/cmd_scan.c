@@ -7,7 +7,7 @@
 
 #include "base/large.h"
 #include "command/command.h"
-#include "command/core_trace.h"
+#include "session/core_trace.h"
 #include "command/reporting.h"
 #include "source/image/profile_image.h"
 #include "file/session_file.h"

@@ -3,8 +3,8 @@
 // What was traced of the process that a core file is of. The image itself is not in a core: it lies in memory
 // that is not dumped, because it can be larger than the program. But the tool has it, and saves it when the
 // process dies.
-#ifndef SEEP_COMMAND_CORE_TRACE_H
-#define SEEP_COMMAND_CORE_TRACE_H
+#ifndef SEEP_SESSION_CORE_TRACE_H
+#define SEEP_SESSION_CORE_TRACE_H
 
 #include "profile/profile.h"
 #include "scan/core_file.h"

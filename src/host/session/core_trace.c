@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command/core_trace.h"
+#include "session/core_trace.h"
 #include "file/session_file.h"
 
 #define HOW                                                                                                  \

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A file, or what comes in by standard input: a trace or a raw dump. See source.h.
+#include <string.h>
+
+#include "file/session_file.h"
+#include "session/past.h"
+#include "session/source.h"
+
+static bool takes_stream(const char *spec) {
+    return strcmp(spec, "-") == 0;
+}
+
+static bool takes_any(const char *spec) {
+    return true;
+}
+
+static struct seep_error *snapshot(struct seep_source *source, struct seep_session **ret_session) {
+    const struct seep_source_options *only = &source->options;
+    struct seep_error *err =
+        only->only_pid || only->program
+            ? seep_session_load_some(source->spec, only->only_pid, only->program, ret_session)
+            : seep_session_load(source->spec, ret_session);
+    if (!err || err->code != SEEP_E_FORMAT || !seep_past_is_recording(source->spec))
+        return err;
+    struct seep_error *other = seep_past_recover(source->spec, ret_session);
+    seep_error_destroy(other ? other : err);
+    return other ? err : NULL;
+}
+
+const struct seep_source_ops seep_source_stream = {.form = "-", .takes = takes_stream, .snapshot = snapshot};
+const struct seep_source_ops seep_source_file = {.form = "FILE", .takes = takes_any, .snapshot = snapshot};

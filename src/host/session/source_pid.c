@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A process that is traced, by its PID: its live image. See source.h.
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scan/scan.h"
+#include "session/session_open.h"
+#include "session/source.h"
+#include "source/image/image_copy.h"
+#include "source/image/profile_image.h"
+#include "source/image/unseen.h"
+
+struct seep_error *seep_parse_pid(const char *text, bool *ret_is_pid, pid_t *ret_pid) {
+    *ret_is_pid = *text && text[strspn(text, "0123456789")] == 0;
+    if (!*ret_is_pid)
+        return NULL;
+    unsigned long pid = strlen(text) <= 10 ? strtoul(text, NULL, 10) : ULONG_MAX;
+    if (pid == 0 || pid > INT_MAX)
+        return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process %s", text),
+                               "for a file of that name say ./%s", text);
+    *ret_pid = (pid_t)pid;
+    return NULL;
+}
+
+struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_session) {
+    struct seep_image_copy *copy = NULL;
+    struct seep_profile *profile = NULL;
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_image_copy_from_pid(pid, 0, &copy);
+    if (!err)
+        err = seep_profile_from_image(copy, &profile);
+    seep_image_copy_destroy(copy);
+    if (!err)
+        err = seep_profile_note_allocators(profile, pid);
+    if (!err)
+        err = seep_session_create(&session);
+    if (err) {
+        seep_profile_destroy(profile);
+        return err;
+    }
+    profile->process.pid = (uint32_t)pid;
+    profile->process.is_main = true;
+    err = seep_session_add(session, profile);
+    if (err) {
+        seep_session_destroy(session);
+        return err;
+    }
+    *ret_session = session;
+    return NULL;
+}
+
+static bool takes(const char *spec) {
+    return *spec && spec[strspn(spec, "0123456789")] == 0;
+}
+
+static struct seep_error *open_pid(struct seep_source *source) {
+    bool is_pid;
+    return seep_parse_pid(source->spec, &is_pid, &source->pid);
+}
+
+static struct seep_error *snapshot(struct seep_source *source, struct seep_session **ret_session) {
+    return seep_session_from_pid(source->pid, ret_session);
+}
+
+static struct seep_error *scan(struct seep_source *source, const struct seep_scan_options *options,
+                               struct seep_session **ret_session) {
+    return seep_scan_process(source->pid, options, ret_session);
+}
+
+const struct seep_source_ops seep_source_pid = {
+    .form = "PID", .is_live = true, .takes = takes, .open = open_pid, .snapshot = snapshot, .scan = scan};
