@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What a user names as FILE|PID|CORE, as a session: once, for who needs the source no more (source.h).
+// A source opened, taken as a session and closed again (source.h).
 #ifndef SEEP_SESSION_SESSION_OPEN_H
 #define SEEP_SESSION_SESSION_OPEN_H
 
