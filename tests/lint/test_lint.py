@@ -36,7 +36,8 @@ for _room, _below in (
         ("session", "base process profile growth source/image source/run file analysis scan"),
         ("output", "base profile growth names source/attach source/kernel view analysis"),
         ("page", "base profile growth names view analysis output"),
-        ("serve", "base")):
+        ("serve", "base"),
+        ("service", "base process profile source/image source/run file analysis session")):
     HOST[_room] = set(_below.split())
 HOST["command"] = set(HOST)
 TRACEE = {"preload": set(), "bpf": set(), "agent": set()}

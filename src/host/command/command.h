@@ -52,6 +52,7 @@ extern const struct seep_command seep_command_export;
 extern const struct seep_command seep_command_growth;
 extern const struct seep_command seep_command_html;
 extern const struct seep_command seep_command_serve;
+extern const struct seep_command seep_command_service;
 extern const struct seep_command seep_command_mark;
 extern const struct seep_command seep_command_scan;
 extern const struct seep_command seep_command_whois;

@@ -21,6 +21,7 @@ const struct seep_command *const seep_commands[] = {
     &seep_command_export,
     &seep_command_html,
     &seep_command_serve,
+    &seep_command_service,
     &seep_command_info,
     &seep_command_help,
     NULL,

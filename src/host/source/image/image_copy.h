@@ -52,6 +52,10 @@ SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_fd(int fd, const char *n
 SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_pid(pid_t pid, unsigned flags,
                                                             struct seep_image_copy **ret_copy);
 
+// A descriptor of the memory file of a process's own image, for who wants to have it when the process is
+// gone. -1: it is not traced, has no image of its own yet, or there is no way to the file.
+int seep_image_open_pid(pid_t pid);
+
 // Appends a record (struct seep_image_mark and what follows it, of a multiple of 8 bytes) to the marks that
 // the tool keeps in the live image of a process: the only thing that is ever written there. The process is
 // neither stopped nor signalled.

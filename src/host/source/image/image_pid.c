@@ -20,6 +20,7 @@
 #include "base/live_thread.h"
 #include "base/map.h"
 #include "base/map_line.h"
+#include "base/read_at.h"
 #include "process/gone.h"
 #include "source/image/image_source.h"
 #include "process/rights.h"
@@ -325,6 +326,27 @@ struct seep_error *seep_image_copy_from_pid(pid_t pid, unsigned flags, struct se
         err = choose(pid, flags, &files, ret_copy);
     files_deinit(&files);
     return err;
+}
+
+int seep_image_open_pid(pid_t pid) {
+    struct image_files files = {NULL, 0, 0};
+    bool any_mapping = false;
+    struct seep_error *err = find_files(pid, &files, &any_mapping);
+    unsigned long own_pid = status_number(pid, "NSpid:");
+    int found = -1;
+    for (size_t i = 0; !err && found < 0 && i < files.nr_items; i++) {
+        uint32_t image_pid;
+        int fd = open_image(pid, &files.items[i], O_RDONLY);
+        bool read = fd >= 0 &&
+                    seep_read_at(fd, offsetof(struct seep_image_header, pid), &image_pid, sizeof(image_pid));
+        if (read && image_pid == (own_pid ? own_pid : (unsigned long)pid))
+            found = fd;
+        else if (fd >= 0)
+            close(fd);
+    }
+    seep_error_destroy(err);
+    files_deinit(&files);
+    return found;
 }
 
 // ---- writing a mark ---------------------------------------------------------------------------------
