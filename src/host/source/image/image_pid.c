@@ -20,7 +20,6 @@
 #include "base/live_thread.h"
 #include "base/map.h"
 #include "base/map_line.h"
-#include "base/read_at.h"
 #include "process/gone.h"
 #include "source/image/image_source.h"
 #include "process/rights.h"
@@ -335,11 +334,9 @@ int seep_image_open_pid(pid_t pid) {
     unsigned long own_pid = status_number(pid, "NSpid:");
     int found = -1;
     for (size_t i = 0; !err && found < 0 && i < files.nr_items; i++) {
-        uint32_t image_pid;
+        struct seep_image_head head;
         int fd = open_image(pid, &files.items[i], O_RDONLY);
-        bool read = fd >= 0 &&
-                    seep_read_at(fd, offsetof(struct seep_image_header, pid), &image_pid, sizeof(image_pid));
-        if (read && image_pid == (own_pid ? own_pid : (unsigned long)pid))
+        if (seep_image_head_try(fd, &head) && head.header.pid == (own_pid ? own_pid : (unsigned long)pid))
             found = fd;
         else if (fd >= 0)
             close(fd);
