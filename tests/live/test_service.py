@@ -13,6 +13,7 @@ from harness import BUILD, SEEP, environment, need, report, run
 HERE = Path(__file__).parent
 WHERE = Path('/etc/systemd/system')
 TRACES = Path('/var/lib/seep')
+HOME = '/root'
 
 
 class Machine:
@@ -24,7 +25,7 @@ class Machine:
 
     def __call__(self, *command, **variables):
         return run(['nsenter', '-t', self.pid, '-m', '-p', '-u', '-i', '-C', '-n', *command],
-                   env=environment(HOME='/root', **variables))
+                   env=environment(HOME=HOME, **variables))
 
     def unit(self, name, text):
         (self.root / 'etc/systemd/system' / name).write_text(text)
@@ -282,16 +283,16 @@ def test_dry_run_prints_what_is_done(machine, grower):
 def test_the_manager_of_a_user(machine):
     if machine('systemctl', 'start', 'user@0.service').code:
         pytest.skip('no manager of a user starts here (libpam-systemd is not installed)')
-    unit = machine.root / 'root/.config/systemd/user/mine.service'
+    unit = machine.root / f'{HOME[1:]}/.config/systemd/user/mine.service'
     unit.parent.mkdir(parents=True, exist_ok=True)
     unit.write_text('[Service]\nExecStart=/opt/grower\n')
     where = {'XDG_RUNTIME_DIR': '/run/user/0'}
     assert machine('systemctl', '--user', 'daemon-reload', **where).code == 0
     assert machine('systemctl', '--user', 'start', 'mine', **where).code == 0
     done = machine(SEEP, 'service', 'enable', '--user', '--restart', 'mine', **where)
-    assert done.code == 0 and b'wrote  /root/.config/systemd/user/mine.service.d/50-seep.conf' in done.out, done
+    assert done.code == 0 and f'wrote  {HOME}/.config/systemd/user/mine.service.d/50-seep.conf'.encode() in done.out, done
     machine.wait(lambda: b'traced since' in machine(SEEP, 'service', 'status', '--user', 'mine', **where).out)
     assert machine('systemctl', '--user', 'stop', 'mine', **where).code == 0
-    assert len(list((machine.root / 'root/.local/state/seep/mine.service/exit').glob('grower.*.seep'))) == 1
+    assert len(list((machine.root / f'{HOME[1:]}/.local/state/seep/mine.service/exit').glob('grower.*.seep'))) == 1
     done = machine(SEEP, 'service', 'disable', '--user', 'mine', **where)
-    assert done.code == 0 and not (machine.root / 'root/.config/systemd/user/mine.service.d').exists(), done
+    assert done.code == 0 and not (machine.root / f'{HOME[1:]}/.config/systemd/user/mine.service.d').exists(), done
