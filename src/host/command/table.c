@@ -7,24 +7,12 @@
 #include "command/command.h"
 
 const struct seep_command *const seep_commands[] = {
-    &seep_command_run,
-    &seep_command_attach,
-    &seep_command_kernel,
-    &seep_command_snap,
-    &seep_command_report,
-    &seep_command_mark,
-    &seep_command_diff,
-    &seep_command_growth,
-    &seep_command_scan,
-    &seep_command_whois,
-    &seep_command_check,
-    &seep_command_export,
-    &seep_command_html,
-    &seep_command_serve,
-    &seep_command_service,
-    &seep_command_info,
-    &seep_command_help,
-    NULL,
+    &seep_command_run,   &seep_command_attach, &seep_command_kernel,
+    &seep_command_snap,  &seep_command_report, &seep_command_mark,
+    &seep_command_diff,  &seep_command_growth, &seep_command_scan,
+    &seep_command_whois, &seep_command_check,  &seep_command_export,
+    &seep_command_html,  &seep_command_serve,  &seep_command_service,
+    &seep_command_info,  &seep_command_help,   NULL,
 };
 
 const struct seep_command *seep_command_find(const char *name) {
