@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The commands. To add one: cmd_<name>.c with one `const struct seep_command seep_command_<name>`,
-// its declaration below, a line in table.c, a line in meson.build. That gives dispatch, help,
+// its line in SEEP_COMMANDS below, a line in meson.build. That gives dispatch, help,
 // --help, completion and the nearest-name hint.
 //
 // main.c parses the options, answers --help, prints the error that `run` returns (one line on
@@ -43,25 +43,30 @@ struct seep_command {
     struct seep_error *(*run)(const struct seep_arguments *arguments, int *ret_status);
 };
 
-extern const struct seep_command seep_command_attach;
-extern const struct seep_command seep_command_kernel;
-extern const struct seep_command seep_command_run;
-extern const struct seep_command seep_command_check;
-extern const struct seep_command seep_command_diff;
-extern const struct seep_command seep_command_export;
-extern const struct seep_command seep_command_growth;
-extern const struct seep_command seep_command_html;
-extern const struct seep_command seep_command_serve;
-extern const struct seep_command seep_command_service;
-extern const struct seep_command seep_command_mark;
-extern const struct seep_command seep_command_scan;
-extern const struct seep_command seep_command_whois;
-extern const struct seep_command seep_command_snap;
-extern const struct seep_command seep_command_help;
-extern const struct seep_command seep_command_info;
-extern const struct seep_command seep_command_report;
+// A line each, in the order of `seep help`. A command that is not built is not here.
+#define SEEP_COMMANDS(X)                                                                                     \
+    X(run)                                                                                                   \
+    X(attach)                                                                                                \
+    X(kernel)                                                                                                \
+    X(snap)                                                                                                  \
+    X(report)                                                                                                \
+    X(mark)                                                                                                  \
+    X(diff)                                                                                                  \
+    X(growth)                                                                                                \
+    X(scan)                                                                                                  \
+    X(whois)                                                                                                 \
+    X(check)                                                                                                 \
+    X(export)                                                                                                \
+    X(html)                                                                                                  \
+    X(serve)                                                                                                 \
+    X(service)                                                                                               \
+    X(info)                                                                                                  \
+    X(help)
 
-// The table: in the order of `seep help`, ends with NULL.
+#define SEEP_COMMAND_DECLARE(name) extern const struct seep_command seep_command_##name;
+SEEP_COMMANDS(SEEP_COMMAND_DECLARE)
+
+// The same as a table that ends with NULL.
 extern const struct seep_command *const seep_commands[];
 
 const struct seep_command *seep_command_find(const char *name); // NULL: no such command

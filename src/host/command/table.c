@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The one table of commands: a line each, in the order in which `seep help` shows them. A command
-// that is not built is not here.
+// The table of commands (SEEP_COMMANDS of command.h), and looking a name up in it.
 #include <string.h>
 
 #include "command/command.h"
 
-const struct seep_command *const seep_commands[] = {
-    &seep_command_run,   &seep_command_attach, &seep_command_kernel,
-    &seep_command_snap,  &seep_command_report, &seep_command_mark,
-    &seep_command_diff,  &seep_command_growth, &seep_command_scan,
-    &seep_command_whois, &seep_command_check,  &seep_command_export,
-    &seep_command_html,  &seep_command_serve,  &seep_command_service,
-    &seep_command_info,  &seep_command_help,   NULL,
-};
+#define ROW(name) &seep_command_##name,
+const struct seep_command *const seep_commands[] = {SEEP_COMMANDS(ROW) NULL};
 
 const struct seep_command *seep_command_find(const char *name) {
     for (const struct seep_command *const *at = seep_commands; *at; at++)
