@@ -290,3 +290,67 @@ def test_a_damaged_recording_is_read_up_to_the_damage(tmp_path):
             assert b'offset' in done.out or b'complete' in done.out, (place, done)
             shown += 1
     assert shown > 6
+
+
+def alone(tmp_path, *args, code=0):
+    """The library without the tool: a file for each process."""
+    folder = tmp_path / 'alone'
+    folder.mkdir(exist_ok=True)
+    env = environment(SEEP_MODE='record', SEEP_OUT=f'{folder}/%p.seep', LD_PRELOAD=BUILD / 'libseep-record.so')
+    done = run(args, env=env, cwd=tmp_path)
+    assert done.code == code, done
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize('name', ['threads', 'resize', 'storm', 'forks'])
+def test_alone_a_recording_needs_nothing_but_the_library(name, tmp_path):
+    """More events than the rings hold: what they make is what the library counted in its other way."""
+    files = alone(tmp_path, PROGRAMS / f'gcc-O2@{name}')
+    assert files
+    for file in files:
+        (made,), (counted,) = report(file, '--at', '1000h'), report(file)
+        assert not counted['health']['lost']
+        for key in FIGURES:
+            assert made['totals'][key] == counted['totals'][key], (file, key)
+        sites = {site_key(site): site for site in made['sites']}
+        for site in counted['sites']:
+            blocks = [sorted((b['address'], b['size']) for b in s.get('blocks', [])) for s in (site, sites[site_key(site)])]
+            assert blocks[0] == blocks[1]
+
+
+def test_alone_threads_hand_blocks_on(tmp_path):
+    (file,) = alone(tmp_path, compiled(tmp_path, HANDING_ON))
+    (made,), (counted,) = report(file, '--at', '1000h'), report(file)
+    assert counted['totals']['allocations'] > 64 * 2000 and not counted['health']['lost']
+    assert not any('follow from nothing' in str(note) for note in made['health']['notes'])
+    for key in FIGURES:
+        assert made['totals'][key] == counted['totals'][key], key
+
+
+def test_alone_and_killed_leaves_what_was_written(tmp_path):
+    source = BUSY.replace('FILE *done', 'raise(9); FILE *done').replace('#include <stdio.h>', '#include <signal.h>\n#include <stdio.h>')
+    (file,) = alone(tmp_path, compiled(tmp_path, source), 'x', code=-9)
+    assert file.name.count('.seep.') == 1  # it has not got its last name
+    (process,) = report(file)
+    assert process['totals']['allocations'] > 90000 and not process['health']['complete']
+    done = run([SEEP, 'report', '--at', 'peak', file])
+    assert done.code == 0 and b'program.c' in done.out, done
+
+
+def test_alone_without_room_the_counts_are_kept(tmp_path):
+    """A disk too small for the events: they are counted as lost, and the rest is there; no folder at all: nothing happens."""
+    small = tmp_path / 'small'
+    small.mkdir()
+    program = compiled(tmp_path, BUSY)
+    inside = f'mount -t tmpfs -o size=600k none {small} && SEEP_MODE=record SEEP_OUT={small}/a.seep LD_PRELOAD={BUILD}/libseep-record.so ' \
+             f'{program} {tmp_path}/x && cp {small}/a.seep {tmp_path}/a.seep && ls {small}'
+    done = run(['unshare', '-rm', 'sh', '-c', inside])
+    if b'mount' in done.err or b'unshare' in done.err:
+        pytest.skip(f'no mount of our own: {done.err.decode().strip()}')
+    assert done.code == 0 and done.out == b'a.seep\n', done
+    (process,) = report(tmp_path / 'a.seep')
+    assert process['totals']['allocations'] >= 100000
+    assert process['health']['lost']['event'] > 0 and not process['health']['complete']
+    env = environment(SEEP_MODE='record', SEEP_OUT='/proc/none/%p.seep', LD_PRELOAD=BUILD / 'libseep-record.so')
+    done = run([program, tmp_path / 'y'], env=env, cwd=tmp_path)
+    assert done.code == 0, done

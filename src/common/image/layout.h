@@ -253,6 +253,9 @@ struct seep_image_header {
     uint64_t at_peak_which;
     uint64_t ring_dir_page; // with SEEP_FLAG_EVENTS: where the rings of thread slots are, see image/ring.h
     uint64_t ring_beat;     // written by the tool: grows as long as it takes events
+    uint64_t ring_stamp;    // with SEEP_FLAG_EVENTS: a stamp, and CLOCK_MONOTONIC of the same moment
+    uint64_t ring_stamp_ns;
+    uint64_t copied_stamp; // the stamp of copied_ns
 
     // At areas_off, and the area of losses: readers do not rely on where they are. New fields go before them.
     struct seep_image_area areas[SEEP_AREA_NR];

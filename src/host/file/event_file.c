@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "base/read_at.h"
+#include "file/event_alone.h"
 #include "file/event_file.h"
 #include "file/trace.h"
+#include "source/image/image_decode.h"
 
 struct seep_event_file {
     int fd;
@@ -24,6 +26,8 @@ struct seep_event_file {
     unsigned char *raw;
     struct seep_recorded *events;
     struct seep_chunk chunk;
+    struct seep_event_alone *alone; // of a library that had no tool; `whole` is its file
+    unsigned char *whole;
     char trouble[256];
 };
 
@@ -32,6 +36,8 @@ void seep_event_file_close(struct seep_event_file *file) {
         return;
     if (file->fd >= 0)
         close(file->fd);
+    seep_event_alone_destroy(file->alone);
+    free(file->whole);
     free(file->path);
     free(file->stored);
     free(file->raw);
@@ -113,12 +119,28 @@ static struct seep_error *next_section(struct seep_event_file *file, struct seep
     }
 }
 
+static struct seep_error *next_alone(struct seep_event_file *file, uint32_t *ret_type,
+                                     struct seep_take *ret_take) {
+    struct seep_error *error = seep_event_alone_next(file->alone, &file->chunk, file->events);
+    *ret_take = (struct seep_take){.failed = true};
+    if (error)
+        return error;
+    if (file->chunk.nr_events)
+        *ret_type = SEEP_TRACE_EVENTS;
+    else if (seep_event_alone_damaged(file->alone))
+        snprintf(file->trouble, sizeof(file->trouble), "%s: events of %llu places make no sense", file->path,
+                 (unsigned long long)seep_event_alone_damaged(file->alone));
+    return NULL;
+}
+
 struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_t *ret_type,
                                            struct seep_take *ret_take) {
     struct seep_trace_section section;
     struct seep_trace_reader reader;
     bool more = false;
     *ret_type = 0;
+    if (file->alone)
+        return next_alone(file, ret_type, ret_take);
     struct seep_error *error = next_section(file, &section, &reader, &more);
     if (error || !more)
         return error;
@@ -153,13 +175,27 @@ const struct seep_recorded *seep_event_file_events(const struct seep_event_file 
     return file->events;
 }
 
-void seep_event_file_rewind(struct seep_event_file *file) {
+struct seep_error *seep_event_file_rewind(struct seep_event_file *file) {
     file->at = file->first_off;
     file->trouble[0] = 0;
+    return file->alone ? seep_event_alone_rewind(file->alone) : NULL;
 }
 
 const char *seep_event_file_trouble(const struct seep_event_file *file) {
     return file->trouble[0] ? file->trouble : NULL;
+}
+
+static bool is_raw(const struct seep_event_file *file) {
+    uint64_t magic;
+    bool is_swapped;
+    return file->fd >= 0 && seep_read_at(file->fd, 0, &magic, sizeof(magic)) &&
+           seep_image_is_raw(&magic, sizeof(magic), &is_swapped);
+}
+
+static struct seep_error *open_alone(struct seep_event_file *file) {
+    size_t size;
+    struct seep_error *error = seep_trace_slurp(file->path, &file->whole, &size);
+    return error ? error : seep_event_alone_create(file->whole, size, file->path, &file->alone);
 }
 
 // A recording begins with what it has of events.
@@ -182,9 +218,10 @@ struct seep_error *seep_event_file_open(const char *path, struct seep_event_file
     file->events = calloc(SEEP_CHUNK_EVENTS, sizeof(*file->events));
     if (!error && (!file->path || !file->events))
         error = seep_error_no_memory();
+    bool alone = !error && is_raw(file);
     if (!error)
-        error = read_header(file);
-    if (!error && !begins_with_events(file))
+        error = alone ? open_alone(file) : read_header(file);
+    if (!error && !alone && !begins_with_events(file))
         error = seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: there are no events in it", path),
                                 "'seep run --mode record' makes a trace that has them");
     if (error)

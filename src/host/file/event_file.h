@@ -24,7 +24,7 @@ void seep_event_file_close(struct seep_event_file *file); // takes NULL
 SEEP_MUST_CHECK struct seep_error *seep_event_file_next(struct seep_event_file *file,
                                                         const struct seep_chunk **ret_chunk);
 const struct seep_recorded *seep_event_file_events(const struct seep_event_file *file);
-void seep_event_file_rewind(struct seep_event_file *file);
+SEEP_MUST_CHECK struct seep_error *seep_event_file_rewind(struct seep_event_file *file);
 
 // The next section of any kind that has to do with events, unpacked: *ret_type 0: there is none. For who
 // wants more than the chunks; *ret_take is valid until the next call.

@@ -60,8 +60,7 @@ static size_t process_of(const struct seep_session *session, const struct seep_c
 
 // One way through all events. `stops`: each process only up to its moment.
 static struct seep_error *walk(struct past *past, struct seep_event_file *file, bool stops) {
-    struct seep_error *error = NULL;
-    seep_event_file_rewind(file);
+    struct seep_error *error = seep_event_file_rewind(file);
     past->nr_foreign = 0;
     while (!error) {
         const struct seep_chunk *chunk;
@@ -264,6 +263,20 @@ static struct seep_error *show_recovered(struct past *past, struct seep_event_fi
                                    "the recording has no end: it is still being written, or was cut, or seep "
                                    "was killed; what is in it is shown, up to %s",
                                    seep_format_duration(session->profiles[0]->process.duration_ns).text);
+}
+
+struct seep_error *seep_past_fill(struct seep_session *session, const char *path) {
+    struct seep_event_file *file = NULL;
+    struct past past;
+    struct seep_error *error = seep_event_file_open(path, &file);
+    if (error)
+        return error;
+    error = past_init(&past, session);
+    if (!error)
+        error = show_recovered(&past, file);
+    past_deinit(&past);
+    seep_event_file_close(file);
+    return error;
 }
 
 struct seep_error *seep_past_recover(const char *path, struct seep_session **ret_session) {

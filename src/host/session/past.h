@@ -23,4 +23,8 @@ SEEP_MUST_CHECK struct seep_error *seep_past_go(struct seep_session *session, co
 // to the last good chunk. What the program told besides (marks, mappings) is not in it.
 SEEP_MUST_CHECK struct seep_error *seep_past_recover(const char *path, struct seep_session **ret_session);
 
+// The same of the file of a library that recorded alone and was killed: the session, which was read from it,
+// has stacks only.
+SEEP_MUST_CHECK struct seep_error *seep_past_fill(struct seep_session *session, const char *path);
+
 #endif

@@ -14,12 +14,26 @@ static bool takes_any(const char *spec) {
     return true;
 }
 
+static bool was_cut_short(const struct seep_session *session) {
+    const struct seep_health *health = &session->profiles[0]->health;
+    for (size_t i = 0; i < health->nr_notes; i++)
+        if (health->notes[i].code == SEEP_NOTE_IMAGE_CUT)
+            return true;
+    return false;
+}
+
 static struct seep_error *snapshot(struct seep_source *source, struct seep_session **ret_session) {
     const struct seep_source_options *only = &source->options;
     struct seep_error *err =
         only->only_pid || only->program
             ? seep_session_load_some(source->spec, only->only_pid, only->program, ret_session)
             : seep_session_load(source->spec, ret_session);
+    if (!err && was_cut_short(*ret_session) && seep_past_is_recording(source->spec)) {
+        err = seep_past_fill(*ret_session, source->spec);
+        if (err)
+            seep_session_destroy(*ret_session);
+        return err;
+    }
     if (!err || err->code != SEEP_E_FORMAT || !seep_past_is_recording(source->spec))
         return err;
     struct seep_error *other = seep_past_recover(source->spec, ret_session);

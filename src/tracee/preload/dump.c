@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "image/raw.h"
+#include "preload/events.h"
 #include "preload/preload.h"
 #include "preload/swap.h"
 #include "preload/undo.h"
@@ -79,9 +80,13 @@ static bool put_range(struct dump *dump, uint64_t off, uint64_t size) {
     return put_run(dump, run, at - run);
 }
 
-static bool put_image(struct dump *dump) {
+static bool put_header(struct dump *dump) {
     struct seep_raw_header header = {.magic = SEEP_RAW_MAGIC, .version = SEEP_RAW_VERSION};
-    if (!put(dump, &header, sizeof(header)) || !put_range(dump, 0, SEEP_POOL_PAGE))
+    return put(dump, &header, sizeof(header));
+}
+
+static bool put_image(struct dump *dump) {
+    if (!put_range(dump, 0, SEEP_POOL_PAGE))
         return false;
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         // To ask for pages that nobody was given costs more than to write those that there are.
@@ -199,47 +204,256 @@ static void find_name(struct name *final) {
     }
 }
 
-static void write_and_rename(struct dump *dump, int folder, const char *temporary, const char *name) {
+// ---- the file ----------------------------------------------------------------------------------------
+
+static struct {
+    _Atomic uint32_t at_work;
+    struct name final; // too large for a signal stack; at_work guards all of it
+    struct name temporary;
+    int folder;
+    struct dump dump;
+} file;
+
+static const char *name_in_folder(const struct name *name) {
+    const char *base = name->text;
+    for (const char *at = name->text; *at; at++)
+        if (*at == '/')
+            base = at + 1;
+    return base;
+}
+
+static int open_temporary(void) {
+    return (int)sys6(SYS_openat, file.folder, (long)name_in_folder(&file.temporary),
+                     O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0);
+}
+
+static bool open_file(void) {
+    seep_news_take();
+    const char *pattern = *seep_g.config.out ? seep_g.config.out : "seep.%e.%p.seep";
+    file.final.length = file.temporary.length = 0;
+    expand(&file.final, pattern);
+    name_add(&file.temporary, file.final.text, file.final.length);
+    name_add(&file.temporary, ".", 1);
+    name_add_number(&file.temporary, seep_g.header->pid);
+    find_name(&file.final);
+    const char *name;
+    file.folder = is_special_file(file.final.text) ? -1 : seep_folder_of(file.final.text, &name);
+    if (file.folder < 0)
+        return false;
+    file.dump = (struct dump){.fd = open_temporary(), .limit_bytes = file_limit()};
+    // A process that has this number may have begun one before it executed this program.
+    for (char digit = '2'; file.dump.fd == -EEXIST && digit <= '9'; digit++) {
+        file.temporary.length -= digit == '2' ? 0 : 2;
+        name_add(&file.temporary, ".", 1);
+        name_add(&file.temporary, &digit, 1);
+        file.dump.fd = open_temporary();
+    }
+    if (file.dump.fd >= 0)
+        return true;
+    sys_close(file.folder);
+    return false;
+}
+
+static void close_file(bool whole) {
+    sys_close(file.dump.fd);
+    const char *temporary = name_in_folder(&file.temporary);
+    whole = whole && sys6(SYS_renameat2, file.folder, (long)temporary, file.folder,
+                          (long)name_in_folder(&file.final), 0, 0) == 0;
+    if (!whole)
+        sys3(SYS_unlinkat, file.folder, temporary, 0);
+    sys_close(file.folder);
+}
+
+static void bring_up_to_date(void) {
     seep_g.header->copied_ns = seep_clock_ns(CLOCK_MONOTONIC);
+    seep_g.header->copied_stamp = seep_g.header->flags & SEEP_FLAG_EVENTS ? event_clock() : 0;
     if (!seep_swap_in(seep_g.base))
         seep_lost(SEEP_LOST_SWAPPED);
-    bool whole = put_image(dump);
-    sys_close(dump->fd);
-    whole = whole && sys6(SYS_renameat2, folder, (long)temporary, folder, (long)name, 0, 0) == 0;
-    if (!whole)
-        sys3(SYS_unlinkat, folder, temporary, 0);
+}
+
+// ---- what is appended before the image ---------------------------------------------------------------
+
+enum { NOT_BEGUN, BEGINNING, BEGUN, FAILED, ENDED };
+
+static struct {
+    _Atomic uint32_t state;
+    _Atomic uint32_t nr_writers;
+    _Atomic uint32_t showing;
+    _Atomic uint64_t end;      // of the file: where the next record goes
+    _Atomic uint64_t good_end; // where the first one stands that could not be written
+    _Atomic uint64_t nr_events;
+    uint64_t shown_bytes[SEEP_AREA_NR]; // of an area; `showing` guards it
+} early;
+
+static void wait_a_little(void) {
+    struct timespec time = {0, 100000};
+    sys3(SYS_nanosleep, &time, NULL, 0);
+}
+
+static bool begin_early(void) {
+    uint32_t state = NOT_BEGUN;
+    if (atomic_compare_exchange_strong(&early.state, &state, BEGINNING)) {
+        bool mine = !atomic_exchange(&file.at_work, 1);
+        bool good = mine && open_file();
+        if (good && !put_header(&file.dump)) {
+            close_file(false);
+            good = false;
+        }
+        if (mine && !good)
+            atomic_store(&file.at_work, 0);
+        atomic_store(&early.good_end, UINT64_MAX);
+        atomic_store(&early.end, file.dump.written_bytes);
+        atomic_store(&early.state, good ? BEGUN : ENDED);
+        return good;
+    }
+    for (int turn = 0; atomic_load(&early.state) == BEGINNING && turn < 10000; turn++)
+        wait_a_little();
+    return atomic_load(&early.state) == BEGUN;
+}
+
+// Each record has a place of its own, so that threads need not wait for one another.
+static bool put_at(uint64_t off, const void *bytes, uint64_t nr_bytes) {
+    const unsigned char *at = bytes;
+    if (off + nr_bytes > file.dump.limit_bytes)
+        return false;
+    while (nr_bytes) {
+        long written = sys6(SYS_pwrite64, file.dump.fd, (long)at, (long)nr_bytes, (long)off, 0, 0);
+        if (written == -4 /* EINTR */)
+            continue;
+        if (written <= 0)
+            return false;
+        at += written;
+        off += (uint64_t)written;
+        nr_bytes -= (uint64_t)written;
+    }
+    return true;
+}
+
+static void fail_early(uint64_t off) {
+    uint64_t good = atomic_load(&early.good_end);
+    while (off < good && !atomic_compare_exchange_weak(&early.good_end, &good, off))
+        ;
+    uint32_t state = BEGUN;
+    atomic_compare_exchange_strong(&early.state, &state, FAILED);
+}
+
+static bool show_pages(uint64_t from, uint64_t to) {
+    struct seep_raw_record record = {.image_offset = from, .nr_bytes = to - from};
+    uint64_t off = atomic_fetch_add(&early.end, sizeof(record) + record.nr_bytes);
+    bool good = put_at(off, &record, sizeof(record)) &&
+                put_at(off + sizeof(record), seep_g.base + from, record.nr_bytes);
+    if (!good)
+        fail_early(off);
+    return good;
+}
+
+// What events refer to, as far as the file does not have it.
+static void show_stacks(void) {
+    static const struct {
+        enum seep_area_kind kind;
+        uint64_t element_bytes;
+    } areas[] = {{SEEP_AREA_STRINGS, 1},
+                 {SEEP_AREA_MODULES, sizeof(struct seep_image_module)},
+                 {SEEP_AREA_NODES, sizeof(struct seep_image_node)},
+                 {SEEP_AREA_SITES, sizeof(struct seep_image_site)},
+                 {SEEP_AREA_THREADS, sizeof(struct seep_image_thread)}};
+    if (atomic_exchange(&early.showing, 1))
+        return;
+    bool grew = false, good = true;
+    for (size_t i = 0; good && i < SEEP_ARRAY_SIZE(areas); i++) {
+        uint64_t *shown = &early.shown_bytes[areas[i].kind];
+        uint64_t used = seep_g.header->areas[areas[i].kind].used * areas[i].element_bytes;
+        used = SEEP_MIN(used, seep_g.opened[areas[i].kind]); // what others may write is not trusted
+        if (used <= *shown)
+            continue;
+        uint64_t first = *shown & ~(uint64_t)(SEEP_POOL_PAGE - 1);
+        uint64_t end = (used + SEEP_POOL_PAGE - 1) & ~(uint64_t)(SEEP_POOL_PAGE - 1);
+        good = show_pages(seep_g.area_off[areas[i].kind] + first, seep_g.area_off[areas[i].kind] + end);
+        *shown = used;
+        grew = true;
+    }
+    if (grew && good)
+        show_pages(0, SEEP_POOL_PAGE);
+    atomic_store(&early.showing, 0);
+}
+
+bool seep_dump_events(const void *record, uint64_t nr_bytes, uint64_t nr_events) {
+    if (!seep_calls_seem_free() || (atomic_load(&early.state) != BEGUN && !begin_early()))
+        return false;
+    atomic_fetch_add(&early.nr_writers, 1);
+    bool good = atomic_load(&early.state) == BEGUN;
+    if (good) {
+        show_stacks();
+        uint64_t off = atomic_fetch_add(&early.end, nr_bytes);
+        good = put_at(off, record, nr_bytes);
+        if (good)
+            atomic_fetch_add(&early.nr_events, nr_events);
+        else
+            fail_early(off);
+    }
+    atomic_fetch_sub(&early.nr_writers, 1);
+    return good;
+}
+
+// The file is the parent's.
+void seep_dump_in_child(void) {
+    uint32_t state = atomic_exchange(&early.state, NOT_BEGUN);
+    if (state == BEGUN || state == FAILED) {
+        sys_close(file.dump.fd);
+        sys_close(file.folder);
+    }
+    if (state != NOT_BEGUN)
+        atomic_store(&file.at_work, 0);
+    atomic_store(&early.nr_writers, 0);
+    atomic_store(&early.showing, 0);
+    atomic_store(&early.nr_events, 0);
+    __builtin_memset(early.shown_bytes, 0, sizeof(early.shown_bytes));
+}
+
+static bool go_to(uint64_t off) {
+    file.dump.written_bytes = off;
+    file.dump.data_bytes = 0;
+    return sys3(SYS_ftruncate, file.dump.fd, off, 0) == 0 && sys3(SYS_lseek, file.dump.fd, off, 0) >= 0;
+}
+
+// The image behind the events; where that does not fit, without them.
+static void end_early(void) {
+    for (int turn = 0; atomic_load(&early.nr_writers) && turn < 10000; turn++)
+        wait_a_little();
+    struct seep_raw_record begin = {.image_offset = SEEP_RAW_WHOLE};
+    bring_up_to_date();
+    bool whole = go_to(SEEP_MIN(atomic_load(&early.end), atomic_load(&early.good_end))) &&
+                 put(&file.dump, &begin, sizeof(begin)) && put_image(&file.dump);
+    if (!whole) {
+        __atomic_fetch_add(seep_lost_place(SEEP_LOST_EVENT), atomic_load(&early.nr_events), __ATOMIC_RELAXED);
+        whole = go_to(0) && put_header(&file.dump) && put_image(&file.dump);
+    }
+    close_file(whole);
+}
+
+// ---- the whole ---------------------------------------------------------------------------------------
+
+static bool is_ours(void) {
+    return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY &&
+           atomic_load_explicit(seep_g.alive, memory_order_acquire) == 1 && seep_calls_seem_free();
 }
 
 void seep_dump(void) {
-    static _Atomic uint32_t at_work;
-    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
-        atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 || !seep_calls_seem_free() ||
-        atomic_exchange(&at_work, 1))
+    if (!is_ours() || atomic_exchange(&file.at_work, 1))
         return;
-    seep_news_take();
-    const char *pattern = *seep_g.config.out ? seep_g.config.out : "seep.%e.%p.seep";
-    static struct name final; // too large for a signal stack; at_work guards it
-    static struct name temporary;
-    final.length = temporary.length = 0;
-    expand(&final, pattern);
-    name_add(&temporary, final.text, final.length);
-    name_add(&temporary, ".", 1);
-    name_add_number(&temporary, seep_g.header->pid);
-    find_name(&final);
-    const char *name, *temporary_name;
-    int folder = is_special_file(final.text) ? -1 : seep_folder_of(final.text, &name);
-    if (folder >= 0) {
-        temporary_name = temporary.text + (name - final.text);
-        struct dump dump = {
-            .fd = (int)sys6(SYS_openat, folder, (long)temporary_name,
-                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0),
-            .limit_bytes = file_limit(),
-        };
-        if (dump.fd >= 0)
-            write_and_rename(&dump, folder, temporary_name, name);
-        sys_close(folder);
+    if (open_file()) {
+        bring_up_to_date();
+        close_file(put_header(&file.dump) && put_image(&file.dump));
     }
-    atomic_store(&at_work, 0);
+    atomic_store(&file.at_work, 0);
+}
+
+static void dump_at_exit(void) {
+    uint32_t state = atomic_exchange(&early.state, ENDED);
+    if (state != BEGUN && state != FAILED)
+        seep_dump();
+    else if (is_ours())
+        end_early();
 }
 
 // The process is leaving in an orderly way. With a tool there is nothing to do but to say so.
@@ -255,5 +469,5 @@ void seep_at_exit(int status) {
     seep_g.header->exit_code = status == SEEP_STATUS_UNKNOWN ? status : status & 0xff;
     seep_g.header->state = SEEP_STATE_EXITED;
     if (!seep_g.handed_over && !*seep_g.config.socket && seep_g.config.mode != SEEP_MODE_LOG)
-        seep_dump();
+        dump_at_exit();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Events and their rings: the rare halves, see events.h.
+#include "image/raw.h"
 #include "preload/events.h"
 #include "preload/birth.h"
 
@@ -22,6 +23,8 @@ bool seep_events_start(void) {
     int allowed = 1; // PR_TSC_ENABLE
     if (sys6(SYS_prctl, 25 /* PR_GET_TSC */, (long)&allowed, 0, 0, 0, 0) == 0 && allowed != 1)
         seep_events_no_clock();
+    seep_g.header->ring_stamp = event_clock();
+    seep_g.header->ring_stamp_ns = seep_clock_ns(CLOCK_MONOTONIC);
     return seep_g.header->ring_dir_page;
 }
 
@@ -65,7 +68,95 @@ void seep_events_in_child(void) {
         struct seep_ring *ring = (struct seep_ring *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE);
         ring->written = ring->read = 0;
     }
+    seep_dump_in_child();
 }
+
+// ---- alone -------------------------------------------------------------------------------------------
+
+static unsigned char *put_leb(unsigned char *at, uint64_t value) {
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (unsigned char)(value | 0x80);
+    *at++ = (unsigned char)value;
+    return at;
+}
+
+static unsigned char *put_difference(unsigned char *at, uint64_t value, uint64_t before) {
+    int64_t difference = (int64_t)(value - before);
+    return put_leb(at, (uint64_t)difference << 1 ^ (uint64_t)(difference >> 63));
+}
+
+struct packing {
+    uint64_t stamp;
+    uint64_t address;
+    uint32_t site;
+    uint64_t size;
+    bool all_known; // every block that is given back has an event of its allocation
+};
+
+static unsigned char *put_row(unsigned char *at, struct packing *last, struct seep_event event) {
+    uint32_t kind = SEEP_EVENT_KIND(event);
+    uint32_t site = SEEP_ENTRY_SITE(event.entry);
+    uint64_t size = SEEP_ENTRY_SIZE(event.entry);
+    bool known =
+        last->all_known && kind >= SEEP_EVENT_FREE && kind < SEEP_EVENT_FREE + (uint32_t)SEEP_RELEASE_NR;
+    *at++ = (unsigned char)(kind | (site == last->site ? SEEP_ROW_SAME_SITE : 0) |
+                            (size == last->size ? SEEP_ROW_SAME_SIZE : 0) | (known ? SEEP_ROW_KNOWN : 0));
+    at = put_leb(at, SEEP_EVENT_STAMP(event) - last->stamp);
+    at = put_difference(at, event.address, last->address);
+    last->stamp = SEEP_EVENT_STAMP(event);
+    last->address = event.address;
+    if (known)
+        return at;
+    if (site != last->site)
+        at = put_difference(at, site, last->site);
+    if (size != last->size)
+        at = put_leb(at, size);
+    last->site = site;
+    last->size = size;
+    return at;
+}
+
+// Rows take less room than events, so they are made in the ring itself: in front of the events that are still
+// to be read, and of the room before them.
+enum { ROOM_BEFORE = 2048, ROW_MOST = 40 };
+
+// What is in a full ring, into the file. It is written in the order of the ring.
+static bool write_out(struct seep_thread *thread) {
+    unsigned char *record = (unsigned char *)thread->ring_events - ROOM_BEFORE;
+    uint64_t from = thread->ring->read, nr = thread->ring_written - from;
+    if ((from & thread->ring_mask) || nr != thread->ring_mask + 1)
+        return false; // not as we left it
+    struct seep_raw_events head = {.slot = thread->slot_index};
+    unsigned char *rows = record + sizeof(struct seep_raw_record) + sizeof(head);
+    bool good = true;
+    uint64_t i = 0, begin = 0;
+    while (good && i < nr) {
+        struct packing last = {.all_known = !(seep_g.header->flags & SEEP_FLAG_FORKED) &&
+                                            !*seep_lost_place(SEEP_LOST_EVENT)};
+        unsigned char *at = rows;
+        begin = i;
+        while (i < nr && at + ROW_MOST <= (unsigned char *)&thread->ring_events[i])
+            at = put_row(at, &last, thread->ring_events[i]), i++;
+        head.nr_events = (uint32_t)(i - begin);
+        head.stamp = event_clock();
+        head.at_ns = seep_clock_ns(CLOCK_MONOTONIC);
+        struct seep_raw_record header = {.image_offset = SEEP_RAW_EVENTS,
+                                         .nr_bytes = (uint64_t)(at - rows) + sizeof(head)};
+        __builtin_memcpy(record, &header, sizeof(header));
+        __builtin_memcpy(record + sizeof(header), &head, sizeof(head));
+        good = seep_dump_events(record, (uint64_t)(at - record), head.nr_events);
+    }
+    if (!good) // the rows stand where they were
+        __atomic_fetch_add(seep_lost_place(SEEP_LOST_EVENT), nr - begin, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->ring->read, thread->ring_written, __ATOMIC_RELEASE);
+    return good;
+}
+
+static bool is_alone(void) {
+    return !seep_g.handed_over && !*seep_g.config.socket;
+}
+
+// ---- room --------------------------------------------------------------------------------------------
 
 static void pause_here(void) {
 #if defined(__x86_64__)
@@ -117,7 +208,11 @@ bool seep_events_room(struct seep_thread *thread) {
     ring->last_stamp = thread->last_stamp;
     uint64_t room = room_now(thread);
     uint64_t most = (thread->ring_mask + 1) / 2;
-    for (int turn = 0; !room && turn < SPINS; turn++) {
+    if (!room && is_alone() && !thread->ring_given_up) {
+        thread->ring_given_up = !write_out(thread);
+        room = room_now(thread);
+    }
+    for (int turn = 0; !room && turn < SPINS && !is_alone(); turn++) {
         pause_here();
         room = room_now(thread);
     }

@@ -453,6 +453,10 @@ bool seep_quick_exit_begins(
 // one that files may be left in: ours, root's, or sticky.
 int seep_folder_of(const char *path, const char **ret_name);
 void seep_dump(void);
+// Appends a record of events (image/raw.h), with its header, to the dump that is not yet written: so it
+// begins. false: it cannot be, now or for ever.
+bool seep_dump_events(const void *record, uint64_t nr_bytes, uint64_t nr_events);
+void seep_dump_in_child(void);
 void seep_dump_name(char *ret_path, size_t room); // SEEP_OUT or the default, for this process
 #define SEEP_STATUS_UNKNOWN INT32_MIN
 void seep_at_exit(int status);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "source/image/image_source.h"
 #include "image/raw.h"
 
@@ -256,29 +257,115 @@ struct seep_error *seep_image_copy_from_fd(int fd, const char *name, struct seep
     return seep_image_copy_from_source(&source, ret_copy);
 }
 
-static struct seep_error *read_records(struct seep_image_copy *copy, const unsigned char *bytes,
-                                       size_t nr_bytes, const char *name, bool is_swapped) {
+// A record of pages: its place in the file, and how many bytes of it are there.
+struct raw_pages {
+    uint64_t image_offset;
+    const unsigned char *bytes;
+    size_t nr_bytes;
+};
+
+struct raw_records {
+    struct raw_pages *pages;
+    size_t nr;
+    size_t capacity;
+    bool early; // they stand between events: of a page the last one counts
+};
+
+static struct seep_error *add_pages(struct raw_records *records, uint64_t image_offset,
+                                    const unsigned char *bytes, size_t nr_bytes) {
+    if (!seep_grow(&records->pages, &records->capacity, records->nr + 1, sizeof(*records->pages)))
+        return seep_error_no_memory();
+    records->pages[records->nr++] = (struct raw_pages){image_offset, bytes, nr_bytes};
+    return NULL;
+}
+
+// The last record of each page, from the end of the file on.
+static struct seep_error *borrow_latest(struct seep_image_copy *copy, const struct raw_records *records) {
+    struct seep_map seen = SEEP_MAP_INIT;
+    struct seep_error *err = NULL;
+    for (size_t i = records->nr; !err && i-- > 0;) {
+        const struct raw_pages *pages = &records->pages[i];
+        for (size_t off = 0; !err && off < pages->nr_bytes; off += SEEP_POOL_PAGE) {
+            bool is_new;
+            if (!seep_map_at(&seen, (pages->image_offset + off) / SEEP_POOL_PAGE, &is_new))
+                err = seep_error_no_memory();
+            else if (is_new)
+                err = seep_image_copy_borrow(copy, pages->image_offset + off, pages->bytes + off,
+                                             SEEP_MIN(pages->nr_bytes - off, (size_t)SEEP_POOL_PAGE));
+        }
+    }
+    seep_map_deinit(&seen);
+    return err;
+}
+
+static struct seep_error *borrow_pages(struct seep_image_copy *copy, const struct raw_records *records) {
+    if (records->early)
+        return borrow_latest(copy, records);
+    struct seep_error *err = NULL;
+    for (size_t i = 0; !err && i < records->nr; i++)
+        err = seep_image_copy_borrow(copy, records->pages[i].image_offset, records->pages[i].bytes,
+                                     records->pages[i].nr_bytes);
+    return err;
+}
+
+static struct seep_error *check_record(const struct seep_raw_record *record, const char *name, size_t at) {
+    if (record->image_offset == SEEP_RAW_EVENTS || record->image_offset == SEEP_RAW_WHOLE ||
+        (record->image_offset % SEEP_POOL_PAGE == 0 && record->nr_bytes % SEEP_POOL_PAGE == 0 &&
+         record->nr_bytes && record->image_offset <= UINT64_MAX - record->nr_bytes))
+        return NULL;
+    return seep_error_create(SEEP_E_FORMAT, "%s: record at offset %zu is not whole pages of an image", name,
+                             at);
+}
+
+// *ret_end: of the end record, with how many bytes of data it counts; nr_bytes 0: there is none.
+static struct seep_error *find_records(const unsigned char *bytes, size_t nr_bytes, const char *name,
+                                       bool is_swapped, struct raw_records *records,
+                                       struct seep_raw_record *ret_end) {
     size_t at = sizeof(struct seep_raw_header);
     while (nr_bytes - at >= sizeof(struct seep_raw_record)) {
         struct seep_raw_record record = seep_image_raw_record(bytes + at, is_swapped);
         if (record.image_offset == SEEP_RAW_END) {
-            if (record.nr_bytes != copy->data_bytes)
-                return seep_error_create(
-                    SEEP_E_FORMAT, "%s: its end counts %llu bytes of data, but it has %llu", name,
-                    (unsigned long long)record.nr_bytes, (unsigned long long)copy->data_bytes);
+            *ret_end = record;
             return NULL;
         }
-        if (record.image_offset % SEEP_POOL_PAGE || record.nr_bytes % SEEP_POOL_PAGE || !record.nr_bytes ||
-            record.image_offset > UINT64_MAX - record.nr_bytes)
-            return seep_error_create(SEEP_E_FORMAT, "%s: record at offset %zu is not whole pages of an image",
-                                     name, at);
+        struct seep_error *err = check_record(&record, name, at);
+        if (err && records->early && !record.image_offset) { // a hole: it was not written any more
+            seep_error_destroy(err);
+            return NULL;
+        }
         at += sizeof(record);
         size_t there = SEEP_MIN(record.nr_bytes, (uint64_t)(nr_bytes - at));
-        struct seep_error *err = seep_image_copy_borrow(copy, record.image_offset, bytes + at, there);
+        if (!err && record.image_offset == SEEP_RAW_WHOLE) {
+            records->nr = 0;
+            records->early = false;
+        } else if (!err && record.image_offset == SEEP_RAW_EVENTS) {
+            records->early = true;
+        } else if (!err) {
+            err = add_pages(records, record.image_offset, bytes + at, there);
+        }
         if (err)
             return err;
         at += there;
     }
+    return NULL;
+}
+
+static struct seep_error *read_records(struct seep_image_copy *copy, const unsigned char *bytes,
+                                       size_t nr_bytes, const char *name, bool is_swapped) {
+    struct raw_records records = {NULL};
+    struct seep_raw_record end = {0};
+    struct seep_error *err = find_records(bytes, nr_bytes, name, is_swapped, &records, &end);
+    if (!err)
+        err = borrow_pages(copy, &records);
+    free(records.pages);
+    if (err)
+        return err;
+    if (end.image_offset == SEEP_RAW_END && end.nr_bytes != copy->data_bytes)
+        return seep_error_create(SEEP_E_FORMAT, "%s: its end counts %llu bytes of data, but it has %llu",
+                                 name, (unsigned long long)end.nr_bytes,
+                                 (unsigned long long)copy->data_bytes);
+    if (end.image_offset == SEEP_RAW_END)
+        return NULL;
     copy->cut = true;
     return seep_image_copy_note(copy, SEEP_NOTE_IMAGE_CUT,
                                 "the dump was cut at %zu bytes: what came after is missing", nr_bytes);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The events in the file that the library leaves when it records alone (image/raw.h): each thread's stand by
+// themselves in it, and the last of each in its ring. They are merged by their stamps into chunks, as the
+// tool would have made them.
+#ifndef SEEP_FILE_EVENT_ALONE_H
+#define SEEP_FILE_EVENT_ALONE_H
+
+#include "file/event_chunk.h"
+
+struct seep_event_alone;
+
+// SEEP_E_UNSUPPORTED where it has no events. `bytes` is borrowed as long as it lives.
+SEEP_MUST_CHECK struct seep_error *seep_event_alone_create(const void *bytes, size_t nr_bytes,
+                                                           const char *name,
+                                                           struct seep_event_alone **ret_alone);
+void seep_event_alone_destroy(struct seep_event_alone *alone); // takes NULL
+
+// The next at most SEEP_CHUNK_EVENTS; ret_chunk->nr_events 0: there are none.
+SEEP_MUST_CHECK struct seep_error *seep_event_alone_next(struct seep_event_alone *alone,
+                                                         struct seep_chunk *ret_chunk,
+                                                         struct seep_recorded *ret_events);
+SEEP_MUST_CHECK struct seep_error *seep_event_alone_rewind(struct seep_event_alone *alone);
+// Rows that made no sense ended the events of their thread there: how many times.
+uint64_t seep_event_alone_damaged(const struct seep_event_alone *alone);
+
+#endif
