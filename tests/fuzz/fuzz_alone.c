@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "file/event_alone.h"
+#include "file/event_chunk.h"
+#include "source/image/event_alone.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

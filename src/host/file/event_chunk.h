@@ -8,33 +8,7 @@
 
 #include "base/error.h"
 #include "base/records.h"
-#include "image/ring.h"
-
-struct seep_recorded {
-    uint64_t stamp;
-    uint64_t address;
-    uint64_t size;
-    uint32_t site;
-    uint32_t slot; // of the thread
-    uint32_t kind; // enum seep_event_kind, never WIDE
-};
-
-#define SEEP_CHUNK_EVENTS 65536u
-
-// The same moment by the stamps and by CLOCK_MONOTONIC, from the start of the process's image.
-struct seep_chunk_clock {
-    uint64_t stamp;
-    uint64_t at_ns;
-};
-
-struct seep_chunk {
-    uint32_t pid;
-    int64_t start_realtime_ns; // of the process: with the pid it says which of the trace it is
-    uint64_t nr_events;
-    struct seep_chunk_clock begin, end; // when the tool took the first and the last of it
-    int64_t net_bytes;                  // allocated less freed
-    int64_t most_bytes;                 // the highest that the sum was within it; never below 0
-};
+#include "profile/recorded_events.h"
 
 // In the order of `events`. false: out of memory.
 SEEP_MUST_CHECK bool seep_chunk_put(struct seep_put *put, const struct seep_chunk *chunk,
@@ -47,9 +21,5 @@ SEEP_MUST_CHECK bool seep_chunk_take_events(struct seep_take *take, const struct
 
 // When it was, from the start of the process's image.
 int64_t seep_chunk_ns(const struct seep_chunk *chunk, uint64_t stamp);
-
-static inline bool seep_event_is_free(uint32_t kind) {
-    return kind >= SEEP_EVENT_FREE && kind < SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT + 1;
-}
 
 #endif

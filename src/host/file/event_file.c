@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/read_at.h"
-#include "file/event_alone.h"
+#include "source/image/event_alone.h"
 #include "file/event_file.h"
 #include "file/trace.h"
 #include "source/image/image_decode.h"

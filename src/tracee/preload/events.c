@@ -59,18 +59,6 @@ void seep_events_begin(struct seep_thread *thread) {
     take_ring(thread, (struct seep_ring *)(seep_g.pool + (uint64_t)*page * SEEP_POOL_PAGE));
 }
 
-// What is in the rings is the parent's.
-void seep_events_in_child(void) {
-    for (uint64_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used && i < SEEP_RING_SLOTS; i++) {
-        uint32_t page = rings()[i];
-        if (!page)
-            continue;
-        struct seep_ring *ring = (struct seep_ring *)(seep_g.pool + (uint64_t)page * SEEP_POOL_PAGE);
-        ring->written = ring->read = 0;
-    }
-    seep_dump_in_child();
-}
-
 // ---- alone -------------------------------------------------------------------------------------------
 
 static unsigned char *put_leb(unsigned char *at, uint64_t value) {

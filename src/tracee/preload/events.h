@@ -22,7 +22,6 @@ SEEP_INLINE bool events_are_kept(void) {
 
 bool seep_events_start(void);                       // at start: the table of rings; false: no room for it
 void seep_events_begin(struct seep_thread *thread); // a thread has got its slot; threads_lock held
-void seep_events_in_child(void);
 // Room for an event, for which the thread waits a limited time. false: there is none, which is counted.
 bool seep_events_room(struct seep_thread *thread);
 void seep_events_no_clock(void); // the counter of the processor may not be read from now on

@@ -7,7 +7,6 @@
 #include "preload/at_peak.h"
 #include "preload/annotation.h"
 #include "preload/custom_pool.h"
-#include "preload/events.h"
 #include "preload/mapping.h"
 #include "preload/undo.h"
 #include "preload/window.h"
@@ -130,8 +129,7 @@ static bool set_up(void) {
     }
     for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_THREADS].used; i++)
         seep_g.threads[i].tid = 0; // the parent's threads: none of them is here
-    if (events_are_kept())
-        seep_events_in_child();
+    seep_dump_in_child();
     seep_mapping_index_again();
     seep_peak_begin();
     seep_custom_pools_in_child();

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "core/platform.h"
+#include "image/ring.h"
 #include "preload/at_peak.h"
 #include "preload/inherit.h"
 #include "preload/swap.h"
@@ -357,6 +358,20 @@ static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
     return copy_arrays(fresh);
 }
 
+// What is in the rings is the parent's; before the tool has the image, which takes at once what is there.
+static void forget_events(unsigned char *fresh) {
+    const struct seep_image_header *header = (const struct seep_image_header *)fresh;
+    unsigned char *pool = fresh + seep_g.area_off[SEEP_AREA_POOL];
+    if (!(header->flags & SEEP_FLAG_EVENTS) || !header->ring_dir_page)
+        return;
+    const uint32_t *rings = (const uint32_t *)(pool + header->ring_dir_page * SEEP_POOL_PAGE);
+    for (uint64_t i = 0; i < header->areas[SEEP_AREA_THREADS].used && i < SEEP_RING_SLOTS; i++) {
+        struct seep_ring *ring = (struct seep_ring *)(pool + (uint64_t)rings[i] * SEEP_POOL_PAGE);
+        if (rings[i])
+            ring->written = ring->read = 0;
+    }
+}
+
 bool seep_image_create_as_copy(void) {
     int fd = memory_file(seep_g.window_bytes);
     if (fd < 0)
@@ -375,6 +390,7 @@ bool seep_image_create_as_copy(void) {
         fill_identity(header);
         header->end_ns = header->copied_ns = 0;
         header->state = SEEP_STATE_LIVE;
+        forget_events(fresh);
         seep_g.fd = fd;
         fill_areas(header);
         seep_window_make_seeds(fd, header->areas);

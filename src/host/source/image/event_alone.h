@@ -3,10 +3,11 @@
 // The events in the file that the library leaves when it records alone (image/raw.h): each thread's stand by
 // themselves in it, and the last of each in its ring. They are merged by their stamps into chunks, as the
 // tool would have made them.
-#ifndef SEEP_FILE_EVENT_ALONE_H
-#define SEEP_FILE_EVENT_ALONE_H
+#ifndef SEEP_SOURCE_IMAGE_EVENT_ALONE_H
+#define SEEP_SOURCE_IMAGE_EVENT_ALONE_H
 
-#include "file/event_chunk.h"
+#include "base/error.h"
+#include "profile/recorded_events.h"
 
 struct seep_event_alone;
 

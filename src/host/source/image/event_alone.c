@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "file/event_alone.h"
+#include "base/records.h"
+#include "source/image/event_alone.h"
 #include "image/raw.h"
 #include "source/image/image_copy.h"
 #include "source/image/image_decode.h"
@@ -189,8 +190,9 @@ static struct seep_error *take_rings(struct seep_event_alone *alone) {
     for (uint32_t slot = 0; !error && header->ring_dir_page && slot < nr; slot++) {
         unsigned char entry[sizeof(uint32_t)];
         seep_image_read(alone->copy,
-                        seep_image_pool_off(alone->copy, header->ring_dir_page) + slot * sizeof(page), &page,
-                        sizeof(page));
+                        seep_image_pool_off(alone->copy, header->ring_dir_page) + slot * sizeof(entry), entry,
+                        sizeof(entry));
+        uint32_t page = seep_image_u32(&alone->copy->head, entry);
         if (page && page < nr_pages)
             error = take_ring(alone, slot, page);
     }
