@@ -354,3 +354,34 @@ def test_alone_without_room_the_counts_are_kept(tmp_path):
     env = environment(SEEP_MODE='record', SEEP_OUT='/proc/none/%p.seep', LD_PRELOAD=BUILD / 'libseep-record.so')
     done = run([program, tmp_path / 'y'], env=env, cwd=tmp_path)
     assert done.code == 0, done
+
+
+def test_a_flight_recorder_keeps_the_last(tmp_path):
+    """The file is not larger than asked for, and what was live before its events is there."""
+    program = compiled(tmp_path, """
+        #include <stdint.h>
+        #include <stdlib.h>
+        __attribute__((noinline)) static void *early(void) { return malloc(12345); }
+        int main(void) {
+            early();
+            void *volatile given = early();
+            uint64_t x = 1;
+            for (int i = 0; i < 400000; i++) {
+                x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+                free(malloc(x % 5000));
+            }
+            free(given);
+            malloc(77);
+            return 0;
+        }""")
+    kept = record(tmp_path, program, options=['--keep-last', '300K'])
+    assert kept.stat().st_size < 600000 and kept.stat().st_blocks * 512 < 600000
+    events = [event for chunk in chunks(kept) for event in chunk.events]
+    (made,), (counted,) = report(kept, '--at', '1000h'), report(kept)
+    assert 0 < len(events) < counted['totals']['allocations'] + counted['totals']['frees']
+    for key in FIGURES:
+        assert made['totals'][key] == counted['totals'][key] or key == 'temporary', key
+    assert sorted(b['size'] for s in made['sites'] for b in s.get('blocks', [])) == [77, 12345]
+    (start,) = report(kept, '--at', '0s')
+    assert sorted(b['size'] for s in start['sites'] for b in s.get('blocks', [])) [-2:] == [12345, 12345]
+    assert start['totals']['live_blocks'] <= 3 and 'only the last events' in str(start['health']['notes'])

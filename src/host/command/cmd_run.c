@@ -46,6 +46,7 @@ struct run_values {
     const char *allocator;
     int mode; // enum mode
     bool drop;
+    uint64_t keep_bytes;
     const char *log;
     uint64_t log_fd;
     const char *log_columns;
@@ -84,6 +85,8 @@ static const struct seep_option run_options[] = {
          "log: the same, and a line of text for each call; record: as live, and every event into the trace"},
     {"drop", 0, SEEP_OPTION_FLAG, AT(drop),
      .help = "with --mode record, never let the program wait: events that find no room are counted as lost"},
+    {"keep-last", 0, SEEP_OPTION_SIZE, AT(keep_bytes),
+     .help = "with --mode record, keep only the last SIZE of events in the trace (a flight recorder)"},
     {"log", 0, SEEP_OPTION_STRING, AT(log), .value = "FILE",
      .help = "with --mode log, append the lines to FILE (%e program, %p pid: one for each process)"},
     {"log-fd", 0, SEEP_OPTION_NUMBER, AT(log_fd), .max = INT32_MAX,
@@ -254,6 +257,9 @@ static struct seep_error *check_mode(const struct run_values *values) {
     if (values->mode != MODE_RECORD && values->drop)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--drop needs --mode record"),
                                "nothing else lets a program wait");
+    if (values->mode != MODE_RECORD && values->keep_bytes)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--keep-last needs --mode record"),
+                               "nothing else grows with the time");
     const char *of_log = values->log           ? "--log"
                          : values->log_columns ? "--log-columns"
                          : values->log_fd != 2 ? "--log-fd"
@@ -674,6 +680,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     at_exit.data = variables;
     struct seep_recording recording = {.pattern = values->output ? values->output : SEEP_TRACE_NAME_DEFAULT,
                                        .program = arguments->operands[0],
+                                       .keep_bytes = values->keep_bytes,
                                        .keeps_others = !values->output};
     if (!err && values->mode == MODE_RECORD)
         err = seep_recording_begin(&recording);

@@ -16,6 +16,11 @@ static struct seep_error *open_trace(void *data, pid_t pid, struct seep_trace_wr
         err = seep_trace_writer_create(recording->name, &writer);
     if (!err && recording->keeps_others)
         seep_trace_writer_keep_others(writer);
+    if (!err && recording->keep_bytes && !seep_trace_writer_path(writer))
+        err = seep_error_hint(seep_error_create(SEEP_E_USAGE,
+                                                "--keep-last needs a file of its own, and %s is none",
+                                                recording->name),
+                              "name one with -o");
     if (!err)
         err = seep_trace_writer_show(writer);
     const char *taken = err ? NULL : seep_trace_writer_path(writer);
@@ -34,7 +39,8 @@ static struct seep_error *open_trace(void *data, pid_t pid, struct seep_trace_wr
 }
 
 struct seep_error *seep_recording_begin(struct seep_recording *recording) {
-    struct seep_recorder_options options = {.open = open_trace, .data = recording};
+    struct seep_recorder_options options = {
+        .open = open_trace, .data = recording, .keep_bytes = recording->keep_bytes};
     return seep_recorder_create(&options, &recording->recorder);
 }
 

@@ -9,6 +9,7 @@
 struct seep_recording {
     const char *pattern; // of its name; borrowed, as is the next
     const char *program;
+    uint64_t keep_bytes;            // of events, the latest; 0: all
     bool keeps_others;              // the user has not named it: a file that is there is kept
     struct seep_recorder *recorder; // NULL: nothing is recorded
     char *name;                     // once it is open

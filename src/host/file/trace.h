@@ -60,6 +60,13 @@ struct seep_stored {
 void seep_trace_span_begin(const struct seep_trace_writer *writer, struct seep_trace_span *ret_span);
 void seep_trace_span_end(const struct seep_trace_writer *writer, struct seep_trace_span *span);
 
+// A section that was written, and its place is given back: readers skip what is left of it. Only of a regular
+// file.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_forget(struct seep_trace_writer *writer,
+                                                            const struct seep_trace_span *span);
+// Makes the file anew without what was forgotten; what is there under its name is replaced at once.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_compact(struct seep_trace_writer *writer);
+
 // A spool: sections that wait for a trace to be made of them. A nameless file in $TMPDIR or /tmp,
 // without header and end. What was written can be taken back, read again, and copied into a trace.
 SEEP_MUST_CHECK struct seep_error *seep_trace_spool_create(struct seep_trace_writer **ret_spool);

@@ -31,6 +31,7 @@ struct seep_trace_writer {
     size_t packed_capacity;
     uint64_t written_bytes;
     uint64_t nr_sections;
+    uint64_t nr_forgotten;
 };
 
 static struct seep_error *write_error(const struct seep_trace_writer *writer, int sys_errno) {
@@ -331,6 +332,70 @@ struct seep_error *seep_trace_writer_copy(struct seep_trace_writer *writer,
         writer->nr_sections += span->nr_sections;
     free(bytes);
     return error;
+}
+
+// ---- forgetting ----------------------------------------------------------------------------------------
+
+static bool write_at(int fd, uint64_t off, const void *bytes, size_t nr_bytes) {
+    return pwrite(fd, bytes, nr_bytes, (off_t)off) == (ssize_t)nr_bytes;
+}
+
+struct seep_error *seep_trace_writer_forget(struct seep_trace_writer *writer,
+                                            const struct seep_trace_span *span) {
+    unsigned char header[SEEP_TRACE_SECTION_BYTES];
+    if (!seep_read_at(writer->fd, span->off, header, sizeof(header)))
+        return write_error(writer, errno);
+    seep_store32(header, SEEP_TRACE_GAP);
+    seep_store16(header + 6, 0);
+    seep_store64(header + 16, seep_fetch64(header + 8));
+    seep_store32(header + 24, seep_trace_crc32(0, header, 24));
+    if (!write_at(writer->fd, span->off, header, sizeof(header)))
+        return write_error(writer, errno);
+    // Where the file system cannot do that the room comes back at the end.
+    (void)fallocate(writer->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    (off_t)(span->off + sizeof(header)), (off_t)(span->bytes - sizeof(header)));
+    writer->nr_forgotten++;
+    return NULL;
+}
+
+// All sections of `from` but gaps.
+static struct seep_error *copy_kept(struct seep_trace_writer *writer, int from, uint64_t end) {
+    unsigned char *bytes = malloc(COPY_BYTES);
+    struct seep_error *error = bytes ? write_header(writer) : seep_error_no_memory();
+    for (uint64_t at = SEEP_TRACE_HEADER_BYTES; !error && at < end;) {
+        if (!seep_read_at(from, at, bytes, SEEP_TRACE_SECTION_BYTES)) {
+            error = write_error(writer, errno);
+            break;
+        }
+        bool kept = seep_fetch32(bytes) != SEEP_TRACE_GAP;
+        uint64_t section_end = at + SEEP_TRACE_SECTION_BYTES + seep_fetch64(bytes + 8);
+        for (; !error && kept && at < section_end; at += SEEP_MIN(section_end - at, (uint64_t)COPY_BYTES)) {
+            size_t nr_bytes = (size_t)SEEP_MIN(section_end - at, (uint64_t)COPY_BYTES);
+            error = seep_read_at(from, at, bytes, nr_bytes) ? write_all(writer, bytes, nr_bytes)
+                                                            : write_error(writer, errno);
+        }
+        writer->nr_sections += kept;
+        at = section_end;
+    }
+    free(bytes);
+    return error;
+}
+
+struct seep_error *seep_trace_writer_compact(struct seep_trace_writer *writer) {
+    if (!writer->nr_forgotten || !writer->path)
+        return NULL;
+    int from = writer->fd;
+    uint64_t end = writer->written_bytes;
+    struct seep_error *error = open_temporary(writer);
+    if (error) {
+        writer->fd = from;
+        return error;
+    }
+    writer->written_bytes = writer->nr_sections = 0;
+    error = copy_kept(writer, from, end);
+    close(from);
+    writer->keeps_others = false; // the name is ours already
+    return error ? error : seep_trace_writer_show(writer);
 }
 
 // ---- the end -----------------------------------------------------------------------------------------

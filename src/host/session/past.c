@@ -102,6 +102,10 @@ static struct seep_error *again(struct past *past, struct seep_event_file *file)
     for (size_t i = 0; !error && i < nr; i++)
         if (!seep_past_heap_before(&past->heaps[i], past->session->profiles[i], &before[i]))
             error = seep_error_no_memory();
+        else if (before[i].late)
+            error = seep_profile_note(past->session->profiles[i], SEEP_NOTE_RECORDED_LATE,
+                                      "only the last events are in the recording: what was live before them "
+                                      "counts as live from the start");
     if (!error)
         error = heaps_init(past);
     for (size_t i = 0; !error && i < nr; i++)

@@ -180,7 +180,7 @@ static uint64_t above(uint64_t a, uint64_t b) {
 }
 
 static bool find_sites_before(const struct seep_past_heap *heap, const struct seep_profile *last,
-                              struct seep_counters *before) {
+                              struct seep_counters *before, bool *ret_late) {
     for (uint32_t i = 1; before && i < heap->nr_sites && i < last->nr_sites; i++) {
         const struct seep_counters *end = &last->sites[i].counters, *own = &heap->sites[i];
         if (!seep_via_is_heap(last->sites[i].via))
@@ -192,6 +192,7 @@ static bool find_sites_before(const struct seep_past_heap *heap, const struct se
                                    .freed_bytes = above(end->freed_bytes, own->freed_bytes),
                                    .size_min = end->size_min,
                                    .size_max = end->size_max};
+        *ret_late |= before[i].allocations && !last->health.lost[SEEP_LOST_EVENT];
     }
     return before;
 }
@@ -214,8 +215,10 @@ bool seep_past_heap_before(struct seep_past_heap *heap, const struct seep_profil
                            struct seep_past_before *ret_before) {
     struct seep_past_before before = {.sites =
                                           calloc(heap->nr_sites ? heap->nr_sites : 1, sizeof(*before.sites))};
-    bool fits = find_sites_before(heap, last, before.sites);
-    if (fits && last->health.flags & SEEP_FLAG_FORKED) {
+    bool late = false;
+    bool fits = find_sites_before(heap, last, before.sites, &late);
+    before.late = late && !(last->health.flags & SEEP_FLAG_FORKED);
+    if (fits && (last->health.flags & SEEP_FLAG_FORKED || before.late)) {
         fits = find_untouched(heap, last);
         before.blocks = heap->earlier;
         before.nr_blocks = heap->nr_earlier;

@@ -53,6 +53,7 @@ struct seep_past_before {
     struct seep_counters *sites; // by id
     struct seep_past_block *blocks;
     size_t nr_blocks;
+    bool late; // events before the first that there is are not kept
 };
 // Both false: out of memory. What it was is moved out of `heap`, which is not stepped on after that.
 SEEP_MUST_CHECK bool seep_past_heap_before(struct seep_past_heap *heap, const struct seep_profile *last,

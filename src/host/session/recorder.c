@@ -47,6 +47,14 @@ struct recorded_process {
     int64_t sealed_ns;
 };
 
+struct kept {
+    struct seep_trace_span *spans; // of chunks in the file: a ring
+    size_t first;
+    size_t nr;
+    size_t capacity;
+    uint64_t bytes;
+};
+
 struct seep_recorder {
     struct seep_recorder_options options;
     pthread_t thread;
@@ -66,6 +74,7 @@ struct seep_recorder {
     uint32_t *heap;              // slots of the process at hand, the one with the lowest stamp first
     size_t heap_capacity;
     struct seep_put put;
+    struct kept kept; // with options.keep_bytes
     uint64_t beat;
 };
 
@@ -130,6 +139,28 @@ static struct seep_error *write_stacks(struct seep_recorder *recorder, struct re
     return write_put(recorder, SEEP_TRACE_STACKS);
 }
 
+// The oldest chunks go, so that what is left is not more than is to be kept.
+static struct seep_error *keep(struct seep_recorder *recorder, const struct seep_trace_span *span) {
+    struct kept *kept = &recorder->kept;
+    if (kept->first > kept->nr / 2) {
+        kept->nr -= kept->first;
+        memmove(kept->spans, kept->spans + kept->first, kept->nr * sizeof(*kept->spans));
+        kept->first = 0;
+    }
+    if (!seep_grow(&kept->spans, &kept->capacity, kept->nr + 1, sizeof(*kept->spans)))
+        return seep_error_no_memory();
+    kept->spans[kept->nr++] = *span;
+    kept->bytes += span->bytes;
+    while (kept->bytes > recorder->options.keep_bytes && kept->first + 1 < kept->nr) {
+        const struct seep_trace_span *oldest = &kept->spans[kept->first++];
+        struct seep_error *error = seep_trace_writer_forget(recorder->writer, oldest);
+        if (error)
+            return error;
+        kept->bytes -= oldest->bytes;
+    }
+    return NULL;
+}
+
 static void write_chunk(struct seep_recorder *recorder, struct recorded_process *process,
                         const struct seep_recorded *events, size_t nr) {
     struct seep_chunk chunk = process->chunk;
@@ -147,8 +178,15 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
     recorder->put.used = 0;
     if (!error && !seep_chunk_put(&recorder->put, &chunk, events))
         error = seep_error_no_memory();
-    if (!error)
+    struct seep_trace_span span;
+    if (!error) {
+        seep_trace_span_begin(recorder->writer, &span);
         error = write_put(recorder, SEEP_TRACE_EVENTS);
+    }
+    if (!error && recorder->options.keep_bytes) {
+        seep_trace_span_end(recorder->writer, &span);
+        error = keep(recorder, &span);
+    }
     if (error)
         fail(recorder, error);
     process->clock = chunk.end;
@@ -436,6 +474,8 @@ struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
     recorder->started = false;
     struct seep_error *error = recorder->error;
     recorder->error = NULL;
+    if (!error && recorder->writer)
+        error = seep_trace_writer_compact(recorder->writer);
     if (!error) {
         *ret_writer = recorder->writer;
         recorder->writer = NULL;
@@ -458,6 +498,7 @@ void seep_recorder_destroy(struct seep_recorder *recorder) {
     free(recorder->fresh);
     free(recorder->chunk);
     free(recorder->heap);
+    free(recorder->kept.spans);
     seep_put_deinit(&recorder->put);
     pthread_mutex_destroy(&recorder->lock);
     free(recorder);

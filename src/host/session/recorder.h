@@ -20,6 +20,7 @@ struct seep_recorder_options {
     // Makes the writer of the trace, when the program's pid is known. Not called again.
     struct seep_error *(*open)(void *data, pid_t pid, struct seep_trace_writer **ret_writer);
     void *data;
+    uint64_t keep_bytes; // of chunks: the latest of them; 0: all
 };
 
 SEEP_MUST_CHECK struct seep_error *seep_recorder_create(const struct seep_recorder_options *options,
