@@ -9,7 +9,7 @@
 #   traced  programs and allocators that the tests trace (a test says so and skips without its program)
 #   lint    formatters and checkers (make test does without those it does not find)
 #   sarif   what make sarif validates with, beside npm
-#   web     a browser for the tests of the page, and npm
+#   web     browsers for the tests of the page, and npm
 #   bench   tools to compare with   (make bench does without those it does not find)
 #
 # Asks dpkg first: when all is there it needs no network, no root and no time. Installs only, and
@@ -30,7 +30,7 @@ packages_of() {
         golang-go golang-github-haya14busa-go-sarif-dev default-jdk-headless nodejs musl-tools dwz llvm xz-utils valgrind autoconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
     sarif) echo python3-jsonschema ;;
-    web) echo chromium fonts-dejavu-core nodejs npm ;;
+    web) echo chromium firefox-esr fonts-dejavu-core nodejs npm ;;
     bench) echo heaptrack valgrind libgoogle-perftools-dev libunwind-dev python3-matplotlib wrk ;;
     *)
         echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, sarif, web, bench)" >&2

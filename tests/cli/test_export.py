@@ -190,7 +190,7 @@ def test_dhat(export, totals):
     """By the rules of dh_view.js: which keys there are, that indexes fit, and the sums."""
     data = json.loads(export("dhat").read_text())
     assert data["dhatFileVersion"] == 2 and data["mode"] == "heap" and data["ftbl"][0] == "[root]"
-    for key in ("verb", "bklt", "bkacc", "tu", "Mtu", "cmd", "pid", "te", "tg"):
+    for key in ("verb", "bklt", "bkacc", "tu", "Mtu", "tuth", "cmd", "pid", "te", "tg"):
         assert key in data
     points = data["pps"]
     for point in points:

@@ -27,33 +27,6 @@ def binary(build, name):
 
 
 @pytest.fixture(scope="session")
-def modules(build):
-    """Folder with npm's packages: that of web/ where somebody works on the page, else one of the build."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("node and npm are not installed (tools/install-deps.sh web)")
-    folder = os.path.join(build, "web")
-    os.makedirs(folder, exist_ok=True)
-    stamp = os.path.join(folder, "package-lock.json")
-    with open(os.path.join(WEB, "package-lock.json"), "rb") as file:
-        lock = file.read()
-    if os.path.exists(stamp) and open(stamp, "rb").read() == lock:
-        return folder
-    made = os.path.join(folder, "made")
-    shutil.rmtree(made, ignore_errors=True)
-    os.makedirs(made)
-    for name in ("package.json", "package-lock.json", ".npmrc"):
-        shutil.copy(os.path.join(WEB, name), made)
-    done = subprocess.run(["npm", "ci", "--loglevel=error", "--no-audit", "--no-fund"], cwd=made, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=300)
-    if done.returncode != 0:
-        pytest.skip("npm ci failed: %s" % done.stdout.decode("utf-8", "replace").strip()[-300:])
-    shutil.rmtree(os.path.join(folder, "node_modules"), ignore_errors=True)
-    os.rename(os.path.join(made, "node_modules"), os.path.join(folder, "node_modules"))
-    os.replace(os.path.join(made, "package-lock.json"), stamp)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def traces(build, seep, tmp_path_factory):
     """Traces by name."""
     folder = tmp_path_factory.mktemp("traces")
@@ -130,11 +103,8 @@ def live_server(build, seep, folder):
 
 
 @pytest.fixture(scope="session")
-def seen(pages, build, seep, modules, tmp_path_factory):
+def seen(pages, build, seep, modules, chromium, tmp_path_factory):
     """What drive.mjs found, by check."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not chromium:
-        pytest.skip("chromium is not installed (tools/install-deps.sh web)")
     shots = os.path.join(build, "web", "shots")
     os.makedirs(shots, exist_ok=True)
     with live_server(build, seep, tmp_path_factory.mktemp("live")) as live:

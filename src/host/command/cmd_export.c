@@ -6,6 +6,7 @@
 #include "command/command.h"
 #include "command/reporting.h"
 #include "command/result_file.h"
+#include "command/scanned.h"
 #include "output/format.h"
 #include "output/output.h"
 #include "session/session_open.h"
@@ -49,6 +50,13 @@ static struct seep_error *write_to(const char *path, struct seep_session *sessio
     return seep_result_end(&result, seep_report_session(result.out, session, suppress, options, source));
 }
 
+static struct seep_error *open_session(const char *source, const struct seep_view_options *options,
+                                       struct seep_session **ret_session) {
+    if (!(seep_output_of(options)->needs & SEEP_OUTPUT_POINTERS))
+        return seep_session_open_some(source, options->pid, options->program, ret_session);
+    return seep_scanned_open(source, NULL, &(struct seep_scan_options){.keep_pointers = true}, ret_session);
+}
+
 static struct seep_error *run_export(const struct seep_arguments *arguments, int *ret_status) {
     const struct export_values *values = seep_arguments_values(arguments, &export_group);
     const struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
@@ -62,7 +70,7 @@ static struct seep_error *run_export(const struct seep_arguments *arguments, int
     struct seep_session *session = NULL;
     error = seep_suppress_read(arguments, &suppress);
     if (!error)
-        error = seep_session_open_some(source, options->pid, options->program, &session);
+        error = open_session(source, options, &session);
     if (!error)
         error = write_to(path, session, &suppress, options, source);
     seep_suppress_deinit(&suppress);
@@ -85,6 +93,8 @@ const struct seep_command seep_command_export = {
              "live bytes by stack, for a flame graph"},
             {"seep export app.1234.seep --format folded --sort allocations -o app.folded",
              "the same of the number of allocations"},
+            {"seep export 4711 --format heapsnapshot -o app.heapsnapshot",
+             "who holds what in a traced process, for the memory panel of Chrome"},
             {NULL},
         },
     .operand = "FILE|PID",

@@ -52,7 +52,8 @@ static struct seep_error *write_dhat(FILE *out, struct seep_view *view, const st
         return error;
     int64_t end_us = SEEP_MAX(process->duration_ns, INT64_C(0)) / 1000;
     fputs("{\"dhatFileVersion\":2,\"mode\":\"heap\",\"verb\":\"Allocated\",\"bklt\":true,\"bkacc\":false,"
-          "\"tu\":\"us\",\"Mtu\":\"s\",\"cmd\":",
+          // tuth: what lives shorter is called short-lived; no lifetime is known.
+          "\"tu\":\"us\",\"Mtu\":\"s\",\"tuth\":500,\"cmd\":",
           out);
     seep_put_json_text(out, process->name);
     fprintf(out, ",\"pid\":%" PRIu32 ",\"te\":%" PRId64 ",\"tg\":%" PRId64 ",\n\"pps\":[", process->pid,

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "image/layout.h"
 #include "profile/chain.h"
+#include "profile/pointers.h"
 
 struct seep_symbol_name; // names/symbols.h
 struct seep_module {
@@ -410,6 +411,8 @@ struct seep_profile {
     uint64_t limit_bytes;       // what memory may come to, as the kernel had it then; 0: none
     const char *limit;          // "memory.max of /user.slice"; NULL: none
     struct seep_growth *growth; // what they say (growth/growth.h), or NULL. Not saved
+    const struct seep_pointers
+        *pointers; // who points to whom, where a scan was asked for it; else NULL. Not saved
     struct seep_hints hints;
     struct seep_account account;
 };

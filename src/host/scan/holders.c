@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "scan/holders.h"
+#include "scan/pointers.h"
 
 // ---- sites ----
 
@@ -273,7 +274,8 @@ void seep_holders_destroy(struct seep_holders *holders) {
     free(holders);
 }
 
-struct seep_error *seep_holders_describe(struct seep_profile *profile, const struct seep_chains *chains) {
+struct seep_error *seep_holders_describe(struct seep_profile *profile, const struct seep_chains *chains,
+                                         bool keep_pointers) {
     struct seep_holders *holders = NULL;
     struct seep_error *err = describe_sites(profile, chains);
     if (!err)
@@ -282,6 +284,8 @@ struct seep_error *seep_holders_describe(struct seep_profile *profile, const str
         err = add_retained(profile, holders->dominators);
     if (!err)
         err = describe_holders(profile, chains, holders);
+    if (!err && keep_pointers)
+        err = seep_pointers_keep(profile, chains, holders);
     seep_holders_destroy(holders);
     return err;
 }

@@ -30,9 +30,10 @@ SEEP_MUST_CHECK struct seep_error *seep_holders_create(const struct seep_chains 
                                                        struct seep_holders **ret_holders);
 void seep_holders_destroy(struct seep_holders *holders); // takes NULL
 
-// Fills held and retained_bytes of sites, and leaks.holders, in the profile's arena. `chains` are of that
-// profile, with a classified graph.
+// Fills held and retained_bytes of sites, and leaks.holders, in the profile's arena; with `keep_pointers` the
+// pointers too. `chains` are of that profile, with a classified graph.
 SEEP_MUST_CHECK struct seep_error *seep_holders_describe(struct seep_profile *profile,
-                                                         const struct seep_chains *chains);
+                                                         const struct seep_chains *chains,
+                                                         bool keep_pointers);
 
 #endif

@@ -334,7 +334,7 @@ struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_profile 
     if (!err && scan->options.inspect)
         err = scan->options.inspect(scan->options.inspect_data, &state);
     else if (!err)
-        err = seep_holders_describe(scan->profile, &chains);
+        err = seep_holders_describe(scan->profile, &chains, scan->options.keep_pointers);
     if (err)
         return err;
     *ret_profile = scan->profile;
@@ -346,6 +346,7 @@ static void forget_leaks(struct seep_profile *profile) {
     profile->leaks = (struct seep_leaks){.known = false};
     profile->block_kinds = NULL;
     profile->leaders = NULL;
+    profile->pointers = NULL;
     for (uint32_t i = 0; i < profile->nr_sites; i++) {
         profile->sites[i].kind = SEEP_KIND_UNKNOWN;
         profile->sites[i].held = NULL;

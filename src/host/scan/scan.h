@@ -24,6 +24,7 @@ struct seep_scan_options {
     enum seep_roots roots;
     bool cow;             // the process waits for a fork of itself only, see process_copy.h
     bool unaligned;       // pointers that do not lie at multiples of 8 count too
+    bool keep_pointers;   // profile->pointers is wanted
     seep_inspect inspect; // called at the end in place of the search for holders; NULL: that is done
     void *inspect_data;
     uint64_t asked_rt; // an address of which seep_scan_state.freed tells

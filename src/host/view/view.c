@@ -385,6 +385,39 @@ struct seep_error *seep_view_create(const struct seep_session *session, size_t p
     return NULL;
 }
 
+static struct seep_error *begin_words(struct seep_view *view, uint32_t process) {
+    if (!view->words)
+        view->words = malloc(sizeof(*view->words));
+    if (!view->words)
+        return seep_error_no_memory();
+    seep_chain_words_init(view->words, view->session->profiles[process], view->stacks,
+                          view->nodes[process - view->first_process]);
+    return NULL;
+}
+
+struct seep_error *seep_view_class(struct seep_view *view, uint32_t process, uint32_t module, uint64_t vtable,
+                                   const char **ret_class) {
+    const struct { uint64_t process, module, vtable; } key = {process, module, vtable};
+    uint64_t *known = seep_map_at(&view->classes, seep_hash_bytes(&key, sizeof(key)), NULL);
+    if (!known)
+        return seep_error_no_memory();
+    if (!*known) {
+        const struct seep_link link = {.kind = SEEP_LINK_BLOCK, .vtable_module = module, .vtable = vtable};
+        struct seep_error *error = begin_words(view, process);
+        if (!error)
+            error = seep_chain_put_class(view->words, &link);
+        char *text = error ? NULL : seep_arena_strdup(&view->arena, view->words->text);
+        if (!error && !text)
+            error = seep_error_no_memory();
+        if (error)
+            return error;
+        *known = (uint64_t)(uintptr_t)text;
+    }
+    const char *text = (const char *)(uintptr_t)*known;
+    *ret_class = *text ? text : NULL;
+    return NULL;
+}
+
 struct seep_error *seep_view_chain(struct seep_view *view, uint32_t process, const struct seep_chain *chain,
                                    const char **ret_text, const char **ret_type) {
     *ret_text = NULL;
@@ -392,13 +425,9 @@ struct seep_error *seep_view_chain(struct seep_view *view, uint32_t process, con
         *ret_type = NULL;
     if (!chain)
         return NULL;
-    if (!view->words)
-        view->words = malloc(sizeof(*view->words));
-    if (!view->words)
-        return seep_error_no_memory();
-    seep_chain_words_init(view->words, view->session->profiles[process], view->stacks,
-                          view->nodes[process - view->first_process]);
-    struct seep_error *error = seep_chain_put_all(view->words, chain);
+    struct seep_error *error = begin_words(view, process);
+    if (!error)
+        error = seep_chain_put_all(view->words, chain);
     if (!error && ret_type)
         error = seep_chain_type(view->words, ret_type);
     if (error)
@@ -414,6 +443,7 @@ void seep_view_destroy(struct seep_view *view) {
         free(view->nodes[p]);
     free(view->nodes);
     free(view->words);
+    seep_map_deinit(&view->classes);
     seep_stacks_destroy(view->stacks);
     seep_arena_deinit(&view->arena);
     free(view->scratch);

@@ -22,6 +22,7 @@
 
 #include <regex.h>
 
+#include "base/map.h"
 #include "view/chain_words.h"
 #include "growth/growth.h"
 #include "profile/profile.h"
@@ -273,6 +274,7 @@ struct seep_view {
     struct seep_stacks *stacks;
     uint32_t **nodes;                // by profile looked at: its nodes to those of stacks
     struct seep_chain_words *words;  // of seep_view_chain
+    struct seep_map classes;         // of seep_view_class: by module and vtable
     struct seep_view_frame *scratch; // of seep_view_frames
     size_t scratch_capacity;
     struct seep_view_row *rows; // sorted, the top ones only
@@ -343,6 +345,11 @@ struct seep_view_frame seep_view_frame_of(const struct seep_view *view, uint32_t
 SEEP_MUST_CHECK struct seep_error *seep_view_chain(struct seep_view *view, uint32_t process,
                                                    const struct seep_chain *chain, const char **ret_text,
                                                    const char **ret_type);
+
+// The class of a C++ object of that process, by the address of its vtable; NULL: it has no name. Lives as
+// long as the view.
+SEEP_MUST_CHECK struct seep_error *seep_view_class(struct seep_view *view, uint32_t process, uint32_t module,
+                                                   uint64_t vtable, const char **ret_class);
 
 const char *seep_view_sort_name(int sort);
 const char *seep_view_by_name(int by);
