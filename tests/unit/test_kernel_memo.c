@@ -93,21 +93,21 @@ static void use_threads(void) {
 }
 
 // NULL: may not be traced here, which is printed.
-static struct seep_kernel_trace *start(bool plain) {
-    struct seep_kernel_trace_options options = {
+static struct seep_kernel_probes *start(bool plain) {
+    struct seep_kernel_probes_options options = {
         .sample = 1, .max_size = UINT64_MAX, .blocks_max = 100000, .plain = plain, .check_memos = true};
-    struct seep_kernel_trace *trace = NULL;
-    struct seep_error *err = seep_kernel_trace_create(&options, &trace);
+    struct seep_kernel_probes *probes = NULL;
+    struct seep_error *err = seep_kernel_probes_create(&options, &probes);
     if (!err)
-        return trace;
+        return probes;
     print_message("skipped: %s\n", err->message);
     seep_error_destroy(err);
     return NULL;
 }
 
 static void check(bool plain) {
-    struct seep_kernel_trace *trace = start(plain);
-    if (!trace)
+    struct seep_kernel_probes *probes = start(plain);
+    if (!probes)
         skip();
     for (int i = 0; i < 2; i++) {
         use_pipes();
@@ -118,7 +118,7 @@ static void check(bool plain) {
         run("ls -lR /sys/kernel 2>/dev/null | cat >/dev/null");
     }
     struct seep_kernel_heap heap;
-    assert_null(seep_kernel_trace_read(trace, 0, &heap));
+    assert_null(seep_kernel_probes_read(probes, 0, &heap));
     uint64_t recalled = heap.counters[SEEP_KERNEL_RECALLED], all = heap.counters[SEEP_KERNEL_ALLOCATIONS];
     print_message("%llu of %llu stacks were known by a memo\n", (unsigned long long)recalled,
                   (unsigned long long)all);
@@ -127,7 +127,7 @@ static void check(bool plain) {
     assert_true(recalled <= all + heap.counters[SEEP_KERNEL_LOST_BLOCKS]);
     assert_true(recalled == 0 || recalled > all / 2); // 0: a kernel before 5.17
     seep_kernel_heap_deinit(&heap);
-    seep_kernel_trace_destroy(trace);
+    seep_kernel_probes_destroy(probes);
 }
 
 static void test_memos_agree(void **state) {

@@ -5,21 +5,21 @@
 #include "scan/scan.h"
 
 struct moment {
-    struct seep_heap_trace *trace;
+    struct seep_attached *attached;
     size_t index; // of the process
 };
 
 // The process stands still: what it has done is in the ring.
 static struct seep_error *profile_now(void *data, struct seep_profile **ret_profile) {
     const struct moment *moment = data;
-    struct seep_error *err = seep_heap_trace_settle(moment->trace);
-    return err ? err : seep_profile_from_trace(moment->trace, moment->index, ret_profile);
+    struct seep_error *err = seep_attached_settle(moment->attached);
+    return err ? err : seep_profile_from_trace(moment->attached, moment->index, ret_profile);
 }
 
-struct seep_error *seep_attach_scan(struct seep_heap_trace *trace, bool from_start,
+struct seep_error *seep_attach_scan(struct seep_attached *attached, bool from_start,
                                     struct seep_session *session) {
     // The program may have gone on as another one.
-    struct moment moment = {trace, 0};
+    struct moment moment = {attached, 0};
     while (moment.index + 1 < session->nr_profiles &&
            session->profiles[moment.index]->process.exit_kind != SEEP_EXIT_RUNNING)
         moment.index++;

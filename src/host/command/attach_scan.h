@@ -10,7 +10,7 @@
 // Stops the first process of the trace that runs, and puts what is found in the place of its profile in the
 // session. `from_start`: all its blocks are known; else what lies in memory of the allocator outside of known
 // blocks is taken to hold.
-SEEP_MUST_CHECK struct seep_error *seep_attach_scan(struct seep_heap_trace *trace, bool from_start,
+SEEP_MUST_CHECK struct seep_error *seep_attach_scan(struct seep_attached *attached, bool from_start,
                                                     struct seep_session *session);
 
 #endif

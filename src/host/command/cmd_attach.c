@@ -52,7 +52,7 @@ static struct seep_view_options view_of(const struct seep_attach_values *values,
 
 // One round after the other, of a trace or of an image.
 struct watching {
-    struct seep_heap_trace *trace;
+    struct seep_attached *attached;
     const struct seep_attach_plan *plan;
     const struct seep_attach_values *values;
     struct seep_symbols *symbols;
@@ -71,13 +71,13 @@ static struct seep_error *report(const struct watching *watching, bool ended) {
 }
 
 // A process that has ended meanwhile is reported as it was.
-static struct seep_error *scan(struct seep_heap_trace *trace, const struct seep_attach_plan *plan,
+static struct seep_error *scan(struct seep_attached *attached, const struct seep_attach_plan *plan,
                                struct seep_session *session, bool *ret_scanned) {
     *ret_scanned = false;
     if (session->profiles[0]->health.sample_bytes)
         return seep_profile_note(session->profiles[0], SEEP_NOTE_SCAN_SAMPLED,
                                  "not scanned: only samples of the blocks are known");
-    struct seep_error *err = seep_attach_scan(trace, plan->argv != NULL, session);
+    struct seep_error *err = seep_attach_scan(attached, plan->argv != NULL, session);
     *ret_scanned = !err;
     if (!err || err->code != SEEP_E_NOT_FOUND)
         return err;
@@ -98,14 +98,14 @@ static struct seep_error *report_scan(const struct watching *watching) {
 
 static struct seep_error *wait_trace(void *data, int64_t until_ns, bool *ret_ended) {
     struct watching *watching = data;
-    struct seep_error *err = seep_heap_trace_run(watching->trace, until_ns, &seep_interrupted);
+    struct seep_error *err = seep_attached_run(watching->attached, until_ns, &seep_interrupted);
     if (!err)
-        err = seep_heap_trace_settle(watching->trace);
+        err = seep_attached_settle(watching->attached);
     seep_session_destroy(watching->session);
     watching->session = NULL;
     if (!err)
-        err = seep_session_from_trace(watching->trace, &watching->session);
-    *ret_ended = !err && seep_heap_trace_ended(watching->trace);
+        err = seep_session_from_trace(watching->attached, &watching->session);
+    *ret_ended = !err && seep_attached_ended(watching->attached);
     return err;
 }
 
@@ -119,7 +119,7 @@ static struct seep_error *report_trace(void *data, bool last, bool ended) {
             "not scanned: it has ended by itself, and its memory is gone; 'seep run' looks before that");
     bool scanned = !err && last && !ended && wanted;
     if (scanned)
-        err = scan(watching->trace, watching->plan, watching->session, &scanned);
+        err = scan(watching->attached, watching->plan, watching->session, &scanned);
     if (!err && scanned)
         return report_scan(watching);
     return !err && (last || !watching->values->trace) ? report(watching, ended) : err;
@@ -163,11 +163,11 @@ struct printing {
     struct seep_error *failed; // the first time; then nothing more is printed
 };
 
-static void print_call(void *context, const struct seep_traced_process *process, uint8_t kind,
-                       const struct seep_traced_call *call) {
+static void print_call(void *context, const struct seep_traced_process *process,
+                       const struct seep_heap_event *call) {
     struct printing *printing = context;
     if (!printing->failed)
-        printing->failed = seep_put_call(stdout, printing->symbols, process, kind, call);
+        printing->failed = seep_put_call(stdout, printing->symbols, process, call);
 }
 
 // Where the process sees other files than we do (a container): its root, held open, because the process may
@@ -234,44 +234,44 @@ static struct seep_error *attach(struct seep_attach_plan *plan, const struct see
                                  struct seep_session **ret_session, int *ret_status) {
     struct printing printing = {NULL};
     struct seep_attach_plan *program = plan->argv && !plan->shown->json ? plan : NULL;
-    struct seep_heap_trace_options options = {.pid = plan->pid,
-                                              .argv = plan->argv,
-                                              .ignored = ignored,
-                                              .cgroup = plan->cgroup,
-                                              .all = plan->all,
-                                              .sample = plan->shown->sample,
-                                              .object = values->object,
-                                              .prefix = values->prefix,
-                                              .ring_bytes = values->buffer,
-                                              .ignore_children =
-                                                  values->children == SEEP_ATTACH_CHILDREN_IGNORE,
-                                              .faults = values->faults,
-                                              .source = values->source,
-                                              .probes = values->probes,
-                                              .watcher = values->trace ? print_call : NULL,
-                                              .watcher_context = &printing,
-                                              // before its own first line, not after
-                                              .about_to_run = program ? announce : NULL,
-                                              .about_to_run_context = program,
-                                              .stop = &seep_interrupted};
-    struct seep_heap_trace *trace;
+    struct seep_attach_options options = {.pid = plan->pid,
+                                          .argv = plan->argv,
+                                          .ignored = ignored,
+                                          .cgroup = plan->cgroup,
+                                          .all = plan->all,
+                                          .sample = plan->shown->sample,
+                                          .object = values->object,
+                                          .prefix = values->prefix,
+                                          .ring_bytes = values->buffer,
+                                          .ignore_children = values->children == SEEP_ATTACH_CHILDREN_IGNORE,
+                                          .faults = values->faults,
+                                          .source = values->source,
+                                          .probes = values->probes,
+                                          .watcher = values->trace ? print_call : NULL,
+                                          .watcher_context = &printing,
+                                          // before its own first line, not after
+                                          .about_to_run = program ? announce : NULL,
+                                          .about_to_run_context = program,
+                                          .stop = &seep_interrupted};
+    struct seep_attached *attached;
     struct seep_traced_process *const *processes;
-    struct seep_error *err = seep_heap_trace_create(&options, &trace, ret_status);
+    struct seep_error *err = seep_attached_create(&options, &attached, ret_status);
     if (err)
         return err;
     int root = -1;
-    seep_heap_trace_processes(trace, &processes);
+    seep_attached_processes(attached, &processes);
     err = open_symbols(values, plan->all ? 0 : processes[0]->heap.pid, &root, &printing.symbols);
     if (!err && !plan->shown->json && !plan->argv)
         announce(plan);
-    struct watching watching = {.trace = trace, .plan = plan, .values = values, .symbols = printing.symbols};
+    struct watching watching = {
+        .attached = attached, .plan = plan, .values = values, .symbols = printing.symbols};
     plan->watch.data = &watching;
     plan->watch.wait = wait_trace;
     plan->watch.report = report_trace;
     if (!err)
         err = seep_watch_run(&plan->watch);
     *ret_session = watching.session;
-    seep_heap_trace_destroy(trace);
+    seep_attached_destroy(attached);
     seep_symbols_destroy(printing.symbols);
     if (root >= 0)
         close(root);

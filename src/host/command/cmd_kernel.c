@@ -56,7 +56,7 @@ static const struct seep_option_meant meant[] = {
 };
 
 struct watching {
-    struct seep_kernel_trace *trace;
+    struct seep_kernel_probes *probes;
     const struct seep_watch_values *shown;
     struct seep_kernel_report how;
     int64_t begun_ns; // CLOCK_MONOTONIC
@@ -100,7 +100,7 @@ static struct seep_error *report(void *data, bool last, bool ended) {
     struct seep_kernel_heap heap;
     struct seep_kallsyms *symbols;
     watching->how.duration_ns = seep_monotonic_ns() - watching->begun_ns;
-    struct seep_error *err = seep_kernel_trace_read(watching->trace, watching->how.older_ns, &heap);
+    struct seep_error *err = seep_kernel_probes_read(watching->probes, watching->how.older_ns, &heap);
     if (err)
         return err;
     err = seep_kallsyms_read(&symbols);
@@ -128,14 +128,14 @@ static struct seep_error *run_kernel(const struct seep_arguments *arguments, int
         err = seep_watch_check_output(shown);
     if (err)
         return err;
-    struct seep_kernel_trace_options options = {.combined = shown->combined,
-                                                .percpu = values->percpu,
-                                                .vmalloc = values->vmalloc,
-                                                .sample = shown->sample,
-                                                .min_size = shown->min_size,
-                                                .max_size = shown->max_size,
-                                                .blocks_max = (uint32_t)values->max_blocks};
-    err = seep_kernel_trace_create(&options, &watching.trace);
+    struct seep_kernel_probes_options options = {.combined = shown->combined,
+                                                 .percpu = values->percpu,
+                                                 .vmalloc = values->vmalloc,
+                                                 .sample = shown->sample,
+                                                 .min_size = shown->min_size,
+                                                 .max_size = shown->max_size,
+                                                 .blocks_max = (uint32_t)values->max_blocks};
+    err = seep_kernel_probes_create(&options, &watching.probes);
     if (err)
         return err;
     // Said now, not after the first interval, where the kernel hides its addresses.
@@ -151,7 +151,7 @@ static struct seep_error *run_kernel(const struct seep_arguments *arguments, int
         watching.how.start_ns = seep_clock_ns(CLOCK_REALTIME);
         err = seep_watch_run(&watch);
     }
-    seep_kernel_trace_destroy(watching.trace);
+    seep_kernel_probes_destroy(watching.probes);
     return err;
 }
 

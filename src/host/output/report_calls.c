@@ -32,39 +32,38 @@ static void put_caller(FILE *out, const struct seep_symbol_frame *frame, uint64_
 }
 
 // Who called: the innermost frame of a stack that was sent before the call.
-static struct seep_error *find_caller(FILE *out, struct seep_symbols *symbols,
-                                      const struct seep_traced_heap *heap, uint32_t node) {
-    if (!node || !heap->nodes[node].frame)
+static struct seep_error *find_caller(FILE *out, struct seep_symbols *symbols, const struct seep_heap *heap,
+                                      uint32_t node) {
+    const struct seep_node *frame = &heap->nodes[node];
+    if (!node || frame->kind == SEEP_NODE_CUT)
         return NULL;
-    uint64_t frame = heap->frames[heap->nodes[node].frame - 1];
-    const struct seep_traced_module *module = &heap->modules[SEEP_FRAME_MODULE(frame)];
+    const struct seep_module *module = &heap->modules[frame->module].module;
     const struct seep_symbol *symbol;
     unsigned id;
     struct seep_error *err =
         seep_symbols_module(symbols, module->path, module->build_id, module->build_id_bytes, &id);
     if (!err)
-        err = seep_symbols_resolve(symbols, id, SEEP_FRAME_OFFSET(frame), SEEP_FRAME_EXACT(frame), &symbol);
+        err = seep_symbols_resolve(symbols, id, frame->offset, frame->exact, &symbol);
     if (!err)
-        put_caller(out, &symbol->frames[0], SEEP_FRAME_OFFSET(frame), module->path);
+        put_caller(out, &symbol->frames[0], frame->offset, module->path);
     return err;
 }
 
-static void put_what(FILE *out, uint8_t kind, const char *function, const struct seep_traced_call *call) {
-    switch (kind) {
-    case SEEP_BPF_ALLOC:
-        fprintf(out, "%s %" PRIu64 " bytes = 0x%" PRIx64, function, call->size, call->address);
+static void put_what(FILE *out, const char *function, const struct seep_heap_event *call) {
+    switch (call->kind) {
+    case SEEP_HEAP_ALLOC:
+        fprintf(out, "%s %" PRIu64 " bytes", function, call->size);
+        if (call->weight)
+            fprintf(out, " for %" PRIu64, call->weight);
+        fprintf(out, " = 0x%" PRIx64, call->address);
         break;
-    case SEEP_BPF_SAMPLE:
-        fprintf(out, "%s %" PRIu64 " bytes for %" PRIu64 " = 0x%" PRIx64, function, call->size, call->weight,
-                call->address);
-        break;
-    case SEEP_BPF_FREE:
+    case SEEP_HEAP_FREE:
         fprintf(out, "%s 0x%" PRIx64, function, call->address);
         break;
-    case SEEP_BPF_RESIZE:
+    case SEEP_HEAP_RESIZE:
         fprintf(out, "%s of 0x%" PRIx64, function, call->address);
         break;
-    case SEEP_BPF_RESIZED:
+    case SEEP_HEAP_RESIZED:
         if (call->address)
             fprintf(out, "%s %" PRIu64 " bytes = 0x%" PRIx64, function, call->size, call->address);
         else
@@ -80,13 +79,13 @@ static void put_what(FILE *out, uint8_t kind, const char *function, const struct
 }
 
 struct seep_error *seep_put_call(FILE *out, struct seep_symbols *symbols,
-                                 const struct seep_traced_process *process, uint8_t kind,
-                                 const struct seep_traced_call *call) {
+                                 const struct seep_traced_process *process,
+                                 const struct seep_heap_event *call) {
     uint32_t node, via = call->via;
-    seep_traced_find_stack(&process->heap, call->stack, &node, &via);
+    seep_heap_find_stack(&process->heap, call->stack, &node, &via);
     fprintf(out, "%" PRId64 ".%06" PRId64 " %d/%" PRIu32 " ", call->call_ns / 1000000000,
             call->call_ns % 1000000000 / 1000, (int)process->heap.pid, call->tid);
-    put_what(out, kind, kind == SEEP_BPF_FREE ? seep_release_name(via) : seep_via_name(via), call);
+    put_what(out, call->kind == SEEP_HEAP_FREE ? seep_release_name(via) : seep_via_name(via), call);
     struct seep_error *err = find_caller(out, symbols, &process->heap, node);
     fputc('\n', out);
     return err;

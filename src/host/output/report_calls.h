@@ -10,9 +10,9 @@
 #include "names/symbols.h"
 
 // Appends the line of one call to `out`: time since the start of the tracing, process and thread, function,
-// size, block, and the function that called. `kind` is that of the event.
+// size, block, and the function that called.
 SEEP_MUST_CHECK struct seep_error *seep_put_call(FILE *out, struct seep_symbols *symbols,
-                                                 const struct seep_traced_process *process, uint8_t kind,
-                                                 const struct seep_traced_call *call);
+                                                 const struct seep_traced_process *process,
+                                                 const struct seep_heap_event *call);
 
 #endif

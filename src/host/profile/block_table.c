@@ -35,22 +35,21 @@ static bool grow(struct seep_block_table *table) {
     return true;
 }
 
-struct seep_traced_block *seep_block_table_at(struct seep_block_table *table, uint64_t address) {
+struct seep_heap_block *seep_block_table_at(struct seep_block_table *table, uint64_t address) {
     if (table->nr_used >= table->nr_slots - table->nr_slots / 4 && !grow(table))
         return NULL;
-    struct seep_traced_block *slot = &table->slots[find(table, address)];
+    struct seep_heap_block *slot = &table->slots[find(table, address)];
     table->nr_used += !slot->address;
     return slot;
 }
 
-const struct seep_traced_block *seep_block_table_find(const struct seep_block_table *table,
-                                                      uint64_t address) {
-    const struct seep_traced_block *slot = table->nr_slots ? &table->slots[find(table, address)] : NULL;
+const struct seep_heap_block *seep_block_table_find(const struct seep_block_table *table, uint64_t address) {
+    const struct seep_heap_block *slot = table->nr_slots ? &table->slots[find(table, address)] : NULL;
     return slot && slot->address ? slot : NULL;
 }
 
 bool seep_block_table_take(struct seep_block_table *table, uint64_t address,
-                           struct seep_traced_block *ret_block) {
+                           struct seep_heap_block *ret_block) {
     if (!table->nr_slots)
         return false;
     size_t gap = find(table, address), mask = table->nr_slots - 1;
@@ -65,7 +64,7 @@ bool seep_block_table_take(struct seep_block_table *table, uint64_t address,
             gap = at;
         }
     }
-    table->slots[gap] = (struct seep_traced_block){0};
+    table->slots[gap] = (struct seep_heap_block){0};
     table->nr_used--;
     return true;
 }

@@ -7,7 +7,7 @@
 
 #include "core/attr.h"
 
-struct seep_traced_block {
+struct seep_heap_block {
     uint64_t address; // 0: an empty slot
     uint64_t size;
     int64_t born_ns;
@@ -16,7 +16,7 @@ struct seep_traced_block {
 };
 
 struct seep_block_table {
-    struct seep_traced_block *slots;
+    struct seep_heap_block *slots;
     size_t nr_slots; // power of two, or 0
     size_t nr_used;
 };
@@ -25,14 +25,13 @@ void seep_block_table_deinit(struct seep_block_table *table);
 
 // The place of the block at `address`, empty (address 0) where it is new: then the caller fills it.
 // Valid until the next call. NULL: out of memory. `address` is not 0.
-SEEP_MUST_CHECK struct seep_traced_block *seep_block_table_at(struct seep_block_table *table,
-                                                              uint64_t address);
+SEEP_MUST_CHECK struct seep_heap_block *seep_block_table_at(struct seep_block_table *table, uint64_t address);
 
 // NULL: it is not there.
-const struct seep_traced_block *seep_block_table_find(const struct seep_block_table *table, uint64_t address);
+const struct seep_heap_block *seep_block_table_find(const struct seep_block_table *table, uint64_t address);
 
 // Takes it out. false: it is not there.
 bool seep_block_table_take(struct seep_block_table *table, uint64_t address,
-                           struct seep_traced_block *ret_block);
+                           struct seep_heap_block *ret_block);
 
 #endif

@@ -104,7 +104,7 @@ static void add_code(struct search *search, uint32_t via, uint64_t address, uint
         return;
     }
     file->operators[file->nr_operators++] =
-        (struct seep_traced_operator){address, address + nr_bytes, via, via == SEEP_VIA_NONE};
+        (struct seep_heap_operator){address, address + nr_bytes, via, via == SEEP_VIA_NONE};
 }
 
 static bool is_c_function(const struct function *function) {

@@ -5,7 +5,7 @@
 #define SEEP_SOURCE_ATTACH_ALLOCATOR_FILE_H
 
 #include "process/elf_file.h"
-#include "profile/traced_heap.h"
+#include "profile/heap.h"
 #include "image/bpf_events.h"
 
 enum seep_probe_kind {
@@ -31,7 +31,7 @@ struct seep_probe_places {
 
 struct seep_allocator_file {
     struct seep_probe_places places[SEEP_PROBE_NR];
-    struct seep_traced_operator *operators; // the allocator's code; operator new only where that calls malloc
+    struct seep_heap_operator *operators; // the allocator's code; operator new only where that calls malloc
     size_t nr_operators;
     size_t operators_capacity;
     struct seep_bpf_usdt *usdt;

@@ -14,33 +14,40 @@ static struct seep_error *took_stack(struct seep_traced_process *process, const 
     if (nr_bytes < sizeof(*stack) || stack->nr_frames > (nr_bytes - sizeof(*stack)) / sizeof(uint64_t))
         return NULL;
     const uint64_t *addresses = (const uint64_t *)(stack + 1);
-    return seep_traced_stack(&process->heap, stack->event.address, addresses, stack->nr_frames, stack->end);
+    return seep_heap_stack(&process->heap, stack->event.address, addresses, stack->nr_frames, stack->end);
 }
 
 // The whole of a time of which the event has the lower half: 35 minutes before or after now.
-static int64_t call_ns(const struct seep_heap_trace *trace, const struct seep_bpf_event *event) {
-    int64_t now_us = (trace->start_ns + trace->now_ns) / 1000;
+static int64_t call_ns(const struct seep_attached *attached, const struct seep_bpf_event *event) {
+    int64_t now_us = (attached->start_ns + attached->now_ns) / 1000;
     int64_t call_us = now_us + (int32_t)(event->time_us - (uint32_t)now_us);
-    return call_us * 1000 - trace->start_ns;
+    return call_us * 1000 - attached->start_ns;
 }
 
-static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_bpf_event *event,
-                               size_t nr_bytes) {
-    struct seep_traced_process *process = seep_trace_process_of(trace, event->pid);
-    const char *program = event->kind == SEEP_BPF_EXEC && nr_bytes >= sizeof(struct seep_bpf_exec)
-                              ? ((const struct seep_bpf_exec *)event)->path
-                              : NULL;
-    if (!process && (event->kind == SEEP_BPF_MET || program))
-        return seep_trace_took_new(
-            trace, (pid_t)event->pid, program,
-            &(struct seep_trace_birth){.at_ns = call_ns(trace, event), .parent = (uint32_t)event->address});
-    if (!process)
-        return NULL;
-    struct seep_traced_call call = {.tid = event->tid,
-                                    .via = event->via,
-                                    .detail = event->detail,
-                                    .address = event->address,
-                                    .now_ns = trace->now_ns};
+// Whether the event is one of the heap; of which kind.
+static bool is_call(uint8_t bpf_kind, enum seep_heap_event_kind *ret_kind) {
+    static const uint8_t kinds[] = {
+        [SEEP_BPF_ALLOC] = 1 + SEEP_HEAP_ALLOC,   [SEEP_BPF_SAMPLE] = 1 + SEEP_HEAP_ALLOC,
+        [SEEP_BPF_FREE] = 1 + SEEP_HEAP_FREE,     [SEEP_BPF_RESIZE] = 1 + SEEP_HEAP_RESIZE,
+        [SEEP_BPF_FAILED] = 1 + SEEP_HEAP_FAILED, [SEEP_BPF_RESIZED] = 1 + SEEP_HEAP_RESIZED,
+        [SEEP_BPF_MAP] = 1 + SEEP_HEAP_MAP,       [SEEP_BPF_UNMAP] = 1 + SEEP_HEAP_UNMAP,
+        [SEEP_BPF_FAULT] = 1 + SEEP_HEAP_FAULT,
+    };
+    if (bpf_kind >= SEEP_ARRAY_SIZE(kinds) || !kinds[bpf_kind])
+        return false;
+    *ret_kind = (enum seep_heap_event_kind)(kinds[bpf_kind] - 1);
+    return true;
+}
+
+static struct seep_error *took_call(struct seep_attached *attached, struct seep_traced_process *process,
+                                    enum seep_heap_event_kind kind, const struct seep_bpf_event *event,
+                                    size_t nr_bytes) {
+    struct seep_heap_event call = {.kind = kind,
+                                   .tid = event->tid,
+                                   .via = event->via,
+                                   .detail = event->detail,
+                                   .address = event->address,
+                                   .now_ns = attached->now_ns};
     if (nr_bytes >= sizeof(struct seep_bpf_alloc)) {
         const struct seep_bpf_alloc *alloc = (const void *)event;
         call.size = alloc->size;
@@ -48,52 +55,53 @@ static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_
     }
     if (event->kind == SEEP_BPF_SAMPLE && nr_bytes >= sizeof(struct seep_bpf_sample))
         call.weight = ((const struct seep_bpf_sample *)event)->weight;
-    call.call_ns = trace->options.watcher ? call_ns(trace, event) : 0;
-    if (trace->options.watcher && (event->kind <= SEEP_BPF_FAILED || event->kind == SEEP_BPF_SAMPLE))
-        trace->options.watcher(trace->options.watcher_context, process, event->kind, &call);
-    struct seep_error *err = NULL;
-    const struct seep_trace_birth birth = {.at_ns = call_ns(trace, event),
-                                           .parent = (uint32_t)event->address};
-    switch (event->kind) {
-    case SEEP_BPF_ALLOC:
-    case SEEP_BPF_SAMPLE:
-        return seep_traced_alloc(&process->heap, &call);
-    case SEEP_BPF_FREE:
-        return seep_traced_free(&process->heap, &call);
-    case SEEP_BPF_RESIZE:
-        return seep_traced_resize(&process->heap, &call);
-    case SEEP_BPF_RESIZED:
-        return seep_traced_resized(&process->heap, &call);
-    case SEEP_BPF_MAP:
-        return seep_traced_map(&process->heap, &call);
-    case SEEP_BPF_UNMAP:
-        return seep_traced_unmap(&process->heap, &call);
-    case SEEP_BPF_FAULT:
-        return seep_traced_fault(&process->heap, &call);
-    case SEEP_BPF_FAILED:
-        process->heap.failed++;
+    if (attached->options.watcher && kind <= SEEP_HEAP_FAILED) {
+        call.call_ns = call_ns(attached, event);
+        attached->options.watcher(attached->options.watcher_context, process, &call);
+    }
+    return seep_heap_apply(&process->heap, &call);
+}
+
+static struct seep_error *took(struct seep_attached *attached, const struct seep_bpf_event *event,
+                               size_t nr_bytes) {
+    struct seep_traced_process *process = seep_attach_process_of(attached, event->pid);
+    const char *program = event->kind == SEEP_BPF_EXEC && nr_bytes >= sizeof(struct seep_bpf_exec)
+                              ? ((const struct seep_bpf_exec *)event)->path
+                              : NULL;
+    if (!process && (event->kind == SEEP_BPF_MET || program))
+        return seep_attach_took_new(attached, (pid_t)event->pid, program,
+                                    &(struct seep_attach_birth){.at_ns = call_ns(attached, event),
+                                                                .parent = (uint32_t)event->address});
+    if (!process)
         return NULL;
+    enum seep_heap_event_kind kind;
+    if (is_call(event->kind, &kind))
+        return took_call(attached, process, kind, event, nr_bytes);
+    struct seep_error *err = NULL;
+    const struct seep_attach_birth birth = {.at_ns = call_ns(attached, event),
+                                            .parent = (uint32_t)event->address};
+    switch (event->kind) {
     case SEEP_BPF_STACK:
         return took_stack(process, event, nr_bytes);
     case SEEP_BPF_MODULES:
         process->is_loading = false;
-        err = seep_trace_update_process(trace, process);
+        err = seep_attach_update_process(attached, process);
         break;
     case SEEP_BPF_EXEC:
-        err = seep_trace_took_exec(trace, process, program ? program : "", &birth);
+        err = seep_attach_took_exec(attached, process, program ? program : "", &birth);
         break;
     case SEEP_BPF_LANDING:
-        err = seep_trace_took_landing(trace, process, event->address);
+        err = seep_attach_took_landing(attached, process, event->address);
         break;
     case SEEP_BPF_EXIT:
-        seep_trace_took_exit(trace, process, birth.at_ns, (int)event->address);
+        seep_attach_took_exit(attached, process, birth.at_ns, (int)event->address);
         break;
     case SEEP_BPF_CODE:
         if (nr_bytes >= sizeof(struct seep_bpf_code))
-            err = seep_trace_took_code(trace, process, (const void *)event);
+            err = seep_attach_took_code(attached, process, (const void *)event);
         break;
     case SEEP_BPF_FORK:
-        err = seep_trace_took_fork(trace, process, (pid_t)event->address, birth.at_ns);
+        err = seep_attach_took_fork(attached, process, (pid_t)event->address, birth.at_ns);
         break;
     default:
         return NULL;
@@ -101,23 +109,23 @@ static struct seep_error *took(struct seep_heap_trace *trace, const struct seep_
     return err;
 }
 
-int seep_trace_take(void *context, void *data, size_t nr_bytes) {
-    struct seep_heap_trace *trace = context;
-    if (nr_bytes < sizeof(struct seep_bpf_event) || trace->failed)
+int seep_attach_take(void *context, void *data, size_t nr_bytes) {
+    struct seep_attached *attached = context;
+    if (nr_bytes < sizeof(struct seep_bpf_event) || attached->failed)
         return 0;
-    trace->failed = took(trace, data, nr_bytes);
+    attached->failed = took(attached, data, nr_bytes);
     // What it is about may be gone by now.
-    if (trace->failed && trace->failed->code == SEEP_E_NOT_FOUND) {
-        seep_error_destroy(trace->failed);
-        trace->failed = NULL;
+    if (attached->failed && attached->failed->code == SEEP_E_NOT_FOUND) {
+        seep_error_destroy(attached->failed);
+        attached->failed = NULL;
     }
-    return trace->failed ? -ECANCELED : 0;
+    return attached->failed ? -ECANCELED : 0;
 }
 
-struct seep_error *seep_trace_drain(struct seep_heap_trace *trace) {
-    trace->now_ns = seep_monotonic_ns() - trace->start_ns;
-    ring_buffer__consume(trace->ring);
-    struct seep_error *err = trace->failed;
-    trace->failed = NULL;
-    return err ? err : seep_trace_place_landings(trace);
+struct seep_error *seep_attach_drain(struct seep_attached *attached) {
+    attached->now_ns = seep_monotonic_ns() - attached->start_ns;
+    ring_buffer__consume(attached->ring);
+    struct seep_error *err = attached->failed;
+    attached->failed = NULL;
+    return err ? err : seep_attach_place_landings(attached);
 }

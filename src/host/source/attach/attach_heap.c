@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Brings the parts of a trace together, see attach_heap.h: which objects a process has mapped, their unwind
+// Brings what is attached together, see attach_heap.h: which objects a process has mapped, their unwind
 // tables and allocator functions, the probes, and the events that come of them.
 //
 // Frees are probed before allocations, so that no block is seen whose free could not be. The programs are
@@ -31,143 +31,145 @@ static bool has_ended(int pidfd) {
     return poll(&ended, 1, 0) == 1;
 }
 
-bool seep_heap_trace_is_open(const struct seep_heap_trace *trace) {
-    return trace->scope >= SEEP_BPF_SCOPE_CGROUP;
+bool seep_attached_is_open(const struct seep_attached *attached) {
+    return attached->scope >= SEEP_BPF_SCOPE_CGROUP;
 }
 
-bool seep_heap_trace_ended(const struct seep_heap_trace *trace) {
-    if (seep_heap_trace_is_open(trace))
+bool seep_attached_ended(const struct seep_attached *attached) {
+    if (seep_attached_is_open(attached))
         return false; // others may come
-    for (size_t i = 0; i < trace->nr_processes; i++)
-        if (trace->processes[i]->heap.pid == trace->options.pid && !trace->processes[i]->ended)
+    for (size_t i = 0; i < attached->nr_processes; i++)
+        if (attached->processes[i]->heap.pid == attached->options.pid && !attached->processes[i]->ended)
             return false;
     return true;
 }
 
 // The exit status of a program that is our child.
-static void reap(struct seep_heap_trace *trace) {
-    struct seep_traced_process *last = seep_trace_process_of(trace, (uint32_t)trace->options.pid);
-    if (!trace->options.argv || last->has_status)
+static void reap(struct seep_attached *attached) {
+    struct seep_traced_process *last = seep_attach_process_of(attached, (uint32_t)attached->options.pid);
+    if (!attached->options.argv || last->has_status)
         return;
-    if (!trace->held.ended)
-        trace->held.ended = waitpid(trace->held.pid, &trace->held.wait_status, WNOHANG) == trace->held.pid;
-    last->has_status = trace->held.ended;
-    last->wait_status = trace->held.wait_status;
+    if (!attached->held.ended)
+        attached->held.ended =
+            waitpid(attached->held.pid, &attached->held.wait_status, WNOHANG) == attached->held.pid;
+    last->has_status = attached->held.ended;
+    last->wait_status = attached->held.wait_status;
 }
 
-struct seep_error *seep_heap_trace_run(struct seep_heap_trace *trace, int64_t end_ns,
-                                       const volatile sig_atomic_t *stop) {
+struct seep_error *seep_attached_run(struct seep_attached *attached, int64_t end_ns,
+                                     const volatile sig_atomic_t *stop) {
     for (;;) {
-        bool ended = has_ended(trace->pidfd);
-        struct seep_error *err = seep_trace_drain(trace);
+        bool ended = has_ended(attached->pidfd);
+        struct seep_error *err = seep_attach_drain(attached);
         if (err)
             return err;
         if (ended) {
-            reap(trace);
-            for (size_t i = 0; i < trace->nr_processes; i++) {
-                if (!trace->processes[i]->ended && !trace->processes[i]->has_status)
-                    trace->processes[i]->duration_ns = trace->now_ns;
-                trace->processes[i]->ended = true;
+            reap(attached);
+            for (size_t i = 0; i < attached->nr_processes; i++) {
+                if (!attached->processes[i]->ended && !attached->processes[i]->has_status)
+                    attached->processes[i]->duration_ns = attached->now_ns;
+                attached->processes[i]->ended = true;
             }
             return NULL;
         }
         int64_t left_ns = end_ns - seep_monotonic_ns();
         if (left_ns <= 0 || *stop)
             return NULL;
-        struct pollfd events[] = {{.fd = ring_buffer__epoll_fd(trace->ring), .events = POLLIN},
-                                  {.fd = trace->pidfd, .events = POLLIN}};
+        struct pollfd events[] = {{.fd = ring_buffer__epoll_fd(attached->ring), .events = POLLIN},
+                                  {.fd = attached->pidfd, .events = POLLIN}};
         poll(events, SEEP_ARRAY_SIZE(events), (int)SEEP_MIN((left_ns + 999999) / 1000000, (int64_t)POLL_MS));
     }
 }
 
-struct seep_error *seep_heap_trace_settle(struct seep_heap_trace *trace) {
-    struct seep_error *err = seep_trace_drain(trace);
-    seep_trace_forget_ended(trace);
-    const uint64_t *lost = trace->bpf->bss->seep_lost;
-    uint64_t *into = trace->processes[0]->heap.lost;
+struct seep_error *seep_attached_settle(struct seep_attached *attached) {
+    struct seep_error *err = seep_attach_drain(attached);
+    seep_attach_forget_ended(attached);
+    const uint64_t *lost = attached->bpf->bss->seep_lost;
+    uint64_t *into = attached->processes[0]->heap.lost;
     into[SEEP_LOST_RING] = lost[SEEP_BPF_LOST_ALLOC] + lost[SEEP_BPF_LOST_FREE] + lost[SEEP_BPF_LOST_OTHER];
     into[SEEP_LOST_NO_THREAD] = lost[SEEP_BPF_LOST_THREAD];
     into[SEEP_LOST_ODD_FULL] = lost[SEEP_BPF_LOST_SAMPLED];
-    for (size_t i = 0; i < trace->nr_processes; i++) {
-        struct seep_traced_process *process = trace->processes[i];
+    for (size_t i = 0; i < attached->nr_processes; i++) {
+        struct seep_traced_process *process = attached->processes[i];
         if (process->ended)
             continue;
-        process->duration_ns = trace->now_ns;
+        process->duration_ns = attached->now_ns;
         if (!err)
-            err = seep_traced_look_at_pages(&process->heap);
+            err = seep_heap_look_at_pages(&process->heap);
     }
     return err;
 }
 
-size_t seep_heap_trace_processes(const struct seep_heap_trace *trace,
-                                 struct seep_traced_process *const **ret_processes) {
-    *ret_processes = trace->processes;
-    return trace->nr_processes;
+size_t seep_attached_processes(const struct seep_attached *attached,
+                               struct seep_traced_process *const **ret_processes) {
+    *ret_processes = attached->processes;
+    return attached->nr_processes;
 }
 
 // ---- start and end ----
 
-static struct seep_error *scan_objects(struct seep_heap_trace *trace, pid_t pid) {
+static struct seep_error *scan_objects(struct seep_attached *attached, pid_t pid) {
     struct seep_process_map map;
     struct seep_error *err = seep_process_map_init(pid, &map);
     size_t index;
     if (err)
         return err;
     for (size_t i = 0; i < map.nr_areas && !err; i++)
-        err = seep_trace_find_object(trace, pid, &map.areas[i], &index);
+        err = seep_attach_find_object(attached, pid, &map.areas[i], &index);
     seep_process_map_deinit(&map);
     return err;
 }
 
-static struct seep_error *no_otel(const struct seep_heap_trace *trace) {
-    for (size_t i = 0; i < trace->nr_objects; i++)
-        if (trace->objects[i]->allocator.otel_refused)
+static struct seep_error *no_otel(const struct seep_attached *attached) {
+    for (size_t i = 0; i < attached->nr_objects; i++)
+        if (attached->objects[i]->allocator.otel_refused)
             return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s of %s is not understood",
-                                                     trace->objects[i]->allocator.otel_refused,
-                                                     trace->objects[i]->path),
+                                                     attached->objects[i]->allocator.otel_refused,
+                                                     attached->objects[i]->path),
                                    "without --source the functions of its allocator are probed");
     struct seep_error *err =
-        trace->options.pid
+        attached->options.pid
             ? seep_error_create(SEEP_E_NOT_FOUND, "process %d: no otel_memory probes in its code",
-                                (int)trace->options.pid)
+                                (int)attached->options.pid)
             : seep_error_create(SEEP_E_NOT_FOUND, "no otel_memory probes in the code of any process");
     return seep_error_hint(err, "without --source the functions of its allocator are probed");
 }
 
-static struct seep_error *check_allocator(const struct seep_heap_trace *trace) {
-    for (size_t i = 0; i < trace->nr_objects; i++) {
-        const struct seep_probe_places *places = trace->objects[i]->allocator.places;
+static struct seep_error *check_allocator(const struct seep_attached *attached) {
+    for (size_t i = 0; i < attached->nr_objects; i++) {
+        const struct seep_probe_places *places = attached->objects[i]->allocator.places;
         // A program may go on as another one, whose loader will tell: `ld.so PROG`, `sh -c PROG`.
         if (places[SEEP_PROBE_ALLOC].nr || places[SEEP_PROBE_OTEL_ALLOC].nr ||
-            (trace->options.argv && places[SEEP_PROBE_MODULES].nr))
+            (attached->options.argv && places[SEEP_PROBE_MODULES].nr))
             return NULL;
     }
     size_t nr_readable = 0;
-    for (size_t i = 0; i < trace->nr_objects; i++)
-        nr_readable += trace->objects[i]->inode && !trace->objects[i]->unreadable;
-    if (!nr_readable && trace->options.pid)
+    for (size_t i = 0; i < attached->nr_objects; i++)
+        nr_readable += attached->objects[i]->inode && !attached->objects[i]->unreadable;
+    if (!nr_readable && attached->options.pid)
         return seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
                                                  "process %d: the files that it has mapped cannot be opened",
-                                                 (int)trace->options.pid),
+                                                 (int)attached->options.pid),
                                "a process of another user needs CAP_SYS_PTRACE as well");
-    if (trace->options.source == SEEP_SOURCE_OTEL)
-        return no_otel(trace);
-    const char *prefix = trace->options.prefix ? trace->options.prefix : "";
+    if (attached->options.source == SEEP_SOURCE_OTEL)
+        return no_otel(attached);
+    const char *prefix = attached->options.prefix ? attached->options.prefix : "";
     struct seep_error *err =
-        trace->options.pid
+        attached->options.pid
             ? seep_error_create(SEEP_E_NOT_FOUND, "process %d: no function named %smalloc in its code",
-                                (int)trace->options.pid, prefix)
+                                (int)attached->options.pid, prefix)
             : seep_error_create(SEEP_E_NOT_FOUND, "no function named %smalloc in the code of any process",
                                 prefix);
-    if (trace->options.object)
-        return seep_error_hint(err, "-O %s: is that the object with the allocator?", trace->options.object);
+    if (attached->options.object)
+        return seep_error_hint(err, "-O %s: is that the object with the allocator?",
+                               attached->options.object);
     return seep_error_hint(err, "a stripped static program has no names to find it by; an allocator with "
                                 "names of its own: --symbols-prefix");
 }
 
-static struct seep_error *open_pidfd(struct seep_heap_trace *trace, pid_t pid) {
-    trace->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (trace->pidfd >= 0)
+static struct seep_error *open_pidfd(struct seep_attached *attached, pid_t pid) {
+    attached->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (attached->pidfd >= 0)
         return NULL;
     return seep_error_hint(seep_error_system(errno, "process %d", (int)pid), "name a running process");
 }
@@ -227,48 +229,48 @@ static struct seep_error *check_main_thread(pid_t pid) {
 }
 
 // Exact figures where they can be had.
-static void choose_source(struct seep_heap_trace *trace) {
+static void choose_source(struct seep_attached *attached) {
     bool has_functions = false, has_otel = false;
-    for (size_t i = 0; i < trace->nr_objects; i++) {
-        has_functions |= trace->objects[i]->allocator.places[SEEP_PROBE_ALLOC].nr != 0;
-        has_otel |= trace->objects[i]->allocator.places[SEEP_PROBE_OTEL_ALLOC].nr != 0;
+    for (size_t i = 0; i < attached->nr_objects; i++) {
+        has_functions |= attached->objects[i]->allocator.places[SEEP_PROBE_ALLOC].nr != 0;
+        has_otel |= attached->objects[i]->allocator.places[SEEP_PROBE_OTEL_ALLOC].nr != 0;
     }
-    if (trace->options.source == SEEP_SOURCE_AUTO)
-        trace->options.source = has_otel && !has_functions ? SEEP_SOURCE_OTEL : SEEP_SOURCE_FUNCTIONS;
-    for (size_t i = 0; i < trace->nr_objects; i++)
-        seep_trace_keep_source(trace, trace->objects[i]);
+    if (attached->options.source == SEEP_SOURCE_AUTO)
+        attached->options.source = has_otel && !has_functions ? SEEP_SOURCE_OTEL : SEEP_SOURCE_FUNCTIONS;
+    for (size_t i = 0; i < attached->nr_objects; i++)
+        seep_attach_keep_source(attached, attached->objects[i]);
 }
 
 // The user wanted to stop while files were read: what would follow takes as long again, and would trace
 // nothing.
-static struct seep_error *check_stop(const struct seep_heap_trace *trace) {
-    if (!trace->options.stop || !*trace->options.stop)
+static struct seep_error *check_stop(const struct seep_attached *attached) {
+    if (!attached->options.stop || !*attached->options.stop)
         return NULL;
     return seep_error_create(SEEP_E_UNSUPPORTED, "interrupted before the probes stood: nothing was traced");
 }
 
-static struct seep_error *start_process(struct seep_heap_trace *trace) {
-    pid_t pid = trace->options.pid;
+static struct seep_error *start_process(struct seep_attached *attached) {
+    pid_t pid = attached->options.pid;
     struct seep_traced_process *process = NULL;
     struct seep_error *err = check_kind(pid);
     if (!err)
-        err = open_pidfd(trace, pid);
+        err = open_pidfd(attached, pid);
     if (!err)
         err = check_main_thread(pid);
     if (!err)
-        err = scan_objects(trace, pid);
+        err = scan_objects(attached, pid);
     if (!err)
-        err = check_stop(trace);
+        err = check_stop(attached);
     if (!err)
-        choose_source(trace);
+        choose_source(attached);
     if (!err)
-        err = check_allocator(trace);
+        err = check_allocator(attached);
     if (!err)
-        err = seep_trace_load(trace);
+        err = seep_attach_load(attached);
     if (!err)
-        err = seep_trace_add_process(trace, pid, &process);
+        err = seep_attach_add_process(attached, pid, &process);
     if (!err)
-        err = seep_trace_update_process(trace, process);
+        err = seep_attach_update_process(attached, process);
     if (!err)
         err = seep_traced_process_note(process, SEEP_NOTE_ATTACHED_LATE,
                                        "attached while it ran: blocks from before are not known");
@@ -283,145 +285,146 @@ static struct seep_error *unless_gone(struct seep_error *err) {
     return NULL;
 }
 
-static struct seep_error *for_members(struct seep_heap_trace *trace, const pid_t *pids, size_t nr,
-                                      struct seep_error *(*visit)(struct seep_heap_trace *, pid_t)) {
+static struct seep_error *for_members(struct seep_attached *attached, const pid_t *pids, size_t nr,
+                                      struct seep_error *(*visit)(struct seep_attached *, pid_t)) {
     struct seep_error *err = NULL;
     for (size_t i = 0; i < nr && !err; i++)
-        err = unless_gone(visit(trace, pids[i]));
+        err = unless_gone(visit(attached, pids[i]));
     return err;
 }
 
 // One that was met by an event already is not met again.
-static struct seep_error *add_member(struct seep_heap_trace *trace, pid_t pid) {
-    return seep_trace_process_of(trace, (uint32_t)pid)
+static struct seep_error *add_member(struct seep_attached *attached, pid_t pid) {
+    return seep_attach_process_of(attached, (uint32_t)pid)
                ? NULL
-               : seep_trace_took_new(trace, pid, NULL, &(struct seep_trace_birth){.at_ns = 0});
+               : seep_attach_took_new(attached, pid, NULL, &(struct seep_attach_birth){.at_ns = 0});
 }
 
 // Those that come between the two looks are met by their first event.
-static struct seep_error *start_scope(struct seep_heap_trace *trace) {
+static struct seep_error *start_scope(struct seep_attached *attached) {
     pid_t *pids = NULL;
     size_t nr = 0;
-    struct seep_error *err = trace->options.cgroup ? seep_trace_open_cgroup(trace) : NULL;
+    struct seep_error *err = attached->options.cgroup ? seep_attach_open_cgroup(attached) : NULL;
     if (!err)
-        err = seep_trace_members(trace, &pids, &nr);
+        err = seep_attach_members(attached, &pids, &nr);
     if (!err)
-        err = for_members(trace, pids, nr, scan_objects);
+        err = for_members(attached, pids, nr, scan_objects);
     if (!err)
-        err = check_stop(trace);
+        err = check_stop(attached);
     if (!err && !nr)
-        err = seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process in %s",
-                                                trace->options.cgroup ? trace->options.cgroup : "/proc"),
-                              "start one first, or name the group above it: what allocates is looked for in "
-                              "those that are there");
+        err =
+            seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process in %s",
+                                              attached->options.cgroup ? attached->options.cgroup : "/proc"),
+                            "start one first, or name the group above it: what allocates is looked for in "
+                            "those that are there");
     if (!err)
-        err = check_allocator(trace);
+        err = check_allocator(attached);
     if (!err)
-        err = seep_trace_load(trace);
+        err = seep_attach_load(attached);
     free(pids);
     pids = NULL;
     if (!err)
-        err = seep_trace_members(trace, &pids, &nr);
+        err = seep_attach_members(attached, &pids, &nr);
     if (!err)
-        err = for_members(trace, pids, nr, add_member);
+        err = for_members(attached, pids, nr, add_member);
     free(pids);
-    if (!err && !trace->nr_processes)
+    if (!err && !attached->nr_processes)
         err = seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process that could be traced"),
                               "all have ended meanwhile, or their files may not be read (CAP_SYS_PTRACE)");
     return err;
 }
 
 static struct seep_error *mapped_code(void *context) {
-    struct seep_heap_trace *trace = context;
-    return seep_trace_update_process(trace, trace->processes[0]);
+    struct seep_attached *attached = context;
+    return seep_attach_update_process(attached, attached->processes[0]);
 }
 
-static struct seep_error *start_program(struct seep_heap_trace *trace, int *ret_status) {
+static struct seep_error *start_program(struct seep_attached *attached, int *ret_status) {
     struct seep_traced_process *process = NULL;
-    if (!trace->options.ignore_children && seep_private_is_possible())
-        trace->scope = SEEP_BPF_SCOPE_FAMILY;
+    if (!attached->options.ignore_children && seep_private_is_possible())
+        attached->scope = SEEP_BPF_SCOPE_FAMILY;
     struct seep_held_program_visitor visitor = {
-        mapped_code, trace->scope == SEEP_BPF_SCOPE_FAMILY ? seep_trace_opens : NULL};
-    struct seep_error *err = seep_trace_load(trace);
+        mapped_code, attached->scope == SEEP_BPF_SCOPE_FAMILY ? seep_attach_opens : NULL};
+    struct seep_error *err = seep_attach_load(attached);
     if (!err)
-        err = seep_held_program_start(trace->options.argv, &trace->options.ignored, &visitor, trace,
-                                      &trace->held, ret_status);
+        err = seep_held_program_start(attached->options.argv, &attached->options.ignored, &visitor, attached,
+                                      &attached->held, ret_status);
     if (err)
         return err;
-    if (trace->options.about_to_run)
-        trace->options.about_to_run(trace->options.about_to_run_context);
-    trace->options.pid = trace->held.pid;
-    err = open_pidfd(trace, trace->held.pid);
+    if (attached->options.about_to_run)
+        attached->options.about_to_run(attached->options.about_to_run_context);
+    attached->options.pid = attached->held.pid;
+    err = open_pidfd(attached, attached->held.pid);
     if (!err)
-        err = seep_trace_add_process(trace, trace->held.pid, &process);
+        err = seep_attach_add_process(attached, attached->held.pid, &process);
     if (!err)
-        err = seep_held_program_load(&trace->held, &visitor, trace);
-    if (!err && trace->held.released)
-        process->begun_ns = trace->held.released_ns - trace->start_ns;
+        err = seep_held_program_load(&attached->held, &visitor, attached);
+    if (!err && attached->held.released)
+        process->begun_ns = attached->held.released_ns - attached->start_ns;
     if (!err)
-        err = check_allocator(trace);
+        err = check_allocator(attached);
     return err;
 }
 
-struct seep_error *seep_heap_trace_create(const struct seep_heap_trace_options *options,
-                                          struct seep_heap_trace **ret_trace, int *ret_status) {
-    struct seep_heap_trace *trace = calloc(1, sizeof(*trace));
-    if (!trace)
+struct seep_error *seep_attached_create(const struct seep_attach_options *options,
+                                        struct seep_attached **ret_attached, int *ret_status) {
+    struct seep_attached *attached = calloc(1, sizeof(*attached));
+    if (!attached)
         return seep_error_no_memory();
-    trace->options = *options;
-    trace->pidfd = trace->cgroup = -1;
-    trace->scope = options->cgroup ? SEEP_BPF_SCOPE_CGROUP
-                   : options->all  ? SEEP_BPF_SCOPE_ALL
-                                   : SEEP_BPF_SCOPE_PROBED;
-    if ((options->argv || trace->scope != SEEP_BPF_SCOPE_PROBED) && !options->source)
-        trace->options.source = SEEP_SOURCE_FUNCTIONS; // what comes later is not known yet
-    trace->start_ns = seep_monotonic_ns();
-    if (!trace->options.ring_bytes)
-        trace->options.ring_bytes =
-            seep_heap_trace_is_open(trace) ? SEEP_TRACE_RING_BYTES_MANY : SEEP_TRACE_RING_BYTES;
-    struct seep_error *err = seep_trace_choose_probes(trace);
+    attached->options = *options;
+    attached->pidfd = attached->cgroup = -1;
+    attached->scope = options->cgroup ? SEEP_BPF_SCOPE_CGROUP
+                      : options->all  ? SEEP_BPF_SCOPE_ALL
+                                      : SEEP_BPF_SCOPE_PROBED;
+    if ((options->argv || attached->scope != SEEP_BPF_SCOPE_PROBED) && !options->source)
+        attached->options.source = SEEP_SOURCE_FUNCTIONS; // what comes later is not known yet
+    attached->start_ns = seep_monotonic_ns();
+    if (!attached->options.ring_bytes)
+        attached->options.ring_bytes =
+            seep_attached_is_open(attached) ? SEEP_ATTACH_RING_BYTES_MANY : SEEP_ATTACH_RING_BYTES;
+    struct seep_error *err = seep_attach_choose_probes(attached);
     if (!err)
-        err = options->argv                           ? start_program(trace, ret_status)
-              : trace->scope != SEEP_BPF_SCOPE_PROBED ? start_scope(trace)
-                                                      : start_process(trace);
-    if (!err && !seep_heap_trace_is_open(trace))
-        err = seep_trace_check_probed(trace);
+        err = options->argv                              ? start_program(attached, ret_status)
+              : attached->scope != SEEP_BPF_SCOPE_PROBED ? start_scope(attached)
+                                                         : start_process(attached);
+    if (!err && !seep_attached_is_open(attached))
+        err = seep_attach_check_probed(attached);
     if (err) {
-        seep_heap_trace_destroy(trace);
+        seep_attached_destroy(attached);
         return err;
     }
-    *ret_trace = trace;
+    *ret_attached = attached;
     return NULL;
 }
 
-void seep_heap_trace_destroy(struct seep_heap_trace *trace) {
-    if (!trace)
+void seep_attached_destroy(struct seep_attached *attached) {
+    if (!attached)
         return;
-    if (trace->options.argv)
-        seep_held_program_abandon(&trace->held);
-    for (size_t i = 0; i < trace->nr_attachments; i++)
-        seep_trace_attachment_deinit(&trace->attachments[i]);
-    free(trace->attachments);
-    seep_trace_close_landings(trace);
-    ring_buffer__free(trace->ring);
-    seep_bpf_tables_deinit(&trace->tables);
-    seep_heap__destroy(trace->bpf);
-    for (size_t i = 0; i < trace->nr_objects; i++)
-        seep_trace_object_destroy(trace->objects[i]);
-    free(trace->objects);
-    for (size_t i = 0; i < trace->nr_processes; i++)
-        seep_traced_process_destroy(trace->processes[i]);
-    free(trace->processes);
-    seep_map_deinit(&trace->process_ids);
-    seep_map_deinit(&trace->steps);
-    for (size_t i = 0; i < trace->nr_private_paths; i++)
-        free(trace->private_paths[i]);
-    free(trace->private_paths);
-    if (trace->cgroup >= 0)
-        close(trace->cgroup);
-    if (trace->pidfd >= 0)
-        close(trace->pidfd);
-    seep_error_destroy(trace->failed);
-    seep_error_destroy(trace->refused);
-    free(trace);
+    if (attached->options.argv)
+        seep_held_program_abandon(&attached->held);
+    for (size_t i = 0; i < attached->nr_attachments; i++)
+        seep_attach_attachment_deinit(&attached->attachments[i]);
+    free(attached->attachments);
+    seep_attach_close_landings(attached);
+    ring_buffer__free(attached->ring);
+    seep_bpf_tables_deinit(&attached->tables);
+    seep_heap_bpf__destroy(attached->bpf);
+    for (size_t i = 0; i < attached->nr_objects; i++)
+        seep_attach_object_destroy(attached->objects[i]);
+    free(attached->objects);
+    for (size_t i = 0; i < attached->nr_processes; i++)
+        seep_traced_process_destroy(attached->processes[i]);
+    free(attached->processes);
+    seep_map_deinit(&attached->process_ids);
+    seep_map_deinit(&attached->steps);
+    for (size_t i = 0; i < attached->nr_private_paths; i++)
+        free(attached->private_paths[i]);
+    free(attached->private_paths);
+    if (attached->cgroup >= 0)
+        close(attached->cgroup);
+    if (attached->pidfd >= 0)
+        close(attached->pidfd);
+    seep_error_destroy(attached->failed);
+    seep_error_destroy(attached->refused);
+    free(attached);
 }

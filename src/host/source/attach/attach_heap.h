@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Traces the heap of a running process by probes in the kernel, from now until the trace is destroyed.
+// Traces the heap of a running process by probes in the kernel, from now until what is attached is destroyed.
 //
 // Invariants
 //  - The process is neither stopped nor changed; when we go, also by SIGKILL, so do the probes.
@@ -13,15 +13,15 @@
 
 #include "base/note.h"
 #include "base/error.h"
-#include "profile/traced_heap.h"
+#include "profile/heap.h"
 
-// One call as it comes out of the ring, before the heap of its process has taken it. `kind` is of
-// SEEP_BPF_ALLOC ... SEEP_BPF_FAILED (image/bpf_events.h).
+// One call as it comes out of the ring, before the heap of its process has taken it: SEEP_HEAP_ALLOC to
+// SEEP_HEAP_FAILED.
 struct seep_traced_process;
-typedef void seep_heap_trace_watcher(void *context, const struct seep_traced_process *process, uint8_t kind,
-                                     const struct seep_traced_call *call);
+typedef void seep_attach_watcher(void *context, const struct seep_traced_process *process,
+                                 const struct seep_heap_event *call);
 
-struct seep_heap_trace_options {
+struct seep_attach_options {
     pid_t pid;           // 0: one of the others
     const char *cgroup;  // a folder of the control groups, version 2: its processes, and those to come
     bool all;            // every process
@@ -31,11 +31,11 @@ struct seep_heap_trace_options {
     const char *object;  // only the allocator of this file (its name, or the end of its path); NULL: any
     const char *prefix;  // of the allocator's functions; NULL: none
     uint64_t ring_bytes; // 0: the default
-    int source;          // enum seep_trace_source
+    int source;          // enum seep_attach_source
     bool ignore_children;
-    bool faults;                      // page faults too
-    int probes;                       // enum seep_probe_choice
-    seep_heap_trace_watcher *watcher; // is told each call; NULL: nobody
+    bool faults;                  // page faults too
+    int probes;                   // enum seep_probe_choice
+    seep_attach_watcher *watcher; // is told each call; NULL: nobody
     void *watcher_context;
     void (*about_to_run)(void *context); // argv is held at its first instruction and will be let go; or NULL
     void *about_to_run_context;
@@ -43,7 +43,7 @@ struct seep_heap_trace_options {
 };
 
 // Where allocations are learned from.
-enum seep_trace_source {
+enum seep_attach_source {
     SEEP_SOURCE_AUTO,      // the functions; of one process that has none its otel_memory probes
     SEEP_SOURCE_FUNCTIONS, // of the allocator: every call
     SEEP_SOURCE_OTEL,      // probes that the program offers: its own samples
@@ -52,12 +52,12 @@ enum seep_trace_source {
 // For tests: what a kernel would do that has no more.
 enum seep_probe_choice { SEEP_PROBES_BEST, SEEP_PROBES_MULTI, SEEP_PROBES_PERF };
 
-#define SEEP_TRACE_RING_BYTES      (UINT64_C(16) << 20)
-#define SEEP_TRACE_RING_BYTES_MANY (UINT64_C(64) << 20) // of a control group, or of all
+#define SEEP_ATTACH_RING_BYTES      (UINT64_C(16) << 20)
+#define SEEP_ATTACH_RING_BYTES_MANY (UINT64_C(64) << 20) // of a control group, or of all
 
-// A traced process. Its fields are set by the trace and read by all others.
+// A traced process. Its fields are set by the events and read by all others.
 struct seep_traced_process {
-    struct seep_traced_heap heap;
+    struct seep_heap heap;
     uint32_t ppid;
     uint32_t forked_from; // pid whose blocks it began with, or 0
     const char *exe;      // texts are in the heap's arena
@@ -75,33 +75,32 @@ struct seep_traced_process {
     size_t nr_notes;
 };
 
-struct seep_heap_trace;
+struct seep_attached;
 struct seep_profile;
 
 // Whether it is of processes that come and go, not of one and its children.
-bool seep_heap_trace_is_open(const struct seep_heap_trace *trace);
+bool seep_attached_is_open(const struct seep_attached *attached);
 
 // Adds to `profile` what a reader must know of all of it.
-SEEP_MUST_CHECK struct seep_error *seep_heap_trace_notes(const struct seep_heap_trace *trace,
-                                                         struct seep_profile *profile);
+SEEP_MUST_CHECK struct seep_error *seep_attached_notes(const struct seep_attached *attached,
+                                                       struct seep_profile *profile);
 
 // SEEP_E_PERMISSION, SEEP_E_UNSUPPORTED, SEEP_E_NOT_FOUND (no such process; no allocator in it).
 // With argv *ret_status is what a shell would exit with on failure.
-SEEP_MUST_CHECK struct seep_error *seep_heap_trace_create(const struct seep_heap_trace_options *options,
-                                                          struct seep_heap_trace **ret_trace,
-                                                          int *ret_status);
-void seep_heap_trace_destroy(struct seep_heap_trace *trace); // takes NULL; the process is as it was
+SEEP_MUST_CHECK struct seep_error *seep_attached_create(const struct seep_attach_options *options,
+                                                        struct seep_attached **ret_attached, int *ret_status);
+void seep_attached_destroy(struct seep_attached *attached); // takes NULL; the process is as it was
 
 // Takes events until `end_ns` (CLOCK_MONOTONIC), until *stop is set, or until all processes have ended.
-SEEP_MUST_CHECK struct seep_error *seep_heap_trace_run(struct seep_heap_trace *trace, int64_t end_ns,
-                                                       const volatile sig_atomic_t *stop);
+SEEP_MUST_CHECK struct seep_error *seep_attached_run(struct seep_attached *attached, int64_t end_ns,
+                                                     const volatile sig_atomic_t *stop);
 // All events so far have been taken and the figures are whole.
-SEEP_MUST_CHECK struct seep_error *seep_heap_trace_settle(struct seep_heap_trace *trace);
-bool seep_heap_trace_ended(const struct seep_heap_trace *trace);
+SEEP_MUST_CHECK struct seep_error *seep_attached_settle(struct seep_attached *attached);
+bool seep_attached_ended(const struct seep_attached *attached);
 
 // The processes, in the order in which they were met. Valid until the next call.
 // Those of a control group, or of all, are no longer among them when they have ended.
-size_t seep_heap_trace_processes(const struct seep_heap_trace *trace,
-                                 struct seep_traced_process *const **ret_processes);
+size_t seep_attached_processes(const struct seep_attached *attached,
+                               struct seep_traced_process *const **ret_processes);
 
 #endif

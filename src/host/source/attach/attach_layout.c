@@ -14,14 +14,14 @@
 #include "source/attach/traced_process.h"
 
 struct layout {
-    struct seep_traced_area *areas;
+    struct seep_heap_area *areas;
     struct seep_bpf_mapping *mappings;
     size_t nr_areas;
     size_t nr_mappings;
 };
 
 // Whether in the process there is a breakpoint where the file has none: another tracer's.
-static bool has_breakpoint(const struct seep_trace_object *object, pid_t pid,
+static bool has_breakpoint(const struct seep_attach_object *object, pid_t pid,
                            const struct seep_code_area *area) {
     char name[64];
     snprintf(name, sizeof(name), "/proc/%d/mem", (int)seep_live_thread(pid));
@@ -43,7 +43,7 @@ static bool has_breakpoint(const struct seep_trace_object *object, pid_t pid,
 }
 
 // Before our own are there. A child has copies of its parent's, which the kernel takes away in time.
-static struct seep_error *warn_of_breakpoints(const struct seep_trace_object *object,
+static struct seep_error *warn_of_breakpoints(const struct seep_attach_object *object,
                                               struct seep_traced_process *process,
                                               const struct seep_code_area *area) {
     if (object->fd < 0 || object->probed || process->forked_from || process->heap.nr_areas ||
@@ -56,39 +56,40 @@ static struct seep_error *warn_of_breakpoints(const struct seep_trace_object *ob
         object->path);
 }
 
-static struct seep_error *add_module(const struct seep_heap_trace *trace, struct seep_traced_process *process,
-                                     const struct seep_trace_object *object,
-                                     const struct seep_code_area *area, struct seep_traced_area *ret_area,
+static struct seep_error *add_module(const struct seep_attached *attached,
+                                     struct seep_traced_process *process,
+                                     const struct seep_attach_object *object,
+                                     const struct seep_code_area *area, struct seep_heap_area *ret_area,
                                      uint64_t *ret_bias) {
     uint64_t address;
     if (object->unreadable || !seep_elf_address(&object->elf, area->file_off, &address))
         address = area->file_off;
-    struct seep_traced_module module = {
-        .path = area->path,
-        .bias_rt = area->start - address,
-        .start_rt = area->start,
-        .end_rt = area->end,
-        .first_seen_ns = trace->now_ns,
-        .unloaded_ns = -1,
-        .build_id_bytes = object->build_id_bytes,
+    struct seep_heap_module module = {
+        .module = {.path = area->path,
+                   .bias_rt = area->start - address,
+                   .start_rt = area->start,
+                   .end_rt = area->end,
+                   .first_seen_ns = attached->now_ns,
+                   .unloaded_ns = -1,
+                   .build_id_bytes = object->build_id_bytes},
         .operators = object->allocator.operators,
         .nr_operators = object->allocator.nr_operators,
     };
-    memcpy(module.build_id, object->build_id, sizeof(module.build_id));
-    *ret_bias = module.bias_rt;
-    *ret_area = (struct seep_traced_area){.start = area->start, .end = area->end};
-    return seep_traced_add_module(&process->heap, &module, &ret_area->module);
+    memcpy(module.module.build_id, object->build_id, sizeof(module.module.build_id));
+    *ret_bias = module.module.bias_rt;
+    *ret_area = (struct seep_heap_area){.start = area->start, .end = area->end};
+    return seep_heap_add_module(&process->heap, &module, &ret_area->module);
 }
 
-static struct seep_error *add_area(struct seep_heap_trace *trace, struct seep_traced_process *process,
+static struct seep_error *add_area(struct seep_attached *attached, struct seep_traced_process *process,
                                    const struct seep_code_area *area, struct layout *layout) {
     size_t index;
     uint64_t bias;
-    struct seep_error *err = seep_trace_find_object(trace, process->heap.pid, area, &index);
+    struct seep_error *err = seep_attach_find_object(attached, process->heap.pid, area, &index);
     if (err || !*area->path)
         return err;
-    const struct seep_trace_object *object = trace->objects[index];
-    err = add_module(trace, process, object, area, &layout->areas[layout->nr_areas], &bias);
+    const struct seep_attach_object *object = attached->objects[index];
+    err = add_module(attached, process, object, area, &layout->areas[layout->nr_areas], &bias);
     if (err)
         return err;
     layout->nr_areas++;
@@ -100,11 +101,11 @@ static struct seep_error *add_area(struct seep_heap_trace *trace, struct seep_tr
         .nr_pages = object->place.nr_pages,
     };
     err = warn_of_breakpoints(object, process, area);
-    return err ? err : seep_trace_attach(trace, index, process->heap.pid);
+    return err ? err : seep_attach_probes(attached, index, process->heap.pid);
 }
 
 // Some code that was there is gone, or is something else now.
-static bool lost_code(const struct seep_traced_heap *heap, const struct layout *layout) {
+static bool lost_code(const struct seep_heap *heap, const struct layout *layout) {
     for (size_t i = 0; i < heap->nr_areas; i++) {
         bool kept = false;
         for (size_t j = 0; j < layout->nr_areas; j++)
@@ -116,8 +117,8 @@ static bool lost_code(const struct seep_traced_heap *heap, const struct layout *
     return false;
 }
 
-struct seep_error *seep_trace_update_process(struct seep_heap_trace *trace,
-                                             struct seep_traced_process *process) {
+struct seep_error *seep_attach_update_process(struct seep_attached *attached,
+                                              struct seep_traced_process *process) {
     struct seep_process_map map;
     struct seep_error *err = seep_process_map_init(process->heap.pid, &map);
     if (err)
@@ -129,34 +130,34 @@ struct seep_error *seep_trace_update_process(struct seep_heap_trace *trace,
     if (!layout.areas || !layout.mappings)
         err = seep_error_no_memory();
     for (size_t i = 0; i < map.nr_areas && !err; i++)
-        err = add_area(trace, process, &map.areas[i], &layout);
-    trace->generation += !err && lost_code(&process->heap, &layout);
+        err = add_area(attached, process, &map.areas[i], &layout);
+    attached->generation += !err && lost_code(&process->heap, &layout);
     if (!err)
-        err = seep_bpf_tables_set_process(&trace->tables, (uint32_t)process->heap.pid, layout.mappings,
-                                          layout.nr_mappings, trace->generation,
+        err = seep_bpf_tables_set_process(&attached->tables, (uint32_t)process->heap.pid, layout.mappings,
+                                          layout.nr_mappings, attached->generation,
                                           process->is_loading ? SEEP_BPF_PROCESS_LOADING : 0);
     if (!err)
-        err = seep_traced_set_areas(&process->heap, layout.areas, layout.nr_areas, trace->now_ns);
+        err = seep_heap_set_areas(&process->heap, layout.areas, layout.nr_areas, attached->now_ns);
     free(layout.areas);
     free(layout.mappings);
     seep_process_map_deinit(&map);
     return err;
 }
 
-struct seep_error *seep_trace_took_code(struct seep_heap_trace *trace, struct seep_traced_process *process,
-                                        const struct seep_bpf_code *code) {
-    for (size_t i = 0; i < trace->nr_objects; i++) {
-        const struct seep_trace_object *object = trace->objects[i];
+struct seep_error *seep_attach_took_code(struct seep_attached *attached, struct seep_traced_process *process,
+                                         const struct seep_bpf_code *code) {
+    for (size_t i = 0; i < attached->nr_objects; i++) {
+        const struct seep_attach_object *object = attached->objects[i];
         if (object->device != code->file.device || object->inode != code->file.inode)
             continue;
         struct seep_code_area area = {.start = code->event.address,
                                       .end = code->end,
                                       .file_off = code->file.page_off << 12,
                                       .path = object->path};
-        struct seep_traced_area traced;
+        struct seep_heap_area traced;
         uint64_t bias;
-        struct seep_error *err = add_module(trace, process, object, &area, &traced, &bias);
-        return err ? err : seep_traced_add_area(&process->heap, &traced);
+        struct seep_error *err = add_module(attached, process, object, &area, &traced, &bias);
+        return err ? err : seep_heap_add_area(&process->heap, &traced);
     }
     return NULL;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What a reader of the report must know of a trace as a whole, see attach_heap.h.
+// What a reader of the report must know of the tracing as a whole, see attach_heap.h.
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -24,70 +24,70 @@ SEEP_PRINTF(3, 4) static void note(struct notes *notes, enum seep_note_code code
         notes->err = seep_profile_note(notes->profile, code, "%s", text);
 }
 
-struct seep_error *seep_heap_trace_notes(const struct seep_heap_trace *trace, struct seep_profile *profile) {
+struct seep_error *seep_attached_notes(const struct seep_attached *attached, struct seep_profile *profile) {
     struct notes notes = {profile, NULL};
-    if (trace->options.sample > 1)
+    if (attached->options.sample > 1)
         note(&notes, SEEP_NOTE_SAMPLED, "about one allocation in %llu was recorded, by chance: multiply",
-             (unsigned long long)trace->options.sample);
-    if (trace->nr_without_table)
+             (unsigned long long)attached->options.sample);
+    if (attached->nr_without_table)
         note(&notes, SEEP_NOTE_TABLES_FULL, "%llu objects found no room in the unwinder's tables",
-             (unsigned long long)trace->nr_without_table);
-    uint64_t nr_unseen = trace->bpf ? trace->bpf->bss->seep_lost[SEEP_BPF_LOST_LANDING] : 0;
+             (unsigned long long)attached->nr_without_table);
+    uint64_t nr_unseen = attached->bpf ? attached->bpf->bss->seep_lost[SEEP_BPF_LOST_LANDING] : 0;
     if (nr_unseen)
         note(&notes, SEEP_NOTE_CALLS_UNSEEN,
              "%llu calls of operator new were not seen: the first from each place that calls it, before a "
              "probe "
              "stood where it returns",
              (unsigned long long)nr_unseen);
-    for (size_t i = 0; i < trace->nr_objects && trace->options.probes == SEEP_PROBES_PERF; i++)
-        if (trace->objects[i]->allocator.throws_itself)
+    for (size_t i = 0; i < attached->nr_objects && attached->options.probes == SEEP_PROBES_PERF; i++)
+        if (attached->objects[i]->allocator.throws_itself)
             note(&notes, SEEP_NOTE_NOT_COVERED,
                  "operator new of %s does not call malloc and is not covered: a probe on a function that "
                  "throws could end the program",
-                 trace->objects[i]->path);
-    for (size_t i = 0; i < trace->nr_objects; i++)
-        if (trace->objects[i]->allocator.otel_refused)
+                 attached->objects[i]->path);
+    for (size_t i = 0; i < attached->nr_objects; i++)
+        if (attached->objects[i]->allocator.otel_refused)
             note(&notes, SEEP_NOTE_NOT_COVERED, "%s of %s is not covered: seep does not understand it",
-                 trace->objects[i]->allocator.otel_refused, trace->objects[i]->path);
-    uint64_t nr_unread = trace->bpf ? trace->bpf->bss->seep_lost[SEEP_BPF_LOST_OPERAND] : 0;
+                 attached->objects[i]->allocator.otel_refused, attached->objects[i]->path);
+    uint64_t nr_unread = attached->bpf ? attached->bpf->bss->seep_lost[SEEP_BPF_LOST_OPERAND] : 0;
     if (nr_unread)
         note(&notes, SEEP_NOTE_CALLS_UNSEEN, "%llu samples were not seen: their arguments could not be read",
              (unsigned long long)nr_unread);
-    if (trace->options.source == SEEP_SOURCE_OTEL)
+    if (attached->options.source == SEEP_SOURCE_OTEL)
         note(&notes, SEEP_NOTE_ESTIMATED,
              "all figures are estimates by the samples that the program tells through its otel_memory "
              "probes");
     uint64_t nr_unreadable = 0;
-    for (size_t i = 0; i < trace->nr_objects; i++)
-        nr_unreadable += trace->objects[i]->inode && trace->objects[i]->unreadable;
+    for (size_t i = 0; i < attached->nr_objects; i++)
+        nr_unreadable += attached->objects[i]->inode && attached->objects[i]->unreadable;
     if (nr_unreadable)
         note(
             &notes, SEEP_NOTE_FILES_UNREADABLE,
             "%llu mapped file%s could not be read, so stacks end there: files of another user's process need "
             "CAP_SYS_PTRACE",
             (unsigned long long)nr_unreadable, seep_plural(nr_unreadable));
-    for (size_t i = 0; i < trace->nr_objects; i++)
-        if (trace->objects[i]->is_refused)
+    for (size_t i = 0; i < attached->nr_objects; i++)
+        if (attached->objects[i]->is_refused)
             note(&notes, SEEP_NOTE_NOT_COVERED,
                  "the kernel puts no probes on %s: what its functions allocate is not here",
-                 trace->objects[i]->path);
-    for (size_t i = 0; i < trace->nr_objects; i++)
-        if (trace->objects[i]->is_cut)
+                 attached->objects[i]->path);
+    for (size_t i = 0; i < attached->nr_objects; i++)
+        if (attached->objects[i]->is_cut)
             note(
                 &notes, SEEP_NOTE_FILES_UNREADABLE,
                 "%s was read only in part, as it would take too long: it has too much call-frame information "
                 "or too many symbols; stacks may end there",
-                trace->objects[i]->path);
-    if (!trace->features.can[SEEP_BPF_CAN_LOOP])
+                attached->objects[i]->path);
+    if (!attached->features.can[SEEP_BPF_CAN_LOOP])
         note(&notes, SEEP_NOTE_OLD_KERNEL, "this kernel has no bpf_loop: %s",
              seep_bpf_feature_cost(SEEP_BPF_CAN_LOOP));
-    if (trace->nr_forgotten)
+    if (attached->nr_forgotten)
         note(&notes, SEEP_NOTE_PROCESSES_ENDED,
              "%llu process%s ended meanwhile, and what they had went with them",
-             (unsigned long long)trace->nr_forgotten, seep_plural_es(trace->nr_forgotten));
-    if (trace->nr_ignored)
+             (unsigned long long)attached->nr_forgotten, seep_plural_es(attached->nr_forgotten));
+    if (attached->nr_ignored)
         note(&notes, SEEP_NOTE_PROCESSES_LEFT_ALONE,
              "%llu process%s left alone, because libseep.so is in them and knows better: seep report PID",
-             (unsigned long long)trace->nr_ignored, seep_plural_es(trace->nr_ignored));
+             (unsigned long long)attached->nr_ignored, seep_plural_es(attached->nr_ignored));
     return notes.err;
 }

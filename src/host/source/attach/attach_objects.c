@@ -20,7 +20,7 @@
 #define OBJECT_STEPS (UINT64_C(8) << 20)
 #define TARGET_STEPS (UINT64_C(24) << 20)
 
-void seep_trace_object_destroy(struct seep_trace_object *object) {
+void seep_attach_object_destroy(struct seep_attach_object *object) {
     if (!object)
         return;
     if (object->fd >= 0)
@@ -40,7 +40,7 @@ static bool has_places(const struct seep_allocator_file *file) {
 }
 
 // All but those of `source`. The loader's news are wanted from any object.
-static void forget_places(struct seep_trace_object *object, enum seep_trace_source source) {
+static void forget_places(struct seep_attach_object *object, enum seep_attach_source source) {
     struct seep_probe_places *places = object->allocator.places;
     if (source != SEEP_SOURCE_FUNCTIONS)
         places[SEEP_PROBE_ALLOC].nr = places[SEEP_PROBE_FREE].nr = places[SEEP_PROBE_NEW].nr = 0;
@@ -51,9 +51,9 @@ static void forget_places(struct seep_trace_object *object, enum seep_trace_sour
     }
 }
 
-void seep_trace_keep_source(const struct seep_heap_trace *trace, struct seep_trace_object *object) {
-    if (trace->options.source != SEEP_SOURCE_AUTO)
-        forget_places(object, trace->options.source);
+void seep_attach_keep_source(const struct seep_attached *attached, struct seep_attach_object *object) {
+    if (attached->options.source != SEEP_SOURCE_AUTO)
+        forget_places(object, attached->options.source);
     if (object->fd >= 0 && !has_places(&object->allocator)) {
         close(object->fd);
         object->fd = -1;
@@ -67,8 +67,8 @@ static bool is_called(const char *name, const char *wanted) {
 
 // -O: its name, with or without what follows ".so" and without "lib" as for -l of a linker; or the end of its
 // path.
-static bool is_wanted(const struct seep_heap_trace *trace, const char *path) {
-    const char *wanted = trace->options.object;
+static bool is_wanted(const struct seep_attached *attached, const char *path) {
+    const char *wanted = attached->options.object;
     if (!wanted)
         return true;
     size_t nr = strlen(wanted), nr_path = strlen(path);
@@ -79,18 +79,18 @@ static bool is_wanted(const struct seep_heap_trace *trace, const char *path) {
     return is_called(name, wanted) || (strncmp(name, "lib", 3) == 0 && is_called(name + 3, wanted));
 }
 
-static struct seep_error *look_into(const struct seep_heap_trace *trace, struct seep_trace_object *object) {
+static struct seep_error *look_into(const struct seep_attached *attached, struct seep_attach_object *object) {
     object->build_id_bytes = seep_elf_build_id(&object->elf, object->build_id, sizeof(object->build_id));
     struct seep_error *err = seep_unwind_table_init(&object->elf, &object->table);
     object->base = object->table.base;
     if (!err)
-        err = seep_allocator_file_init(&object->elf, trace->options.prefix, &object->allocator);
+        err = seep_allocator_file_init(&object->elf, attached->options.prefix, &object->allocator);
     return err;
 }
 
 // A file that cannot be read has no rows and no probes, and the frames in it no names: no more.
-static struct seep_error *read_object(struct seep_heap_trace *trace, pid_t pid,
-                                      const struct seep_code_area *area, struct seep_trace_object *object) {
+static struct seep_error *read_object(struct seep_attached *attached, pid_t pid,
+                                      const struct seep_code_area *area, struct seep_attach_object *object) {
     object->fd = seep_code_area_open(pid, area);
     struct seep_error *err =
         object->fd < 0 ? NULL : seep_elf_file_init(object->fd, object->path, &object->elf);
@@ -100,27 +100,27 @@ static struct seep_error *read_object(struct seep_heap_trace *trace, pid_t pid,
     seep_error_destroy(err);
     if (object->unreadable)
         return NULL;
-    uint64_t *used = seep_map_at(&trace->steps, (uint32_t)pid, NULL);
+    uint64_t *used = seep_map_at(&attached->steps, (uint32_t)pid, NULL);
     if (!used)
         return seep_error_no_memory();
     uint64_t steps = SEEP_MIN(OBJECT_STEPS, TARGET_STEPS - *used);
-    struct seep_budget budget = {steps, trace->options.stop};
+    struct seep_budget budget = {steps, attached->options.stop};
     object->elf.budget = &budget;
-    err = look_into(trace, object);
+    err = look_into(attached, object);
     object->elf.budget = NULL;
     *used += steps - budget.steps;
     object->is_cut = budget.steps == 0;
     if (err)
         return err;
-    if (!is_wanted(trace, object->path))
+    if (!is_wanted(attached, object->path))
         forget_places(object, SEEP_SOURCE_AUTO);
-    seep_trace_keep_source(trace, object);
+    seep_attach_keep_source(attached, object);
     return NULL;
 }
 
 // By what the kernel knows of a mapping, for processes whose mappings we have not read yet. A full table is
 // no loss: then their stacks are cut for some milliseconds.
-static void name_code(struct seep_heap_trace *trace, const struct seep_trace_object *object) {
+static void name_code(struct seep_attached *attached, const struct seep_attach_object *object) {
     for (uint32_t i = 0; i < object->elf.nr_segments && object->inode; i++) {
         const Elf64_Phdr *segment = &object->elf.segments[i];
         uint64_t before = segment->p_offset & 4095;
@@ -130,19 +130,19 @@ static void name_code(struct seep_heap_trace *trace, const struct seep_trace_obj
         struct seep_bpf_file_code code = {.base = object->base - (segment->p_vaddr - before),
                                           .first_page = object->place.first_page,
                                           .nr_pages = object->place.nr_pages};
-        bpf_map_update_elem(bpf_map__fd(trace->bpf->maps.seep_files), &file, &code, BPF_ANY);
+        bpf_map_update_elem(bpf_map__fd(attached->bpf->maps.seep_files), &file, &code, BPF_ANY);
     }
 }
 
 // Tells the programs where the arguments are.
-static void place_usdt(struct seep_heap_trace *trace, struct seep_allocator_file *file) {
+static void place_usdt(struct seep_attached *attached, struct seep_allocator_file *file) {
     struct seep_probe_places *kinds[] = {&file->places[SEEP_PROBE_OTEL_ALLOC],
                                          &file->places[SEEP_PROBE_OTEL_FREE]};
-    bool fits = file->nr_usdt <= SEEP_BPF_USDT_MAX - trace->nr_usdt;
+    bool fits = file->nr_usdt <= SEEP_BPF_USDT_MAX - attached->nr_usdt;
     for (size_t kind = 0; kind < SEEP_ARRAY_SIZE(kinds); kind++) {
         for (size_t i = 0; i < kinds[kind]->nr && fits; i++) {
-            uint32_t id = trace->nr_usdt++;
-            bpf_map_update_elem(bpf_map__fd(trace->bpf->maps.seep_usdt), &id,
+            uint32_t id = attached->nr_usdt++;
+            bpf_map_update_elem(bpf_map__fd(attached->bpf->maps.seep_usdt), &id,
                                 &file->usdt[kinds[kind]->cookies[i]], BPF_ANY);
             kinds[kind]->cookies[i] = id;
         }
@@ -152,28 +152,28 @@ static void place_usdt(struct seep_heap_trace *trace, struct seep_allocator_file
     }
 }
 
-void seep_trace_place_table(struct seep_heap_trace *trace, struct seep_trace_object *object) {
-    place_usdt(trace, &object->allocator);
-    trace->nr_without_table += !seep_bpf_tables_add(&trace->tables, &object->table, &object->place);
+void seep_attach_place_table(struct seep_attached *attached, struct seep_attach_object *object) {
+    place_usdt(attached, &object->allocator);
+    attached->nr_without_table += !seep_bpf_tables_add(&attached->tables, &object->table, &object->place);
     seep_unwind_table_deinit(&object->table);
     if (!object->unreadable)
-        name_code(trace, object);
+        name_code(attached, object);
 }
 
-struct seep_error *seep_trace_find_object(struct seep_heap_trace *trace, pid_t pid,
-                                          const struct seep_code_area *area, size_t *ret_index) {
-    for (size_t i = 0; i < trace->nr_objects; i++) {
-        const struct seep_trace_object *known = trace->objects[i];
+struct seep_error *seep_attach_find_object(struct seep_attached *attached, pid_t pid,
+                                           const struct seep_code_area *area, size_t *ret_index) {
+    for (size_t i = 0; i < attached->nr_objects; i++) {
+        const struct seep_attach_object *known = attached->objects[i];
         if (known->device == area->device && known->inode == area->inode &&
             (area->inode || strcmp(known->path, area->path) == 0)) {
             *ret_index = i;
             return NULL;
         }
     }
-    struct seep_trace_object *object = calloc(1, sizeof(*object));
+    struct seep_attach_object *object = calloc(1, sizeof(*object));
     if (!object || !(object->path = strdup(area->path)) ||
-        !seep_grow(&trace->objects, &trace->objects_capacity, trace->nr_objects + 1,
-                   sizeof(struct seep_trace_object *))) {
+        !seep_grow(&attached->objects, &attached->objects_capacity, attached->nr_objects + 1,
+                   sizeof(struct seep_attach_object *))) {
         if (object)
             free(object->path);
         free(object);
@@ -182,19 +182,19 @@ struct seep_error *seep_trace_find_object(struct seep_heap_trace *trace, pid_t p
     object->device = area->device;
     object->inode = area->inode;
     object->fd = -1;
-    struct seep_error *err = read_object(trace, pid, area, object);
+    struct seep_error *err = read_object(attached, pid, area, object);
     if (err) {
-        seep_trace_object_destroy(object);
+        seep_attach_object_destroy(object);
         return err;
     }
-    if (trace->bpf)
-        seep_trace_place_table(trace, object);
-    *ret_index = trace->nr_objects;
-    trace->objects[trace->nr_objects++] = object;
+    if (attached->bpf)
+        seep_attach_place_table(attached, object);
+    *ret_index = attached->nr_objects;
+    attached->objects[attached->nr_objects++] = object;
     return NULL;
 }
 
-struct seep_error *seep_trace_learn(struct seep_heap_trace *trace, const char *path) {
+struct seep_error *seep_attach_learn(struct seep_attached *attached, const char *path) {
     char real[PATH_MAX];
     struct stat status;
     size_t index;
@@ -203,5 +203,5 @@ struct seep_error *seep_trace_learn(struct seep_heap_trace *trace, const char *p
     struct seep_code_area area = {.device = (uint64_t)major(status.st_dev) << 20 | minor(status.st_dev),
                                   .inode = status.st_ino,
                                   .path = real};
-    return seep_trace_find_object(trace, getpid(), &area, &index);
+    return seep_attach_find_object(attached, getpid(), &area, &index);
 }

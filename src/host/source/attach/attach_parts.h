@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The parts of a heap trace (attach_heap.h) among themselves: objects, probes, processes, events.
+// The parts of attaching (attach_heap.h) among themselves: objects, probes, processes, events.
 // Invariant: objects are never taken away, so their indices stay.
 #ifndef SEEP_SOURCE_ATTACH_ATTACH_PARTS_H
 #define SEEP_SOURCE_ATTACH_ATTACH_PARTS_H
@@ -14,7 +14,7 @@
 struct seep_code_area;
 
 // A file that some process has mapped as code.
-struct seep_trace_object {
+struct seep_attach_object {
     uint64_t device;
     uint64_t inode;
     char *path;
@@ -33,7 +33,7 @@ struct seep_trace_object {
 };
 
 // Probes of one object in one process.
-struct seep_trace_attachment {
+struct seep_attach_attachment {
     size_t object;
     pid_t pid;                    // 0: all
     int links[SEEP_PROBE_NR + 1]; // descriptors, or -1; the last: returns
@@ -42,31 +42,31 @@ struct seep_trace_attachment {
 };
 
 // Where an operator new returns to in a process.
-struct seep_trace_landing {
+struct seep_attach_landing {
     uint64_t address;
     pid_t pid;
     int link; // of its probe, which others may share: then -1
 };
 
-struct seep_heap_trace {
-    struct seep_heap_trace_options options;
+struct seep_attached {
+    struct seep_attach_options options;
     enum seep_bpf_scope scope;
     int cgroup; // descriptor of its folder, or -1
     struct seep_bpf_features features;
-    struct seep_heap *bpf;
+    struct seep_heap_bpf *bpf;
     struct ring_buffer *ring;
     struct seep_bpf_tables tables;
-    struct seep_trace_object **objects;
+    struct seep_attach_object **objects;
     size_t nr_objects;
     size_t objects_capacity;
-    struct seep_trace_attachment *attachments;
+    struct seep_attach_attachment *attachments;
     size_t nr_attachments;
     size_t attachments_capacity;
     struct seep_traced_process **processes;
     size_t nr_processes;
     size_t processes_capacity;
     struct seep_map process_ids; // by pid: the latest that has not ended, as a pointer
-    struct seep_trace_landing *landings;
+    struct seep_attach_landing *landings;
     size_t nr_landings;
     size_t landings_capacity;
     size_t nr_landings_placed; // those before have their probe, or cannot
@@ -91,101 +91,102 @@ struct seep_heap_trace {
 // ---- attach_objects.c ----
 
 // The object of this area, read now where it is new.
-SEEP_MUST_CHECK struct seep_error *seep_trace_find_object(struct seep_heap_trace *trace, pid_t pid,
-                                                          const struct seep_code_area *area,
-                                                          size_t *ret_index);
+SEEP_MUST_CHECK struct seep_error *seep_attach_find_object(struct seep_attached *attached, pid_t pid,
+                                                           const struct seep_code_area *area,
+                                                           size_t *ret_index);
 // Reads a program that was gone before its mappings could be: the next time its stacks are complete.
-SEEP_MUST_CHECK struct seep_error *seep_trace_learn(struct seep_heap_trace *trace, const char *path);
+SEEP_MUST_CHECK struct seep_error *seep_attach_learn(struct seep_attached *attached, const char *path);
 // Forgets the places that the source has no use for, once it is known which one it is.
-void seep_trace_keep_source(const struct seep_heap_trace *trace, struct seep_trace_object *object);
+void seep_attach_keep_source(const struct seep_attached *attached, struct seep_attach_object *object);
 // Gives the unwinder its table, once the programs are loaded.
-void seep_trace_place_table(struct seep_heap_trace *trace, struct seep_trace_object *object);
-void seep_trace_object_destroy(struct seep_trace_object *object); // takes NULL
+void seep_attach_place_table(struct seep_attached *attached, struct seep_attach_object *object);
+void seep_attach_object_destroy(struct seep_attach_object *object); // takes NULL
 
 // ---- attach_probes.c ----
 
 // Puts the probes of an object on a process, unless they are there.
-SEEP_MUST_CHECK struct seep_error *seep_trace_attach(struct seep_heap_trace *trace, size_t object, pid_t pid);
+SEEP_MUST_CHECK struct seep_error *seep_attach_probes(struct seep_attached *attached, size_t object,
+                                                      pid_t pid);
 // What was refused, where nothing that allocates has probes.
-SEEP_MUST_CHECK struct seep_error *seep_trace_check_probed(struct seep_heap_trace *trace);
-void seep_trace_attachment_deinit(struct seep_trace_attachment *attachment);
+SEEP_MUST_CHECK struct seep_error *seep_attach_check_probed(struct seep_attached *attached);
+void seep_attach_attachment_deinit(struct seep_attach_attachment *attachment);
 
 // ---- attach_layout.c ----
 
 // Looks at what the process has mapped, and makes tables, probes and modules agree with it. One that has
 // ended stays as it was known.
-SEEP_MUST_CHECK struct seep_error *seep_trace_update_process(struct seep_heap_trace *trace,
-                                                             struct seep_traced_process *process);
+SEEP_MUST_CHECK struct seep_error *seep_attach_update_process(struct seep_attached *attached,
+                                                              struct seep_traced_process *process);
 // Code that the kernel found for a stack.
-SEEP_MUST_CHECK struct seep_error *seep_trace_took_code(struct seep_heap_trace *trace,
-                                                        struct seep_traced_process *process,
-                                                        const struct seep_bpf_code *code);
+SEEP_MUST_CHECK struct seep_error *seep_attach_took_code(struct seep_attached *attached,
+                                                         struct seep_traced_process *process,
+                                                         const struct seep_bpf_code *code);
 
 // ---- attach_processes.c ----
 
 // The latest of this pid; NULL: not traced.
-struct seep_traced_process *seep_trace_process_of(const struct seep_heap_trace *trace, uint32_t pid);
-SEEP_MUST_CHECK struct seep_error *seep_trace_add_process(struct seep_heap_trace *trace, pid_t pid,
-                                                          struct seep_traced_process **ret);
+struct seep_traced_process *seep_attach_process_of(const struct seep_attached *attached, uint32_t pid);
+SEEP_MUST_CHECK struct seep_error *seep_attach_add_process(struct seep_attached *attached, pid_t pid,
+                                                           struct seep_traced_process **ret);
 // What the event says of a life that begins.
-struct seep_trace_birth {
+struct seep_attach_birth {
     int64_t at_ns;   // since the tracing began
     uint32_t parent; // pid; 0: not known
 };
 // A process that was not known. `program`: it began just now by exec of this; NULL: some time ago.
-SEEP_MUST_CHECK struct seep_error *seep_trace_took_new(struct seep_heap_trace *trace, pid_t pid,
-                                                       const char *program,
-                                                       const struct seep_trace_birth *birth);
-SEEP_MUST_CHECK struct seep_error *seep_trace_took_exec(struct seep_heap_trace *trace,
-                                                        struct seep_traced_process *process,
+SEEP_MUST_CHECK struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pid,
                                                         const char *program,
-                                                        const struct seep_trace_birth *birth);
-SEEP_MUST_CHECK struct seep_error *seep_trace_took_fork(struct seep_heap_trace *trace,
-                                                        struct seep_traced_process *parent, pid_t pid,
-                                                        int64_t at_ns);
+                                                        const struct seep_attach_birth *birth);
+SEEP_MUST_CHECK struct seep_error *seep_attach_took_exec(struct seep_attached *attached,
+                                                         struct seep_traced_process *process,
+                                                         const char *program,
+                                                         const struct seep_attach_birth *birth);
+SEEP_MUST_CHECK struct seep_error *seep_attach_took_fork(struct seep_attached *attached,
+                                                         struct seep_traced_process *parent, pid_t pid,
+                                                         int64_t at_ns);
 // Its last event; status as of wait(2). Frees it where those that have ended are of no interest.
-void seep_trace_took_exit(struct seep_heap_trace *trace, struct seep_traced_process *process, int64_t at_ns,
-                          int status);
-void seep_trace_forget_process(struct seep_heap_trace *trace, struct seep_traced_process *process);
+void seep_attach_took_exit(struct seep_attached *attached, struct seep_traced_process *process, int64_t at_ns,
+                           int status);
+void seep_attach_forget_process(struct seep_attached *attached, struct seep_traced_process *process);
 // Those whose last event was lost.
-void seep_trace_forget_ended(struct seep_heap_trace *trace);
+void seep_attach_forget_ended(struct seep_attached *attached);
 
 // ---- attach_landings.c ----
 
 // An operator new that throws returns there.
-SEEP_MUST_CHECK struct seep_error *seep_trace_took_landing(struct seep_heap_trace *trace,
-                                                           const struct seep_traced_process *process,
-                                                           uint64_t address);
+SEEP_MUST_CHECK struct seep_error *seep_attach_took_landing(struct seep_attached *attached,
+                                                            const struct seep_traced_process *process,
+                                                            uint64_t address);
 // Puts the probes that were asked for.
-SEEP_MUST_CHECK struct seep_error *seep_trace_place_landings(struct seep_heap_trace *trace);
-void seep_trace_forget_landings(struct seep_heap_trace *trace, pid_t pid);
-void seep_trace_close_landings(struct seep_heap_trace *trace);
+SEEP_MUST_CHECK struct seep_error *seep_attach_place_landings(struct seep_attached *attached);
+void seep_attach_forget_landings(struct seep_attached *attached, pid_t pid);
+void seep_attach_close_landings(struct seep_attached *attached);
 
 // ---- attach_private.c ----
 
 // For struct seep_held_program_visitor: gives the program a copy of its own of a file that gets probes, and
 // of its loader.
-void seep_trace_opens(void *context, pid_t pid, const char *path);
+void seep_attach_opens(void *context, pid_t pid, const char *path);
 
 // ---- attach_scope.c ----
 
 // The processes that are in the scope now, but for ourselves. malloc'ed.
-SEEP_MUST_CHECK struct seep_error *seep_trace_members(const struct seep_heap_trace *trace, pid_t **ret_pids,
-                                                      size_t *ret_nr);
+SEEP_MUST_CHECK struct seep_error *seep_attach_members(const struct seep_attached *attached, pid_t **ret_pids,
+                                                       size_t *ret_nr);
 // Opens the control group. SEEP_E_NOT_FOUND, SEEP_E_UNSUPPORTED: none of version 2.
-SEEP_MUST_CHECK struct seep_error *seep_trace_open_cgroup(struct seep_heap_trace *trace);
+SEEP_MUST_CHECK struct seep_error *seep_attach_open_cgroup(struct seep_attached *attached);
 
 // ---- attach_events.c ----
 
-// For the ring buffer: takes one event of the trace `context`.
-int seep_trace_take(void *context, void *data, size_t nr_bytes);
-SEEP_MUST_CHECK struct seep_error *seep_trace_drain(struct seep_heap_trace *trace); // all there are
+// For the ring buffer: takes one event of `context`.
+int seep_attach_take(void *context, void *data, size_t nr_bytes);
+SEEP_MUST_CHECK struct seep_error *seep_attach_drain(struct seep_attached *attached); // all there are
 
 // ---- attach_load.c ----
 
 // What this kernel can do, and so which kind of probes.
-SEEP_MUST_CHECK struct seep_error *seep_trace_choose_probes(struct seep_heap_trace *trace);
+SEEP_MUST_CHECK struct seep_error *seep_attach_choose_probes(struct seep_attached *attached);
 // With room for the objects known by now, whose tables it places. Follows forks and execs from then on.
-SEEP_MUST_CHECK struct seep_error *seep_trace_load(struct seep_heap_trace *trace);
+SEEP_MUST_CHECK struct seep_error *seep_attach_load(struct seep_attached *attached);
 
 #endif

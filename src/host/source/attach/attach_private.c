@@ -21,7 +21,7 @@
 #define INTERPRETER_BYTES_MAX 4096
 
 // *ret_interpreter: the loader that the program names; "": none.
-static bool gets_probes(const struct seep_heap_trace *trace, int fd, const char *name,
+static bool gets_probes(const struct seep_attached *attached, int fd, const char *name,
                         char ret_interpreter[INTERPRETER_BYTES_MAX]) {
     struct seep_elf_file elf;
     struct seep_allocator_file file;
@@ -38,10 +38,10 @@ static bool gets_probes(const struct seep_heap_trace *trace, int fd, const char 
             ret_interpreter[segment->p_filesz - 1] = 0;
     }
     bool gets = false;
-    err = seep_allocator_file_init(&elf, trace->options.prefix, &file);
+    err = seep_allocator_file_init(&elf, attached->options.prefix, &file);
     if (!err) {
         enum seep_probe_kind kind =
-            trace->options.source == SEEP_SOURCE_OTEL ? SEEP_PROBE_OTEL_ALLOC : SEEP_PROBE_ALLOC;
+            attached->options.source == SEEP_SOURCE_OTEL ? SEEP_PROBE_OTEL_ALLOC : SEEP_PROBE_ALLOC;
         gets = file.places[kind].nr != 0 || file.places[SEEP_PROBE_MODULES].nr != 0;
         seep_allocator_file_deinit(&file);
     }
@@ -51,21 +51,21 @@ static bool gets_probes(const struct seep_heap_trace *trace, int fd, const char 
 }
 
 // true: for the first time.
-static bool remember(struct seep_heap_trace *trace, const char *path) {
-    for (size_t i = 0; i < trace->nr_private_paths; i++)
-        if (strcmp(trace->private_paths[i], path) == 0)
+static bool remember(struct seep_attached *attached, const char *path) {
+    for (size_t i = 0; i < attached->nr_private_paths; i++)
+        if (strcmp(attached->private_paths[i], path) == 0)
             return false;
     char *copy = strdup(path);
-    if (!copy || !seep_grow(&trace->private_paths, &trace->private_paths_capacity,
-                            trace->nr_private_paths + 1, sizeof(*trace->private_paths))) {
+    if (!copy || !seep_grow(&attached->private_paths, &attached->private_paths_capacity,
+                            attached->nr_private_paths + 1, sizeof(*attached->private_paths))) {
         free(copy);
         return false;
     }
-    trace->private_paths[trace->nr_private_paths++] = copy;
+    attached->private_paths[attached->nr_private_paths++] = copy;
     return true;
 }
 
-static void copy_file(struct seep_heap_trace *trace, pid_t pid, const char *path,
+static void copy_file(struct seep_attached *attached, pid_t pid, const char *path,
                       char ret_interpreter[INTERPRETER_BYTES_MAX]) {
     char seen[8192], real[4096];
     *ret_interpreter = 0;
@@ -79,12 +79,12 @@ static void copy_file(struct seep_heap_trace *trace, pid_t pid, const char *path
     ssize_t nr = readlink(seen, real, sizeof(real) - 1);
     real[nr > 0 ? nr : 0] = 0;
     if (nr > 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= COPY_BYTES_MAX &&
-        gets_probes(trace, fd, real, ret_interpreter) && remember(trace, real))
+        gets_probes(attached, fd, real, ret_interpreter) && remember(attached, real))
         seep_private_copy(pid, real);
     close(fd);
 }
 
-void seep_trace_opens(void *context, pid_t pid, const char *path) {
+void seep_attach_opens(void *context, pid_t pid, const char *path) {
     char interpreter[INTERPRETER_BYTES_MAX], none[INTERPRETER_BYTES_MAX];
     copy_file(context, pid, path, interpreter);
     if (*interpreter) // the kernel opens it, not the program

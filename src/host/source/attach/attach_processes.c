@@ -13,79 +13,79 @@
 #include "source/attach/attach_parts.h"
 #include "source/attach/traced_process.h"
 
-struct seep_traced_process *seep_trace_process_of(const struct seep_heap_trace *trace, uint32_t pid) {
-    const uint64_t *process = seep_map_find(&trace->process_ids, pid);
+struct seep_traced_process *seep_attach_process_of(const struct seep_attached *attached, uint32_t pid) {
+    const uint64_t *process = seep_map_find(&attached->process_ids, pid);
     return process ? (struct seep_traced_process *)(uintptr_t)*process : NULL;
 }
 
-struct seep_error *seep_trace_add_process(struct seep_heap_trace *trace, pid_t pid,
-                                          struct seep_traced_process **ret) {
+struct seep_error *seep_attach_add_process(struct seep_attached *attached, pid_t pid,
+                                           struct seep_traced_process **ret) {
     struct seep_traced_process *process;
-    uint64_t *id = seep_map_at(&trace->process_ids, (uint32_t)pid, NULL);
-    if (!id || !seep_grow(&trace->processes, &trace->processes_capacity, trace->nr_processes + 1,
+    uint64_t *id = seep_map_at(&attached->process_ids, (uint32_t)pid, NULL);
+    if (!id || !seep_grow(&attached->processes, &attached->processes_capacity, attached->nr_processes + 1,
                           sizeof(struct seep_traced_process *)))
         return seep_error_no_memory();
     struct seep_error *err = seep_traced_process_create(pid, &process);
     if (err)
         return err;
-    process->heap.is_sampled = trace->options.source == SEEP_SOURCE_OTEL;
-    trace->processes[trace->nr_processes++] = process;
+    process->heap.is_sampled = attached->options.source == SEEP_SOURCE_OTEL;
+    attached->processes[attached->nr_processes++] = process;
     *id = (uintptr_t)process;
     *ret = process;
     return NULL;
 }
 
 // Takes it out of the table. The last one stays, or there would be nothing to report of.
-static void end_process(struct seep_heap_trace *trace, struct seep_traced_process *process, int64_t at_ns) {
-    seep_trace_forget_landings(trace, process->heap.pid);
+static void end_process(struct seep_attached *attached, struct seep_traced_process *process, int64_t at_ns) {
+    seep_attach_forget_landings(attached, process->heap.pid);
     process->ended = true;
     process->duration_ns = at_ns;
-    uint64_t *id = seep_map_find(&trace->process_ids, (uint32_t)process->heap.pid);
+    uint64_t *id = seep_map_find(&attached->process_ids, (uint32_t)process->heap.pid);
     if (id && *id == (uintptr_t)process)
         *id = 0;
-    if (!seep_heap_trace_is_open(trace) || trace->nr_processes < 2)
+    if (!seep_attached_is_open(attached) || attached->nr_processes < 2)
         return;
     size_t i = 0;
-    while (trace->processes[i] != process)
+    while (attached->processes[i] != process)
         i++;
-    memmove(trace->processes + i, trace->processes + i + 1,
-            (--trace->nr_processes - i) * sizeof(struct seep_traced_process *));
+    memmove(attached->processes + i, attached->processes + i + 1,
+            (--attached->nr_processes - i) * sizeof(struct seep_traced_process *));
     seep_traced_process_destroy(process);
-    trace->nr_forgotten++;
+    attached->nr_forgotten++;
 }
 
 // Where its code is known by now its stacks have names, whether or not it still lives.
-static struct seep_error *look_at(struct seep_heap_trace *trace, struct seep_traced_process *process,
+static struct seep_error *look_at(struct seep_attached *attached, struct seep_traced_process *process,
                                   bool *ret_late) {
-    size_t nr_before = trace->nr_attachments;
-    struct seep_error *err = seep_trace_update_process(trace, process);
-    *ret_late = trace->scope == SEEP_BPF_SCOPE_PROBED || trace->nr_attachments > nr_before;
+    size_t nr_before = attached->nr_attachments;
+    struct seep_error *err = seep_attach_update_process(attached, process);
+    *ret_late = attached->scope == SEEP_BPF_SCOPE_PROBED || attached->nr_attachments > nr_before;
     return err;
 }
 
-static struct seep_error *look_at_new(struct seep_heap_trace *trace, struct seep_traced_process *process,
+static struct seep_error *look_at_new(struct seep_attached *attached, struct seep_traced_process *process,
                                       const char *program, bool *ret_late) {
-    struct seep_error *err = look_at(trace, process, ret_late);
+    struct seep_error *err = look_at(attached, process, ret_late);
     bool gone = err ? err->code == SEEP_E_NOT_FOUND : !process->heap.nr_areas;
     if (!gone || !program)
         return err;
     seep_error_destroy(err);
-    return seep_trace_learn(trace, program);
+    return seep_attach_learn(attached, program);
 }
 
 // libseep.so counts for it, and better.
-static struct seep_error *ignore(struct seep_heap_trace *trace, pid_t pid, bool *ret_ignored) {
-    *ret_ignored = seep_heap_trace_is_open(trace) && seep_process_has_library(pid);
+static struct seep_error *ignore(struct seep_attached *attached, pid_t pid, bool *ret_ignored) {
+    *ret_ignored = seep_attached_is_open(attached) && seep_process_has_library(pid);
     if (!*ret_ignored)
         return NULL;
-    trace->nr_ignored++;
-    return seep_bpf_tables_ignore_process(&trace->tables, (uint32_t)pid);
+    attached->nr_ignored++;
+    return seep_bpf_tables_ignore_process(&attached->tables, (uint32_t)pid);
 }
 
 // One that has ended already has no other name.
-static struct seep_error *begin(struct seep_heap_trace *trace, pid_t pid, const char *program,
+static struct seep_error *begin(struct seep_attached *attached, pid_t pid, const char *program,
                                 struct seep_traced_process **ret) {
-    struct seep_error *err = seep_trace_add_process(trace, pid, ret);
+    struct seep_error *err = seep_attach_add_process(attached, pid, ret);
     if (err || !program)
         return err;
     (*ret)->is_loading = true;
@@ -95,24 +95,24 @@ static struct seep_error *begin(struct seep_heap_trace *trace, pid_t pid, const 
 }
 
 // `birth`: when it was met or began by exec. The parent of one that has ended already is known by it alone.
-static void born(struct seep_traced_process *process, const struct seep_trace_birth *birth) {
+static void born(struct seep_traced_process *process, const struct seep_attach_birth *birth) {
     process->begun_ns = SEEP_MAX(birth->at_ns, (int64_t)0);
     if (!process->ppid)
         process->ppid = birth->parent;
 }
 
-struct seep_error *seep_trace_took_new(struct seep_heap_trace *trace, pid_t pid, const char *program,
-                                       const struct seep_trace_birth *birth) {
+struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pid, const char *program,
+                                        const struct seep_attach_birth *birth) {
     struct seep_traced_process *process;
     bool late, ignored;
-    struct seep_error *err = ignore(trace, pid, &ignored);
+    struct seep_error *err = ignore(attached, pid, &ignored);
     if (err || ignored)
         return err;
-    err = begin(trace, pid, program, &process);
+    err = begin(attached, pid, program, &process);
     if (!err && program)
         born(process, birth);
     if (!err)
-        err = look_at_new(trace, process, program, &late);
+        err = look_at_new(attached, process, program, &late);
     if (err)
         return err;
     if (!program)
@@ -123,8 +123,8 @@ struct seep_error *seep_trace_took_new(struct seep_heap_trace *trace, pid_t pid,
                 : NULL;
 }
 
-struct seep_error *seep_trace_took_exec(struct seep_heap_trace *trace, struct seep_traced_process *process,
-                                        const char *program, const struct seep_trace_birth *birth) {
+struct seep_error *seep_attach_took_exec(struct seep_attached *attached, struct seep_traced_process *process,
+                                         const char *program, const struct seep_attach_birth *birth) {
     pid_t pid = process->heap.pid;
     bool late = false;
     struct seep_error *err =
@@ -133,13 +133,13 @@ struct seep_error *seep_trace_took_exec(struct seep_heap_trace *trace, struct se
     if (err)
         return err;
     process->execed = true;
-    end_process(trace, process, birth->at_ns);
-    trace->generation++; // its addresses are other functions now
-    err = begin(trace, pid, program, &process);
+    end_process(attached, process, birth->at_ns);
+    attached->generation++; // its addresses are other functions now
+    err = begin(attached, pid, program, &process);
     if (!err)
         born(process, birth);
     if (!err)
-        err = look_at_new(trace, process, program, &late);
+        err = look_at_new(attached, process, program, &late);
     if (err || !late)
         return err;
     if (!process->heap.nr_areas)
@@ -175,32 +175,32 @@ static struct seep_error *name_like(struct seep_traced_process *child,
 
 // A child begins with its parent's blocks. Where probes are of one process it runs meanwhile: what it does
 // until its own are in place is not seen, and one that has ended by then is only counted.
-struct seep_error *seep_trace_took_fork(struct seep_heap_trace *trace, struct seep_traced_process *parent,
-                                        pid_t pid, int64_t at_ns) {
-    struct seep_traced_heap heap;
+struct seep_error *seep_attach_took_fork(struct seep_attached *attached, struct seep_traced_process *parent,
+                                         pid_t pid, int64_t at_ns) {
+    struct seep_heap heap;
     struct seep_traced_process *child;
     bool late = false;
-    if (trace->options.ignore_children)
+    if (attached->options.ignore_children)
         return NULL;
-    if (trace->scope == SEEP_BPF_SCOPE_PROBED && !lives(pid)) {
+    if (attached->scope == SEEP_BPF_SCOPE_PROBED && !lives(pid)) {
         parent->heap.lost[SEEP_LOST_FORK]++;
         return NULL;
     }
-    struct seep_error *err = seep_traced_heap_fork(&parent->heap, pid, &heap);
+    struct seep_error *err = seep_heap_fork(&parent->heap, pid, &heap);
     if (err)
         return err;
-    err = seep_trace_add_process(trace, pid, &child);
+    err = seep_attach_add_process(attached, pid, &child);
     if (err) {
-        seep_traced_heap_deinit(&heap);
+        seep_heap_deinit(&heap);
         return err;
     }
-    seep_traced_heap_deinit(&child->heap);
+    seep_heap_deinit(&child->heap);
     child->heap = heap;
     child->forked_from = (uint32_t)parent->heap.pid;
     child->begun_ns = SEEP_MAX(at_ns, (int64_t)0);
     err = name_like(child, parent);
     if (!err)
-        err = look_at(trace, child, &late);
+        err = look_at(attached, child, &late);
     if (err || !late)
         return err;
     return seep_traced_process_note(child, SEEP_NOTE_LATE_PROBES,
@@ -208,44 +208,44 @@ struct seep_error *seep_trace_took_fork(struct seep_heap_trace *trace, struct se
 }
 
 // The probes in children that have ended would only take up descriptors.
-static void detach(struct seep_heap_trace *trace, pid_t pid) {
-    for (size_t i = 0; i < trace->nr_attachments;) {
-        if (trace->attachments[i].pid != pid) {
+static void detach(struct seep_attached *attached, pid_t pid) {
+    for (size_t i = 0; i < attached->nr_attachments;) {
+        if (attached->attachments[i].pid != pid) {
             i++;
             continue;
         }
-        seep_trace_attachment_deinit(&trace->attachments[i]);
-        trace->attachments[i] = trace->attachments[--trace->nr_attachments];
+        seep_attach_attachment_deinit(&attached->attachments[i]);
+        attached->attachments[i] = attached->attachments[--attached->nr_attachments];
     }
 }
 
-static void forget_process(struct seep_heap_trace *trace, struct seep_traced_process *process,
+static void forget_process(struct seep_attached *attached, struct seep_traced_process *process,
                            int64_t at_ns) {
-    seep_bpf_tables_forget_process(&trace->tables, (uint32_t)process->heap.pid);
-    if (trace->scope == SEEP_BPF_SCOPE_PROBED)
-        detach(trace, process->heap.pid);
-    end_process(trace, process, at_ns);
+    seep_bpf_tables_forget_process(&attached->tables, (uint32_t)process->heap.pid);
+    if (attached->scope == SEEP_BPF_SCOPE_PROBED)
+        detach(attached, process->heap.pid);
+    end_process(attached, process, at_ns);
 }
 
-void seep_trace_took_exit(struct seep_heap_trace *trace, struct seep_traced_process *process, int64_t at_ns,
-                          int status) {
+void seep_attach_took_exit(struct seep_attached *attached, struct seep_traced_process *process, int64_t at_ns,
+                           int status) {
     process->has_status = true;
     process->wait_status = status;
     process->duration_ns = at_ns;
     // That the one that was named has ended is known by its descriptor.
-    if (process->heap.pid != trace->options.pid)
-        forget_process(trace, process, at_ns);
+    if (process->heap.pid != attached->options.pid)
+        forget_process(attached, process, at_ns);
 }
 
-void seep_trace_forget_process(struct seep_heap_trace *trace, struct seep_traced_process *process) {
-    forget_process(trace, process, trace->now_ns);
+void seep_attach_forget_process(struct seep_attached *attached, struct seep_traced_process *process) {
+    forget_process(attached, process, attached->now_ns);
 }
 
-void seep_trace_forget_ended(struct seep_heap_trace *trace) {
-    for (size_t i = trace->nr_processes; i-- > 0;) {
-        struct seep_traced_process *process = trace->processes[i];
-        if (!process->ended && process->heap.pid != trace->options.pid && kill(process->heap.pid, 0) != 0 &&
-            errno == ESRCH)
-            seep_trace_forget_process(trace, process);
+void seep_attach_forget_ended(struct seep_attached *attached) {
+    for (size_t i = attached->nr_processes; i-- > 0;) {
+        struct seep_traced_process *process = attached->processes[i];
+        if (!process->ended && process->heap.pid != attached->options.pid &&
+            kill(process->heap.pid, 0) != 0 && errno == ESRCH)
+            seep_attach_forget_process(attached, process);
     }
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Which processes are in the scope of a trace at its start: those of a control group and of the groups below
-// it, or all. See attach_parts.h.
-// Source: Linux admin-guide/cgroup-v2.rst (cgroup.procs).
+// Which processes are in the scope at the start of the tracing: those of a control group and of the groups
+// below it, or all. See attach_parts.h. Source: Linux admin-guide/cgroup-v2.rst (cgroup.procs).
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -72,12 +71,13 @@ static struct seep_error *add_all(struct members *members) {
     return err;
 }
 
-struct seep_error *seep_trace_members(const struct seep_heap_trace *trace, pid_t **ret_pids, size_t *ret_nr) {
+struct seep_error *seep_attach_members(const struct seep_attached *attached, pid_t **ret_pids,
+                                       size_t *ret_nr) {
     struct members members = {NULL};
     struct seep_error *err = NULL;
-    if (trace->scope == SEEP_BPF_SCOPE_CGROUP) {
-        int folder = openat(trace->cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        err = folder < 0 ? seep_error_system(errno, "%s", trace->options.cgroup)
+    if (attached->scope == SEEP_BPF_SCOPE_CGROUP) {
+        int folder = openat(attached->cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        err = folder < 0 ? seep_error_system(errno, "%s", attached->options.cgroup)
                          : add_group(&members, folder, 0);
     } else {
         err = add_all(&members);
@@ -91,11 +91,11 @@ struct seep_error *seep_trace_members(const struct seep_heap_trace *trace, pid_t
     return NULL;
 }
 
-struct seep_error *seep_trace_open_cgroup(struct seep_heap_trace *trace) {
-    const char *path = trace->options.cgroup;
+struct seep_error *seep_attach_open_cgroup(struct seep_attached *attached) {
+    const char *path = attached->options.cgroup;
     struct statfs status;
-    trace->cgroup = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (trace->cgroup < 0 || fstatfs(trace->cgroup, &status) != 0)
+    attached->cgroup = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (attached->cgroup < 0 || fstatfs(attached->cgroup, &status) != 0)
         return seep_error_hint(seep_error_system(errno, "--cgroup: %s", path),
                                "a folder below the mount of cgroup2, as in "
                                "/sys/fs/cgroup/system.slice/app.service");

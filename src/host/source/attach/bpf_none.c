@@ -22,50 +22,50 @@ struct seep_error *seep_bpf_features_check(const struct seep_bpf_features *featu
     return not_built();
 }
 
-struct seep_error *seep_heap_trace_create(const struct seep_heap_trace_options *options,
-                                          struct seep_heap_trace **ret_trace, int *ret_status) {
+struct seep_error *seep_attached_create(const struct seep_attach_options *options,
+                                        struct seep_attached **ret_attached, int *ret_status) {
     (void)ret_status;
     (void)options;
-    (void)ret_trace;
+    (void)ret_attached;
     return not_built();
 }
 
-void seep_heap_trace_destroy(struct seep_heap_trace *trace) {
-    (void)trace;
+void seep_attached_destroy(struct seep_attached *attached) {
+    (void)attached;
 }
 
-struct seep_error *seep_heap_trace_run(struct seep_heap_trace *trace, int64_t end_ns,
-                                       const volatile sig_atomic_t *stop) {
-    (void)trace;
+struct seep_error *seep_attached_run(struct seep_attached *attached, int64_t end_ns,
+                                     const volatile sig_atomic_t *stop) {
+    (void)attached;
     (void)end_ns;
     (void)stop;
     return not_built();
 }
 
-struct seep_error *seep_heap_trace_settle(struct seep_heap_trace *trace) {
-    (void)trace;
+struct seep_error *seep_attached_settle(struct seep_attached *attached) {
+    (void)attached;
     return not_built();
 }
 
-bool seep_heap_trace_is_open(const struct seep_heap_trace *trace) {
-    (void)trace;
+bool seep_attached_is_open(const struct seep_attached *attached) {
+    (void)attached;
     return false;
 }
 
-bool seep_heap_trace_ended(const struct seep_heap_trace *trace) {
-    (void)trace;
+bool seep_attached_ended(const struct seep_attached *attached) {
+    (void)attached;
     return true;
 }
 
-size_t seep_heap_trace_processes(const struct seep_heap_trace *trace,
-                                 struct seep_traced_process *const **ret_processes) {
-    (void)trace;
+size_t seep_attached_processes(const struct seep_attached *attached,
+                               struct seep_traced_process *const **ret_processes) {
+    (void)attached;
     *ret_processes = NULL;
     return 0;
 }
 
-struct seep_error *seep_heap_trace_notes(const struct seep_heap_trace *trace, struct seep_profile *profile) {
-    (void)trace;
+struct seep_error *seep_attached_notes(const struct seep_attached *attached, struct seep_profile *profile) {
+    (void)attached;
     (void)profile;
     return NULL;
 }

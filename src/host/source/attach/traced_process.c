@@ -78,7 +78,7 @@ struct seep_error *seep_traced_process_create(pid_t pid, struct seep_traced_proc
     struct seep_traced_process *process = calloc(1, sizeof(*process));
     if (!process)
         return seep_error_no_memory();
-    struct seep_error *err = seep_traced_heap_init(pid, &process->heap);
+    struct seep_error *err = seep_heap_init(pid, &process->heap);
     if (!err)
         err = identify(process);
     if (err) {
@@ -93,6 +93,6 @@ struct seep_error *seep_traced_process_create(pid_t pid, struct seep_traced_proc
 void seep_traced_process_destroy(struct seep_traced_process *process) {
     if (!process)
         return;
-    seep_traced_heap_deinit(&process->heap);
+    seep_heap_deinit(&process->heap);
     free(process);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One process of a heap trace: who it is. Private to the parts of a trace.
+// One traced process: who it is. Private to this room.
 #ifndef SEEP_SOURCE_ATTACH_TRACED_PROCESS_H
 #define SEEP_SOURCE_ATTACH_TRACED_PROCESS_H
 

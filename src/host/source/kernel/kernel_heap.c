@@ -20,7 +20,7 @@
 // Kernel stacks that allocate: some thousands on a busy machine. 600 bytes each.
 #define SITES_MAX 32768u
 
-struct seep_kernel_trace {
+struct seep_kernel_probes {
     struct seep_kernel_heap_bpf *bpf;
     bool combined;
     uint32_t nr_buckets;
@@ -81,7 +81,7 @@ struct choice {
         &bpf->links.seep_##name##_plain
 #define CHOICES_NR 13
 
-static void list_choices(struct seep_kernel_heap_bpf *bpf, const struct seep_kernel_trace_options *options,
+static void list_choices(struct seep_kernel_heap_bpf *bpf, const struct seep_kernel_probes_options *options,
                          struct choice choices[CHOICES_NR]) {
     const struct choice list[CHOICES_NR] = {
         {"kfree", FREE(kfree), true},
@@ -106,7 +106,7 @@ static bool has_function(const struct btf *btf, const char *name) {
 }
 
 static void choose_programs(struct seep_kernel_heap_bpf *bpf, const struct btf *btf,
-                            const struct seep_kernel_trace_options *options) {
+                            const struct seep_kernel_probes_options *options) {
     struct choice choices[CHOICES_NR];
     list_choices(bpf, options, choices);
     bool directly = !options->plain && has_function(btf, "bpf_rdonly_cast");
@@ -120,7 +120,7 @@ static void choose_programs(struct seep_kernel_heap_bpf *bpf, const struct btf *
 
 // By what the kernel says of itself, not by its version.
 static struct seep_error *adapt(struct seep_kernel_heap_bpf *bpf,
-                                const struct seep_kernel_trace_options *options) {
+                                const struct seep_kernel_probes_options *options) {
     struct btf *btf = btf__load_vmlinux_btf();
     if (libbpf_get_error(btf))
         return seep_error_system(errno, "cannot read the kernel's types");
@@ -161,23 +161,23 @@ static void unmap_array(const struct bpf_map *map, const void *memory) {
 }
 
 // What the programs write, for reading.
-static struct seep_error *map_memory(struct seep_kernel_trace *trace) {
-    struct seep_kernel_heap_bpf *bpf = trace->bpf;
-    struct seep_error *err = map_array(bpf->maps.seep_buckets, (const void **)&trace->buckets);
+static struct seep_error *map_memory(struct seep_kernel_probes *probes) {
+    struct seep_kernel_heap_bpf *bpf = probes->bpf;
+    struct seep_error *err = map_array(bpf->maps.seep_buckets, (const void **)&probes->buckets);
     if (!err)
-        err = map_array(bpf->maps.seep_blocks, (const void **)&trace->blocks);
+        err = map_array(bpf->maps.seep_blocks, (const void **)&probes->blocks);
     if (!err)
-        err = map_array(bpf->maps.seep_sites, (const void **)&trace->sites);
+        err = map_array(bpf->maps.seep_sites, (const void **)&probes->sites);
     return err;
 }
 
-static struct seep_error *load(struct seep_kernel_trace *trace,
-                               const struct seep_kernel_trace_options *options) {
+static struct seep_error *load(struct seep_kernel_probes *probes,
+                               const struct seep_kernel_probes_options *options) {
     libbpf_set_print(NULL);
-    trace->bpf = seep_kernel_heap_bpf__open();
-    if (!trace->bpf)
+    probes->bpf = seep_kernel_heap_bpf__open();
+    if (!probes->bpf)
         return seep_error_system(errno, "cannot open the BPF programs");
-    struct seep_kernel_heap_bpf *bpf = trace->bpf;
+    struct seep_kernel_heap_bpf *bpf = probes->bpf;
     struct seep_error *err = adapt(bpf, options);
     if (err)
         return err;
@@ -188,16 +188,16 @@ static struct seep_error *load(struct seep_kernel_trace *trace,
     bpf->rodata->seep_max_size = options->max_size;
     bpf->rodata->seep_nr_cpus = (uint32_t)libbpf_num_possible_cpus();
     // Half of the places are enough for all to find one (SEEP_KERNEL_CHOICES).
-    trace->nr_buckets = options->blocks_max * 2 / SEEP_KERNEL_BUCKET_BLOCKS + 1;
-    bpf->rodata->seep_nr_buckets = trace->nr_buckets;
+    probes->nr_buckets = options->blocks_max * 2 / SEEP_KERNEL_BUCKET_BLOCKS + 1;
+    bpf->rodata->seep_nr_buckets = probes->nr_buckets;
     bpf->rodata->seep_sites_max = SITES_MAX;
-    bpf_map__set_max_entries(bpf->maps.seep_buckets, trace->nr_buckets);
-    bpf_map__set_max_entries(bpf->maps.seep_blocks, trace->nr_buckets * SEEP_KERNEL_BUCKET_BLOCKS);
+    bpf_map__set_max_entries(bpf->maps.seep_buckets, probes->nr_buckets);
+    bpf_map__set_max_entries(bpf->maps.seep_blocks, probes->nr_buckets * SEEP_KERNEL_BUCKET_BLOCKS);
     bpf_map__set_max_entries(bpf->maps.seep_sites, SITES_MAX);
     bpf_map__set_max_entries(bpf->maps.seep_site_numbers, SITES_MAX);
     int status = seep_kernel_heap_bpf__load(bpf);
     if (!status)
-        return map_memory(trace);
+        return map_memory(probes);
     return seep_error_hint(seep_error_system(-status, "the kernel refuses the BPF programs"),
                            "'seep info' says what this kernel can do; the map of blocks has room for %u: "
                            "less memory with --max-blocks",
@@ -213,7 +213,7 @@ static struct seep_error *attach_one(struct bpf_program *program, struct bpf_lin
 }
 
 static struct seep_error *attach(struct seep_kernel_heap_bpf *bpf,
-                                 const struct seep_kernel_trace_options *options) {
+                                 const struct seep_kernel_probes_options *options) {
     struct choice choices[CHOICES_NR];
     list_choices(bpf, options, choices);
     struct seep_error *err = NULL;
@@ -225,8 +225,8 @@ static struct seep_error *attach(struct seep_kernel_heap_bpf *bpf,
     return err;
 }
 
-struct seep_error *seep_kernel_trace_create(const struct seep_kernel_trace_options *options,
-                                            struct seep_kernel_trace **ret_trace) {
+struct seep_error *seep_kernel_probes_create(const struct seep_kernel_probes_options *options,
+                                             struct seep_kernel_probes **ret_probes) {
     struct seep_error *err = check_rights();
     struct seep_bpf_features features;
     if (!err) {
@@ -235,30 +235,30 @@ struct seep_error *seep_kernel_trace_create(const struct seep_kernel_trace_optio
     }
     if (err)
         return err;
-    struct seep_kernel_trace *trace = calloc(1, sizeof(*trace));
-    if (!trace)
+    struct seep_kernel_probes *probes = calloc(1, sizeof(*probes));
+    if (!probes)
         return seep_error_no_memory();
-    trace->combined = options->combined;
-    err = load(trace, options);
+    probes->combined = options->combined;
+    err = load(probes, options);
     if (!err)
-        err = attach(trace->bpf, options);
+        err = attach(probes->bpf, options);
     if (err)
-        seep_kernel_trace_destroy(trace);
+        seep_kernel_probes_destroy(probes);
     else
-        *ret_trace = trace;
+        *ret_probes = probes;
     return err;
 }
 
-void seep_kernel_trace_destroy(struct seep_kernel_trace *trace) {
-    if (!trace)
+void seep_kernel_probes_destroy(struct seep_kernel_probes *probes) {
+    if (!probes)
         return;
-    if (trace->bpf) {
-        unmap_array(trace->bpf->maps.seep_buckets, trace->buckets);
-        unmap_array(trace->bpf->maps.seep_blocks, trace->blocks);
-        unmap_array(trace->bpf->maps.seep_sites, trace->sites);
+    if (probes->bpf) {
+        unmap_array(probes->bpf->maps.seep_buckets, probes->buckets);
+        unmap_array(probes->bpf->maps.seep_blocks, probes->blocks);
+        unmap_array(probes->bpf->maps.seep_sites, probes->sites);
     }
-    seep_kernel_heap_bpf__destroy(trace->bpf);
-    free(trace);
+    seep_kernel_heap_bpf__destroy(probes->bpf);
+    free(probes);
 }
 
 // ---- reading ----
@@ -267,24 +267,24 @@ void seep_kernel_trace_destroy(struct seep_kernel_trace *trace) {
 #define SWEEP_BUCKETS 65536u
 
 // Forgets the blocks whose slab is gone. Where the kernel cannot tell, they stay.
-static void sweep(const struct seep_kernel_trace *trace) {
-    const struct bpf_program *program = trace->bpf->progs.seep_sweep;
-    for (uint32_t first = 0; first < trace->nr_buckets && bpf_program__autoload(program);
+static void sweep(const struct seep_kernel_probes *probes) {
+    const struct bpf_program *program = probes->bpf->progs.seep_sweep;
+    for (uint32_t first = 0; first < probes->nr_buckets && bpf_program__autoload(program);
          first += SWEEP_BUCKETS) {
-        struct seep_kernel_sweep range = {first, SEEP_MIN(trace->nr_buckets - first, SWEEP_BUCKETS)};
+        struct seep_kernel_sweep range = {first, SEEP_MIN(probes->nr_buckets - first, SWEEP_BUCKETS)};
         LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &range, .ctx_size_in = sizeof(range));
         if (bpf_prog_test_run_opts(bpf_program__fd(program), &options) != 0)
             return;
     }
 }
 
-static struct seep_error *read_counters(struct seep_kernel_trace *trace, struct seep_kernel_heap *heap) {
+static struct seep_error *read_counters(struct seep_kernel_probes *probes, struct seep_kernel_heap *heap) {
     int nr_cpus = libbpf_num_possible_cpus();
     struct seep_kernel_counters *all = calloc((size_t)SEEP_MAX(nr_cpus, 1), sizeof(*all));
     uint32_t zero = 0;
     if (!all)
         return seep_error_no_memory();
-    if (bpf_map_lookup_elem(bpf_map__fd(trace->bpf->maps.seep_counters), &zero, all) != 0) {
+    if (bpf_map_lookup_elem(bpf_map__fd(probes->bpf->maps.seep_counters), &zero, all) != 0) {
         free(all);
         return seep_error_system(errno, "cannot read the counters of the kernel's tracer");
     }
@@ -293,7 +293,7 @@ static struct seep_error *read_counters(struct seep_kernel_trace *trace, struct 
             heap->counters[i] += all[cpu].values[i];
     free(all);
     struct bpf_program *program;
-    bpf_object__for_each_program(program, trace->bpf->obj) {
+    bpf_object__for_each_program(program, probes->bpf->obj) {
         struct bpf_prog_info info = {0};
         uint32_t nr_bytes = sizeof(info);
         if (bpf_program__fd(program) >= 0 &&
@@ -304,12 +304,12 @@ static struct seep_error *read_counters(struct seep_kernel_trace *trace, struct 
 }
 
 // Those that are there by now; what the heap's sites point into.
-static struct seep_error *read_sites(struct seep_kernel_trace *trace, struct seep_kernel_heap *heap) {
-    size_t nr = SEEP_MIN(*(volatile uint32_t *)&trace->bpf->data->seep_nr_sites, SITES_MAX);
+static struct seep_error *read_sites(struct seep_kernel_probes *probes, struct seep_kernel_heap *heap) {
+    size_t nr = SEEP_MIN(*(volatile uint32_t *)&probes->bpf->data->seep_nr_sites, SITES_MAX);
     heap->all_sites = calloc(nr + 1, sizeof(*heap->all_sites));
     if (!heap->all_sites)
         return seep_error_no_memory();
-    memcpy(heap->all_sites, trace->sites, nr * sizeof(*heap->all_sites));
+    memcpy(heap->all_sites, probes->sites, nr * sizeof(*heap->all_sites));
     heap->nr_all_sites = nr;
     for (size_t i = 1; i < nr; i++)
         heap->nr_cut += heap->all_sites[i].nr_frames >= SEEP_KERNEL_FRAMES_MAX;
@@ -331,10 +331,10 @@ static int compare_blocks(const void *left, const void *right) {
 }
 
 // The programs go on meanwhile: a block counts when its key is the same before and after.
-static bool read_block(const struct seep_kernel_trace *trace, size_t bucket, size_t i, uint64_t *ret_key,
+static bool read_block(const struct seep_kernel_probes *probes, size_t bucket, size_t i, uint64_t *ret_key,
                        struct seep_kernel_block *ret_block) {
-    const volatile uint64_t *key = &trace->buckets[bucket].keys[i];
-    const volatile struct seep_kernel_block *block = &trace->blocks[bucket * SEEP_KERNEL_BUCKET_BLOCKS + i];
+    const volatile uint64_t *key = &probes->buckets[bucket].keys[i];
+    const volatile struct seep_kernel_block *block = &probes->blocks[bucket * SEEP_KERNEL_BUCKET_BLOCKS + i];
     *ret_key = *key;
     if (*ret_key <= SEEP_KERNEL_KEY_TAKEN)
         return false;
@@ -349,15 +349,15 @@ struct block_list {
 };
 
 // Those old enough, in the order of their sites.
-static struct seep_error *order_blocks(const struct seep_kernel_trace *trace, int64_t older_ns,
+static struct seep_error *order_blocks(const struct seep_kernel_probes *probes, int64_t older_ns,
                                        struct block_list *ret_list) {
     struct block_list list = {NULL};
     int64_t now_ns = seep_monotonic_ns();
-    for (size_t bucket = 0; bucket < trace->nr_buckets; bucket++)
+    for (size_t bucket = 0; bucket < probes->nr_buckets; bucket++)
         for (size_t i = 0; i < SEEP_KERNEL_BUCKET_BLOCKS; i++) {
             uint64_t key;
             struct seep_kernel_block block;
-            if (!read_block(trace, bucket, i, &key, &block))
+            if (!read_block(probes, bucket, i, &key, &block))
                 continue;
             int64_t age_ns = SEEP_MAX(now_ns - (int64_t)block.born_ns, INT64_C(0));
             if (age_ns < older_ns)
@@ -395,12 +395,12 @@ static void add_block(struct seep_kernel_heap *heap, const struct block_order *a
 }
 
 // By the blocks themselves.
-static struct seep_error *collect(struct seep_kernel_trace *trace, int64_t older_ns,
+static struct seep_error *collect(struct seep_kernel_probes *probes, int64_t older_ns,
                                   struct seep_kernel_heap *heap) {
     struct block_list list = {NULL};
-    struct seep_error *err = order_blocks(trace, older_ns, &list);
+    struct seep_error *err = order_blocks(probes, older_ns, &list);
     if (!err)
-        err = read_sites(trace, heap); // after the blocks: the site of each is there
+        err = read_sites(probes, heap); // after the blocks: the site of each is there
     if (err)
         return err;
     heap->sites = calloc(SEEP_MIN(list.nr, (size_t)SITES_MAX) + 1, sizeof(*heap->sites));
@@ -416,8 +416,8 @@ static struct seep_error *collect(struct seep_kernel_trace *trace, int64_t older
 }
 
 // By the counts that the programs keep.
-static struct seep_error *collect_combined(struct seep_kernel_trace *trace, struct seep_kernel_heap *heap) {
-    struct seep_error *err = read_sites(trace, heap);
+static struct seep_error *collect_combined(struct seep_kernel_probes *probes, struct seep_kernel_heap *heap) {
+    struct seep_error *err = read_sites(probes, heap);
     if (err)
         return err;
     heap->sites = calloc(heap->nr_all_sites + 1, sizeof(*heap->sites));
@@ -435,13 +435,13 @@ static struct seep_error *collect_combined(struct seep_kernel_trace *trace, stru
     return NULL;
 }
 
-struct seep_error *seep_kernel_trace_read(struct seep_kernel_trace *trace, int64_t older_ns,
-                                          struct seep_kernel_heap *ret_heap) {
+struct seep_error *seep_kernel_probes_read(struct seep_kernel_probes *probes, int64_t older_ns,
+                                           struct seep_kernel_heap *ret_heap) {
     struct seep_kernel_heap heap = {NULL};
-    sweep(trace);
-    struct seep_error *err = read_counters(trace, &heap);
+    sweep(probes);
+    struct seep_error *err = read_counters(probes, &heap);
     if (!err)
-        err = trace->combined ? collect_combined(trace, &heap) : collect(trace, older_ns, &heap);
+        err = probes->combined ? collect_combined(probes, &heap) : collect(probes, older_ns, &heap);
     if (err)
         seep_kernel_heap_deinit(&heap);
     else

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The kernel's own heap, traced by BPF programs on the tracepoints of its allocators; they keep the live
-// blocks in a map, which is read here. Nothing is left in the kernel when the trace is destroyed, or we are.
+// blocks in a map, which is read here. Nothing is left in the kernel when the probes are destroyed, or we are.
 #ifndef SEEP_SOURCE_KERNEL_KERNEL_HEAP_H
 #define SEEP_SOURCE_KERNEL_KERNEL_HEAP_H
 
 #include "base/error.h"
 #include "image/bpf_kernel.h"
 
-struct seep_kernel_trace;
+struct seep_kernel_probes;
 
-struct seep_kernel_trace_options {
+struct seep_kernel_probes_options {
     bool combined; // figures by site only: no single blocks, no ages
     bool percpu;   // per-CPU allocations as well
     bool vmalloc;  // areas of vmalloc as well
@@ -24,9 +24,9 @@ struct seep_kernel_trace_options {
 
 // SEEP_E_PERMISSION where a right is missing, SEEP_E_UNSUPPORTED where the kernel cannot. All tracepoints
 // are attached when it returns, those of frees first.
-SEEP_MUST_CHECK struct seep_error *seep_kernel_trace_create(const struct seep_kernel_trace_options *options,
-                                                            struct seep_kernel_trace **ret_trace);
-void seep_kernel_trace_destroy(struct seep_kernel_trace *trace); // takes NULL
+SEEP_MUST_CHECK struct seep_error *seep_kernel_probes_create(const struct seep_kernel_probes_options *options,
+                                                             struct seep_kernel_probes **ret_probes);
+void seep_kernel_probes_destroy(struct seep_kernel_probes *probes); // takes NULL
 
 struct seep_kernel_live_block {
     uint64_t address; // of a page: of its descriptor
@@ -58,8 +58,9 @@ struct seep_kernel_heap {
 };
 
 // Blocks at least that old. Does not stop anything: blocks that come or go meanwhile may be in it or not.
-SEEP_MUST_CHECK struct seep_error *seep_kernel_trace_read(struct seep_kernel_trace *trace, int64_t older_ns,
-                                                          struct seep_kernel_heap *ret_heap);
+SEEP_MUST_CHECK struct seep_error *seep_kernel_probes_read(struct seep_kernel_probes *probes,
+                                                           int64_t older_ns,
+                                                           struct seep_kernel_heap *ret_heap);
 void seep_kernel_heap_deinit(struct seep_kernel_heap *heap);
 
 #endif

@@ -18,7 +18,7 @@ uint32_t seep_kernel_nr_frames(const struct seep_kernel_site *site);
 uint32_t seep_kernel_own_frames(const struct seep_kernel_site *site, const struct seep_kallsyms *symbols);
 
 struct seep_kernel_moment {
-    int64_t start_ns; // CLOCK_REALTIME, of the trace
+    int64_t start_ns; // CLOCK_REALTIME, of the tracing
     int64_t duration_ns;
     uint64_t sample; // every Nth was recorded
 };

@@ -10,7 +10,7 @@
 
 #include "base/live_thread.h"
 #include "base/page_scan.h"
-#include "profile/traced_heap.h"
+#include "profile/heap.h"
 
 #define PAGE_BYTES    UINT64_C(4096)
 #define HUGE_BYTES    (UINT64_C(2) << 20)
@@ -44,12 +44,12 @@ static bool is_huge(int pagemap, uint64_t start) {
 }
 
 // The page now counts for so many bytes; 0: it is gone.
-static struct seep_error *resize_page(struct seep_traced_heap *heap, uint64_t address, uint64_t bytes) {
-    struct seep_traced_block page;
-    struct seep_traced_map_counts *counts;
+static struct seep_error *resize_page(struct seep_heap *heap, uint64_t address, uint64_t bytes) {
+    struct seep_heap_block page;
+    struct seep_map_counts *counts;
     if (!seep_block_table_take(&heap->pages, address, &page))
         return NULL;
-    struct seep_error *err = seep_traced_map_site(heap, page.site, &counts);
+    struct seep_error *err = seep_heap_map_site(heap, page.site, &counts);
     if (err)
         return err;
     if (bytes > page.size)
@@ -59,7 +59,7 @@ static struct seep_error *resize_page(struct seep_traced_heap *heap, uint64_t ad
     counts->peak_bytes = SEEP_MAX(counts->peak_bytes, counts->mapped_bytes - counts->unmapped_bytes);
     if (!bytes)
         return NULL;
-    struct seep_traced_block *slot = seep_block_table_at(&heap->pages, address);
+    struct seep_heap_block *slot = seep_block_table_at(&heap->pages, address);
     if (!slot)
         return seep_error_no_memory();
     *slot = page;
@@ -68,8 +68,8 @@ static struct seep_error *resize_page(struct seep_traced_heap *heap, uint64_t ad
 }
 
 // The pages that were brought in of one stretch of HUGE_BYTES. Of a huge page the first counts for all of it.
-static struct seep_error *look_at_stretch(struct seep_traced_heap *heap, int pagemap,
-                                          const uint64_t *addresses, size_t nr) {
+static struct seep_error *look_at_stretch(struct seep_heap *heap, int pagemap, const uint64_t *addresses,
+                                          size_t nr) {
     uint64_t entries[HUGE_BYTES / PAGE_BYTES], start = addresses[0] & ~(HUGE_BYTES - 1);
     ssize_t got = pread(pagemap, entries, sizeof(entries), (off_t)(start / PAGE_BYTES * sizeof(*entries)));
     if (got != sizeof(entries))
@@ -84,7 +84,7 @@ static struct seep_error *look_at_stretch(struct seep_traced_heap *heap, int pag
     return err;
 }
 
-struct seep_error *seep_traced_look_at_pages(struct seep_traced_heap *heap) {
+struct seep_error *seep_heap_look_at_pages(struct seep_heap *heap) {
     char name[64];
     uint64_t *addresses = NULL;
     if (!heap->pages.nr_used)

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Memory that the program mapped by itself, and the pages that its page faults brought in; see
-// traced_heap.h. Mappings count as the library counts them: image/layout.h, struct seep_image_map_site.
+// heap.h. Mappings count as the library counts them: image/layout.h, struct seep_image_map_site.
 #include <string.h>
 
-#include "profile/traced_heap.h"
+#include "profile/heap.h"
 
-struct seep_error *seep_traced_map_site(struct seep_traced_heap *heap, uint32_t site,
-                                        struct seep_traced_map_counts **ret_counts) {
+struct seep_error *seep_heap_map_site(struct seep_heap *heap, uint32_t site,
+                                      struct seep_map_counts **ret_counts) {
     bool is_new;
     uint64_t *id = seep_map_at(&heap->map_site_ids, site, &is_new);
     if (!id || (is_new && !seep_grow(&heap->map_sites, &heap->map_sites_capacity, heap->nr_map_sites + 1,
                                      sizeof(*heap->map_sites))))
         return seep_error_no_memory();
     if (is_new) {
-        heap->map_sites[heap->nr_map_sites++] = (struct seep_traced_map_site){.site = site};
+        heap->map_sites[heap->nr_map_sites++] = (struct seep_map_site){.site = site};
         *id = heap->nr_map_sites;
     }
     *ret_counts = &heap->map_sites[*id - 1].counts;
     return NULL;
 }
 
-static void count_map(struct seep_traced_map_counts *counts, uint64_t bytes) {
+static void count_map(struct seep_map_counts *counts, uint64_t bytes) {
     counts->maps++;
     counts->mapped_bytes += bytes;
     counts->peak_bytes = SEEP_MAX(counts->peak_bytes, counts->mapped_bytes - counts->unmapped_bytes);
 }
 
-static void count_unmap(struct seep_traced_map_counts *counts, uint64_t bytes) {
+static void count_unmap(struct seep_map_counts *counts, uint64_t bytes) {
     counts->unmaps++;
     counts->unmapped_bytes += bytes;
 }
 
 // The first mapping that ends behind `address`.
-static size_t find_mapping(const struct seep_traced_heap *heap, uint64_t address) {
+static size_t find_mapping(const struct seep_heap *heap, uint64_t address) {
     size_t low = 0, high = heap->nr_mappings;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -45,8 +45,7 @@ static size_t find_mapping(const struct seep_traced_heap *heap, uint64_t address
     return low;
 }
 
-static struct seep_error *insert(struct seep_traced_heap *heap, size_t at,
-                                 const struct seep_traced_mapping *mapping) {
+static struct seep_error *insert(struct seep_heap *heap, size_t at, const struct seep_heap_mapping *mapping) {
     if (!seep_grow(&heap->mappings, &heap->mappings_capacity, heap->nr_mappings + 1, sizeof(*heap->mappings)))
         return seep_error_no_memory();
     memmove(heap->mappings + at + 1, heap->mappings + at, (heap->nr_mappings - at) * sizeof(*heap->mappings));
@@ -55,27 +54,27 @@ static struct seep_error *insert(struct seep_traced_heap *heap, size_t at,
     return NULL;
 }
 
-static void take_out(struct seep_traced_heap *heap, size_t at) {
+static void take_out(struct seep_heap *heap, size_t at) {
     memmove(heap->mappings + at, heap->mappings + at + 1,
             (--heap->nr_mappings - at) * sizeof(*heap->mappings));
 }
 
 // Takes [start, end) away from the mappings in it; one in the middle leaves two.
-static struct seep_error *carve(struct seep_traced_heap *heap, uint64_t start, uint64_t end) {
+static struct seep_error *carve(struct seep_heap *heap, uint64_t start, uint64_t end) {
     uint64_t taken = 0;
     size_t at = find_mapping(heap, start);
     while (at < heap->nr_mappings && heap->mappings[at].start < end) {
-        struct seep_traced_mapping old = heap->mappings[at];
+        struct seep_heap_mapping old = heap->mappings[at];
         uint64_t old_end = old.start + old.bytes, from = SEEP_MAX(start, old.start),
                  to = SEEP_MIN(end, old_end);
-        struct seep_traced_map_counts *counts;
-        struct seep_error *err = seep_traced_map_site(heap, old.site, &counts);
+        struct seep_map_counts *counts;
+        struct seep_error *err = seep_heap_map_site(heap, old.site, &counts);
         if (err)
             return err;
         count_unmap(counts, to - from);
         taken += to - from;
         take_out(heap, at);
-        struct seep_traced_mapping left = old, right = old;
+        struct seep_heap_mapping left = old, right = old;
         left.bytes = from - old.start;
         right.start = to;
         right.bytes = old_end - to;
@@ -92,13 +91,13 @@ static struct seep_error *carve(struct seep_traced_heap *heap, uint64_t start, u
 }
 
 // Whole pages, as the kernel takes it. false: nothing of it is an address.
-static bool page_range(const struct seep_traced_call *call, uint64_t *ret_start, uint64_t *ret_end) {
+static bool page_range(const struct seep_heap_event *call, uint64_t *ret_start, uint64_t *ret_end) {
     *ret_start = call->address & ~UINT64_C(4095);
     return call->size && call->size < UINT64_C(1) << 47 &&
            !__builtin_add_overflow(*ret_start, (call->size + 4095) & ~UINT64_C(4095), ret_end);
 }
 
-struct seep_error *seep_traced_map(struct seep_traced_heap *heap, const struct seep_traced_call *call) {
+struct seep_error *seep_heap_map(struct seep_heap *heap, const struct seep_heap_event *call) {
     uint64_t start, end;
     uint32_t site;
     bool inside = false;
@@ -106,30 +105,29 @@ struct seep_error *seep_traced_map(struct seep_traced_heap *heap, const struct s
         return NULL;
     struct seep_error *err = carve(heap, start, end);
     if (!err)
-        err = seep_traced_find_site(heap, call->stack, call->via, &site, &inside);
+        err = seep_heap_find_site(heap, call->stack, call->via, &site, &inside);
     if (err || inside)
         return err;
-    struct seep_traced_map_counts *counts;
-    err = seep_traced_map_site(heap, site, &counts);
+    struct seep_map_counts *counts;
+    err = seep_heap_map_site(heap, site, &counts);
     if (err)
         return err;
     count_map(counts, end - start);
     count_map(&heap->map_totals, end - start);
-    struct seep_traced_mapping mapping = {start, end - start, call->now_ns, site, call->detail};
+    struct seep_heap_mapping mapping = {start, end - start, call->now_ns, site, call->detail};
     return insert(heap, find_mapping(heap, start), &mapping);
 }
 
-struct seep_error *seep_traced_unmap(struct seep_traced_heap *heap, const struct seep_traced_call *call) {
+struct seep_error *seep_heap_unmap(struct seep_heap *heap, const struct seep_heap_event *call) {
     uint64_t start, end;
     return page_range(call, &start, &end) ? carve(heap, start, end) : NULL;
 }
 
-struct seep_error *seep_traced_inherit_mappings(struct seep_traced_heap *child,
-                                                const struct seep_traced_heap *parent) {
+struct seep_error *seep_heap_inherit_mappings(struct seep_heap *child, const struct seep_heap *parent) {
     struct seep_error *err = NULL;
     for (size_t i = 0; i < parent->nr_mappings && !err; i++) {
-        struct seep_traced_map_counts *counts;
-        err = seep_traced_map_site(child, parent->mappings[i].site, &counts);
+        struct seep_map_counts *counts;
+        err = seep_heap_map_site(child, parent->mappings[i].site, &counts);
         if (err)
             return err;
         count_map(counts, parent->mappings[i].bytes);
@@ -140,19 +138,19 @@ struct seep_error *seep_traced_inherit_mappings(struct seep_traced_heap *child,
 }
 
 // A page that was brought in before was given back meanwhile, or it would not have been missing.
-struct seep_error *seep_traced_fault(struct seep_traced_heap *heap, const struct seep_traced_call *call) {
+struct seep_error *seep_heap_fault(struct seep_heap *heap, const struct seep_heap_event *call) {
     uint32_t site;
     bool inside = false;
-    struct seep_traced_map_counts *counts;
-    struct seep_error *err = seep_traced_find_site(heap, call->stack, call->via, &site, &inside);
+    struct seep_map_counts *counts;
+    struct seep_error *err = seep_heap_find_site(heap, call->stack, call->via, &site, &inside);
     if (!err)
-        err = seep_traced_map_site(heap, site, &counts);
+        err = seep_heap_map_site(heap, site, &counts);
     if (err)
         return err;
-    struct seep_traced_block *page = seep_block_table_at(&heap->pages, call->address);
+    struct seep_heap_block *page = seep_block_table_at(&heap->pages, call->address);
     if (!page)
         return seep_error_no_memory();
-    *page = (struct seep_traced_block){call->address, call->size, call->now_ns, site, 0};
+    *page = (struct seep_heap_block){call->address, call->size, call->now_ns, site, 0};
     count_map(counts, call->size);
     heap->nr_faults++;
     return NULL;

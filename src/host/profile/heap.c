@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Keeps the heap of a process by its events, see traced_heap.h.
+// Keeps the heap of a process by its events, see heap.h.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/traced_heap.h"
+#include "profile/heap.h"
 #include "image/bpf_events.h"
 #include "image/sample.h"
 
@@ -14,16 +14,16 @@
 #define VIA_SHIFT 32
 #define INSIDE    (UINT64_C(1) << 63) // some frame is in the allocator's code
 
-static struct seep_error *add_site(struct seep_traced_heap *heap, uint32_t node, uint32_t via) {
+static struct seep_error *add_site(struct seep_heap *heap, uint32_t node, uint32_t via) {
     if (!seep_grow(&heap->sites, &heap->sites_capacity, heap->nr_sites + 1, sizeof(*heap->sites)))
         return seep_error_no_memory();
     heap->sites[heap->nr_sites++] =
-        (struct seep_traced_site){.node = node, .via = via, .counters.size_min = UINT64_MAX};
+        (struct seep_site){.node = node, .via = via, .counters.size_min = UINT64_MAX};
     return NULL;
 }
 
-struct seep_error *seep_traced_heap_init(pid_t pid, struct seep_traced_heap *ret_heap) {
-    struct seep_traced_heap heap = {.pid = pid};
+struct seep_error *seep_heap_init(pid_t pid, struct seep_heap *ret_heap) {
+    struct seep_heap heap = {.pid = pid};
     bool room = seep_grow(&heap.modules, &heap.modules_capacity, 1, sizeof(*heap.modules)) &&
                 seep_grow(&heap.nodes, &heap.nodes_capacity, 1, sizeof(*heap.nodes));
     struct seep_error *err = room ? NULL : seep_error_no_memory();
@@ -31,21 +31,20 @@ struct seep_error *seep_traced_heap_init(pid_t pid, struct seep_traced_heap *ret
     for (int i = 0; i < 2 && !err; i++)
         err = add_site(&heap, 0, SEEP_VIA_NONE);
     if (err) {
-        seep_traced_heap_deinit(&heap);
+        seep_heap_deinit(&heap);
         return err;
     }
-    heap.modules[0].path = "";
-    heap.modules[0].unloaded_ns = -1;
+    heap.modules[0].module = (struct seep_module){.path = "", .unloaded_ns = -1};
     *ret_heap = heap;
     return NULL;
 }
 
-void seep_traced_heap_deinit(struct seep_traced_heap *heap) {
+void seep_heap_deinit(struct seep_heap *heap) {
     struct seep_map *maps[] = {&heap->frame_ids,  &heap->node_ids,        &heap->stack_ids,   &heap->site_ids,
                                &heap->thread_ids, &heap->thread_site_ids, &heap->map_site_ids};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(maps); i++)
         seep_map_deinit(maps[i]);
-    void *arrays[] = {heap->modules, heap->areas,        heap->frames,   heap->nodes,    heap->sites,
+    void *arrays[] = {heap->modules, heap->areas,        heap->nodes,    heap->sites,
                       heap->threads, heap->thread_sites, heap->mappings, heap->map_sites};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++)
         free(arrays[i]);
@@ -53,25 +52,25 @@ void seep_traced_heap_deinit(struct seep_traced_heap *heap) {
     seep_block_table_deinit(&heap->weights);
     seep_block_table_deinit(&heap->pages);
     seep_arena_deinit(&heap->arena);
-    *heap = (struct seep_traced_heap){.pid = heap->pid};
+    *heap = (struct seep_heap){.pid = heap->pid};
 }
 
 // ---- modules ----
 
-static bool same_module(const struct seep_traced_module *a, const struct seep_traced_module *b) {
+static bool same_module(const struct seep_module *a, const struct seep_module *b) {
     return a->bias_rt == b->bias_rt && a->build_id_bytes == b->build_id_bytes &&
            memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0 && strcmp(a->path, b->path) == 0;
 }
 
-struct seep_error *seep_traced_add_module(struct seep_traced_heap *heap,
-                                          const struct seep_traced_module *module, uint32_t *ret_id) {
+struct seep_error *seep_heap_add_module(struct seep_heap *heap, const struct seep_heap_module *module,
+                                        uint32_t *ret_id) {
     for (size_t i = 1; i < heap->nr_modules; i++) {
-        struct seep_traced_module *known = &heap->modules[i];
-        if (!same_module(known, module))
+        struct seep_module *known = &heap->modules[i].module;
+        if (!same_module(known, &module->module))
             continue;
         known->unloaded_ns = -1;
-        known->start_rt = SEEP_MIN(known->start_rt, module->start_rt);
-        known->end_rt = SEEP_MAX(known->end_rt, module->end_rt);
+        known->start_rt = SEEP_MIN(known->start_rt, module->module.start_rt);
+        known->end_rt = SEEP_MAX(known->end_rt, module->module.end_rt);
         *ret_id = (uint32_t)i;
         return NULL;
     }
@@ -82,23 +81,23 @@ struct seep_error *seep_traced_add_module(struct seep_traced_heap *heap,
     }
     if (!seep_grow(&heap->modules, &heap->modules_capacity, heap->nr_modules + 1, sizeof(*heap->modules)))
         return seep_error_no_memory();
-    struct seep_traced_module *added = &heap->modules[heap->nr_modules];
+    struct seep_heap_module *added = &heap->modules[heap->nr_modules];
     *added = *module;
-    added->path = seep_arena_strdup(&heap->arena, module->path);
-    if (!added->path)
+    added->module.path = seep_arena_strdup(&heap->arena, module->module.path);
+    if (!added->module.path)
         return seep_error_no_memory();
     *ret_id = (uint32_t)heap->nr_modules++;
     return NULL;
 }
 
 static int compare_areas(const void *left, const void *right) {
-    const struct seep_traced_area *a = left;
-    const struct seep_traced_area *b = right;
+    const struct seep_heap_area *a = left;
+    const struct seep_heap_area *b = right;
     return (a->start > b->start) - (a->start < b->start);
 }
 
-struct seep_error *seep_traced_set_areas(struct seep_traced_heap *heap, const struct seep_traced_area *areas,
-                                         size_t nr_areas, int64_t now_ns) {
+struct seep_error *seep_heap_set_areas(struct seep_heap *heap, const struct seep_heap_area *areas,
+                                       size_t nr_areas, int64_t now_ns) {
     if (!seep_grow(&heap->areas, &heap->areas_capacity, SEEP_MAX(nr_areas, (size_t)1), sizeof(*heap->areas)))
         return seep_error_no_memory();
     heap->nr_areas = nr_areas;
@@ -110,13 +109,13 @@ struct seep_error *seep_traced_set_areas(struct seep_traced_heap *heap, const st
         bool here = false;
         for (size_t j = 0; j < nr_areas; j++)
             here |= areas[j].module == i;
-        if (!here && heap->modules[i].unloaded_ns < 0)
-            heap->modules[i].unloaded_ns = now_ns;
+        if (!here && heap->modules[i].module.unloaded_ns < 0)
+            heap->modules[i].module.unloaded_ns = now_ns;
     }
     return NULL;
 }
 
-struct seep_error *seep_traced_add_area(struct seep_traced_heap *heap, const struct seep_traced_area *area) {
+struct seep_error *seep_heap_add_area(struct seep_heap *heap, const struct seep_heap_area *area) {
     for (size_t i = 0; i < heap->nr_areas; i++)
         if (heap->areas[i].start == area->start)
             return NULL;
@@ -127,7 +126,7 @@ struct seep_error *seep_traced_add_area(struct seep_traced_heap *heap, const str
     return NULL;
 }
 
-static uint32_t module_at(const struct seep_traced_heap *heap, uint64_t address) {
+static uint32_t module_at(const struct seep_heap *heap, uint64_t address) {
     size_t low = 0, high = heap->nr_areas;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -141,79 +140,87 @@ static uint32_t module_at(const struct seep_traced_heap *heap, uint64_t address)
 
 // ---- stacks ----
 
-static struct seep_error *frame_id(struct seep_traced_heap *heap, uint64_t frame, uint32_t *ret_id) {
+static struct seep_error *frame_id(struct seep_heap *heap, uint64_t frame, uint32_t *ret_id) {
     bool is_new;
     uint64_t *id = seep_map_at(&heap->frame_ids, frame, &is_new);
     if (!id)
         return seep_error_no_memory();
-    if (is_new) {
-        if (!seep_grow(&heap->frames, &heap->frames_capacity, heap->nr_frames + 1, sizeof(*heap->frames)))
-            return seep_error_no_memory();
-        heap->frames[heap->nr_frames++] = frame;
-        *id = heap->nr_frames;
-    }
+    if (is_new)
+        *id = ++heap->nr_frames;
     *ret_id = (uint32_t)*id;
     return NULL;
 }
 
-static struct seep_error *node_id(struct seep_traced_heap *heap, uint32_t parent, uint32_t frame,
-                                  uint32_t cut, uint32_t *ret_id) {
+static struct seep_error *node_id(struct seep_heap *heap, uint32_t key_of_frame, const struct seep_node *node,
+                                  uint32_t *ret_id) {
     bool is_new;
-    // Cuts are children of the root with numbers that no frame has.
-    uint64_t key = (uint64_t)parent << 32 | (frame ? frame : UINT32_MAX - cut);
+    uint64_t key = (uint64_t)node->parent << 32 | key_of_frame;
     uint64_t *id = seep_map_at(&heap->node_ids, key, &is_new);
     if (!id)
         return seep_error_no_memory();
     if (is_new) {
         if (!seep_grow(&heap->nodes, &heap->nodes_capacity, heap->nr_nodes + 1, sizeof(*heap->nodes)))
             return seep_error_no_memory();
-        heap->nodes[heap->nr_nodes] = (struct seep_traced_node){parent, frame, cut};
+        heap->nodes[heap->nr_nodes] = *node;
         *id = heap->nr_nodes++;
     }
     *ret_id = (uint32_t)*id;
     return NULL;
 }
 
-static uint64_t make_frame(const struct seep_traced_heap *heap, uint64_t address, uint32_t *ret_module) {
+static uint64_t make_frame(const struct seep_heap *heap, uint64_t address, uint32_t *ret_module) {
     bool exact = (address & SEEP_BPF_EXACT) != 0;
     address &= ~SEEP_BPF_EXACT;
     *ret_module = module_at(heap, exact ? address : address - 1);
-    return SEEP_FRAME_MAKE(*ret_module, exact, address - heap->modules[*ret_module].bias_rt);
+    return SEEP_FRAME_MAKE(*ret_module, exact, address - heap->modules[*ret_module].module.bias_rt);
+}
+
+// Cuts are children of the root with numbers that no frame has.
+static struct seep_error *cut_node(struct seep_heap *heap, uint32_t cut, uint32_t *ret_node) {
+    struct seep_node node = {.kind = SEEP_NODE_CUT, .offset = cut};
+    return node_id(heap, UINT32_MAX - cut, &node, ret_node);
+}
+
+static struct seep_error *frame_node(struct seep_heap *heap, uint64_t address, uint32_t parent,
+                                     uint32_t *ret_node) {
+    struct seep_node node = {.parent = parent};
+    uint64_t frame = make_frame(heap, address, &node.module);
+    node.offset = SEEP_FRAME_OFFSET(frame);
+    node.exact = SEEP_FRAME_EXACT(frame);
+    uint32_t id = 0;
+    struct seep_error *err = frame_id(heap, frame, &id);
+    return err ? err : node_id(heap, id, &node, ret_node);
 }
 
 // The part of the allocator that this frame is in, or NULL.
-static const struct seep_traced_operator *operator_at(const struct seep_traced_heap *heap, uint64_t address) {
+static const struct seep_heap_operator *operator_at(const struct seep_heap *heap, uint64_t address) {
     uint32_t id;
     uint64_t offset = SEEP_FRAME_OFFSET(make_frame(heap, address, &id));
-    const struct seep_traced_module *module = &heap->modules[id];
+    const struct seep_heap_module *module = &heap->modules[id];
     for (size_t i = 0; i < module->nr_operators; i++)
         if (offset > module->operators[i].start && offset <= module->operators[i].end)
             return &module->operators[i];
     return NULL;
 }
 
-struct seep_error *seep_traced_stack(struct seep_traced_heap *heap, uint64_t id, const uint64_t *addresses,
-                                     uint32_t nr_addresses, uint32_t end) {
+struct seep_error *seep_heap_stack(struct seep_heap *heap, uint64_t id, const uint64_t *addresses,
+                                   uint32_t nr_addresses, uint32_t end) {
     uint32_t via = 0, node = 0, first = 0;
     bool inside = false;
     while (first + 1 < nr_addresses) {
-        const struct seep_traced_operator *operator= operator_at(heap, addresses[first]);
+        const struct seep_heap_operator *operator= operator_at(heap, addresses[first]);
         if (!operator|| operator->via == SEEP_VIA_NONE)
             break;
         via = operator->via;
         first++;
     }
     for (uint32_t i = 0; i < nr_addresses && !inside; i++) {
-        const struct seep_traced_operator *code = operator_at(heap, addresses[i]);
+        const struct seep_heap_operator *code = operator_at(heap, addresses[i]);
         inside = code && code->is_heap;
     }
-    struct seep_error *err = end ? node_id(heap, 0, 0, end - 1, &node) : NULL;
-    for (uint32_t i = nr_addresses; !err && i-- > first;) {
-        uint32_t frame = 0, module;
-        err = frame_id(heap, make_frame(heap, addresses[i], &module), &frame);
-        if (!err)
-            err = node_id(heap, node, frame, 0, &node);
-    }
+    struct seep_error *err = end ? cut_node(heap, end - 1, &node) : NULL;
+    for (uint32_t i = nr_addresses; !err && i-- > first;)
+        err = frame_node(heap, addresses[i], node, &node);
     if (err)
         return err;
     uint64_t *stack = seep_map_at(&heap->stack_ids, id, NULL);
@@ -223,8 +230,7 @@ struct seep_error *seep_traced_stack(struct seep_traced_heap *heap, uint64_t id,
     return NULL;
 }
 
-bool seep_traced_find_stack(const struct seep_traced_heap *heap, uint64_t id, uint32_t *ret_node,
-                            uint32_t *via) {
+bool seep_heap_find_stack(const struct seep_heap *heap, uint64_t id, uint32_t *ret_node, uint32_t *via) {
     const uint64_t *known = id ? seep_map_find(&heap->stack_ids, id) : NULL;
     *ret_node = known ? (uint32_t)*known : 0;
     uint32_t operator= known ? (uint32_t)((*known & ~INSIDE) >> VIA_SHIFT) : 0;
@@ -233,10 +239,10 @@ bool seep_traced_find_stack(const struct seep_traced_heap *heap, uint64_t id, ui
     return known != NULL;
 }
 
-static struct seep_error *find_site(struct seep_traced_heap *heap, uint64_t stack, uint32_t via,
+static struct seep_error *find_site(struct seep_heap *heap, uint64_t stack, uint32_t via,
                                     uint32_t *ret_site) {
     uint32_t node;
-    if (!seep_traced_find_stack(heap, stack, &node, &via)) {
+    if (!seep_heap_find_stack(heap, stack, &node, &via)) {
         heap->lost[SEEP_LOST_NO_SITE]++;
         *ret_site = SEEP_SITE_UNKNOWN;
         return NULL;
@@ -255,8 +261,8 @@ static struct seep_error *find_site(struct seep_traced_heap *heap, uint64_t stac
     return NULL;
 }
 
-struct seep_error *seep_traced_find_site(struct seep_traced_heap *heap, uint64_t stack, uint32_t via,
-                                         uint32_t *ret_site, bool *ret_inside) {
+struct seep_error *seep_heap_find_site(struct seep_heap *heap, uint64_t stack, uint32_t via,
+                                       uint32_t *ret_site, bool *ret_inside) {
     const uint64_t *known = stack ? seep_map_find(&heap->stack_ids, stack) : NULL;
     *ret_inside = known && *known & INSIDE;
     return find_site(heap, stack, via, ret_site);
@@ -264,7 +270,7 @@ struct seep_error *seep_traced_find_site(struct seep_traced_heap *heap, uint64_t
 
 // ---- threads ----
 
-static void read_thread_name(pid_t pid, struct seep_traced_thread *thread) {
+static void read_thread_name(pid_t pid, struct seep_heap_thread *thread) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task/%u/comm", (int)pid, thread->tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -276,7 +282,7 @@ static void read_thread_name(pid_t pid, struct seep_traced_thread *thread) {
     thread->name[strcspn(thread->name, "\n")] = 0;
 }
 
-static struct seep_error *find_thread(struct seep_traced_heap *heap, uint32_t tid, uint32_t *ret_thread) {
+static struct seep_error *find_thread(struct seep_heap *heap, uint32_t tid, uint32_t *ret_thread) {
     if (heap->nr_threads && heap->threads[heap->nr_threads - 1].tid == tid) {
         *ret_thread = (uint32_t)heap->nr_threads - 1;
         return NULL;
@@ -288,8 +294,8 @@ static struct seep_error *find_thread(struct seep_traced_heap *heap, uint32_t ti
     if (is_new) {
         if (!seep_grow(&heap->threads, &heap->threads_capacity, heap->nr_threads + 1, sizeof(*heap->threads)))
             return seep_error_no_memory();
-        struct seep_traced_thread *thread = &heap->threads[heap->nr_threads++];
-        *thread = (struct seep_traced_thread){.tid = tid};
+        struct seep_heap_thread *thread = &heap->threads[heap->nr_threads++];
+        *thread = (struct seep_heap_thread){.tid = tid};
         read_thread_name(heap->pid, thread);
         *id = heap->nr_threads;
     }
@@ -297,8 +303,8 @@ static struct seep_error *find_thread(struct seep_traced_heap *heap, uint32_t ti
     return NULL;
 }
 
-static struct seep_error *find_thread_site(struct seep_traced_heap *heap, uint32_t site, uint32_t thread,
-                                           struct seep_traced_counters **ret_counters) {
+static struct seep_error *find_thread_site(struct seep_heap *heap, uint32_t site, uint32_t thread,
+                                           struct seep_counters **ret_counters) {
     bool is_new;
     uint64_t *id = seep_map_at(&heap->thread_site_ids, (uint64_t)site << 32 | thread, &is_new);
     if (!id)
@@ -308,7 +314,7 @@ static struct seep_error *find_thread_site(struct seep_traced_heap *heap, uint32
                        sizeof(*heap->thread_sites)))
             return seep_error_no_memory();
         heap->thread_sites[heap->nr_thread_sites++] =
-            (struct seep_traced_thread_site){site, thread, {.size_min = UINT64_MAX}};
+            (struct seep_thread_site){.site = site, .thread = thread, .counters.size_min = UINT64_MAX};
         *id = heap->nr_thread_sites;
     }
     *ret_counters = &heap->thread_sites[*id - 1].counters;
@@ -333,14 +339,14 @@ static struct amount sample_of(uint64_t size, uint64_t weight) {
     return (struct amount){SEEP_MAX(number, UINT64_C(1) << SEEP_WEIGHT_SHIFT), weight, size};
 }
 
-static void count_alloc(struct seep_traced_counters *counters, const struct amount *amount) {
+static void count_alloc(struct seep_counters *counters, const struct amount *amount) {
     counters->allocations += amount->number;
     counters->allocated_bytes += amount->bytes;
     counters->size_min = SEEP_MIN(counters->size_min, amount->size);
     counters->size_max = SEEP_MAX(counters->size_max, amount->size);
 }
 
-static void count_peak(const struct seep_traced_heap *heap, struct seep_traced_counters *counters) {
+static void count_peak(const struct seep_heap *heap, struct seep_counters *counters) {
     if (heap->is_sampled) {
         counters->peak_bytes++;
         return;
@@ -350,27 +356,27 @@ static void count_peak(const struct seep_traced_heap *heap, struct seep_traced_c
         counters->peak_bytes = live;
 }
 
-static void count_free(struct seep_traced_counters *counters, const struct amount *amount, bool temporary) {
+static void count_free(struct seep_counters *counters, const struct amount *amount, bool temporary) {
     counters->frees += amount->number;
     counters->freed_bytes += amount->bytes;
     counters->temporary += temporary ? amount->number : 0;
 }
 
 // Takes what the block stood for.
-static struct amount amount_of(struct seep_traced_heap *heap, const struct seep_traced_block *block) {
-    struct seep_traced_block weight;
+static struct amount amount_of(struct seep_heap *heap, const struct seep_heap_block *block) {
+    struct seep_heap_block weight;
     if (heap->is_sampled && seep_block_table_take(&heap->weights, block->address, &weight))
         return sample_of(block->size, weight.size);
     return (struct amount){1, block->size, block->size};
 }
 
-static struct seep_error *release(struct seep_traced_heap *heap, const struct seep_traced_block *block,
+static struct seep_error *release(struct seep_heap *heap, const struct seep_heap_block *block,
                                   uint32_t thread, uint32_t how) {
-    struct seep_traced_counters *counters;
+    struct seep_counters *counters;
     struct seep_error *err = find_thread_site(heap, block->site, thread, &counters);
     if (err)
         return err;
-    struct seep_traced_thread *by = &heap->threads[thread];
+    struct seep_heap_thread *by = &heap->threads[thread];
     bool temporary = by->latest == block->address && how != SEEP_RELEASE_IMPLICIT;
     struct amount amount = amount_of(heap, block);
     count_free(counters, &amount, temporary);
@@ -382,25 +388,25 @@ static struct seep_error *release(struct seep_traced_heap *heap, const struct se
     return NULL;
 }
 
-static struct seep_error *add_weight(struct seep_traced_heap *heap, const struct seep_traced_call *call,
+static struct seep_error *add_weight(struct seep_heap *heap, const struct seep_heap_event *event,
                                      struct amount *ret_amount) {
-    struct seep_traced_block *weight = seep_block_table_at(&heap->weights, call->address);
+    struct seep_heap_block *weight = seep_block_table_at(&heap->weights, event->address);
     if (!weight)
         return seep_error_no_memory();
-    *ret_amount = sample_of(call->size, call->weight);
-    *weight = (struct seep_traced_block){.address = call->address, .size = ret_amount->bytes};
+    *ret_amount = sample_of(event->size, event->weight);
+    *weight = (struct seep_heap_block){.address = event->address, .size = ret_amount->bytes};
     if (ret_amount->bytes > ret_amount->size &&
         (!heap->least_weight || ret_amount->bytes < heap->least_weight))
         heap->least_weight = ret_amount->bytes;
     return NULL;
 }
 
-static struct seep_error *add_block(struct seep_traced_heap *heap, const struct seep_traced_call *call,
+static struct seep_error *add_block(struct seep_heap *heap, const struct seep_heap_event *event,
                                     uint32_t thread) {
     uint32_t site = 0;
-    struct seep_traced_counters *counters = NULL;
-    struct seep_error *err = find_site(heap, call->stack, call->via, &site);
-    struct seep_traced_block *block = err ? NULL : seep_block_table_at(&heap->blocks, call->address);
+    struct seep_counters *counters = NULL;
+    struct seep_error *err = find_site(heap, event->stack, event->via, &site);
+    struct seep_heap_block *block = err ? NULL : seep_block_table_at(&heap->blocks, event->address);
     if (!err && !block)
         err = seep_error_no_memory();
     // Its free was not seen.
@@ -412,21 +418,21 @@ static struct seep_error *add_block(struct seep_traced_heap *heap, const struct 
         err = find_thread_site(heap, site, thread, &counters);
     if (err)
         return err;
-    struct amount amount = {1, call->size, call->size};
+    struct amount amount = {1, event->size, event->size};
     if (heap->is_sampled) {
-        err = add_weight(heap, call, &amount);
+        err = add_weight(heap, event, &amount);
         if (err)
             return err;
     }
-    *block = (struct seep_traced_block){call->address, amount.size, call->now_ns, site, thread};
+    *block = (struct seep_heap_block){event->address, amount.size, event->now_ns, site, thread};
     count_alloc(counters, &amount);
     count_peak(heap, counters);
     count_alloc(&heap->sites[site].counters, &amount);
     count_peak(heap, &heap->sites[site].counters);
-    struct seep_traced_thread *by = &heap->threads[thread];
+    struct seep_heap_thread *by = &heap->threads[thread];
     by->allocations += amount.number;
     by->allocated_bytes += amount.bytes;
-    by->latest = call->address;
+    by->latest = event->address;
     unsigned class = amount.size ? 64 - (unsigned)__builtin_clzll(amount.size) : 0;
     heap->size_class[SEEP_MIN(class, SEEP_IMAGE_SIZE_CLASSES - 1u)] += amount.number;
     heap->live_bytes += amount.bytes;
@@ -434,19 +440,19 @@ static struct seep_error *add_block(struct seep_traced_heap *heap, const struct 
     return NULL;
 }
 
-struct seep_error *seep_traced_alloc(struct seep_traced_heap *heap, const struct seep_traced_call *call) {
+static struct seep_error *allocate(struct seep_heap *heap, const struct seep_heap_event *event) {
     uint32_t thread;
-    struct seep_error *err = find_thread(heap, call->tid, &thread);
-    return err ? err : add_block(heap, call, thread);
+    struct seep_error *err = find_thread(heap, event->tid, &thread);
+    return err ? err : add_block(heap, event, thread);
 }
 
-struct seep_error *seep_traced_free(struct seep_traced_heap *heap, const struct seep_traced_call *call) {
-    struct seep_traced_block block;
+static struct seep_error *free_block(struct seep_heap *heap, const struct seep_heap_event *event) {
+    struct seep_heap_block block;
     uint32_t thread;
-    struct seep_error *err = find_thread(heap, call->tid, &thread);
+    struct seep_error *err = find_thread(heap, event->tid, &thread);
     if (err)
         return err;
-    if (seep_block_table_take(&heap->blocks, call->address, &block))
+    if (seep_block_table_take(&heap->blocks, event->address, &block))
         err = release(heap, &block, thread, SEEP_RELEASE_FREE);
     else
         heap->unknown_frees++;
@@ -454,31 +460,31 @@ struct seep_error *seep_traced_free(struct seep_traced_heap *heap, const struct 
     return err;
 }
 
-struct seep_error *seep_traced_resize(struct seep_traced_heap *heap, const struct seep_traced_call *call) {
+static struct seep_error *begin_resize(struct seep_heap *heap, const struct seep_heap_event *event) {
     uint32_t thread;
-    struct seep_error *err = find_thread(heap, call->tid, &thread);
+    struct seep_error *err = find_thread(heap, event->tid, &thread);
     if (err)
         return err;
-    struct seep_traced_thread *by = &heap->threads[thread];
-    by->resizing_address = call->address;
-    if (!seep_block_table_take(&heap->blocks, call->address, &by->resizing))
+    struct seep_heap_thread *by = &heap->threads[thread];
+    by->resizing_address = event->address;
+    if (!seep_block_table_take(&heap->blocks, event->address, &by->resizing))
         by->resizing.address = 0;
     return NULL;
 }
 
-struct seep_error *seep_traced_resized(struct seep_traced_heap *heap, const struct seep_traced_call *call) {
+static struct seep_error *end_resize(struct seep_heap *heap, const struct seep_heap_event *event) {
     uint32_t thread;
-    struct seep_error *err = find_thread(heap, call->tid, &thread);
+    struct seep_error *err = find_thread(heap, event->tid, &thread);
     if (err)
         return err;
-    struct seep_traced_block old = heap->threads[thread].resizing;
-    bool was_known = old.address != 0, gone = call->address || !call->size;
+    struct seep_heap_block old = heap->threads[thread].resizing;
+    bool was_known = old.address != 0, gone = event->address || !event->size;
     heap->threads[thread].resizing.address = 0;
-    heap->failed += !call->address && call->size;
+    heap->failed += !event->address && event->size;
     if (was_known && gone) {
         err = release(heap, &old, thread, SEEP_RELEASE_REALLOC);
     } else if (was_known) {
-        struct seep_traced_block *block = seep_block_table_at(&heap->blocks, old.address);
+        struct seep_heap_block *block = seep_block_table_at(&heap->blocks, old.address);
         if (!block)
             return seep_error_no_memory();
         *block = old;
@@ -486,7 +492,30 @@ struct seep_error *seep_traced_resized(struct seep_traced_heap *heap, const stru
         heap->unknown_frees++;
     }
     heap->threads[thread].latest = 0;
-    return err || !call->address ? err : add_block(heap, call, thread);
+    return err || !event->address ? err : add_block(heap, event, thread);
+}
+
+struct seep_error *seep_heap_apply(struct seep_heap *heap, const struct seep_heap_event *event) {
+    switch (event->kind) {
+    case SEEP_HEAP_ALLOC:
+        return allocate(heap, event);
+    case SEEP_HEAP_FREE:
+        return free_block(heap, event);
+    case SEEP_HEAP_RESIZE:
+        return begin_resize(heap, event);
+    case SEEP_HEAP_RESIZED:
+        return end_resize(heap, event);
+    case SEEP_HEAP_FAILED:
+        heap->failed++;
+        return NULL;
+    case SEEP_HEAP_MAP:
+        return seep_heap_map(heap, event);
+    case SEEP_HEAP_UNMAP:
+        return seep_heap_unmap(heap, event);
+    case SEEP_HEAP_FAULT:
+        return seep_heap_fault(heap, event);
+    }
+    return NULL;
 }
 
 // ---- fork ----
@@ -512,10 +541,10 @@ static bool copy_array(void *to_of_any, size_t *capacity, const void *from, size
     return true;
 }
 
-static struct seep_error *inherit(struct seep_traced_heap *child, const struct seep_traced_heap *parent,
-                                  const struct seep_traced_block *from) {
-    struct seep_traced_block *block = seep_block_table_at(&child->blocks, from->address);
-    struct seep_traced_counters *counters;
+static struct seep_error *inherit(struct seep_heap *child, const struct seep_heap *parent,
+                                  const struct seep_heap_block *from) {
+    struct seep_heap_block *block = seep_block_table_at(&child->blocks, from->address);
+    struct seep_counters *counters;
     struct seep_error *err = block ? NULL : seep_error_no_memory();
     if (!err)
         err = find_thread_site(child, from->site, 0, &counters);
@@ -525,10 +554,10 @@ static struct seep_error *inherit(struct seep_traced_heap *child, const struct s
     block->thread = 0;
     struct amount amount = {1, from->size, from->size};
     if (child->is_sampled) {
-        const struct seep_traced_block *weight = seep_block_table_find(&parent->weights, from->address);
-        struct seep_traced_call call = {
+        const struct seep_heap_block *weight = seep_block_table_find(&parent->weights, from->address);
+        struct seep_heap_event event = {
             .address = from->address, .size = from->size, .weight = weight ? weight->size : 0};
-        err = add_weight(child, &call, &amount);
+        err = add_weight(child, &event, &amount);
         if (err)
             return err;
     }
@@ -542,17 +571,14 @@ static struct seep_error *inherit(struct seep_traced_heap *child, const struct s
     return NULL;
 }
 
-struct seep_error *seep_traced_heap_fork(const struct seep_traced_heap *parent, pid_t pid,
-                                         struct seep_traced_heap *ret_heap) {
-    struct seep_traced_heap child = {
+struct seep_error *seep_heap_fork(const struct seep_heap *parent, pid_t pid, struct seep_heap *ret_heap) {
+    struct seep_heap child = {
         .pid = pid, .is_sampled = parent->is_sampled, .least_weight = parent->least_weight};
     uint32_t thread;
     bool copied = copy_array(&child.modules, &child.modules_capacity, parent->modules, parent->nr_modules,
                              sizeof(*child.modules)) &&
                   copy_array(&child.areas, &child.areas_capacity, parent->areas, parent->nr_areas,
                              sizeof(*child.areas)) &&
-                  copy_array(&child.frames, &child.frames_capacity, parent->frames, parent->nr_frames,
-                             sizeof(*child.frames)) &&
                   copy_array(&child.nodes, &child.nodes_capacity, parent->nodes, parent->nr_nodes,
                              sizeof(*child.nodes)) &&
                   copy_array(&child.sites, &child.sites_capacity, parent->sites, parent->nr_sites,
@@ -567,18 +593,18 @@ struct seep_error *seep_traced_heap_fork(const struct seep_traced_heap *parent, 
     child.nr_sites = parent->nr_sites;
     struct seep_error *err = copied ? find_thread(&child, (uint32_t)pid, &thread) : seep_error_no_memory();
     for (size_t i = 1; i < child.nr_modules && !err; i++)
-        if (!(child.modules[i].path = seep_arena_strdup(&child.arena, parent->modules[i].path)))
+        if (!(child.modules[i].module.path = seep_arena_strdup(&child.arena, parent->modules[i].module.path)))
             err = seep_error_no_memory();
     for (size_t i = 0; i < child.nr_sites && !err; i++)
-        child.sites[i].counters = (struct seep_traced_counters){.size_min = UINT64_MAX};
+        child.sites[i].counters = (struct seep_counters){.size_min = UINT64_MAX};
     for (size_t i = 0; i < parent->blocks.nr_slots && !err; i++)
         if (parent->blocks.slots[i].address)
             err = inherit(&child, parent, &parent->blocks.slots[i]);
     if (!err)
-        err = seep_traced_inherit_mappings(&child, parent);
+        err = seep_heap_inherit_mappings(&child, parent);
     child.peak_bytes = child.live_bytes;
     if (err)
-        seep_traced_heap_deinit(&child);
+        seep_heap_deinit(&child);
     else
         *ret_heap = child;
     return err;
