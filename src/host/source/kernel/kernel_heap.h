@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The kernel's own heap, traced by BPF programs on the tracepoints of its allocators; they keep the live
-// blocks in a map, which is read here. Nothing is left in the kernel when the probes are destroyed, or we are.
+// blocks in a map, which is read here. Nothing is left in the kernel when the probes are destroyed, or we
+// are.
 #ifndef SEEP_SOURCE_KERNEL_KERNEL_HEAP_H
 #define SEEP_SOURCE_KERNEL_KERNEL_HEAP_H
 
