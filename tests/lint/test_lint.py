@@ -37,7 +37,9 @@ for _room, _below in (
         ("output", "base profile growth names source/attach source/kernel view analysis"),
         ("page", "base profile growth names view analysis output"),
         ("serve", "base"),
-        ("service", "base process profile source/image source/run file analysis session")):
+        ("service", "base process profile source/image source/run file analysis session"),
+        ("live", "base process profile growth names source/image view scan session"),
+        ("screen", "base profile growth names view output live")):
     HOST[_room] = set(_below.split())
 HOST["command"] = set(HOST)
 TRACEE = {"preload": set(), "bpf": set(), "agent": set()}

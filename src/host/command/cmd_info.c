@@ -25,6 +25,7 @@
 #include "names/kallsyms.h"
 #include "output/format.h"
 #include "output/output.h"
+#include "screen/full_screen.h"
 
 struct info_options {
     bool json;
@@ -134,6 +135,10 @@ static void add_formats(struct info *info) {
         if (!seep_outputs[i]->lacks)
             names[nr++] = seep_outputs[i]->name;
     add_names(info, "formats", names);
+    if (!seep_full_screen_is_built) {
+        struct item *item = add(info, "build", "a library", BAD, "built without ncursesw");
+        advise(info, item, "the full screen of seep top needs it");
+    }
     for (size_t i = 0; seep_outputs[i]; i++) {
         if (!seep_outputs[i]->lacks)
             continue;

@@ -53,6 +53,7 @@ struct seep_command {
     X(mark)                                                                                                  \
     X(diff)                                                                                                  \
     X(growth)                                                                                                \
+    X(top)                                                                                                   \
     X(scan)                                                                                                  \
     X(whois)                                                                                                 \
     X(check)                                                                                                 \

@@ -391,6 +391,7 @@ static struct seep_error *parse_all(struct seep_arguments *arguments, int argc, 
         }
         if (strcmp(text, "--") == 0) {
             ended = true;
+            arguments->ended = out == 1;
             continue;
         }
         struct seep_error *error =

@@ -62,7 +62,8 @@ struct seep_arguments {
     void *values[SEEP_OPTION_GROUPS_MAX]; // one struct for each of the command's groups
     char **operands;                      // within argv, ends with NULL
     int nr_operands;
-    bool help; // --help or -h was given: nothing else was checked
+    bool ended; // a `--` stands before the first operand
+    bool help;  // --help or -h was given: nothing else was checked
 };
 
 // `argv[0]` is the command's name; argv is reordered. Errors are SEEP_E_USAGE and name the option

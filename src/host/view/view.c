@@ -156,8 +156,9 @@ static struct seep_error *keep_top(struct seep_view_build *build, uint32_t **ret
     }
     for (size_t i = 0; i < nr; i++) {
         const struct seep_view_row *row = &build->rows[i];
-        ranks[i] = (struct rank){sort_key(row, view->options.sort), live_bytes(row), live_blocks(row),
-                                 row->counters.allocations, (uint32_t)i};
+        ranks[i] =
+            (struct rank){view->options.measure ? (double)row->measure : sort_key(row, view->options.sort),
+                          live_bytes(row), live_blocks(row), row->counters.allocations, (uint32_t)i};
         new_place[i] = UINT32_MAX;
     }
     qsort(ranks, nr, sizeof(*ranks), compare_ranks);
@@ -222,6 +223,15 @@ static struct seep_error *collect_blocks(struct seep_view_build *build, const ui
         }
     }
     return NULL;
+}
+
+// From the rows as they were made to those that are kept.
+static void move_sites(struct seep_view_build *build, const uint32_t *new_place) {
+    for (size_t p = 0; p < build->nr_parts; p++)
+        for (uint32_t i = 0; i < build->parts[p].profile->nr_sites; i++) {
+            uint32_t *row = &build->parts[p].site_row[i];
+            *row = *row && new_place[*row - 1] != UINT32_MAX ? new_place[*row - 1] + 1 : 0;
+        }
 }
 
 // ---- names ----
@@ -306,11 +316,13 @@ static void build_deinit(struct seep_view_build *build) {
         free(build->parts[p].site_ok);
         free(build->parts[p].thread_ok);
         free(build->parts[p].figures);
-        free(build->parts[p].site_row);
     }
-    if (build->view->nodes)
-        for (size_t p = 0; build->parts && p < build->nr_parts; p++)
+    for (size_t p = 0; build->parts && p < build->nr_parts; p++) {
+        if (build->view->nodes)
             build->view->nodes[p] = build->parts[p].nodes;
+        if (build->view->site_rows)
+            build->view->site_rows[p] = build->parts[p].site_row;
+    }
     free(build->parts);
     free(build->node_match);
     free(build->rows);
@@ -337,6 +349,8 @@ static struct seep_error *fill(struct seep_view_build *build) {
     error = keep_top(build, &new_place);
     if (!error && view->options.blocks && view->options.by == SEEP_BY_SITE)
         error = collect_blocks(build, new_place);
+    if (!error)
+        move_sites(build, new_place);
     free(new_place);
     if (!error)
         error = seep_view_build_mappings(build);
@@ -364,7 +378,8 @@ struct seep_error *seep_view_create(const struct seep_session *session, size_t p
     build.stacks = view->stacks;
     build.parts = calloc(SEEP_MAX(build.nr_parts, (size_t)1), sizeof(*build.parts));
     view->nodes = calloc(SEEP_MAX(build.nr_parts, (size_t)1), sizeof(*view->nodes));
-    if (!error && (!build.parts || !view->nodes))
+    view->site_rows = calloc(SEEP_MAX(build.nr_parts, (size_t)1), sizeof(*view->site_rows));
+    if (!error && (!build.parts || !view->nodes || !view->site_rows))
         error = seep_error_no_memory();
     view->totals.peak_exact = true;
     for (size_t i = 0; !error && i < build.nr_parts; i++) {
@@ -442,6 +457,9 @@ void seep_view_destroy(struct seep_view *view) {
     for (size_t p = 0; view->nodes && p < view->nr_processes; p++)
         free(view->nodes[p]);
     free(view->nodes);
+    for (size_t p = 0; view->site_rows && p < view->nr_processes; p++)
+        free(view->site_rows[p]);
+    free(view->site_rows);
     free(view->words);
     seep_map_deinit(&view->classes);
     seep_stacks_destroy(view->stacks);

@@ -82,6 +82,11 @@ struct seep_view_options {
     regex_t *file;
     regex_t *module;
     regex_t *thread;
+    regex_t *any; // a frame of which the function, the file or the module matches
+    // Orders the rows by the sum of this over their sites, in place of `sort`; of rows of threads and sizes
+    // there is none. NULL: not asked for.
+    int64_t (*measure)(const void *data, uint32_t process, uint32_t site);
+    const void *measure_data;
     uint64_t limit_bytes; // what memory may come to; 0: what the snapshots say
     uint64_t pid;         // 0: any process
     regex_t *program;     // NULL: any
@@ -170,6 +175,8 @@ struct seep_view_row {
     uint32_t held_process;         // index in the session, of `held`
     uint64_t retained_bytes;       // of its sites, whatever the filters; 0: not known
     int64_t oldest_ns;             // -1: not known
+    int64_t measure;               // as the options ask for it
+    uint32_t thread; // with SEEP_BY_THREAD: index of the process's threads; else, or not known, UINT32_MAX
     uint64_t exit_blocks; // freed only when the program was leaving: what nobody calls a leak, and was held
                           // all the time
     uint64_t exit_bytes;
@@ -273,6 +280,7 @@ struct seep_view {
     struct seep_arena arena;
     struct seep_stacks *stacks;
     uint32_t **nodes;                // by profile looked at: its nodes to those of stacks
+    uint32_t **site_rows;            // by profile looked at and site: index in rows + 1; 0: in none of them
     struct seep_chain_words *words;  // of seep_view_chain
     struct seep_map classes;         // of seep_view_class: by module and vtable
     struct seep_view_frame *scratch; // of seep_view_frames

@@ -39,7 +39,7 @@ struct seep_view_part {    // one profile
     bool *site_ok;                     // passes the filters on frames
     bool *thread_ok;                   // passes --thread
     struct seep_view_figures *figures; // by site
-    uint32_t *site_row;                // by site: row + 1; kept for --blocks
+    uint32_t *site_row;                // by site: row + 1, in the end of the rows that are kept; of the view
 };
 
 struct seep_view_build {

@@ -12,7 +12,7 @@
 #include "profile/marks.h"
 #include "view/view_build.h"
 
-enum { MATCH_FUNCTION = 1, MATCH_FILE = 2, MATCH_MODULE = 4 };
+enum { MATCH_FUNCTION = 1, MATCH_FILE = 2, MATCH_MODULE = 4, MATCH_ANY = 8 };
 
 void seep_view_figures_init(struct seep_view_figures *figures) {
     *figures = (struct seep_view_figures){.known = SEEP_KNOWN_ALL, .oldest_ns = -1};
@@ -54,7 +54,9 @@ static struct seep_error *match_frame(struct seep_view_build *build, uint32_t fr
     uint8_t bits = 0;
     if (options->module && matches(options->module, stacks->modules[stacks->frames[frame].module].path))
         bits |= MATCH_MODULE;
-    if (options->function || options->file) {
+    if (options->any && matches(options->any, stacks->modules[stacks->frames[frame].module].path))
+        bits |= MATCH_ANY;
+    if (options->function || options->file || (options->any && !(bits & MATCH_ANY))) {
         const struct seep_symbol *symbol;
         struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
         if (error)
@@ -64,6 +66,9 @@ static struct seep_error *match_frame(struct seep_view_build *build, uint32_t fr
                 bits |= MATCH_FUNCTION;
             if (options->file && matches(options->file, symbol->frames[i].file))
                 bits |= MATCH_FILE;
+            if (options->any && (matches(options->any, symbol->frames[i].function) ||
+                                 matches(options->any, symbol->frames[i].file)))
+                bits |= MATCH_ANY;
         }
     }
     *ret_bits = bits;
@@ -314,7 +319,7 @@ static struct seep_error *make_part(struct seep_view_build *build, struct seep_v
     if (!part->site_ok || !part->thread_ok || !part->figures || !part->site_row)
         return seep_error_no_memory();
     uint8_t wanted = (options->function ? MATCH_FUNCTION : 0) | (options->file ? MATCH_FILE : 0) |
-                     (options->module ? MATCH_MODULE : 0);
+                     (options->module ? MATCH_MODULE : 0) | (options->any ? MATCH_ANY : 0);
     for (uint32_t i = 1; i < profile->nr_sites; i++) {
         seep_view_figures_init(&part->figures[i]);
         part->site_ok[i] = !build->filter_frames ||
@@ -459,7 +464,7 @@ static struct seep_error *find_births(struct seep_view_build *build) {
 struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     const struct seep_view_options *options = &view->options;
-    build->filter_frames = options->function || options->file || options->module;
+    build->filter_frames = options->function || options->file || options->module || options->any;
     for (size_t p = 0; p < view->session->nr_profiles; p++)
         build->scanned |= view->session->profiles[p]->leaks.known;
     build->kinds = options->kinds;

@@ -28,7 +28,8 @@ static struct seep_error *row_of(struct seep_view_build *build, uint64_t key,
     if (nr >= UINT32_MAX || !seep_grow(&build->rows, &build->rows_capacity, nr + 1, sizeof(*build->rows)) ||
         !seep_grow(&build->labels, &build->labels_capacity, nr + 1, sizeof(*build->labels)))
         return seep_error_no_memory();
-    build->rows[nr] = (struct seep_view_row){.known = SEEP_KNOWN_ALL, .oldest_ns = -1, .cut = -1};
+    build->rows[nr] =
+        (struct seep_view_row){.known = SEEP_KNOWN_ALL, .oldest_ns = -1, .cut = -1, .thread = UINT32_MAX};
     build->rows[nr].counters.size_min = UINT64_MAX;
     build->labels[nr] = *label;
     *slot = nr;
@@ -179,6 +180,10 @@ static struct seep_error *rows_of_sites(struct seep_view_build *build, struct se
         if (error)
             return error;
         part->site_row[i] = row + 1;
+        if (build->view->options.measure)
+            seep_add_signed(
+                &build->rows[row].measure,
+                build->view->options.measure(build->view->options.measure_data, part->process, i));
         seep_view_add_growth(&build->rows[row], part, i);
         if (build->view->options.by == SEEP_BY_SITE) {
             build->rows[row].node = part->nodes[part->profile->sites[i].node];
@@ -221,7 +226,10 @@ static struct seep_error *thread_row(struct seep_view_build *build, const struct
     if (!seep_map_find(&build->row_of_key, key) &&
         !(label.text = thread_label(build, part, &part->profile->threads[thread])))
         return seep_error_no_memory();
-    return row_of(build, key, &label, ret_row);
+    struct seep_error *error = row_of(build, key, &label, ret_row);
+    if (!error)
+        build->rows[*ret_row].thread = thread;
+    return error;
 }
 
 static int64_t net(uint64_t plus, uint64_t minus) {

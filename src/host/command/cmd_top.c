@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// `seep top PID|FILE`: a live screen of a traced process. The program is only looked at.
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "command/command.h"
+#include "command/reporting.h"
+#include "command/started.h"
+#include "command/trace_name.h"
+#include "file/session_file.h"
+#include "live/live_worker.h"
+#include "output/format.h"
+#include "screen/full_screen.h"
+#include "screen/screen.h"
+#include "session/mark_live.h"
+
+#define INTERVAL_LEAST_NS INT64_C(50000000)
+
+struct top_values {
+    int64_t interval_ns;
+    int by;
+    int sort;
+    const char *filter;
+    uint64_t rows;
+    bool once;
+    bool ascii;
+    bool no_demangle;
+};
+
+static const struct top_values top_defaults = {.interval_ns = 1000000000};
+
+#define AT(field) offsetof(struct top_values, field)
+
+static const struct seep_option top_options[] = {
+    {"interval", 'i', SEEP_OPTION_DURATION, AT(interval_ns), .help = "look every T (default 1s)"},
+    {"by", 0, SEEP_OPTION_CHOICE, AT(by), .value = "TAB", .choices = seep_tab_names,
+     .help = "what to begin with (default sites)"},
+    {"sort", 0, SEEP_OPTION_CHOICE, AT(sort), .value = "KEY", .choices = seep_live_sort_names,
+     .help = "what is biggest (default live)"},
+    {"filter", 0, SEEP_OPTION_STRING, AT(filter), .value = "RE",
+     .help = "only what has a function, file or module like this in its stack"},
+    {"once", 0, SEEP_OPTION_FLAG, AT(once), .help = "print one screen as plain text, after two looks"},
+    {"rows", 0, SEEP_OPTION_NUMBER, AT(rows), .min = 1, .max = 900, .value = "N",
+     .help = "of plain text: lines of a screen (default 24, or as the terminal has)"},
+    {"ascii", 0, SEEP_OPTION_FLAG, AT(ascii),
+     .help = "no other characters than ASCII; so it is by itself where the locale has no more"},
+    {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
+    {NULL},
+};
+
+static const struct seep_option_group top_group = {.title = "Options",
+                                                   .options = top_options,
+                                                   .values_bytes = sizeof(struct top_values),
+                                                   .defaults = &top_defaults};
+
+struct top {
+    struct seep_live_source source;
+    struct seep_live live;
+    struct seep_screen screen;
+    struct seep_canvas canvas;
+    struct seep_live_worker *worker; // of a full screen
+    struct seep_started *started;    // NULL: it was there
+    bool ascii;
+    bool scan_wanted;
+    unsigned nr_marks;
+    int64_t next_ns; // when the next look is due
+};
+
+// ---- looks ----
+
+static struct seep_error *look(struct top *top) {
+    struct seep_look look;
+    seep_look_make(&top->source, top->live.look.session ? &top->live.look : NULL, &look);
+    seep_screen_changed(&top->screen);
+    struct seep_error *error = seep_live_take(&top->live, &look);
+    // What a file has a mark of is counted from it.
+    if (!error && !top->source.is_pid && !top->live.mark[0])
+        seep_error_destroy(seep_live_mark_of_profile(&top->live, ""));
+    return error;
+}
+
+static void take_output(struct top *top) {
+    char *line;
+    for (unsigned i = 0; top->started && i < SEEP_LIVE_LOG && (line = seep_started_line(top->started)); i++) {
+        seep_live_log(&top->live, "%s", line);
+        free(line);
+    }
+}
+
+// At most a fifth of the time is spent on looking, however large the image is.
+static void plan_next(struct top *top) {
+    int64_t took_ns = top->live.look.took_ns, now_ns = seep_monotonic_ns();
+    top->next_ns = SEEP_MAX(now_ns - took_ns + top->screen.interval_ns, now_ns + 4 * took_ns);
+}
+
+// ---- plain text ----
+
+static void plain_size(const struct top_values *values, int *ret_columns, int *ret_rows) {
+    struct winsize window = {0};
+    const char *columns = getenv("COLUMNS");
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0)
+        window = (struct winsize){0};
+    *ret_columns = window.ws_col ? window.ws_col : columns ? atoi(columns) : 0;
+    if (*ret_columns < 1 || *ret_columns > SEEP_CANVAS_MOST)
+        *ret_columns = 80;
+    *ret_rows = values->rows ? (int)values->rows : window.ws_row ? window.ws_row : 24;
+}
+
+static struct seep_error *print_screen(struct top *top, const struct top_values *values) {
+    int nr_columns, nr_rows;
+    plain_size(values, &nr_columns, &nr_rows);
+    if (!seep_canvas_begin(&top->canvas, nr_columns, nr_rows, top->ascii))
+        return seep_error_no_memory();
+    top->screen.no_detail = true;
+    seep_screen_draw(&top->screen, &top->canvas);
+    int nr = nr_rows;
+    for (; nr > 0; nr--) { // not the empty lines at the end
+        char *line = seep_canvas_line(&top->canvas, nr - 1);
+        bool empty = line && !*line;
+        free(line);
+        if (!empty)
+            break;
+    }
+    for (int y = 0; y < nr; y++) {
+        char *line = seep_canvas_line(&top->canvas, y);
+        if (!line)
+            return seep_error_no_memory();
+        puts(line);
+        free(line);
+    }
+    return seep_stream_check(stdout, "to standard output");
+}
+
+static void wait_until(int64_t then_ns) {
+    struct timespec then = {then_ns / 1000000000, then_ns % 1000000000};
+    while (!seep_interrupted && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) == EINTR)
+        continue;
+}
+
+// Screens one below the other, as long as there is something new.
+static struct seep_error *run_plain(struct top *top, const struct top_values *values) {
+    top->screen.plain = true;
+    struct seep_error *error = NULL;
+    while (!error) {
+        bool last = top->live.look.ended || seep_interrupted || values->once;
+        if (!values->once || top->live.nr_looks > 1 || top->live.look.ended)
+            error = print_screen(top, values);
+        if (error || (last && (top->live.nr_looks > 1 || top->live.look.ended || seep_interrupted)))
+            break;
+        if (!values->once)
+            putchar('\n');
+        plan_next(top);
+        wait_until(top->next_ns);
+        error = look(top);
+        take_output(top);
+    }
+    return error;
+}
+
+// ---- a full screen ----
+
+static void say_error(struct top *top, struct seep_error *error) {
+    seep_screen_say(&top->screen, true, error->message);
+    seep_live_log(&top->live, "%s", error->message);
+    seep_error_destroy(error);
+}
+
+// The moment is named in the image, too, for seep diff; where it cannot be it counts here only.
+static void make_mark(struct top *top, const char *given) {
+    char name[64], text[160];
+    snprintf(name, sizeof(name), "%.63s", given);
+    if (!name[0] && top->source.is_pid)
+        snprintf(name, sizeof(name), "m%u", ++top->nr_marks);
+    name[strcspn(name, "@#")] = 0; // they stand before a name, and before its number
+    struct seep_error *error =
+        top->source.is_pid ? seep_live_mark(&top->live, name) : seep_live_mark_of_profile(&top->live, name);
+    if (error) {
+        say_error(top, error);
+        return;
+    }
+    top->screen.stale = true;
+    error = top->source.is_pid && !top->live.look.ended ? seep_mark_live(top->source.pid, name) : NULL;
+    if (error) {
+        say_error(top, error);
+        return;
+    }
+    snprintf(text, sizeof(text), "since \"%s\" from now on; d sorts by it", top->live.mark);
+    seep_screen_say(&top->screen, false, text);
+}
+
+static void save(struct top *top, const char *given) {
+    struct seep_session *session = top->live.look.session;
+    const struct seep_process *process = &session->profiles[0]->process;
+    char *name = NULL, *saved = NULL, *text = NULL;
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && top->source.is_pid && i < session->nr_profiles; i++)
+        error = seep_series_give(&top->live.lives[top->live.life_of[i]]->series, session->profiles[i]);
+    if (!error)
+        error = seep_trace_name(*given ? given : SEEP_TRACE_NAME_SNAP, process->name, process->pid, &name);
+    if (!error)
+        error = seep_session_save_beside(session, name, &saved);
+    if (error)
+        say_error(top, error);
+    else if (asprintf(&text, "saved: seep report %s", saved) >= 0)
+        seep_screen_say(&top->screen, false, text);
+    free(text);
+    free(saved);
+    free(name);
+}
+
+static bool fulfil(struct top *top, enum seep_wish wish) {
+    switch (wish) {
+    case SEEP_WISH_QUIT:
+        return false;
+    case SEEP_WISH_SCAN:
+        if (!top->source.is_pid || top->live.look.ended)
+            seep_screen_say(&top->screen, true, "only what runs can be scanned");
+        else
+            top->scan_wanted = true;
+        break;
+    case SEEP_WISH_MARK:
+        make_mark(top, top->screen.argument);
+        break;
+    case SEEP_WISH_SAVE:
+        save(top, top->screen.argument);
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+static void start_job(struct top *top) {
+    if (seep_live_worker_is_busy(top->worker) || !top->source.is_pid || top->live.look.ended)
+        return;
+    if (top->scan_wanted) {
+        top->scan_wanted = false;
+        top->screen.scanning = seep_live_worker_start(top->worker, SEEP_LIVE_SCAN, NULL);
+        return;
+    }
+    if (!top->screen.frozen && seep_monotonic_ns() >= top->next_ns)
+        (void)seep_live_worker_start(top->worker, SEEP_LIVE_LOOK, &top->live.look);
+}
+
+static void take_scan(struct top *top, struct seep_look *look) {
+    char text[128];
+    top->screen.scanning = false;
+    if (look->error) {
+        struct seep_error *error = look->error;
+        look->error = NULL;
+        say_error(top, error);
+        return;
+    }
+    const struct seep_leaks *leaks = &look->session->profiles[0]->leaks;
+    snprintf(text, sizeof(text), "scanned: %s lost; the program waited %s",
+             seep_format_bytes(leaks->bytes[SEEP_KIND_LOST] + leaks->bytes[SEEP_KIND_INDIRECT]).text,
+             seep_format_duration(leaks->pause_ns).text);
+    seep_live_log(&top->live, "%s", text);
+    seep_screen_say(&top->screen, false, text);
+    seep_screen_changed(&top->screen);
+    seep_live_take_scan(&top->live, look->session, look->at_ns);
+    look->session = NULL;
+}
+
+static struct seep_error *take_result(struct top *top) {
+    enum seep_live_job job;
+    struct seep_look look;
+    struct seep_error *error = NULL;
+    if (!seep_live_worker_take(top->worker, &job, &look))
+        return NULL;
+    if (job == SEEP_LIVE_SCAN) {
+        take_scan(top, &look);
+        seep_look_deinit(&look);
+    } else if (top->screen.frozen) { // it was frozen meanwhile
+        seep_look_deinit(&look);
+    } else {
+        seep_screen_changed(&top->screen);
+        error = seep_live_take(&top->live, &look);
+        plan_next(top);
+    }
+    return error;
+}
+
+static void show(struct top *top) {
+    int nr_columns, nr_rows;
+    seep_full_screen_size(&nr_columns, &nr_rows);
+    if (!seep_canvas_begin(&top->canvas, nr_columns, nr_rows, top->ascii))
+        return;
+    seep_screen_draw(&top->screen, &top->canvas);
+    seep_full_screen_show(&top->canvas);
+}
+
+// All keys that wait. false: it is to end.
+static bool take_keys(struct top *top) {
+    bool click = false;
+    int x = 0, y = 0;
+    for (unsigned i = 0; i < 256; i++) {
+        int key = seep_full_screen_key(&click, &x, &y);
+        if (key == SEEP_KEY_NONE && !click)
+            return true;
+        enum seep_wish wish =
+            click ? seep_screen_click(&top->screen, &top->canvas, x, y) : seep_screen_key(&top->screen, key);
+        if (!fulfil(top, wish))
+            return false;
+    }
+    return true;
+}
+
+static int milliseconds_left(const struct top *top) {
+    if (!top->source.is_pid || top->live.look.ended)
+        return 60000;
+    if (top->screen.frozen || seep_live_worker_is_busy(top->worker))
+        return 1000;
+    int64_t left_ns = top->next_ns - seep_monotonic_ns();
+    return (int)SEEP_MIN(SEEP_MAX(left_ns / 1000000 + 1, INT64_C(0)), INT64_C(1000));
+}
+
+static struct seep_error *run_full(struct top *top) {
+    struct seep_error *error = seep_live_worker_create(&top->source, &top->worker);
+    if (!error)
+        error = seep_full_screen_begin();
+    if (error)
+        return error;
+    plan_next(top);
+    bool goes_on = true;
+    while (!error && goes_on && !seep_interrupted) {
+        take_output(top);
+        start_job(top);
+        show(top);
+        struct pollfd wait[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                                {.fd = seep_live_worker_fd(top->worker), .events = POLLIN}};
+        int nr = poll(wait, SEEP_ARRAY_SIZE(wait), milliseconds_left(top));
+        if (nr > 0 && wait[1].revents)
+            error = take_result(top);
+        if (nr > 0 && wait[0].revents & (POLLHUP | POLLERR | POLLNVAL) && !(wait[0].revents & POLLIN))
+            break;                // the terminal is gone
+        goes_on = take_keys(top); // after a change of size, too
+    }
+    seep_full_screen_end();
+    return error;
+}
+
+// ---- the command ----
+
+static struct seep_error *watch(struct top *top, const struct top_values *values) {
+    struct seep_error *error = look(top);
+    if (error)
+        return error;
+    const char *why = NULL;
+    if (!values->once && seep_full_screen_is_possible(&why))
+        return run_full(top);
+    if (!values->once && isatty(STDOUT_FILENO))
+        fprintf(stderr, "seep: no full screen, because %s\n", why);
+    return run_plain(top, values);
+}
+
+static struct seep_error *run_top(const struct seep_arguments *arguments, int *ret_status) {
+    const struct top_values *values = seep_arguments_values(arguments, &top_group);
+    struct seep_view_options view = {.no_demangle = values->no_demangle};
+    struct seep_symbols *symbols = NULL;
+    struct seep_started started = {.output_fd = -1};
+    struct top top = {.ascii = values->ascii};
+    char name[16];
+    if (values->interval_ns < INTERVAL_LEAST_NS)
+        return seep_error_create(SEEP_E_USAGE, "--interval: less than 50ms");
+    if (!arguments->ended && arguments->nr_operands > 1)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "top: one PID or FILE"),
+                               "a program to be started comes behind --");
+    // Of the locale only what characters are: figures look the same everywhere.
+    if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        top.ascii = true;
+    struct seep_error *error = seep_report_symbols(&view, &symbols);
+    if (error)
+        return error;
+    seep_interrupt_catch(NULL);
+    if (arguments->ended) {
+        error = seep_started_begin(arguments->operands, &started);
+        snprintf(name, sizeof(name), "%d", (int)started.program);
+        if (!error)
+            top.started = &started;
+    }
+    if (!error)
+        error = seep_live_source_of(arguments->ended ? name : arguments->operands[0], &top.source);
+    seep_live_init(&top.live);
+    seep_screen_init(&top.screen, &top.live, symbols);
+    top.screen.is_file = !top.source.is_pid;
+    top.screen.interval_ns = values->interval_ns;
+    top.screen.tab = values->by;
+    top.screen.sort = values->sort;
+    if (values->filter)
+        snprintf(top.screen.filter, sizeof(top.screen.filter), "%s", values->filter);
+    if (!error)
+        error = watch(&top, values);
+    seep_live_worker_destroy(top.worker); // it has borrowed the last look
+    seep_screen_deinit(&top.screen);
+    if (top.started && !error && !top.live.look.ended)
+        fprintf(stderr, "seep: process %d goes on; 'seep top %d' shows it again\n", (int)started.program,
+                (int)started.program);
+    if (top.started)
+        seep_started_end(&started);
+    seep_live_deinit(&top.live);
+    seep_canvas_deinit(&top.canvas);
+    seep_symbols_destroy(symbols);
+    (void)ret_status;
+    return error;
+}
+
+const struct seep_command seep_command_top = {
+    .name = "top",
+    .summary = "a live screen of a traced process",
+    .usage = "[options] PID|FILE | -- PROG [ARG...]",
+    .about =
+        "PID is a process that is being traced, shown with its traced descendants: it is only looked at, and "
+        "never\n"
+        "waits. FILE is a saved trace. PROG is started by 'seep run', which saves its trace when it ends; "
+        "what "
+        "it\n"
+        "writes is in the log (8). Keys: ? shows them. Where the terminal has no full screen, or the output "
+        "is "
+        "no\n"
+        "terminal, screens are printed one below the other.\n",
+    .groups = (const struct seep_option_group *const[]){&top_group, NULL},
+    .examples =
+        (const struct seep_example[]){
+            {"seep top 1234", "what it allocates, as it runs"},
+            {"seep top -- ./server --port 80", "start a program with it"},
+            {"seep top --once --by functions 1234", "one look as text"},
+            {"seep top app.seep", "a saved trace"},
+            {NULL},
+        },
+    .operand = "PID|FILE",
+    .min_operands = 1,
+    .max_operands = SEEP_OPERANDS_ANY,
+    .run = run_top,
+};

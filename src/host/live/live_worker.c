@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The thread that looks and scans, see live_worker.h.
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "live/live_worker.h"
+#include "scan/scan.h"
+
+struct seep_live_worker {
+    const struct seep_live_source *source;
+    pthread_t thread;
+    pthread_mutex_t lock; // of all below
+    pthread_cond_t wake;
+    enum seep_live_job job;
+    bool started; // a job waits, or is at work
+    bool done;    // its result waits
+    bool leave;
+    const struct seep_look *before;
+    struct seep_look result;
+    int fd;
+};
+
+static void scan(const struct seep_live_source *source, struct seep_look *look) {
+    struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL};
+    *look = (struct seep_look){NULL};
+    int64_t begin_ns = seep_monotonic_ns();
+    if (source->is_pid)
+        look->error = seep_scan_process(source->pid, &options, &look->session);
+    else
+        look->error = seep_error_create(SEEP_E_UNSUPPORTED, "a file has no memory to be scanned");
+    look->at_ns = seep_monotonic_ns();
+    look->took_ns = look->at_ns - begin_ns;
+}
+
+static void *work(void *data) {
+    struct seep_live_worker *worker = data;
+    pthread_mutex_lock(&worker->lock);
+    while (!worker->leave) {
+        if (!worker->started || worker->done) {
+            pthread_cond_wait(&worker->wake, &worker->lock);
+            continue;
+        }
+        enum seep_live_job job = worker->job;
+        const struct seep_look *before = worker->before;
+        pthread_mutex_unlock(&worker->lock);
+        struct seep_look look;
+        if (job == SEEP_LIVE_LOOK)
+            seep_look_make(worker->source, before, &look);
+        else
+            scan(worker->source, &look);
+        pthread_mutex_lock(&worker->lock);
+        worker->result = look;
+        worker->done = true;
+        uint64_t one = 1;
+        if (write(worker->fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+            continue; // it is readable already
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return NULL;
+}
+
+struct seep_error *seep_live_worker_create(const struct seep_live_source *source,
+                                           struct seep_live_worker **ret_worker) {
+    struct seep_live_worker *worker = calloc(1, sizeof(*worker));
+    if (!worker)
+        return seep_error_no_memory();
+    worker->source = source;
+    worker->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (worker->fd < 0) {
+        struct seep_error *error = seep_error_system(errno, "no descriptor for a thread that looks");
+        free(worker);
+        return error;
+    }
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_cond_init(&worker->wake, NULL);
+    // Signals are for the thread that has the terminal; but not those of its own instructions, for a file
+    // that is read through a mapping may be cut meanwhile (names/symbol_file.c).
+    sigset_t all, old;
+    sigfillset(&all);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGSEGV);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int trouble = pthread_create(&worker->thread, NULL, work, worker);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (trouble) {
+        close(worker->fd);
+        free(worker);
+        return seep_error_system(trouble, "no thread that looks");
+    }
+    *ret_worker = worker;
+    return NULL;
+}
+
+void seep_live_worker_destroy(struct seep_live_worker *worker) {
+    if (!worker)
+        return;
+    pthread_mutex_lock(&worker->lock);
+    worker->leave = true;
+    pthread_cond_signal(&worker->wake);
+    pthread_mutex_unlock(&worker->lock);
+    pthread_join(worker->thread, NULL);
+    if (worker->done)
+        seep_look_deinit(&worker->result);
+    pthread_mutex_destroy(&worker->lock);
+    pthread_cond_destroy(&worker->wake);
+    close(worker->fd);
+    free(worker);
+}
+
+bool seep_live_worker_start(struct seep_live_worker *worker, enum seep_live_job job,
+                            const struct seep_look *before) {
+    pthread_mutex_lock(&worker->lock);
+    bool free_now = !worker->started;
+    if (free_now) {
+        worker->job = job;
+        worker->before = before;
+        worker->started = true;
+        pthread_cond_signal(&worker->wake);
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return free_now;
+}
+
+bool seep_live_worker_is_busy(const struct seep_live_worker *worker) {
+    return worker->started; // set and cleared by the thread that asks
+}
+
+int seep_live_worker_fd(const struct seep_live_worker *worker) {
+    return worker->fd;
+}
+
+bool seep_live_worker_take(struct seep_live_worker *worker, enum seep_live_job *ret_job,
+                           struct seep_look *ret_look) {
+    uint64_t nr;
+    if (read(worker->fd, &nr, sizeof(nr)) != (ssize_t)sizeof(nr))
+        return false;
+    pthread_mutex_lock(&worker->lock);
+    bool there = worker->done;
+    if (there) {
+        *ret_job = worker->job;
+        *ret_look = worker->result;
+        worker->result = (struct seep_look){NULL};
+        worker->done = worker->started = false;
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return there;
+}

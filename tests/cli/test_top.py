@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The options of seep top; what its screens show is in tests/live/test_top.py and tests/unit/test_screen.c."""
+import os
+
+import pytest
+
+
+@pytest.fixture
+def trace(run, seep, build, tmp_path):
+    out = tmp_path / "shop.seep"
+    done = run(seep, "run", "-q", "-o", str(out), "--", os.path.join(build, "tests", "live", "live-shop"), input="churn 10\n5\n")
+    assert out.exists(), done.stderr
+    return str(out)
+
+
+def test_a_trace_as_text(run, seep, trace):
+    done = run(seep, "top", trace)
+    assert done.returncode == 0 and " FILE " in done.stdout and not done.stderr
+    assert len(done.stdout.splitlines()) <= 24 and max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("tab", ["sites", "functions", "lines", "modules", "threads", "processes", "leaks", "log"])
+@pytest.mark.parametrize("sort", ["live", "rate", "since", "blocks", "allocations", "temporary"])
+def test_every_tab_in_every_order(run, seep, trace, tab, sort):
+    done = run(seep, "top", "--by", tab, "--sort", sort, "--ascii", "--rows", "40", trace, env={"COLUMNS": "120"})
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert done.stdout.isascii() and "[%d]" % (1 + ["sites", "functions", "lines", "modules", "threads", "processes", "leaks",
+                                                    "log"].index(tab)) in done.stdout
+
+
+def test_a_filter(run, seep, trace):
+    assert "main" in run(seep, "top", "--by", "functions", trace).stdout + run(seep, "top", trace).stdout
+    done = run(seep, "top", "--filter", "no such function(", trace)
+    assert done.returncode == 0 and "nothing is like the filter" in done.stdout
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ([], "PID|FILE"),
+    (["--by", "site", "1"], "sites"),
+    (["--sort", "size", "1"], "since"),
+    (["-i", "1ms", "1"], "50ms"),
+    (["1", "2"], "behind --"),
+])
+def test_wrong_use(run, seep, arguments, message):
+    done = run(seep, "top", *arguments)
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
