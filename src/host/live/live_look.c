@@ -228,14 +228,3 @@ void seep_look_make(const struct seep_live_source *source, const struct seep_loo
     seep_look_deinit(ret_look);
     ret_look->error = error;
 }
-
-void seep_look_deinit(struct seep_look *look) {
-    for (size_t i = 0; i < look->nr_images; i++)
-        if (look->image_fds[i] >= 0)
-            close(look->image_fds[i]);
-    free(look->image_fds);
-    seep_session_destroy(look->session);
-    seep_error_destroy(look->error);
-    int64_t at_ns = look->at_ns, took_ns = look->took_ns;
-    *look = (struct seep_look){.at_ns = at_ns, .took_ns = took_ns};
-}
