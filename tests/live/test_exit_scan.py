@@ -266,3 +266,13 @@ def test_a_thread_that_sleeps_on_a_futex_sleeps_on(dies, tmp_path):
         found = kinds(process)
         assert (found[3000], found[2000]) == ({'reachable'}, {'reachable'}), found
         assert not any(process['leaks'][kind]['blocks'] for kind in ('lost', 'indirect', 'possible')), process['leaks']
+
+
+def test_what_the_library_remembers_for_a_child_of_fork_holds_nothing(tmp_path):
+    harness.need('gcc')
+    subprocess.run(['gcc', '-g', '-O1', '-w', '-pthread', str(HERE / 'fork_log.c'), '-o', str(tmp_path / 'fork_log')],
+                   check=True, timeout=PATIENCE_S)
+    done, processes = run(tmp_path / 'fork_log', tmp_path)
+    assert done.code == 0, done
+    lost = [site for site in processes[0]['sites'] if site['size_max'] == 1000]
+    assert sum(site['kinds'].get('lost', {'blocks': 0})['blocks'] for site in lost) == 50, lost

@@ -69,8 +69,10 @@ static struct seep_error *add_mapping(struct seep_memory *memory, const char *li
     return NULL;
 }
 
-// libseep.so marks its private memory by two pieces of advice that nobody else gives together for
-// anonymous memory (preload/sys.h): not to be dumped, read at random.
+// libseep.so marks its memory by two pieces of advice that nobody else gives together for anonymous memory
+// (preload/sys.h): not to be dumped, read at random.
+#define SHARED_ANONYMOUS "/dev/zero (deleted)" // what the kernel calls it
+
 static bool has_mark_of_seep(const char *flags) {
     return strstr(flags, " dd") && strstr(flags, " rr");
 }
@@ -87,7 +89,7 @@ static void add_detail(struct seep_memory *memory, const char *line) {
     if (kib)
         last->present_bytes += (uint64_t)strtoull(kib, NULL, 10) << 10;
     else if (strncmp(line, "VmFlags:", 8) == 0 && has_mark_of_seep(line))
-        last->of_seep = last->of_seep || !*last->path;
+        last->of_seep = last->of_seep || !*last->path || strcmp(last->path, SHARED_ANONYMOUS) == 0;
 }
 
 static int open_of(pid_t tid, const char *name) {

@@ -23,7 +23,7 @@ struct seep_memory_area {
     bool writable;
     bool executable;
     bool shared;
-    bool of_seep; // private memory of libseep.so, or its image
+    bool of_seep; // memory of libseep.so, or its image
 };
 
 struct seep_core;

@@ -8,15 +8,17 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-// The two pieces of advice change nothing about it that matters; both together are the mark by which `seep
-// scan` knows it (host/scan/memory.c): the addresses of blocks that are remembered in it hold nothing.
+void sys_mark_as_ours(void *memory, size_t bytes) {
+    sys3(SYS_madvise, memory, bytes, MADV_DONTDUMP);
+    sys3(SYS_madvise, memory, bytes, MADV_RANDOM);
+}
+
 static void *map(size_t bytes) {
     void *memory =
         sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (!memory)
         return NULL;
-    sys3(SYS_madvise, memory, bytes, MADV_DONTDUMP);
-    sys3(SYS_madvise, memory, bytes, MADV_RANDOM);
+    sys_mark_as_ours(memory, bytes);
     if (seep_confined.locks_future)
         sys3(SYS_munlock, memory, bytes, 0);
     return memory;

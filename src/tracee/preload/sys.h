@@ -128,6 +128,8 @@ bool seep_calls_seem_free(void) __attribute__((visibility("hidden")));
 // private_memory.c: zeroed private memory, or NULL; the second is zeroed again in a child of fork.
 void *sys_private(size_t size_bytes) __attribute__((visibility("hidden")));
 void *sys_private_wiped(size_t size_bytes) __attribute__((visibility("hidden")));
+// Marks memory of the library for `seep scan`: addresses in it hold nothing. For anonymous memory.
+void sys_mark_as_ours(void *memory, size_t size_bytes) __attribute__((visibility("hidden")));
 
 SEEP_INLINE void sys_munmap(void *address, size_t size_bytes) {
     sys3(SYS_munmap, address, size_bytes, 0);

@@ -63,8 +63,11 @@ static bool own_missing; // in a child: there was no log to be had
 static uint32_t own_pid; // in a child: itself, once it was asked for; a vfork child of it has the same memory
 
 static struct undo_log *shared_log(void) {
-    return sys_mmap(NULL, sizeof(struct undo_log), PROT_READ | PROT_WRITE,
-                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *log = sys_mmap(NULL, sizeof(struct undo_log), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (log) // it has addresses of blocks
+        sys_mark_as_ours(log, sizeof(struct undo_log));
+    return log;
 }
 
 // Zeroes what was used, and opens the log. Only by the process whose array it is in.
