@@ -24,6 +24,7 @@ help:
 	@echo "make soak     servers under seep and real clients, 20 minutes (SECONDS=n): steady memory, nothing lost"
 	@echo "make soak ONLY=scan   eight real programs scanned idle, at work and when they leave: no false 'lost' (TIMES=n)"
 	@echo "make soak ONLY=attach as many events as the processors can make, a minute each: nothing lost (SECONDS=n, root)"
+	@echo "make soak ONLY=random random programs, run and scanned in all ways: what is told is what they do (TIMES=n seeds, FROM=seed)"
 	@echo "make hostile  files and processes that want to hurt seep, and kills at any moment: minutes (ROUNDS=n, root)"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
 	@echo "make sarif    what seep check writes, against the JSON schema of the standard"
@@ -90,13 +91,14 @@ bench:
 	@$(PYTHON) bench/run.py --build build $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS)) \
 		$(if $(QUICK),--quick)
 
-# SECONDS=n for all servers together. ONLY=scan: TIMES=n looks at each program in each state.
+# SECONDS=n for all servers together. ONLY=scan: TIMES=n looks at each program in each state; ONLY=random: TIMES=n seeds.
 soak:
 	@tools/install-deps.sh build traced
 	@$(MAKE) --no-print-directory build
 	@$(if $(filter scan,$(ONLY)),$(PYTHON) bench/scan_soak.py --build build $(if $(TIMES),--times $(TIMES)),\
 		$(if $(filter attach,$(ONLY)),$(PYTHON) bench/attach_soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)),\
-		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS))))
+		$(if $(filter random,$(ONLY)),$(PYTHON) tests/random/machine.py --build build --count $(or $(TIMES),10000) $(if $(FROM),--from $(FROM)),\
+		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)))))
 
 # What make test has of it, and kill rounds: ROUNDS=n of each command.
 hostile:

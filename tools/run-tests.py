@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds seep, runs all tests, and counts them one by one.
 
-What runs: the meson tests (unit, oracle, golden, fuzz replay) and the pytest suites (cli, live, hostile, corpus, golden,
+What runs: the meson tests (unit, oracle, golden, fuzz replay) and the pytest suites (cli, live, hostile, random, corpus, golden,
 lint) on the ordinary build, then the meson tests and the pytest suites of SANITIZED on a build with clang,
 AddressSanitizer and UBSan, which is made while the tests of the first build leave a processor idle. Both
 builds treat warnings as errors.
@@ -31,7 +31,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PYTEST_SUITES = ["cross", "live", "hostile", "corpus", "oracle", "web", "golden", "cli", "lint"]  # long ones first
+PYTEST_SUITES = ["cross", "live", "hostile", "random", "corpus", "oracle", "web", "golden", "cli", "lint"]  # long ones first
 SANITIZED = ["cli", "golden"]
 # What make check runs beside the meson tests: something of every command and of the library, in a minute.
 FAST = ["cli/test_run.py", "cli/test_check.py", "cli/test_scan.py", "cli/test_diff.py", "cli/test_reports.py",

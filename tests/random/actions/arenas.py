@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Memory that the program maps or carves itself, and what that holds."""
+import model
+
+from . import action
+
+
+@action(weight=2, once=True)
+def mapped(p):
+    """A mapping holds blocks; where it is unmapped they are lost."""
+    name, size, count = p.name('mapped'), p.size(), p.random.randint(1, 20)
+    make = p.maker(size)
+    site = p.site(make.via, name)
+    variable = f'g{name}'
+    shared = p.random.choice(['MAP_PRIVATE', 'MAP_PRIVATE', 'MAP_SHARED'])
+    pages = p.random.randint(1, 40)
+    p.declare(f'static void **{variable};')
+    p.leaf(name, [f'{variable} = (void **)mmap(NULL, {pages} * 4096, PROT_READ | PROT_WRITE, {shared} | MAP_ANONYMOUS, -1, 0);',
+                  f'CHECK({variable} != MAP_FAILED);',
+                  f'for (int i = 0; i < {count}; i++)',
+                  f'    {variable}[i * 3] = clear({make.text}, {size}); {p.mark(site)}'])
+    group = p.allocate(site, size, count, model.held())
+
+    def unmap(p):
+        free = p.name('unmap')
+        p.leaf(free, [f'CHECK(munmap({variable}, {pages} * 4096) == 0);', f'{variable} = NULL;'])
+        p.life.groups[group].tie = model.lost()
+
+    # A child of fork may unmap its own copy; its parent's stays.
+    p.keep_for_later(unmap)
+
+
+@action(weight=2, once=True)
+def bump_arena(p):
+    """Large blocks that the program hands out in pieces; a piece holds a block of its own."""
+    name, chunk = p.name('arena'), p.name('chunk')
+    size, count = p.random.choice([1000, 4096, 65536, 200000]), p.random.randint(1, 6)
+    inner = p.size()
+    site, site_of_inner = p.site('malloc', chunk, name), p.site('malloc', name)
+    variable = f'g{name}'
+    p.declare(f'static void **{variable};')
+    p.define(f'void {chunk}(void)', [f'void **chunk = (void **)clear(malloc({size}), {size}); {p.mark(site)}',
+                                     f'*chunk = {variable};', f'{variable} = chunk;'])
+    p.leaf(name, [f'for (int i = 0; i < {count}; i++) {{', f'    {chunk}();',
+                  f'    {variable}[50] = clear(malloc({inner}), {inner}); {p.mark(site_of_inner)}', '}'])
+    top = p.allocate(site, size, count, model.held())
+    rest = p.allocate(site_of_inner, inner, count, model.under(top))
+
+    def free_arena(p):
+        free = p.name('free')
+        p.leaf(free, [f'while ({variable}) {{', f'    void **next = (void **)*{variable};',
+                      f'    memset({variable}, 0, {size});', f'    free({variable});', f'    {variable} = next;', '}'])
+        p.life.free(top)
+        p.life.groups[rest].tie = model.lost()
+
+    p.keep_for_later(free_arena)
+
+
+@action(weight=1, once=True)
+def out_of_reach(p):
+    """What is in memory without access is held all the same."""
+    name, size = p.name('guarded'), p.size()
+    make = p.maker(size)
+    site = p.site(make.via, name)
+    variable = f'g{name}'
+    p.declare(f'static void **{variable};')
+    p.leaf(name, [f'{variable} = (void **)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);',
+                  f'{variable}[7] = clear({make.text}, {size}); {p.mark(site)}',
+                  f'CHECK(mprotect({variable}, 8192, PROT_NONE) == 0);'])
+    p.allocate(site, size, 1, model.held())

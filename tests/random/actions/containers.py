@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Containers and smart pointers of C++."""
+import model
+
+from . import action
+
+
+@action(weight=3, cpp=True)
+def vector(p):
+    """Doubles its room as it grows; in the end it frees all."""
+    name, count = p.name('vector'), p.random.randint(1, 200)
+    site = p.site('operator new', name)
+    p.leaf(name, ['std::vector<void *> v;', f'for (int i = 0; i < {count}; i++)', f'    v.push_back(NULL); {p.mark(site)}',
+                  'KEEP(v.data());'])
+    room = 1
+    while True:
+        p.pairs(site, 8 * room, 1, temporary=None)
+        if room >= count:
+            break
+        room *= 2
+
+
+@action(weight=2, cpp=True, once=True)
+def vector_kept(p):
+    name, item, count, size = p.name('keeps_vector'), p.name('item'), p.random.randint(1, 50), p.size()
+    site, site_of_item = p.site('operator new', name), p.site('operator new[]', item, name)
+    variable = f'g{name}'
+    p.declare(f'static std::vector<char *> *{variable};')
+    p.define(f'char *{item}(void)', [f'return (char *)clear(new char[hide({size})], {size}); {p.mark(site_of_item)}'])
+    p.leaf(name, ['static char room[sizeof(std::vector<char *>)];', f'{variable} = new (room) std::vector<char *>;',
+                  f'{variable}->reserve({count}); {p.mark(site)}', f'for (int i = 0; i < {count}; i++)',
+                  f'    {variable}->push_back({item}());'])
+    top = p.allocate(site, 8 * count, 1, model.held())
+    rest = p.allocate(site_of_item, size, count, model.under(top))
+
+    def destroy(p):
+        destroy = p.name('destroy')
+        each = p.random.random() < 0.5
+        p.leaf(destroy, [f'for (char *each : *{variable})', '    delete[] each;' if each else '    KEEP(each);',
+                         f'memset({variable}->data(), 0, {8 * count});',
+                         f'{variable}->~vector();', f'memset((void *){variable}, 0, sizeof(*{variable}));'])
+        p.life.free(top)
+        if each:
+            p.life.free(rest)
+        else:
+            p.life.groups[rest].tie = model.lost()
+
+    p.keep_for_later(destroy)
+
+
+@action(weight=2, cpp=True, once=True)
+def shared(p):
+    """make_shared puts object and counts into one block; a circle of two is lost."""
+    name = p.name('shared')
+    circle = p.random.random() < 0.5
+    site = p.site('operator new', name)
+    p.batch.declarations.append(f'struct S{name} {{ std::shared_ptr<S{name}> other; char more[100]; }};')
+    p.leaf(name, [f'std::shared_ptr<S{name}> both[2];', 'for (auto &each : both)',
+                  f'    each = std::make_shared<S{name}>(); {p.mark(site)}', 'both[0]->other = both[1];',
+                  'both[1]->other = both[0];' if circle else ''])
+    size = 16 + 16 + 104
+    if circle:
+        p.allocate(site, size, 2, model.ring())
+    else:
+        p.pairs(site, size, 2, temporary=None)
+
+
+@action(weight=1, cpp=True, once=True)
+def array_of_none(p):
+    """new T[0] of a class with a destructor: the pointer is just past the count in front."""
+    name = p.name('none')
+    count = p.random.choice([0, 0, 1, 7])
+    site = p.site('operator new[]', name)
+    variable = f'g{name}'
+    p.batch.declarations.append(f'struct D{name} {{ void *member; ~D{name}() {{ KEEP(member); }} }};')
+    p.declare(f'static D{name} *{variable};')
+    p.leaf(name, [f'{variable} = new D{name}[hide({count})]; {p.mark(site)}',
+                  f'memset((void *){variable}, 0, {8 * count});'])
+    p.allocate(site, 8 + 8 * count, 1, model.held(variable))
+
+
+@action(weight=1, cpp=True)
+def string(p):
+    name, length = p.name('string'), p.random.randint(16, 300)
+    site = p.site('operator new', name)
+    site.by_library = None
+    p.leaf(name, [f'std::string text(hide({length}), \'x\'); {p.mark(site)}', 'KEEP(text.data());'])
+    p.pairs(site, length + 1, 1)

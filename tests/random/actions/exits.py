@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ways out. `after`: whether what the last function holds is gone, as by a return from main."""
+import model
+
+from . import EXITS, action, way_out
+
+
+def run_handlers(p):
+    while p.at_exit:
+        p.at_exit.pop()(p.life)
+
+
+def choose(p, child):
+    choices = [entry for entry in EXITS if (entry.nests or not child) and (p.cpp or not entry.cpp)]
+    entry = p.random.choices(choices, [e.weight for e in choices])[0]
+    p.tags.add(entry.name)
+    entry.run(p)
+
+
+def finish(p, exit, looked=True, file=True, active=None):
+    p.life.exit = exit
+    p.life.looked_at = p.life.looked_at and looked
+    p.life.leaves_file = p.life.leaves_file and file
+    p.finish_life(active)
+
+
+@action(weight=2, once=True)
+def at_exit(p):
+    """A handler frees a block and loses another one."""
+    name, size = p.name('at_exit'), p.size()
+    variable, maker = f'g{name}', p.name('for_exit')
+    site = p.site('malloc', maker)
+    site_in_handler = model.Site(p.batch.next_number(), 'malloc', [name])
+    site_in_handler.tail = True  # exit() may be called from anywhere
+    p.batch.sites.append(site_in_handler)
+    p.declare(f'static void *{variable};')
+    p.define(f'void {name}(void)', [f'free({variable});', f'{variable} = NULL;',
+                                    f'clear(malloc({size + 1}), {size + 1}); {p.mark(site_in_handler)}', 'scrub();'])
+    p.leaf(maker, [f'{variable} = clear(malloc({size}), {size}); {p.mark(site)}', f'CHECK(atexit({name}) == 0);'])
+    group = p.allocate(site, size, 1, model.held(variable))
+    number = p.batch.next_number()
+
+    def effect(life):
+        life.free(group)
+        life.allocate(number, site_in_handler, size + 1, 1, model.lost())
+
+    p.at_exit.append(effect)
+
+
+@way_out(weight=4)
+def by_exit(p):
+    code = p.next_code()
+    p.line('scrub();')
+    p.line(f'leave_by(exit, {code});')
+    run_handlers(p)
+    finish(p, {'code': code})
+
+
+@way_out(weight=3)
+def by_underscore_exit(p):
+    code = p.next_code()
+    p.line('scrub();')
+    p.line(f'leave_by({p.random.choice(["_exit", "_Exit"])}, {code});')
+    finish(p, {'code': code})
+
+
+@way_out(weight=1)
+def by_quick_exit(p):
+    code = p.next_code()
+    p.line('scrub();')
+    p.line(f'leave_by(quick_exit, {code});')
+    finish(p, {'code': code})
+
+
+@way_out(weight=1)
+def by_abort(p):
+    p.line('scrub();')
+    p.line('abort();')
+    finish(p, {'signal': 6})
+
+
+@way_out(weight=1)
+def by_signal(p):
+    signal = p.random.choice([9, 15, 11])
+    p.line(f'kill(getpid(), {signal});')
+    p.line('for (;;)')
+    p.line('    pause();')
+    finish(p, {'signal': signal}, looked=False, file=False)
+
+
+@way_out(weight=1)
+def by_system_call(p):
+    code = p.next_code()
+    p.line(f'syscall(SYS_exit_group, {code});')
+    finish(p, {'code': code}, looked=False, file=False)
+
+
+@way_out(weight=1)
+def from_a_thread(p):
+    code = p.next_code()
+    name = p.name('leaving')
+    p.define(f'void *{name}(void *unused)', ['(void)unused;', f'exit({code});'])
+    p.line(f'run_thread({name});')
+    p.life.maybe = True
+    run_handlers(p)
+    finish(p, {'code': code})

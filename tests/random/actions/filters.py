@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Filters of system calls: from then on the library makes none, and nobody looks when the process leaves."""
+from . import action
+
+
+@action(weight=1, once=True)
+def allow_all(p):
+    if p.life.origin != 'fork':
+        return
+    p.line('install_filter();')
+    p.life.follows = False
+    p.life.looked_at = p.life.leaves_file = False
+    p.life.health.add('filter')

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Children of fork: each begins with its parent's live blocks, does something and leaves in some way."""
+import contextlib
+
+import model
+
+from . import action, exits, fill
+
+
+@contextlib.contextmanager
+def child_life(p):
+    """Everything in it is done by a child of fork, for which the program's thread is alone."""
+    parent, later, threads, at_exit = p.life, p.later, p.threads, list(p.at_exit)
+    p.life = parent.fork()
+    p.later = [entry for entry in later if entry[1]]
+    p.threads = 0
+    p.lives.append(p.life)
+    for group in p.life.groups.values():  # what other stacks held is in memory that nobody has told to be theirs
+        if group.tie.thread or group.tie.kind == 'frame' and group.tie.frame not in p.of_this_thread:
+            group.tie = model.unknown()
+    yield p.life
+    p.life, p.later, p.threads, p.at_exit = parent, later, threads, at_exit
+
+
+def status_of(life):
+    """The C expression that what waitpid() says must be."""
+    if 'code' in life.exit:
+        return f'WIFEXITED(status) && WEXITSTATUS(status) == {life.exit["code"]}'
+    return f'WIFSIGNALED(status) && WTERMSIG(status) == {life.exit["signal"]}'
+
+
+@action(weight=4, once=True, nests=True, starts=True)
+def forked(p):
+    with child_life(p) as life:
+        with p.body('child') as body:
+            fill(p, 0, 4)
+            exits.choose(p, child=True)
+    p.line(f'{{ int status = run_child({body.name}); CHECK({status_of(life)}); }}')
+    p.line('scrub();')
+
+
+@action(weight=1, once=True, nests=True, starts=True)
+def daemon(p):
+    """A grandchild that is left to itself; it ends when nobody waits for it. Its parent leaves at once."""
+    with child_life(p) as middle:
+        with child_life(p) as life:
+            life.left_behind = True
+            with p.body('daemon') as body:
+                silent, p.silent = p.silent, True
+                fill(p, 0, 2)
+                p.silent = silent
+                p.line('_exit(0);')
+                life.exit = {'code': 0}
+                p.finish_life()
+        assert not middle.seen
+    p.line(f'run_daemon({body.name});')
+    p.line('scrub();')

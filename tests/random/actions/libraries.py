@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A library that is loaded while the program runs, allocates, holds, and is closed again."""
+import model
+
+from . import action
+
+
+@action(weight=3, once=True, starts=True)
+def loaded(p):
+    """Its variable holds while it is loaded; what it made is known by name when it is closed again."""
+    inner, size, count = p.name('of_library'), p.size(), p.random.randint(1, 9)
+    caller = p.name('calls_library')
+    site = p.site('malloc', inner, caller)
+    library = p.batch.library()
+    variable = f'g{inner}'
+    library.append([f'__attribute__((used)) static void *{variable}[{count}];',
+                    f'void {inner}(void);',
+                    f'__attribute__((visibility("default"))) APART void {inner}(void) {{',
+                    f'    for (int i = 0; i < {count}; i++)',
+                    f'        {variable}[i] = clear(malloc({size}), {size}); {p.mark(site)}', '}', ''])
+    handle = f'handle_{inner}'
+    p.declare(f'static void *{handle};')
+    p.leaf(caller, [f'{handle} = dlopen(library_path, {p.random.choice(["RTLD_NOW", "RTLD_LAZY", "RTLD_NOW | RTLD_GLOBAL"])});',
+                    f'CHECK({handle} != NULL);',
+                    f'((void (*)(void))dlsym({handle}, "{inner}"))();'])
+    group = p.allocate(site, size, count, model.held(variable))
+    p.life.opened += 1
+    p.life.in_library.append(group)
+
+    def close(p):
+        close = p.name('close')
+        p.leaf(close, [f'CHECK(dlclose({handle}) == 0);', f'{handle} = NULL;'])
+        p.life.opened -= 1
+        if not p.life.opened:  # it was opened as often: now it is gone
+            for number in p.life.in_library:
+                if number in p.life.groups:
+                    p.life.groups[number].tie = model.lost()
+            p.life.in_library = []
+
+    p.keep_for_later(close, in_child=False)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Threads: that work beside one another, that wait, that hold something in a variable of their own, that are gone."""
+import contextlib
+
+import model
+
+from . import action, fill
+
+
+@contextlib.contextmanager
+def thread_body(p, kind, times=1):
+    with p.body(kind, result='void *', arguments='void *unused', entry=True, times=times) as body:
+        body.lines.append('(void)unused;')
+        yield body
+
+
+@action(weight=3, once=True, nests=True)
+def joined(p):
+    """One that does something and is waited for."""
+    with thread_body(p, 'thread') as body:
+        fill(p, 1, 4)
+        body.last.append('return NULL;')
+    p.line(f'run_thread({body.name});')
+    p.line('scrub();')
+
+
+@action(weight=3, nests=True, once=True)
+def at_the_same_time(p):
+    count = p.random.randint(2, 8)
+    with thread_body(p, 'worker', times=count) as body:
+        fill(p, 1, 3)
+        body.last.append('return NULL;')
+    p.line(f'run_threads({body.name}, {count});')
+    p.line('scrub();')
+
+
+def parked(p, kind, lines):
+    """A thread that runs `lines` and then waits to the end of the process, or until it is told to go."""
+    name = p.name(kind)
+    gate, flag = f'gate_{name}', f'here_{name}'
+    p.declare(f'static pthread_t thread_{name};')
+    p.declare(f'static sem_t {gate}, {flag};')
+    p.define(f'void *{name}(void *unused)',
+             ['(void)unused;', *[line.replace('SELF', name) for line in lines[0]], 'scrub();', f'sem_post(&{flag});',
+              f'wait_for(&{gate});', *[line.replace('SELF', name) for line in lines[1]], 'return NULL;'])
+    p.line(f'sem_init(&{gate}, 0, 0);')
+    p.line(f'sem_init(&{flag}, 0, 0);')
+    p.line(f'start_thread(&thread_{name}, {name});')
+    p.line(f'wait_for(&{flag});')
+    p.threads += 1
+
+    def release(p):
+        p.line(f'sem_post(&{gate});')
+        p.line(f'CHECK(pthread_join(thread_{name}, NULL) == 0);')
+        p.threads -= 1
+    return name, release
+
+
+@action(weight=3, once=True)
+def one_that_waits(p):
+    """Its variable holds a block while it waits."""
+    size = p.size()
+    make = p.maker(size)
+    number = p.batch.next_number()
+    name = p.name('made_by_waiting')
+    p.define(f'void {name}(void **to)', [f'*to = clear({make.text}, {size}); /*@{number}*/'])
+    thread, release = parked(p, 'waiting', (['void *volatile mine = NULL;', f'{name}((void **)&mine);'], ['KEEP(mine);']))
+    site = model.Site(number, make.via, [name, thread])
+    p.batch.sites.append(site)
+    group = p.allocate(site, size, 1, model.of_thread())
+
+    def join(p):
+        release(p)
+        p.life.groups[group].tie = model.lost()
+
+    p.keep_for_later(join, in_child=False)
+
+
+@action(weight=2, once=True)
+def thread_local_variable(p):
+    """Of a thread that waits: it holds; of one that has ended: it does not."""
+    size = p.size()
+    make = p.maker(size)
+    number = p.batch.next_number()
+    name = p.name('made_for_local')
+    variable = f't{name}'
+    p.declare(f'static __thread void *{variable};')
+    p.define(f'void {name}(void)', [f'{variable} = clear({make.text}, {size}); /*@{number}*/'])
+    thread, release = parked(p, 'local', ([f'{name}();'], ['']))
+    site = model.Site(number, make.via, [name, thread])
+    p.batch.sites.append(site)
+    group = p.allocate(site, size, 1, model.of_thread())
+
+    def join(p):
+        release(p)
+        p.life.groups[group].tie = model.lost()
+
+    p.keep_for_later(join, in_child=False)
+
+
+@action(weight=2, once=True)
+def from_hand_to_hand(p):
+    """One thread allocates, another one frees."""
+    name, free, size, count = p.name('made'), p.name('freed'), p.size(), p.random.randint(1, 50)
+    make = p.maker(size)
+    number = p.batch.next_number()
+    site = model.Site(number, make.via, [name])
+    p.batch.sites.append(site)
+    variable = f'g{name}'
+    p.declare(f'static void *{variable}[{count}];')
+    p.define(f'void *{name}(void *unused)', ['(void)unused;', f'for (int i = 0; i < {count}; i++)',
+                                             f'    {variable}[i] = clear({make.text}, {size}); {p.mark(site)}',
+                                             'return NULL;'])
+    p.define(f'void *{free}(void *unused)', ['(void)unused;', f'for (int i = 0; i < {count}; i++) {{',
+                                             f'    {make.release}({variable}[i]);', f'    {variable}[i] = NULL;',
+                                             '}', 'return NULL;'])
+    p.line(f'run_thread({name});')
+    p.line('scrub();')
+    group = p.allocate(site, size, count, model.held(variable))
+
+    def by_another(p):
+        p.line(f'run_thread({free});')
+        p.life.free(group)
+
+    p.keep_for_later(by_another)
+
+
+@action(weight=1, once=True)
+def result_not_fetched(p):
+    """What a thread returned is there for whoever joins it."""
+    name, size = p.name('result'), p.size()
+    make = p.maker(size)
+    number = p.batch.next_number()
+    site = model.Site(number, make.via, [name])
+    p.batch.sites.append(site)
+    p.declare(f'static pthread_t thread_{name};')
+    p.declare(f'static volatile pid_t tid_{name};')
+    p.define(f'void *{name}(void *unused)', ['(void)unused;', f'tid_{name} = gettid();', f'return clear({make.text}, {size}); {p.mark(site)}'])
+    p.line(f'start_thread(&thread_{name}, {name});')
+    p.line(f'wait_ended(&tid_{name});')
+    p.line('scrub();')
+    group = p.allocate(site, size, 1, model.of_thread())
+
+    def fetch(p):
+        fetch = p.name('fetch')
+        p.leaf(fetch, ['void *result = NULL;', f'CHECK(pthread_join(thread_{name}, &result) == 0);',
+                       f'{make.release}(result);'])
+        p.life.free(group)
+
+    p.keep_for_later(fetch, in_child=False)
+
+
+@action(weight=1, once=True)
+def key_with_destructor(p):
+    """What a key of a thread leads to is freed by its destructor when the thread ends."""
+    name, free, size = p.name('keyed'), p.name('destroy'), p.size()
+    number = p.batch.next_number()
+    site = model.Site(number, 'malloc', [name])
+    p.batch.sites.append(site)
+    p.declare(f'static pthread_key_t key_{name};')
+    p.define(f'void {free}(void *block)', ['free(block);'])
+    p.define(f'void *{name}(void *unused)', ['(void)unused;',
+                                             f'pthread_setspecific(key_{name}, clear(malloc({size}), {size})); {p.mark(site)}',
+                                             'return NULL;'])
+    p.line(f'CHECK(pthread_key_create(&key_{name}, {free}) == 0);')
+    p.line(f'run_thread({name});')
+    p.pairs(site, size, 1)
+
+
+@action(weight=1, once=True)
+def cancelled(p):
+    """While it waits; a handler frees."""
+    name, free, size = p.name('cancelled'), p.name('cleanup'), p.size()
+    number = p.batch.next_number()
+    site = model.Site(number, 'malloc', [name])
+    p.batch.sites.append(site)
+    p.declare(f'static sem_t never_{name}, here_{name};')
+    p.define(f'void {free}(void *block)', ['free(block);'])
+    p.define(f'void *{name}(void *unused)', ['(void)unused;',
+                                             f'void *block = clear(malloc({size}), {size}); {p.mark(site)}',
+                                             f'pthread_cleanup_push({free}, block);',
+                                             f'sem_post(&here_{name});',
+                                             f'wait_for(&never_{name});',
+                                             'pthread_cleanup_pop(1);', 'return NULL;'])
+    p.line(f'sem_init(&never_{name}, 0, 0);')
+    p.line(f'sem_init(&here_{name}, 0, 0);')
+    p.line(f'cancel_thread({name}, &here_{name});')
+    p.pairs(site, size, 1)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a report says against what the generator knows: a list of differences, each a line."""
+import collections
+import re
+from pathlib import Path
+
+OWN = re.compile(r'^p\d+_\w+_\d+$')
+FIGURES = ('allocations', 'allocated_bytes', 'frees', 'live_blocks', 'live_bytes')
+HELPERS = re.compile(r'^(main|_start|play|run_deep|(run|start|resume|leave|raise|wait)_\w+|fault_and_jump|cancel_thread|'
+                     r'clear|letters|v?fork_and_exec|spawn|exec_in_place|own_size|set_limit|install_filter)$')
+OUTERMOST = ('_start', 'clone3', '__clone3', 'clone', '__start_context', '?')
+
+
+class Look:
+    """How much a way of looking tells."""
+
+    def __init__(self, name, lines=True, classes=True, wiped=False, temporary=True, by_probes=False):
+        self.name, self.lines, self.classes, self.wiped = name, lines, classes, wiped
+        self.temporary = temporary
+        # Of functions that are one in glibc, and those that jump to one another, the name of one is told; children
+        # that do nothing are there, and what is left running is not followed.
+        self.by_probes = by_probes
+
+    def via(self, name):
+        return name.replace('[]', '').replace('aligned_alloc', 'memalign') if self.by_probes else name
+
+
+def plain_name(function):
+    """Without arguments and what compilers append to clones."""
+    return re.sub(r'\(.*', '', function or '?').split('.')[0].split(' ')[-1]
+
+
+def of_program(frame):
+    return re.match(r'batch(\.so)?$', Path(frame['module'] or '').name) is not None
+
+
+class Row:
+    """A site of the report, or several that cannot be told apart."""
+
+    def __init__(self):
+        self.figures = collections.Counter()
+        self.kinds, self.held_by, self.sites = collections.Counter(), [], 0
+
+    def add(self, site):
+        self.sites += 1
+        for name in (*FIGURES, 'temporary'):
+            self.figures[name] += site[name]
+        for kind, what in (site.get('kinds') or {}).items():
+            self.kinds[kind] += what['blocks']
+        self.held_by += site.get('held_by') or []
+
+
+def key_of(report, site, look):
+    """(via, own functions innermost first, line), and whether the program itself makes the call; wrong frames."""
+    frames = []
+    node = site['stack']
+    while node not in (-1, None):
+        frame, node = report['stacks'][node]
+        frames.append(report['frames'][frame])
+    names = [plain_name(frame['function']) for frame in frames]
+    own = [(name, frame) for name, frame in zip(names, frames) if OWN.match(name)]
+    strange = [name for name, frame in zip(names, frames)
+               if of_program(frame) and not OWN.match(name) and not HELPERS.match(name)
+               and not re.search(r'std::|__gnu_cxx|operator|^S?p\d+_|~', frame['function'] or '?')]
+    path = [name for name, frame in own if not frame['inlined'] or '_inner_' in name]
+    line = own[0][1]['line'] if own and look.lines else None
+    via = look.via(site['via'])
+    last = names[-1] if names else '?'
+    return (via, tuple(path), line), bool(frames) and of_program(frames[0]), strange, last
+
+
+def expected_key(row, look):
+    path = ([row['inlined']] if row['inlined'] and look.lines else []) + row['path']
+    path = [name for name in path if name != 'main']
+    via = look.via(row['via'])
+    return via, tuple(path), row['line'] if look.lines else None
+
+
+def compare_sites(expected, report, process, look):
+    wrong = []
+    rows = {True: collections.defaultdict(Row), False: collections.defaultdict(Row)}
+    for site in process['sites']:
+        key, direct, strange, last = key_of(report, site, look)
+        if strange:
+            wrong.append(f'strange frames {strange} in a stack of {key}')
+        if key[1] and site['cut'] is None and last not in OUTERMOST:
+            wrong.append(f'the stack of {key} ends at {last}')
+        rows[direct][key].add(site)
+    wanted = collections.defaultdict(list)
+    for row in expected['sites']:
+        wanted[expected_key(row, look)].append(row)
+    used = set()
+    for key, group in wanted.items():
+        tail, by_library = group[0]['tail'], group[0]['by_library']
+        found = []
+        for direct in (True, False) if by_library is None else (not by_library,):
+            for other, row in rows[direct].items():
+                if other == key or tail and (other[0], other[1][:len(key[1])], other[2]) == key:
+                    found.append(row)
+                    used.add((direct, other))
+        wrong += compare_row(key, group, found, look)
+    for key, row in rows[True].items():
+        if (True, key) not in used and key[1]:
+            wrong.append(f'unexpected: {key} {dict(row.figures)}')
+    return wrong
+
+
+def compare_row(key, group, found, look):
+    wrong = []
+    what = f'{key[0]} in {" < ".join(key[1])} line {key[2]} (site {group[0]["site"]})'
+    if not found:
+        # What runs right after it was loaded is not known to the probes yet: cut, and counted as that.
+        if look.by_probes and '_of_library_' in key[1][0]:
+            return []
+        if any(row['allocations'] for row in group):
+            wrong.append(f'{what}: not there; expected {group[0]}')
+        return wrong
+    for name in FIGURES:
+        wish, got = sum(row[name] for row in group), sum(row.figures[name] for row in found)
+        if wish != got:
+            wrong.append(f'{what}: {name} {got}, expected {wish}')
+    if look.temporary and all(row['temporary'] is not None for row in group):
+        wish, got = sum(row['temporary'] for row in group), sum(row.figures['temporary'] for row in found)
+        if wish != got:
+            wrong.append(f'{what}: temporary {got}, expected {wish}')
+    if look.classes:
+        wrong += compare_kinds(what, group, found, look)
+    return wrong
+
+
+def compare_kinds(what, group, found, look):
+    wish, got = collections.Counter(), collections.Counter()
+    for row in group:
+        wish.update(row['kinds'])
+    for row in found:
+        got.update(row.kinds)
+    if look.wiped and wish['stale']:
+        wish['lost'] += wish.pop('stale')
+    if wish['stale'] or wish['any']:
+        wish.pop('stale', None)
+        wish.pop('any', None)
+        return [f'{what}: classes {dict(got)}, expected at least {dict(wish)}'] if +(wish - got) else []
+    if +wish != +got:
+        return [f'{what}: classes {dict(got)}, expected {dict(wish)}']
+    wrong = []
+    if look.lines:
+        for row in group:
+            for name, blocks in row['held_by'].items():
+                told = [holder for other in found for holder in other.held_by]
+                by_it = sum(holder['blocks'] for holder in told if re.search(rf'\b{name}\b', holder['text']))
+                if by_it != blocks:
+                    wrong.append(f'{what}: held by {told}, expected {name} with {blocks}')
+    return wrong
+
+
+def compare_life(expected, report, process, look):
+    wrong = compare_sites(expected, report, process, look)
+    lost = {reason: n for reason, n in process['health']['lost'].items() if n and reason not in expected['health']}
+    if lost:
+        wrong.append(f'lost: {lost}')
+    if process['health']['stacks_cut'] and not (look.by_probes and set(process['health']['cut']) == {'unread'}):
+        wrong.append(f'stacks cut: {process["health"]["cut"]}')
+    if look.classes and expected['looked_at'] != (process['leaks'] is not None):
+        wrong.append(f'looked at: {process["leaks"] is not None}, expected {expected["looked_at"]}: {process["health"]["notes"]}')
+    mismatches = collections.Counter()
+    for one in process['mismatches']:
+        mismatches[one['allocated_via'], one['released_via']] += one['count']
+    wish = collections.Counter({(made, freed): n for made, freed, n in expected['mismatches']})
+    if not look.by_probes and mismatches != wish:
+        wrong.append(f'freed in a wrong way: {dict(mismatches)}, expected {dict(wish)}')
+    return wrong
+
+
+def processes_of(report):
+    return report.get('processes') or ([report] if 'process' in report else [])
+
+
+def number_of(process):
+    args = process['process']['args']
+    return int(args[1]) if len(args) > 1 and args[1].isdigit() else None
+
+
+def compare(lives, reports, look):
+    """All lives of a program against all processes of some reports."""
+    lives = [life if look.classes else dict(life) for life in lives]
+    found = [(report, process) for report in reports for process in processes_of(report)]
+    wrong = []
+    pairs = []
+    for i, life in enumerate(lives):
+        for k, (report, process) in enumerate(found):
+            if number_of(process) != life['program']:
+                continue
+            exit = process['process']['exit']
+            if look.by_probes and life['left_behind']:
+                continue
+            if exit is not None and exit != life['exit'] and len(lives) > 1:
+                continue
+            here = [] if exit in (None, life['exit']) else [f'exit {exit}, expected {life["exit"]}']
+            judged = life if look.classes and process['leaks'] is not None else life
+            one = Look(**{**vars(look), 'classes': look.classes and life['looked_at']})
+            here += compare_life(judged, report, process, one)
+            pairs.append((len(here), i, k, here))
+    done, taken = set(), set()
+    for _, i, k, here in sorted(pairs, key=lambda pair: pair[0]):
+        if i in done or k in taken:
+            continue
+        done.add(i)
+        taken.add(k)
+        wrong += [f'{name(lives[i])}: {line}' for line in here]
+    for i, life in enumerate(lives):
+        if i not in done and not lives[i]['optional'] and not (look.by_probes and lives[i]['left_behind']):
+            wrong.append(f'{name(life)}: not in the report')
+    for k, (_, process) in enumerate(found):
+        totals = process['totals']
+        if k not in taken and totals['allocations'] and not (look.by_probes and process['process']['origin'] == 'fork'):
+            wrong.append(f'unexpected process {process["process"]} {process["health"]["notes"]}')
+    return wrong
+
+
+def name(life):
+    return f'life of program {life["program"]} by {life["origin"]}, exit {life["exit"]}'

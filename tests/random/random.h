@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What generated programs share. Their own functions are called pN_...; those here are passed over in stacks.
+#ifndef RANDOM_H
+#define RANDOM_H
+
+#include "corpus.h"
+#include "program.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+
+#ifdef __cplusplus
+#include <exception>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+#endif
+
+static const char *program_path;
+static char library_path[4096];
+static volatile int pausing;
+
+static inline void say(const char *text) {
+    if (write(STDOUT_FILENO, text, strlen(text)) < 0)
+        _exit(97);
+}
+
+// A block that has nothing in it which looks like a pointer.
+APART static void *clear(void *block, size_t size) {
+    CHECK(block != NULL);
+    memset(block, 0, size);
+    return keep(block);
+}
+
+static inline const char *letters(void) {
+    static char text[2001];
+    if (!text[0])
+        memset(text, 'x', 2000);
+    return text;
+}
+
+APART static void pause_here(void) {
+    char c;
+    if (!pausing)
+        return;
+    pausing = 0;
+    say_ready();
+    while (read(STDIN_FILENO, &c, 1) < 0 && errno == EINTR)
+        ;
+}
+
+APART static void leave_by(void (*volatile leave)(int), int code) {
+    leave(code);
+    for (;;)
+        pause();
+}
+
+// ---- threads ----
+
+APART static void start_thread(pthread_t *thread, void *(*function)(void *)) {
+    CHECK(pthread_create(thread, NULL, function, NULL) == 0);
+}
+
+APART static void run_threads(void *(*function)(void *), int count) {
+    pthread_t threads[16];
+    for (int i = 0; i < count; i++)
+        start_thread(&threads[i], function);
+    for (int i = 0; i < count; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+static inline void run_thread(void *(*function)(void *)) {
+    run_threads(function, 1);
+}
+
+static inline void wait_for(sem_t *semaphore) {
+    while (sem_wait(semaphore) != 0)
+        CHECK(errno == EINTR);
+}
+
+APART static void cancel_thread(void *(*function)(void *), sem_t *here) {
+    pthread_t thread;
+    void *result = NULL;
+    start_thread(&thread, function);
+    wait_for(here);
+    CHECK(pthread_cancel(thread) == 0);
+    CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+}
+
+// Until the kernel has no such thread, which is not joined.
+APART static void wait_ended(volatile pid_t *tid) {
+    while (!*tid || syscall(SYS_tgkill, getpid(), *tid, 0) == 0)
+        usleep(200);
+}
+
+// ---- processes ----
+
+APART static int wait_child(pid_t child) {
+    int status = -1;
+    CHECK(child > 0);
+    while (waitpid(child, &status, 0) != child)
+        CHECK(errno == EINTR);
+    return status;
+}
+
+APART static int run_child(void (*function)(void)) {
+    pid_t child = fork();
+    if (child == 0) {
+        function();
+        _exit(96);
+    }
+    return wait_child(child);
+}
+
+APART static void run_daemon(void (*function)(void)) {
+    pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        if (fork() == 0)
+            function();
+        _exit(0);
+    }
+    int status = wait_child(child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+extern char **environ;
+
+static inline void name_number(char *text, int number) {
+    snprintf(text, 12, "%d", number);
+}
+
+APART static int fork_and_exec(int number) {
+    char text[12];
+    name_number(text, number);
+    pid_t child = fork();
+    if (child == 0) {
+        execl(program_path, program_path, text, (char *)NULL);
+        _exit(95);
+    }
+    return wait_child(child);
+}
+
+APART static int vfork_and_exec(int number) {
+    char text[12];
+    name_number(text, number);
+    pid_t child = vfork();
+    if (child == 0) {
+        execl(program_path, program_path, text, (char *)NULL);
+        _exit(95);
+    }
+    return wait_child(child);
+}
+
+APART static int spawn(int number) {
+    char text[12];
+    name_number(text, number);
+    char *arguments[] = {(char *)program_path, text, NULL};
+    pid_t child = -1;
+    CHECK(posix_spawn(&child, program_path, NULL, NULL, arguments, environ) == 0);
+    return wait_child(child);
+}
+
+APART static void exec_in_place(int number) {
+    char text[12];
+    name_number(text, number);
+    execl(program_path, program_path, text, (char *)NULL);
+    _exit(95);
+}
+
+// ---- signals ----
+
+APART static void set_handler(int number, void (*handler)(int), int flags) {
+    struct sigaction action;
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = handler;
+    action.sa_flags = flags;
+    CHECK(sigaction(number, &action, NULL) == 0);
+}
+
+APART static void raise_here(int number, void (*handler)(int)) {
+    set_handler(number, handler, SA_NODEFER);
+    raise(number);
+}
+
+APART static void raise_on_own_stack(int number, void (*handler)(int)) {
+    stack_t stack, old;
+    memset(&stack, 0, sizeof(stack));
+    stack.ss_size = 256 * 1024;
+    stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack.ss_sp != MAP_FAILED && sigaltstack(&stack, &old) == 0);
+    set_handler(number, handler, SA_ONSTACK | SA_NODEFER);
+    raise(number);
+    CHECK(sigaltstack(&old, NULL) == 0 && munmap(stack.ss_sp, stack.ss_size) == 0);
+}
+
+// Where the innermost handler jumps.
+static __thread sigjmp_buf *volatile jump_target;
+
+APART static void jump_back(void) {
+    siglongjmp(*jump_target, 1);
+}
+
+APART static void fault_and_jump(void (*handler)(int)) {
+    sigjmp_buf here, *volatile before = jump_target;
+    jump_target = &here;
+    set_handler(SIGSEGV, handler, SA_NODEFER);
+    if (sigsetjmp(here, 1) == 0)
+        *(volatile int *)hide(8) = 1;
+    set_handler(SIGSEGV, SIG_DFL, 0);
+    jump_target = before;
+}
+
+APART static void raise_and_jump(void (*handler)(int)) {
+    sigjmp_buf here, *volatile before = jump_target;
+    jump_target = &here;
+    set_handler(SIGUSR1, handler, SA_NODEFER);
+    if (sigsetjmp(here, 1) == 0)
+        raise(SIGUSR1);
+    jump_target = before;
+}
+
+// ---- coroutines ----
+
+struct coroutine {
+    ucontext_t here, back;
+    void (*function)(void);
+};
+
+enum { COROUTINE_STACK = 512 * 1024 };
+
+APART static void start_coroutine(struct coroutine *coroutine, void (*function)(void)) {
+    CHECK(getcontext(&coroutine->here) == 0);
+    coroutine->here.uc_stack.ss_size = COROUTINE_STACK;
+    coroutine->here.uc_stack.ss_sp =
+        mmap(NULL, COROUTINE_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(coroutine->here.uc_stack.ss_sp != MAP_FAILED);
+    coroutine->here.uc_link = &coroutine->back;
+    makecontext(&coroutine->here, function, 0);
+    CHECK(swapcontext(&coroutine->back, &coroutine->here) == 0);
+}
+
+APART static void leave_coroutine(struct coroutine *coroutine) {
+    CHECK(swapcontext(&coroutine->here, &coroutine->back) == 0);
+}
+
+// To its end.
+APART static void resume_coroutine(struct coroutine *coroutine) {
+    CHECK(swapcontext(&coroutine->back, &coroutine->here) == 0);
+    CHECK(munmap(coroutine->here.uc_stack.ss_sp, COROUTINE_STACK) == 0);
+}
+
+APART static void run_coroutine(void (*function)(void)) {
+    struct coroutine coroutine;
+    start_coroutine(&coroutine, function);
+    CHECK(munmap(coroutine.here.uc_stack.ss_sp, COROUTINE_STACK) == 0);
+}
+
+// ---- limits and filters ----
+
+APART static void set_limit(int which, size_t value) {
+    struct rlimit limit = {value, value};
+    CHECK(setrlimit((__rlimit_resource_t)which, &limit) == 0);
+}
+
+APART static size_t own_size(void) {
+    char text[64] = "";
+    int file = open("/proc/self/statm", O_RDONLY);
+    CHECK(file >= 0 && read(file, text, sizeof(text) - 1) > 0);
+    close(file);
+    return strtoul(text, NULL, 10) * 4096;
+}
+
+APART static void install_filter(void) {
+    struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {1, code};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+// ---- main ----
+
+static inline int begin(int argc, char **argv) {
+    CHECK(argc >= 2);
+    program_path = argv[0];
+    snprintf(library_path, sizeof(library_path), "%s.so", argv[0]);
+    pausing = argc > 2;
+    return atoi(argv[1]);
+}
+
+#endif

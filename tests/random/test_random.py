@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Random programs, others each day: what they do, and what is told about them, is what the generator knows.
+
+A failure says how to run its program again. SEEP_RANDOM_SEED takes another seed than today's, SEEP_RANDOM_SECONDS another time.
+"""
+import copy
+import datetime
+import os
+import time
+
+import pytest
+
+import actions
+import batch as batches
+import machine
+import ways
+
+SECONDS = float(os.environ.get('SEEP_RANDOM_SECONDS') or 40)
+
+
+def first_seed():
+    """A million seeds for each day."""
+    given = os.environ.get('SEEP_RANDOM_SEED')
+    return machine.start_of(int(given) if given else datetime.date.today().toordinal() * 1000000)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def compilers():
+    missing = batches.compilers_are_there()
+    if missing:
+        pytest.skip(f'{", ".join(missing)} is not installed (tools/install-deps.sh test)')
+
+
+def test_todays_programs(build, capsys):
+    first, until = first_seed(), time.monotonic() + SECONDS
+    this = machine.Machine(build, machine.names_of(), seldom={'attach': 4})
+    start = first
+    while time.monotonic() < until and not this.failures:
+        this.run_batch(start, set(range(start, start + batches.SIZE)), until)
+        start += batches.SIZE
+    with capsys.disabled():
+        print(f'\nrandom programs: {this.seeds} from seed {first} in {this.runs} runs')
+        if 'attach' not in this.names:
+            print('random programs: not under seep attach, which needs root')
+    assert not this.failures, '\n\n'.join(map(str, this.failures))
+    assert this.seeds >= 2
+
+
+def test_a_seed_is_one_program():
+    assert batches.Batch(800).text == batches.Batch(800).text
+    assert batches.Batch(800).expectation() == batches.Batch(800).expectation()
+    assert batches.Batch(800).text != batches.Batch(808).text
+
+
+def test_every_action_and_way_out_is_taken():
+    taken = set()
+    for first in range(0, 800, batches.SIZE):
+        for program in batches.Batch(first).programs:
+            taken |= program.tags
+    assert taken >= {entry.name for entry in actions.TABLE + actions.EXITS}
+
+
+def lies(program):
+    """What is expected of the program, each time with one figure that is not so."""
+    for what, change in (('allocations', 1), ('allocated_bytes', 8), ('frees', 1), ('live_blocks', 1), ('live_bytes', -1)):
+        wrong = copy.deepcopy(program)
+        wrong['lives'][-1]['sites'][0][what] += change
+        yield what, wrong
+    wrong = copy.deepcopy(program)
+    wrong['lives'][-1]['sites'][0]['path'].insert(1, 'p0_nobody_1')
+    yield 'a frame more', wrong
+    wrong = copy.deepcopy(program)
+    row = next(row for row in wrong['lives'][-1]['sites'] if row['kinds'])
+    kind, blocks = row['kinds'].popitem()
+    row['kinds'] = {'reachable' if kind != 'reachable' else 'lost': blocks}
+    yield 'a class', wrong
+    wrong = copy.deepcopy(program)
+    wrong['output'].append('line 99 of 0')
+    yield 'a line', wrong
+    wrong = copy.deepcopy(program)
+    wrong['exit'] = {'code': 200}
+    yield 'exit status', wrong
+    wrong = copy.deepcopy(program)
+    wrong['lives'].append(dict(wrong['lives'][-1], exit={'code': 201}))
+    yield 'a process', wrong
+
+
+def test_a_wrong_expectation_is_found(build, tmp_path):
+    """The comparison compares: of a program that agrees, each figure that is changed is told."""
+    batch = batches.Batch(80)
+    program = batch.build(tmp_path)
+    way = ways.Ways(build, tmp_path)
+    one = next(one for one in batch.expectation() if one['lives'][-1]['looked_at'] and
+               any(row['kinds'] and 'any' not in row['kinds'] and 'stale' not in row['kinds'] for row in one['lives'][-1]['sites'])
+               and one['lives'][-1]['exit'] == one['exit'])
+    assert not way.under_run(program, one, batch.lines_known)
+    for what, wrong in lies(one):
+        assert way.under_run(program, wrong, batch.lines_known), f'{what} is not compared'
