@@ -46,7 +46,7 @@ run:
 	@tools/demo.sh build
 
 build: build/build.ninja
-	@ninja -C build $(if $(VERBOSE),-v) seep libseep.so completions
+	@ninja -C build $(if $(VERBOSE),-v) seep libseep.so libseep-record.so seep-replayer completions
 
 build/build.ninja:
 	@meson setup build --prefix=$(PREFIX)
@@ -70,7 +70,7 @@ corpus:
 
 install: build/build.ninja
 	@meson configure build --prefix=$(PREFIX) >/dev/null
-	@ninja -C build seep libseep.so completions
+	@ninja -C build seep libseep.so libseep-record.so seep-replayer completions
 	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
 lint:

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-COMMON = {"core", "image", "unwind"}
+COMMON = {"core", "image", "unwind", "plan"}
 # libbpf's, in a folder that has the name of a room.
 LIBBPF_HEADERS = {"bpf/bpf.h", "bpf/btf.h", "bpf/libbpf.h", "bpf/bpf_helpers.h", "bpf/bpf_core_read.h"}
 # The rooms of the host, lowest first, with the rooms of its own tier that each may include besides itself and common.
@@ -34,7 +34,8 @@ for _room, _below in (
         ("analysis", "base process profile names source/image view"),
         ("scan", "base process profile names source/image view"),
         ("session", "base process profile growth source/image source/run file analysis scan"),
-        ("output", "base profile growth names source/attach source/kernel view analysis"),
+        ("replay", "base process profile source/run file session"),
+        ("output", "base profile growth names source/attach source/kernel view analysis replay"),
         ("page", "base profile growth names view analysis output"),
         ("serve", "base"),
         ("service", "base process profile source/image source/run file analysis session"),
@@ -42,7 +43,7 @@ for _room, _below in (
         ("screen", "base profile growth names view output live")):
     HOST[_room] = set(_below.split())
 HOST["command"] = set(HOST)
-TRACEE = {"preload": set(), "bpf": set(), "agent": set()}
+TRACEE = {"preload": set(), "bpf": set(), "replayer": set(), "agent": set()}
 TIERS = {"common": {room: COMMON for room in COMMON}, "host": HOST, "tracee": TRACEE}
 
 

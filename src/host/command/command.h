@@ -60,6 +60,7 @@ struct seep_command {
     X(export)                                                                                                \
     X(html)                                                                                                  \
     X(serve)                                                                                                 \
+    X(replay)                                                                                                \
     X(service)                                                                                               \
     X(info)                                                                                                  \
     X(help)

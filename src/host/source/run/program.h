@@ -30,6 +30,9 @@ void seep_program_deinit(struct seep_program *program);
 // `modes`: the one with the modes count and log, libseep-record.so.
 SEEP_MUST_CHECK struct seep_error *seep_library_find(bool modes, char **ret_path);
 
+// The program that replays, which is installed with the library. *ret_path is malloc'ed and absolute.
+SEEP_MUST_CHECK struct seep_error *seep_replayer_find(char **ret_path);
+
 // What execve() said, as an error for the user, with the exit status.
 SEEP_MUST_CHECK struct seep_error *seep_program_exec_error(const struct seep_program *program, int sys_errno,
                                                            int *ret_status);

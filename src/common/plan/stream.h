@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What seep tells its replayer to do, and what that found: two files that both have mapped. The stream is
+// read only; the results are written by the replayer alone. docs/replay.md says what the figures mean.
+//
+// Invariant: a wait names an operation that came earlier in the recording, so no two threads wait for each
+// other.
+#ifndef SEEP_PLAN_STREAM_H
+#define SEEP_PLAN_STREAM_H
+
+#include <stdint.h>
+
+#define SEEP_REPLAY_MAGIC   UINT64_C(0x594c504552504553) // "SEPREPLY"
+#define SEEP_REPLAY_VERSION 1u
+
+enum seep_replay_kind {
+    SEEP_REPLAY_MALLOC,  // slot = malloc(value)
+    SEEP_REPLAY_CALLOC,  // slot = calloc(1, value)
+    SEEP_REPLAY_ALIGNED, // posix_memalign(&slot, 1 << align_shift, value)
+    SEEP_REPLAY_REALLOC, // slot = realloc(slot, value)
+    SEEP_REPLAY_FREE,    // free(slot)
+    SEEP_REPLAY_CALLS_NR,
+    SEEP_REPLAY_WAIT = SEEP_REPLAY_CALLS_NR, // until thread `slot` has published `value` or more
+    SEEP_REPLAY_MEASURE,                     // resident memory, as sample `slot`; `value` bytes are live now
+    SEEP_REPLAY_TIME,                        // not before `value` ns after the start
+};
+
+#define SEEP_REPLAY_PUBLISH 1u // others wait for it: once it is done, publish its index + 1
+#define SEEP_REPLAY_TIMED   2u // its latency is measured
+
+struct seep_replay_op {
+    uint64_t value;
+    uint32_t slot;
+    uint8_t kind;
+    uint8_t align_shift;
+    uint8_t flags;
+    uint8_t unused;
+};
+
+enum seep_replay_touch { SEEP_REPLAY_TOUCH_PAGES, SEEP_REPLAY_TOUCH_FIRST, SEEP_REPLAY_TOUCH_NONE };
+
+struct seep_replay_head {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t nr_threads;
+    uint64_t nr_ops;
+    uint64_t nr_slots;
+    uint64_t threads_off; // struct seep_replay_thread[nr_threads]
+    uint64_t ops_off;     // struct seep_replay_op[nr_ops]
+};
+
+struct seep_replay_thread {
+    uint64_t first_op;
+    uint64_t nr_ops;
+};
+
+// How this run of the stream is made: beside it, as all runs share the stream.
+struct seep_replay_how {
+    uint32_t touch;    // enum seep_replay_touch
+    uint32_t measures; // memory; else time
+    uint32_t is_empty; // no call and no touch: what the replayer itself costs
+    uint32_t unused;
+};
+
+#define SEEP_REPLAY_SAMPLES_MAX 4096u
+// Latencies in ticks: 8 buckets for each power of two.
+#define SEEP_REPLAY_BUCKETS 512u
+
+struct seep_replay_results {
+    struct seep_replay_how how; // written by the tool
+    uint64_t is_done;
+    uint64_t wall_ns;
+    uint64_t cpu_ns;
+    uint64_t faults;
+    uint64_t nr_failed; // calls that returned no block
+    double ns_per_tick;
+    uint64_t
+        rss[SEEP_REPLAY_SAMPLES_MAX]; // anonymous memory, bytes, less what there was at the start; 0: none
+    uint64_t latency[SEEP_REPLAY_CALLS_NR][SEEP_REPLAY_BUCKETS];
+};
+
+static inline uint32_t seep_replay_bucket(uint64_t ticks) {
+    if (ticks < 8)
+        return (uint32_t)ticks;
+    uint32_t power = 63u - (uint32_t)__builtin_clzll(ticks);
+    uint32_t bucket = (power - 2) * 8 + (uint32_t)(ticks >> (power - 3) & 7);
+    return bucket < SEEP_REPLAY_BUCKETS ? bucket : SEEP_REPLAY_BUCKETS - 1;
+}
+
+// The middle of a bucket, in ticks.
+static inline double seep_replay_bucket_ticks(uint32_t bucket) {
+    if (bucket < 8)
+        return bucket;
+    uint32_t power = bucket / 8 + 2;
+    return ((double)(8 + bucket % 8) + 0.5) * (double)(UINT64_C(1) << (power - 3));
+}
+
+_Static_assert(sizeof(struct seep_replay_op) == 16, "wire size");
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// `seep replay FILE --allocator A,B`: a recording, done again with other allocators, and what each costs.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/interrupt.h"
+#include "command/command.h"
+#include "output/report_replay.h"
+#include "replay/compare.h"
+#include "session/session_open.h"
+
+static const char *const orders[] = {"blocks", "exact", NULL};
+static const char *const speeds[] = {"full", "recorded", NULL};
+static const char *const touches[] = {"pages", "first", "none", NULL}; // as enum seep_replay_touch
+
+struct replay_values {
+    const char *allocators;
+    uint64_t pid;
+    uint64_t rounds;
+    int touch;
+    int order;
+    int speed;
+    bool json;
+    bool csv;
+};
+
+static const struct replay_values defaults = {.rounds = 10};
+
+static const struct seep_option replay_options[] = {
+    {"allocator", 0, SEEP_OPTION_STRING, offsetof(struct replay_values, allocators), .value = "LIST",
+     .help = "glibc (default), jemalloc, mimalloc, tcmalloc, scudo, a library, glibc:TUNABLE=V (comma list)"},
+    {"rounds", 0, SEEP_OPTION_NUMBER, offsetof(struct replay_values, rounds), .value = "N", .min = 3,
+     .max = 1000, .help = "rounds that count, each with every allocator (default 10)"},
+    {"touch", 0, SEEP_OPTION_CHOICE, offsetof(struct replay_values, touch), .value = "WHAT",
+     .choices = touches,
+     .help = "what is written of a block: each of its pages (default), its first byte, nothing"},
+    {"order", 0, SEEP_OPTION_CHOICE, offsetof(struct replay_values, order), .value = "WHICH",
+     .choices = orders,
+     .help = "threads wait where a block goes from one to another (default), or for every event before"},
+    {"speed", 0, SEEP_OPTION_CHOICE, offsetof(struct replay_values, speed), .value = "WHICH",
+     .choices = speeds, .help = "as fast as it goes (default), or not before the time of each event"},
+    {"pid", 0, SEEP_OPTION_NUMBER, offsetof(struct replay_values, pid), .value = "N",
+     .help = "of a recording of several processes the process N (default: the first)"},
+    {"json", 0, SEEP_OPTION_FLAG, offsetof(struct replay_values, json),
+     .help = "as JSON, with memory over time"},
+    {"csv", 0, SEEP_OPTION_FLAG, offsetof(struct replay_values, csv), .help = "as CSV"},
+    {NULL},
+};
+
+static const struct seep_option_group replay_group = {.title = "Options",
+                                                      .options = replay_options,
+                                                      .values_bytes = sizeof(struct replay_values),
+                                                      .defaults = &defaults};
+
+// Splits in place.
+static struct seep_error *split(char *list, const char **names, size_t *ret_nr) {
+    *ret_nr = 0;
+    for (char *rest = list, *name; (name = strsep(&rest, ","));) {
+        if (!*name)
+            return seep_error_create(SEEP_E_USAGE, "--allocator: an empty name in the list");
+        if (*ret_nr == SEEP_ALLOCATORS_MAX)
+            return seep_error_create(SEEP_E_USAGE, "--allocator: more than %u names", SEEP_ALLOCATORS_MAX);
+        names[(*ret_nr)++] = name;
+    }
+    return NULL;
+}
+
+static void show_progress(void *data, uint32_t round, uint32_t nr_rounds) {
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\rround %u of %u%s", round, nr_rounds, round == nr_rounds ? "\n" : "");
+}
+
+static struct seep_error *compare(const struct replay_values *values, const struct seep_plan *plan,
+                                  char *list) {
+    const char *names[SEEP_ALLOCATORS_MAX];
+    struct seep_compare_options options = {.names = names,
+                                           .nr_rounds = (uint32_t)values->rounds,
+                                           .touch = (enum seep_replay_touch)values->touch,
+                                           .progress = show_progress};
+    struct seep_comparison comparison = {NULL, 0, 0};
+    struct seep_error *error = split(list, names, &options.nr_names);
+    if (!error)
+        error = seep_compare(plan, &options, &comparison);
+    if (error)
+        return error;
+    if (values->json)
+        error = seep_replay_json(stdout, plan, &comparison);
+    else if (values->csv)
+        seep_replay_csv(stdout, plan, &comparison);
+    else
+        seep_replay_text(stdout, plan, &comparison);
+    seep_comparison_deinit(&comparison);
+    return error;
+}
+
+static struct seep_error *run_replay(const struct seep_arguments *arguments, int *ret_status) {
+    const struct replay_values *values = seep_arguments_values(arguments, &replay_group);
+    const char *path = arguments->operands[0];
+    struct seep_plan_options options = {
+        .exact = values->order == 1, .at_speed = values->speed == 1, .pid = values->pid};
+    struct seep_plan plan = {.fd = -1};
+    char *list = strdup(values->allocators ? values->allocators : "glibc");
+    struct seep_session *session = NULL;
+    struct seep_error *error = list ? NULL : seep_error_no_memory();
+    if (!error)
+        error = seep_session_open(path, &session);
+    if (!error)
+        error = seep_plan_make(path, session, &options, &plan);
+    seep_session_destroy(session);
+    seep_interrupt_catch(NULL);
+    if (!error)
+        error = compare(values, &plan, list);
+    seep_plan_deinit(&plan);
+    free(list);
+    return error;
+}
+
+const struct seep_command seep_command_replay = {
+    .name = "replay",
+    .summary = "a recording, done again with other allocators: time, memory, latencies",
+    .usage = "[options] FILE",
+    .about =
+        "FILE is a recording (seep run --mode record). Its calls are made again by a small program, on as "
+        "many\n"
+        "threads, in a fresh process for each run. The first allocator of the list is what the others are\n"
+        "compared with. What it means, and how near it is to the program: docs/replay.md.\n",
+    .groups = (const struct seep_option_group *const[]){&replay_group, NULL},
+    .examples =
+        (const struct seep_example[]){
+            {"seep replay app.seep --allocator glibc,jemalloc,mimalloc",
+             "which one would be faster, or smaller?"},
+            {"seep replay app.seep --allocator glibc,glibc:arena_max=1", "what a tunable does"},
+            {"seep replay app.seep --json", "for a script, with memory over time"},
+            {NULL},
+        },
+    .operand = "FILE",
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run_replay,
+};

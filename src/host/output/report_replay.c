@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The results of a replay, see report_replay.h.
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/words.h"
+#include "output/json_build.h"
+#include "output/report_replay.h"
+
+static const char *const call_names[SEEP_REPLAY_CALLS_NR] = {"malloc", "calloc", "aligned", "realloc",
+                                                             "free"};
+static const char *const share_names[] = {"p50_ns", "p99_ns", "p999_ns"};
+
+// ---- text ----
+
+static int name_width(const struct seep_comparison *comparison) {
+    size_t width = sizeof("allocator") - 1;
+    for (size_t i = 0; i < comparison->nr_rows; i++)
+        width = SEEP_MAX(width, seep_text_width(comparison->rows[i].name));
+    return (int)SEEP_MIN(width, (size_t)40);
+}
+
+static void put_name(FILE *out, const char *name, int width) {
+    seep_put_escaped(out, name);
+    fprintf(out, "%*s", SEEP_MAX(width - (int)seep_text_width(name), 0), "");
+}
+
+static struct seep_number against(const struct seep_replay_figures *row) {
+    struct seep_number number;
+    if (!row->differs)
+        snprintf(number.text, sizeof(number.text), "no difference (%.3f-%.3f)", row->against.low,
+                 row->against.high);
+    else
+        snprintf(number.text, sizeof(number.text), "%.3f (%.3f-%.3f)", row->against.middle, row->against.low,
+                 row->against.high);
+    return number;
+}
+
+static struct seep_number ratio(double value) {
+    struct seep_number number;
+    snprintf(number.text, sizeof(number.text), isnan(value) ? "-" : "%.2f", value);
+    return number;
+}
+
+static struct seep_number nanoseconds(double value) {
+    struct seep_number number;
+    snprintf(number.text, sizeof(number.text), isnan(value) ? "-" : value < 1e4 ? "%.0f" : "%.3g", value);
+    return number;
+}
+
+static void put_costs(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison,
+                      int width) {
+    const struct seep_style style = seep_style_of(out);
+    fprintf(out, "%s%-*s  %10s  %6s  %-28s  %9s  %9s  %9s  %11s%s\n", seep_style_bold(&style), width,
+            "allocator", plan->at_speed ? "CPU time" : "time", "ns/op", "time against the first", "peak RSS",
+            "RSS/live", "mean", "page faults", seep_style_off(&style));
+    for (size_t i = 0; i < comparison->nr_rows; i++) {
+        const struct seep_replay_figures *row = &comparison->rows[i];
+        put_name(out, row->name, width);
+        fprintf(out, "  %10s  %6.1f  %-28s  %9s  %9s  %9s  %11s\n",
+                seep_format_duration((int64_t)row->wall_ns).text, row->wall_ns / (double)plan->nr_calls,
+                i ? against(row).text : "1", seep_format_bytes(row->peak_rss_bytes).text,
+                ratio(row->rss_over_live).text, ratio(row->mean_rss_over_live).text,
+                seep_format_count((uint64_t)row->faults).text);
+        if (row->nr_failed)
+            fprintf(out, "%*s  %s calls returned no memory\n", width, "",
+                    seep_format_count(row->nr_failed).text);
+    }
+}
+
+static bool is_measured(const struct seep_comparison *comparison, size_t call) {
+    for (size_t i = 0; i < comparison->nr_rows; i++)
+        if (!isnan(comparison->rows[i].latency_ns[call][0]))
+            return true;
+    return false;
+}
+
+static void put_latencies(FILE *out, const struct seep_comparison *comparison, int width) {
+    const struct seep_style style = seep_style_of(out);
+    fprintf(out, "\n%s%-*s", seep_style_bold(&style), width, "ns a call");
+    for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
+        if (is_measured(comparison, k))
+            fprintf(out, "  %7s %6s %6s", call_names[k], "99 %", "99.9 %");
+    fprintf(out, "%s\n", seep_style_off(&style));
+    for (size_t i = 0; i < comparison->nr_rows; i++) {
+        put_name(out, comparison->rows[i].name, width);
+        for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
+            if (is_measured(comparison, k))
+                fprintf(out, "  %7s %6s %6s", nanoseconds(comparison->rows[i].latency_ns[k][0]).text,
+                        nanoseconds(comparison->rows[i].latency_ns[k][1]).text,
+                        nanoseconds(comparison->rows[i].latency_ns[k][2]).text);
+        fputc('\n', out);
+    }
+}
+
+void seep_replay_text(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison) {
+    int width = name_width(comparison);
+    fputs("replayed ", out);
+    seep_put_escaped(out, plan->program);
+    fprintf(out, ", pid %" PRIu64 ": %s calls on %u thread%s; at its peak %s live in %s blocks\n", plan->pid,
+            seep_format_count(plan->nr_calls).text, plan->nr_threads, seep_plural(plan->nr_threads),
+            seep_format_bytes(plan->peak_bytes).text, seep_format_count(plan->peak_blocks).text);
+    fprintf(out, "%u rounds, in turn; the ratio is that of rounds in pairs, with its 95 %% interval\n\n",
+            comparison->nr_rounds);
+    put_costs(out, plan, comparison, width);
+    put_latencies(out, comparison, width);
+    if (plan->nr_skipped)
+        fprintf(out, "\n%s frees were left out: their blocks are older than the recording\n",
+                seep_format_count(plan->nr_skipped).text);
+    fprintf(out, "\nThe replayer itself takes %s a round, which is taken away.\n",
+            seep_format_duration((int64_t)comparison->rows[0].own_ns).text);
+}
+
+// ---- JSON ----
+
+static json_t *figure(double value) {
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *row_json(const struct seep_plan *plan, const struct seep_replay_figures *row) {
+    json_t *object = json_object(), *latency = json_object(), *samples = json_array();
+    set(&object, "allocator", string(row->name));
+    set(&object, "time_ns", figure(row->wall_ns));
+    set(&object, "replayer_ns", figure(row->own_ns));
+    set(&object, "ns_per_call", figure(row->wall_ns / (double)plan->nr_calls));
+    set(&object, "ratio", figure(row->against.middle));
+    set(&object, "ratio_low", figure(row->against.low));
+    set(&object, "ratio_high", figure(row->against.high));
+    set(&object, "differs", json_boolean(row->differs));
+    set(&object, "peak_rss_bytes", integer(row->peak_rss_bytes));
+    set(&object, "end_rss_bytes", integer(row->end_rss_bytes));
+    set(&object, "rss_over_live_at_peak", figure(row->rss_over_live));
+    set(&object, "rss_over_live_mean", figure(row->mean_rss_over_live));
+    set(&object, "page_faults", figure(row->faults));
+    set(&object, "failed_calls", integer(row->nr_failed));
+    for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++) {
+        json_t *call = json_object();
+        for (size_t s = 0; s < SEEP_ARRAY_SIZE(share_names); s++)
+            set(&call, share_names[s], figure(row->latency_ns[k][s]));
+        set(&latency, call_names[k], call);
+    }
+    set(&object, "latency", latency);
+    for (uint32_t i = 0; i < plan->nr_samples; i++)
+        append(&samples, integer(row->rss[i]));
+    set(&object, "rss_bytes", samples);
+    return object;
+}
+
+struct seep_error *seep_replay_json(FILE *out, const struct seep_plan *plan,
+                                    const struct seep_comparison *comparison) {
+    json_t *root = json_object(), *rows = json_array(), *moments = json_array();
+    set(&root, "program", string(plan->program));
+    set(&root, "pid", integer(plan->pid));
+    set(&root, "calls", integer(plan->nr_calls));
+    set(&root, "threads", integer(plan->nr_threads));
+    set(&root, "waits", integer(plan->nr_waits));
+    set(&root, "skipped_frees", integer(plan->nr_skipped));
+    set(&root, "peak_live_bytes", integer(plan->peak_bytes));
+    set(&root, "peak_live_blocks", integer(plan->peak_blocks));
+    set(&root, "rounds", integer(comparison->nr_rounds));
+    for (uint32_t i = 0; i < plan->nr_samples; i++) {
+        json_t *moment = json_object();
+        set(&moment, "at_ns", integer((uint64_t)SEEP_MAX(plan->sample_ns[i], INT64_C(0))));
+        set(&moment, "live_bytes", integer(plan->sample_live[i]));
+        append(&moments, moment);
+    }
+    set(&root, "samples", moments);
+    for (size_t i = 0; i < comparison->nr_rows; i++)
+        append(&rows, row_json(plan, &comparison->rows[i]));
+    set(&root, "allocators", rows);
+    if (!root)
+        return seep_error_no_memory();
+    int failed = json_dumpf(root, out, JSON_INDENT(1));
+    json_decref(root);
+    fputc('\n', out);
+    return failed ? seep_error_create(SEEP_E_IO, "cannot write the report") : NULL;
+}
+
+// ---- CSV ----
+
+static void put_cell(FILE *out, double value) {
+    if (isnan(value))
+        fputc(',', out);
+    else
+        fprintf(out, ",%.6g", value);
+}
+
+void seep_replay_csv(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison) {
+    fputs("allocator,time_ns,ns_per_call,ratio,ratio_low,ratio_high,differs,peak_rss_bytes,rss_over_live_at_"
+          "peak,"
+          "rss_over_live_mean,page_faults,failed_calls",
+          out);
+    for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
+        for (size_t s = 0; s < SEEP_ARRAY_SIZE(share_names); s++)
+            fprintf(out, ",%s_%s", call_names[k], share_names[s]);
+    fputc('\n', out);
+    for (size_t i = 0; i < comparison->nr_rows; i++) {
+        const struct seep_replay_figures *row = &comparison->rows[i];
+        fputc('"', out);
+        for (const char *at = row->name; *at; at++)
+            fprintf(out, *at == '"' ? "\"\"" : "%c", *at);
+        fprintf(out, "\",%.0f", row->wall_ns);
+        put_cell(out, row->wall_ns / (double)plan->nr_calls);
+        put_cell(out, row->against.middle);
+        put_cell(out, row->against.low);
+        put_cell(out, row->against.high);
+        fprintf(out, ",%d,%" PRIu64, row->differs, row->peak_rss_bytes);
+        put_cell(out, row->rss_over_live);
+        put_cell(out, row->mean_rss_over_live);
+        fprintf(out, ",%.0f,%" PRIu64, row->faults, row->nr_failed);
+        for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
+            for (size_t s = 0; s < SEEP_ARRAY_SIZE(share_names); s++)
+                put_cell(out, row->latency_ns[k][s]);
+        fputc('\n', out);
+    }
+}

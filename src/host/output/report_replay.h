@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What a replay found, as a table, JSON or CSV.
+#ifndef SEEP_OUTPUT_REPORT_REPLAY_H
+#define SEEP_OUTPUT_REPORT_REPLAY_H
+
+#include <stdio.h>
+
+#include "replay/compare.h"
+
+void seep_replay_text(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison);
+SEEP_MUST_CHECK struct seep_error *seep_replay_json(FILE *out, const struct seep_plan *plan,
+                                                    const struct seep_comparison *comparison);
+void seep_replay_csv(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison);
+
+#endif

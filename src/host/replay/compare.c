@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Runs the replayer in rounds and makes figures of what it says, see compare.h.
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/interrupt.h"
+#include "base/numbers.h"
+#include "replay/compare.h"
+#include "source/run/allocator.h"
+#include "source/run/program.h"
+
+extern char **environ;
+
+enum { STREAM_FD = 100, RESULTS_FD, RESAMPLES = 2000, ENVIRONMENT_MAX = 4 };
+
+struct allocator {
+    const char *name;
+    char *preload;   // "LD_PRELOAD=...", or NULL
+    char *tunables;  // "GLIBC_TUNABLES=...", or NULL
+    double *wall_ns; // by round
+    double *faults;
+    struct seep_replay_results sum; // latencies of all rounds
+    double ns_per_tick;
+    uint64_t nr_failed;
+};
+
+struct compared {
+    const struct seep_plan *plan;
+    const struct seep_compare_options *options;
+    char *replayer;
+    int results_fd;
+    struct seep_replay_results *results;
+    struct allocator *allocators;
+    double own_ns;
+};
+
+// ---- allocators
+// ---------------------------------------------------------------------------------------------
+
+static struct seep_error *find_allocator(const char *name, struct allocator *ret) {
+    static const char glibc[] = "glibc:";
+    ret->name = name;
+    if (strncmp(name, glibc, sizeof(glibc) - 1) == 0) {
+        const char *setting = name + sizeof(glibc) - 1;
+        if (!strchr(setting, '='))
+            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--allocator %s: no value", name),
+                                   "glibc:arena_max=1, for example");
+        return asprintf(&ret->tunables, "GLIBC_TUNABLES=%s%s",
+                        strncmp(setting, "glibc.", 6) == 0 ? "" : "glibc.malloc.", setting) < 0
+                   ? seep_error_no_memory()
+                   : NULL;
+    }
+    char *path = NULL;
+    struct seep_error *error = strcmp(name, "glibc") == 0 ? NULL : seep_allocator_find(name, &path);
+    if (!error && path && asprintf(&ret->preload, "LD_PRELOAD=%s", path) < 0)
+        error = seep_error_no_memory();
+    free(path);
+    return error;
+}
+
+// ---- one run
+// ------------------------------------------------------------------------------------------------
+
+// Nothing of ours: the size of the environment moves the stack, which is chosen anew for each round.
+static struct seep_error *spawn(const struct compared *compared, const struct allocator *allocator,
+                                uint32_t round, pid_t *ret_pid) {
+    char pad[512] = "PAD=", stream[16], results[16];
+    memset(pad + 4, 'x', 1 + (round * 157) % 480);
+    char *environment[ENVIRONMENT_MAX] = {pad};
+    size_t nr = 1;
+    if (allocator->preload)
+        environment[nr++] = allocator->preload;
+    if (allocator->tunables)
+        environment[nr++] = allocator->tunables;
+    snprintf(stream, sizeof(stream), "%d", STREAM_FD);
+    snprintf(results, sizeof(results), "%d", RESULTS_FD);
+    char *argv[] = {compared->replayer, stream, results, NULL};
+    posix_spawn_file_actions_t actions;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return seep_error_no_memory();
+    int trouble = posix_spawn_file_actions_adddup2(&actions, compared->plan->fd, STREAM_FD);
+    if (!trouble)
+        trouble = posix_spawn_file_actions_adddup2(&actions, compared->results_fd, RESULTS_FD);
+    if (!trouble)
+        trouble = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+    if (!trouble)
+        trouble =
+            posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, STDOUT_FILENO); // an allocator may print
+    if (!trouble)
+        trouble = posix_spawn(ret_pid, compared->replayer, &actions, NULL, argv, environment);
+    posix_spawn_file_actions_destroy(&actions);
+    return trouble ? seep_error_system(trouble, "cannot start %s", compared->replayer) : NULL;
+}
+
+static struct seep_error *how_it_ended(const struct allocator *allocator, int status, bool is_done) {
+    if (WIFSIGNALED(status))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "the replay with %s was ended by signal %d (%s)",
+                              allocator->name, WTERMSIG(status), strsignal(WTERMSIG(status))),
+            WTERMSIG(status) == SIGKILL ? "there was not enough memory for it"
+                                        : "the allocator fails on what the program does; leave it out");
+    if (WEXITSTATUS(status) != 0 || !is_done)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "the replay with %s ended with status %d",
+                                 allocator->name, WEXITSTATUS(status));
+    return NULL;
+}
+
+static struct seep_error *run_once(struct compared *compared, const struct allocator *allocator,
+                                   struct seep_replay_how how, uint32_t round) {
+    memset(compared->results, 0, sizeof(*compared->results));
+    compared->results->how = how;
+    pid_t pid;
+    struct seep_error *error = spawn(compared, allocator, round, &pid);
+    if (error)
+        return error;
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR)
+            return seep_error_system(errno, "cannot wait for the replayer");
+        if (seep_interrupted)
+            kill(pid, SIGKILL);
+    }
+    if (seep_interrupted)
+        return seep_error_create(SEEP_E_IO, "interrupted");
+    return how_it_ended(allocator, status, compared->results->is_done);
+}
+
+// ---- figures
+// ------------------------------------------------------------------------------------------------
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const double *values, size_t nr) {
+    double *sorted = malloc(nr * sizeof(*sorted));
+    if (!sorted || !nr) {
+        free(sorted);
+        return NAN;
+    }
+    memcpy(sorted, values, nr * sizeof(*sorted));
+    qsort(sorted, nr, sizeof(*sorted), by_value);
+    double middle = nr % 2 ? sorted[nr / 2] : (sorted[nr / 2 - 1] + sorted[nr / 2]) / 2;
+    free(sorted);
+    return middle;
+}
+
+// Source of the method: B. Efron and R. Tibshirani, An Introduction to the Bootstrap, chapter 13
+// (percentiles).
+struct seep_interval seep_ratio_interval(const double *numerators, const double *denominators, size_t nr) {
+    struct seep_interval interval = {NAN, NAN, NAN};
+    double *means = malloc(RESAMPLES * sizeof(*means)), sum = 0;
+    uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
+    if (!means || !nr) {
+        free(means);
+        return interval;
+    }
+    for (size_t i = 0; i < nr; i++)
+        sum += log(numerators[i] / denominators[i]);
+    for (size_t k = 0; k < RESAMPLES; k++) {
+        double of_this = 0;
+        for (size_t i = 0; i < nr; i++) {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            size_t pick = (size_t)(state % nr);
+            of_this += log(numerators[pick] / denominators[pick]);
+        }
+        means[k] = of_this / (double)nr;
+    }
+    qsort(means, RESAMPLES, sizeof(*means), by_value);
+    interval.middle = exp(sum / (double)nr);
+    interval.low = exp(means[RESAMPLES / 40]);
+    interval.high = exp(means[RESAMPLES - 1 - RESAMPLES / 40]);
+    free(means);
+    return interval;
+}
+
+static double percentile(const uint64_t *buckets, double share, double ns_per_tick) {
+    uint64_t all = 0, sum = 0;
+    for (uint32_t i = 0; i < SEEP_REPLAY_BUCKETS; i++)
+        all += buckets[i];
+    for (uint32_t i = 0; all && i < SEEP_REPLAY_BUCKETS; i++)
+        if ((double)(sum += buckets[i]) >= share * (double)all)
+            return seep_replay_bucket_ticks(i) * ns_per_tick;
+    return NAN;
+}
+
+static void take_memory(const struct compared *compared, struct seep_replay_figures *row) {
+    const struct seep_plan *plan = compared->plan;
+    double sum = 0;
+    uint64_t nr = 0, most_live = 0;
+    for (uint32_t i = 0; i < plan->nr_samples; i++) {
+        uint64_t rss = compared->results->rss[i], live = plan->sample_live[i];
+        row->rss[i] = rss;
+        row->peak_rss_bytes = SEEP_MAX(row->peak_rss_bytes, rss);
+        if (live > most_live) {
+            most_live = live;
+            row->rss_over_live = (double)rss / (double)live;
+        }
+        if (live >= plan->peak_bytes / 16 && live) {
+            sum += (double)rss / (double)live;
+            nr++;
+        }
+    }
+    row->mean_rss_over_live = nr ? sum / (double)nr : NAN;
+    if (plan->nr_samples) {
+        row->end_rss_bytes = row->rss[plan->nr_samples - 1];
+        row->end_live_bytes = plan->sample_live[plan->nr_samples - 1];
+    }
+}
+
+static void fill_row(const struct compared *compared, size_t index, struct seep_replay_figures *row) {
+    static const double shares[] = {0.5, 0.99, 0.999};
+    const struct allocator *own = &compared->allocators[index], *first = &compared->allocators[0];
+    uint32_t nr = compared->options->nr_rounds;
+    row->name = own->name;
+    row->own_ns = compared->own_ns;
+    row->wall_ns = median(own->wall_ns, nr);
+    row->faults = median(own->faults, nr);
+    row->nr_failed = own->nr_failed;
+    row->against =
+        index ? seep_ratio_interval(own->wall_ns, first->wall_ns, nr) : (struct seep_interval){1, 1, 1};
+    row->differs = index && (row->against.low > 1 || row->against.high < 1);
+    for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
+        for (size_t s = 0; s < SEEP_ARRAY_SIZE(shares); s++)
+            row->latency_ns[k][s] = percentile(own->sum.latency[k], shares[s], own->ns_per_tick);
+}
+
+// ---- rounds
+// -------------------------------------------------------------------------------------------------
+
+static double time_of(const struct compared *compared) {
+    return (double)(compared->plan->at_speed ? compared->results->cpu_ns : compared->results->wall_ns);
+}
+
+static void take_time(struct compared *compared, struct allocator *allocator, uint32_t round) {
+    const struct seep_replay_results *results = compared->results;
+    allocator->nr_failed += results->nr_failed;
+    if (round == 0)
+        return; // warms the caches
+    allocator->wall_ns[round - 1] = SEEP_MAX(time_of(compared) - compared->own_ns, 1.0);
+    allocator->faults[round - 1] = (double)results->faults;
+    allocator->ns_per_tick = results->ns_per_tick;
+    for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
+        for (size_t i = 0; i < SEEP_REPLAY_BUCKETS; i++)
+            allocator->sum.latency[k][i] += results->latency[k][i];
+}
+
+// What the replayer takes by itself: the fastest of three runs that do all but the calls.
+static struct seep_error *measure_own(struct compared *compared) {
+    struct seep_replay_how how = {.touch = SEEP_REPLAY_TOUCH_NONE, .is_empty = 1};
+    struct allocator none = {.name = "no allocator"};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct seep_error *error = run_once(compared, &none, how, i);
+        if (error)
+            return error;
+        double ns = time_of(compared);
+        if (i == 0 || ns < compared->own_ns)
+            compared->own_ns = ns;
+    }
+    return NULL;
+}
+
+static struct seep_error *run_rounds(struct compared *compared, struct seep_comparison *comparison) {
+    const struct seep_compare_options *options = compared->options;
+    struct seep_error *error = measure_own(compared);
+    for (size_t i = 0; !error && i < options->nr_names; i++) {
+        struct seep_replay_how how = {.touch = options->touch, .measures = 1};
+        error = run_once(compared, &compared->allocators[i], how, 0);
+        if (!error)
+            take_memory(compared, &comparison->rows[i]);
+    }
+    for (uint32_t round = 0; !error && round <= options->nr_rounds; round++) {
+        if (options->progress)
+            options->progress(options->data, round, options->nr_rounds);
+        // Every other round the other way round, so that none is always behind the same one.
+        for (size_t k = 0; !error && k < options->nr_names; k++) {
+            size_t i = round % 2 ? options->nr_names - 1 - k : k;
+            error = run_once(compared, &compared->allocators[i],
+                             (struct seep_replay_how){.touch = options->touch}, round);
+            if (!error)
+                take_time(compared, &compared->allocators[i], round);
+        }
+    }
+    return error;
+}
+
+static struct seep_error *check_memory(const struct seep_plan *plan) {
+    struct sysinfo info;
+    if (sysinfo(&info) != 0)
+        return NULL;
+    uint64_t there = ((uint64_t)info.freeram + info.bufferram) * info.mem_unit +
+                     ((uint64_t)info.totalram * info.mem_unit) / 2;
+    if (plan->peak_bytes <= there)
+        return NULL;
+    return seep_error_create(SEEP_E_UNSUPPORTED,
+                             "the program had %s live, and this machine has about %s for it",
+                             seep_format_bytes(plan->peak_bytes).text, seep_format_bytes(there).text);
+}
+
+static struct seep_error *prepare(struct compared *compared, struct seep_comparison *comparison) {
+    const struct seep_compare_options *options = compared->options;
+    compared->allocators = calloc(options->nr_names, sizeof(*compared->allocators));
+    comparison->rows = calloc(options->nr_names, sizeof(*comparison->rows));
+    if (!compared->allocators || !comparison->rows)
+        return seep_error_no_memory();
+    comparison->nr_rows = options->nr_names;
+    comparison->nr_rounds = options->nr_rounds;
+    for (size_t i = 0; i < options->nr_names; i++) {
+        struct allocator *allocator = &compared->allocators[i];
+        struct seep_error *error = find_allocator(options->names[i], allocator);
+        if (error)
+            return error;
+        allocator->wall_ns = calloc(options->nr_rounds, sizeof(double));
+        allocator->faults = calloc(options->nr_rounds, sizeof(double));
+        comparison->rows[i].rss = calloc(compared->plan->nr_samples + (size_t)1, sizeof(uint64_t));
+        if (!allocator->wall_ns || !allocator->faults || !comparison->rows[i].rss)
+            return seep_error_no_memory();
+    }
+    struct seep_error *error = seep_replayer_find(&compared->replayer);
+    if (!error)
+        error = check_memory(compared->plan);
+    if (error)
+        return error;
+    compared->results_fd = memfd_create("seep-results", MFD_CLOEXEC);
+    if (compared->results_fd < 0 || ftruncate(compared->results_fd, sizeof(*compared->results)) != 0)
+        return seep_error_system(errno, "cannot make a memory file");
+    compared->results =
+        mmap(NULL, sizeof(*compared->results), PROT_READ | PROT_WRITE, MAP_SHARED, compared->results_fd, 0);
+    if (compared->results == MAP_FAILED) {
+        compared->results = NULL;
+        return seep_error_system(errno, "cannot map a memory file");
+    }
+    return NULL;
+}
+
+static void compared_deinit(struct compared *compared) {
+    for (size_t i = 0; compared->allocators && i < compared->options->nr_names; i++) {
+        free(compared->allocators[i].preload);
+        free(compared->allocators[i].tunables);
+        free(compared->allocators[i].wall_ns);
+        free(compared->allocators[i].faults);
+    }
+    free(compared->allocators);
+    free(compared->replayer);
+    if (compared->results)
+        munmap(compared->results, sizeof(*compared->results));
+    if (compared->results_fd >= 0)
+        close(compared->results_fd);
+}
+
+void seep_comparison_deinit(struct seep_comparison *comparison) {
+    for (size_t i = 0; i < comparison->nr_rows; i++)
+        free(comparison->rows[i].rss);
+    free(comparison->rows);
+    *comparison = (struct seep_comparison){NULL, 0, 0};
+}
+
+struct seep_error *seep_compare(const struct seep_plan *plan, const struct seep_compare_options *options,
+                                struct seep_comparison *ret_comparison) {
+    struct compared compared = {.plan = plan, .options = options, .results_fd = -1};
+    struct seep_comparison comparison = {NULL, 0, 0};
+    struct seep_error *error = prepare(&compared, &comparison);
+    if (!error)
+        error = run_rounds(&compared, &comparison);
+    for (size_t i = 0; !error && i < options->nr_names; i++)
+        fill_row(&compared, i, &comparison.rows[i]);
+    compared_deinit(&compared);
+    if (error)
+        seep_comparison_deinit(&comparison);
+    else
+        *ret_comparison = comparison;
+    return error;
+}

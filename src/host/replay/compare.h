@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Runs a plan with one allocator after the other, in rounds, and says what they cost against the first.
+#ifndef SEEP_REPLAY_COMPARE_H
+#define SEEP_REPLAY_COMPARE_H
+
+#include "replay/plan.h"
+
+#define SEEP_ALLOCATORS_MAX 16u
+
+struct seep_interval {
+    double middle, low, high; // 95 %
+};
+
+struct seep_replay_figures {
+    const char *name; // as it was asked for; borrowed
+    double wall_ns;   // of a round, less what the replayer itself takes; the median
+    double own_ns;    // what was taken away
+    struct seep_interval
+        against;  // the ratio of rounds to those of the first allocator; of the first itself 1
+    bool differs; // 1 is not within the interval
+    uint64_t peak_rss_bytes;
+    uint64_t end_rss_bytes; // at the last sample
+    uint64_t end_live_bytes;
+    double rss_over_live;                       // at the peak of live bytes
+    double mean_rss_over_live;                  // over all samples of at least a sixteenth of the peak
+    double faults;                              // of a round
+    uint64_t nr_failed;                         // calls that returned no block, in all rounds
+    double latency_ns[SEEP_REPLAY_CALLS_NR][3]; // 50, 99 and 99.9 per cent; NaN: no such call was measured
+    uint64_t *rss;                              // by sample of the plan
+};
+
+struct seep_comparison {
+    struct seep_replay_figures *rows;
+    size_t nr_rows;
+    uint32_t nr_rounds;
+};
+
+struct seep_compare_options {
+    const char *const *names; // of allocators: those of --allocator, and glibc:TUNABLE=VALUE
+    size_t nr_names;
+    uint32_t nr_rounds; // that count; one more comes before them
+    enum seep_replay_touch touch;
+    void *data;
+    void (*progress)(void *data, uint32_t round, uint32_t nr_rounds); // may be NULL
+};
+
+// Errors: no such allocator, one that crashed in the replay, not enough memory for it: before anything is
+// run.
+SEEP_MUST_CHECK struct seep_error *seep_compare(const struct seep_plan *plan,
+                                                const struct seep_compare_options *options,
+                                                struct seep_comparison *ret_comparison);
+void seep_comparison_deinit(struct seep_comparison *comparison);
+
+// The 95 % bootstrap interval of the mean of paired ratios; always the same for the same numbers. For tests.
+struct seep_interval seep_ratio_interval(const double *numerators, const double *denominators, size_t nr);
+
+#endif

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Makes a plan of the events of a recording, see plan.h.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "file/event_file.h"
+#include "replay/plan.h"
+
+enum { SAMPLES_EVEN = 256, TIMED_ONE_IN = 16, TIMED_FROM_BYTES = 4096, GAP_NS = 100000 };
+
+struct live_block {
+    uint64_t size;
+    uint64_t op; // the operation that made it, of `thread`
+    uint32_t thread;
+    uint32_t slot;
+};
+
+struct planned_thread {
+    struct seep_replay_op *ops;
+    size_t nr_ops;
+    size_t capacity;
+    uint32_t *free_slots; // it freed them itself, so that its next use of one comes after
+    size_t nr_free;
+    size_t free_capacity;
+    struct live_block pending; // given to a realloc that has not returned
+    bool is_pending;
+    uint64_t pending_address;
+    uint64_t at_window; // operations when this window and the one before it began
+    uint64_t at_window_before;
+    uint64_t seen_window; // the last window in which it has waited for the others
+    int64_t time_ns;      // of its latest TIME
+};
+
+struct planner {
+    const struct seep_plan_options *options;
+    const struct seep_profile *profile;
+    struct seep_plan *plan;
+    struct planned_thread *threads;
+    size_t nr_threads;
+    size_t capacity;
+    struct seep_map addresses; // address -> 1 + index in blocks
+    struct live_block *blocks;
+    size_t nr_blocks;
+    size_t blocks_capacity;
+    uint32_t *free_blocks;
+    size_t nr_free_blocks;
+    size_t free_blocks_capacity;
+    struct seep_map waited; // thread << 32 | other -> operations of the other that it has waited for
+    uint32_t nr_slots;
+    uint64_t nr_events;
+    uint64_t nr_events_all; // as the process's totals say: samples are spread by it
+    uint64_t next_even;
+    uint64_t live_bytes;
+    uint64_t nr_live;
+    uint64_t measured_bytes; // the highest that was measured
+    size_t last_thread;      // of the event before
+    size_t samples_capacity;
+    size_t sample_ns_capacity;
+};
+
+// ---- operations -------------------------------------------------------------------------------------------
+
+static bool put_op(struct planned_thread *thread, struct seep_replay_op op) {
+    if (!seep_grow(&thread->ops, &thread->capacity, thread->nr_ops + 1, sizeof(op)))
+        return false;
+    thread->ops[thread->nr_ops++] = op;
+    return true;
+}
+
+// `thread` goes on when `other` has done its first nr_ops operations.
+static bool wait_for(struct planner *planner, size_t thread, size_t other, uint64_t nr_ops) {
+    if (thread == other || nr_ops == 0)
+        return true;
+    uint64_t *waited = seep_map_at(&planner->waited, (uint64_t)thread << 32 | other, NULL);
+    if (!waited)
+        return false;
+    if (*waited >= nr_ops)
+        return true;
+    *waited = nr_ops;
+    planner->threads[other].ops[nr_ops - 1].flags |= SEEP_REPLAY_PUBLISH;
+    planner->plan->nr_waits++;
+    return put_op(
+        &planner->threads[thread],
+        (struct seep_replay_op){.kind = SEEP_REPLAY_WAIT, .slot = (uint32_t)other, .value = nr_ops});
+}
+
+static bool put_call(struct planner *planner, size_t thread, uint8_t kind, uint32_t slot, uint64_t size,
+                     uint8_t shift) {
+    struct planned_thread *own = &planner->threads[thread];
+    bool timed = size >= TIMED_FROM_BYTES || planner->plan->nr_calls % TIMED_ONE_IN == 0;
+    planner->plan->nr_calls++;
+    return put_op(own, (struct seep_replay_op){.kind = kind,
+                                               .slot = slot,
+                                               .value = size,
+                                               .align_shift = shift,
+                                               .flags = timed ? SEEP_REPLAY_TIMED : 0});
+}
+
+// ---- samples of memory ------------------------------------------------------------------------------------
+
+static bool sample(struct planner *planner, size_t thread, int64_t at_ns) {
+    struct seep_plan *plan = planner->plan;
+    bool even = planner->nr_events >= planner->next_even;
+    bool higher = planner->live_bytes > planner->measured_bytes + planner->measured_bytes / 128 + 16384;
+    if ((!even && !higher) || plan->nr_samples == SEEP_REPLAY_SAMPLES_MAX)
+        return true;
+    if (even)
+        planner->next_even += SEEP_MAX(planner->nr_events_all / SAMPLES_EVEN, UINT64_C(1));
+    if (!seep_grow(&plan->sample_live, &planner->samples_capacity, plan->nr_samples + (size_t)1,
+                   sizeof(uint64_t)) ||
+        !seep_grow(&plan->sample_ns, &planner->sample_ns_capacity, plan->nr_samples + (size_t)1,
+                   sizeof(int64_t)))
+        return false;
+    planner->measured_bytes = SEEP_MAX(planner->measured_bytes, planner->live_bytes);
+    plan->sample_live[plan->nr_samples] = planner->live_bytes;
+    plan->sample_ns[plan->nr_samples] = at_ns;
+    return put_op(&planner->threads[thread], (struct seep_replay_op){.kind = SEEP_REPLAY_MEASURE,
+                                                                     .slot = plan->nr_samples++,
+                                                                     .value = planner->live_bytes});
+}
+
+// ---- blocks -----------------------------------------------------------------------------------------------
+
+static struct live_block *find_block(struct planner *planner, uint64_t address) {
+    const uint64_t *index = seep_map_find(&planner->addresses, address);
+    return index && *index ? &planner->blocks[*index - 1] : NULL;
+}
+
+static bool add_block(struct planner *planner, uint64_t address, struct live_block block) {
+    uint64_t *index = seep_map_at(&planner->addresses, address, NULL);
+    if (!index)
+        return false;
+    if (!*index && planner->nr_free_blocks) {
+        *index = (uint64_t)planner->free_blocks[--planner->nr_free_blocks] + 1;
+    } else if (!*index) {
+        if (!seep_grow(&planner->blocks, &planner->blocks_capacity, planner->nr_blocks + 1, sizeof(block)))
+            return false;
+        *index = ++planner->nr_blocks;
+    }
+    planner->blocks[*index - 1] = block;
+    planner->live_bytes += block.size;
+    planner->nr_live++;
+    if (planner->live_bytes > planner->plan->peak_bytes) {
+        planner->plan->peak_bytes = planner->live_bytes;
+        planner->plan->peak_blocks = planner->nr_live;
+    }
+    return true;
+}
+
+// Addresses come again, so their entry stays, empty.
+static bool take_block(struct planner *planner, uint64_t address, struct live_block *ret_block) {
+    uint64_t *index = seep_map_find(&planner->addresses, address);
+    if (!index || !*index)
+        return false;
+    *ret_block = planner->blocks[*index - 1];
+    planner->live_bytes -= ret_block->size;
+    planner->nr_live--;
+    if (!seep_grow(&planner->free_blocks, &planner->free_blocks_capacity, planner->nr_free_blocks + 1,
+                   sizeof(uint32_t)))
+        return false;
+    planner->free_blocks[planner->nr_free_blocks++] = (uint32_t)(*index - 1);
+    *index = 0;
+    return true;
+}
+
+static bool give_slot(struct planned_thread *thread, uint32_t slot) {
+    if (!seep_grow(&thread->free_slots, &thread->free_capacity, thread->nr_free + 1, sizeof(slot)))
+        return false;
+    thread->free_slots[thread->nr_free++] = slot;
+    return true;
+}
+
+static uint32_t take_slot(struct planner *planner, struct planned_thread *thread) {
+    return thread->nr_free ? thread->free_slots[--thread->nr_free] : planner->nr_slots++;
+}
+
+// ---- events -----------------------------------------------------------------------------------------------
+
+// The largest alignment that a block of an aligned allocation has, up to a page: what was asked for is not
+// recorded.
+static uint8_t shift_of(uint64_t address) {
+    unsigned shift = address ? (unsigned)__builtin_ctzll(address) : 4;
+    return (uint8_t)SEEP_MIN(SEEP_MAX(shift, 4u), 12u);
+}
+
+static uint8_t kind_of(const struct seep_profile *profile, uint32_t site) {
+    switch (site < profile->nr_sites ? profile->sites[site].via : SEEP_VIA_MALLOC) {
+    case SEEP_VIA_CALLOC:
+        return SEEP_REPLAY_CALLOC;
+    case SEEP_VIA_POSIX_MEMALIGN:
+    case SEEP_VIA_ALIGNED_ALLOC:
+    case SEEP_VIA_MEMALIGN:
+    case SEEP_VIA_VALLOC:
+    case SEEP_VIA_PVALLOC:
+        return SEEP_REPLAY_ALIGNED;
+    default:
+        return SEEP_REPLAY_MALLOC;
+    }
+}
+
+static bool free_block(struct planner *planner, size_t thread, const struct live_block *block) {
+    struct planned_thread *own = &planner->threads[thread];
+    return wait_for(planner, thread, block->thread, block->op + 1) &&
+           put_call(planner, thread, SEEP_REPLAY_FREE, block->slot, 0, 0) && give_slot(own, block->slot);
+}
+
+// A realloc that returned no block, realloc(p, 0): it was a free.
+static bool end_pending(struct planner *planner, size_t thread) {
+    struct planned_thread *own = &planner->threads[thread];
+    if (!own->is_pending)
+        return true;
+    own->is_pending = false;
+    return free_block(planner, thread, &own->pending);
+}
+
+static bool step_allocation(struct planner *planner, size_t thread, const struct seep_recorded *event) {
+    struct planned_thread *own = &planner->threads[thread];
+    struct live_block block = {.size = event->size, .thread = (uint32_t)thread}, old;
+    if (take_block(planner, event->address, &old) &&
+        !free_block(planner, thread, &old)) // its free was not seen
+        return false;
+    if (own->is_pending) {
+        own->is_pending = false;
+        block.slot = own->pending.slot;
+        if (!wait_for(planner, thread, own->pending.thread, own->pending.op + 1) ||
+            !put_call(planner, thread, SEEP_REPLAY_REALLOC, block.slot, event->size, 0))
+            return false;
+    } else {
+        uint8_t kind = kind_of(planner->profile, event->site);
+        block.slot = take_slot(planner, own);
+        if (!put_call(planner, thread, kind, block.slot, event->size,
+                      kind == SEEP_REPLAY_ALIGNED ? shift_of(event->address) : 0))
+            return false;
+    }
+    block.op = own->nr_ops - 1;
+    return add_block(planner, event->address, block);
+}
+
+static bool step_free(struct planner *planner, size_t thread, const struct seep_recorded *event) {
+    struct planned_thread *own = &planner->threads[thread];
+    struct live_block block;
+    if (!find_block(planner, event->address)) {
+        planner->plan->nr_skipped++;
+        return true;
+    }
+    if (!take_block(planner, event->address, &block))
+        return false;
+    if (event->kind != SEEP_EVENT_FREE + SEEP_RELEASE_REALLOC)
+        return free_block(planner, thread, &block);
+    own->pending = block;
+    own->pending_address = event->address;
+    own->is_pending = true;
+    return true;
+}
+
+static bool step_kept(struct planner *planner, size_t thread) {
+    struct planned_thread *own = &planner->threads[thread];
+    if (!own->is_pending)
+        return true;
+    own->is_pending = false;
+    return add_block(planner, own->pending_address, own->pending);
+}
+
+// The thread of a recorded slot: the first one that has events is the main thread's.
+static struct planned_thread *thread_of(struct planner *planner, uint32_t slot) {
+    if (slot >= SEEP_PLAN_THREADS_MAX ||
+        !seep_grow(&planner->threads, &planner->capacity, (size_t)slot + 1, sizeof(*planner->threads)))
+        return NULL;
+    planner->nr_threads = SEEP_MAX(planner->nr_threads, (size_t)slot + 1);
+    return &planner->threads[slot];
+}
+
+// Others that are more than a window behind are waited for, once in a window; a thread that begins waits for
+// what was last before it.
+static bool keep_together(struct planner *planner, size_t thread) {
+    uint64_t window = planner->nr_events / SEEP_PLAN_WINDOW + 1;
+    struct planned_thread *own = &planner->threads[thread];
+    bool good = true;
+    if (own->nr_ops == 0 && planner->nr_events)
+        good = wait_for(planner, thread, planner->last_thread, planner->threads[planner->last_thread].nr_ops);
+    if (planner->options->exact)
+        return good &&
+               wait_for(planner, thread, planner->last_thread, planner->threads[planner->last_thread].nr_ops);
+    if (own->seen_window == window)
+        return good;
+    own->seen_window = window;
+    for (size_t i = 0; good && i < planner->nr_threads; i++)
+        good = wait_for(planner, thread, i, planner->threads[i].at_window_before);
+    return good;
+}
+
+static void begin_window(struct planner *planner) {
+    for (size_t i = 0; i < planner->nr_threads; i++) {
+        planner->threads[i].at_window_before = planner->threads[i].at_window;
+        planner->threads[i].at_window = planner->threads[i].nr_ops;
+    }
+}
+
+static bool keep_time(struct planner *planner, size_t thread, int64_t at_ns) {
+    struct planned_thread *own = &planner->threads[thread];
+    if (!planner->options->at_speed || at_ns < own->time_ns + GAP_NS)
+        return true;
+    own->time_ns = at_ns;
+    return put_op(own, (struct seep_replay_op){.kind = SEEP_REPLAY_TIME, .value = (uint64_t)at_ns});
+}
+
+static bool step(struct planner *planner, const struct seep_recorded *event, int64_t at_ns) {
+    size_t thread = event->slot;
+    if (planner->nr_events && planner->nr_events % SEEP_PLAN_WINDOW == 0)
+        begin_window(planner);
+    bool is_allocation = event->kind == SEEP_EVENT_ALLOCATION;
+    bool good = keep_together(planner, thread) && keep_time(planner, thread, at_ns);
+    if (good && !is_allocation && event->kind != SEEP_EVENT_KEPT)
+        good = end_pending(planner, thread);
+    if (good)
+        good = is_allocation                     ? step_allocation(planner, thread, event)
+               : event->kind == SEEP_EVENT_KEPT  ? step_kept(planner, thread)
+               : seep_event_is_free(event->kind) ? step_free(planner, thread, event)
+                                                 : true;
+    planner->last_thread = thread;
+    planner->nr_events++;
+    planner->plan->duration_ns = SEEP_MAX(planner->plan->duration_ns, at_ns);
+    return good && sample(planner, thread, at_ns);
+}
+
+static struct seep_error *too_large(const char *path, uint64_t nr) {
+    return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                             "%s: %" PRIu64 " events are more than can be replayed", path,
+                                             nr),
+                           "record a part of the run, or with --max-size");
+}
+
+static struct seep_error *read_events(struct planner *planner, const char *path,
+                                      struct seep_event_file *file) {
+    const struct seep_process *process = &planner->profile->process;
+    for (;;) {
+        const struct seep_chunk *chunk;
+        struct seep_error *error = seep_event_file_next(file, &chunk);
+        if (error || !chunk)
+            return error;
+        if (chunk->pid != process->pid || chunk->start_realtime_ns != process->start_realtime_ns)
+            continue;
+        if (planner->nr_events + chunk->nr_events > SEEP_PLAN_EVENTS_MAX)
+            return too_large(path, planner->nr_events + chunk->nr_events);
+        const struct seep_recorded *events = seep_event_file_events(file);
+        for (uint64_t i = 0; i < chunk->nr_events; i++) {
+            if (!thread_of(planner, events[i].slot))
+                return events[i].slot >= SEEP_PLAN_THREADS_MAX
+                           ? seep_error_create(SEEP_E_UNSUPPORTED,
+                                               "%s: more than %u threads at once cannot be replayed", path,
+                                               SEEP_PLAN_THREADS_MAX)
+                           : seep_error_no_memory();
+            if (!step(planner, &events[i], seep_chunk_ns(chunk, events[i].stamp)))
+                return seep_error_no_memory();
+        }
+    }
+}
+
+// ---- the stream -------------------------------------------------------------------------------------------
+
+static bool write_at(int fd, uint64_t off, const void *bytes, size_t nr_bytes) {
+    for (const char *at = bytes; nr_bytes;) {
+        ssize_t nr = pwrite(fd, at, nr_bytes, (off_t)off);
+        if (nr < 0 && errno == EINTR)
+            continue;
+        if (nr <= 0)
+            return false;
+        at += nr;
+        off += (uint64_t)nr;
+        nr_bytes -= (size_t)nr;
+    }
+    return true;
+}
+
+static struct seep_error *write_stream(struct planner *planner) {
+    struct seep_plan *plan = planner->plan;
+    struct seep_replay_head head = {.magic = SEEP_REPLAY_MAGIC,
+                                    .version = SEEP_REPLAY_VERSION,
+                                    .nr_slots = planner->nr_slots,
+                                    .threads_off = sizeof(head)};
+    // Slots of the recording that had no event are no threads; who waits names the others by their new
+    // number.
+    uint32_t *number = calloc(planner->nr_threads + 1, sizeof(*number));
+    if (!number)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < planner->nr_threads; i++) {
+        number[i] = head.nr_threads;
+        head.nr_threads += planner->threads[i].nr_ops > 0;
+        head.nr_ops += planner->threads[i].nr_ops;
+    }
+    head.ops_off = head.threads_off + head.nr_threads * sizeof(struct seep_replay_thread);
+    plan->nr_threads = head.nr_threads;
+    plan->fd = memfd_create("seep-replay", MFD_CLOEXEC);
+    bool good = plan->fd >= 0 && write_at(plan->fd, 0, &head, sizeof(head));
+    uint64_t first = 0;
+    for (size_t i = 0; good && i < planner->nr_threads; i++) {
+        struct planned_thread *thread = &planner->threads[i];
+        struct seep_replay_thread row = {.first_op = first, .nr_ops = thread->nr_ops};
+        if (!thread->nr_ops)
+            continue;
+        for (size_t k = 0; k < thread->nr_ops; k++)
+            if (thread->ops[k].kind == SEEP_REPLAY_WAIT)
+                thread->ops[k].slot = number[thread->ops[k].slot];
+        good = write_at(plan->fd, head.threads_off + number[i] * sizeof(row), &row, sizeof(row)) &&
+               write_at(plan->fd, head.ops_off + first * sizeof(struct seep_replay_op), thread->ops,
+                        thread->nr_ops * sizeof(struct seep_replay_op));
+        first += thread->nr_ops;
+        free(thread->ops); // the largest part of memory, twice for as short as can be
+        thread->ops = NULL;
+    }
+    int trouble = errno;
+    free(number);
+    return good ? NULL
+                : seep_error_system(trouble, "cannot keep %" PRIu64 " operations in memory", head.nr_ops);
+}
+
+static void planner_deinit(struct planner *planner) {
+    for (size_t i = 0; i < planner->nr_threads; i++) {
+        free(planner->threads[i].ops);
+        free(planner->threads[i].free_slots);
+    }
+    free(planner->threads);
+    free(planner->blocks);
+    free(planner->free_blocks);
+    seep_map_deinit(&planner->addresses);
+    seep_map_deinit(&planner->waited);
+}
+
+static struct seep_error *choose(const struct seep_session *session, uint64_t pid, const char *path,
+                                 const struct seep_profile **ret_profile) {
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        if (!pid || session->profiles[i]->process.pid == pid) {
+            *ret_profile = session->profiles[i];
+            return NULL;
+        }
+    return seep_error_create(SEEP_E_NOT_FOUND, "%s: no process %" PRIu64, path, pid);
+}
+
+void seep_plan_deinit(struct seep_plan *plan) {
+    if (plan->fd >= 0)
+        close(plan->fd);
+    free(plan->program);
+    free(plan->sample_live);
+    free(plan->sample_ns);
+    *plan = (struct seep_plan){.fd = -1};
+}
+
+struct seep_error *seep_plan_make(const char *path, const struct seep_session *session,
+                                  const struct seep_plan_options *options, struct seep_plan *ret_plan) {
+    struct seep_plan plan = {.fd = -1};
+    struct planner planner = {
+        .options = options, .plan = &plan, .addresses = SEEP_MAP_INIT, .waited = SEEP_MAP_INIT};
+    struct seep_event_file *file = NULL;
+    struct seep_error *error = choose(session, options->pid, path, &planner.profile);
+    if (!error)
+        error = seep_event_file_open(path, &file);
+    if (!error) {
+        planner.nr_events_all = planner.profile->totals.allocations + planner.profile->totals.frees;
+        error = read_events(&planner, path, file);
+    }
+    for (size_t i = 0; !error && i < planner.nr_threads; i++)
+        if (!end_pending(&planner, i))
+            error = seep_error_no_memory();
+    if (!error && !plan.nr_calls)
+        error = seep_error_create(SEEP_E_UNSUPPORTED, "%s: process %u has no events to replay", path,
+                                  planner.profile->process.pid);
+    if (!error)
+        error = write_stream(&planner);
+    if (!error) {
+        plan.pid = planner.profile->process.pid;
+        plan.at_speed = options->at_speed;
+        plan.program = strdup(planner.profile->process.name);
+        if (!plan.program)
+            error = seep_error_no_memory();
+    }
+    seep_event_file_close(file);
+    planner_deinit(&planner);
+    if (error)
+        seep_plan_deinit(&plan);
+    else
+        *ret_plan = plan;
+    return error;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The replayer: does to the allocator that it was started with what a recorded program did, on as many
+// threads, and measures. A fresh process for each run; libc only.
+//
+// What it needs itself lies in shared mappings, so that its anonymous memory is the allocator's, but for what
+// there was before the first call, which is subtracted. It calls no allocator but where the stream says so.
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "plan/stream.h"
+
+enum { STACK_BYTES = 256 << 10, SPINS = 200, PAGE = 4096 };
+
+struct progress {
+    _Atomic uint64_t published; // operations of this thread that are done, as far as others wait for them
+    unsigned char pad[120];     // two lines: neighbours are fetched together
+};
+
+static const struct seep_replay_head *head;
+static const struct seep_replay_thread *threads;
+static const struct seep_replay_op *ops;
+static struct seep_replay_results *results;
+static void **slots;
+static struct progress *progress;
+static _Atomic uint32_t nr_ready, nr_done;
+static _Atomic bool is_on;
+static uint64_t start_ns, base_rss;
+static int status_fd = -1;
+
+static uint64_t now_ns(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t ticks(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t value;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value;
+#else
+    return now_ns(CLOCK_MONOTONIC);
+#endif
+}
+
+static inline void pause_a_little(unsigned *spins) {
+    if (++*spins < SPINS) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    } else {
+        sched_yield();
+    }
+}
+
+// ---- memory ----------------------------------------------------------------------------------------------
+
+// "RssAnon:  1234 kB", without stdio, which would allocate.
+static uint64_t anonymous_bytes(void) {
+    static const char key[] = "RssAnon:";
+    char text[4096];
+    ssize_t nr = pread(status_fd, text, sizeof(text) - 1, 0);
+    if (nr <= 0)
+        return 0;
+    text[nr] = 0;
+    const char *at = strstr(text, key);
+    uint64_t kib = 0;
+    for (at = at ? at + sizeof(key) - 1 : ""; *at && *at != '\n'; at++)
+        if (*at >= '0' && *at <= '9')
+            kib = kib * 10 + (uint64_t)(*at - '0');
+    return kib * 1024;
+}
+
+static void measure(uint32_t sample) {
+    uint64_t bytes = anonymous_bytes();
+    if (sample < SEEP_REPLAY_SAMPLES_MAX)
+        results->rss[sample] = bytes > base_rss ? bytes - base_rss : 1;
+}
+
+// Volatile: stores to memory that is freed next are stores all the same.
+static inline void touch(void *block, uint64_t bytes) {
+    volatile unsigned char *at = block;
+    if (!bytes || results->how.touch == SEEP_REPLAY_TOUCH_NONE)
+        return;
+    at[0] = 1;
+    if (results->how.touch == SEEP_REPLAY_TOUCH_FIRST)
+        return;
+    for (uint64_t i = PAGE; i < bytes; i += PAGE)
+        at[i] = 1;
+    at[bytes - 1] = 1;
+}
+
+// ---- one thread ------------------------------------------------------------------------------------------
+
+// The block, or NULL of a free. The program's stores come after it, and are not part of the call.
+static inline void *call(const struct seep_replay_op *op) {
+    void *block = NULL;
+    switch (op->kind) {
+    case SEEP_REPLAY_MALLOC:
+        return malloc(op->value);
+    case SEEP_REPLAY_CALLOC:
+        return calloc(1, op->value);
+    case SEEP_REPLAY_ALIGNED:
+        return posix_memalign(&block, (size_t)1 << op->align_shift, op->value) == 0 ? block : NULL;
+    case SEEP_REPLAY_REALLOC:
+        return realloc(slots[op->slot], op->value);
+    default:
+        free(slots[op->slot]);
+        return NULL;
+    }
+}
+
+static inline void keep(const struct seep_replay_op *op, void *block) {
+    if (op->kind == SEEP_REPLAY_FREE) {
+        slots[op->slot] = NULL;
+    } else if (block) {
+        slots[op->slot] = block;
+        touch(block, op->value);
+    } else {
+        __atomic_fetch_add(&results->nr_failed, 1, __ATOMIC_RELAXED);
+    }
+}
+
+static void call_timed(const struct seep_replay_op *op) {
+    uint64_t before = ticks();
+    void *block = call(op);
+    uint32_t bucket = seep_replay_bucket(ticks() - before);
+    keep(op, block);
+    __atomic_fetch_add(&results->latency[op->kind][bucket], 1, __ATOMIC_RELAXED);
+}
+
+static void wait_for(const struct seep_replay_op *op) {
+    unsigned spins = 0;
+    // Pairs with the release in run(): what that thread did to its blocks is seen here.
+    while (atomic_load_explicit(&progress[op->slot].published, memory_order_acquire) < op->value)
+        pause_a_little(&spins);
+}
+
+static void wait_until(uint64_t ns) {
+    for (uint64_t now; (now = now_ns(CLOCK_MONOTONIC) - start_ns) < ns;) {
+        uint64_t left = ns - now;
+        struct timespec time = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+        nanosleep(&time, NULL);
+    }
+}
+
+static void run(uint32_t index) {
+    const struct seep_replay_op *first = ops + threads[index].first_op;
+    bool is_empty = results->how.is_empty, measures = results->how.measures;
+    for (uint64_t i = 0; i < threads[index].nr_ops; i++) {
+        const struct seep_replay_op *op = &first[i];
+        if (op->kind < SEEP_REPLAY_CALLS_NR) {
+            if (is_empty)
+                *(void *volatile *)&slots[op->slot] = NULL;
+            else if (op->flags & SEEP_REPLAY_TIMED && !measures)
+                call_timed(op);
+            else
+                keep(op, call(op));
+        } else if (op->kind == SEEP_REPLAY_WAIT) {
+            wait_for(op);
+        } else if (op->kind == SEEP_REPLAY_MEASURE) {
+            if (measures)
+                measure(op->slot);
+        } else {
+            wait_until(op->value);
+        }
+        if (op->flags & SEEP_REPLAY_PUBLISH)
+            atomic_store_explicit(&progress[index].published, i + 1, memory_order_release);
+    }
+    atomic_fetch_add_explicit(&nr_done, 1, memory_order_release);
+}
+
+static void *thread_main(void *argument) {
+    uint32_t index = (uint32_t)(uintptr_t)argument;
+    unsigned spins = 0;
+    atomic_fetch_add(&nr_ready, 1);
+    while (!atomic_load_explicit(&is_on, memory_order_acquire))
+        pause_a_little(&spins);
+    run(index);
+    spins = 0;
+    while (atomic_load_explicit(&is_on, memory_order_relaxed)) // its end is not measured
+        pause_a_little(&spins);
+    return NULL;
+}
+
+// ---- all of it -------------------------------------------------------------------------------------------
+
+static void *map(int fd, uint64_t bytes, int access) {
+    int flags = MAP_SHARED | MAP_POPULATE | (fd < 0 ? MAP_ANONYMOUS : 0);
+    void *at = mmap(NULL, bytes ? bytes : 1, access, flags, fd, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static bool map_all(int stream_fd, int results_fd) {
+    struct stat status;
+    if (fstat(stream_fd, &status) != 0 || (uint64_t)status.st_size < sizeof(*head))
+        return false;
+    head = map(stream_fd, (uint64_t)status.st_size, PROT_READ);
+    results = map(results_fd, sizeof(*results), PROT_READ | PROT_WRITE);
+    if (!head || !results || head->magic != SEEP_REPLAY_MAGIC || head->version != SEEP_REPLAY_VERSION)
+        return false;
+    threads = (const void *)((const char *)head + head->threads_off);
+    ops = (const void *)((const char *)head + head->ops_off);
+    slots = map(-1, head->nr_slots * sizeof(*slots), PROT_READ | PROT_WRITE);
+    progress = map(-1, head->nr_threads * sizeof(*progress), PROT_READ | PROT_WRITE);
+    status_fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    return slots && progress && status_fd >= 0;
+}
+
+static bool start_threads(void) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes) != 0 || pthread_attr_setstacksize(&attributes, STACK_BYTES) != 0)
+        return false;
+    for (uint32_t i = 1; i < head->nr_threads; i++)
+        if (pthread_create(&thread, &attributes, thread_main, (void *)(uintptr_t)i) != 0 ||
+            pthread_detach(thread) != 0)
+            return false;
+    unsigned spins = 0;
+    while (atomic_load(&nr_ready) + 1 < head->nr_threads)
+        pause_a_little(&spins);
+    return true;
+}
+
+int main(int argc, char **argv) {
+    struct rusage before, after;
+    if (argc != 3 || !map_all(atoi(argv[1]), atoi(argv[2])) || !head->nr_threads || !start_threads())
+        return 3;
+    base_rss = anonymous_bytes();
+    getrusage(RUSAGE_SELF, &before);
+    uint64_t cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID), tick = ticks();
+    start_ns = now_ns(CLOCK_MONOTONIC);
+    atomic_store_explicit(&is_on, true, memory_order_release);
+    run(0);
+    unsigned spins = 0;
+    while (atomic_load_explicit(&nr_done, memory_order_acquire) < head->nr_threads)
+        pause_a_little(&spins);
+    results->wall_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
+    uint64_t nr_ticks = ticks() - tick;
+    results->cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    getrusage(RUSAGE_SELF, &after);
+    results->faults = (uint64_t)(after.ru_minflt - before.ru_minflt + after.ru_majflt - before.ru_majflt);
+    results->ns_per_tick = nr_ticks ? (double)results->wall_ns / (double)nr_ticks : 1;
+    __atomic_store_n(&results->is_done, 1, __ATOMIC_RELEASE);
+    _exit(0);
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Allocators that a replay must cope with: -DNEVER gives no memory, -DDIES crashes at the hundredth call.
+#include <stddef.h>
+#include <stdlib.h>
+
+extern void *__libc_malloc(size_t);
+extern void __libc_free(void *);
+
+void *malloc(size_t size) {
+#ifdef NEVER
+    return size > 500 ? NULL : __libc_malloc(size);
+#else
+    static int nr;
+    if (++nr == 100)
+        abort();
+    return __libc_malloc(size);
+#endif
+}
+
+void free(void *block) {
+    __libc_free(block);
+}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep replay: what it does is what was recorded, seen by seep itself; and what it says where it cannot."""
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from harness import LIBSEEP, SEEP, library, need, report, run
+
+HERE = Path(__file__).parent
+
+
+def build(folder, source, output, *options):
+    need('gcc')
+    done = run(['gcc', '-g', '-O1', '-fno-builtin', '-pthread', *options, HERE / source, '-o', folder / output])
+    assert done.code == 0, done
+    return folder / output
+
+
+def record(folder, *command):
+    trace = folder / 'recording.seep'
+    done = run([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, '--', *command], cwd=folder)
+    assert done.code == 0, done
+    return trace
+
+
+def replay(folder, trace, *options, code=0):
+    done = run([SEEP, 'replay', '--rounds', 3, *options, trace], cwd=folder)
+    assert done.code == code, done
+    return done
+
+
+@pytest.fixture(scope='module')
+def threads(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('replay')
+    return record(folder, build(folder, 'replay_threads.c', 'program'))
+
+
+@pytest.mark.parametrize('order', ['blocks', 'exact'])
+def test_it_does_what_was_recorded(threads, tmp_path, order):
+    """libseep.so as the allocator: it sees each call of the replayer, which all go on to glibc."""
+    result = json.loads(replay(tmp_path, threads, '--order', order, '--json', '--allocator', LIBSEEP).out)
+    [recorded] = report(threads)
+    wanted = recorded['totals']
+    assert result['threads'] == 9 and result['skipped_frees'] == 0
+    assert result['peak_live_bytes'] == report(threads, '--at', 'peak')[0]['totals']['live_bytes']
+    # A realloc is one call, and one allocation and one free.
+    assert result['calls'] == wanted['allocations'] + wanted['frees'] - wanted['by_function']['realloc']
+    traces = sorted(tmp_path.glob('seep.seep-replayer.*.seep'))
+    assert len(traces) == 1 + 1 + 3  # memory, one to be warm, and the rounds
+    for one in [report(trace)[0]['totals'] for trace in traces]:
+        # And what its threads' stacks take.
+        for key in ('allocations', 'frees'):
+            assert 0 <= one[key] - wanted[key] <= 3 * 9, (key, one, wanted)
+        for function in ('malloc', 'realloc', 'posix_memalign'):
+            assert one['by_function'][function] == wanted['by_function'][function], function
+        assert 0 <= one['live_bytes'] - wanted['live_bytes'] < 9 * 1024
+        if order == 'exact':
+            assert abs(one['peak_bytes'] - result['peak_live_bytes']) < 9 * 1024
+
+
+def test_a_table_of_allocators(threads, tmp_path):
+    jemalloc = library('libjemalloc.so.2')
+    done = replay(tmp_path, threads, '--allocator', f'glibc,glibc:arena_max=1,{jemalloc},jemalloc')
+    lines = done.out.decode().splitlines()
+    assert lines[0].startswith('replayed program, pid ') and ' on 9 threads; at its peak ' in lines[0]
+    rows = [line.split()[0] for line in lines[4:8]]
+    assert rows == ['glibc', 'glibc:arena_max=1', str(jemalloc), 'jemalloc'], lines
+    rows = list(csv.DictReader(io.StringIO(replay(tmp_path, threads, '--allocator', 'glibc,jemalloc', '--csv').out.decode())))
+    assert [row['allocator'] for row in rows] == ['glibc', 'jemalloc'] and float(rows[0]['ratio']) == 1
+    for row in rows:
+        assert int(row['peak_rss_bytes']) > 50000 and float(row['time_ns']) > 0 and float(row['free_p50_ns']) > 0
+        assert float(row['ratio_low']) <= float(row['ratio']) <= float(row['ratio_high'])
+
+
+def test_memory_is_that_of_the_program(tmp_path):
+    """Blocks whose pages are known: 64 MiB, of which half are given back and stay as they are in between."""
+    program = tmp_path / 'program.c'
+    program.write_bytes((HERE / 'replay_memory.c').read_bytes())
+    assert run(['gcc', '-O1', '-fno-builtin', program, '-o', tmp_path / 'program']).code == 0
+    trace = record(tmp_path, tmp_path / 'program')
+    result = json.loads(replay(tmp_path, trace, '--json').out)
+    [row] = result['allocators']
+    live = 64 << 20
+    assert result['peak_live_bytes'] == pytest.approx(live, rel=0.01)
+    assert row['peak_rss_bytes'] == pytest.approx(live, rel=0.03) and row['rss_over_live_at_peak'] < 1.05
+    # Every other block is gone, and glibc keeps what is between others.
+    assert row['end_rss_bytes'] > 0.9 * live and result['samples'][-1]['live_bytes'] == pytest.approx(live / 2, rel=0.02)
+    touched = json.loads(replay(tmp_path, trace, '--json', '--touch', 'none').out)['allocators'][0]
+    assert touched['peak_rss_bytes'] < live / 2 and touched['page_faults'] < row['page_faults'] / 2
+
+
+@pytest.mark.parametrize('options, said', [
+    (['--allocator', 'nosuch'], b"no library of 'nosuch' is installed"),
+    (['--allocator', 'glibc:arena_max'], b'no value (glibc:arena_max=1, for example)'),
+    (['--allocator', 'glibc,'], b'an empty name in the list'),
+    (['--pid', '1'], b'no process 1'),
+])
+def test_wrong_use(threads, tmp_path, options, said):
+    done = run([SEEP, 'replay', *options, threads])
+    assert done.code in (1, 2) and said in done.err and done.err.count(b'\n') == 1, done
+
+
+def test_no_recording(tmp_path):
+    trace = tmp_path / 'live.seep'
+    assert run([SEEP, 'run', '-q', '-o', trace, 'true']).code == 0
+    done = run([SEEP, 'replay', trace])
+    assert done.code == 1 and b'--mode record' in done.err, done
+
+
+def test_an_allocator_that_crashes_and_one_without_memory(threads, tmp_path):
+    dies = build(tmp_path, 'replay_allocators.c', 'dies.so', '-shared', '-fPIC', '-DDIES')
+    done = replay(tmp_path, threads, '--allocator', f'glibc,{dies}', code=1)
+    assert b'was ended by signal 6' in done.err and b'leave it out' in done.err, done
+    never = build(tmp_path, 'replay_allocators.c', 'never.so', '-shared', '-fPIC', '-DNEVER')
+    rows = json.loads(replay(tmp_path, threads, '--json', '--allocator', f'glibc,{never}').out)['allocators']
+    assert rows[0]['failed_calls'] == 0 and rows[1]['failed_calls'] > 1000
+
+
+def test_a_cut_recording_is_replayed_as_far_as_it_goes(threads, tmp_path):
+    cut = tmp_path / 'cut.seep'
+    whole = threads.read_bytes()
+    cut.write_bytes(whole[:len(whole) * 2 // 3])
+    done = run([SEEP, 'replay', '--json', '--rounds', 3, cut])
+    if done.code == 0:
+        assert 0 < json.loads(done.out)['calls'] < json.loads(replay(tmp_path, threads, '--json').out)['calls']
+    else:
+        assert done.err.count(b'\n') == 1, done
+
+
+def test_recorded_speed(tmp_path):
+    program = build(tmp_path, 'replay_threads.c', 'program')
+    trace = record(tmp_path, program)
+    result = json.loads(replay(tmp_path, trace, '--json', '--speed', 'recorded').out)
+    assert result['allocators'][0]['time_ns'] > 0
