@@ -93,6 +93,7 @@ class Life:
         self.leaves_file = True   # when the library is alone
         self.seen = origin == 'start'  # a forked one that makes no heap operation has no image
         self.left_behind = False  # a daemon
+        self.old_words = False    # libc has got memory that it does not fill
         self.maybe = False        # libc may have made one for it
         self.optional = False     # what has it may be counted as lost
         self.health = set()       # losses that are no surprise
@@ -164,6 +165,7 @@ class Life:
             row['kinds'] = {kind: n for kind, n in row['kinds'].items() if n}
             row['held_by'] = dict(row['held_by'])
         return {'origin': self.origin, 'program': self.program, 'left_behind': self.left_behind,
+                'old_words': self.old_words,
                 'optional': self.optional or not self.seen, 'exit': self.exit, 'looked_at': self.looked_at,
                 'leaves_file': self.leaves_file, 'health': sorted(self.health),
                 'mismatches': [[*key, n] for key, n in sorted(self.mismatches.items())],

@@ -82,8 +82,8 @@ class Ways:
         left = self.folder / 'left'
         shutil.rmtree(left, ignore_errors=True)
         left.mkdir()
-        state = program['paused']
-        environment = {**ENVIRONMENT, 'LD_PRELOAD': str(self.libseep), 'SEEP_OUT': str(left / '%p.seep')}
+        state, wiped = program['paused'], program['number'] % 2 == 0
+        environment = {**ENVIRONMENT, **({'SEEP_WIPE': '1'} if wiped else {}), 'LD_PRELOAD': str(self.libseep), 'SEEP_OUT': str(left / '%p.seep')}
         process = subprocess.Popen([str(batch), str(program['number']), *(['pause'] if state else [])], cwd=self.folder,
                                    env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    start_new_session=True)
@@ -95,7 +95,7 @@ class Ways:
                 pid = re.search(rb'^ready (\d+)$', said, re.M).group(1).decode()
                 report = self.report(['scan', '--json', '--top', '0', pid])
                 wrong += [f'scanned: {line}' for line in
-                          compare.compare([{**state, 'looked_at': True}], [report], compare.Look('scan', lines=lines))]
+                          compare.compare([{**state, 'looked_at': True}], [report], compare.Look('scan', lines=lines, wiped=wiped))]
             out, err = process.communicate(b'\n', timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             raise Trouble('took too long alone')

@@ -153,6 +153,21 @@ static void test_own_binary(void **state) {
     assert_true(compare("addr2line", path, path, LINES | NAMES | FILES, 5000, 0) >= 500);
 }
 
+extern char _init[], __executable_start[];
+
+// A return address that is a function's first: nothing called from there. Before _init there is none.
+static void test_returned_to_at_its_start(void **state) {
+    struct seep_symbols *symbols = open_symbols(NULL, NULL);
+    unsigned module = module_of(symbols, "/proc/self/exe");
+    uint64_t offset = (uint64_t)(_init - __executable_start);
+    const struct seep_symbol *symbol;
+    check_no_error(seep_symbols_resolve(symbols, module, offset, false, &symbol));
+    assert_string_equal(symbol->frames[0].function, "_init");
+    check_no_error(seep_symbols_resolve(symbols, module, offset - 8, false, &symbol));
+    assert_null(symbol->frames[0].function);
+    seep_symbols_destroy(symbols);
+}
+
 // The C library with its separate debug file, found by build-id. binutils 2.40 is wrong about the
 // file and the line of cold parts there, and says __GI_malloc for malloc: LLVM is asked.
 static void test_libc(void **state) {
@@ -550,15 +565,25 @@ int main(int argc, char **argv) {
     }
     programs = realpath(argv[1], NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_binutils),   cmocka_unit_test(test_as_llvm),
-        cmocka_unit_test(test_own_binary),    cmocka_unit_test(test_libc),
-        cmocka_unit_test(test_split),         cmocka_unit_test(test_dwz),
-        cmocka_unit_test(test_inlined_chain), cmocka_unit_test(test_separate_files),
-        cmocka_unit_test(test_trouble),       cmocka_unit_test(test_deleted_but_back),
-        cmocka_unit_test(test_tables),        cmocka_unit_test(test_mini),
-        cmocka_unit_test(test_labels),        cmocka_unit_test(test_plt),
-        cmocka_unit_test(test_sysroot),       cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_closed),        cmocka_unit_test(test_no_demangle),
+        cmocka_unit_test(test_as_binutils),
+        cmocka_unit_test(test_as_llvm),
+        cmocka_unit_test(test_returned_to_at_its_start),
+        cmocka_unit_test(test_own_binary),
+        cmocka_unit_test(test_libc),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_dwz),
+        cmocka_unit_test(test_inlined_chain),
+        cmocka_unit_test(test_separate_files),
+        cmocka_unit_test(test_trouble),
+        cmocka_unit_test(test_deleted_but_back),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_mini),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_plt),
+        cmocka_unit_test(test_sysroot),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_closed),
+        cmocka_unit_test(test_no_demangle),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free((char *)programs);

@@ -257,6 +257,11 @@ static struct seep_error *look_up(struct seep_symbols *symbols, struct module *m
         error = seep_debug_info_find(module->debug_info, address, place);
     if (!error)
         error = add_table_name(symbols, module, address, place);
+    // No call precedes what a signal or a coroutine returns to: such a function begins at the address.
+    uint64_t start;
+    if (!error && !place->has_function && address != offset &&
+        seep_symbol_table_find(&module->table, offset, &start) && start == offset)
+        error = add_table_name(symbols, module, offset, place);
     if (error)
         return error;
     if (place->has_function)

@@ -25,6 +25,7 @@ def loaded(p):
                     f'((void (*)(void))dlsym({handle}, "{inner}"))();'])
     group = p.allocate(site, size, count, model.held(variable))
     p.life.opened += 1
+    p.life.old_words = True  # the loader's own list of what is loaded
     p.life.in_library.append(group)
 
     def close(p):

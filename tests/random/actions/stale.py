@@ -19,6 +19,7 @@ def stale_table(p):
                   f'for (int i = 0; i < {count}; i++)', f'    table[i] = {entry}();',
                   'free(table);',
                   f'{variable} = keep(malloc({8 * count})); {p.mark(again)}'])
+    p.life.old_words = True
     p.pairs(site, 8 * count, 1, temporary=False)
     p.allocate(again, 8 * count, 1, model.held(variable))
     p.allocate(site_of_entry, size, count, model.stale())
