@@ -132,6 +132,21 @@ static void map_bytes(size_t mib) {
         munmap(at, mib << 20);
 }
 
+// What a program may do that is to take no more than so much beyond what it has.
+static void limit_beyond_own_size(void) {
+    char line[256];
+    unsigned long kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof(line), status))
+        if (strncmp(line, "VmSize:", 7) == 0)
+            kib = strtoul(line + 7, NULL, 10);
+    fclose(status);
+    printf("size below 1 GiB: %s\n", kib < 1 << 20 ? "yes" : "NO");
+    limit("as", RLIMIT_AS, ((rlim_t)kib << 10) + (64 << 20));
+    map_bytes(50);
+    map_bytes(65);
+}
+
 static int no_thread, no_fork;
 
 static void confine(const char *how, char **argv) {
@@ -155,6 +170,12 @@ static void confine(const char *how, char **argv) {
         limit(how, RLIMIT_AS, (rlim_t)500 << 20);
         map_bytes(150);
         map_bytes(600);
+    } else if (strcmp(how, "as-by-syscall") == 0) { // of which nobody hears
+        struct rlimit limit = {(rlim_t)500 << 20, (rlim_t)500 << 20};
+        say(how, (int)syscall(SYS_prlimit64, 0, RLIMIT_AS, &limit, 0));
+        map_bytes(150);
+    } else if (strcmp(how, "as-own-size") == 0) {
+        limit_beyond_own_size();
     } else if (strcmp(how, "as-small") == 0) {
         limit(how, RLIMIT_AS, (rlim_t)100 << 20);
         map_bytes(20);

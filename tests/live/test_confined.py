@@ -51,6 +51,8 @@ CASES = {
     'memlock-small': WHOLE,
     'mlock-on-fault': WHOLE,
     'as': WHOLE,
+    'as-by-syscall': WHOLE,
+    'as-own-size': WHOLE,
     'fsize': CHILD_UNSEEN,
     'nofile': CHILD_UNSEEN,
     'data': WHOLE,
@@ -95,7 +97,7 @@ def check_counts(process, *, thread=True):
 
 @pytest.mark.parametrize('case', CASES)
 def test_the_program_confines_itself(case, tmp_path):
-    if case not in ('none', 'as', 'fsize', 'nofile', 'data', 'close', 'filter', 'filter-by-syscall'):
+    if case not in ('none', 'as', 'as-by-syscall', 'as-own-size', 'fsize', 'nofile', 'data', 'close', 'filter', 'filter-by-syscall'):
         root_only()
     lost, child_seen = CASES[case]
     plain, trace = both(tmp_path, [case])
@@ -105,7 +107,7 @@ def test_the_program_confines_itself(case, tmp_path):
     assert {k: v for k, v in process['health']['lost'].items() if v} == lost
     # Who limits address space is told what seep takes of it.
     notes = [n for n in process['health']['notes'] if n.startswith('address space is limited (ulimit -v): seep takes ')]
-    assert len(notes) == (case == 'as'), process['health']['notes']
+    assert len(notes) == (case in ('as', 'as-own-size')), process['health']['notes']
     check_counts(process, thread=b'thread: yes' in plain.out)
     assert len(processes) == (2 if child_seen else 1)
     if child_seen:
@@ -119,12 +121,15 @@ def test_the_program_confines_itself(case, tmp_path):
 
 
 def test_a_child_limits_itself_before_it_allocates(tmp_path):
-    """It has inherited nothing of its parent's reservation. There is no room to copy the image: it is lost, and said."""
+    """It has inherited nothing of its parent's that a limit counts, and the image of its own has room."""
     plain, trace = both(tmp_path, ['child-limits-itself'])
     assert plain.code == 6, plain
     alone = run([PROGRAM, 'child-limits-itself'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT='/dev/null'))
     assert (alone.code, alone.err) == (6, b''), alone
-    assert report(trace)[0]['health']['lost'] == {'fork': 1}
+    parent, child = report(trace)
+    assert (parent['health']['lost'], child['health']['lost']) == ({}, {})
+    assert figures(child, 'before') == (40, 40, 2000) and figures(child, 'after') == (1000, 300, 210_000)
+    assert any('address space is limited' in n for n in child['health']['notes']), child['health']
 
 
 def test_little_address_space(tmp_path):

@@ -340,8 +340,8 @@ struct seep_global {
     uint64_t area_off[SEEP_AREA_PAGED_NR]; // the layout, which is not taken from memory that others can write
     uint64_t area_size[SEEP_AREA_PAGED_NR];
     uint64_t window_bytes;
-    uint64_t budget_bytes; // of address space, where not `reserved` (window.h)
-    bool reserved;         // the whole window
+    uint64_t budget_bytes; // of address space; UINT64_MAX: not limited (window.h)
+    bool reserved;         // the whole window is mapped
     bool strict_memory;    // pages must be asked for before they are touched
     struct seep_thread **thread_of_slot;
     uint32_t thread_cursor;

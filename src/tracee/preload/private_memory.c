@@ -2,7 +2,7 @@
 //
 // Private memory of the library: straight from the kernel, in whole pages. Before the program installs a
 // filter of system calls a reserve is mapped, for after that nothing can be.
-#include "preload/preload.h"
+#include "preload/window.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -48,7 +48,7 @@ static struct reserve {
 
 void seep_private_reserve(void) {
     for (int wiped = 0; wiped < 2; wiped++) {
-        size_t bytes = seep_g.reserved ? sizes[wiped].bytes : sizes[wiped].bytes_where_limited;
+        size_t bytes = seep_window_is_limited() ? sizes[wiped].bytes_where_limited : sizes[wiped].bytes;
         void *start = wiped ? map_wiped(bytes) : map(bytes);
         if (!start)
             continue;

@@ -148,11 +148,16 @@ static bool grow(unsigned char *at, uint64_t from, uint64_t wanted) {
     return !sys_failed(end);
 }
 
+bool seep_window_is_limited(void) {
+    return seep_g.budget_bytes != UINT64_MAX;
+}
+
 void seep_window_tell_space(void) {
     if (is_view)
         return;
-    seep_g.header->space_bytes = seep_g.reserved ? 0 : opened_bytes();
-    seep_g.header->space_most_bytes = seep_g.reserved ? 0 : seep_g.budget_bytes;
+    bool limited = seep_window_is_limited();
+    seep_g.header->space_bytes = limited ? opened_bytes() : 0;
+    seep_g.header->space_most_bytes = limited ? seep_g.budget_bytes : 0;
 }
 
 static bool populate(unsigned char *at, uint64_t bytes) {
@@ -169,7 +174,7 @@ bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
     unsigned char *start = seep_g.base + seep_g.area_off[area];
     uint64_t from = seep_g.opened[area];
     uint64_t wanted = SEEP_MIN(round_up(bytes, area_steps[area]), seep_g.area_size[area]);
-    if (!seep_g.reserved && opened_bytes() + wanted - from > seep_g.budget_bytes)
+    if (seep_window_is_limited() && opened_bytes() + wanted - from > seep_g.budget_bytes)
         return false;
     bool done = seep_g.reserved ? sys_mprotect(start + from, wanted - from, PROT_READ | PROT_WRITE)
                                 : grow(start, from, wanted);
@@ -180,14 +185,24 @@ bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
     return true;
 }
 
+// All of the window, which from now on is reserved. What the kernel says of the program's size is then no
+// longer its own; who installs a filter has asked before.
+static bool open_window(void) {
+    if (seep_g.reserved)
+        return sys_mprotect(seep_g.base, seep_g.window_bytes, PROT_READ | PROT_WRITE);
+    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
+        if (!seep_area_open((enum seep_area_kind)i, seep_g.area_size[i]))
+            return false;
+    return true;
+}
+
 // All that may ever be needed: address space is there, and memory comes when it is touched. Where that is not
 // so, some more of each.
 void seep_window_open_all(void) {
     enum { STEPS = 4 };
     if (!seep_lock_take(&seep_g.image_lock))
         return;
-    bool all = seep_g.reserved && !seep_g.strict_memory &&
-               sys_mprotect(seep_g.base, seep_g.window_bytes, PROT_READ | PROT_WRITE);
+    bool all = !seep_window_is_limited() && !seep_g.strict_memory && open_window();
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
         uint64_t size = seep_g.area_size[i];
         uint64_t wanted = SEEP_MIN(seep_g.opened[i] + STEPS * area_steps[i], size);
@@ -196,6 +211,7 @@ void seep_window_open_all(void) {
         else if (!seep_area_open((enum seep_area_kind)i, wanted))
             continue; // lost by reason when it is needed
     }
+    seep_g.reserved |= all;
     seep_lock_release(&seep_g.image_lock);
 }
 
@@ -215,9 +231,9 @@ static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
 
 static void unmap_pieces(unsigned char *base, const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
                          const uint64_t sizes[SEEP_AREA_PAGED_NR]) {
-    sys_munmap(base, SEEP_LARGEST_PAGE);
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
         sys_munmap(base + areas[i].off, sizes[i]);
+    sys_munmap(base, SEEP_LARGEST_PAGE); // the last: it may be where `areas` are
 }
 
 static bool map_piece(int fd, unsigned char *base, uint64_t off, uint64_t bytes) {
@@ -242,22 +258,16 @@ static bool map_pieces(int fd, unsigned char *base, const struct seep_image_area
     return done;
 }
 
-// Where the kernel puts nothing by itself, so that a child finds the place free. Elsewhere if need be.
+// Where the kernel puts nothing by itself, so that areas have room to grow and a child finds the place free.
 #define DISTANCE (UINT64_C(8) << 40)
-
-static unsigned char *map_reserved(int fd, uint64_t bytes) {
-    unsigned char *wanted = seep_g.emulated ? NULL : far_away(bytes, DISTANCE);
-    unsigned char *at =
-        wanted ? sys_mmap(wanted, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd, 0)
-               : NULL;
-    return at ? at : sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-}
 
 static bool map_without_reserve(int fd, uint64_t bytes,
                                 const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
                                 uint64_t limit_bytes) {
-    seep_g.budget_bytes = limit_bytes / 4;
-    unsigned char *base = seep_g.budget_bytes >= LEAST_BUDGET ? far_away(bytes, limit_bytes) : NULL;
+    bool limited = limit_bytes != UINT64_MAX;
+    seep_g.budget_bytes = limited ? limit_bytes / 4 : UINT64_MAX;
+    unsigned char *base =
+        seep_g.budget_bytes >= LEAST_BUDGET ? far_away(bytes, limited ? limit_bytes : DISTANCE) : NULL;
     uint64_t sizes[SEEP_AREA_PAGED_NR];
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
         sizes[i] = SEEP_LARGEST_PAGE;
@@ -269,24 +279,30 @@ static bool map_without_reserve(int fd, uint64_t bytes,
     return true;
 }
 
+// Where there is no such place, and for emulators, which heed no advice.
+static bool map_reserved(int fd, uint64_t bytes) {
+    unsigned char *base = sys_mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (!base)
+        return false;
+    if (!sys_mprotect(base, SEEP_POOL_PAGE, PROT_READ | PROT_WRITE) || !populate(base, SEEP_POOL_PAGE)) {
+        sys_munmap(base, bytes);
+        return false;
+    }
+    seep_g.base = base;
+    seep_g.budget_bytes = UINT64_MAX;
+    return true;
+}
+
 bool seep_window_map(int fd, uint64_t bytes, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]) {
     uint64_t limit_bytes = address_limit();
     seep_g.strict_memory = overcommit_is_strict();
-    seep_g.reserved = limit_bytes == UINT64_MAX;
-    if (!seep_g.reserved) {
-        if (!map_without_reserve(fd, bytes, areas, limit_bytes))
+    seep_g.reserved = false;
+    if (seep_g.emulated || !map_without_reserve(fd, bytes, areas, limit_bytes)) {
+        if (limit_bytes != UINT64_MAX || !map_reserved(fd, bytes))
             return false;
-    } else {
-        unsigned char *base = map_reserved(fd, bytes);
-        if (!base)
-            return false;
-        if (!sys_mprotect(base, SEEP_POOL_PAGE, PROT_READ | PROT_WRITE) || !populate(base, SEEP_POOL_PAGE)) {
-            sys_munmap(base, bytes);
-            return false;
-        }
-        seep_g.base = base;
-        sys3(SYS_madvise, base, bytes, MADV_DONTDUMP);
+        seep_g.reserved = true;
     }
+    sys3(SYS_madvise, seep_g.base, bytes, MADV_DONTDUMP); // between the areas nothing need be mapped
     seep_g.window_bytes = bytes;
     if (!keep_from_children(seep_g.base, bytes)) {
         if (seep_g.reserved)
@@ -316,10 +332,14 @@ void seep_window_drop(void) {
     __builtin_memset(seep_g.opened, 0, sizeof(seep_g.opened));
 }
 
+static uint64_t budget_below(uint64_t limit_bytes) {
+    return limit_bytes >= NO_LIMIT ? UINT64_MAX : SEEP_MAX(limit_bytes / 4, opened_bytes() + MIB);
+}
+
 void seep_window_limit(uint64_t limit_bytes) {
     if (limit_bytes >= NO_LIMIT || !seep_lock_take(&seep_g.image_lock))
         return;
-    seep_g.budget_bytes = SEEP_MAX(limit_bytes / 4, opened_bytes() + MIB);
+    seep_g.budget_bytes = budget_below(limit_bytes);
     if (seep_g.reserved) {
         for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
             // What was opened for a filter that was to come is mostly not needed.
@@ -395,7 +415,8 @@ static bool sow_pieces(void) {
 }
 
 bool seep_window_see_all(void) {
-    if (seep_g.emulated) // the advice was not heeded: it is there
+    seep_g.budget_bytes = budget_below(address_limit()); // which the child may have set for itself
+    if (seep_g.emulated)                                 // the advice was not heeded: it is there
         is_view = !seep_g.reserved || sys_mprotect(seep_g.base, seep_g.window_bytes, PROT_READ);
     else
         is_view =

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The window: the address space through which the library reaches the image. As a rule all of it is
-// reserved at start, without access, and areas are opened from their start as they fill: nothing else
-// can come to lie in it, and fork replaces it in one piece.
+// The window: the address space through which the library reaches the image. Nothing of it is reserved,
+// because the kernel would count it as the program's size: each area is mapped as far as it is open, far
+// from where the kernel puts mappings, and grows in place. Where address space is limited (RLIMIT_AS, at
+// start or set later by the program) the image takes a quarter of what the limit allows and no more; what
+// does not fit is lost by reason.
 //
-// Where address space is limited (RLIMIT_AS, at start or set later by the program) nothing is reserved:
-// each area is mapped as far as it is open, far from where the kernel puts mappings, and grows in place.
-// The image then takes a quarter of what the limit allows and no more; what does not fit is lost by reason.
+// All of the window is mapped once a filter of system calls is coming, after which nothing can grow, and
+// under an emulator.
 #ifndef SEEP_PRELOAD_WINDOW_H
 #define SEEP_PRELOAD_WINDOW_H
 
@@ -23,6 +24,9 @@ void seep_window_limit(uint64_t limit_bytes);
 
 // A filter of system calls is coming: opens what may be needed after that.
 void seep_window_open_all(void);
+
+// Whether address space is limited.
+bool seep_window_is_limited(void);
 
 // Notes in the header what of a limited address space the image takes.
 void seep_window_tell_space(void);
