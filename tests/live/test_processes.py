@@ -260,7 +260,7 @@ def test_what_a_killed_tool_left_is_removed_by_the_next(tmp_path):
         for name in ('x.seep', 'y.seep')
     )
     try:
-        wait_until(lambda: len(list(tmp_path.glob('seep-*/socket'))) == 2, 'two sockets')
+        wait_until(lambda: len(list(tmp_path.glob('seep-*/*'))) == 2, 'two sockets')
         other.kill()
         other.wait()
         assert len(list(tmp_path.glob('seep-*'))) == 2

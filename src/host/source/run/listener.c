@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -33,6 +34,31 @@ static mode_t folder_mode(void) {
     return geteuid() == 0 ? 0711 : 0700;
 }
 
+// The name of the socket. A folder that is open to every user cannot be listed, and the kernel tells the name
+// that a socket was bound to: it is given another afterwards. So it is known by the environment of our
+// descendants only.
+#define BOUND_NAME "/socket"
+enum { NAME_BYTES = sizeof("/0123456789abcdef") };
+
+static bool make_name(char ret_name[NAME_BYTES]) {
+    uint64_t random;
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return false;
+    snprintf(ret_name, NAME_BYTES, "/%016llx", (unsigned long long)random);
+    return true;
+}
+
+// The first name in a folder, at most NAME_BYTES with its slash. "": there is none.
+static void name_in(const char *folder, char ret_name[NAME_BYTES]) {
+    DIR *all = opendir(folder);
+    *ret_name = 0;
+    for (struct dirent *entry; all && !*ret_name && (entry = readdir(all));)
+        if (entry->d_name[0] != '.' && strlen(entry->d_name) < NAME_BYTES - 1)
+            snprintf(ret_name, NAME_BYTES, "/%.*s", NAME_BYTES - 2, entry->d_name);
+    if (all)
+        closedir(all);
+}
+
 // Whether a folder of this name was left by a tool that was killed: its socket is there, and nobody
 // listens. (Without a socket it may be one that is being made.)
 static bool is_left_over(const char *folder, const char *path) {
@@ -55,12 +81,14 @@ static void remove_left_overs(const char *place) {
     DIR *all = opendir(place);
     for (struct dirent *entry; all && (entry = readdir(all));) {
         char folder[sizeof(((struct seep_listener *)0)->folder)];
-        char path[sizeof(folder) + sizeof("/socket")];
+        char name[NAME_BYTES];
+        char path[sizeof(folder) + sizeof(name)];
         if (strncmp(entry->d_name, "seep-", 5) != 0 || strlen(entry->d_name) != sizeof("seep-XXXXXX") - 1 ||
             snprintf(folder, sizeof(folder), "%s/%s", place, entry->d_name) >= (int)sizeof(folder))
             continue;
-        snprintf(path, sizeof(path), "%s/socket", folder);
-        if (is_left_over(folder, path) && unlink(path) == 0)
+        name_in(folder, name);
+        snprintf(path, sizeof(path), "%s%s", folder, name);
+        if (*name && is_left_over(folder, path) && unlink(path) == 0)
             rmdir(folder);
     }
     if (all)
@@ -78,14 +106,14 @@ static struct seep_error *make_folder(struct seep_listener *listener) {
             continue;
         place = places[i];
         int length = snprintf(listener->folder, sizeof(listener->folder), "%s/seep-XXXXXX", places[i]);
-        if (length < 0 || (size_t)length + sizeof("/socket") > sizeof(listener->path)) {
+        if (length < 0 || (size_t)length + NAME_BYTES > sizeof(listener->path)) {
             trouble = ENAMETOOLONG;
             continue;
         }
         if (mkdtemp(listener->folder) && chmod(listener->folder, folder_mode()) == 0) {
             remove_left_overs(places[i]);
             memcpy(listener->path, listener->folder, (size_t)length);
-            memcpy(listener->path + length, "/socket", sizeof("/socket"));
+            memcpy(listener->path + length, BOUND_NAME, sizeof(BOUND_NAME));
             return NULL;
         }
         trouble = errno;
@@ -107,6 +135,13 @@ static struct seep_error *open_socket(struct seep_listener *listener) {
         return seep_error_system(errno, "cannot listen at %s", listener->path);
     if (geteuid() == 0 && chmod(listener->path, 0666))
         return seep_error_system(errno, "cannot let other users reach %s", listener->path);
+    char bound[sizeof(listener->path)];
+    strcpy(bound, listener->path);
+    if (!make_name(listener->path + strlen(listener->folder)) || rename(bound, listener->path)) {
+        int trouble = errno;
+        strcpy(listener->path, bound);
+        return seep_error_system(trouble, "cannot name the socket in %s", listener->folder);
+    }
     return NULL;
 }
 

@@ -4,7 +4,8 @@
 // folder and takes what is sent; it never waits for a peer.
 //
 // Run by root, every user may connect, because a daemon that root starts drops its privileges: who connects
-// is then asked of the kernel, and is let in as a process of ours only.
+// is then asked of the kernel, and is let in as a process of ours only. The name of the socket is a secret
+// that the environment of descendants has.
 #ifndef SEEP_SOURCE_RUN_LISTENER_H
 #define SEEP_SOURCE_RUN_LISTENER_H
 

@@ -381,9 +381,11 @@ static pid_t parent_of(pid_t pid) {
 enum { ANCESTORS_MAX = 64 };
 
 // Whether a process, of whatever user, is the program or was started by it: it has an image, or an ancestor
-// that runs has one. What has neither cannot be told from a stranger.
+// that runs has one. The ancestors of a daemon are gone: it has the name of the socket, which nobody tells a
+// stranger, and its environment says from where. Where that cannot be read the name alone counts.
 static bool is_known(void *data, pid_t pid) {
     const struct supervisor *supervisor = data;
+    const pid_t asked = pid;
     for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++, pid = parent_of(pid)) {
         const struct seep_run_image *image = last_image(supervisor, pid);
         if (pid == supervisor->run->main_pid && !supervisor->ended)
@@ -393,7 +395,7 @@ static bool is_known(void *data, pid_t pid) {
         if (image && is_there_since(supervisor->run, pid, image->start_realtime_ns))
             return true;
     }
-    return false;
+    return seep_run_names_socket(asked, supervisor->listener.path) != SEEP_RUN_NOT_NAMED;
 }
 
 // Nothing comes of the process any more. Where processes park, one that has left its program may still be

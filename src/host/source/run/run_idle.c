@@ -8,24 +8,26 @@
 
 #include "source/run/run_idle.h"
 
-// Whether the environment that a process began with names our socket.
-static bool is_descendant(pid_t pid, const char *socket) {
+enum seep_run_named seep_run_names_socket(pid_t pid, const char *socket) {
     char path[64];
     char wanted[160];
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     size_t length = (size_t)snprintf(wanted, sizeof(wanted), "SEEP_SOCKET=%s", socket) + 1;
     FILE *file = fopen(path, "re");
     if (!file)
-        return false;
+        return SEEP_RUN_NAME_UNKNOWN;
     char *item = NULL;
     size_t room = 0;
     ssize_t got;
     bool found = false;
-    while (!found && (got = getdelim(&item, &room, 0, file)) > 0)
+    bool any = false;
+    while (!found && (got = getdelim(&item, &room, 0, file)) > 0) {
+        any = true;
         found = (size_t)got == length && memcmp(item, wanted, length) == 0;
+    }
     free(item);
     fclose(file);
-    return found;
+    return found ? SEEP_RUN_NAMED : any ? SEEP_RUN_NOT_NAMED : SEEP_RUN_NAME_UNKNOWN;
 }
 
 void seep_run_idle_name(pid_t pid, char ret_name[SEEP_RUN_IDLE_NAME_BYTES]) {
@@ -101,7 +103,8 @@ static struct seep_error *look_at(const struct search *search, pid_t pid) {
     if (pid == getpid() || seep_map_find(search->with_image, (uint64_t)pid))
         return NULL;
     const uint64_t *notice = seep_map_find(search->with_notice, (uint64_t)pid);
-    bool found = !(notice && *notice) && is_descendant(pid, search->socket) && is_process(pid);
+    bool found = !(notice && *notice) && seep_run_names_socket(pid, search->socket) == SEEP_RUN_NAMED &&
+                 is_process(pid);
     return found ? add_idle(search->run, pid) : NULL;
 }
 

@@ -12,6 +12,10 @@ SEEP_MUST_CHECK struct seep_error *seep_run_find_idle(struct seep_run *run, cons
                                                       const struct seep_map *with_image,
                                                       const struct seep_map *with_notice);
 
+// What the environment that a process began with says of the socket.
+enum seep_run_named { SEEP_RUN_NAMED, SEEP_RUN_NOT_NAMED, SEEP_RUN_NAME_UNKNOWN }; // the last: not to be read
+enum seep_run_named seep_run_names_socket(pid_t pid, const char *socket);
+
 // "": it is gone.
 void seep_run_idle_name(pid_t pid, char ret_name[SEEP_RUN_IDLE_NAME_BYTES]);
 
