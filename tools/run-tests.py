@@ -7,6 +7,8 @@ lint) on the ordinary build, then the meson tests and the pytest suites of SANIT
 AddressSanitizer and UBSan, which is made while the tests of the first build leave a processor idle. Both
 builds treat warnings as errors.
 
+A test that is skipped must be expected so on this machine: tests/expected_skips.txt.
+
 A cmocka program counts as its tests; one that dies counts as a failure whatever it printed before.
 
 Most pytest suites start real programs, servers and browsers beside each other, so that a few failures may be
@@ -31,6 +33,9 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import skips  # noqa: E402
+
 PYTEST_SUITES = ["cross", "live", "hostile", "random", "corpus", "oracle", "web", "golden", "cli", "lint"]  # long ones first
 SANITIZED = ["cli", "golden"]
 # What make check runs beside the meson tests: something of every command and of the library, in a minute.
@@ -253,6 +258,16 @@ def has_module(name):
     return status == 0
 
 
+def check_skips(rules, environment, is_whole):
+    """A test that is skipped where it was not before is a failure."""
+    found = [skips.Skip(r.suite + " " + r.name, " ".join(r.detail.split())) for r in results if r.status == "skipped"]
+    wrong = skips.check(rules, found, skips.Machine(environment), is_whole)
+    if wrong:
+        record("skips", "the set of skipped tests", "failed", "\n".join(wrong) + "\nWhat may be skipped where is in tests/expected_skips.txt")
+    else:
+        record("skips", "the set of skipped tests", "passed")
+
+
 # ---- the whole ----
 
 
@@ -342,6 +357,9 @@ def main():
 
     if ordinary:
         try_again(options.build, environment)
+        rules = skips.read(os.path.join(ROOT, "tests", "expected_skips.txt"))
+        seep = os.path.join(ROOT, options.build, "seep")
+        check_skips(rules, dict(environment, SEEP=seep), not options.fast and not options.no_sanitizers)
     line = print_results()
     counts = collections.Counter(result.status for result in results)
     # Builds alone are no tests.

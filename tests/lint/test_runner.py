@@ -91,6 +91,50 @@ def test_what_runs_aside_has_the_lowest_priority(runner):
     assert runner.run([*runner.ASIDE, "sh", "-c", "exit 3"], 60) == (3, "")
 
 
+class Machine:
+    """One that has all that there is, but gdb."""
+
+    def lacks(self, command, word):
+        return command == "false" or word == "gdb"
+
+
+def wrong_skips(runner, rows, *found, is_whole=True, tmp_path):
+    path = tmp_path / "skips.txt"
+    path.write_text("# A comment.\n\n" + "\n".join(rows) + "\n")
+    rules = runner.skips.read(path)
+    return runner.skips.check(rules, [runner.skips.Skip(*skip) for skip in found], Machine(), is_whole)
+
+
+ROWS = ["false | live test_x::b | never", "command -v $1 | grep -q . | .* | (\\w+) is not installed"]
+NEVER = ("live test_x::b", "never")
+
+
+def test_skips_that_are_expected_are_no_failure(runner, tmp_path):
+    assert wrong_skips(runner, ROWS, NEVER, ("cli test_y::a", "gdb is not installed"), tmp_path=tmp_path) == []
+    assert wrong_skips(runner, ROWS, NEVER, ("sanitized cli test_y::a", "gdb is not installed"), tmp_path=tmp_path) == []
+
+
+def test_a_test_that_stops_running_is_a_failure(runner, tmp_path):
+    there, = wrong_skips(runner, ROWS, NEVER, ("cli test_y::a", "jq is not installed"), tmp_path=tmp_path)
+    assert there.startswith("cli test_y::a is skipped, which is not expected here: jq")
+    other, = wrong_skips(runner, ROWS, NEVER, ("cli test_y::a", "gdb is ill"), tmp_path=tmp_path)
+    assert other.startswith("cli test_y::a is skipped")
+    assert len(wrong_skips(runner, ROWS, NEVER, ("live test_x::c", "never"), tmp_path=tmp_path)) == 1
+
+
+def test_a_skip_that_is_over_is_taken_out_of_the_list(runner, tmp_path):
+    stale, = wrong_skips(runner, ROWS, tmp_path=tmp_path)
+    assert "no test is skipped by it any more" in stale
+    assert wrong_skips(runner, ROWS, is_whole=False, tmp_path=tmp_path) == []
+
+
+def test_the_list_of_skips_can_be_read(runner, root):
+    rules = runner.skips.read(os.path.join(root, "tests", "expected_skips.txt"))
+    assert len(rules) > 20 and any(rule.command == "false" for rule in rules)
+    for rule in rules:
+        assert runner.run(["sh", "-n", "-c", rule.command], 60) == (0, ""), rule.line
+
+
 def tried_again(runner, tmp_path, monkeypatch, body):
     folder = tmp_path / "tests" / "live"
     folder.mkdir(parents=True)
