@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The tool, and then the process that it looks at, killed at any moment of run, attach, scan and scan --cow: nothing stays
-stopped or traced, no process and no file is left over. SEEP_KILL_ROUNDS rounds of each (make hostile: 200)."""
+stopped or traced, no process and no file is left over. SEEP_KILL_ROUNDS rounds of each (make hostile: 200). A kill counts when
+the tool was at work: a test whose kills all came too late fails."""
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from harness import BUILD, SEEP, TIMEOUT, environment, run, wait_until  # noqa: 
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 ROUNDS = int(os.environ.get('SEEP_KILL_ROUNDS') or 6)
-LONGEST_S = {'run': 0.3, 'attach': 2.0, 'scan': 0.4, 'cow': 0.4}
+LONGEST_S = 0.3  # of a run: its program goes on until it is told to end
 
 
 def field(pid, name):
@@ -66,9 +68,21 @@ def wait_some(process, seconds):
 
 
 def look(how, pid, tmp_path, env):
-    command = {'attach': ['attach', pid, '100ms'], 'scan': ['scan', pid], 'cow': ['scan', '--cow', pid]}[how]
+    command = {'attach': ['attach', pid, '100ms', 1], 'scan': ['scan', pid], 'cow': ['scan', '--cow', pid]}[how]
     return subprocess.Popen([str(SEEP), *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                             stdin=subprocess.DEVNULL, env=env, cwd=tmp_path, start_new_session=True)
+
+
+def at_work(process):
+    """1 when it has not ended yet: then a kill comes in the middle."""
+    return int(process.poll() is None)
+
+
+def whole_look_s(how, pid, tmp_path, env):
+    """How long it takes here when nothing is killed: kills are spread over that."""
+    begun = time.monotonic()
+    assert look(how, pid, tmp_path, env).wait(TIMEOUT) == 0
+    return time.monotonic() - begun
 
 
 @pytest.fixture
@@ -86,13 +100,17 @@ def test_killed_while_it_looks(how, whom, tmp_path, env):
     chance = random.Random(1)
     preload = {} if how == 'attach' else {'LD_PRELOAD': BUILD / 'libseep.so'}
     preloaded = dict(env, SEEP_OUT=str(tmp_path / 'out.%p'), **{k: str(v) for k, v in preload.items()})
-    target = None
+    target = Target([TARGET], preloaded)
+    longest_s = whole_look_s(how, target.process.pid, tmp_path, env)
+    landed = held = 0
     for _ in range(ROUNDS):
         if not target:
             target = Target([TARGET], preloaded)
         pid = target.process.pid
         seep = look(how, pid, tmp_path, env)
-        wait_some(seep, chance.random() * LONGEST_S[how])
+        wait_some(seep, chance.random() * longest_s)
+        held += not is_free(pid)
+        landed += at_work(seep)
         if whom == 'tool':
             seep.kill()
             seep.wait(TIMEOUT)
@@ -109,6 +127,10 @@ def test_killed_while_it_looks(how, whom, tmp_path, env):
     if target:
         assert target.end() == 0  # and did its work all the time
     assert os.listdir(env['TMPDIR']) == []
+    print('%d of %d kills came while the tool was at work, %d while it held the target' % (landed, ROUNDS, held))
+    assert landed > 0, 'all %d kills came too late' % ROUNDS
+    if how != 'attach' and ROUNDS >= 100:  # attach holds nothing
+        assert held > 0, 'none of %d kills came while the target was held' % ROUNDS
 
 
 @pytest.mark.parametrize('whom', ['tool', 'target'])
@@ -118,7 +140,8 @@ def test_killed_while_it_runs(whom, tmp_path, env):
         target = Target([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', TARGET], env)
         group = target.process.pid
         program, = [pid for pid in of_group(group) if os.path.realpath('/proc/%d/exe' % pid) == str(TARGET)]
-        wait_some(target.process, chance.random() * LONGEST_S['run'])
+        wait_some(target.process, chance.random() * LONGEST_S)
+        assert at_work(target.process)
         if whom == 'tool':
             target.process.kill()
             target.process.wait(TIMEOUT)
