@@ -62,6 +62,45 @@ const groups = (page) => page.evaluate(async () => {
 for (const name of ['shop', 'strange', 'family'])
   await check(`figures of ${name}`, name, async (page) => ({ sites: await sites(page), groups: await groups(page),
     tiles: await page.locator('.tile').allInnerTexts(), health: await text(page, '#health') }));
+// Tables of what is not of sites.
+for (const [name, tabs] of [['shop', ['threads', 'sizes']], ['snapped', ['resident', 'ages']]])
+  await check(`tables of ${name}`, name, async (page) => page.evaluate((wanted) => Object.fromEntries(wanted.map((tab) => {
+    if (!document.querySelector(`[data-tab=${tab}]`)) return [tab, null];
+    window.seep.state.go({ tab });
+    const { shown } = window.seep;
+    return [tab, Array.from({ length: shown.nr }, (_, i) => shown.at(i)).map((row) => ({ key: row.name, ...Object.fromEntries(row.columns.map(({ id }, c) => [id, row.values[c]])) }))];
+  })), tabs));
+await check('by holder', 'shop', async (page) => {
+  await page.locator('[data-view=held]').click();
+  const found = await page.evaluate(() => {
+    const boxes = [];
+    const walk = (box, above) => {
+      boxes.push({ name: window.seep.boxName(box), above: above && window.seep.boxName(above), weight: box.weight, below: box.children.reduce((a, { weight }) => a + weight, 0) });
+      box.children.forEach((child) => walk(child, box));
+    };
+    walk(window.seep.flame.root, null);
+    return { boxes };
+  });
+  await page.locator('#graph .flame').focus();
+  for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowDown');
+  found.walked = await text(page, '#detail h2');
+  await page.locator('#detail .near button').first().click();
+  found.next = await text(page, '#detail h2');
+  await page.locator('#search').fill('load_picture');
+  await settled(page);
+  found.matched = await text(page, '#matched');
+  found.link = page.url();
+  return found;
+});
+await check('sources', 'sourced', async (page) => {
+  const lines = async () => page.locator('.source tbody tr').evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+  const first = await lines();
+  const here = await page.locator('.source .here').innerText();
+  const title = await text(page, '#source-lines h3');
+  await page.locator('.stack button.where').last().click();
+  return { first, here, title, other: await page.locator('.source .here').innerText(), none: await page.evaluate(() => window.seep.sources.files.size) };
+});
+await check('no sources', 'shop', async (page) => ({ files: await page.evaluate(() => window.seep.sources.files.size), shown: await page.locator('.source').count() }));
 await check('figures of diff', 'diff', async (page) => ({ sites: await sites(page), tiles: await page.locator('.tile').allInnerTexts(),
   findings: await page.locator('#findings li').allInnerTexts() }));
 for (const name of ['folded', 'folded diff'])
@@ -226,7 +265,7 @@ if (files.live) {
   await context.close();
 }
 
-const views = { light: ['shop', {}], dark: ['shop', { scheme: 'dark' }], phone: ['shop', { width: 390, height: 844, ratio: 2 }],
+const views = { holders: ['shop', { hash: '#v=held&p=3' }], source: ['sourced', { scheme: 'dark', hash: '#p=0' }], resident: ['snapped', { width: 390, height: 844, hash: '#t=resident' }], light: ['shop', {}], dark: ['shop', { scheme: 'dark' }], phone: ['shop', { width: 390, height: 844, ratio: 2 }],
   time: ['grown', {}], range: ['grown', { scheme: 'dark', hash: '#r=2-9' }], marks: ['many', { hash: '#r=1-6' }],
   diff: ['diff', {}], sandwich: ['shop', { hash: '#v=sandwich&f=4' }], family: ['family', { scheme: 'dark' }], strange: ['hostile', { width: 390, height: 844 }] };
 for (const [name, [file, options]] of Object.entries(views))

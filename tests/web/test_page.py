@@ -26,6 +26,17 @@ def binary(build, name):
     return path
 
 
+def snap(build, seep, folder, call):
+    """snapped.seep, of a shop that is at work."""
+    with shop_at_work(build, seep, folder) as pids:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            for pid in pids():
+                if subprocess.run([seep, "snap", pid, "-o", folder / "snapped.seep"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+                    return
+    pytest.fail("seep snap did not find the shop")
+
+
 @pytest.fixture(scope="session")
 def traces(build, seep, tmp_path_factory):
     """Traces by name."""
@@ -41,11 +52,12 @@ def traces(build, seep, tmp_path_factory):
     call(seep, "run", "-q", "-o", "newer.seep", "--", binary(build, "shop"), "2600")
     call(seep, "run", "-q", "-o", "family.seep", "--", "/bin/sh", "-c", "ls / >/dev/null; ls /usr >/dev/null; true")
     call(seep, "run", "-q", "-o", "grown.seep", "--interval", "100ms", "--", binary(build, "shop"), "1500", "1000")
+    snap(build, seep, folder, call)
     call(binary(build, "page_traces"), "hostile", "hostile.seep")
     call(binary(build, "page_traces"), "sites", "300", "12", "many.seep")
     make = os.path.join(build, "tests", "golden", "make_traces")
     call(make, "make", "empty", "empty.seep")
-    return {name: str(folder / (name + ".seep")) for name in ("shop", "newer", "family", "grown", "many", "hostile", "empty")}
+    return {name: str(folder / (name + ".seep")) for name in ("shop", "newer", "family", "grown", "many", "hostile", "empty", "snapped")}
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +71,8 @@ def pages(seep, traces, tmp_path_factory):
         assert done.returncode == 0 and not done.stdout and not done.stderr, done.stderr.decode()
         return str(out)
 
-    files = {name: make(name, traces[name]) for name in ("shop", "family", "grown", "many", "hostile", "empty")}
+    files = {name: make(name, traces[name]) for name in ("shop", "family", "grown", "many", "hostile", "empty", "snapped")}
+    files["sourced"] = make("sourced", traces["shop"], "--embed-sources")
     files["strange"] = files["hostile"]
     files["folded"] = make("folded", traces["many"], "--max-size", "%d" % (os.path.getsize(files["many"]) - 20000))
     files["folded diff"] = make("folded diff", traces["many"], traces["many"], "--max-size", "1K")
@@ -74,18 +87,27 @@ def pages(seep, traces, tmp_path_factory):
 
 
 @contextlib.contextmanager
-def live_server(build, seep, folder):
-    """The address of the page of a shop that is at work."""
+def shop_at_work(build, seep, folder):
+    """What tells the processes of seep run and their children."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEP_") and name != "LD_PRELOAD"}
     environment["MALLOC_PERTURB_"] = "0"
     shop = subprocess.Popen([seep, "run", "-q", "-o", folder / "live.seep", "--", binary(build, "shop"), "100000000", "1000"], env=environment,
                             start_new_session=True)
-    server = None
     try:
-        children = "/proc/%d/task/%d/children" % (shop.pid, shop.pid)
+        yield lambda: open("/proc/%d/task/%d/children" % (shop.pid, shop.pid)).read().split()
+    finally:
+        os.killpg(shop.pid, signal.SIGKILL)
+        shop.wait()
+
+
+@contextlib.contextmanager
+def live_server(build, seep, folder):
+    """The address of the page of a shop that is at work."""
+    server = None
+    with shop_at_work(build, seep, folder) as pids:
         deadline = time.monotonic() + 60
         while server is None and time.monotonic() < deadline:
-            for pid in open(children).read().split():
+            for pid in pids():
                 one = subprocess.Popen([seep, "serve", "--http", pid], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
                 address = one.stdout.readline().strip()  # nothing where it is not traced yet
                 if address:
@@ -93,13 +115,11 @@ def live_server(build, seep, folder):
                     break
                 one.wait()
         assert server, "seep serve did not find the shop"
-        yield address
-    finally:
-        if server:
+        try:
+            yield address
+        finally:
             server.terminate()
             server.wait()
-        os.killpg(shop.pid, signal.SIGKILL)
-        shop.wait()
 
 
 @pytest.fixture(scope="session")
@@ -237,6 +257,53 @@ def test_groups_are_those_of_the_report(seen, seep, traces, by):
     for group in groups:
         for figure in ("live_bytes", "live_blocks", "allocations", "allocated_bytes"):
             assert group[figure] == expected[group["key"]][figure], (by, group["key"], figure)
+
+
+def test_threads_and_sizes_are_those_of_the_report(seen, seep, traces):
+    tables = result(seen, "tables of shop")
+    for table, by in (("threads", "thread"), ("sizes", "size")):
+        expected = {group["key"]: group for group in report(seep, "report", traces["shop"], "--top", "0", "--by", by)["groups"]}
+        assert {row["key"] for row in tables[table]} == set(expected) and expected
+        for row in tables[table]:
+            for figure in set(row) - {"key"}:
+                assert row[figure] == expected[row["key"]][figure], (by, row)
+    assert "net_bytes" in tables["threads"][0] and "live_bytes" in tables["sizes"][0]
+
+
+def test_resident_memory_is_that_of_the_report(seen, seep, traces):
+    rows = {row["bytes"] for row in result(seen, "tables of snapped")["resident"]}
+    account = report(seep, "report", traces["snapped"], "--rss")["resident"]
+    assert rows == set(account["rows"].values()) and sum(account["rows"].values()) == account["rss"] > 0
+
+
+def test_boxes_of_holders_add_up(seen, seep, traces):
+    """Each site once, below who holds it; what is lost below that word. The keyboard walks, and a click goes on to the holder."""
+    found = result(seen, "by holder")
+    boxes = found["boxes"]
+    totals = report(seep, "report", traces["shop"])
+    assert boxes[0]["weight"] == boxes[0]["below"] == totals["totals"]["live_bytes"]
+    assert all(box["below"] <= box["weight"] for box in boxes)
+    above = {(box["name"], box["above"]) for box in boxes}
+    assert ("load_picture", "parse_item") in above and ("add_note", "lost: no pointer to it") in above, above
+    (lost,) = [box for box in boxes if box["name"].startswith("lost")]
+    assert lost["weight"] == totals["leaks"]["lost"]["bytes"] + totals["leaks"]["indirect"]["bytes"]
+    assert any("struct session *sessions" in box["name"] and box["above"] == "all" for box in boxes)
+    assert found["walked"] != found["next"] and {found["walked"], found["next"]} <= {box["name"] for box in boxes}
+    assert re.match(r"\d+\.\d% matches", found["matched"]) and "v=held" in found["link"]
+
+
+def test_sources_have_bytes_by_line(seen, seep, traces):
+    """Only where they were asked for; the figures of lines are those of the report by line."""
+    found = result(seen, "sources")
+    assert found["title"].startswith("shop.c: live bytes by line") and "calloc(1, 4096u" in found["here"]
+    assert "main" not in found["other"] and found["other"] != found["here"]
+    own = {int(row[2]): row[0] for row in found["first"] if len(row) == 4 and row[0]}
+    expected = report(seep, "report", traces["shop"], "--top", "0", "--by", "line")["groups"]
+    lines = {int(group["key"].rpartition(":")[2]): bytes_of(group["live_bytes"]) for group in expected
+             if group["key"].startswith("shop.c:") and group["live_bytes"]}
+    assert own == lines and own
+    none = result(seen, "no sources")
+    assert (none["files"], none["shown"]) == (0, 0)
 
 
 def test_first_screen_says_what_the_report_says(seen, seep, traces):

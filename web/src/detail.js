@@ -17,9 +17,43 @@ function stackOf(page, site) {
     el('ol', { class: 'stack' }, frames.slice(0, 400).map((frame) => el('li', {},
       el('button', { type: 'button', title: 'callers and callees', onclick: () => page.sandwich(frame.fn) }, frame.name),
       frame.inlined ? el('span', { class: 'badge' }, 'inlined') : null,
-      el('span', { class: 'where' }, frame.file ? (frame.line ? `${frame.file}:${frame.line}` : frame.file) : '', ' ', el('i', {}, frame.module))))),
+      page.sources.has(frame.fileId) ? el('button', { type: 'button', class: 'where', title: 'show the source', onclick: () => showSource(page, frame) },
+        frame.line ? `${frame.file}:${frame.line}` : frame.file) : el('span', { class: 'where' }, frame.file ? (frame.line ? `${frame.file}:${frame.line}` : frame.file) : '', ' ', el('i', {}, frame.module))))),
     frames.length > 400 ? el('p', { class: 'quiet' }, `and ${words.count(frames.length - 400)} frames more`) : null,
     cut ? el('p', { class: 'quiet' }, `The stack is cut here: ${words.safe(page.model.text(cut)).replaceAll('_', ' ')}.`) : null];
+}
+
+/** The lines of a file that have something, with what they have. */
+function sourceOf(page, frame) {
+  const measure = page.measure();
+  const rows = page.sources.listing(frame.fileId, page.weights(), frame.line);
+  const figure = (value) => (value ? measure.format(value) : '');
+  return el('section', { id: 'source-lines' }, el('h3', {}, `${frame.file}: ${measure.title.toLowerCase()} by line`),
+    el('div', { class: 'source', tabindex: '0', role: 'region', 'aria-label': `Source of ${frame.file}` }, el('table', {},
+      el('thead', {}, el('tr', {}, [['Own', 'allocated on the line itself'], ['All', 'and in what it calls'], ['Line', ''], ['', '']]
+        .map(([title, hint]) => el('th', { title: hint || null, scope: title ? 'col' : null }, title)))),
+      el('tbody', {}, rows.map((row) => (row ? el('tr', { class: row.line === frame.line ? 'here' : row.all ? 'some' : null },
+        el('td', {}, figure(row.own)), el('td', {}, figure(row.all)), el('td', {}, String(row.line)), el('td', {}, words.safe(row.text, 300).replaceAll('\\t', '    ')))
+        : el('tr', { class: 'gap' }, el('td', { colspan: '4' }, '⋯'))))))));
+}
+
+function showSource(page, frame) {
+  const made = sourceOf(page, frame);
+  document.getElementById('source-lines')?.replaceWith(made);
+  made.scrollIntoView({ block: 'nearest' });
+}
+
+/** Sites that hold this one, and those that it holds: the graph of holders, a step at a time. */
+function neighbours(page, site) {
+  if (!page.holding.known) return null;
+  const live = page.model.site('live_bytes');
+  const item = (other) => el('li', {}, el('button', { type: 'button', onclick: () => page.look(other) }, page.model.siteLabel(other).name),
+    ` ${words.bytes(live[other])}`, page.model.site('retained_bytes')[other] ? `, retains ${words.bytes(page.model.site('retained_bytes')[other])}` : '');
+  const above = page.holding.parents()[site];
+  const below = page.holding.below(site, live);
+  return [above >= 0 ? [el('h3', {}, 'Blocks that point to it'), el('ul', { class: 'near' }, item(above))] : null,
+    below.length ? [el('h3', {}, 'What it points to'), el('ul', { class: 'near' }, below.slice(0, 12).map(item),
+      below.length > 12 ? el('li', { class: 'quiet' }, `and ${words.plural(below.length - 12, 'site')} more`) : null)] : null];
 }
 
 function siteDetail(page, site) {
@@ -50,19 +84,25 @@ function siteDetail(page, site) {
       ['Growth', trend ? `${TRENDS[trend]}${trend === 2 ? `, ${words.bytes(at('slope') * 60)} a minute` : ''}` : null],
       ['Type', at('type') ? words.safe(model.text(at('type'))) : null]);
   const held = at('held');
+  const first = model.stack(site).find(({ fileId }) => page.sources.has(fileId));
+  const lines = first ? sourceOf(page, first) : null;
   const fn = page.selfOf(site);
   return [el('h2', {}, label.name), el('p', { class: 'quiet' }, label.place, label.place ? ' · ' : '', `through ${words.safe(model.text(at('via')))}`),
     figures(rows),
     held ? [el('h3', {}, 'Held by'), el('ol', { class: 'held' }, words.safe(model.text(held), 4000).split(' -> ').map((link, i) =>
       el('li', {}, i ? el('span', { class: 'arrow' }, '→ ') : null, link)))] : null,
+    neighbours(page, site),
     fn >= 0 ? el('p', { class: 'actions' },
       el('button', { type: 'button', onclick: () => page.sandwich(fn) }, 'Callers and callees'),
       el('button', { type: 'button', onclick: () => page.hide(fn) }, 'Hide in the graph')) : null,
-    stackOf(page, site)].flat();
+    stackOf(page, site),
+    lines].flat(Infinity);
 }
 
 export function detailOf(page, row) {
   if (row.site !== undefined) return siteDetail(page, row.site).flat();
+  if (row.columns)
+    return [el('h2', {}, row.name), figures(row.columns.map((column, i) => [column.title, column.format(row.values[i])]))];
   const columns = page.tab() === 'holders' ? null : page.columns;
   return [el('h2', {}, row.name), row.place ? el('p', { class: 'quiet' }, row.place) : null,
     columns ? figures([['Sites', words.count(row.group.sites)], ...page.shownColumns.map((column, i) => [column.title, column.format(row.values[i])])])

@@ -4,8 +4,11 @@ import { Damage, Part } from './data.js';
 import { detailOf } from './detail.js';
 import { findingsOf, healthOf } from './findings.js';
 import { Flame } from './flame.js';
+import { groupTables } from './groups.js';
+import { Holders } from './holders.js';
 import { columnsOf, measuresOf } from './measures.js';
 import { Model, Tree, Weights, groupsOf } from './model.js';
+import { Sources } from './sources.js';
 import { State } from './state.js';
 import { Table } from './table.js';
 import { Timeline } from './timeline.js';
@@ -21,11 +24,11 @@ class Page {
     this.state = new State(() => this.show());
     this.roots = new Map();
     this.flame = new Flame($('graph'), {
-      label: (box) => this.model.name(box.fn),
-      pick: (box) => this.announce(box),
+      label: (box) => this.boxName(box),
+      pick: (box) => this.choose(box),
       zoom: (box) => this.zoom(box),
       over: (box, x, y) => this.tip(box, x, y),
-      menu: (box, what) => (what === 's' ? this.sandwich(box.fn) : this.hide(box.fn)),
+      menu: (box, what) => box.name === undefined && (what === 's' ? this.sandwich(box.fn) : this.hide(box.fn)),
     });
     this.callers = new Flame($('callers'), { ...this.flame.on, zoom: (box) => box.fn >= 0 && this.sandwich(box.fn) });
     this.table = new Table($('rows'), {
@@ -42,6 +45,9 @@ class Page {
     this.oldReports = part.has('old_report') ? ((old) => old.processes ?? [old])(part.json('old_report')) : null;
     this.measures = this.fixed = measuresOf(this.model);
     this.columns = this.fixedColumns = columnsOf(this.model);
+    this.groups = this.model.isDiff ? [] : groupTables(part, this.reports);
+    this.holding = new Holders(this.model);
+    this.sources = new Sources(part, this.model);
   }
 
   /** What there is now, of the same program: the view stays. Functions may have other numbers, names stay. */
@@ -176,9 +182,11 @@ class Page {
     });
     for (const button of document.querySelectorAll('[data-flip]'))
       button.addEventListener('click', () => this.state.go({ flip: button.dataset.flip }));
+    document.querySelector('[data-view=held]').hidden = !this.holding.known;
     const tabs = [['sites', 'Sites'], ['function', 'Functions'], ['file', 'Files'], ['line', 'Lines'], ['module', 'Modules']];
     if (this.reports.length > 1 && !this.model.isDiff) tabs.push(['process', 'Processes']);
     if (!this.model.isDiff && this.reports.some(({ leaks }) => leaks?.holders?.length)) tabs.push(['holders', 'Holders']);
+    for (const { id, title } of this.groups) tabs.push([id, title]);
     fill($('tabs'), tabs.map(([id, title]) => el('button', { type: 'button', role: 'tab', id: `tab-${id}`, 'data-tab': id,
       'aria-controls': 'rows', onclick: () => this.state.go({ tab: id, pick: '' }) }, title)));
     $('tabs').addEventListener('keydown', (event) => {
@@ -324,6 +332,7 @@ class Page {
         expression = new RegExp(text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'i');
         this.wrong = true;
       }
+      this.expression = expression;
       this.found = this.model.matches(expression) ?? new Uint8Array(this.model.nrFunctions);
     }
     return this.found;
@@ -341,7 +350,7 @@ class Page {
     if ($('search').value !== state.search) $('search').value = state.search;
     const fn = Number(state.fn);
     const isSandwich = state.view === 'sandwich' && state.fn !== '' && fn >= 0 && fn < this.model.nrFunctions;
-    const view = isSandwich ? 'sandwich' : state.view === 'up' ? 'up' : 'down';
+    const view = isSandwich ? 'sandwich' : state.view === 'up' ? 'up' : state.view === 'held' && this.holding.known ? 'held' : 'down';
     for (const button of document.querySelectorAll('[data-view]')) button.setAttribute('aria-pressed', String(button.dataset.view === view));
     for (const button of document.querySelectorAll('[data-flip]')) button.setAttribute('aria-pressed', String(button.dataset.flip === state.flip));
     $('ways').hidden = isSandwich;
@@ -359,21 +368,27 @@ class Page {
   }
 
   graph(view, fn, measure) {
-    const found = this.search();
+    let found = this.search();
     const total = this.weights().total;
+    let part = 0;
+    if (view === 'held') {
+      const root = this.root('held', () => this.holding.tree(this.weights().own, words.safe));
+      if (found) ({ found, sum: part } = this.holding.found(this.expression));
+      this.flame.show(root, this.unzip(root), { found, total, flip: Boolean(this.state.flip) });
+    }
     const options = { found, total, diff: Boolean(measure.change), flip: Boolean(this.state.flip) && view !== 'sandwich' };
     $('callers').hidden = view !== 'sandwich';
     $('callers-title').hidden = $('callees-title').hidden = view !== 'sandwich';
     if (view === 'sandwich') {
       this.callers.show(this.root(`callers ${fn}`, (tree) => tree.callers(fn)), null, { ...options, flip: true });
       this.flame.show(this.root(`callees ${fn}`, (tree) => tree.callees(fn)), null, options);
-    } else {
+    } else if (view !== 'held') {
       const root = this.root(view, (tree) => (view === 'up' ? tree.bottomUp() : tree.topDown()));
       this.flame.show(root, this.unzip(root), options);
     }
     $('no-graph').hidden = total > 0;
     $('no-graph').textContent = `Nothing to draw: no site has ${measure.title.toLowerCase()}.`;
-    $('matched').textContent = !found ? '' : `${words.share(this.tree().matched(found), total)} matches${this.wrong ? ' (as plain text)' : ''}`;
+    $('matched').textContent = !found ? '' : `${words.share(view === 'held' ? part : this.tree().matched(found), total)} matches${this.wrong ? ' (as plain text)' : ''}`;
   }
 
   /** The box that the path in the state leads to, as far as it goes. */
@@ -418,7 +433,7 @@ class Page {
       for (let at = box; at; at = at.parent) path.unshift(at);
       const shown = path.length > 6 ? [path[0], null, ...path.slice(-4)] : path;
       for (const at of shown)
-        out.push(at ? el('button', { type: 'button', onclick: () => this.zoom(at) }, this.model.name(at.fn).slice(0, 60)) : el('span', {}, '…'));
+        out.push(at ? el('button', { type: 'button', onclick: () => this.zoom(at) }, this.boxName(at).slice(0, 60)) : el('span', {}, '…'));
     }
     for (const hidden of this.hidden())
       out.push(el('button', { type: 'button', class: 'chip', title: 'show it again', onclick: () => {
@@ -439,8 +454,12 @@ class Page {
       const isThis = button.dataset.tab === tab;
       button.setAttribute('aria-selected', String(isThis));
       button.tabIndex = isThis ? 0 : -1;
+      // Where there is no room for all of them, the one that is shown is seen.
+      if (isThis) $('tabs').scrollLeft = Math.max(0, button.offsetLeft + button.offsetWidth - $('tabs').offsetLeft - $('tabs').clientWidth);
     }
     if (tab === 'holders') return this.holders();
+    const group = this.groups.find(({ id }) => id === tab);
+    if (group) return this.groupTable(group);
     const columns = this.columns.filter(({ id, measure: of, rare }) => !rare || of === measure.id || id === this.state.sort);
     const sort = columns.find(({ id }) => id === this.state.sort) ?? columns.find(({ measure: of }) => of === measure.id) ?? columns[0];
     const found = this.search();
@@ -536,6 +555,19 @@ class Page {
     rows, 'retained', { label: 'Holders', picked: this.state.pick || null });
   }
 
+  /** A table that is not of sites: search and processes do not change it. */
+  groupTable({ title, what, columns, rows, left, inOrder }) {
+    const index = Math.max(0, columns.findIndex(({ id }) => id === this.state.sort));
+    const all = rows.map((row, i) => ({ ...row, key: `t${i}`, fn: -1, order: i, columns }));
+    const shown = inOrder ? { ...this.listed([...all], index), at: (i) => all[i], find: (wanted) => all.findIndex(({ key }) => key === wanted) }
+      : this.listed(all, index);
+    this.shown = shown;
+    this.table.show([{ name: true, title: left ? `${what} (${words.count(all.length)}, and ${words.count(left)} more)` : what },
+      ...columns.map((column, c) => ({ id: column.id, title: column.title, hint: column.hint, text: (row) => column.format(row.values[c]),
+        share: c === index && shown.total ? (row) => Math.abs(row.values[c] ?? 0) / shown.total : null, tone: () => (c === index ? 'sorted' : 'other') }))],
+    shown, columns[index].id, { label: title, picked: this.state.pick || null });
+  }
+
   detail() {
     const at = this.state.pick ? this.shown.find(this.state.pick) : -1;
     const row = at >= 0 ? this.shown.at(at) : this.tab() === 'sites' && this.shown.nr ? this.shown.at(0) : null;
@@ -554,12 +586,27 @@ class Page {
     tip.style.top = `${y + 18 + height > window.innerHeight ? y - height - 12 : y + 18}px`;
   }
 
+  boxName(box) {
+    return box.name ?? this.model.name(box.fn);
+  }
+
+  /** A box that was clicked or walked to. One of a site shows it below. */
+  choose(box) {
+    this.announce(box);
+    if (box.site >= 0) this.look(box.site);
+  }
+
+  /** A site in the table and beside it. */
+  look(site) {
+    this.state.go({ tab: '', pick: String(site) }, true);
+  }
+
   about(box) {
     const measure = this.measure();
     const weights = this.weights();
     const value = measure.change ? words.signed(measure.format, box.signed) : measure.format(box.weight);
     const whole = measure.change ? `${measure.format(box.weight)} of changes, ${words.share(box.weight, weights.total)}` : words.share(box.weight, weights.total);
-    return [el('b', {}, this.model.name(box.fn)), el('span', { class: 'quiet' }, this.model.module(box.fn)), el('span', {}, `${value} · ${whole}`)];
+    return [el('b', {}, this.boxName(box)), el('span', { class: 'quiet' }, box.place ?? this.model.module(box.fn)), el('span', {}, `${value} · ${whole}`)];
   }
 
   announce(box) {

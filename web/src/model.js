@@ -10,7 +10,7 @@ const FIGURES = ['live_bytes', 'live_blocks', 'allocations', 'allocated_bytes', 
   'peak_bytes', 'at_peak_bytes', 'size_min', 'size_max', 'lost_bytes', 'lost_blocks', 'indirect_bytes', 'indirect_blocks',
   'possible_bytes', 'possible_blocks', 'reachable_bytes', 'reachable_blocks', 'retained_bytes', 'suppressed_bytes',
   'old_live_bytes', 'old_live_blocks', 'old_allocations', 'old_allocated_bytes', 'old_frees', 'old_temporary', 'slope'];
-const IDS = ['process', 'self', 'module', 'via', 'known', 'kind', 'held', 'type', 'cut', 'growth', 'change', 'folded'];
+const IDS = ['process', 'self', 'module', 'via', 'known', 'kind', 'held', 'root', 'holder', 'type', 'cut', 'growth', 'change', 'folded'];
 
 export class Model {
   constructor(part) {
@@ -100,7 +100,7 @@ export class Model {
   frame(id) {
     const fn = this.frameFunction[id];
     const line = this.frameLine[id];
-    return { fn, name: this.name(fn), module: this.module(fn), file: safe(this.text(this.frameFile[id])),
+    return { fn, name: this.name(fn), module: this.module(fn), file: safe(this.text(this.frameFile[id])), fileId: this.frameFile[id],
       line: Math.floor(line / 2), inlined: line % 2 === 1 };
   }
 

@@ -9,6 +9,13 @@ export function count(value) {
   return value === null || value === undefined ? '–' : grouped.format(value);
 }
 
+/** As printf has it: what lies in the middle goes to the even digit, so that the page says what the report says. */
+function fixed(value, digits) {
+  const scaled = value * 10 ** digits;
+  const isMiddle = scaled % 1 === 0.5;
+  return isMiddle ? ((2 * Math.round(scaled / 2)) / 10 ** digits).toFixed(digits) : value.toFixed(digits);
+}
+
 export function bytes(value) {
   if (value === null || value === undefined) return '–';
   if (value < 0) return '−' + bytes(-value);
@@ -18,7 +25,7 @@ export function bytes(value) {
     value /= 1024;
     unit++;
   }
-  return `${value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${UNITS[unit]}`;
+  return `${fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${UNITS[unit]}`;
 }
 
 export function signed(format, value) {

@@ -3,16 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/account.h"
 #include "command/command.h"
 #include "command/html.h"
 #include "command/reporting.h"
 #include "command/result_file.h"
 #include "page/page_file.h"
 #include "session/moment.h"
+#include "session/session_open.h"
 
 struct html_values {
     const char *output;
     uint64_t max_bytes;
+    bool embed_sources;
     bool full_paths;
     bool no_demangle;
 };
@@ -22,6 +25,8 @@ static const struct seep_option html_options[] = {
      .help = "where the page goes; - is standard output"},
     {"max-size", 0, SEEP_OPTION_SIZE, offsetof(struct html_values, max_bytes),
      .help = "fold the smallest sites until the page is no larger (default 32M)"},
+    {"embed-sources", 0, SEEP_OPTION_FLAG, offsetof(struct html_values, embed_sources),
+     .help = "source files that can be read here go into the page too, with bytes per line"},
     {"full-paths", 0, SEEP_OPTION_FLAG, offsetof(struct html_values, full_paths),
      .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, offsetof(struct html_values, no_demangle),
@@ -44,6 +49,16 @@ struct seep_error *seep_html_write(const struct seep_page_source *source, const 
     return error ? error : seep_result_end(&result, seep_page_write(result.out, source));
 }
 
+// What the resident memory of a running process is for: without it the page lacks a table, no more.
+static void take_account(const char *name, struct seep_session *session) {
+    bool is_pid = false;
+    pid_t pid;
+    struct seep_error *error = seep_parse_pid(name, &is_pid, &pid);
+    if (!error && is_pid && session->nr_profiles)
+        error = seep_account_take(session->profiles[0], pid);
+    seep_error_destroy(error);
+}
+
 static struct seep_error *run_html(const struct seep_arguments *arguments, int *ret_status) {
     const struct html_values *values = seep_arguments_values(arguments, &html_group);
     if (!values->output)
@@ -56,12 +71,15 @@ static struct seep_error *run_html(const struct seep_arguments *arguments, int *
     struct seep_page_source source = {.name = arguments->operands[two ? 1 : 0],
                                       .old_name = two ? arguments->operands[0] : NULL,
                                       .options = &options,
+                                      .embed_sources = values->embed_sources,
                                       .max_bytes = values->max_bytes};
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     struct seep_session *session = NULL, *old = NULL;
     struct seep_error *error = seep_suppress_read(arguments, &suppress);
     if (!error)
         error = seep_moment_open(source.name, &session);
+    if (!error && !two)
+        take_account(source.name, session);
     if (!error && two)
         error = seep_moment_open(source.old_name, &old);
     if (!error)

@@ -13,13 +13,17 @@
 #include "output/output.h"
 #include "page/page_data.h"
 #include "page/page_fold.h"
+#include "page/page_holder.h"
 #include "page/page_pack.h"
+#include "page/page_source.h"
 #include "page/page_times.h"
 #include "page/page_tree.h"
 #include "view/stacks.h"
 
 // The report lists so many of each kind; where there is no room for all sites, one.
 #define LISTED 20u
+// Threads and sizes.
+#define GROUPS 200u
 
 enum column {
     SITE_PROCESS,
@@ -51,6 +55,8 @@ enum column {
     SITE_RETAINED_BYTES,
     SITE_SUPPRESSED_BYTES,
     SITE_HELD,
+    SITE_ROOT,
+    SITE_HOLDER, // the site that has the pointer to it, + 1
     SITE_TYPE,
     SITE_CUT,
     SITE_GROWTH,
@@ -100,6 +106,8 @@ static const struct {
     [SITE_RETAINED_BYTES] = {"site.retained_bytes", 'u'},
     [SITE_SUPPRESSED_BYTES] = {"site.suppressed_bytes", 's'},
     [SITE_HELD] = {"site.held", 'u'},
+    [SITE_ROOT] = {"site.root", 'u'},
+    [SITE_HOLDER] = {"site.holder", 'u'},
     [SITE_TYPE] = {"site.type", 'u'},
     [SITE_CUT] = {"site.cut", 'u'},
     [SITE_GROWTH] = {"site.growth", 'u'},
@@ -239,6 +247,8 @@ static struct seep_error *put_fold(struct building *building, const struct seep_
     put(building, SITE_VIA, via);
     put(building, SITE_CUT, 0);
     put(building, SITE_HELD, 0);
+    put(building, SITE_ROOT, 0);
+    put(building, SITE_HOLDER, 0);
     put(building, SITE_TYPE, 0);
     put_figures(building, &folded->now);
     if (is_diff)
@@ -247,6 +257,28 @@ static struct seep_error *put_fold(struct building *building, const struct seep_
     building->nr_sites++;
     building->nr_folded += folded->nr;
     return NULL;
+}
+
+// Of the rows that have a place. A holder that is folded is none.
+static struct seep_error *put_holders(struct building *building, struct seep_view *view, size_t process,
+                                      struct seep_arena *words, const uint32_t *places) {
+    struct seep_page_holders holders;
+    struct seep_error *error = seep_page_holders_init(&holders, view, process);
+    for (size_t i = 0; !error && i < view->nr_rows; i++) {
+        if (places[i] == UINT32_MAX)
+            continue;
+        const char *root;
+        uint32_t holder = seep_page_holder_row(&holders, &view->rows[i]);
+        error = seep_page_holder_root(&holders, &view->rows[i], &root);
+        if (!error && root && !(root = seep_arena_strdup(words, root)))
+            error = seep_error_no_memory();
+        if (!error)
+            error = put_text(building, SITE_ROOT, root);
+        put(building, SITE_HOLDER,
+            holder == UINT32_MAX || places[holder] == UINT32_MAX ? 0 : places[holder] + UINT64_C(1));
+    }
+    seep_page_holders_deinit(&holders);
+    return error;
 }
 
 // Sites that are kept come first, so that the others can be put where their stacks leave those.
@@ -265,6 +297,8 @@ static struct seep_error *put_rows(struct building *building, struct seep_view *
         put_figures(building, &view->rows[i]);
         put(building, SITE_FOLDED, 0);
     }
+    if (!error)
+        error = put_holders(building, view, process, words, places);
     struct seep_page_fold fold = {NULL};
     size_t first = building->nr_sites;
     for (size_t i = 0; !error && i < view->nr_rows; i++) {
@@ -381,6 +415,59 @@ static struct seep_error *assemble(json_t *head, const struct section *sections,
     return ret_part->failed ? seep_error_no_memory() : NULL;
 }
 
+static json_t *known(const struct seep_view_row *row, uint32_t bit, uint64_t value) {
+    return row->known & bit ? integer(value) : json_null();
+}
+
+// Rows by something else than sites, as the JSON report has them. Nothing where the session does not keep
+// what they need.
+static struct seep_error *put_groups(const struct seep_page_source *source, enum seep_view_by by,
+                                     struct seep_page_column *column) {
+    struct seep_view_options options = *source->options;
+    options.by = by;
+    options.top = GROUPS;
+    options.blocks = false;
+    struct seep_view *view = NULL;
+    struct seep_error *error = seep_view_create(source->session, SIZE_MAX, source->symbols, &options, &view);
+    if (error && error->code == SEEP_E_UNSUPPORTED) {
+        seep_error_destroy(error);
+        return NULL;
+    }
+    if (error)
+        return error;
+    json_t *groups = json_array();
+    for (size_t i = 0; i < view->nr_rows; i++) {
+        const struct seep_view_row *row = &view->rows[i];
+        json_t *group = json_object();
+        set(&group, "key", string(row->key));
+        // By threads what is live is not known, but how much more was allocated than freed.
+        uint64_t bytes = (uint64_t)SEEP_MAX(row->live_bytes, (int64_t)0);
+        uint64_t blocks = (uint64_t)SEEP_MAX(row->live_blocks, (int64_t)0);
+        if (view->live_is_net) {
+            set(&group, "net_bytes", json_integer(row->live_bytes));
+            set(&group, "net_blocks", json_integer(row->live_blocks));
+        } else {
+            set(&group, "live_bytes", known(row, SEEP_KNOWN_LIVE, bytes));
+            set(&group, "live_blocks", known(row, SEEP_KNOWN_LIVE, blocks));
+        }
+        set(&group, "allocations", known(row, SEEP_KNOWN_ALLOCATIONS, row->counters.allocations));
+        set(&group, "allocated_bytes", known(row, SEEP_KNOWN_BYTES, row->counters.allocated_bytes));
+        set(&group, "temporary", known(row, SEEP_KNOWN_TEMPORARY, row->counters.temporary));
+        append(&groups, group);
+    }
+    json_t *root = json_object();
+    set(&root, "groups", groups);
+    set(&root, "left_out", integer(view->nr_rows_all - view->nr_rows));
+    seep_view_destroy(view);
+    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+    json_decref(root);
+    if (!text)
+        return seep_error_no_memory();
+    seep_page_column_put_bytes(column, text, strlen(text));
+    free(text);
+    return NULL;
+}
+
 // The JSON report of what is not of single sites.
 static struct seep_error *put_report(const struct seep_page_source *source,
                                      const struct seep_session *session, uint64_t top,
@@ -389,6 +476,7 @@ static struct seep_error *put_report(const struct seep_page_source *source,
     options.by = SEEP_BY_SITE;
     options.top = top;
     options.blocks = false;
+    options.rss = true;
     char *text = NULL;
     size_t nr = 0;
     FILE *stream = open_memstream(&text, &nr);
@@ -442,16 +530,29 @@ static json_t *head_json(const struct building *building) {
 static struct seep_error *assemble_sites(struct building *building, struct seep_page_column *ret_part) {
     const struct seep_page_source *source = building->source;
     struct seep_page_column report = {NULL}, old_report = {NULL}, texts = {NULL}, lengths = {NULL};
+    struct seep_page_column threads = {NULL}, sizes = {NULL};
+    struct seep_page_embedded embedded = {{NULL}};
     uint64_t top = building->least > 0 ? 1 : LISTED;
     struct seep_error *error = put_report(source, source->session, top, &report);
     if (!error && source->old)
         error = put_report(source, source->old, top, &old_report);
+    if (!error && !source->old)
+        error = put_groups(source, SEEP_BY_THREAD, &threads);
+    if (!error && !source->old)
+        error = put_groups(source, SEEP_BY_SIZE, &sizes);
+    if (!error && source->embed_sources)
+        error = seep_page_embed(&building->tree, &embedded);
     if (!error)
         error = put_texts(&building->tree.texts, &texts, &lengths);
     const struct seep_page_tree *tree = &building->tree;
-    struct section sections[14 + NR_COLUMNS] = {
+    struct section sections[17 + NR_COLUMNS] = {
         {"report", 't', &report},
         {"old_report", 't', &old_report},
+        {"threads", 't', &threads},
+        {"sizes", 't', &sizes},
+        {"source.file", 'u', &embedded.files},
+        {"source.lengths", 'u', &embedded.lengths},
+        {"source.bytes", 't', &embedded.bytes},
         {"text.bytes", 't', &texts},
         {"text.lengths", 'u', &lengths},
         {"function.name", 'u', &tree->function_names},
@@ -463,7 +564,7 @@ static struct seep_error *assemble_sites(struct building *building, struct seep_
         {"node.parent", 'u', &tree->node_parents},
         {"node.frame", 'u', &tree->node_frames},
     };
-    size_t nr = 12;
+    size_t nr = 17;
     for (size_t i = 0; i < NR_COLUMNS; i++)
         if (building->sites[i].nr)
             sections[nr++] = (struct section){columns[i].name, columns[i].form, &building->sites[i]};
@@ -471,6 +572,9 @@ static struct seep_error *assemble_sites(struct building *building, struct seep_
         error = assemble(head_json(building), sections, nr, ret_part);
     seep_page_column_deinit(&report);
     seep_page_column_deinit(&old_report);
+    seep_page_column_deinit(&threads);
+    seep_page_column_deinit(&sizes);
+    seep_page_embedded_deinit(&embedded);
     seep_page_column_deinit(&texts);
     seep_page_column_deinit(&lengths);
     return error;

@@ -16,6 +16,7 @@ struct seep_page_source {
     const char *old_name;           // of `old`
     struct seep_symbols *symbols;
     const struct seep_view_options *options; // filters and how names are shown
+    bool embed_sources;                      // source files too, of frames
     uint64_t max_bytes; // of the data in the page: the smallest sites are folded until it is no more
 };
 

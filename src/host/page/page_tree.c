@@ -19,6 +19,8 @@ void seep_page_tree_deinit(struct seep_page_tree *tree) {
     seep_map_deinit(&tree->places);
     seep_map_deinit(&tree->frames);
     seep_map_deinit(&tree->nodes);
+    seep_map_deinit(&tree->file_ids);
+    free(tree->files);
     seep_page_column_deinit(&tree->function_names);
     seep_page_column_deinit(&tree->function_modules);
     seep_page_column_deinit(&tree->function_offsets);
@@ -68,6 +70,17 @@ static struct seep_error *function_of(struct seep_page_tree *tree, const struct 
     return error;
 }
 
+static struct seep_error *note_file(struct seep_page_tree *tree, uint32_t text, const char *path) {
+    bool is_new;
+    uint64_t *slot = seep_map_at(&tree->file_ids, text, &is_new);
+    if (!slot ||
+        (is_new && !seep_grow(&tree->files, &tree->files_capacity, tree->nr_files + 1, sizeof(*tree->files))))
+        return seep_error_no_memory();
+    if (is_new)
+        tree->files[tree->nr_files++] = (struct seep_page_file){text, path};
+    return NULL;
+}
+
 static struct seep_error *frame_of(struct seep_page_tree *tree, const struct seep_symbol_frame *symbol,
                                    const char *module, const char *file, uint64_t offset, uint32_t *ret_id) {
     uint32_t function = 0, place = 0, file_id = 0;
@@ -75,6 +88,8 @@ static struct seep_error *frame_of(struct seep_page_tree *tree, const struct see
     struct seep_error *error = function_of(tree, symbol, module, offset, &function);
     if (!error)
         error = seep_page_tree_text(tree, file, &file_id);
+    if (!error && file_id)
+        error = note_file(tree, file_id, symbol->file);
     if (!error)
         error =
             number_of(&tree->places, (uint64_t)function << 32 | file_id, &tree->nr_places, &is_new, &place);

@@ -27,6 +27,13 @@ struct seep_page_tree {
     struct seep_page_column function_offsets; // 0: it has a name
     struct seep_page_column frame_functions;
     struct seep_page_column frame_files;
+    struct seep_page_file {
+        uint32_t text; // what it is called
+        const char *path;
+    } * files; // of frames; borrowed from the symbols
+    size_t nr_files;
+    size_t files_capacity;
+    struct seep_map file_ids;             // by text
     struct seep_page_column frame_lines;  // line << 1 | inlined
     struct seep_page_column node_parents; // own id - parent's
     struct seep_page_column node_frames;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Source files within a page, where it was asked for: those that frames name and that can be read here.
+#ifndef SEEP_PAGE_PAGE_SOURCE_H
+#define SEEP_PAGE_PAGE_SOURCE_H
+
+#include "page/page_tree.h"
+
+#define SEEP_PAGE_SOURCE_BYTES  (UINT64_C(1) << 20) // of one file; larger ones stay out
+#define SEEP_PAGE_SOURCES_BYTES (UINT64_C(24) << 20)
+
+struct seep_page_embedded {
+    struct seep_page_column files;   // text of the file's name
+    struct seep_page_column lengths; // in bytes
+    struct seep_page_column bytes;
+};
+void seep_page_embedded_deinit(struct seep_page_embedded *embedded);
+
+SEEP_MUST_CHECK struct seep_error *seep_page_embed(const struct seep_page_tree *tree,
+                                                   struct seep_page_embedded *embedded);
+
+#endif
