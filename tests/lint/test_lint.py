@@ -40,7 +40,8 @@ for _room, _below in (
         ("serve", "base"),
         ("service", "base process profile source/image source/run file analysis session"),
         ("live", "base process profile growth names source/image view scan session"),
-        ("screen", "base profile growth names view output live")):
+        ("screen", "base profile growth names view output live"),
+        ("console", "base profile growth names file view scan session output live")):
     HOST[_room] = set(_below.split())
 HOST["command"] = set(HOST)
 TRACEE = {"preload": set(), "bpf": set(), "replayer": set(), "agent": set()}

@@ -22,6 +22,7 @@
 #include "source/run/program.h"
 #include "process/rights.h"
 #include "command/command.h"
+#include "console/line_editor.h"
 #include "names/kallsyms.h"
 #include "output/format.h"
 #include "output/output.h"
@@ -135,6 +136,10 @@ static void add_formats(struct info *info) {
         if (!seep_outputs[i]->lacks)
             names[nr++] = seep_outputs[i]->name;
     add_names(info, "formats", names);
+    if (!seep_line_editor_is_built) {
+        struct item *item = add(info, "build", "a library", BAD, "built without libedit");
+        advise(info, item, "history and completion in seep connect need it");
+    }
     if (!seep_full_screen_is_built) {
         struct item *item = add(info, "build", "a library", BAD, "built without ncursesw");
         advise(info, item, "the full screen of seep top needs it");

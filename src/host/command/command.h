@@ -54,6 +54,7 @@ struct seep_command {
     X(diff)                                                                                                  \
     X(growth)                                                                                                \
     X(top)                                                                                                   \
+    X(connect)                                                                                               \
     X(scan)                                                                                                  \
     X(whois)                                                                                                 \
     X(check)                                                                                                 \

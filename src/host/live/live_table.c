@@ -156,9 +156,12 @@ static void add_thread(struct added *added, const struct seep_life *life, uint32
     added->allocations = now.allocations - SEEP_MIN(before.allocations, now.allocations);
 }
 
+// Looks that follow one another at once say nothing of a second.
+#define RATE_LEAST_S 0.04
+
 static void finish_row(const struct seep_live *live, const struct added *added, struct seep_live_row *row,
                        bool of_thread) {
-    row->per_s_known = added->known && added->seconds > 0 && !live->look.ended;
+    row->per_s_known = added->known && added->seconds >= RATE_LEAST_S && !live->look.ended;
     if (row->per_s_known) {
         row->bytes_per_s = (double)added->change_bytes / added->seconds;
         row->allocations_per_s = (double)added->allocations / added->seconds;

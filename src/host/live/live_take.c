@@ -268,7 +268,7 @@ static void sum_up(struct seep_live *live, const struct seep_live_totals *before
     totals->limit_bytes = live->look.limit_bytes;
     double seconds = (double)(live->look.at_ns - before_ns) / 1e9;
     uint64_t nr = totals->allocations, temporary = totals->temporary;
-    if (before_ns && seconds > 0 && !live->look.ended) {
+    if (before_ns && seconds >= 0.04 && !live->look.ended) {
         totals->rates_known = true;
         totals->bytes_per_s = per_second(totals->live_bytes, before->live_bytes, seconds);
         // Processes that ended take their counts along: that is no rate.
@@ -403,7 +403,8 @@ struct seep_error *seep_live_mark_of_profile(struct seep_live *live, const char 
         found = mark->name;
     }
     if (!found)
-        return seep_error_create(SEEP_E_NOT_FOUND, "there is no mark '%s'", name);
+        return *name ? seep_error_create(SEEP_E_NOT_FOUND, "there is no mark '%s'", name)
+                     : seep_error_create(SEEP_E_NOT_FOUND, "there is no mark yet");
     snprintf(live->mark, sizeof(live->mark), "%s", found);
     live->mark_ns = 0;
     struct seep_live_totals before = live->totals;

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep connect on a program that runs: its figures are those of the report, before and after its end; by hand, in a terminal."""
+import json
+import os
+import signal
+import subprocess
+
+import harness
+from harness import SEEP, environment, run
+from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
+
+
+class Console:
+    """A session by a pipe, an answer a line."""
+
+    def __init__(self, target):
+        self.process = subprocess.Popen([SEEP, 'connect', '--json', '-f', '-', str(target)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=environment())
+
+    def ask(self, line):
+        self.process.stdin.write(line.encode() + b'\n')
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(timeout=harness.TIMEOUT) is not None
+        self.process.stdout.close()
+
+
+def by_function(answer):
+    return {row['where']: row for row in answer['rows']}
+
+
+def test_figures_are_those_of_the_report(shop):  # noqa: F811
+    program = shop()
+    console = Console(program.pid)
+    for steps in ([], [1000], ['churn 300', 17], ['lose']):
+        program.tell(*steps)
+        totals = harness.report(program.pid)[0]['totals']
+        status = console.ask('status')
+        for name in ('live_bytes', 'live_blocks', 'allocations', 'frees', 'temporary', 'peak_bytes'):
+            assert status[name] == totals[name], name
+    rows = by_function(console.ask('functions 0'))
+    assert rows['session_new']['live_blocks'] == 10 + 1000 + 17 and rows['parse_header']['allocations'] == 300
+    console.end()
+
+
+def test_marks_and_what_came_since(shop):  # noqa: F811
+    program = shop()
+    console = Console(program.pid)
+    assert 'done' in console.ask('mark warm')
+    program.tell(500)
+    first = console.ask('diff')['rows'][0]
+    assert first['since_blocks'] == 500 and first['since_bytes'] == 500 * 640 and 'session_new' in first['where']
+    console.ask('reset')
+    program.tell(3)
+    assert console.ask('diff')['rows'][0]['since_blocks'] == 3
+    assert console.ask('diff warm')['rows'][0]['since_blocks'] == 503
+    stack = console.ask(f"stack {first['site']}")['rows']
+    assert [frame['function'] for frame in stack][:2] == ['session_new', 'step']
+    console.ask('pause')
+    program.tell(7)
+    assert console.ask('diff')['rows'][0]['since_blocks'] == 503
+    console.ask('resume')
+    assert console.ask('diff')['rows'][0]['since_blocks'] == 510
+    console.end()
+    done = run([SEEP, 'diff', f'{program.pid}@warm', program.pid])
+    assert done.code == 0, done
+
+
+def test_scans_tell_what_is_new(shop):  # noqa: F811
+    program = shop()
+    console = Console(program.pid)
+    assert 'error' in console.ask('leaks')
+    program.tell('lose', 'lose', 'lose', 1)
+    first = {row['class']: row for row in console.ask('scan')['rows']}
+    assert first['lost']['blocks'] >= 2 and first['reachable']['blocks'] >= 12
+    assert first['new since the scan before']['blocks'] == first['lost']['blocks'] + first['indirect']['blocks']
+    again = {row['class']: row for row in console.ask('scan')['rows']}
+    assert again['new since the scan before']['blocks'] == 0 and again['lost'] == first['lost']
+    assert 'lose' in console.ask('leaks 1')['rows'][0]['where']
+    assert any('cache' in row['held_by'] for row in console.ask('holders')['rows'])
+    site = next(row['site'] for row in console.ask('sites 0')['rows'] if row['where'].startswith('cache_init'))
+    block = console.ask(f'blocks {site} 1')['rows'][0]
+    assert block['size'] == 256 << 10
+    console.process.stdin.write(f"whois {block['address']}\n".encode())
+    console.process.stdin.flush()
+    text = ''
+    while True:
+        text += console.process.stdout.readline().decode()
+        try:
+            whois = json.loads(text)
+            break
+        except json.JSONDecodeError:
+            continue
+    assert whois['block']['size'] == 256 << 10
+    console.end()
+
+
+def test_after_the_end(shop):  # noqa: F811
+    program = shop()
+    console = Console(program.pid)
+    assert console.ask('status')['state'] == 'running'
+    program.tell(99)
+    os.kill(program.pid, signal.SIGKILL)
+    program.run.wait(timeout=harness.TIMEOUT)
+    assert console.ask('status')['state'] == 'ended'
+    assert by_function(console.ask('functions 0'))['session_new']['live_blocks'] == 109
+    assert 'error' in console.ask('scan') and 'error' in console.ask('mark x')
+    console.end()
+
+
+def test_by_hand(shop, terminal):  # noqa: F811
+    program = shop()
+    screen = terminal('--version')  # a tmux with a shell in it
+    screen.shows('left with')
+    screen.tmux('new-window', f'trap : INT; {SEEP} connect {program.pid}; echo "left with $?"; exec sleep 1000')
+    screen.shows(r'^state +running$', r'^seep>')
+    screen.keys('func', 'Tab', '1', 'Enter')
+    screen.shows(r'^seep> func.* 1', r'cache_init$')
+    screen.keys('growth 100000', 'Enter')
+    screen.keys('C-c')
+    screen.shows(r'growth 100000[^$]*\nseep>')
+    screen.keys('quit', 'Enter')
+    screen.shows('left with 0')
+    os.kill(program.pid, 0)
