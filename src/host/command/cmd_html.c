@@ -9,6 +9,7 @@
 #include "command/reporting.h"
 #include "command/result_file.h"
 #include "page/page_file.h"
+#include "session/history.h"
 #include "session/moment.h"
 #include "session/session_open.h"
 
@@ -59,6 +60,9 @@ static void take_account(const char *name, struct seep_session *session) {
     seep_error_destroy(error);
 }
 
+// Of a recording: what the time view shows of it.
+enum { MOMENTS = 200 };
+
 static struct seep_error *run_html(const struct seep_arguments *arguments, int *ret_status) {
     const struct html_values *values = seep_arguments_values(arguments, &html_group);
     if (!values->output)
@@ -86,6 +90,8 @@ static struct seep_error *run_html(const struct seep_arguments *arguments, int *
         error = seep_report_symbols(&options, &source.symbols);
     if (!error)
         error = seep_suppress_apply(&suppress, session, source.symbols);
+    if (!error)
+        error = seep_history_snapshots(session, source.name, MOMENTS);
     source.session = session;
     source.old = old;
     if (!error)

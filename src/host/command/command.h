@@ -55,6 +55,7 @@ struct seep_command {
     X(growth)                                                                                                \
     X(top)                                                                                                   \
     X(connect)                                                                                               \
+    X(history)                                                                                               \
     X(scan)                                                                                                  \
     X(whois)                                                                                                 \
     X(check)                                                                                                 \

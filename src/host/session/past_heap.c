@@ -41,6 +41,11 @@ static struct seep_past_block *find(const struct seep_past_heap *heap, uint64_t 
     return &heap->blocks[at];
 }
 
+struct seep_past_block *seep_past_heap_find(const struct seep_past_heap *heap, uint64_t address) {
+    struct seep_past_block *block = find(heap, address);
+    return block->address ? block : NULL;
+}
+
 static bool grow(struct seep_past_heap *heap) {
     struct seep_past_heap larger = {.bits = heap->bits + 1};
     larger.blocks = calloc((size_t)1 << larger.bits, sizeof(*larger.blocks));

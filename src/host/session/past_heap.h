@@ -14,6 +14,8 @@ struct seep_past_block {
     int64_t at_ns; // when it came to life
     uint32_t site;
     uint32_t slot;
+    uint32_t first_site; // where a block that was resized began; 0: at its site
+    uint32_t nr_resizes;
 };
 
 struct seep_past_heap {
@@ -45,6 +47,9 @@ void seep_past_heap_deinit(struct seep_past_heap *heap);
 // false: out of memory. Of a site that there is not nothing is kept but the event's number.
 SEEP_MUST_CHECK bool seep_past_heap_step(struct seep_past_heap *heap, const struct seep_recorded *event,
                                          int64_t at_ns);
+
+// The live block that begins there, or NULL. Valid until the next step.
+struct seep_past_block *seep_past_heap_find(const struct seep_past_heap *heap, uint64_t address);
 
 // What was live before the first event of the recording, as far as the counts of `last`, which it ended with,
 // are more than its events make: of a forked process what it began with. Called once, behind the last event;

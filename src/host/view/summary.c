@@ -27,13 +27,12 @@ const char *seep_finding_name(enum seep_finding_kind kind) {
 
 // The innermost frame of the row that is the program's own: "serve (shop.c:5)", "serve [shop]",
 // "shop+0x1234".
-static struct seep_error *place_of(struct seep_view *view, const struct seep_view_row *row,
-                                   const char **ret_place) {
+struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, const char **ret_place) {
     uint32_t frame;
     unsigned inlined;
     const struct seep_symbol *symbol;
     *ret_place = NULL;
-    struct seep_error *error = seep_stacks_self(view->stacks, row->node, true, &frame, &inlined);
+    struct seep_error *error = seep_stacks_self(view->stacks, node, true, &frame, &inlined);
     if (error || frame == SEEP_NO_FRAME)
         return error;
     error = seep_stacks_resolve(view->stacks, frame, &symbol);
@@ -67,7 +66,7 @@ static struct seep_error *put_place(struct maker *maker, enum seep_lead lead, st
     if (!leaders->nr_rows)
         return NULL;
     finding->place_value = leaders->values[0];
-    return place_of(maker->view, &leaders->rows[0], &finding->place);
+    return seep_summary_place(maker->view, leaders->rows[0].node, &finding->place);
 }
 
 static SEEP_PRINTF(3, 4) struct seep_error *add(struct maker *maker, struct seep_finding *finding,
@@ -156,7 +155,7 @@ static struct seep_error *answer_grows(struct maker *maker) {
     double per_minute = row->growth->trend.slope * 60;
     struct seep_finding finding = {.kind = SEEP_FINDING_GROWS, .bad = true, .value = (uint64_t)per_minute};
     finding.place_value = finding.value;
-    struct seep_error *error = place_of(maker->view, row, &finding.place);
+    struct seep_error *error = seep_summary_place(maker->view, row->node, &finding.place);
     if (error)
         return error;
     return add(maker, &finding, "%s site%s without bound, fastest %s: %s a minute",
@@ -173,7 +172,8 @@ static struct seep_error *answer_frees(struct maker *maker) {
     if (!finding.value)
         return NULL;
     finding.place_value = view->wrong_releases[0].what.count;
-    struct seep_error *error = place_of(maker->view, &view->wrong_releases[0].at, &finding.place);
+    struct seep_error *error =
+        seep_summary_place(maker->view, view->wrong_releases[0].at.node, &finding.place);
     if (error)
         return error;
     return add(maker, &finding, "%s block%s freed in a wrong way, by %s",

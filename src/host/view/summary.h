@@ -38,4 +38,9 @@ const char *seep_finding_name(enum seep_finding_kind kind); // "leaks", "grows",
 SEEP_MUST_CHECK struct seep_error *seep_summary_make(struct seep_view *view, const char *source,
                                                      struct seep_summary *ret_summary);
 
+// "function (file:line)" of a node of the view's stacks: where the program itself allocated. NULL: not known.
+// Lives as long as the view.
+SEEP_MUST_CHECK struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node,
+                                                      const char **ret_place);
+
 #endif

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A history as text, see report_history.h.
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/words.h"
+#include "output/format.h"
+#include "output/report_history.h"
+#include "view/summary.h"
+
+struct print {
+    FILE *out;
+    const struct seep_history_report *report;
+    const struct seep_profile *profile;
+    const struct seep_history *history;
+    size_t process; // in the view
+};
+
+// ---- words -------------------------------------------------------------------------------------------
+
+static struct seep_error *put_place(const struct print *print, uint32_t site) {
+    struct seep_view *view = print->report->view;
+    const struct seep_site *of = &print->profile->sites[site];
+    const char *place;
+    struct seep_error *error = seep_summary_place(view, view->nodes[print->process][of->node], &place);
+    if (!error)
+        seep_put_escaped(print->out, place ? place : "(stack not recorded)");
+    return error;
+}
+
+static void put_thread(const struct print *print, uint32_t slot) {
+    const struct seep_profile *profile = print->profile;
+    if (slot >= profile->nr_threads) {
+        fprintf(print->out, "thread %" PRIu32, slot);
+        return;
+    }
+    seep_put_escaped(print->out, profile->threads[slot].name);
+    fprintf(print->out, " (%" PRIu32 ")%s", profile->threads[slot].tid,
+            profile->threads[slot].nr_owners > 1 ? " and others" : "");
+}
+
+static size_t rows_shown(const struct print *print, size_t nr) {
+    return print->report->top && nr > print->report->top ? print->report->top : nr;
+}
+
+static void put_more(const struct print *print, size_t nr) {
+    size_t shown = rows_shown(print, nr);
+    if (shown < nr)
+        fprintf(print->out, "  and %s more: --top 0\n", seep_format_count(nr - shown).text);
+}
+
+static uint64_t positive(int64_t value) {
+    return (uint64_t)SEEP_MAX(value, INT64_C(0));
+}
+
+static const char *level(int64_t value, int64_t most) {
+    static const char *const levels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    size_t nr = SEEP_ARRAY_SIZE(levels) - 1;
+    if (value <= 0 || most <= 0)
+        return levels[0];
+    size_t at = (size_t)((double)value / (double)most * (double)nr + 0.5);
+    return levels[SEEP_MIN(SEEP_MAX(at, (size_t)1), nr)];
+}
+
+// ---- tables ------------------------------------------------------------------------------------------
+
+static struct seep_number rate(uint64_t value, int64_t ns, bool bytes) {
+    double per_s = ns > 0 ? (double)value * 1e9 / (double)ns : 0;
+    uint64_t whole = per_s < 0x1p63 ? (uint64_t)(per_s + 0.5) : INT64_MAX;
+    return bytes ? seep_format_bytes(whole) : seep_format_count(whole);
+}
+
+static void put_timeline(const struct print *print) {
+    const struct seep_history *history = print->history;
+    int64_t most = 0;
+    for (size_t i = 0; i < history->nr_bins; i++)
+        most = SEEP_MAX(most, history->bins[i].most_bytes);
+    fprintf(print->out, "\n%-12s %14s %12s %12s", "until", "live blocks", "live", "highest");
+    if (history->recorded)
+        fprintf(print->out, " %14s %14s", "allocations/s", "allocated/s");
+    if (print->report->pages)
+        fprintf(print->out, " %10s %8s", "pages full", "regions");
+    fputc('\n', print->out);
+    for (size_t i = 0; i < history->nr_bins; i++) {
+        const struct seep_history_bin *bin = &history->bins[i];
+        fprintf(print->out, "  %-10s %14s %12s %12s",
+                seep_format_duration((int64_t)(i + 1) * history->bin_ns).text,
+                seep_format_signed(bin->live_blocks).text, seep_format_bytes(positive(bin->live_bytes)).text,
+                seep_format_bytes(positive(bin->most_bytes)).text);
+        if (history->recorded)
+            fprintf(print->out, " %14s %14s", rate(bin->allocations, history->bin_ns, false).text,
+                    rate(bin->allocated_bytes, history->bin_ns, true).text);
+        if (print->report->pages)
+            fprintf(print->out, " %10s %8s",
+                    seep_format_share(positive(bin->live_bytes), bin->pages << 12).text,
+                    seep_format_count(bin->regions).text);
+        fprintf(print->out, "  %s\n", level(bin->most_bytes, most));
+    }
+}
+
+struct over_time {
+    uint32_t site;
+    int64_t most;
+    int64_t *live; // by bin
+};
+
+static int by_most(const void *left, const void *right) {
+    const struct over_time *a = left, *b = right;
+    return (a->most < b->most) - (a->most > b->most);
+}
+
+// What each site had at the end of each part, as a line of its own.
+static struct seep_error *put_sites(const struct print *print) {
+    const struct seep_history *history = print->history;
+    struct over_time *sites = calloc((size_t)history->nr_sites + 1, sizeof(*sites));
+    struct seep_error *error = sites ? NULL : seep_error_no_memory();
+    for (uint32_t i = 0; !error && i < history->nr_sites; i++)
+        sites[i].site = i;
+    for (size_t i = 0; !error && i < history->nr_changes; i++)
+        sites[history->changes[i].site].most =
+            SEEP_MAX(sites[history->changes[i].site].most, history->changes[i].live_bytes);
+    size_t nr = 0;
+    for (uint32_t i = 0; !error && i < history->nr_sites; i++)
+        if (sites[i].most > 0)
+            sites[nr++] = sites[i];
+    if (nr)
+        qsort(sites, nr, sizeof(*sites), by_most);
+    size_t shown = rows_shown(print, nr);
+    uint32_t *row_of = calloc((size_t)history->nr_sites + 1, sizeof(*row_of));
+    if (!error && !row_of)
+        error = seep_error_no_memory();
+    for (size_t i = 0; !error && i < shown; i++) {
+        sites[i].live = calloc(history->nr_bins + 1, sizeof(*sites[i].live));
+        row_of[sites[i].site] = (uint32_t)i + 1;
+        if (!sites[i].live)
+            error = seep_error_no_memory();
+    }
+    // A change holds until the next one of its site.
+    for (size_t i = 0; !error && i < history->nr_changes; i++) {
+        const struct seep_history_change *change = &history->changes[i];
+        struct over_time *row = row_of[change->site] ? &sites[row_of[change->site] - 1] : NULL;
+        for (size_t bin = change->bin; row && bin < history->nr_bins; bin++)
+            row->live[bin] = change->live_bytes;
+    }
+    if (!error && nr)
+        fprintf(print->out, "\n%-12s %s\n", "most live", "over time, by site");
+    for (size_t i = 0; !error && i < shown; i++) {
+        fprintf(print->out, "  %-10s ", seep_format_bytes((uint64_t)sites[i].most).text);
+        for (size_t bin = 0; bin < history->nr_bins; bin++)
+            fputs(level(sites[i].live[bin], sites[i].most), print->out);
+        fputs("  ", print->out);
+        error = put_place(print, sites[i].site);
+        fputc('\n', print->out);
+    }
+    if (!error)
+        put_more(print, nr);
+    for (size_t i = 0; sites && i < shown; i++)
+        free(sites[i].live);
+    free(sites);
+    free(row_of);
+    return error;
+}
+
+struct lived {
+    uint32_t site;
+    uint64_t freed;
+};
+
+static int by_freed(const void *left, const void *right) {
+    const struct lived *a = left, *b = right;
+    return (a->freed < b->freed) - (a->freed > b->freed);
+}
+
+static void put_lives(const struct print *print, const struct seep_history_site *site) {
+    fprintf(print->out, "  %12s ", seep_format_count(site->freed).text);
+    for (unsigned i = 0; i < SEEP_HISTORY_LIVES; i++) {
+        if (!site->lives[i])
+            fprintf(print->out, " %6s", ".");
+        else
+            fprintf(print->out, " %6s", seep_format_share(site->lives[i], site->freed).text);
+    }
+    fprintf(print->out, " %9s %9s %6s  ",
+            seep_format_duration((int64_t)(site->life_sum_ns / (double)site->freed)).text,
+            seep_format_duration(site->life_most_ns).text,
+            site->temporary ? seep_format_share(site->temporary, site->freed).text : ".");
+}
+
+static struct seep_error *put_lifetimes(const struct print *print) {
+    const struct seep_history *history = print->history;
+    struct lived *rows = calloc((size_t)history->nr_sites + 1, sizeof(*rows));
+    if (!rows)
+        return seep_error_no_memory();
+    size_t nr = 0;
+    for (uint32_t i = 0; i < history->nr_sites; i++)
+        if (history->sites[i].freed)
+            rows[nr++] = (struct lived){i, history->sites[i].freed};
+    if (nr)
+        qsort(rows, nr, sizeof(*rows), by_freed);
+    if (nr)
+        fprintf(print->out, "\n%-14s  %6s %6s %6s %6s %6s %6s %6s %6s %6s %6s %9s %9s %6s\n", "lived  blocks",
+                "<1us", "<10us", "<100us", "<1ms", "<10ms", "<100ms", "<1s", "<10s", "<100s", "more", "mean",
+                "longest", "temp");
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < rows_shown(print, nr); i++) {
+        put_lives(print, &history->sites[rows[i].site]);
+        error = put_place(print, rows[i].site);
+        fputc('\n', print->out);
+    }
+    if (!error)
+        put_more(print, nr);
+    free(rows);
+    return error;
+}
+
+static struct seep_error *put_resizes(const struct print *print) {
+    const struct seep_history *history = print->history;
+    struct seep_error *error = NULL;
+    if (history->nr_resizes)
+        fprintf(print->out, "\n%-12s %12s %12s %8s %12s\n", "resizes", "moved", "copied", "in a row",
+                "largest");
+    for (size_t i = 0; !error && i < rows_shown(print, history->nr_resizes); i++) {
+        const struct seep_history_resize *resize = &history->resizes[i];
+        fprintf(print->out, "  %-10s %12s %12s %8" PRIu32 " %12s  ", seep_format_count(resize->resizes).text,
+                seep_format_count(resize->moved).text, seep_format_bytes(resize->copied_bytes).text,
+                resize->most_in_a_row, seep_format_bytes(resize->most_bytes).text);
+        error = put_place(print, resize->site);
+        if (!error && resize->first != resize->site) {
+            fputs(", begun at ", print->out);
+            error = put_place(print, resize->first);
+        }
+        fputc('\n', print->out);
+    }
+    if (!error)
+        put_more(print, history->nr_resizes);
+    return error;
+}
+
+static struct seep_error *put_handovers(const struct print *print) {
+    const struct seep_history *history = print->history;
+    struct seep_error *error = NULL;
+    size_t nr = history->nr_handovers;
+    if (nr)
+        fprintf(print->out, "\n%-14s %12s  allocated by one thread, freed by another\n", "blocks", "bytes");
+    for (size_t i = 0; i < rows_shown(print, nr); i++) {
+        fprintf(print->out, "  %-12s %12s  ", seep_format_count(history->handovers[i].blocks).text,
+                seep_format_bytes(history->handovers[i].bytes).text);
+        put_thread(print, history->handovers[i].from);
+        fputs(", ", print->out);
+        put_thread(print, history->handovers[i].to);
+        fputc('\n', print->out);
+    }
+    put_more(print, nr);
+    size_t nr_sites = 0;
+    for (uint32_t i = 0; !error && i < history->nr_sites; i++) {
+        const struct seep_history_site *site = &history->sites[i];
+        if (!site->elsewhere || (print->report->top && nr_sites++ >= print->report->top))
+            continue;
+        fprintf(print->out, "  %-12s %12s  ", seep_format_count(site->elsewhere).text,
+                seep_format_bytes(site->elsewhere_bytes).text);
+        error = put_place(print, i);
+        fputc('\n', print->out);
+    }
+    return error;
+}
+
+static struct seep_error *put_pages(const struct print *print) {
+    const struct seep_history *history = print->history;
+    const struct seep_history_bin *bin = &history->bins[history->pages_bin];
+    uint64_t held = bin->pages << 12;
+    fprintf(print->out,
+            "\npages  most lay idle at %s: %s live in %s of pages; %s of %s regions of 2 MiB nearly empty\n",
+            seep_format_duration((int64_t)(history->pages_bin + 1) * history->bin_ns).text,
+            seep_format_bytes(positive(bin->live_bytes)).text, seep_format_bytes(held).text,
+            seep_format_count(history->nearly_empty).text, seep_format_count(bin->regions).text);
+    struct seep_error *error = NULL;
+    if (history->nr_pins)
+        fprintf(print->out, "  %-10s %10s %12s %12s  held by\n", "regions", "alone", "blocks", "bytes");
+    for (size_t i = 0; !error && i < rows_shown(print, history->nr_pins); i++) {
+        const struct seep_history_pin *pin = &history->pins[i];
+        fprintf(print->out, "  %-10s %10s %12s %12s  ", seep_format_count(pin->regions).text,
+                seep_format_count(pin->alone).text, seep_format_count(pin->blocks).text,
+                seep_format_bytes(pin->bytes).text);
+        error = put_place(print, pin->site);
+        fputc('\n', print->out);
+    }
+    if (!error)
+        put_more(print, history->nr_pins);
+    return error;
+}
+
+static struct seep_error *put_process(const struct print *print) {
+    fputs("process: ", print->out);
+    seep_put_escaped(print->out, print->profile->process.name);
+    fprintf(print->out, ", pid %" PRIu32 ", %s, %zu parts of %s\n", print->profile->process.pid,
+            seep_format_duration(print->profile->process.duration_ns).text, print->history->nr_bins,
+            seep_format_duration(print->history->bin_ns).text);
+    put_timeline(print);
+    struct seep_error *error = put_sites(print);
+    if (!print->history->recorded)
+        return error;
+    if (!error)
+        error = put_lifetimes(print);
+    if (!error)
+        error = put_resizes(print);
+    if (!error)
+        error = put_handovers(print);
+    if (!error && print->report->pages)
+        error = put_pages(print);
+    return error;
+}
+
+struct seep_error *seep_history_text(FILE *out, const struct seep_history_report *report) {
+    const struct seep_view *view = report->view;
+    struct seep_error *error = NULL;
+    for (size_t p = 0; !error && p < view->nr_processes; p++) {
+        struct print print = {.out = out,
+                              .report = report,
+                              .profile = view->session->profiles[view->first_process + p],
+                              .history = &report->histories[view->first_process + p],
+                              .process = p};
+        if (!print.history->nr_bins)
+            continue;
+        if (p)
+            fputc('\n', out);
+        error = put_process(&print);
+    }
+    return error;
+}
