@@ -33,7 +33,7 @@ AREAS = {
         'dlclose during allocation', 'TLS destructors', 'C++ static init and exit order', 'quick_exit', '_exit',
         'abort in a hook', 'signals on alternate stacks', 'setjmp and longjmp', 'exceptions through C',
         'coroutines (makecontext)', 'hand-switched stacks', 'stacks freed and mapped again', 'split stacks',
-        'alloca-heavy frames', 'stacks of 64 MiB', 'code without CFI', 'JIT (node)', 'Go and Rust programs with cgo',
+        'alloca-heavy frames', 'stacks of 64 MiB', 'code without CFI', 'return probes of another tracer', 'JIT (node)', 'Go and Rust programs with cgo',
         'the JVM',
     ],
     'The dynamic loader': [

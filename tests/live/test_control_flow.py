@@ -15,6 +15,8 @@ COVERS = [
     ('dlclose during allocation', 'covered', 'test_dlclose_while_another_thread_allocates', 'counts exact, stacks whole'),
     ('allocation inside dlopen', 'covered', 'test_constructors_and_destructors_of_libraries',
      'constructors and destructors of libraries'),
+    ('return probes of another tracer', 'declared', 'test_a_return_probe_of_another_tracer',
+     'the stack ends there and is counted as cut (return_probe)'),
     ('allocation inside dlsym', 'covered', 'test_look_up_that_fails', 'of the message that there is no such function'),
     ('allocation in IFUNC resolvers', 'covered', 'test_resolver_of_a_function', ''),
     ('allocation in TLS set-up', 'covered', 'test_thread_local_variables_of_a_library', 'by the loader itself'),
@@ -203,6 +205,21 @@ def test_code_without_call_frame_information(tmp_path):
     assert paths(process, 'behind_nothing') == {('behind_nothing', 'without_frame')}
     assert process['health']['cut'] == {'no_cfi': 1}
     assert [s['cut'] for s in of(process, 'behind_nothing')] == ['no_cfi']
+
+
+def test_a_return_probe_of_another_tracer(tmp_path):
+    """The kernel's trampoline is no code of the program: the stack ends there, and says why; without it all is whole."""
+    program = BUILD / 'tests/live/live-return-probe'
+    if run([program]).code == 77:
+        pytest.skip('no return probe can be set here (perf_event_open)')
+    under = traced([program], tmp_path)
+    assert under.code == 0, under
+    (process,) = under.report()
+    sites = {s['size_max']: s for s in of(process, 'inner')}
+    assert [f['function'] for f in sites[100]['stack']] == ['inner', 'probed'] and sites[100]['cut'] == 'return_probe', sites
+    assert sites[200]['stack'][2]['function'] == 'main' and sites[200]['cut'] is None, sites
+    assert (sites[100]['allocations'], sites[200]['allocations']) == (10, 10)
+    assert process['health']['cut'] == {'return_probe': 1}
 
 
 @ONLY_X86_64

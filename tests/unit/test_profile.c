@@ -124,7 +124,7 @@ static void test_names(void **state) {
     check_names(seep_release_name, 0, SEEP_RELEASE_IMPLICIT + 1);
     check_names(seep_lost_name, 0, SEEP_LOST_EVENT + 1);
     check_names(seep_misuse_name, SEEP_MISUSE_MISMATCH, SEEP_MISUSE_NR);
-    check_names(seep_cut_name, 0, SEEP_CUT_UNREAD + 1);
+    check_names(seep_cut_name, 0, SEEP_CUT_PROBE + 1);
     assert_string_equal(seep_via_name(SEEP_VIA_NONE), "unknown");
     assert_string_equal(seep_via_name(SEEP_VIA_NEW_ARRAY), "operator new[]");
     assert_string_equal(seep_lost_name(SEEP_LOST_NO_LEAF), "no_leaf");
@@ -177,7 +177,7 @@ static void test_names_of_processes(void **state) {
 
 static void test_meanings(void **state) {
     check_meanings(seep_lost_meaning, SEEP_LOST_EVENT + 1);
-    check_meanings(seep_cut_meaning, SEEP_CUT_UNREAD + 1);
+    check_meanings(seep_cut_meaning, SEEP_CUT_PROBE + 1);
     check_meanings(seep_passive_meaning, SEEP_PASSIVE_NR);
 }
 

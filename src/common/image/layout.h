@@ -99,6 +99,7 @@ enum seep_cut {
     SEEP_CUT_LOOP,     // the stack pointer did not move outward
     SEEP_CUT_DEPTH,    // deeper than the depth limit (the innermost frames are kept)
     SEEP_CUT_UNREAD,   // code of a file whose call-frame information had not been read yet (no image has it)
+    SEEP_CUT_PROBE,    // a return probe of another tracer stands where the return address was
     SEEP_CUT_NR = 8
 };
 

@@ -357,8 +357,9 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {
-    [SEEP_CUT_NO_CFI] = "no_cfi", [SEEP_CUT_BAD_READ] = "bad_read", [SEEP_CUT_BAD_CFI] = "bad_cfi",
-    [SEEP_CUT_LOOP] = "loop",     [SEEP_CUT_DEPTH] = "depth",       [SEEP_CUT_UNREAD] = "unread",
+    [SEEP_CUT_NO_CFI] = "no_cfi",      [SEEP_CUT_BAD_READ] = "bad_read", [SEEP_CUT_BAD_CFI] = "bad_cfi",
+    [SEEP_CUT_LOOP] = "loop",          [SEEP_CUT_DEPTH] = "depth",       [SEEP_CUT_UNREAD] = "unread",
+    [SEEP_CUT_PROBE] = "return_probe",
 };
 
 static const char *const cut_meanings[SEEP_CUT_NR] = {
@@ -381,6 +382,9 @@ static const char *const cut_meanings[SEEP_CUT_NR] = {
         "code of a program or library that no traced process had mapped before ran while seep was still "
         "reading its call-frame information, for some milliseconds, of a large one some hundred: what comes "
         "later, or when it is started again, is complete",
+    [SEEP_CUT_PROBE] =
+        "a return probe (uretprobe) of another tracer, perf or bpftrace, say, stood in place of the "
+        "return address, and the kernel tells nobody what that was: end that tracer",
 };
 
 static const char *const passive_meanings[SEEP_PASSIVE_NR] = {

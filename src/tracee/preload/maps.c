@@ -192,3 +192,24 @@ uint64_t seep_maps_stack_start(void) {
     }
     return value;
 }
+
+// The trampoline is at the start of a page of its own. Code that is made at run time and returns to the start
+// of a page is asked about once.
+bool seep_maps_is_return_probe(uint64_t pc) {
+    static _Atomic uint64_t latest[2]; // neither, and it
+    if (pc % 4096)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (atomic_load_explicit(&latest[i], memory_order_relaxed) == pc)
+            return i;
+    struct seep_maps maps;
+    struct seep_maps_area area;
+    bool found = false;
+    if (!seep_calls_seem_free() || !seep_maps_open(&maps))
+        return false;
+    while (!found && seep_maps_next(&maps, &area))
+        found = area.start == pc && __builtin_strcmp(area.path, "[uprobes]") == 0;
+    seep_maps_close(&maps);
+    atomic_store_explicit(&latest[found], pc, memory_order_relaxed);
+    return found;
+}

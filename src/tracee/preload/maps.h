@@ -51,6 +51,10 @@ struct seep_maps_module {
 const struct seep_maps_module *seep_maps_module(uint64_t pc);
 void seep_maps_forget(void); // after a dlclose
 
+// Whether a return address is the trampoline of the kernel's return probes: another tracer has such a probe
+// on a function that is at work, and the address that stood there is known to nobody else.
+bool seep_maps_is_return_probe(uint64_t pc);
+
 // Where the kernel began the first thread's stack; 0: not known.
 uint64_t seep_maps_stack_start(void);
 

@@ -5,6 +5,7 @@
 //
 // A stack whose unwinding did not rest on rules alone (frame pointers without CFI, rows that need all
 // registers, a cut) is used once and not kept: only what rules read may be trusted later.
+#include "preload/maps.h"
 #include "preload/stack.h"
 #include "preload/tree.h"
 #include "unwind/arch.h"
@@ -166,6 +167,11 @@ static bool is_entry_point(uint64_t pc, uint64_t sp) {
         return false;
     uint64_t end = seep_g.stack_start - sp < MUSL_START_BYTES ? seep_g.stack_start : sys_thread_pointer();
     return end - sp < MUSL_THREAD_BYTES && !program_waits(sp, end);
+}
+
+// Why seep_rule_learn() had no rule.
+static enum seep_cut why_unknown(uint64_t pc) {
+    return seep_maps_is_return_probe(pc) ? SEEP_CUT_PROBE : SEEP_CUT_BAD_CFI;
 }
 
 // No CFI (JIT code, hand-written assembly): the frame pointer, if it can be one. It is read with a
@@ -400,7 +406,7 @@ static SEEP_NOINLINE void walk_with_all_registers(struct walk *walk, struct seep
             frame->sp = regs.value[SEEP_ARCH_DWARF_SP];
             frame->bp = regs.value[SEEP_ARCH_DWARF_BP];
             if (!rule_known(frame) && !seep_rule_learn(frame)) {
-                walk->cut = SEEP_CUT_BAD_CFI;
+                walk->cut = (int)why_unknown(regs.pc);
                 return;
             }
             walk->nr++;
@@ -465,7 +471,7 @@ static uint32_t walk_outward(struct walk *walk, struct seep_caller caller) {
         frame->bp = walk->bp;
         if (SEEP_UNLIKELY(!rule_known(frame)) && !seep_rule_learn(frame)) {
             walk->nr--;
-            walk->cut = SEEP_CUT_BAD_CFI;
+            walk->cut = (int)why_unknown(walk->pc);
             return 0;
         }
         enum leave left =

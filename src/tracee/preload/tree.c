@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The stack tree, its index, the sites and the rules table; see tree.h.
+#include "preload/maps.h"
 #include "preload/tree.h"
 
 enum { FIRST_SIZE_SHIFT = 10, PAGE = 4096 };
@@ -88,6 +89,10 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
     bool exact = walk->pc & SEEP_PC_EXACT;
     struct seep_module_at at;
     if (!seep_module_find(exact ? pc : pc - 1, &at)) {
+        if (!exact && seep_maps_is_return_probe(pc)) {
+            seep_lock_release(&seep_g.rules_lock);
+            return false;
+        }
         // JIT code comes and goes: its rule (there is none) is not kept.
         walk->rule =
             seep_rule_make(seep_is_signal_return(pc) ? SEEP_RULE_SIGNAL : SEEP_RULE_NO_CFI, 0, false, 0);
