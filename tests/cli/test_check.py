@@ -10,63 +10,11 @@ import xml.etree.ElementTree
 import pytest
 
 import sarif
+from small_programs import program_source
 
 # Leaks 5 blocks of 100 bytes in read_order, 1 of 30 in read_name; frees everything else. The stack is overwritten
 # and nothing is printed, so that what is lost is what is live.
-SOURCE = r"""
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#define OUT __attribute__((noinline)) static void
-#define USE(p) __asm__ volatile("" : "+r"(p))
-/* FILLER */
-OUT read_order(void) { void *p = malloc(100); USE(p); p = NULL; USE(p); }
-OUT read_name(void) { void *p = strdup("twenty-nine characters of it."); USE(p); p = NULL; USE(p); }
-OUT wipe(void) { char room[8192]; memset(room, 0, sizeof(room)); __asm__ volatile("" :: "r"(room) : "memory"); }
-static void *thread(void *data) { for (int i = 0; i < 3; i++) read_order(); wipe(); return data; }
-int main(int argc, char **argv) {
-    const char *how = argc > 1 ? argv[1] : "";
-    void *big = malloc(50000);
-    USE(big);
-    free(big);
-    if (strcmp(how, "clean") == 0)
-        return 0;
-    if (strcmp(how, "exit") == 0)
-        return 3;
-    if (strcmp(how, "children") == 0) {
-        for (int i = 0; i < 2; i++) {
-            if (fork() == 0) {
-                read_order();
-                wipe();
-                exit(0);
-            }
-            wait(NULL);
-        }
-        return 0;
-    }
-    if (strcmp(how, "threads") == 0) {
-        pthread_t threads[2];
-        for (int i = 0; i < 2; i++)
-            pthread_create(&threads[i], NULL, thread, NULL);
-        for (int i = 0; i < 2; i++)
-            pthread_join(threads[i], NULL);
-        wipe();
-        return 0;
-    }
-    for (int i = 0; i < 5; i++)
-        read_order();
-    read_name();
-    wipe();
-    if (strcmp(how, "more") == 0)
-        read_order();
-    wipe();
-    if (strcmp(how, "abort") == 0)
-        abort();
-    return 0;
-}
-"""
+SOURCE = program_source("check.c")
 
 
 def compile_program(folder, source=SOURCE, name="app", flags=()):
@@ -346,18 +294,7 @@ def test_github_annotations(run, seep, app):
 
 # ---- frees in a wrong way, and who held the peak ----
 
-WRONG = r"""
-#include <cstdlib>
-#include <string>
-#include <vector>
-template <class T> static void hide(T &p) { asm volatile("" : : "r"(&p) : "memory"); }
-__attribute__((noinline)) static void wrong() { int *p = new int[4]; hide(p); free(p); }
-__attribute__((noinline)) static void fill() {
-    std::vector<std::string> names(100, std::string(2000, 'x'));
-    hide(names);
-}
-int main() { wrong(); wrong(); fill(); return 0; }
-"""
+WRONG = program_source("check_wrong.cpp")
 
 
 @pytest.fixture(scope="module")
@@ -461,24 +398,7 @@ def test_what_was_not_traced_does_not_pass(run, seep, tmp_path):
 
 
 # Its argument says of which classes it leaves a block: 1 lost, 2 possibly lost, 4 reachable.
-CLASSES = r"""
-#include <stdlib.h>
-#include <string.h>
-char *volatile held, *volatile middle;
-__attribute__((noinline)) static void *take(size_t bytes) { char *p = malloc(bytes); memset(p, 0, bytes); return p; }
-__attribute__((noinline)) static void work(int of) {
-    if (of & 1) take(100);
-    if (of & 2) middle = (char *)take(200) + 50;
-    if (of & 4) held = take(300);
-}
-int main(int argc, char **argv) {
-    char room[8192];
-    work(argc > 1 ? atoi(argv[1]) : 0);
-    memset(room, 0, sizeof(room));
-    __asm__ volatile("" :: "r"(room) : "memory");
-    return 0;
-}
-"""
+CLASSES = program_source("check_classes.c")
 
 
 def test_a_leak_is_the_same_for_run_and_check(run, seep, tmp_path):
@@ -530,45 +450,7 @@ def test_wrong_use(run, seep, tmp_path, options, status, words):
 
 # ---- who could not be looked at ----
 
-UNSEEN = """
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-void *kept;
-int main(int argc, char **argv) {
-    if (strcmp(argv[1], "killed") == 0) {
-        int pipes[2];
-        char byte;
-        if (pipe(pipes) != 0)
-            return 9;
-        pid_t child = fork();
-        if (child == 0) {
-            kept = malloc(123456);
-            if (write(pipes[1], "x", 1) != 1)
-                _exit(9);
-            pause();
-        }
-        if (read(pipes[0], &byte, 1) != 1)
-            return 9;
-        kill(child, atoi(argv[2]));
-        wait(NULL);
-        return 0;
-    }
-    kept = malloc(5000);
-    if (strcmp(argv[1], "call") == 0)
-        syscall(SYS_exit_group, 0);
-    struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    struct sock_fprog filter = {1, all};
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) ? 9 : 0;
-}
-"""
+UNSEEN = program_source("check_unseen.c")
 
 
 @pytest.fixture(scope="module")

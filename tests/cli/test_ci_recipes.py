@@ -6,14 +6,9 @@ import subprocess
 import xml.etree.ElementTree
 
 import pytest
+from small_programs import program_source
 
-PARSE = r"""
-#include <stdlib.h>
-#include <string.h>
-__attribute__((noinline)) static void parse_line(void) { char *p = malloc(LEAK); __asm__ volatile("" : "+r"(p)); if (!LEAK) free(p); p = NULL; __asm__ volatile("" : "+r"(p)); }
-__attribute__((noinline)) static void wipe(void) { char room[8192]; memset(room, 0, sizeof(room)); __asm__ volatile("" :: "r"(room) : "memory"); }
-int main(void) { parse_line(); wipe(); return 0; }
-"""
+PARSE = program_source("ci_recipes_parse.c")
 CLEAN, LEAKY = PARSE.replace("LEAK", "0"), PARSE.replace("LEAK", "48")
 
 
@@ -112,8 +107,7 @@ def test_pytest(shell, page, tmp_path):
 
 def test_python_extension(shell, page, tmp_path):
     line, = recipe(page, "pytest", "")
-    write(tmp_path, **{"parse.c": "#include <stdlib.h>\n#include <string.h>\nvoid parse(int leak) { char *p = malloc(48); "
-                                  '__asm__ volatile("" : "+r"(p)); if (!leak) free(p); }\n',
+    write(tmp_path, **{"parse.c": program_source("ci_recipes_python_extension.c"),
                        "test_parse.py": "import ctypes, os\nlib = ctypes.CDLL('./_parse.so')\ndef test_parse():\n"
                                         "    for i in range(9):\n        lib.parse(int(os.environ['LEAK']))\n"})
     subprocess.run(["gcc", "-g", "-O1", "-shared", "-fPIC", "-o", "_parse.so", "parse.c"], check=True, cwd=str(tmp_path))

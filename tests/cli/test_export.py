@@ -7,20 +7,9 @@ import re
 import subprocess
 
 import pytest
+from small_programs import program_source
 
-SOURCE = r"""
-#include <stdlib.h>
-char *volatile kept[64];
-static char *leaf(size_t size) { return malloc(size); }
-static void hold(int nr) { for (int i = 0; i < nr; i++) kept[i] = leaf(100); }
-int main(void) {
-    hold(30);
-    kept[40] = calloc(7, 1000);
-    for (int i = 0; i < 50; i++) free(leaf(10));
-    leaf(77);
-    return 0;
-}
-"""
+SOURCE = program_source("export.c")
 
 
 @pytest.fixture(scope="module")
@@ -315,17 +304,7 @@ def test_big_traces_are_taken(run, seep, build, tmp_path):
 
 def test_names_that_can_be_read(run, seep, build, tmp_path):
     """std::string for what it stands for and no default arguments; frames of the C++ library in one line; all of it on demand."""
-    (tmp_path / "names.cpp").write_text(r"""
-#include <map>
-#include <string>
-#include <vector>
-static std::map<std::string, std::vector<long>> *kept;
-__attribute__((noinline)) void fill(std::vector<std::string> const &names) {
-    kept = new std::map<std::string, std::vector<long>>;
-    for (auto const &name : names) (*kept)[name].push_back(7);
-}
-int main() { fill({"one", "two"}); return kept->size() != 2; }
-""")
+    (tmp_path / "names.cpp").write_text(program_source("export_names_that_can_be_read.cpp"))
     subprocess.run(["g++", "-g", "-O0", "-o", "names", "names.cpp"], check=True, cwd=tmp_path)
     done = run(seep, "run", "-o", "names.seep", "./names", cwd=tmp_path)
     assert done.returncode == 0

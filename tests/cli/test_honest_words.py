@@ -14,66 +14,12 @@ import pytest
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))
 import make_v1  # noqa: E402
+from small_programs import program_source
 
-MIXED = r"""
-#include <stdlib.h>
-void *kept[9];
-int main(void) {
-    for (int i = 0; i < 10; i++) {
-        void *volatile block = malloc(100);
-        if (i < 9)
-            kept[i] = block;
-        block = NULL;
-    }
-    return 0;
-}
-"""
-WRONG = r"""
-#include <signal.h>
-#include <stdlib.h>
-int main(int argc, char **argv) {
-    char *volatile block = malloc(5000), *volatile kept = malloc(1000);
-    kept[0] = 1;
-    free(block);
-    if (argc > 1)
-        raise(argv[1][0] == 'k' ? SIGKILL : SIGSEGV);
-    signal(SIGABRT, SIG_DFL);
-    free(block); /* glibc may end the program for it */
-    return 3;
-}
-"""
-MISMATCH = r"""
-#include <stdlib.h>
-int main() {
-    for (int i = 0; i < 9; i++) {
-        char *block = new char[10];
-        asm volatile("" : "+r"(block));
-        free(block);
-    }
-    return 3;
-}
-"""
-CLASSES = r"""
-#include <cstdlib>
-struct Box {
-    char *inside;
-    __attribute__((noinline)) Box() { inside = (char *)malloc(48); inside[0] = 1; }
-};
-static __attribute__((noinline)) int lose(int size) {
-    char *volatile block = (char *)malloc(size);
-    block[0] = 1;
-    block = nullptr;
-    return size;
-}
-int main() {
-    for (int i = 0; i < 10; i++) {
-        Box *volatile box = new Box;
-        box = nullptr;
-        lose(33);
-    }
-    return 0;
-}
-"""
+MIXED = program_source("honest_words_mixed.c")
+WRONG = program_source("honest_words_wrong.c")
+MISMATCH = program_source("honest_words_mismatch.c")
+CLASSES = program_source("honest_words_classes.cpp")
 
 
 @pytest.fixture
@@ -119,8 +65,7 @@ def test_a_second_free_is_not_unknown_too(run, seep, build):
 
 def test_few_looks_give_no_verdict(run, seep, build):
     """And a gate that saw too little does not pass."""
-    program = build("waits", "#include <stdlib.h>\n#include <unistd.h>\nchar *volatile kept;\n"
-                             "int main(void) { for (int i = 0; i < 600; i++) { kept = malloc(1000); usleep(10000); } }\n")
+    program = build("waits", program_source("honest_words_few_looks.c"))
     done = run(seep, "run", "--interval", "20ms", "--count", "3", "-q", "-o", "few.seep", "timeout", "-s", "KILL", "0.3", program)
     shown = run(seep, "growth", "few.seep")
     assert "too few snapshots to say what grows: 7 are needed" in shown.stdout, (done, shown)
@@ -181,11 +126,7 @@ def test_suppressions_for_constructors_and_static_functions(run, seep, require, 
 
 
 def test_a_gate_does_not_pass_while_somebody_is_still_at_work(run, seep, build):
-    program = build("leaves", "#include <stdlib.h>\n#include <unistd.h>\nint main(void) {\n"
-                              "    int end[2];\n    char byte;\n    pipe(end);\n"
-                              "    if (fork() == 0) {\n        void *volatile block = malloc(100);\n        block = NULL;\n"
-                              "        write(end[1], \"x\", 1);\n        sleep(5);\n    } else {\n        read(end[0], &byte, 1);\n"
-                              "    }\n    return 0;\n}\n")
+    program = build("leaves", program_source("honest_words_gate.c"))
     done = run(seep, "run", "-q", "-o", "left.seep", "--error-exitcode", "9", "--no-wait", program)
     assert done.returncode == 9 and "was still running when the program had ended" in done.stderr, done
     done = run(seep, "run", "-q", "-o", "left.seep", "--error-exitcode", "9", "--children", "ignore", program)
@@ -219,39 +160,7 @@ def test_a_wrong_release_of_a_kind_that_is_not_known(run, seep, tmp_path):
     assert done.returncode == 0 and done.stdout.count("  1 × freed in a way that this seep does not know: 0x10") == 2
 
 
-OF_PARENT = r"""
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-static void *kept[100];
-static int nr, ways[2];
-static void *work(void *name) {
-    prctl(PR_SET_NAME, name);
-    for (int i = 0; i < 20; i++)
-        kept[nr++] = malloc(50);
-    if (write(ways[1], "x", 1) != 1)
-        abort();
-    pause();
-    return NULL;
-}
-int main(void) {
-    pthread_t thread;
-    char byte;
-    if (pipe(ways) || pthread_create(&thread, NULL, work, "busy (io)") || read(ways[0], &byte, 1) != 1)
-        return 1;
-    kept[nr++] = malloc(30);
-    for (int i = 0; i < 2; i++)
-        if (fork() == 0) {
-            kept[nr++] = malloc(77);
-            return 0;
-        }
-    while (wait(NULL) > 0)
-        ;
-    return 0;
-}
-"""
+OF_PARENT = program_source("honest_words_of_parent.c")
 
 
 def test_threads_say_whose_they_are(run, seep, tmp_path):
@@ -291,15 +200,7 @@ def test_half_a_result_is_not_left(run, seep, require, tmp_path, build):
         assert run(seep, "run", "-o", "x.seep", "--report", "empty", *asked).returncode and not (tmp_path / "empty").exists()
 
 
-POSSIBLE = r"""
-#include <stdlib.h>
-#include <sys/mman.h>
-static char *volatile inside;
-int main(void) {
-    inside = (char *)malloc(300) + 100;
-    return mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == NULL;
-}
-"""
+POSSIBLE = program_source("honest_words_possible.c")
 
 
 def test_what_is_only_possibly_lost_is_no_leaking_program(run, seep, build, tmp_path):

@@ -14,6 +14,7 @@ import time
 import pytest
 
 import report_json
+from small_programs import program_source
 
 COVERS = [
     ('exec of a set-user-ID program', 'declared', 'test_set_user_id_program', 'the loader ignores LD_PRELOAD for it'),
@@ -381,11 +382,7 @@ def test_trace_through_a_link(run, seep, libseep, tmp_path):
     assert os.listdir(tmp_path / "folder") == ["x.seep"] and (tmp_path / "link.seep").is_symlink()
 
 
-SYNCS = """
-#include <stdlib.h>
-#include <unistd.h>
-int fsync(int fd) { (void)fd; return truncate(getenv("SYNCED"), 1); }
-"""
+SYNCS = program_source("run_syncs.c")
 
 
 @pytest.mark.parametrize("seconds,synced", [(0, False), (1.1, True)])
@@ -493,7 +490,7 @@ def test_error_exitcode(run, seep, require, traced, tmp_path):
     assert code(leaky, options=["--kind", "possible,reachable"]) == 0
     assert code(SH, "-c", "%s; exit 0" % leaky) == 9
     # What is only possibly lost is told, and counts when it is asked for: as with seep check.
-    middle = compiled("middle", "#include <stdlib.h>\nchar *held;\nint main(void) { held = (char *)malloc(1000) + 100; return 0; }\n",
+    middle = compiled("middle", program_source("run_error_exitcode.c"),
                       "-O0")
     assert code(middle) == 0
     assert code(middle, options=["--kind", "lost,indirect,possible"]) == 9
@@ -523,15 +520,7 @@ def test_depth(traced):
                                     for site in process["sites"])
 
 
-DEEP = r"""
-#include <stdlib.h>
-void *kept;
-__attribute__((noinline)) int down(int depth) {
-    if (!depth) { kept = malloc(99); return 1; }
-    return down(depth - 1) + (kept != NULL);
-}
-int main(void) { return down(20000) == 0; }
-"""
+DEEP = program_source("run_deep.c")
 
 
 def test_stack_deeper_than_can_be_kept(run, seep, libseep, tmp_path):

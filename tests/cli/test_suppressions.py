@@ -12,33 +12,11 @@ import time
 import pytest
 
 import schema
+from small_programs import program_source
 
-C_SOURCE = r"""
-#include <stdlib.h>
-#include <string.h>
-#define OUT __attribute__((noinline)) static void
-#define USE(p) __asm__ volatile("" : "+r"(p))
-OUT keep_name(int i) { char name[32]; memset(name, 'a' + i, 31); name[31] = 0; char *p = strdup(name); USE(p); }
-OUT keep_table(void) { void *p = calloc(7, 100); USE(p); }
-__attribute__((always_inline)) static inline void *keep_inlined(void) { return malloc(50); }
-OUT around(void) { void *p = keep_inlined(); USE(p); }
-/* Overwrites what the calls left on the stack. */
-OUT wipe(void) { char room[4096]; memset(room, 0, sizeof(room)); __asm__ volatile("" :: "r"(room) : "memory"); }
-OUT work(void) { for (int i = 0; i < 3; i++) keep_name(i); keep_table(); around(); }
-int main(void) { work(); wipe(); return 0; }
-"""
+C_SOURCE = program_source("suppressions_c.c")
 
-CXX_SOURCE = r"""
-#include <string>
-#include <cstring>
-namespace shop {
-struct Order { std::string note; explicit Order(int i) : note(100 + i, 'x') {} };
-template <typename T> __attribute__((noinline)) T *make(int i) { return new T(i); }
-}
-__attribute__((noinline)) static void wipe() { char room[4096]; memset(room, 0, sizeof(room)); __asm__ volatile("" :: "r"(room) : "memory"); }
-__attribute__((noinline)) static void work() { for (int i = 0; i < 4; i++) shop::make<shop::Order>(i); }
-int main() { work(); wipe(); return 0; }
-"""
+CXX_SOURCE = program_source("suppressions_cxx.cpp")
 
 
 def compile_program(folder, name, source, compiler, *flags):
@@ -184,38 +162,7 @@ def test_valgrind_takes_what_is_generated(run, seep, require, traces, tmp_path, 
 
 
 # Functions that have other names in other tools: of one file, lambdas, arguments that are templates.
-NAMES_SOURCE = r"""
-#include <cstdlib>
-#include <cstring>
-#include <map>
-#include <string>
-#include <vector>
-#define OUT __attribute__((noinline))
-template <typename T> static void use(T *p) { __asm__ volatile("" :: "r"(p) : "memory"); }
-namespace {
-struct Local {
-    std::string text;
-    OUT Local(int n) : text(n, 'q') {}
-    OUT void fill() { use(new char[33]); }
-};
-template <typename T> OUT void make(int n) { use(new T(n)); }
-OUT void unnamed(int n) { use(new char[n]); }
-}
-template <typename T> struct Box { OUT void put() { use(new T[10]); } };
-struct Call { OUT void operator()(int n) const { use(malloc(n)); } };
-OUT static void of_file(int n) { use(malloc(n)); }
-template <typename T> OUT static void of_file_too(T n) { use(malloc((size_t)n)); }
-OUT void with_lambda(int n) { auto f = [](int k) OUT { use(new char[k]); }; f(n); }
-OUT void with_class(int n) { struct Inner { OUT static void keep(int k) { use(malloc(k)); } }; Inner::keep(n); }
-OUT std::string with_tag(int n) { use(malloc(n)); return "x"; }
-OUT static void wipe() { char room[8192]; memset(room, 0, sizeof(room)); use(room); }
-int main() {
-    make<Local>(99); unnamed(20); { Local local(1); local.fill(); } Box<std::map<int, std::vector<std::string>>>().put();
-    Call()(41); of_file(42); of_file_too(43); of_file_too(44L); with_lambda(45); with_class(46); with_tag(47);
-    wipe();
-    return 0;
-}
-"""
+NAMES_SOURCE = program_source("suppressions_names.cpp")
 
 
 @pytest.mark.parametrize("source, compiler, flags", [
@@ -245,21 +192,7 @@ def test_leak_sanitizer_takes_what_is_generated(run, seep, require, tmp_path, so
     assert done.returncode == 0, file.read_text() + done.stdout + done.stderr
 
 
-SHARED_SOURCE = r"""
-#include <stdlib.h>
-#include <string.h>
-#define OUT __attribute__((noinline)) static
-static char *inner;
-static void *volatile sink;
-OUT void *make(int n) { return malloc(n); }
-OUT void first(void) { sink = make(100); }
-OUT void second(void) { void **p = make(200); sink = p; p[0] = make(201); }
-OUT void possibly(void) { inner = (char *)make(300) + 50; }
-OUT void common(int n) { if (n == 1) sink = malloc(11); if (n == 2) sink = strdup("twelve bytes"); }
-OUT void other(void) { common(2); sink = malloc(17); }
-OUT void wipe(void) { char room[9000]; memset(room, 0, sizeof(room)); sink = room; sink = NULL; }
-int main(void) { first(); second(); second(); possibly(); common(1); other(); wipe(); return inner == NULL; }
-"""
+SHARED_SOURCE = program_source("suppressions_shared.c")
 
 
 def test_a_generated_line_names_what_no_other_leak_has(run, seep, tmp_path):
@@ -293,16 +226,7 @@ def test_a_generated_entry_is_there_once(run, seep, tmp_path):
 
 # ---- what the program says itself ----
 
-OWN_SOURCE = r"""
-#include <stdlib.h>
-#ifdef __cplusplus
-extern "C"
-#endif
-const char *__lsan_default_suppressions(void) { BODY }
-__attribute__((noinline)) static void leak_known(void) { void *p = malloc(100); __asm__ volatile("" : "+r"(p)); }
-__attribute__((noinline)) static void leak_new(void) { void *p = malloc(10); __asm__ volatile("" : "+r"(p)); }
-int main(void) { leak_known(); leak_new(); return 0; }
-"""
+OWN_SOURCE = program_source("suppressions_own.c")
 CONSTANT = 'return "leak:leak_known\\n# comment\\nleak:unused\\n";'
 
 
@@ -436,77 +360,13 @@ def test_each_built_in_rule_is_used_by_real_programs(run, seep, require, tmp_pat
 # What keeps something of the C and C++ runtime by pointers into the middle, and loses something by the same functions,
 # which stays a leak: (rule, source, flags, whether it needs the names of the C library's own functions).
 KEEPERS = {
-    "thread": ("segments of loaded code", r"""
-#include <pthread.h>
-#include <stddef.h>
-static void *end(void *of) { pthread_exit(of); }
-int main(void) { pthread_t t; pthread_create(&t, NULL, end, NULL); return pthread_join(t, NULL); }
-""", ["gcc", "-pthread"], True),
-    "tree": ("nodes of tsearch", r"""
-#include <search.h>
-#include <stddef.h>
-static int compare(const void *a, const void *b) { return *(const char *)a - *(const char *)b; }
-static const char letters[] = "abcdefgh";
-void *held, *lost;
-int main(void) {
-    for (const char *at = letters; *at; at++) tsearch(at, &held, compare);
-    for (const char *at = letters; *at; at++) tsearch(at, &lost, compare);
-    lost = NULL;
-    return 0;
-}
-""", ["gcc"], False),
-    "environment": ("former values of setenv", r"""
-#include <stdio.h>
-#include <stdlib.h>
-int main(void) {
-    for (int i = 0; i < 60; i++) {
-        char name[20];
-        snprintf(name, sizeof(name), "VALUE%d", i % 20);
-        if (setenv(name, i < 20 ? "first" : i < 40 ? "second one" : "the last one", 1)) return 1;
-    }
-    return 0;
-}
-""", ["gcc"], True),
-    "semaphores": ("open semaphores", r"""
-#include <fcntl.h>
-#include <semaphore.h>
-#include <stdio.h>
-#include <unistd.h>
-int main(void) {
-    for (int i = 0; i < 20; i++) {
-        char name[64];
-        snprintf(name, sizeof(name), "/seep-test-%d-%d", (int)getpid(), i);
-        if (sem_open(name, O_CREAT | O_EXCL, 0600, 1) == SEM_FAILED) return 1;
-        sem_unlink(name);
-    }
-    return 0;
-}
-""", ["gcc", "-pthread"], False),
-    "conversions": ("conversions of iconv", r"""
-#include <iconv.h>
-#include <stdlib.h>
-static const char *const names[] = {"KOI8-R", "EUC-JP", "SJIS", "BIG5", "GBK", "UTF-16", "ISO-8859-15", "CP1252", "CP850", "EUC-KR"};
-int main(void) {
-    for (int i = 0; i < 10; i++) {
-        iconv_t one = iconv_open(names[i], "UTF-8");
-        if (one == (iconv_t)-1) return 1;
-        if (i < 9) iconv_close(one);
-    }
-    return 0;
-}
-""", ["gcc"], False),
-    "exception": ("exceptions that are held", r"""
-#include <cstdlib>
-struct Failure { long numbers[6]; };
-__attribute__((noinline)) static void fail() { throw Failure(); }
-int main() { try { fail(); } catch (const Failure &) { try { throw 5; } catch (int) { std::exit(0); } } }
-""", ["g++"], False),
-    "message": ("strings of the old ABI", r"""
-#include <cstdlib>
-#include <stdexcept>
-__attribute__((noinline)) static void fail() { throw std::runtime_error("thrown"); }
-int main() { try { fail(); } catch (const std::exception &) { try { throw 5; } catch (int) { std::exit(0); } } }
-""", ["g++"], False),
+    "thread": ("segments of loaded code", program_source("suppressions_program.c"), ["gcc", "-pthread"], True),
+    "tree": ("nodes of tsearch", program_source("suppressions_program_2.c"), ["gcc"], False),
+    "environment": ("former values of setenv", program_source("suppressions_program_3.c"), ["gcc"], True),
+    "semaphores": ("open semaphores", program_source("suppressions_program_4.c"), ["gcc", "-pthread"], False),
+    "conversions": ("conversions of iconv", program_source("suppressions_program_5.c"), ["gcc"], False),
+    "exception": ("exceptions that are held", program_source("suppressions_program_6.cpp"), ["g++"], False),
+    "message": ("strings of the old ABI", program_source("suppressions_program_7.cpp"), ["g++"], False),
     "emulated": ("emulated thread-local variables", r"""
 static __thread int numbers[50];
 __thread int other = 3;
@@ -566,30 +426,7 @@ def test_curl_leaks_nothing_that_is_possibly_lost(run, seep, require):
 
 
 # What of libstdc++ and glibc is made once and kept: locales, facets, streams, regex, threads, exceptions.
-RUNTIME = """
-#include <filesystem>
-#include <future>
-#include <iostream>
-#include <locale>
-#include <regex>
-#include <sstream>
-#include <thread>
-int main() {
-    std::locale::global(std::locale("C.UTF-8"));
-    std::ostringstream out;
-    out.imbue(std::locale());
-    out << std::fixed << 3.14 << ' ' << 1234567;
-    std::wcout << L"x\\n";
-    bool matches = std::regex_match("aaab", std::regex("a+b"));
-    std::async(std::launch::async, [] { return 1; }).get();
-    for (auto &entry : std::filesystem::directory_iterator("/"))
-        if (entry.path().empty())
-            return 2;
-    std::thread([] { thread_local std::string text(100, 'x'); std::cout << text.size() << "\\n"; }).join();
-    try { throw std::runtime_error("x"); } catch (std::exception &) {}
-    std::cout << out.str() << matches << "\\n";
-}
-"""
+RUNTIME = program_source("suppressions_runtime.cpp")
 
 
 def test_libstdcxx_keeps_nothing_in_a_way_that_needs_a_rule(run, seep, tmp_path):

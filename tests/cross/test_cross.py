@@ -33,6 +33,7 @@ from harness import (  # noqa: E402
 )
 from test_oracle import check  # noqa: E402
 from test_programs import check_children  # noqa: E402
+from small_programs import program_source
 
 TRIPLET = 'aarch64-linux-gnu'
 QEMU = 'qemu-aarch64'
@@ -206,9 +207,7 @@ def test_signed_library(name, cross_signed, tmp_path):
 def test_addresses_are_signed(tmp_path):
     """What the tests above rest on: qemu's CPU really signs."""
     source = tmp_path / 'shows.c'
-    source.write_text('#include <stdio.h>\n__attribute__((noipa)) void f(void) {\n'
-                      'unsigned long *r = __builtin_frame_address(0); printf("%lx\\n", r[1] >> 48); }\n'
-                      'int main(void) { f(); return 0; }\n')
+    source.write_text(program_source("cross_addresses_are_signed.c"))
     program = compile_program(source, tmp_path, 'gcc-O2-signed')
     codes = {emulated(None, [program], tmp_path).out.strip() for _ in range(4)}
     assert codes != {b'0'}, 'return addresses are plain'

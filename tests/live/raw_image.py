@@ -5,7 +5,7 @@ import struct
 
 PAGE = 4096
 STRINGS, MODULES, NODES, SITES, THREADS, ODD, DIRECTORY, POOL, MAPPINGS, MAP_SITES, MISUSES, *_, LOSSES = range(17)
-HEADER = struct.Struct('=QIIBBHIQIHH' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q8QQQ' + '64Q3Q' + '2Q2I' + '5Q' + '8QQ2Q')
+HEADER = struct.Struct('=QIIBBHIQIHH' + '5IiQQQ' + 'QQIIQ' + '4IQ' + '3Q8QQQ' + '64Q3Q' + '2Q2I' + '5Q' + '8QQ5Q')
 THREAD = struct.Struct('=II16sQQqqqQ8QQ6Q64QQ4Q2QQ')
 VIAS = [
     'none',
@@ -69,13 +69,13 @@ class Image:
         assert h[0] == 0x0A474D4950454553 and h[1] == 2
         self.flags, self.areas = h[6], {}  # kind: (offset, size, used)
         self.areas_off, nr_areas, area_bytes = h[8:11]
-        assert h[2] == HEADER.size
+        assert h[2] >= HEADER.size
         for i in range(nr_areas):
             *area, kind, element = struct.unpack('=3Q2I', self.read(self.areas_off + i * area_bytes, 32))
             self.areas[kind] = tuple(area)
         self.pid, _, _, self.state, _, self.exit_code = h[11:17]
         self.granule_shift, self.leaf_shift, self.dir_bits = h[25:28]
-        self.peaks = h[-11:-3:4]
+        self.peaks = h[-14:-6:4]
         self.lost = struct.unpack(f'={self.areas[LOSSES][2]}Q', self.read(*self.areas[LOSSES][:2]))
 
     def element(self, area, size, index):

@@ -5,29 +5,9 @@ import json
 import pytest
 from harness import LIBSEEP, SEEP, environment, need, no_losses, report, run
 from raw_image import Image
+from small_programs import program_source
 
-SOURCE = r"""
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-static void *volatile keep;
-static void nap(void) { struct timespec t = {0, 300000000}; nanosleep(&t, NULL); }
-static void *work(void *unused) { keep = malloc(333); return unused; }
-int main(void) {
-    char *grown = malloc(100);
-    keep = malloc(111);
-    keep = aligned_alloc(64, 128);
-    nap();
-    pthread_t thread;
-    pthread_create(&thread, NULL, work, NULL);
-    pthread_join(thread, NULL);
-    keep = malloc(222);
-    keep = realloc(grown, 5000);
-    free(malloc(444));
-    return 0;
-}
-"""
+SOURCE = program_source('ages.c')
 
 
 @pytest.fixture(scope='module')
@@ -95,18 +75,7 @@ def test_what_came_before_the_real_allocator_is_not_given_to_it(tmp_path):
     # thread cache is full, the real free looks at what it is given.
     need('gcc')
     source = tmp_path / 'full.c'
-    source.write_text('''
-        #include <stdlib.h>
-        static void *volatile kept[64];
-        int main(void) {
-            for (size_t size = 8; size < 200; size += 8) {
-                for (int i = 0; i < 64; i++)
-                    kept[i] = malloc(size);
-                for (int i = 0; i < 64; i++)
-                    free(kept[i]);
-            }
-            return 0;
-        }''')
+    source.write_text(program_source('ages_constructor.c'))
     assert run(['gcc', '-g', '-O0', source, '-o', tmp_path / 'full']).code == 0
     env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'full.seep', SEEP_AGE=1)
     for sample in (0, 1, 100, 1000000):

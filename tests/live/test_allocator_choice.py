@@ -19,6 +19,7 @@ from harness import (
     run,
     totals,
 )
+from small_programs import program_source
 
 COVERS = [
     ('jemalloc, mimalloc, tcmalloc by --allocator', 'covered', 'test_by_the_tool', ''),
@@ -34,25 +35,7 @@ FILES = {
     'tcmalloc': ('libtcmalloc_minimal.so.4', 'libtcmalloc.so.4'),
     'glibc': ('libc.so.6',),
 }
-SOURCE = r'''
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <malloc.h>
-int main(int argc, char **argv) {
-    // Which allocator it is shows in the blocks: what may be used of 33 bytes, of 1000, and how far apart they are.
-    char *a = malloc(33), *b = malloc(1000);
-    printf("%zu %zu\n", malloc_usable_size(a), malloc_usable_size(b));
-    free(a);
-    char maps[4096], *end = NULL;
-    FILE *file = fopen("/proc/self/maps", "r");
-    while (fgets(maps, sizeof(maps), file))
-        if (strstr(maps, argv[1])) end = "mapped";
-    puts(end ? end : "not mapped");
-    return 5;
-}
-'''
+SOURCE = program_source('allocator_choice.c')
 
 
 @pytest.fixture

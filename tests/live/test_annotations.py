@@ -7,6 +7,7 @@ import pytest
 from harness import LIBSEEP, ROOT, SEEP, environment, need, no_losses, plain_name, report, run
 from raw_image import Image
 import report_json
+from small_programs import program_source
 
 COVERS = [
     ('seep.h: pools', 'covered', 'test_pieces_are_counted_apart_from_the_heap', ''),
@@ -103,16 +104,7 @@ def test_the_report_names_pools_and_marks(program, tmp_path):
     assert 'marks:   loaded at ' in text
 
 
-FIRST = """
-#include <stdlib.h>
-#include "seep.h"
-void *volatile kept;
-int main(void) {
-    seep_mark("before all");
-    kept = malloc(100);
-    return 0;
-}
-"""
+FIRST = program_source('annotations_first.c')
 
 
 def test_a_mark_before_the_first_allocation_counts_nothing(tmp_path):
@@ -172,39 +164,7 @@ def test_switched_off_nothing_is_left(tmp_path):
     assert b'seep_' not in done.out
 
 
-TOLD = r'''
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include "seep.h"
-static __attribute__((noinline)) void work(int tell) {
-    void **kept = malloc(100);
-    kept[0] = malloc(200);
-    void **memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memory[3] = malloc(400);
-    if (tell) {
-        seep_ignore(kept);
-        seep_root_add(memory, 4096);
-        seep_root_add((void *)8, (size_t)-64); /* nonsense does no harm */
-        seep_root_remove((void *)8, (size_t)-64);
-    }
-    memset(malloc(300), 0, 300);
-}
-static __attribute__((noinline)) void scrub(void) {
-    volatile char stack[8192];
-    for (unsigned i = 0; i < sizeof(stack); i++)
-        stack[i] = 0;
-}
-int main(int argc, char **argv) {
-    (void)argv;
-    work(argc > 1);
-    scrub();
-    puts("there");
-    fflush(stdout);
-    return getchar() == EOF;
-}
-'''
+TOLD = program_source('annotations_told.c')
 
 
 @pytest.mark.parametrize('tell', [False, True], ids=['untold', 'told'])
@@ -234,73 +194,7 @@ def test_the_scan_believes_what_it_is_told(tell, tmp_path):
 
 
 # Weak references, as libraries have them that run with and without LeakSanitizer. Sizes are names.
-WEAK = r"""
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#ifdef __cplusplus
-extern "C" {
-#endif
-void __lsan_disable(void) __attribute__((weak));
-void __lsan_enable(void) __attribute__((weak));
-void __lsan_ignore_object(const void *p) __attribute__((weak));
-void __lsan_register_root_region(const void *p, size_t n) __attribute__((weak));
-void __lsan_unregister_root_region(const void *p, size_t n) __attribute__((weak));
-#ifdef __cplusplus
-}
-#endif
-static void *volatile sink;
-static void *other(void *unused) { sink = malloc(1003); return unused; } /* disabled is the thread's own */
-static __attribute__((noinline)) void *drop(size_t bytes) { void *p = malloc(bytes); memset(p, 0, bytes); return p; }
-static __attribute__((noinline)) void work(void) {
-    pthread_t thread;
-    sink = drop(1001); /* lost */
-    if (__lsan_disable) {
-#ifndef MATCHED /* LeakSanitizer itself ends the program for it */
-        __lsan_enable();
-#endif
-        __lsan_disable();
-        __lsan_disable();
-        void **head = (void **)drop(2001);
-        __lsan_enable();
-        head[0] = drop(2002);
-        sink = realloc(drop(16), 2003);
-        free(drop(2004));
-        pthread_create(&thread, NULL, other, NULL);
-        pthread_join(thread, NULL);
-        __lsan_enable();
-        head[1] = drop(2005); /* allocated after: held by what is ignored */
-        char *many[3000];
-        for (int i = 0; i < 3000; i++) many[i] = (char *)drop(40);
-        for (int i = 0; i < 3000; i++) free(many[i]);
-    }
-    char *inner = (char *)drop(2006);
-    if (__lsan_ignore_object) __lsan_ignore_object(inner + 1000);
-    sink = drop(1002); /* lost: enabled again */
-    void **memory = (void **)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memory[7] = drop(2007);
-    memory[600] = drop(1004);
-    if (__lsan_register_root_region) {
-        __lsan_register_root_region(memory, 4096);
-        __lsan_register_root_region(memory + 512, 4096);
-        __lsan_unregister_root_region(memory + 512, 4096);
-    }
-    sink = NULL;
-}
-static __attribute__((noinline)) void scrub(void) {
-    volatile char stack[65536];
-    for (unsigned i = 0; i < sizeof(stack); i++) stack[i] = 0;
-}
-int main(void) {
-    work();
-    scrub();
-    write(1, __lsan_disable ? "1\n" : "0\n", 2);
-    return getchar() == -2;
-}
-"""
+WEAK = program_source('annotations_weak.c')
 LSAN_LOST = {1001, 1002, 1003, 1004}
 LSAN_HELD = {2001, 2002, 2003, 2005, 2006, 2007}
 

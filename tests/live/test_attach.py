@@ -19,6 +19,7 @@ import pytest
 
 from harness import BUILD, SEEP, TIMEOUT, environment, library, need, report, run, wait_until
 import report_json
+from small_programs import program_source
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -536,31 +537,7 @@ def test_children_begin_with_the_blocks_of_their_parent(from_start, tmp_path):
     assert len(report(trace)) == 1
 
 
-LIVES = r"""
-#include <spawn.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-extern char **environ;
-int main(void) {
-    void *volatile block = malloc(10);
-    char *program[] = {"/bin/true", NULL};
-    pid_t pid;
-    for (int i = 0; i < 3; i++) {
-        posix_spawn(&pid, "/bin/true", NULL, NULL, program, environ);
-        waitpid(pid, NULL, 0);
-    }
-    if (fork() == 0) {
-        block = malloc(20);
-        execl("/bin/sh", "sh", "-c", "exit 3", NULL);
-    }
-    wait(NULL);
-    if (fork() == 0)
-        abort();
-    wait(NULL);
-    return 5;
-}
-"""
+LIVES = program_source('attach_lives.c')
 
 
 def test_lives_have_their_parents_times_and_ends(tmp_path):
@@ -660,14 +637,7 @@ def test_two_rights_are_enough(nobody, owner, tmp_path):
 def test_what_is_deeper_than_the_unwinder_goes_is_cut_and_counted(tmp_path):
     need('gcc')
     source, program = tmp_path / 'deep.c', tmp_path / 'deep'
-    source.write_text("""
-        #include <stdlib.h>
-        void *volatile kept;
-        __attribute__((noinline)) int down(int depth) {
-            if (depth == 0) { kept = malloc(99); return 1; }
-            return down(depth - 1) + 1;
-        }
-        int main(void) { return down(900) + down(1500) == 0; }""")
+    source.write_text(program_source('attach_deep.c'))
     built = run(['gcc', '-O1', '-fno-optimize-sibling-calls', source, '-o', program])
     assert built.code == 0, built
     done = run([SEEP, 'attach', '--output', tmp_path / 'deep.seep', '--', program], cwd=tmp_path)
@@ -936,10 +906,7 @@ def test_a_program_of_ours_alone_has_the_breakpoints(tmp_path, undisturbed):
     """Valgrind takes a breakpoint in a file for the program's own: none may be in files that others use."""
     need('gcc', 'valgrind')
     source, program = tmp_path / 'waits.c', tmp_path / 'waits'
-    source.write_text("""
-        #include <stdio.h>
-        #include <stdlib.h>
-        int main(void) { void *volatile kept = malloc(10); puts("ready"); fflush(stdout); getchar(); return !kept; }""")
+    source.write_text(program_source('attach_one_of_many.c'))
     built = run(['gcc', '-O1', source, '-o', program])
     assert built.code == 0, built
     tool = subprocess.Popen([str(SEEP), 'attach', '--', str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

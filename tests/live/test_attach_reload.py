@@ -3,6 +3,7 @@
 code that is gone must go as well."""
 from harness import need, report, run
 from test_attach import Attached, can, hear, private, say  # noqa: F401 (fixtures)
+from small_programs import program_source
 
 # A frame of FRAME bytes, whose code has the same length whatever they are.
 LIBRARY = r"""
@@ -15,35 +16,7 @@ __asm__(".text\n.globl through\n.type through,@function\nthrough:\n.cfi_startpro
         ".section .note.GNU-stack,\"\"\n.text\n");
 """
 
-PROGRAM = r"""
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-static void *volatile kept;
-static void *where;
-__attribute__((noinline)) static void allocate(void) { for (int i = 0; i < 100; i++) kept = malloc(40); }
-__attribute__((noinline)) static void one(const char *path) {
-    void *library = dlopen(path, RTLD_NOW);
-    void (*through)(void (*)(void)) = (void (*)(void (*)(void)))dlsym(library, "through");
-    if (where && where != (void *)through)
-        puts("elsewhere");
-    where = (void *)through;
-    getchar(); // the tool looks
-    through(allocate);
-    kept = NULL;
-    dlclose(library);
-}
-int main(int argc, char **argv) {
-    setvbuf(stdout, NULL, _IONBF, 0);
-    setvbuf(stdin, NULL, _IONBF, 0);
-    for (int i = 0; i < 6; i++) {
-        one(argv[1 + i % 2]);
-        puts("done");
-    }
-    getchar();
-    return 0;
-}
-"""
+PROGRAM = program_source('attach_reload_program.c')
 
 
 def test_other_code_at_the_same_address(private, tmp_path):  # noqa: F811

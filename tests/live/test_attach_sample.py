@@ -4,30 +4,12 @@ import pytest
 
 from harness import SEEP, need, report, run
 from test_attach import PROBES, can  # noqa: F401
+from small_programs import program_source
 
 ROUNDS = 4000
 
 # 104 allocations a round, two of which are never freed: every 2nd or 4th would always be one of the same.
-SOURCE = """
-#include <stdlib.h>
-#define APART __attribute__((noinline))
-static void *volatile kept;
-APART static void big(void) { kept = malloc(1000); }
-APART static void small(void) { kept = calloc(1, 21); }
-APART static void brief(void) { for (int i = 0; i < 102; i++) { kept = malloc(8); free(kept); } }
-APART static void grown(void) {
-    char *block = malloc(10);
-    for (size_t i = 1; i <= 10; i++) block = realloc(block, 10 + i * 40);
-    kept = block;
-}
-APART static void from_nothing(void) { kept = realloc(NULL, 64); }
-APART static void array(void) { kept = reallocarray(NULL, 8, 9); }
-int main(int argc, char **argv) {
-    for (int i = 0; i < atoi(argv[1]); i++) { big(); small(); brief(); }
-    for (int i = 0; i < atoi(argv[1]); i++) { grown(); from_nothing(); array(); }
-    return !argc;
-}
-"""
+SOURCE = program_source('attach_sample.c')
 # By function: allocations and live blocks of a round, and the size of each live one.
 MADE = {'big': (1, 1, 1000), 'small': (1, 1, 21), 'brief': (102, 0, 0), 'grown': (11, 1, 410),
         'from_nothing': (1, 1, 64), 'array': (1, 1, 72)}

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from harness import SEEP, check_witness, environment, need, run, with_witness
+from small_programs import program_source
 
 COVERS = [('a thousand short-lived children', 'covered', 'test_configure_and_make', 'a configure script, make -j2')]
 CONFIGURE_AC = """AC_INIT([small], [1.0])
@@ -23,7 +24,7 @@ small: $(objects)
 %.o: %.c
 \t$(CC) -I. -c -o $@ $<
 """
-SOURCE = '#include <stdlib.h>\n#include "config.h"\nint NAME(int n) { void *p = malloc(n); free(p); return n; }\n'
+SOURCE = program_source('builds.c')
 
 
 @pytest.fixture(scope='module')

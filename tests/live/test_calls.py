@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from harness import BUILD, PROGRAMS, SEEP, environment, need, read_witness, run, with_witness
+from small_programs import program_source
 
 LIBRARY = BUILD / 'libseep-record.so'
 TWO = ('sh', '-c', f"{PROGRAMS / 'gcc-O2@plain'} & {PROGRAMS / 'gcc-O2@threads'}; wait")  # at the same time
@@ -63,27 +64,7 @@ def test_counts_are_those_of_the_witness(name, tmp_path):
 
 def test_three_hundred_threads_are_counted_one_by_one(tmp_path):
     need('gcc')
-    (tmp_path / 'many.c').write_text("""
-        #include <pthread.h>
-        #include <stdlib.h>
-        static pthread_barrier_t barrier;
-        static void *work(void *unused) {
-            pthread_barrier_wait(&barrier);
-            for (int i = 0; i < 100; i++)
-                free(malloc(100));
-            pthread_barrier_wait(&barrier);
-            return unused;
-        }
-        int main(void) {
-            pthread_t threads[300];
-            pthread_barrier_init(&barrier, NULL, 300);
-            for (int i = 0; i < 300; i++)
-                if (pthread_create(&threads[i], NULL, work, NULL))
-                    return 1;
-            for (int i = 0; i < 300; i++)
-                pthread_join(threads[i], NULL);
-            return 0;
-        }""")
+    (tmp_path / 'many.c').write_text(program_source('calls_threads.c'))
     done = run(['gcc', '-O1', '-fno-builtin', '-pthread', tmp_path / 'many.c', '-o', tmp_path / 'many'])
     assert done.code == 0, done
     _, (process,) = mode(tmp_path, 'count', tmp_path / 'many')
@@ -95,18 +76,7 @@ def test_three_hundred_threads_are_counted_one_by_one(tmp_path):
 def test_counts_of_a_running_and_of_a_killed_program(tmp_path):
     """The counts lie in shared memory: read while it runs, and whole when it is killed."""
     need('gcc')
-    (tmp_path / 'waits.c').write_text("""
-        #include <stdio.h>
-        #include <stdlib.h>
-        #include <unistd.h>
-        int main(void) {
-            char line[8];
-            setvbuf(stdout, NULL, _IONBF, 0);
-            for (int i = 0; i < 1000; i++)
-                free(malloc(50));
-            printf("%d\\n", (int)getpid());
-            return read(0, line, sizeof(line)) < 0;
-        }""")
+    (tmp_path / 'waits.c').write_text(program_source('calls_killed.c'))
     done = run(['gcc', '-O1', '-fno-builtin', tmp_path / 'waits.c', '-o', tmp_path / 'waits'])
     assert done.code == 0, done
     trace = tmp_path / 'killed.seep'
@@ -215,18 +185,7 @@ def test_a_reader_that_leaves_does_not_end_the_program(tmp_path):
 def test_a_file_of_the_program_is_not_written_to(tmp_path):
     """A program that closes the log's descriptor and opens a file gets that number: no line goes there."""
     need('gcc')
-    (tmp_path / 'takes.c').write_text("""
-        #include <fcntl.h>
-        #include <stdlib.h>
-        #include <unistd.h>
-        int main(void) {
-            close(2);
-            if (open("its-own", O_WRONLY | O_CREAT, 0600) != 2)
-                return 1;
-            for (int i = 0; i < 10; i++)
-                free(malloc(10));
-            return write(2, "mine", 4) != 4;
-        }""")
+    (tmp_path / 'takes.c').write_text(program_source('calls_own_file.c'))
     done = run(['gcc', '-O1', '-fno-builtin', tmp_path / 'takes.c', '-o', tmp_path / 'takes'])
     assert done.code == 0, done
     _, (process,) = mode(tmp_path, 'log', tmp_path / 'takes')

@@ -15,6 +15,7 @@ import pytest
 import harness
 from harness import BUILD, LIBSEEP, SEEP, environment
 import report_json
+from small_programs import program_source
 
 CRASH = BUILD / 'tests/live/live-crash'
 LOST, INDIRECT, POSSIBLE = set(range(1000, 1005)), set(range(2000, 2005)), {3000}
@@ -110,30 +111,7 @@ def test_core_of_gcore(tmp_path):
 
 # Objects that only a pointer to their second base class holds: that those are whole, their vtables tell, which lie in
 # memory that a core leaves out. A plain block that is held by its middle stays possibly lost.
-BASES = """
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-struct First { virtual ~First() {} long a; };
-struct Second { virtual ~Second() {} long b; };
-struct Both : First, Second { char more[100]; };
-struct Chain { Second *second; } *chain;
-char *volatile middle;
-static __attribute__((noinline)) void work() {
-    chain = new Chain;
-    chain->second = new Both;
-    middle = (char *)malloc(300) + 16;
-}
-static __attribute__((noinline)) void scrub() { volatile char b[8192]; for (unsigned i = 0; i < sizeof b; i++) b[i] = 0; }
-int main(int argc, char **) {
-    work();
-    scrub();
-    if (argc > 1) abort();
-    puts("ready");
-    fflush(stdout);
-    pause();
-}
-"""
+BASES = program_source('core_bases.c')
 
 
 @pytest.mark.parametrize('how', ['-pie', '-no-pie'])

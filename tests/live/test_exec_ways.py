@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, WITNESS, environment, exit_status, need, report, run, traced
+from small_programs import program_source
 
 COVERS = [
     ('the exec family', 'covered', 'test_with_the_environment_it_has', 'each of its functions, posix_spawn, and the bare system call'),
@@ -105,7 +106,7 @@ def test_script(tmp_path):
 
 def test_musl(tmp_path):
     need('musl-gcc')
-    (tmp_path / 'm.c').write_text('#include <stdlib.h>\nvoid *volatile kept;\nint main(void) { kept = malloc(55); return 4; }\n')
+    (tmp_path / 'm.c').write_text(program_source('exec_ways_musl.c'))
     assert run(['musl-gcc', '-O1', 'm.c', '-o', 'musl'], cwd=tmp_path).code == 0
     done = traced([WAYS, 'execve', 'keep', tmp_path / 'musl', 'x'], tmp_path)
     assert done.code == 4, done

@@ -13,6 +13,7 @@ import pytest
 import harness
 from harness import LIBSEEP, SEEP, environment
 import report_json
+from small_programs import program_source
 
 COVERS = [
     ('vfork', 'covered', 'test_fork_and_vfork', ''),
@@ -80,8 +81,7 @@ def test_ways_out(program, tmp_path, how, code, held, freed):
 def test_what_our_own_frames_held_at__exit_is_lost(tmp_path):
     harness.need('gcc')
     source, output = tmp_path / 'left.c', tmp_path / 'left'
-    source.write_text('#include <stdlib.h>\n#include <unistd.h>\n'
-                      'int main(void) { char *volatile p = malloc(3005); p = 0; _exit(0); }\n')
+    source.write_text(program_source('exit_scan_own_frames.c'))
     subprocess.run(['gcc', '-g', '-O0', str(source), '-o', str(output)], check=True, timeout=PATIENCE_S)
     _, (process, ) = run(output, tmp_path)
     assert kinds(process)[3005] == {'lost'}
@@ -126,9 +126,7 @@ def test_scan_no(program, tmp_path):
 def test_shared_library_has_ended_before(tmp_path):
     """Destructors of libraries run before the look, whatever the order of loading."""
     harness.need('gcc')
-    (tmp_path / 'lib.c').write_text('#include <stdlib.h>\nstatic void *kept;\n'
-                                    'void touch(void) { kept = malloc(7000); }\n'
-                                    '__attribute__((destructor)) static void end(void) { free(kept); kept = 0; malloc(7016); }\n')
+    (tmp_path / 'lib.c').write_text(program_source('exit_scan_unloaded.c'))
     (tmp_path / 'main.c').write_text('void touch(void);\nint main(void) { touch(); return 0; }\n')
     subprocess.run('gcc -w -shared -fPIC lib.c -o libend.so && gcc -w main.c -o main ./libend.so', shell=True, check=True,
                    cwd=tmp_path, timeout=PATIENCE_S)
@@ -219,28 +217,7 @@ def test_two_threads_leave_at_once(program, tmp_path, how):
         assert (found[1000], found[1016], found[2000]) == ({'lost'}, {'indirect'}, {'reachable'})
 
 
-KILLED = r"""
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-int main(int argc, char **argv) {
-    pid_t child = fork();
-    if (child == 0) {
-        static void **list;
-        for (int i = 0; i < 200000; i++) {
-            void **block = malloc(64);
-            *block = list;
-            list = block;
-        }
-        exit(0);
-    }
-    usleep(atoi(argv[1]));
-    kill(child, SIGKILL);
-    wait(NULL);
-    return 0;
-}
-"""
+KILLED = program_source('exit_scan_killed.c')
 
 
 def test_child_that_is_killed_at_any_moment(tmp_path):

@@ -5,31 +5,9 @@ import json
 import subprocess
 
 import report_json
+from small_programs import program_source
 
-SOURCE = r"""
-#define _GNU_SOURCE
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-static void *volatile kept;
-static char *map(size_t n) { return mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
-int main(void) {
-    char *a = map(1 << 20), *b = map(2 << 20), *c = map(4 << 20);
-    munmap(b, 2 << 20);
-    kept = malloc(100);
-    if (fork() == 0) {
-        kept = malloc(200); /* its first operation makes its image */
-        munmap(a, 1 << 20);
-        char *d = map(8 << 20);
-        _exit(d == MAP_FAILED);
-    }
-    int status;
-    wait(&status);
-    munmap(c, 4 << 20);
-    return WEXITSTATUS(status);
-}
-"""
+SOURCE = program_source('fork_mappings.c')
 
 
 def test_mappings_of_a_forked_child(run, seep, tmp_path):
@@ -53,19 +31,7 @@ def test_mappings_of_a_forked_child(run, seep, tmp_path):
     assert sum(live(parent)) == MiB and totals["live"] == 1
 
 
-WRONG = r"""
-#include <sys/wait.h>
-#include <unistd.h>
-#include <cstdlib>
-int main() {
-    std::free(new char[100]);
-    if (fork() == 0)
-        std::free(new char[200]);
-    else
-        wait(nullptr);
-    return 0;
-}
-"""
+WRONG = program_source('fork_mappings_wrong.cpp')
 
 
 def test_wrong_releases_of_a_parent_are_its_own(run, seep, tmp_path):

@@ -11,53 +11,11 @@ from harness import BUILD, ROOT, SEEP, environment, kill, need, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import schema  # noqa: E402
+from small_programs import program_source
 
-STEPS = """
-#include <stdio.h>
-#include <stdlib.h>
-static void *volatile keep[16];
-int main(void) {
-    static char in[64], out[64];
-    setvbuf(stdin, in, _IOLBF, sizeof(in));
-    setvbuf(stdout, NULL, _IONBF, 0);
-    (void)out;
-    for (int i = 0, size; scanf("%d", &size) == 1; i++) {
-        keep[i] = malloc(size);
-        puts("ok");
-    }
-    return 0;
-}
-"""
+STEPS = program_source('generations_steps.c')
 
-LATE = """
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-/* How long there has been this process, its start by the loader and all. */
-static double lived(void) {
-    char text[1024];
-    struct timespec now;
-    int file = open("/proc/self/stat", O_RDONLY);
-    text[read(file, text, sizeof(text) - 1)] = 0;
-    close(file);
-    char *field = strrchr(text, ')');
-    for (int i = 0; i < 20; i++)
-        field = strchr(field, ' ') + 1;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return now.tv_sec + now.tv_nsec / 1e9 - atoll(field) / (double)sysconf(_SC_CLK_TCK);
-}
-int main(int argc, char **argv) {
-    if (argc > 1)
-        (void)!malloc(1000);
-    double start = lived();
-    usleep(start > 0.1 ? start * 4e6 : 400000);
-    if (argc < 2)
-        (void)!malloc(1000);
-    return 0;
-}
-"""
+LATE = program_source('generations_late.c')
 
 
 def build(folder, name, text):
@@ -160,45 +118,7 @@ def test_without_ages(tmp_path):
     assert 'ages' not in value
 
 
-LEAVING = """
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-static void *held, *mixed[4];
-static void *volatile kept;
-__attribute__((noinline)) static void *hold(void) { return malloc(111); }
-__attribute__((noinline)) static void *mix(void) { return malloc(222); }
-__attribute__((noinline)) static void *keep(void) { return malloc(333); }
-__attribute__((noinline)) static void *pass(void) { return malloc(444); }
-static void last(void) {
-    free(held);
-    for (int i = 1; i < 4; i++)
-        free(mixed[i]);
-}
-static void *leave(void *unused) { exit(0); }
-int main(int argc, char **argv) {
-    const char *way = argv[1];
-    pthread_t thread;
-    atexit(last);
-    held = hold();
-    for (int i = 0; i < 4; i++)
-        mixed[i] = mix();
-    free(mixed[0]);
-    kept = keep();
-    free(pass());
-    if (strcmp(way, "exit") == 0)
-        exit(0);
-    if (strcmp(way, "thread") == 0 && pthread_create(&thread, NULL, leave, NULL) == 0)
-        pause();
-    if (strcmp(way, "fork") == 0 && fork() > 0)
-        wait(NULL);
-    if (strcmp(way, "_exit") == 0)
-        _exit(0);
-    return 0;
-}
-"""
+LEAVING = program_source('generations_leaving.c')
 
 
 @pytest.fixture(scope='module')

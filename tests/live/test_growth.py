@@ -14,6 +14,7 @@ from harness import BUILD, ROOT, SEEP, environment, kill, report, run
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import report_json  # noqa: E402
 import schema  # noqa: E402
+from small_programs import program_source
 
 PROGRAM = BUILD / 'tests/live/live-growth'
 # What each place does; few looks at uneven times may not be enough to say more than that it does not grow.
@@ -318,20 +319,7 @@ def test_snap_before_the_oom_killer(tmp_path, small_group):
     assert f'of 192 MiB ({limit} of ' in what and re.search(r'\b[5-9]\d\.\d%', what), what
 
 
-FREED_AT_THE_END = r"""
-#include <stdlib.h>
-#include <unistd.h>
-static void *kept[60];
-int main(int argc, char **argv) {
-    for (int i = 0; i < 60; i++) {
-        kept[i] = malloc(10000);
-        usleep(25000 * atoi(argv[1]));
-    }
-    for (int i = 0; i < 60; i++)
-        free(kept[i]);
-    return 0;
-}
-"""
+FREED_AT_THE_END = program_source('growth_freed_at_the_end.c')
 
 
 def test_what_grows_beside_the_heap_is_no_all_clear(tmp_path):

@@ -23,6 +23,7 @@ from harness import (
     wait_until,
 )
 import report_json
+from small_programs import program_source
 
 COVERS = [
     ('tool killed', 'covered', 'test_the_tool_is_killed', 'the program goes on'),
@@ -361,8 +362,7 @@ def test_static_program(tmp_path):
     """It cannot be traced by preloading: it runs, and the report says why it is empty."""
     need('gcc')
     (tmp_path / 'p.c').write_text(
-        '#include <stdio.h>\n#include <stdlib.h>\n'
-        'int main(void) { char *p = malloc(10); printf("static %d\\n", p != 0); return 6; }\n'
+        program_source('kill_static_program.c')
     )
     done = run(['gcc', '-static', 'p.c', '-o', 'p'], cwd=tmp_path)
     if done.code != 0:

@@ -3,19 +3,9 @@
 import json
 import re
 import subprocess
+from small_programs import program_source
 
-SOURCE = r"""
-#include <stdlib.h>
-void *volatile kept;
-int main(int argc, char **argv) {
-    for (int i = 0; i < LOST; i++) {
-        kept = malloc(100);
-        kept = NULL;
-    }
-    kept = malloc(5000);
-    return 0;
-}
-"""
+SOURCE = program_source('leaks_of_processes.c')
 
 
 def section(text, heading):
@@ -70,21 +60,7 @@ def test_kind_where_not_every_process_was_scanned(run, seep, tmp_path):
     assert lost == [(3, 300)]
 
 
-ENDED = r"""
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-int main(void) {
-    for (int i = 0; i < 5; i++) {
-        if (!fork()) {
-            if (malloc(20))
-                raise(i ? SIGKILL : SIGSEGV);
-        }
-        wait(NULL);
-    }
-    return 0;
-}
-"""
+ENDED = program_source('leaks_of_processes_ended.c')
 
 
 def test_children_that_a_signal_ended_are_one_line(run, seep, tmp_path):
@@ -98,21 +74,7 @@ def test_children_that_a_signal_ended_are_one_line(run, seep, tmp_path):
     assert line.startswith("  note: 5 processes: ") and "a signal ended it" in line
 
 
-IDLE = r"""
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-int main(void) {
-    if (!malloc(10))
-        return 1;
-    for (int i = 0; i < 6; i++) {
-        if (!fork())
-            _exit(i == 5 && malloc(20) ? 3 : 0);
-        wait(NULL);
-    }
-    return 0;
-}
-"""
+IDLE = program_source('leaks_of_processes_idle.c')
 
 
 def test_children_without_a_heap_operation_have_no_image(run, seep, tmp_path):

@@ -20,6 +20,7 @@ from harness import (
     traced,
 )
 import report_json
+from small_programs import program_source
 
 RELATIVE = BUILD / 'tests/live/live-relative'
 RELATIVE_LIBRARY = BUILD / 'tests/live/live-relative-plugin.so'
@@ -59,43 +60,8 @@ def test_a_library_opened_by_a_relative_name(tmp_path):
     assert [(frame['function'], frame['file']) for frame in frames] == [('relative_hold', 'relative_plugin.c')], frames
 
 
-LIBRARY = r'''
-#include <stdlib.h>
-void *library_alloc(size_t size) { void *p = malloc(size); __asm__ volatile("" : "+r"(p)); return p; }
-void library_free(void *p) { free(p); }
-'''
-LOADER = r'''
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-int main(int argc, char **argv) {
-    void *library = NULL;
-    for (int i = 0; i < 3; i++) {
-        library = !strcmp(argv[1], "plain")  ? dlopen(argv[2], RTLD_NOW)
-                  : !strcmp(argv[1], "deep") ? dlopen(argv[2], RTLD_NOW | RTLD_DEEPBIND)
-                  : !strcmp(argv[1], "base") ? dlmopen(LM_ID_BASE, argv[2], RTLD_NOW)
-                                             : dlmopen(LM_ID_NEWLM, argv[2], RTLD_NOW);
-        if (!library) {
-            puts(dlerror());
-            return 3;
-        }
-    }
-    if (getenv("LOADER_WAITS")) /* code that no process had mapped before is known some milliseconds later */
-        sleep(1);
-    void *(*alloc)(size_t) = (void *(*)(size_t))dlsym(library, "library_alloc");
-    void (*give_back)(void *) = (void (*)(void *))dlsym(library, "library_free");
-    for (int i = 0; i < 100; i++) {
-        void *p = alloc(77);
-        if (i % 4)
-            give_back(p);
-    }
-    puts("done");
-    return 5;
-}
-'''
+LIBRARY = program_source('loading_library.c')
+LOADER = program_source('loading_loader.c')
 
 
 @pytest.fixture
@@ -291,43 +257,8 @@ def test_an_ordinary_program_has_no_such_note(tmp_path):
 
 # ---- somebody in front of us -------------------------------------------------------------------------
 
-ARRAYS = r'''
-#define _GNU_SOURCE
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <malloc.h>
-int main(void) {
-    char *text = NULL;
-    for (int i = 1; i < 200; i++) {
-        text = reallocarray(text, i, 50);
-        memset(text, i, i * 50);
-    }
-    printf("%d\n", malloc_usable_size(text) >= 199 * 50);
-    free(text);
-    void *aligned = NULL;
-    printf("%d\n", posix_memalign(&aligned, 256, 100));
-    free(aligned);
-    free(strdup("text"));
-    return 0;
-}
-'''
-OPERATORS = r'''
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <vector>
-struct alignas(64) Wide { char bytes[64]; };
-int main() {
-    std::vector<std::string> texts;
-    for (int i = 0; i < 100; i++) texts.push_back(std::string(i, 'x'));
-    delete new Wide;
-    delete[] new char[100];
-    void *p = realloc(nullptr, 10);
-    free(p);
-    std::printf("%zu\n", texts.size());
-}
-'''
+ARRAYS = program_source('loading_arrays.c')
+OPERATORS = program_source('loading_operators.cpp')
 ALLOCATORS = {
     'jemalloc': ('libjemalloc.so.2',),
     'mimalloc': ('libmimalloc.so.2.0', 'libmimalloc.so.2'),
@@ -379,43 +310,8 @@ def test_a_static_allocator_that_exports_malloc(language, compiler, tmp_path):
 
 # ---- other interposers -------------------------------------------------------------------------------
 
-CLOCK = r'''
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <time.h>
-// As libfaketime does: asks for the real function when it is first called, and keeps something in the heap.
-static int (*real)(clockid_t, struct timespec *);
-static char *kept;
-__attribute__((constructor)) static void start(void) { kept = malloc(123); }
-int clock_gettime(clockid_t clock, struct timespec *ret_now) {
-    if (!real)
-        real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-    int result = real(clock, ret_now);
-    ret_now->tv_sec = 1000;
-    return result;
-}
-void *dlopen(const char *path, int mode) {
-    void *(*next)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
-    return next(path, mode);
-}
-'''
-CLOCK_USER = r'''
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-int main(void) {
-    struct timespec now;
-    for (int i = 0; i < 50; i++) {
-        clock_gettime(CLOCK_REALTIME, &now);
-        char *volatile p = malloc(31);
-        if (i % 2)
-            free(p);
-    }
-    printf("%ld\n", (long)now.tv_sec);
-    return 0;
-}
-'''
+CLOCK = program_source('loading_clock.c')
+CLOCK_USER = program_source('loading_clock_user.c')
 
 
 @pytest.mark.parametrize('order', ['seep clock witness', 'clock seep witness', 'seep witness clock', 'clock witness seep'])
@@ -437,29 +333,8 @@ def test_two_other_interposers_in_any_order(order, compiler, tmp_path):
         check_witness([process], tmp_path)
 
 
-FAKED_CLOCK = r"""
-#include <stdlib.h>
-#include <time.h>
-int clock_gettime(clockid_t clock, struct timespec *now) {
-    free(malloc(77));
-    now->tv_sec = 1000000000;
-    now->tv_nsec = 0;
-    return 0;
-}
-"""
-SLEEPS = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-int main(void) {
-    struct timespec now, nap = {0, 20000000};
-    void *volatile block = malloc(1000);
-    nanosleep(&nap, NULL);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    printf("%ld\n", (long)now.tv_sec);
-    return block == NULL;
-}
-"""
+FAKED_CLOCK = program_source('loading_faked_clock.c')
+SLEEPS = program_source('loading_sleeps.c')
 
 
 def test_a_clock_that_the_program_fakes(compiler, tmp_path):
@@ -479,7 +354,7 @@ def test_a_clock_that_the_program_fakes(compiler, tmp_path):
 def test_a_program_with_address_sanitizer_runs(compiler, tmp_path):
     """Its runtime wants to be the first; told to bear with another, it is not called before it is set up."""
     try:
-        program = compiler('#include <stdio.h>\n#include <stdlib.h>\nint main(void) { free(malloc(10)); puts("fine"); return 0; }\n',
+        program = compiler(program_source('loading_sanitized.c'),
                            'checked', '-fsanitize=address')
     except AssertionError:
         pytest.skip('no AddressSanitizer here')

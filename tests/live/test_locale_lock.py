@@ -6,25 +6,10 @@ import json
 import subprocess
 
 import report_json
+from small_programs import program_source
 
-LIBRARY = r"""
-#include <locale.h>
-locale_t early_locale;
-__attribute__((constructor)) static void start(void) { early_locale = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0); }
-"""
-PROGRAM = r"""
-#include <dlfcn.h>
-#include <locale.h>
-#include <stdio.h>
-extern locale_t early_locale;
-int main(void) {
-    const char *error = dlerror(); /* nothing of ours may be left in it */
-    for (int i = 0; i < 3; i++)
-        setlocale(i % 2 ? LC_ALL : LC_NUMERIC, "C");
-    printf("%s %s\n", error ? error : "none", early_locale ? "made" : "missing");
-    return 0;
-}
-"""
+LIBRARY = program_source('locale_lock_library.c')
+PROGRAM = program_source('locale_lock_program.c')
 
 
 def test_first_allocation_under_the_lock_of_the_locale(run, seep, tmp_path):

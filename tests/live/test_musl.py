@@ -2,6 +2,7 @@
 """Programs of musl: the same libseep.so is loaded into them, also when one of glibc starts them and the other way about."""
 import pytest
 from harness import LIBSEEP, SEEP, environment, need, no_losses, report, run
+from small_programs import program_source
 
 COVERS = [
     ('musl', 'covered', 'test_exact_counts_and_stacks', 'the same library for both'),
@@ -12,12 +13,7 @@ COVERS = [
      'of musl, line by line'),
 ]
 
-LATE = r'''
-#include <stdlib.h>
-void *volatile late_block;
-__attribute__((constructor)) static void on_load(void) { late_block = malloc(11); free(late_block); }
-void late(void) { for (int i = 0; i < 6; i++) late_block = malloc(60); }
-'''
+LATE = program_source('musl_late.c')
 
 
 @pytest.fixture
@@ -111,20 +107,7 @@ def test_malloc_semantics(tmp_path):
     no_losses(report(tmp_path / 't.seep')[0])
 
 
-LEAVES = r'''
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-int main(int argc, char **argv) {
-    char *volatile lost = malloc(501);
-    lost = 0;
-    if (strcmp(argv[1], "exit") == 0) exit(3);
-    if (strcmp(argv[1], "_exit") == 0) _exit(3);
-    if (strcmp(argv[1], "call") == 0) syscall(SYS_exit_group, 3);
-    return 3;
-}
-'''
+LEAVES = program_source('musl_leaves.c')
 
 
 @pytest.mark.parametrize('way', ['return', 'exit', '_exit', 'call'])
@@ -144,21 +127,7 @@ def test_what_is_said_of_the_end(compiler, way, tmp_path):
         assert process['leaks']['lost']['blocks'] == 1
 
 
-INTERLEAVED = r'''
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-void *big;
-static void *map(void) { return mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
-static void __attribute__((noinline)) hold(void) {
-    void **before = map();
-    before[1] = malloc(777);
-    big = malloc(300000);
-    void **behind = map();
-    behind[1] = malloc(778);
-}
-int main() { hold(); volatile char b[5000]; memset((void *)b, 0, 5000); return b[7]; }
-'''
+INTERLEAVED = program_source('musl_interleaved.c')
 
 
 def test_mappings_beside_blocks_hold(tmp_path):

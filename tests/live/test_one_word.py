@@ -7,35 +7,9 @@ import subprocess
 import pytest
 
 from harness import ROOT, SEEP, environment, need, run
+from small_programs import program_source
 
-WORDS = """
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#include "seep.h"
-static __thread void *of_thread;
-static __attribute__((noinline)) void fill(void **told) {
-    for (int i = 1; i < 9; i++)
-        told[i] = malloc(1000);
-    *told = malloc(400);
-    of_thread = malloc(300);
-}
-static void *work(void *told) {
-    fill(told);
-    dprintf(1, "%d %p %p\\n", getpid(), of_thread, *(void **)told);
-    sleep(100);
-    return told;
-}
-int main(void) {
-    pthread_t thread;
-    void **told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    seep_root_add(told, 4096);
-    pthread_create(&thread, NULL, work, told);
-    return pthread_join(thread, NULL);
-}
-"""
+WORDS = program_source('one_word_words.c')
 
 
 @pytest.fixture
@@ -68,18 +42,7 @@ def test_one_word_is_one_pointer(words):
     assert any(h['what'].startswith('memory mapped') and h['retained_bytes'] >= 5000 for h in holders), holders
 
 
-DATA = """
-#include <stdlib.h>
-static void *inited[600] = {(void *)1, (void *)2};
-static void *zeroed[40000];
-int main(void) {
-    for (int i = 0; i < 3; i++) {
-        inited[i * 100 + 1] = malloc(100);
-        zeroed[i * 10000] = malloc(200);
-    }
-    return inited[1] == zeroed[5];
-}
-"""
+DATA = program_source('one_word_data.c')
 
 
 def test_data_without_names_is_one_holder(tmp_path):

@@ -5,27 +5,14 @@ import subprocess
 
 import pytest
 import report_json
+from small_programs import program_source
 
 COVERS = [
     ('a static allocator that exports malloc', 'declared', 'test_own_malloc_is_said',
      "the program calls its own; 'seep attach' sees it"),
 ]
 
-SOURCE = r"""
-#include <stdio.h>
-#include <string.h>
-static char pool[1 << 20];
-static size_t at;
-void *malloc(size_t n) { char *block = pool + at; at += (n + 31) & ~(size_t)15; return block; }
-void free(void *block) { (void)block; }
-void *calloc(size_t a, size_t b) { return malloc(a * b); }
-void *realloc(void *old, size_t n) { char *block = malloc(n); return old ? memmove(block, old, n) : block; }
-int main(void) {
-    for (int i = 0; i < 10; i++)
-        puts(strdup("text"));
-    return 3;
-}
-"""
+SOURCE = program_source('own_malloc.c')
 
 
 @pytest.mark.parametrize("flags", [[], ["-rdynamic"]], ids=["as it is", "all names exported"])
@@ -57,8 +44,7 @@ def test_preloaded_malloc_is_ours(run, seep, tmp_path):
 
 def test_address_of_malloc_in_a_fixed_program(run, seep, tmp_path):
     """There the address of malloc is a jump in the program itself: it leads to ours, and nothing is missing."""
-    (tmp_path / "fixed.c").write_text("#include <stdlib.h>\n#include <stdio.h>\n"
-                                      "int main(void) { void *(*volatile take)(size_t) = malloc; printf(\"%d\\n\", take(10) != NULL); return 0; }\n")
+    (tmp_path / "fixed.c").write_text(program_source('own_malloc_fixed_address.c'))
     subprocess.run(["gcc", "-no-pie", "-fno-pic", "-o", "fixed", "fixed.c"], check=True, cwd=tmp_path)
     symbols = subprocess.run(["readelf", "-W", "--dyn-syms", "fixed"], check=True, cwd=tmp_path, capture_output=True, text=True).stdout
     (malloc,) = [line.split() for line in symbols.splitlines() if " malloc" in line]
@@ -70,19 +56,7 @@ def test_address_of_malloc_in_a_fixed_program(run, seep, tmp_path):
     assert [site["size_max"] for site in report["sites"] if site["stack"][0]["function"] == "main"] == [10]
 
 
-READER = r"""
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-void *kept;
-int main(int argc, char **argv) {
-    int fd = open(argv[1], O_RDONLY);
-    void *first = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE, fd, 0);
-    void *again = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE, fd, 0);
-    kept = malloc(10);
-    return argc != 2 || first == MAP_FAILED || again == MAP_FAILED;
-}
-"""
+READER = program_source('own_malloc_reader.c')
 
 
 def test_file_that_is_only_read(run, seep, tmp_path):

@@ -6,6 +6,7 @@ import csv
 import pytest
 from harness import BUILD, SEEP, environment, need, run, traced
 import report_json
+from small_programs import program_source
 
 COVERS = [
     ('who started whom', 'covered', 'test_who_started_whom', ''),
@@ -185,19 +186,7 @@ def test_the_name_is_that_by_which_it_was_run(tmp_path):
         assert 'server' in text(done.trace, '--program', name, '--by', 'process', '--csv')
 
 
-CLOCK_C = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <time.h>
-int clock_gettime(clockid_t clock, struct timespec *now) {
-    static int (*real)(clockid_t, struct timespec *);
-    if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
-    int result = real(clock, now);
-    if (clock == CLOCK_REALTIME && getenv("SET_BACK")) now->tv_sec -= 3600;
-    return result;
-}
-"""
+CLOCK_C = program_source('process_tree_clock_c.c')
 
 
 def test_the_wall_clock_is_set_back(tmp_path):

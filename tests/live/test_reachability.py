@@ -20,6 +20,7 @@ from harness import LIBSEEP, SEEP, environment
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / 'golden'))
 import seep_reader  # noqa: E402
+from small_programs import program_source
 PATIENCE_S = 60
 
 
@@ -223,34 +224,7 @@ def test_stopped_by_job_control_stays_stopped(blocks):
 def test_system_calls_do_not_notice(tmp_path):
     """Waiting calls go on, epoll_wait too, which the kernel alone would let fail with EINTR."""
     source = tmp_path / 'waits.c'
-    source.write_text('''
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/wait.h>
-#include <signal.h>
-#include <time.h>
-#include <unistd.h>
-static int pipe_of[2];
-static void say(const char *what) { char text[99]; snprintf(text, 99, "%s %s\\n", what, strerror(errno));
-    write(1, text, strlen(text)); }
-static void *poller(void *d) { struct pollfd p = {pipe_of[0], POLLIN}; poll(&p, 1, -1); say("poll"); return d; }
-static void *reader(void *d) { char c; read(pipe_of[0], &c, 1); say("read"); return d; }
-static void *sleeper(void *d) { struct timespec t = {1000, 0}; nanosleep(&t, 0); say("nanosleep"); return d; }
-static void *waiter(void *d) { sigset_t s; sigemptyset(&s); sigaddset(&s, SIGUSR1); siginfo_t i;
-    sigwaitinfo(&s, &i); say("sigwaitinfo"); return d; }
-static void *epoller(void *d) { struct epoll_event e; epoll_wait(*(int *)d, &e, 1, -1); say("epoll"); return d; }
-int main(void) {
-    pthread_t t; int ep = epoll_create1(0); void *p = malloc(10);
-    pipe(pipe_of);
-    pthread_create(&t, 0, poller, 0); pthread_create(&t, 0, reader, 0); pthread_create(&t, 0, sleeper, 0);
-    pthread_create(&t, 0, waiter, 0); pthread_create(&t, 0, epoller, &ep);
-    sleep(1); write(1, "ready\\n", 6); pthread_join(t, 0); return p == 0; }
-''')
+    source.write_text(program_source('reachability_calls.c'))
     output = tmp_path / 'waits'
     subprocess.run(['gcc', '-w', '-pthread', str(source), '-o', str(output)], check=True, timeout=PATIENCE_S)
     with Traced(output, cwd=tmp_path) as program:
@@ -336,22 +310,7 @@ def test_process_that_ends_meanwhile(tmp_path):
 def test_reservations_of_terabytes(tmp_path):
     """Only what is there is read; pointers in it hold."""
     source = tmp_path / 'reserve.c'
-    source.write_text('''
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-int main(void) {
-    size_t size = 8ul << 40;
-    char *far = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (far == MAP_FAILED) return 77;
-    mmap(0, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    void *volatile *at[] = {(void *)far, (void *)(far + size / 2 + 4096 * 7 + 8), (void *)(far + size - 8)};
-    for (int i = 0; i < 3; i++) *at[i] = malloc(1000 + 16 * i);
-    *(void *volatile *)malloc(2000) = 0;
-    write(1, "ready\\n", 6);
-    pause();
-}
-''')
+    source.write_text(program_source('reachability_reservations.c'))
     output = tmp_path / 'reserve'
     subprocess.run(['gcc', '-O1', '-w', str(source), '-o', str(output)], check=True, timeout=PATIENCE_S)
     with Traced(output, cwd=tmp_path) as program:
@@ -374,35 +333,7 @@ def lost_of(report):
 
 def test_busy_threads_20_times(tmp_path):
     source = tmp_path / 'busy.cpp'
-    source.write_text('''
-#include <atomic>
-#include <map>
-#include <string>
-#include <thread>
-#include <vector>
-#include <memory>
-#include <unistd.h>
-static std::atomic<int> at_work;
-static void work(int seed) {
-    std::map<int, std::unique_ptr<std::string>> map;
-    std::vector<std::string> texts;
-    unsigned rounds = 0;
-    for (unsigned i = seed;; i = i * 1103515245 + 12345) {
-        map[i >> 20 & 1023] = std::make_unique<std::string>(i >> 8 & 255, 'x');
-        texts.emplace_back(i & 127, 'y');
-        if (texts.size() > 1000) texts.erase(texts.begin(), texts.begin() + 500);
-        if ((i >> 12 & 15) == 0) map.erase(map.begin());
-        if (++rounds == 20000) at_work++;
-    }
-}
-int main() {
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 4; i++) threads.emplace_back(work, i);
-    while (at_work < 4) usleep(1000);
-    write(1, "ready\\n", 6);
-    for (auto &t : threads) t.join();
-}
-''')
+    source.write_text(program_source('reachability_busy.cpp'))
     output = tmp_path / 'busy'
     harness.need('g++')
     subprocess.run(['g++', '-O2', '-g', '-w', '-pthread', str(source), '-o', str(output)], check=True,
@@ -417,33 +348,7 @@ int main() {
 def test_reallocs_at_work(tmp_path):
     """What only a block points to that realloc is moving at this moment is not lost."""
     source = tmp_path / 'moves.c'
-    source.write_text('''
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
-struct list { char **items; size_t nr; };
-static struct list lists[3];
-static void *work(void *data) {
-    struct list *list = data;
-    for (;;) {
-        for (size_t nr = 1; nr <= 4096; nr += nr / 4 + 1) {
-            list->items = realloc(list->items, nr * sizeof(char *));
-            while (list->nr < nr) list->items[list->nr++] = malloc(24);
-            free(malloc(nr * 9));
-        }
-        for (size_t nr = 4096; nr; nr /= 2) {
-            while (list->nr > nr) free(list->items[--list->nr]);
-            list->items = realloc(list->items, nr * sizeof(char *));
-        }
-    }
-}
-int main(void) {
-    pthread_t t;
-    for (int i = 0; i < 3; i++) pthread_create(&t, 0, work, &lists[i]);
-    write(1, "ready\\n", 6);
-    pthread_join(t, 0);
-}
-''')
+    source.write_text(program_source('reachability_reallocs_at_work.c'))
     output = tmp_path / 'moves'
     subprocess.run(['gcc', '-O2', '-g', '-w', '-pthread', str(source), '-o', str(output)], check=True,
                    timeout=PATIENCE_S)

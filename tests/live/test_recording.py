@@ -10,46 +10,11 @@ import time
 import pytest
 from harness import BUILD, PROGRAMS, SEEP, environment, need, run
 from recording import ALLOCATION, FREE, KEPT, chunks
+from small_programs import program_source
 
 FIGURES = ('allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary', 'live_blocks', 'live_bytes')
-HANDING_ON = """
-    #include <pthread.h>
-    #include <stdatomic.h>
-    #include <stdint.h>
-    #include <stdlib.h>
-    enum { THREADS = 64, SLOTS = 256, ROUNDS = 2000 };
-    static _Atomic(void *) slots[SLOTS];
-    static void *work(void *arg) {
-        uint64_t x = (uintptr_t)arg * 0x9e3779b97f4a7c15u | 1;
-        for (int i = 0; i < ROUNDS; i++) {
-            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-            void *mine = malloc(16 + x % 200);
-            if (x % 7 == 0)
-                mine = realloc(mine, 16 + (x >> 20) % 500);
-            free(atomic_exchange(&slots[(x >> 32) % SLOTS], mine));
-        }
-        return NULL;
-    }
-    int main(void) {
-        pthread_t threads[THREADS];
-        for (uintptr_t i = 0; i < THREADS; i++)
-            if (pthread_create(&threads[i], NULL, work, (void *)(i + 1)))
-                return 1;
-        for (int i = 0; i < THREADS; i++)
-            pthread_join(threads[i], NULL);
-        for (int i = 0; i < SLOTS; i++)
-            free(slots[i]);
-        return 0;
-    }"""
-BUSY = """
-    #include <stdio.h>
-    #include <stdlib.h>
-    int main(int argc, char **argv) {
-        for (int i = 0; i < 100000; i++)
-            free(malloc(10));
-        FILE *done = fopen(argv[1], "w");
-        return argc != 2 || !done || fclose(done);
-    }"""
+HANDING_ON = program_source('recording_handing_on.c')
+BUSY = program_source('recording_busy.c')
 
 
 def compiled(tmp_path, source, name='program'):
@@ -127,21 +92,7 @@ def test_threads_that_hand_blocks_on(tmp_path):
 
 def test_what_is_live_at_the_peak(tmp_path):
     """Three stages of which the second holds most; asked for by peak, by time, and by a mark."""
-    program = compiled(tmp_path, """
-        #include <stdlib.h>
-        #include "seep.h"
-        static void *volatile kept[3];
-        __attribute__((noinline)) static void first(void) { kept[0] = malloc(1000); }
-        __attribute__((noinline)) static void second(void) { kept[1] = malloc(5000); }
-        __attribute__((noinline)) static void third(void) { kept[2] = malloc(2000); }
-        int main(void) {
-            first();
-            seep_mark("one");
-            second();
-            free(kept[1]);
-            third();
-            return 0;
-        }""".replace('#include "seep.h"', f'#include "{BUILD.parent if (BUILD.parent / "include").exists() else BUILD}/include/seep.h"'))
+    program = compiled(tmp_path, program_source('recording_peak.c').replace('#include "seep.h"', f'#include "{BUILD.parent if (BUILD.parent / "include").exists() else BUILD}/include/seep.h"'))
     trace = record(tmp_path, program)
     (peak,) = report(trace, '--at', 'peak')
     assert peak['totals']['peak_bytes'] == peak['totals']['live_bytes'] == 6000 and peak['totals']['peak_exact']
@@ -157,15 +108,7 @@ def test_what_is_live_at_the_peak(tmp_path):
 
 
 def test_a_killed_program_loses_nothing(tmp_path):
-    program = compiled(tmp_path, """
-        #include <signal.h>
-        #include <stdlib.h>
-        int main(void) {
-            for (int i = 0; i < 20000; i++)
-                free(malloc(30));
-            malloc(77);
-            raise(SIGKILL);
-        }""")
+    program = compiled(tmp_path, program_source('recording_killed.c'))
     trace = record(tmp_path, program, code=137)
     (process,) = report(trace)
     events = [event for chunk in chunks(trace) for event in chunk.events]
@@ -235,19 +178,7 @@ def test_dropped_events_are_counted(tmp_path):
     assert events + process['health']['lost'].get('event', 0) == operations
 
 
-ENDLESS = """
-    #include <stdlib.h>
-    #include <unistd.h>
-    __attribute__((noinline)) static void *keep(void) { return malloc(100); }
-    int main(void) {
-        for (int i = 0; getppid() != 1 && i < 20000; i++) {
-            for (int j = 0; j < 20; j++)
-                free(malloc(50));
-            keep();
-            usleep(500);
-        }
-        return 0;
-    }"""
+ENDLESS = program_source('recording_endless.c')
 
 
 def test_a_recording_is_read_while_it_is_written_and_when_seep_was_killed(tmp_path):
@@ -358,22 +289,7 @@ def test_alone_without_room_the_counts_are_kept(tmp_path):
 
 def test_a_flight_recorder_keeps_the_last(tmp_path):
     """The file is not larger than asked for, and what was live before its events is there."""
-    program = compiled(tmp_path, """
-        #include <stdint.h>
-        #include <stdlib.h>
-        __attribute__((noinline)) static void *early(void) { return malloc(12345); }
-        int main(void) {
-            early();
-            void *volatile given = early();
-            uint64_t x = 1;
-            for (int i = 0; i < 400000; i++) {
-                x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-                free(malloc(x % 5000));
-            }
-            free(given);
-            malloc(77);
-            return 0;
-        }""")
+    program = compiled(tmp_path, program_source('recording_flight.c'))
     kept = record(tmp_path, program, options=['--keep-last', '300K'])
     assert kept.stat().st_size < 600000 and kept.stat().st_blocks * 512 < 600000
     events = [event for chunk in chunks(kept) for event in chunk.events]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness import environment, no_losses, run, traced
+from small_programs import program_source
 
 COVERS = [
     ('Go and Rust programs with cgo', 'covered', 'test_go_with_c', 'its C code: counts; a note says that the heap of Go is its own'),
@@ -73,15 +74,7 @@ func main() {
 	os.Exit(3)
 }
 '''
-IMPORT_C = r'''
-/*
-#include <stdlib.h>
-#include <string.h>
-static void *c_alloc(size_t n) { char *p = malloc(n); memset(p, 1, n); return p; }
-static void c_free(void *p) { free(p); }
-*/
-import "C"
-'''
+IMPORT_C = program_source('runtimes_import_c.c')
 WORK = r'''
 func work(n int) {
 	for i := 0; i < n; i++ {

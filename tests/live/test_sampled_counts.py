@@ -4,6 +4,7 @@ import pytest
 from harness import LIBSEEP, WITNESS, environment, need, read_witness, run
 from raw_image import THREAD, THREADS, Image
 from test_raw_image import COMMANDS
+from small_programs import program_source
 
 FAILED, SKIPPED, SAMPLED = 17, slice(18, 21), slice(21, 24)  # of a thread's slot: allocations, bytes, frees
 
@@ -48,24 +49,7 @@ def test_nothing_is_passed_by_uncounted(name, sample, tmp_path):
 def test_failures_are_none_that_were_passed_by(tmp_path):
     program = compiled(
         tmp_path,
-        """
-        #include <stdint.h>
-        #include <stdlib.h>
-        static void *volatile kept;
-        int main(void) {
-            void *block = malloc(10);
-            for (int i = 0; i < 100; i++) {
-                kept = malloc(PTRDIFF_MAX);
-                kept = calloc(PTRDIFF_MAX, 1);
-                kept = calloc(SIZE_MAX, 3);
-                kept = realloc(block, PTRDIFF_MAX);
-                kept = realloc(NULL, PTRDIFF_MAX);
-            }
-            block = realloc(block, 20);
-            free(block);
-            free(NULL);
-            return 0;
-        }""",
+        program_source('sampled_counts_failures.c'),
     )
     env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'x.%p.seep', SEEP_SAMPLE='524288')
     done = run([program], env=env)
@@ -79,31 +63,7 @@ def test_what_is_passed_by_in_between_is_not_nothing(tmp_path):
     """A block is temporary when its free follows at once, not when a skipped allocation or free comes first."""
     program = compiled(
         tmp_path,
-        """
-        #include <stdlib.h>
-        int main(void) {
-            for (int i = 0; i < 100; i++)
-                free(malloc(100000)); // temporary
-            for (int i = 0; i < 100; i++) {
-                void *block = malloc(100000), *none = malloc(0); // no point falls into nothing
-                free(block);
-                free(none);
-            }
-            void *none[100];
-            for (int i = 0; i < 100; i++)
-                none[i] = malloc(0);
-            for (int i = 0; i < 100; i++) {
-                void *block = malloc(100000);
-                free(none[i]);
-                free(block);
-            }
-            for (int i = 0; i < 100; i++) {
-                void *block = malloc(100000), *second = realloc(malloc(0), 0);
-                free(block);
-                free(second);
-            }
-            return 0;
-        }""",
+        program_source('sampled_counts_between.c'),
     )
     env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'x.%p.seep', SEEP_SAMPLE='1')
     done = run([program], env=env)
@@ -118,19 +78,7 @@ def test_a_thread_s_first_allocation_is_one_as_others_are(tmp_path):
     """It was always recorded: with a weight for as many as no point falls into."""
     program = compiled(
         tmp_path,
-        """
-        #include <pthread.h>
-        #include <stdlib.h>
-        static void *volatile kept;
-        static void *work(void *unused) { kept = malloc(32); return unused; }
-        int main(void) {
-            for (int i = 0; i < 200; i++) {
-                pthread_t thread;
-                if (pthread_create(&thread, NULL, work, NULL) || pthread_join(thread, NULL))
-                    return 1;
-            }
-            return 0;
-        }""",
+        program_source('sampled_counts_first.c'),
         '-pthread',
     )
     env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'x.%p.seep', SEEP_SAMPLE=str(1 << 30))

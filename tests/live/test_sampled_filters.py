@@ -5,6 +5,7 @@ import pytest
 
 from harness import SEEP, need, run
 import report_json
+from small_programs import program_source
 
 
 @pytest.fixture(scope='module')
@@ -12,13 +13,7 @@ def trace(tmp_path_factory):
     """Blocks of 10 and of 1000 bytes from one place, and of 300 from another, about one in 4 KiB recorded."""
     need('gcc')
     folder = tmp_path_factory.mktemp('sampled')
-    (folder / 'program.c').write_text("""
-        #include <stdlib.h>
-        static void *volatile kept;
-        __attribute__((noinline)) static void make(size_t size) { kept = malloc(size); }
-        __attribute__((noinline)) static void two(void) { for (int i = 0; i < 20000; i++) make(i % 2 ? 10 : 1000); }
-        __attribute__((noinline)) static void one(void) { for (int i = 0; i < 20000; i++) make(300); }
-        int main(void) { two(); one(); return 0; }""")
+    (folder / 'program.c').write_text(program_source('sampled_filters_trace.c'))
     done = run(['gcc', '-g', '-O1', '-fno-optimize-sibling-calls', folder / 'program.c', '-o', folder / 'program'])
     assert done.code == 0, done
     done = run([SEEP, 'run', '-q', '--sample', '4K', '--scan', 'no', '-o', folder / 'x.seep', folder / 'program'])

@@ -13,6 +13,7 @@ import pytest
 
 import harness
 from harness import BUILD, LIBSEEP, SEEP, environment, need
+from small_programs import program_source
 
 PATIENCE_S = 60
 pytestmark = pytest.mark.skipif(os.uname().machine != 'x86_64', reason='--cow is for x86-64')
@@ -76,35 +77,7 @@ def test_the_same_classes(tmp_path):
 def test_the_call_that_the_thread_was_in_goes_on(tmp_path):
     """The copy is made by the first thread: in each of these calls."""
     source = tmp_path / 'waits.c'
-    source.write_text('''
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-static void on_signal(int number) { write(1, "signal\\n", 7); }
-int main(int argc, char **argv) {
-    char c; int pipe_of[2], ep = epoll_create1(0); void *volatile p = malloc(10);
-    struct timespec t = {1000, 0}; struct pollfd at; struct epoll_event e; siginfo_t i; sigset_t s;
-    sigemptyset(&s); sigaddset(&s, SIGUSR2); signal(SIGUSR1, on_signal); pipe(pipe_of);
-    at = (struct pollfd){pipe_of[0], POLLIN};
-    write(1, "ready\\n", 6); errno = 0;
-    switch (atoi(argv[1])) {
-    case 0: poll(&at, 1, -1); break;
-    case 1: read(0, &c, 1); break;
-    case 2: nanosleep(&t, 0); break;
-    case 3: sigwaitinfo(&s, &i); break;
-    case 4: epoll_wait(ep, &e, 1, -1); break;
-    case 5: for (volatile unsigned long n = 1;; n++) if (n == 0) break; break;
-    }
-    char text[2] = {'0' + (errno == EINTR), '\\n'}; write(1, text, 2);
-    if (wait(0) >= 0 || errno != ECHILD) write(1, "child\\n", 6);
-    write(1, "end\\n", 4); return p == 0; }
-''')
+    source.write_text(program_source('scan_cow_in_a_call.c'))
     output = tmp_path / 'waits'
     subprocess.run(['gcc', '-w', str(source), '-o', str(output)], check=True, timeout=PATIENCE_S)
     for way in range(6):

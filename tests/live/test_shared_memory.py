@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, report, run
+from small_programs import program_source
 
 PROGRAM = BUILD / 'tests/live/live-shared-memory'
 HELD = {1001: 'reachable', 1002: 'reachable', 1003: 'reachable', 2000: 'lost'}
@@ -57,23 +58,7 @@ def test_of_a_running_process(tmp_path, options, held):
 def test_what_is_not_there_is_not_made(tmp_path):
     """To look for holes does not fill them: the file of a mapping is as large as before."""
     program = tmp_path / 'sparse'
-    (tmp_path / 'sparse.c').write_text(r'''#include <stdio.h>
-        #include <stdlib.h>
-        #include <sys/mman.h>
-        #include <sys/stat.h>
-        #include <unistd.h>
-        int main(void) {
-            int fd = memfd_create("sparse", 0);
-            struct stat s;
-            if (ftruncate(fd, 1L << 30)) return 1;
-            void **at = mmap(NULL, 1L << 30, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-            at[1 << 20] = malloc(100);
-            fstat(fd, &s);
-            long before = (long)s.st_blocks;
-            printf("%d\n", (int)getpid()); fflush(stdout); getchar();
-            fstat(fd, &s);
-            printf("%ld\n", (long)s.st_blocks - before);
-            return 0; }''')
+    (tmp_path / 'sparse.c').write_text(program_source('shared_memory_holes.c'))
     assert run(['gcc', '-D_GNU_SOURCE', '-w', '-o', program, program.with_suffix('.c')]).code == 0
     command = [SEEP, 'run', '-q', '--scan', 'no', '-o', tmp_path / 'x.seep', '--', program]
     with subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

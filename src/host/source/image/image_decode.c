@@ -21,7 +21,7 @@
     "3Q8QQQ" /* live_bytes_flushed to nr_thread_starts */                                                    \
     "64Q3Q"  /* own, pools */                                                                                \
     "2Q2I5Q" /* deep_bound_off to copied_ns */                                                               \
-    "8QQ2Q"  /* at_peak to ring_beat */
+    "8QQ5Q"  /* at_peak to copied_stamp */
 #define SHAPE_HEADER_V1                                                                                      \
     "QIIBBHIQ"                                                                                               \
     "48Q"                                                                                                    \
@@ -32,6 +32,12 @@
 #define SHAPE_COUNTERS "8Q"
 #define SHAPE_MARK     "IIQIIQ"
 #define SHAPE_RING     "16Q"
+
+// SHAPE_HEADER ends with copied_stamp: a field behind it must come into the shape (test_image.c counts it
+// too).
+_Static_assert(offsetof(struct seep_image_header, areas) ==
+                   offsetof(struct seep_image_header, copied_stamp) + sizeof(uint64_t),
+               "a field was added to the header: add it to SHAPE_HEADER");
 
 static const struct {
     const char *name;

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// clang-format off
+#include <stdlib.h>
+void *volatile kept;
+int main(void) { kept = malloc(55); return 4; }

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// clang-format off
+#include <stdlib.h>
+#include <unistd.h>
+char *volatile kept;
+int main(void) { for (int i = 0; i < 600; i++) { kept = malloc(1000); usleep(10000); } }
