@@ -426,11 +426,18 @@ def test_words_that_were_weeded_out_stay_out():
         if not document and not shown:
             continue
         for number, line in enumerate(text_of(path).splitlines(), 1):
-            # Of code only what people read when it runs.
+            # Of code what people read when it runs, and its comments below.
             texts = re.findall(r'"(?:\\.|[^"\\])*"', line) if shown and not line.lstrip().startswith("//") else [line] if document else []
             found = [match for text in texts for match in WEEDED.findall(text)]
             troubles += ["%s:%d: '%s'" % (path, number, word) for word in found]
     none(troubles)
+
+
+def test_comments_name_their_subject():
+    """Blocks are freed, mappings unmapped, threads detached; a reader, a caller, a process does what a comment says."""
+    words = re.compile(r"\b(whoever|given back|gives? back|gave back)\b", re.IGNORECASE)
+    none(["%s:%d: '%s'" % (path, number, word) for path in tree() if is_c(path) and path.startswith(("src/", "include/"))
+          for number, line in enumerate(text_of(path).splitlines(), 1) for word in words.findall(line)])
 
 
 def test_every_document_is_reachable_from_the_readme():

@@ -15,7 +15,7 @@
 
 enum seep_bpf_kind {
     SEEP_BPF_ALLOC = 1, // seep_bpf_alloc: a block came to life
-    SEEP_BPF_FREE,      // seep_bpf_event: a block is about to be given back
+    SEEP_BPF_FREE,      // seep_bpf_event: a block is about to be freed
     SEEP_BPF_RESIZE,    // seep_bpf_event: realloc is about to take this block
     SEEP_BPF_RESIZED,   // seep_bpf_alloc: and this is what became of it; address 0: it failed, or with size 0
                         // the block is gone; detail SEEP_BPF_NOT_TAKEN: the new one is not in the sample

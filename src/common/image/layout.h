@@ -9,7 +9,7 @@
 //    means "nothing" in every structure here.
 //  - Arrays (modules, nodes, sites, threads, strings) only grow. An element is complete before the
 //    `used` of its area counts it (release store, acquire load by the reader).
-//  - Whoever reads treats all of it as hostile: check every index, offset and count.
+//  - A reader treats all of it as hostile: check every index, offset and count.
 //
 // The header says how many areas there are, what each holds, where it lies and how long its elements are; so
 // readers compute none of it, skip areas that they do not know, and take those that are not there for empty.
@@ -128,11 +128,11 @@ enum seep_via {
     SEEP_VIA_POOL_ALLOC = 20, // pieces of the program's own pools, told through seep.h: a class of their own
     SEEP_VIA_POOL_RESIZE,
     SEEP_VIA_FAULT,     // pages that were touched here first: told by the kernel, never in an image
-    SEEP_VIA_FREE = 24, // 24 + enum seep_release: where a block was given back in the wrong way
+    SEEP_VIA_FREE = 24, // 24 + enum seep_release: where a block was freed in the wrong way
     SEEP_VIA_NR = 32
 };
 
-// Through which function a block was given back. Names: seep_release_name().
+// Through which function a block was freed. Names: seep_release_name().
 enum seep_release {
     SEEP_RELEASE_FREE,
     SEEP_RELEASE_REALLOC,
@@ -164,7 +164,7 @@ enum seep_passive_reason {
 #define SEEP_FLAG_FORKED      (1u << 1) // image began as a copy of the fork parent's
 #define SEEP_FLAG_STANDALONE  (1u << 2) // no tool took the image over at start
 #define SEEP_FLAG_AGES        (1u << 3) // births of blocks are kept, see SEEP_BIRTH_MAKE
-#define SEEP_FLAG_FREE_STACKS (1u << 4) // where blocks were given back is kept, see below
+#define SEEP_FLAG_FREE_STACKS (1u << 4) // where blocks were freed is kept, see below
 #define SEEP_FLAG_CALLS       (1u << 5) // calls are counted and nothing else, see SEEP_SITE_CALLS
 #define SEEP_FLAG_EVENTS      (1u << 6) // events are recorded, see image/ring.h
 
@@ -233,7 +233,7 @@ struct seep_image_header {
     // Atomic, relaxed: pools and pieces that the program told of.
     uint64_t pools_created;
     uint64_t pools_destroyed;
-    uint64_t unknown_piece_frees; // pieces given back that were never seen
+    uint64_t unknown_piece_frees; // pieces freed that were never seen
 
     // Libraries whose calls go past us: names of the first in the strings area (0: no room), and how many
     // times one was asked for.
@@ -326,7 +326,7 @@ struct seep_image_counters {
     uint64_t size_max;
 };
 
-// High bits of `temporary`: this thread has found that blocks of the site may be given back so.
+// High bits of `temporary`: this thread has found that blocks of the site may be freed so.
 // (Bit 63 costs the check of free() one branch on the sign that the addition leaves.)
 #define SEEP_RELEASE_OK(release)                                                                             \
     ((release) == SEEP_RELEASE_DELETE         ? UINT64_C(1) << 62                                            \
@@ -383,7 +383,7 @@ struct seep_image_thread {
 // bytes apart, so one entry per 32 bytes is enough; other allocators get one per 16, and the second
 // plane takes the blocks of 8 bytes that jemalloc, mimalloc and tcmalloc place at odd multiples of 8.)
 // Where the entry's site is 0 there is no live block; what else is in it is then the site of the block
-// that was given back last (or 0: none ever was), so that a second free can be told. All other blocks are in
+// that was freed last (or 0: none ever was), so that a second free can be told. All other blocks are in
 // the odd table, and so are all recorded blocks where header.sample_bytes is not 0.
 #define SEEP_ENTRY_SIZE_BITS  37
 #define SEEP_ENTRY_SUB_BIT    37
@@ -413,7 +413,7 @@ struct seep_image_odd {
 // The second plane with SEEP_FLAG_EVENTS, which excludes the others: the stamp of the latest event at the
 // address. The last plane, with SEEP_FLAG_FREE_STACKS: behind the entries, and the births where there are, as
 // many releases. One means something only where the entry has no live block: SEEP_ENTRY_MAKE of the site
-// where the block was given back (via 24 + enum seep_release), of its own sub and size; 0: not known.
+// where the block was freed (via 24 + enum seep_release), of its own sub and size; 0: not known.
 
 // Memory that the program mapped by itself: mmap, mremap, brk, sbrk. Slots are in no order and do not
 // overlap; one is written with `start` last and ended with `start` first. What munmap, mremap or a
@@ -444,11 +444,11 @@ struct seep_image_map_site {
 };
 #define SEEP_MAP_SITES 16384u
 
-// Blocks that were given back in a wrong way.
+// Blocks that were freed in a wrong way.
 enum seep_misuse {
     SEEP_MISUSE_NONE,
     SEEP_MISUSE_MISMATCH,    // through the function of another family: new[] by free
-    SEEP_MISUSE_DOUBLE_FREE, // given back before, and its address not handed out again
+    SEEP_MISUSE_DOUBLE_FREE, // freed before, and its address not handed out again
     SEEP_MISUSE_INSIDE,      // not the start of a block, but an address inside a live one
     SEEP_MISUSE_STACK,       // on the stack of the thread that freed it: no site
     SEEP_MISUSE_STATIC,      // in the static memory of a module: no site
@@ -458,8 +458,8 @@ enum seep_misuse {
 struct seep_image_misuse {
     uint32_t kind;         // enum seep_misuse; 0: hole
     uint32_t site;         // where the block came from
-    uint32_t release_site; // where it was given back, through 24 + enum seep_release
-    uint32_t first_site;   // double free: where it was given back first; 0: not known
+    uint32_t release_site; // where it was freed, through 24 + enum seep_release
+    uint32_t first_site;   // double free: where it was freed first; 0: not known
     uint64_t count;
     uint64_t address; // of the first
     uint64_t size;    // of the first; 0: not known

@@ -10,7 +10,7 @@
 //  - A stamp is above that of the thread's event before, and above that of the event before on the same
 //  address,
 //    whichever thread made that.
-//  - A free is written before the block is given back, an allocation after it was had.
+//  - A free is written before the block is freed, an allocation after it was had.
 //  - Each side treats what the other writes as hostile: the library never reads an event, and a wrong `read`
 //  makes it
 //    wait for a limited time, or write over what was not read.
@@ -22,7 +22,7 @@
 enum seep_event_kind {
     SEEP_EVENT_NONE,
     SEEP_EVENT_ALLOCATION, // a block came to life
-    SEEP_EVENT_FREE, // SEEP_EVENT_FREE + enum seep_release: it is given back so; realloc: it is given to that
+    SEEP_EVENT_FREE,     // SEEP_EVENT_FREE + enum seep_release: it is freed so; realloc: it is given to that
     SEEP_EVENT_KEPT = 8, // the realloc that it was given to has failed
     SEEP_EVENT_WIDE,     // what follows is of a block too large for an entry: address is its size
     SEEP_EVENT_KINDS_NR

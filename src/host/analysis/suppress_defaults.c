@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Suppressions that nobody names: the program's own, and the built-in list. See suppress.h.
+// Suppressions that the user does not name: the program's own, and the built-in list. See suppress.h.
 //
 // LeakSanitizer calls __lsan_default_suppressions in the program. Here it is not called: user code in a
 // process that is being looked at could do anything, and an executable does not export it. What nearly

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// An arena: memory that is given back all at once. One per loaded profile. Not thread-safe.
+// An arena: memory that is freed all at once. One per loaded profile. Not thread-safe.
 // Every function that returns NULL is out of memory.
 #ifndef SEEP_BASE_ARENA_H
 #define SEEP_BASE_ARENA_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // How much work something that a stranger made may cause: steps, of which each is about as long as the
-// others. Whoever works asks before each; with the last of them, or when the user wants to stop, the answer
+// others. The work asks before each; with the last of them, or when the user wants to stop, the answer
 // is no.
 #ifndef SEEP_BASE_BUDGET_H
 #define SEEP_BASE_BUDGET_H
@@ -13,7 +13,7 @@
 
 struct seep_budget {
     uint64_t steps;                    // left
-    const volatile sig_atomic_t *stop; // set by a signal; NULL: nobody asks to stop
+    const volatile sig_atomic_t *stop; // set by a signal; NULL: it is not asked to stop
 };
 
 // NULL: no bounds.

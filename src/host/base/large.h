@@ -17,7 +17,7 @@ SEEP_MUST_CHECK void *seep_large_alloc(size_t count, size_t size);
 SEEP_MUST_CHECK bool seep_large_grow(void *array, size_t *capacity, size_t element_bytes);
 
 // Zeroed, by the kernel, and of as many bytes as are asked for rounded up to whole huge pages, which
-// *nr_bytes is then. It is given back by _unmap. NULL: out of memory.
+// *nr_bytes is then. _unmap frees it. NULL: out of memory.
 SEEP_MUST_CHECK void *seep_large_map(size_t *nr_bytes);
 void seep_large_unmap(void *memory, size_t nr_bytes);
 

@@ -117,7 +117,7 @@ static bool any_grows(const struct seep_session *session) {
     return false;
 }
 
-// A gate that nobody could look through is not open.
+// A gate without a look is not open.
 static struct seep_error *check_known(const struct seep_session *session) {
     if (seep_growth_is_known(session))
         return NULL;

@@ -318,7 +318,7 @@ static const char *again(bool saved) {
                  : "make room, or name another file with --report, and run it again";
 }
 
-// stdout is checked by main, and what stderr does not take nobody can be told. `made`: there is a report in
+// stdout is checked by main, and what stderr does not take cannot be told. `made`: there is a report in
 // it.
 static struct seep_error *close_report(FILE *out, const struct run_values *values, bool made, bool saved) {
     if (out == stdout || out == stderr)
@@ -382,7 +382,7 @@ static uint64_t nr_late(const struct seep_profile *profile, uint32_t kinds, unsi
     return nr;
 }
 
-// A check must not pass because nobody looked.
+// A check must not pass because there was no look.
 static bool fails_unseen(const struct seep_profile *profile) {
     const struct seep_note *note;
     if (profile->process.exit_kind != SEEP_EXIT_CODE ||
@@ -463,7 +463,7 @@ static void looked(void *data, const struct seep_session *session) {
     if (err)
         seep_command_fail(err);
     if (ferror(watcher->out))
-        watcher->out = NULL; // nobody reads them; the trace goes on
+        watcher->out = NULL; // they are not read; the trace goes on
 }
 
 // "app.seep" becomes "app.snap.seep".

@@ -282,7 +282,8 @@ static void answer(void *data, const char *path, struct seep_http_answer *answer
     }
     if (error) {
         answer->status = 500;
-        seep_command_fail(error); // whoever started it should know; the peer is told no more than that
+        seep_command_fail(
+            error); // the terminal that started it should show it; the peer is told no more than that
     }
 }
 

@@ -2,7 +2,7 @@
 //
 // A chunk of a recording: the EVENTS section of a trace (docs/trace-format.md). Each is decoded by itself.
 // Columns, in which a model of the program says most of what comes: the site after the site, the size of the
-// site, the address that was given back last; a free names its allocation by the distance to it.
+// site, the address that was freed last; a free names its allocation by the distance to it.
 #ifndef SEEP_FILE_EVENT_CHUNK_H
 #define SEEP_FILE_EVENT_CHUNK_H
 

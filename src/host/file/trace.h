@@ -60,7 +60,7 @@ struct seep_stored {
 void seep_trace_span_begin(const struct seep_trace_writer *writer, struct seep_trace_span *ret_span);
 void seep_trace_span_end(const struct seep_trace_writer *writer, struct seep_trace_span *span);
 
-// A section that was written, and its place is given back: readers skip what is left of it. Only of a regular
+// A section that was written, and its place is free again: readers skip what is left of it. Only of a regular
 // file.
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_forget(struct seep_trace_writer *writer,
                                                             const struct seep_trace_span *span);

@@ -18,7 +18,7 @@ SEEP_MUST_CHECK struct seep_error *seep_call_frames_create(Elf *elf, struct seep
 void seep_call_frames_destroy(struct seep_call_frames *frames); // takes NULL
 
 // Leaves `frame`, whose pc is `address` in the module as an ELF virtual address. Fills frame->cfa. false:
-// there is no caller, or nobody knows where.
+// there is no caller, or it is not known where.
 SEEP_MUST_CHECK bool seep_call_frames_step(struct seep_call_frames *frames, uint64_t address,
                                            const struct seep_thread_stack *stack,
                                            struct seep_call_frame *frame, struct seep_call_frame *ret_caller);

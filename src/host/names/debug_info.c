@@ -435,7 +435,7 @@ static void open_dwarf(struct seep_debug_info *info) {
         dwarf_setalt(info->dwarf, info->alt);
 }
 
-// Gives back what libdw decoded. The indexes stay: they hold offsets only.
+// Frees what libdw decoded. The indexes stay: they hold offsets only.
 static void start_afresh(struct seep_debug_info *info) {
     dwarf_end(info->dwarf);
     open_dwarf(info);

@@ -304,7 +304,7 @@ static bool is_flexible(Dwarf_Die *type) {
            dimensions(&plain, nr_elements) && !nr_elements[0];
 }
 
-// One step into a structure. false: nothing lies there, or nobody knows which member of a union does. Of
+// One step into a structure. false: nothing lies there, or it is not known which member of a union does. Of
 // several members (of a union, and empty base classes) it is the one with a pointer, then the larger one.
 static bool enter_member(struct walk *walk, Dwarf_Die *aggregate) {
     Dwarf_Die child, found, found_type;

@@ -40,7 +40,7 @@ void seep_type_declare(Dwarf_Die *type, const char *name, struct seep_type_text 
 // left of `off` where it ends: 0 where a member begins there. Of a union the member that is a pointer, or has
 // one, is taken; where several are, none is. A flexible array at the end of `type` has as many elements as
 // are asked for. Whether a pointer can lie there: one begins there, or it is a union, or characters, of which
-// nobody knows what they hold.
+// it is not known what they hold.
 bool seep_type_member(Dwarf_Die *type, uint64_t off, struct seep_type_text *path, Dwarf_Die *ret_type,
                       uint64_t *ret_off);
 // As for a member of a structure, by its entry: also a base class. false: static, a bit field, or not at a

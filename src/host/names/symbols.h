@@ -77,8 +77,8 @@ SEEP_MUST_CHECK struct seep_error *seep_symbols_variable(struct seep_symbols *sy
                                                          uint64_t offset, const char **ret_name,
                                                          uint64_t *ret_variable_offset);
 
-// For whoever asks seep_symbols_variable() again, of other processes of the same files: closes them all, and
-// keeps where variables begin and end. Their names are empty from then on, and nothing else is found. Not
+// For callers that ask seep_symbols_variable() again, of other processes of the same files: closes them all,
+// and keeps where variables begin and end. Their names are empty from then on, and nothing else is found. Not
 // kept: what has no build-id, for its file may be another one by then, and what has very many variables.
 void seep_symbols_close_files(struct seep_symbols *symbols);
 
@@ -131,8 +131,8 @@ struct seep_call_frame {
         saved_at[SEEP_FRAME_REGISTERS]; // where on the stack its content lies now; 0: still in the register
 };
 
-// Leaves `frame`, whose `address` must be set, and fills its cfa. *ret_there is false where nobody knows the
-// caller.
+// Leaves `frame`, whose `address` must be set, and fills its cfa. *ret_there is false where it is not known
+// the caller.
 SEEP_MUST_CHECK struct seep_error *seep_symbols_caller(struct seep_symbols *symbols, unsigned module,
                                                        const struct seep_thread_stack *stack,
                                                        struct seep_call_frame *frame, bool *ret_there,

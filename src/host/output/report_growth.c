@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What grows, as text: live and resident memory of each process, when they come to the limit, and the sites
-// that grow without bound. Nothing where nobody looked while the program ran.
+// that grow without bound. Nothing where there were no looks while the program ran.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

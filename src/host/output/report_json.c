@@ -186,7 +186,7 @@ static json_t *sizes_json(const struct seep_totals *totals) {
     return array;
 }
 
-// Where calls are only counted nobody knows whose block was given back.
+// Where calls are only counted it is not known whose block was freed.
 static json_t *totals_json(const struct seep_profile *profile) {
     const struct seep_totals *totals = &profile->totals;
     bool blocks = !(profile->health.flags & SEEP_FLAG_CALLS);
@@ -831,7 +831,7 @@ static struct seep_error *put_process(struct json_report *report, size_t index) 
     return error;
 }
 
-// Of what is built in only what took something: the others are nobody's to clean up.
+// Of what is built in only what took something: the others need no cleaning up.
 static json_t *suppressions_json(const struct seep_session *session) {
     json_t *rules = json_array();
     for (uint32_t i = 0; i < session->nr_suppressions; i++) {

@@ -33,7 +33,7 @@ static const char *class_name(const struct seep_kernel_live_site *live) {
     return live->site ? seep_kernel_class_name(live->site->class_of) : NULL;
 }
 
-// Text of the map: as long as it is, whoever wrote it.
+// Text of the map: as long as it is, whatever wrote it.
 static void copy_cache(const struct seep_kernel_site *site, char text[SEEP_KERNEL_CACHE_NAME_MAX]) {
     memcpy(text, site->cache, SEEP_KERNEL_CACHE_NAME_MAX);
     text[SEEP_KERNEL_CACHE_NAME_MAX - 1] = 0;

@@ -240,7 +240,7 @@ static struct seep_error *put_holders(FILE *out, struct seep_view *view, const s
     return error;
 }
 
-// ---- nobody looked -----------------------------------------------------------------------------------
+// ---- no look was taken -----------------------------------------------------------------------------------
 
 static bool leaves_core(int signal) {
     static const int cores[] = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
@@ -251,7 +251,7 @@ static bool leaves_core(int signal) {
     return false;
 }
 
-// Whoever has seen the classes of other runs would take their absence for a good sign.
+// A reader who has seen the classes of other runs would take their absence for a good sign.
 static void put_killed(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     const struct seep_profile *profile = seep_text_profile(view, 0);
     if (view->nr_processes > 1 || profile->process.exit_kind != SEEP_EXIT_SIGNAL ||
@@ -270,7 +270,7 @@ static void put_killed(FILE *out, const struct seep_view *view, const struct see
               out);
 }
 
-// What holders retain is of all kinds of blocks: of no use to whoever wants to see none that is held.
+// What holders retain is of all kinds of blocks: of no use in a report without those that are held.
 static bool are_holders_asked(const struct seep_view *view) {
     return !view->options.kinds || view->options.kinds >> SEEP_KIND_REACHABLE & 1;
 }

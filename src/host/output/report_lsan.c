@@ -158,7 +158,7 @@ void seep_lsan_census_destroy(struct seep_lsan_census *census) {
 
 // ---- the choice ----
 
-// What both lines take: whoever has the first has the second.
+// What both lines take: a suppression that has the first has the second.
 static struct seep_error *find_taken(struct seep_lsan_census *census, const struct seep_lsan_lines *lines,
                                      struct seep_lsan_taken *ret_taken) {
     struct share *share;

@@ -45,7 +45,7 @@ void seep_text_suppressed(FILE *out, const struct seep_session *session, const s
         nr_given += session->suppressions[i].line != 0;
         blocks += session->suppressions[i].blocks;
     }
-    // Of what is built in nobody has to hear as long as it does nothing.
+    // What is built in is not told of as long as it does nothing.
     if (!nr_given && !blocks && !session->nr_suppressions_skipped)
         return;
     put_used(out, session, style);

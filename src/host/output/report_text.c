@@ -425,7 +425,7 @@ static void put_shell_word(FILE *out, const char *text) {
 }
 
 static void put_command(FILE *out, const struct seep_view *view, const char *source, const char *options) {
-    if (source && strcmp(source, "/dev/null") != 0) { // where nobody finds it again
+    if (source && strcmp(source, "/dev/null") != 0) { // where it is not found again
         fputs("seep report ", out);
         put_shell_word(out, source);
     } else {

@@ -22,7 +22,7 @@ SEEP_MUST_CHECK struct seep_error *seep_text_sites(FILE *out, struct seep_view *
 SEEP_MUST_CHECK struct seep_error *seep_text_table(FILE *out, struct seep_view *view,
                                                    const struct seep_style *style);
 
-// Where memory was mapped, and blocks given back in a wrong way; nothing where there is nothing.
+// Where memory was mapped, and blocks freed in a wrong way; nothing where there is nothing.
 SEEP_MUST_CHECK struct seep_error *seep_text_faults(FILE *out, struct seep_view *view,
                                                     const struct seep_style *style);
 SEEP_MUST_CHECK struct seep_error *seep_text_mappings(FILE *out, struct seep_view *view,

@@ -184,7 +184,7 @@ void seep_memory_limit_find(pid_t pid, const char *root, struct seep_memory_limi
     *ret_limit = search.best;
 }
 
-// File pages of a group that the kernel would give back first.
+// File pages of a group that the kernel would reclaim first.
 static uint64_t idle_cache(const char *usage) {
     char path[sizeof(((struct seep_memory_limit *)0)->usage) + 16], line[128];
     unsigned long long bytes = 0;

@@ -91,7 +91,7 @@ static size_t find_in_piece(const unsigned char *bytes, size_t nr_bytes, size_t 
     return first;
 }
 
-// In pieces that overlap: the constants of a large library are megabytes, and nobody needs them in one.
+// In pieces that overlap: the constants of a large library are megabytes, and they are not needed in one.
 // *ret_known NULL: there is none.
 static struct seep_error *find_message(const struct seep_elf_file *elf, const struct known **ret_known) {
     const Elf64_Shdr *section = seep_elf_section(elf, ".rodata");

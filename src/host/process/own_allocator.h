@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Whether a program or library has an allocator inside that nobody can stand in front of: its functions are
+// Whether a program or library has an allocator inside that cannot be interposed: its functions are
 // not exported as malloc, so a preloaded malloc is not called instead. Told by the names of its functions,
 // and where those are stripped, by the messages that the allocator prints.
 #ifndef SEEP_PROCESS_OWN_ALLOCATOR_H

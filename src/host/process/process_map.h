@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The code that a process has mapped, as /proc/PID/maps tells. Whoever owns the process may have named
+// The code that a process has mapped, as /proc/PID/maps tells. The owner of the process may have named
 // its files in any way.
 #ifndef SEEP_PROCESS_PROCESS_MAP_H
 #define SEEP_PROCESS_PROCESS_MAP_H

@@ -53,7 +53,7 @@ struct seep_heap_area { // code that is mapped now
     uint32_t module;
 };
 
-// Memory that the program mapped, and has not given back.
+// Memory that the program mapped, and has not unmapped.
 struct seep_heap_mapping {
     uint64_t start;
     uint64_t bytes;

@@ -137,7 +137,7 @@ struct seep_error *seep_heap_inherit_mappings(struct seep_heap *child, const str
     return err;
 }
 
-// A page that was brought in before was given back meanwhile, or it would not have been missing.
+// A page that was brought in before has left meanwhile, or it would not have been missing.
 struct seep_error *seep_heap_fault(struct seep_heap *heap, const struct seep_heap_event *call) {
     uint32_t site;
     bool inside = false;

@@ -38,7 +38,7 @@ static inline int64_t seep_history_life_ns(unsigned life) {
 }
 
 struct seep_history_site {
-    uint64_t freed; // blocks of the site that were given back, of which the lives are known
+    uint64_t freed; // blocks of the site that were freed, of which the lives are known
     uint64_t lives[SEEP_HISTORY_LIVES];
     int64_t life_least_ns;
     int64_t life_most_ns;

@@ -186,7 +186,7 @@ void seep_profile_derive(struct seep_profile *profile) {
     for (size_t i = 0; i < SEEP_VIA_HEAP_NR; i++)
         totals->by_function[i] = 0;
 
-    // Whose block was given back is not known there.
+    // Whose block was freed is not known there.
     bool calls_only = profile->health.flags & SEEP_FLAG_CALLS;
     for (uint32_t i = 1; i < profile->nr_sites; i++) {
         struct seep_site *site = &profile->sites[i];
@@ -330,7 +330,7 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
         "events that passed by uncounted after seep gave up, at least this many: see the reason it gave up",
     [SEEP_LOST_NO_MAPPING] = "mappings of the program that were not kept because their table was full or "
                              "busy: the mappings are not all there are; the heap's figures are right",
-    [SEEP_LOST_NO_MISUSE] = "blocks given back in a wrong way that were not kept because their table was "
+    [SEEP_LOST_NO_MISUSE] = "blocks freed in a wrong way that were not kept because their table was "
                             "full or busy: mend those that are shown first",
     [SEEP_LOST_NO_PIECE] =
         "pieces of the program's own pools that were not kept because their table was full "

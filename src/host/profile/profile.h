@@ -98,7 +98,7 @@ struct seep_site {
     uint64_t live_blocks;          // allocations - frees, never below 0
     uint64_t live_bytes;
     uint8_t kind;                  // enum seep_kind: the worst of its blocks
-    const struct seep_chain *held; // to its largest block of that kind; NULL: nobody, or not known
+    const struct seep_chain *held; // to its largest block of that kind; NULL: none, or not known
     uint64_t retained_bytes;       // where leaks.nr_holders_all: of its blocks and of what only they hold
 };
 
@@ -155,7 +155,7 @@ struct seep_mapped {
     int64_t age_ns; // at the moment of the snapshot
 };
 
-// Blocks given back in a wrong way, by where they came from and where they were given back.
+// Blocks freed in a wrong way, by where they came from and where they were freed.
 struct seep_wrong_release {
     uint32_t kind; // enum seep_misuse
     uint32_t site;
@@ -163,10 +163,10 @@ struct seep_wrong_release {
     uint64_t count;
     uint64_t address;    // of the first
     uint64_t size;       // of the first; 0: not known
-    uint32_t first_site; // of a double free: where the block was given back first; 0: not known
+    uint32_t first_site; // of a double free: where the block was freed first; 0: not known
 };
 
-// A block that was given back, where the image keeps that (--free-stacks).
+// A block that was freed, where the image keeps that (--free-stacks).
 struct seep_freed {
     uint64_t address; // 0: none is known
     uint64_t size;

@@ -6,7 +6,7 @@
 // and remembered by a part of the address, also that it lies between two of them. A cluster is cut into
 // chunks of 4 KiB. A chunk with many starts has a map: a bit for each 8 bytes, set where a block starts, so
 // that a block's number is the number of bits before it. One with few starts names them, and is compared with
-// all of them at once: which of them come first nobody can foretell. Where two blocks start within 8 bytes,
+// all of them at once: which of them come first cannot be foretold. Where two blocks start within 8 bytes,
 // which no allocator does, halving serves alone.
 // Memory: 16 bytes for 4 KiB from the first to the last start of a cluster, 80 for a chunk with a map; at
 // most 30 bytes a block where blocks are smaller than 4 KiB.

@@ -30,7 +30,7 @@ struct seep_link seep_chains_root(const struct seep_chains *chains, const struct
 struct seep_link seep_chains_block(const struct seep_chains *chains, uint32_t block, uint32_t off,
                                    bool whole);
 
-// The shortest chain to `block`, without it: the outermost holder first; NULL where nobody holds it. With
+// The shortest chain to `block`, without it: the outermost holder first; NULL where nothing holds it. With
 // `itself` the block stands before it, as one that several hold. In the profile's arena.
 SEEP_MUST_CHECK struct seep_error *seep_chains_make(const struct seep_chains *chains, uint32_t block,
                                                     bool itself, struct seep_arena *arena,

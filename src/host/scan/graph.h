@@ -86,7 +86,7 @@ struct seep_graph {
 
     // After seep_graph_classify.
     uint8_t *kinds;   // enum seep_kind
-    uint32_t *holder; // a block, or (where held_by_root) an index in roots; SEEP_NO_BLOCK: nobody
+    uint32_t *holder; // a block, or (where held_by_root) an index in roots; SEEP_NO_BLOCK: none
     uint32_t *holder_off;
     bool *held_by_root;
 };

@@ -75,7 +75,7 @@ static int more_bytes_first(const void *left, const void *right) {
                                 : (a->vertex > b->vertex) - (a->vertex < b->vertex);
 }
 
-// The vertices right below the top, but for lost blocks: nobody holds those. Sorted.
+// The vertices right below the top, but for lost blocks: those have no holder. Sorted.
 static struct seep_error *find_candidates(const struct seep_graph *graph,
                                           const struct seep_dominators *dominators,
                                           struct candidate **ret_candidates, size_t *ret_nr) {

@@ -271,7 +271,7 @@ bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *
 }
 
 // Whether the page is a guard that the program made by madvise, as the C library does for stacks from
-// glibc 2.42 on: nothing is behind it, and nobody may read it. Source:
+// glibc 2.42 on: nothing is behind it, and it may not be read. Source:
 // Documentation/admin-guide/mm/pagemap.rst of Linux, bit 58.
 static bool is_guard(const struct seep_memory *memory, uint64_t address) {
     uint64_t entry, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -198,7 +198,7 @@ static void reap(pid_t tid, const struct seep_process_copy *copied) {
 }
 
 // A thread that is led out of a restartable sequence would be told of it no more when it is back. Source:
-// rseq(2): whoever leaves a sequence in another way than by its end finds its descriptor cleared.
+// rseq(2): a thread that leaves a sequence in another way than by its end finds its descriptor cleared.
 static bool may_be_in_sequence(pid_t tid) {
     struct {
         uint64_t address;

@@ -136,7 +136,7 @@ static void restart_call(pid_t tid, struct user_regs_struct *regs) {
         regs->rax = (unsigned long long)-ERESTARTNOHAND;
         struct iovec all = {regs, sizeof(*regs)};
         if (ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0)
-            return; // the thread is gone: nobody will see the EINTR
+            return; // the thread is gone: it will not see the EINTR
     }
 }
 #endif
@@ -182,7 +182,7 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 #define BURY_MAX_MS 3000 // a killed process gives its memory back before it counts as ended
 
 // A thread that ended while it was ours: its parent is not told before we have waited for it. The end
-// of a child of our own (`seep run`) is for whoever started it to see.
+// of a child of our own (`seep run`) is for its parent to see.
 // false: it is still on its way out.
 static bool bury(pid_t pid, pid_t tid) {
     siginfo_t info = {.si_pid = 0};
@@ -349,7 +349,7 @@ struct seep_error *seep_stop_process_now(pid_t pid, struct seep_stopped **ret_st
     return stop_once(pid, false, ret_stopped, &other);
 }
 
-// Of two that have some threads each, both give back what they have; they come again at different times.
+// Of two that have some threads each, both detach what they have; they come again at different times.
 static struct seep_error *stop_patiently(pid_t pid, bool leaving, struct seep_stopped **ret_stopped) {
     const long between_ms = 10 + (long)getpid() % 13;
     const int64_t start = seep_monotonic_ns();

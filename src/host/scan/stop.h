@@ -33,7 +33,7 @@ struct seep_stopped_thread {
     uint64_t pc;
     uint64_t registers[SEEP_GENERAL_REGISTERS]; // by DWARF number
     uint64_t known_registers;                   // bits
-    bool lost;                                  // it could not be given back
+    bool lost;                                  // it could not be detached
     bool left_asleep;                           // it was not stopped
     bool sleeps;                                // it was stopped in a wait on a futex
 };
@@ -52,7 +52,7 @@ struct seep_stopped {
 };
 
 // Errors: no such process, no right (the hint says which), held by a debugger, a thread that does not
-// stop within some seconds. On failure every thread has been given back. Where another seep reads the
+// stop within some seconds. On failure every thread has been detached. Where another seep reads the
 // process, that one is waited for, some seconds.
 SEEP_MUST_CHECK struct seep_error *seep_stop_process(pid_t pid, struct seep_stopped **ret_stopped);
 // The same for a process that leaves and waits for us with one of its threads. Memory that other threads wait

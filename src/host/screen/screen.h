@@ -59,7 +59,7 @@ struct seep_screen {
     const char *title;            // "1234", "app.seep"
     bool is_file;
     bool scanning;
-    bool plain; // it is printed, and nobody has a key to press
+    bool plain; // it is printed, and no key is pressed
     int64_t interval_ns;
 
     int tab;  // enum seep_tab

@@ -117,7 +117,7 @@ static bool allocate(struct seep_past_heap *heap, const struct seep_recorded *ev
                                       .slot = event->slot};
     struct seep_counters *site = &heap->sites[event->site];
     heap->live_bytes += (int64_t)event->size;
-    if (event->kind == SEEP_EVENT_KEPT) { // the realloc that took it has failed: it was never given back
+    if (event->kind == SEEP_EVENT_KEPT) { // the realloc that took it has failed: it was never freed
         site->frees--;
         site->freed_bytes -= event->size;
         site->temporary -= *last & 1;

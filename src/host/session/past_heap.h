@@ -33,7 +33,7 @@ struct seep_past_heap {
     int64_t live_bytes;
     int64_t peak_bytes;              // the highest that live_bytes ever was, and
     uint64_t peak_event;             // after how many events that was
-    struct seep_past_block *earlier; // blocks that were given back and that no event had allocated
+    struct seep_past_block *earlier; // blocks that were freed and that no event had allocated
     size_t nr_earlier;
     size_t earlier_capacity;
     uint64_t nr_strange; // events that follow from nothing: a free of no block, an address handed out twice

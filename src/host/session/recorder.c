@@ -64,7 +64,7 @@ struct seep_recorder {
     size_t nr_fresh;
     size_t fresh_capacity;
     bool stop;
-    // Of the thread alone, and of whoever has joined it.
+    // Of the thread alone, and of the one that has joined it.
     struct recorded_process **processes;
     size_t nr_processes;
     size_t capacity;
@@ -104,7 +104,7 @@ static void fail(struct seep_recorder *recorder, struct seep_error *error) {
         recorder->error = error;
 }
 
-// Whoever waits for room is told that we move.
+// A thread that waits for room is told that we move.
 static void beat(struct seep_recorder *recorder) {
     recorder->beat++;
     for (size_t i = 0; i < recorder->nr_processes; i++)

@@ -7,7 +7,7 @@
 //  - Within a chunk the events of one process are in the order of their stamps. What was published after the
 //  latest
 //    stamp of the pass before waits for the next pass: so an event never stands before one that it follows.
-//  - What is counted in `read` of a ring is with us; whoever writes waits for that.
+//  - What is counted in `read` of a ring is with us; the writer waits for that.
 #ifndef SEEP_SESSION_RECORDER_H
 #define SEEP_SESSION_RECORDER_H
 

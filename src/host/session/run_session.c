@@ -38,11 +38,11 @@ struct looked {
 };
 
 struct gathering {
-    const struct seep_exit_look *look; // NULL: nobody is looked at
+    const struct seep_exit_look *look; // NULL: none is looked at
     struct seep_store *store;
     const struct seep_run_watch *watch; // may be NULL
     bool wiped;                         // --wipe-freed
-    int64_t over_ns;                    // wall clock: nobody was waited for any more; 0: not yet
+    int64_t over_ns;                    // wall clock: none was waited for any more; 0: not yet
     struct looked *looked;              // by the order of the image
     size_t nr_looked;
     size_t looked_capacity;
@@ -83,7 +83,7 @@ static struct seep_error *read_image(const struct seep_run_image *image, struct 
     return err;
 }
 
-// NULL: nobody looked at it.
+// NULL: it was not looked at.
 static struct looked *find_looked(const struct gathering *gathering, const struct seep_run_image *image) {
     bool is_there = image->order < gathering->nr_looked && gathering->looked[image->order].done;
     return is_there ? &gathering->looked[image->order] : NULL;
@@ -137,7 +137,7 @@ static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
 }
 
 // The profile that was made when the process left, or one of the image as it is now, with a note why
-// nobody looked.
+// there was no look.
 static struct seep_error *profile_of(struct gathering *gathering, const struct seep_run_image *image,
                                      struct seep_profile **ret_profile) {
     struct looked *looked = find_looked(gathering, image);

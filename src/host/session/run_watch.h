@@ -12,7 +12,7 @@ struct seep_watched { // one image
 };
 
 struct seep_watching {
-    const struct seep_run_watch *watch; // NULL: nobody looks on
+    const struct seep_run_watch *watch; // NULL: none does
     struct seep_watched **images;
     size_t nr_images;
     size_t capacity;

@@ -41,7 +41,7 @@ void seep_stacks_destroy(struct seep_stacks *stacks) {
 
 // ---- adding ----
 
-// Libraries in which nobody looks for a leak: they allocate for their callers. Whole names up to a
+// Libraries in which a leak is not looked for: they allocate for their callers. Whole names up to a
 // version or the end: "libc" is "libc.so.6" and "libc-2.36.so" but not "libcurl.so".
 static bool is_runtime(const char *path) {
     static const char *const names[] = {
@@ -216,7 +216,7 @@ struct seep_error *seep_stacks_add(struct seep_stacks *stacks, const struct seep
 // How long after its last moment a process may still have been writing names.
 #define JIT_NAMES_LATE_NS INT64_C(5000000000)
 
-// *ret_symbol is NULL where nobody has named it.
+// *ret_symbol is NULL where it has no name.
 static struct seep_error *resolve_jit(struct seep_stack_module *module, const struct seep_stack_frame *frame,
                                       const struct seep_symbol **ret_symbol) {
     const struct seep_process *process = module->process;
@@ -351,7 +351,7 @@ bool seep_function_is_std(const char *function, const char *file) {
     return function && is_std_name(function);
 }
 
-// Nobody looks there for who allocated.
+// An allocation is not looked for there.
 static bool is_passed(const struct seep_symbol_frame *frame) {
     return seep_function_is_std(frame->function, frame->file) ||
            (frame->function && is_wrapper(frame->function));

@@ -171,7 +171,7 @@ struct seep_view_row {
     int64_t suppressed_blocks;    // of the live ones
     int64_t suppressed_bytes;
     uint32_t suppressed_by; // index + 1 in the session's suppressions: the first that takes of it; 0: none
-    const struct seep_chain *held; // of the first site that has that kind; NULL: nobody, or not known
+    const struct seep_chain *held; // of the first site that has that kind; NULL: none, or not known
     uint32_t held_process;         // index in the session, of `held`
     uint64_t retained_bytes;       // of its sites, whatever the filters; 0: not known
     int64_t oldest_ns;             // -1: not known
@@ -228,8 +228,8 @@ struct seep_view_pool {
 
 struct seep_view_wrong_release {
     struct seep_view_row from;  // where the block was allocated
-    struct seep_view_row at;    // where it was given back
-    struct seep_view_row first; // where it was given back first, if what.first_site is known
+    struct seep_view_row at;    // where it was freed
+    struct seep_view_row first; // where it was freed first, if what.first_site is known
     struct seep_wrong_release what;
     uint32_t process;
 };

@@ -153,7 +153,7 @@ static void figures_of_sites(const struct seep_view_part *part) {
     }
 }
 
-// Where calls are only counted nobody knows whose block was given back.
+// Where calls are only counted it is not known whose block was freed.
 static void forget_blocks(const struct seep_view_part *part) {
     for (uint32_t i = 1; i < part->profile->nr_sites; i++)
         part->figures[i].known &= SEEP_KNOWN_ALLOCATIONS | SEEP_KNOWN_BYTES | SEEP_KNOWN_SIZES;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What a view shows beside the heap: where memory was mapped, and where blocks were given back in a
+// What a view shows beside the heap: where memory was mapped, and where blocks were freed in a
 // wrong way. Rows of several processes stay apart. Only the filters on frames apply.
 #include <stdlib.h>
 #include <string.h>

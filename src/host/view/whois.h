@@ -53,7 +53,7 @@ struct seep_whois {
     uint32_t via;
     uint32_t tid;        // of the thread that allocated it; 0: not known
     uint8_t kind;        // SEEP_KIND_UNKNOWN: not scanned
-    const char *held_by; // NULL: nobody, or not scanned
+    const char *held_by; // NULL: none, or not scanned
     const char *type;    // that the last pointer of held_by, to the start, is declared to lead to; or NULL
     uint64_t retained_bytes;
     uint64_t retained_blocks; // 0: not known
@@ -65,7 +65,7 @@ struct seep_whois {
     // Of memory that was a block and is one no more: address 0, nothing is known.
     struct seep_freed freed;
     uint32_t freed_via;   // through which it was allocated
-    uint32_t release_via; // and given back
+    uint32_t release_via; // and freed
     struct seep_whois_stack freed_stack;
     struct seep_whois_stack release_stack;
 };

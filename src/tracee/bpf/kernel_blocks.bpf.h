@@ -113,7 +113,7 @@ static inline bool blocks_add(uint64_t key, const struct seep_kernel_block *bloc
         return false;
     if (bucket_add(number, first, key, block))
         return true;
-    // Counted before it is there: whoever looks for the key looks in all its buckets.
+    // Counted before it is there: a look-up of the key goes through all its buckets.
     __sync_fetch_and_add(&first->nr_elsewhere, UINT64_C(1));
     if (add_elsewhere(key, block))
         return true;

@@ -273,7 +273,7 @@ int seep_percpu_free(uint64_t *args) {
 
 // ---- blocks whose slab is gone ----
 
-// Some frees pass no tracepoint. Often the whole slab is given back soon after, and then its blocks are known
+// Some frees pass no tracepoint. Often the whole slab is freed soon after, and then its blocks are known
 // to be free: their addresses are those of no slab, or of another cache's.
 
 extern struct kmem_cache *bpf_get_kmem_cache(uint64_t address) __ksym __weak; // 6.13 and later

@@ -18,7 +18,7 @@ void seep_name_thread(struct seep_thread *thread, const char *name);
 void seep_region_add(enum seep_region_kind kind, uint64_t start, uint64_t bytes);
 void seep_region_remove(enum seep_region_kind kind, uint64_t start, uint64_t bytes);
 
-// An ignored block is about to be given back. Only where SEEP_SPECIAL_IGNORED is set.
+// An ignored block is about to be freed. Only where SEEP_SPECIAL_IGNORED is set.
 void seep_ignored_gone(uint64_t address);
 
 void seep_annotations_recover(uint32_t tid);

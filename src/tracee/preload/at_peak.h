@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What each site had when the live bytes of the process were highest. Nobody knows at the time that a peak is
-// one; so the figures are copied when the process first falls below it: when live bytes have grown beyond the
-// latest copy by a share of it, and then fall by a share of the peak. Both shares together are less than 1 %.
-// Operations pay nothing for that: the slow half of counting net bytes asks, which each thread enters now and
-// then (net_most, net_above in preload.h).
+// What each site had when the live bytes of the process were highest. It is not known at the time that a peak
+// is one; so the figures are copied when the process first falls below it: when live bytes have grown beyond
+// the latest copy by a share of it, and then fall by a share of the peak. Both shares together are less than
+// 1 %. Operations pay nothing for that: the slow half of counting net bytes asks, which each thread enters
+// now and then (net_most, net_above in preload.h).
 #ifndef SEEP_PRELOAD_AT_PEAK_H
 #define SEEP_PRELOAD_AT_PEAK_H
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Calls that are only counted (SEEP_MODE=count), or counted and written as text (SEEP_MODE=log): no stacks,
-// no blocks. There is one site for each function, with the root for its stack; what was given back is
-// counted at the site that is not known, because nobody knows whose block it was. Counters are those of every
-// image, so whatever reads images reads these, at any moment.
+// no blocks. There is one site for each function, with the root for its stack; what was freed is
+// counted at the site that is not known, because it is not known whose block it was. Counters are those of
+// every image, so whatever reads images reads these, at any moment.
 //
 // Only in libseep-record.so (SEEP_MODES).
 #ifndef SEEP_PRELOAD_CALLS_H

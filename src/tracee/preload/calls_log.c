@@ -6,7 +6,7 @@
 //     function<TAB>arguments<TAB>result[<TAB>seconds][<TAB>thread][<TAB>caller]
 //
 // The lines come from what stands in for the real functions: so they have the arguments as the program gave
-// them. What is given back is written before it is given back, and what is allocated after: in a file of one
+// them. What is freed is written before it is freed, and what is allocated after: in a file of one
 // process a block is never handed out twice. A line that cannot be written is counted as lost, and the
 // program notices nothing: no signal of a closed pipe or a full limit, no descriptor of its own written to.
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The time, from the kernel's own code in the process (vdso): no system call, so no filter of system calls
-// has a say. Not by the name of libc's function: that leads to whoever interposes it, and the runtime of
-// AddressSanitizer jumps to nowhere while it is not yet set up, a faked clock allocates, and both are not
+// has a say. Not by the name of libc's function: that leads to a library that interposes it, and the runtime
+// of AddressSanitizer jumps to nowhere while it is not yet set up, a faked clock allocates, and both are not
 // ours.
 //
 // Source: vdso(7); the tables are those of the ELF gABI and of DT_GNU_HASH.

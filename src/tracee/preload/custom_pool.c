@@ -155,7 +155,7 @@ static void unlink_piece(uint32_t slot) {
         pool_at(piece->pool)->first = piece->next;
 }
 
-// Takes the piece out of its part; counts it as given back.
+// Takes the piece out of its part; counts it as freed.
 static void drop_piece(struct seep_thread *thread, struct part *part, uint32_t slot) {
     struct seep_image_piece *piece = piece_at(slot);
     seep_slot_take(&part->pieces, piece->address);

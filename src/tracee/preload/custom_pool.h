@@ -16,7 +16,7 @@ void seep_piece_taken(struct seep_thread *thread, uint64_t pool, uint64_t addres
                       enum seep_via via, struct seep_caller caller);
 void seep_piece_given_back(struct seep_thread *thread, uint64_t pool, uint64_t address);
 
-// A hook of this thread was left by longjmp: what it held is mended and given back.
+// A hook of this thread was left by longjmp: what it held is mended and released.
 void seep_custom_pools_recover(uint32_t tid);
 // In a child of fork, which has a copy of the tables.
 void seep_custom_pools_in_child(void);

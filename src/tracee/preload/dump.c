@@ -89,7 +89,7 @@ static bool put_image(struct dump *dump) {
     if (!put_range(dump, 0, SEEP_POOL_PAGE))
         return false;
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++) {
-        // To ask for pages that nobody was given costs more than to write those that there are.
+        // To ask for pages that were not handed out costs more than to write those that there are.
         uint64_t filled = seep_window_filled(seep_g.base, (enum seep_area_kind)i);
         if (!put_range(dump, seep_g.area_off[i], SEEP_MIN(seep_g.opened[i], filled)))
             return false;

@@ -78,7 +78,7 @@ struct packing {
     uint64_t address;
     uint32_t site;
     uint64_t size;
-    bool all_known; // every block that is given back has an event of its allocation
+    bool all_known; // every block that is freed has an event of its allocation
 };
 
 static unsigned char *put_row(unsigned char *at, struct packing *last, struct seep_event event) {

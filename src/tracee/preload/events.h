@@ -5,9 +5,9 @@
 //
 // The stamp is the time stamp counter of the processor where it is above the thread's last and above the last
 // one of the same address, else one more than these. The last stamp of an address is a plane of the heap map
-// (image/layout.h): it is stored before a block is given back, or is handed to the program, and the
-// allocator, or the program's own hand-over, makes it visible to whoever has the address next. So no clock is
-// trusted for the order.
+// (image/layout.h): it is stored before a block is freed, or is handed to the program, and the
+// allocator, or the program's own hand-over, makes it visible to the thread that has the address next. So no
+// clock is trusted for the order.
 //
 // Only in libseep-record.so (SEEP_MODES).
 #ifndef SEEP_PRELOAD_EVENTS_H

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Where blocks were given back (SEEP_FREE_STACKS), so that a second free can tell of the first. A plane of
+// Where blocks were freed (SEEP_FREE_STACKS), so that a second free can tell of the first. A plane of
 // the heap map (image/layout.h): its word means something where the entry has no live block any more, and
 // it is forgotten when the address is handed out again. Off by default; where it is on, operations go the
 // special way and the stack of every release is asked for.
 //
-// Sampled blocks have no entry in the map while they live; given back they get one, and the filter counts
+// Sampled blocks have no entry in the map while they live; freed they get one, and the filter counts
 // them on, so that a second free is not passed by.
 #ifndef SEEP_PRELOAD_FREED_H
 #define SEEP_PRELOAD_FREED_H
@@ -28,10 +28,10 @@ SEEP_INLINE uint64_t *freed_word(uint64_t *entry) {
 }
 
 // What is known of the release of the block that was last in the granule of `address`, as a heap map entry of
-// the site where it was given back; 0: nothing.
+// the site where it was freed; 0: nothing.
 uint64_t seep_freed_at(uint64_t address);
 
-// Both only where blocks are sampled and releases kept. The block of `site` is given back at
+// Both only where blocks are sampled and releases kept. The block of `site` is freed at
 // `release_site`; its address is handed out again.
 void seep_freed_keep_sampled(uint64_t address, uint32_t site, uint32_t release_site, uint64_t size);
 void seep_freed_forget_sampled(uint64_t address);

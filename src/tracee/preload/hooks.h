@@ -54,7 +54,7 @@ SEEP_INLINE void *allocated_rarely(void *block, uint64_t size, enum seep_via via
     return seep_allocated_long(block, size, via, caller.pc, caller.sp, caller.bp);
 }
 
-// Records that `block` is about to be given back. free() keeps errno (POSIX 2024): we never touch it.
+// Records that `block` is about to be freed. free() keeps errno (POSIX 2024): we never touch it.
 // false: not recorded yet, call seep_released_long. Not where seep_g.apart.
 SEEP_INLINE bool released_short(const void *block, enum seep_release via) {
     struct seep_thread *thread = seep_self();

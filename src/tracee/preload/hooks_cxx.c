@@ -237,7 +237,7 @@ OPERATOR(void, operator_delete_array_sized_aligned, "_ZdaPvmSt11align_val_t", vo
     operator_delete_array_aligned(block, alignment);
 }
 
-// Forms that differ in arguments that nobody looks at are the same function.
+// Forms that differ in arguments that are not looked at are the same function.
 #define SAME(name, symbol, as, ...)                                                                          \
     SEEP_EXPORT void name(__VA_ARGS__) __asm__(symbol) __attribute__((alias(as)))
 

@@ -4,7 +4,7 @@
 // needs its fork's undo log no longer (undo.h), and its parent can stop writing it; and the tool is
 // told what will be executed, so that it can say so where that cannot be traced. Nothing else is
 // changed; errno and results are the real functions'. libc's own callers (system, popen) are not
-// seen: they execute a shell, and a log that nobody ends fills up and ends by itself.
+// seen: they execute a shell, and a log that is not ended fills up and ends by itself.
 #include <spawn.h>
 #include <stdarg.h>
 #include <unistd.h>

@@ -206,7 +206,7 @@ SEEP_EXPORT size_t malloc_usable_size(void *block) {
     return seep_g.real.usable_size ? seep_g.real.usable_size(block) : 0;
 }
 
-// Whoever may be in front of us takes it back.
+// An allocator in front of us takes it back.
 static void give_back(void *block) {
     if (SEEP_UNLIKELY(seep_g.front_free != NULL))
         seep_g.front_free(block);

@@ -17,7 +17,7 @@ struct heir {
     struct seep_image_thread *slots;
     uint64_t nr_slots;
     uint64_t nr_sites;
-    uint64_t (*freed)[2]; // of the sites of one chunk: blocks and bytes that were given back
+    uint64_t (*freed)[2]; // of the sites of one chunk: blocks and bytes that were freed
 };
 
 static void *at(const struct heir *heir, enum seep_area_kind area) {
@@ -51,7 +51,7 @@ static void sum_freed(struct heir *heir, struct seep_image_counters *counters, u
     heir->freed[site % SEEP_CHUNK_SITES][1] += counters->freed_bytes;
 }
 
-// Which slot had allocated what was given back is not known, nor does it matter: the sum over all is the
+// Which slot had allocated what was freed is not known, nor does it matter: the sum over all is the
 // truth.
 static void forget_freed(struct heir *heir, struct seep_image_counters *counters, uint64_t site) {
     uint64_t *freed = heir->freed[site % SEEP_CHUNK_SITES];

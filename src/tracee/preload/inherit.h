@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // What a fork child begins with. Its image is a copy of its parent's, with all that the parent has ever
-// counted; but the child's figures are of what it does itself. So what the parent had given back by the
+// counted; but the child's figures are of what it does itself. So what the parent had freed by the
 // fork goes from all sums, as if it had never been, and what was live counts as allocated, once, and in
 // header.inherited_blocks and inherited_bytes.
 #ifndef SEEP_PRELOAD_INHERIT_H

@@ -248,8 +248,8 @@ uint32_t seep_mapping_kind(uint64_t address) {
     return kind;
 }
 
-// Whoever was at work on them did not get to the end. Their counts begin with what is there, as those of
-// the heap do (inherit.h).
+// A thread that was at work on them did not get to the end. Their counts begin with what is there, as those
+// of the heap do (inherit.h).
 void seep_mapping_index_again(void) {
     uint32_t nr_slots = (uint32_t)SEEP_MIN(seep_g.header->areas[SEEP_AREA_MAPPINGS].used, SEEP_MAPPING_SLOTS);
     nr_ranges = nr_free_slots = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Telling and keeping what was given back in a wrong way, see misuse.h.
+// Telling and keeping what was freed in a wrong way, see misuse.h.
 #include "preload/misuse.h"
 
 #include "preload/freed.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Blocks given back in a wrong way: through a function of another family (new[] and free), twice, or
-// by an address inside of them. Counted by where the block came from and where it was given back.
+// Blocks freed in a wrong way: through a function of another family (new[] and free), twice, or
+// by an address inside of them. Counted by where the block came from and where it was freed.
 // The program goes on to its own fate.
 //
-// What it costs where nothing is wrong: one branch a free. Whether a site's blocks may be given back
+// What it costs where nothing is wrong: one branch a free. Whether a site's blocks may be freed
 // so is kept as bits of the counters (SEEP_RELEASE_OK) once it has been looked up; a heap map entry
 // whose block is gone keeps the site of it.
 #ifndef SEEP_PRELOAD_MISUSE_H
@@ -27,11 +27,11 @@ SEEP_INLINE enum seep_family family_of_release(enum seep_release release) {
                                                   : SEEP_FAMILY_MALLOC;
 }
 
-// A block of `site` was given back, and its counters do not say that this way is right. The thread
+// A block of `site` was freed, and its counters do not say that this way is right. The thread
 // is entered, as for all here.
 void seep_misuse_check(struct seep_thread *thread, struct seep_image_counters *counters, uint32_t site,
                        uint64_t address, uint64_t size, enum seep_release release, struct seep_caller caller);
-// A block that the map does not have was given back.
+// A block that the map does not have was freed.
 void seep_misuse_unknown(struct seep_thread *thread, uint64_t address, enum seep_release release,
                          struct seep_caller caller);
 

@@ -12,7 +12,7 @@
 #include "preload/preload.h"
 
 #define PARK_MS 10000
-// After each slice of that time we look whether the tool has been stopped: nobody waits for it then.
+// After each slice of that time we look whether the tool has been stopped: it is not waited for then.
 #define SLICE_MS 500
 // A wait that is interrupted goes on with what is left of its time, but not for ever: where the
 // time left is not written back (under an emulator, say), only this ends a storm of signals.

@@ -58,7 +58,7 @@ void seep_private_reserve(void) {
     }
 }
 
-// What is given back is not handed out again: there is no call that would clear it.
+// What is freed is not handed out again: there is no call that would clear it.
 static void *take(struct reserve *reserve, size_t bytes) {
     uint64_t page = sys_page_bytes();
     bytes = (bytes + page - 1) & ~(page - 1);

@@ -72,7 +72,7 @@ static void record_sampled(struct seep_thread *thread, const void *block, uint64
 // So large a block is asked for page by page: what the kernel has not given yet is zero, and stays so.
 #define WIPE_ASKED_BYTES (UINT64_C(64) << 10)
 
-// Only what is not zero is written: a page that nobody has touched stays the kernel's page of zeros.
+// Only what is not zero is written: a page that was not touched stays the kernel's page of zeros.
 static void wipe_words(uint64_t from, uint64_t to) {
     for (uint64_t *at = (uint64_t *)from; at + 1 <= (uint64_t *)to; at++)
         if (*at)
@@ -274,7 +274,7 @@ void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum
         thread->slot->skipped_frees++;
     else
         thread->slot->unknown_frees++;
-    // Where blocks are sampled, what was given back is known by what is kept of releases; but a child of fork
+    // Where blocks are sampled, what was freed is known by what is kept of releases; but a child of fork
     // may have it from a moment at which the block was not yet.
     if (!thread->filter || (releases_are_kept() && !seep_g.header->lost[SEEP_LOST_FORK_INEXACT]))
         seep_misuse_unknown(thread, address, via, caller);

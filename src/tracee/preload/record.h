@@ -32,7 +32,7 @@ void seep_record_again(struct seep_thread *thread, const void *block, uint64_t s
                        struct seep_caller caller);
 void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum seep_release via,
                               struct seep_caller caller);
-void seep_record_unknown_kept(struct seep_thread *thread); // it was not given back after all
+void seep_record_unknown_kept(struct seep_thread *thread); // it was not freed after all
 // Reckons net_room and its bounds anew; tells the process what it must know.
 void seep_record_net(struct seep_thread *thread);
 // The long ways of the hooks, see hooks.h. The caller as numbers, so that nothing is put in memory for it.
@@ -282,7 +282,7 @@ SEEP_INLINE struct seep_image_counters *count_taken(struct seep_thread *thread, 
                                        : count_free(thread, site, size, via, temporary);
 }
 
-// A block that is about to be given back. false: not a block we know.
+// A block that is about to be freed. false: not a block we know.
 SEEP_INLINE bool record_free(struct seep_thread *thread, const void *block, enum seep_release via,
                              struct seep_caller caller) {
     uint64_t address = (uint64_t)block;

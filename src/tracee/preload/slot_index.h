@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // From a key (an address) to the slot of a table in the image. A hash table in private memory, so that
-// what the library trusts is not what others can write. Whoever uses it holds the lock of its table.
+// what the library trusts is not what others can write. Its caller holds the lock of its table.
 #ifndef SEEP_PRELOAD_SLOT_INDEX_H
 #define SEEP_PRELOAD_SLOT_INDEX_H
 

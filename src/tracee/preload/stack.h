@@ -119,7 +119,7 @@ SEEP_INLINE struct seep_recent *recent_set(const struct seep_thread *thread, str
     return thread->recents + (hash >> (32 - SEEP_RECENTS_SHIFT) & thread->recents_mask);
 }
 
-// The walk that begins, or whoever changes the memo otherwise, says so: then none need stand.
+// The walk that begins, or other code that changes the memo, says so: then none need stand.
 SEEP_INLINE void recent_none(struct seep_thread *thread) {
     thread->last = &thread->recents[1 << SEEP_RECENTS_SHIFT];
 }

@@ -276,7 +276,7 @@ static void resolve(void) {
         seep_musl_quiet(&found);
     // What failed above must not be what the program's first dlerror() says. A look-up that succeeds
     // clears it; dlerror() itself would translate the message, under the lock of the locale, which our
-    // caller may hold: newlocale() calls malloc with it, and would find it given back.
+    // caller may hold: newlocale() calls malloc with it, and would find it freed.
     // Source: glibc, dlfcn/dlerror.c (_dlerror_run) and locale/newlocale.c.
     next("malloc");
     *real = found;
@@ -314,7 +314,7 @@ struct signal_name {
 };
 
 // As kill -l has them, with SIG before it or not. Not those that end a process for its own fault, nor those
-// that nobody can catch.
+// that no handler can catch.
 static int signal_number(const char *text) {
     static const struct signal_name names[] = {
         {"HUP", SIGHUP},   {"INT", SIGINT},       {"QUIT", SIGQUIT}, {"USR1", SIGUSR1},   {"USR2", SIGUSR2},
@@ -369,7 +369,7 @@ static int folder_of_out(const char *file) {
     return 0;
 }
 
-// "follow", "ignore", or "ignore:PID": then nobody is traced but that process, whatever it executes.
+// "follow", "ignore", or "ignore:PID": then no process is traced but that one, whatever it executes.
 static void read_children(struct seep_config *config) {
     static const char only[] = "ignore:";
     const char *text = setting("SEEP_CHILDREN");

@@ -204,7 +204,7 @@ static bool abandoned(const struct seep_thread *thread) {
     return !(alternate.ss_flags & SS_ONSTACK) && (uint64_t)__builtin_frame_address(0) > thread->guard;
 }
 
-// What the abandoned hook was writing is forgotten, what it held is given back.
+// What the abandoned hook was writing is forgotten, what it held is released.
 static void recover(struct seep_thread *thread) {
     struct seep_lock *locks[] = {&seep_g.image_lock,   &seep_g.tree_lock, &seep_g.rules_lock,
                                  &seep_g.threads_lock, &seep_g.odd_lock,  &seep_g.misuse_lock};

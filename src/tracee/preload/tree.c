@@ -6,7 +6,7 @@
 enum { FIRST_SIZE_SHIFT = 10, PAGE = 4096 };
 
 // The memory of a table that was published anew, larger, but for the first `kept` bytes; its place stays.
-// Where there is no other thread nobody is reading it: then all of it, for who has a table at hand asks for
+// Where there is no other thread none is reading it: then all of it, for who has a table at hand asks for
 // it again after anything new. One that begins now has told so (find_slot) before it looks for a table.
 static void give_back(void *table, size_t bytes, size_t kept) {
     atomic_thread_fence(memory_order_seq_cst); // pairs with the one in find_slot
@@ -147,7 +147,7 @@ static size_t table_bytes(uint32_t bits) {
            SEEP_LARGEST_PAGE * SEEP_LARGEST_PAGE;
 }
 
-// The hashes lie behind the table, and give back their memory but not their place: what our frames leave on
+// The hashes lie behind the table, and lose their memory but not their place: what our frames leave on
 // the program's stack would point into whatever it mapped there, and a scan take that for held.
 static struct seep_node_table *new_node_table(uint32_t bits) {
     if (bits >= 31)

@@ -99,7 +99,7 @@ SEEP_INLINE uint32_t find_node_in_line(const struct seep_node_table *table, uint
         _mm_packs_epi16(_mm_packs_epi32(may_be[0], may_be[1]), _mm_packs_epi32(may_be[2], may_be[3])));
     for (; found; found &= found - 1) {
         // acquire: the node was written before it was listed. It may have gone since the line was loaded: the
-        // memory of an old table is given back.
+        // memory of an old table is unmapped.
         uint32_t node = atomic_load_explicit(&line[__builtin_ctz(found)], memory_order_acquire) ^ path;
         if (SEEP_LIKELY(node <= mask) && node_is(node, parent, frame))
             return node;

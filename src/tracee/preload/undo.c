@@ -103,7 +103,7 @@ static bool join(struct undo_log *log) {
     return false;
 }
 
-// A log that nobody needs; else one that is full, whose children have to do without.
+// A log that is not needed; else one that is full, whose children have to do without.
 static struct undo_log *idle_log(void) {
     struct undo_log *full = NULL;
     for (int i = 0; i < NR_LOGS; i++) {

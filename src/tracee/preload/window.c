@@ -73,7 +73,7 @@ static bool overcommit_is_strict(void) {
 
 // No child has a writable mapping of its parent's image: the window is not inherited (MADV_DONTFORK). What
 // is, of the header and of each area, is a seed: the first page, of a description that may only be read, so
-// that nobody can make it writable. Of that page the kernel makes a mapping of any length, without a
+// that no process can make it writable. Of that page the kernel makes a mapping of any length, without a
 // descriptor, where the window was: there the child reads its parent's image, until it has its own.
 static unsigned char *seeds[SEEP_AREA_PAGED_NR + 1]; // the last is the header's
 static bool is_view;                                 // what is in place is such a view
@@ -372,7 +372,7 @@ uint64_t seep_window_filled(const unsigned char *image, enum seep_area_kind area
     const struct seep_image_area *of = &((const struct seep_image_header *)image)->areas[area];
     uint64_t used = __atomic_load_n(&of->used, __ATOMIC_ACQUIRE);
     uint64_t size = seep_g.area_size[area];
-    // More than fits is written nowhere: whoever says so has no say.
+    // More than fits is written nowhere: such a number counts for nothing.
     bool counted = element_bytes[area] && used <= size / element_bytes[area];
     uint64_t bytes = counted ? round_up(used * element_bytes[area], SEEP_POOL_PAGE) : size;
     return SEEP_MIN(SEEP_MIN(bytes, size), seep_window_visible(area));

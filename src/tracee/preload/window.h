@@ -19,7 +19,7 @@ SEEP_MUST_CHECK bool seep_window_map(int fd, uint64_t bytes,
                                      const struct seep_image_area areas[SEEP_AREA_PAGED_NR]);
 void seep_window_drop(void);
 
-// The program limits its address space from now on: what is reserved and not used is given back.
+// The program limits its address space from now on: what is reserved and not used is unmapped.
 void seep_window_limit(uint64_t limit_bytes);
 
 // A filter of system calls is coming: opens what may be needed after that.

@@ -162,7 +162,7 @@ static bool is_operator(const struct function *function) {
     return function >= operators && function < operators + SEEP_ARRAY_SIZE(operators);
 }
 
-// Takes from it, or gives back to it: calls of the same kind may be made within one another.
+// Allocates from it, or frees to it: calls of the same kind may be made within one another.
 static bool is_of_kind(const struct function *function, bool frees) {
     return function->shape < SEEP_BPF_MMAP && function->kind != SEEP_PROBE_MODULES &&
            (function->kind == SEEP_PROBE_FREE) == frees;

@@ -35,11 +35,11 @@ struct seep_attach_options {
     bool ignore_children;
     bool faults;                  // page faults too
     int probes;                   // enum seep_probe_choice
-    seep_attach_watcher *watcher; // is told each call; NULL: nobody
+    seep_attach_watcher *watcher; // is told each call; NULL: none
     void *watcher_context;
     void (*about_to_run)(void *context); // argv is held at its first instruction and will be let go; or NULL
     void *about_to_run_context;
-    const volatile sig_atomic_t *stop; // set: files of the traced are read no further; NULL: nobody sets it
+    const volatile sig_atomic_t *stop; // set: files of the traced are read no further; NULL: it is not set
 };
 
 // Where allocations are learned from.

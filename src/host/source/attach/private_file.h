@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Files of our own in the place of the system's, for one program and what it starts: in a mount namespace of
-// theirs a copy hides the file. Probes on the copy are felt by nobody else.
+// theirs a copy hides the file. Other processes do not feel probes on the copy.
 #ifndef SEEP_SOURCE_ATTACH_PRIVATE_FILE_H
 #define SEEP_SOURCE_ATTACH_PRIVATE_FILE_H
 

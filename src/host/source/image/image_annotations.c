@@ -119,7 +119,7 @@ static uint64_t weighed(const struct seep_image_reader *reader, uint64_t sum) {
     return reader->copy->head.header.sample_bytes ? seep_sample_blocks(sum) : sum;
 }
 
-// A mark that its parent made counts for a forked process as its own figures do: what was given back by
+// A mark that its parent made counts for a forked process as its own figures do: what was freed by
 // then is as if it had never been.
 static void leave_only_live(struct counts *counts) {
     for (size_t i = 0; i < counts->nr_items; i++) {

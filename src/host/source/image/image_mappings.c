@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The mappings of the program and the blocks given back in a wrong way, out of an image. A torn or
+// The mappings of the program and the blocks freed in a wrong way, out of an image. A torn or
 // forged slot is left out and counted as damaged: see image_reader.h.
 #include <stdlib.h>
 
@@ -126,7 +126,7 @@ static struct seep_error *read_misuses(struct seep_image_reader *reader) {
         if ((!no_site && !seep_image_is_site(reader, from.site)) ||
             !seep_image_is_site(reader, from.release_site))
             continue;
-        // Where it was given back first is all that is lost by a bad first_site.
+        // Where it was freed first is all that is lost by a bad first_site.
         uint32_t first = from.first_site && seep_image_is_site(reader, from.first_site) ? from.first_site : 0;
         profile->wrong_releases[kept++] = (struct seep_wrong_release){
             from.kind, from.site, from.release_site, from.count, from.address, from.size, first};

@@ -42,7 +42,7 @@ SEEP_MUST_CHECK bool seep_image_is_site(struct seep_image_reader *reader, uint32
 // Sums the counters of all threads into sites, threads and thread_sites.
 SEEP_MUST_CHECK struct seep_error *seep_image_read_counters(struct seep_image_reader *reader);
 
-// Mappings of the program, and blocks given back in a wrong way.
+// Mappings of the program, and blocks freed in a wrong way.
 SEEP_MUST_CHECK struct seep_error *seep_image_read_mappings(struct seep_image_reader *reader);
 
 // What the program told through seep.h, and marks.

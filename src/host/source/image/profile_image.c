@@ -309,7 +309,7 @@ static struct seep_error *read_threads(struct seep_image_reader *reader) {
     return NULL;
 }
 
-// Where everything is recorded, capture does not count what free gave back: it is the rest. Where it samples,
+// Where everything is recorded, capture does not count what free freed: it is the rest. Where it samples,
 // so the parts add up, rounded as each of them is.
 static void set_releases(struct seep_image_reader *reader) {
     struct seep_totals *totals = &reader->profile->totals;

@@ -13,7 +13,7 @@
 SEEP_MUST_CHECK struct seep_error *seep_profile_from_image(const struct seep_image_copy *copy,
                                                            struct seep_profile **ret_profile);
 
-// The block that `address` was in last, if it was given back and nothing is known to have come into its
+// The block that `address` was in last, if it was freed and nothing is known to have come into its
 // place: ret_freed->address 0 where there is none. `profile` is of the same copy.
 void seep_image_find_freed(const struct seep_image_copy *copy, const struct seep_profile *profile,
                            uint64_t address, struct seep_freed *ret_freed);

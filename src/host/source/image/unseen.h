@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Allocators inside of a traced program's modules whose functions nobody can stand in front of. Each is a
+// Allocators inside of a traced program's modules whose functions cannot be interposed. Each is a
 // note that says what is missing, why, and what sees it.
 #ifndef SEEP_SOURCE_IMAGE_UNSEEN_H
 #define SEEP_SOURCE_IMAGE_UNSEEN_H

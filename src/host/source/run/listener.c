@@ -59,7 +59,7 @@ static void name_in(const char *folder, char ret_name[NAME_BYTES]) {
         closedir(all);
 }
 
-// Whether a folder of this name was left by a tool that was killed: its socket is there, and nobody
+// Whether a folder of this name was left by a tool that was killed: its socket is there, and no process
 // listens. (Without a socket it may be one that is being made.)
 static bool is_left_over(const char *folder, const char *path) {
     struct stat status;
@@ -277,7 +277,7 @@ static enum outcome receive(struct seep_listener *listener, int peer, union word
 }
 
 // When all descriptors are in use the kernel drops the file of a message that is received: so one is
-// kept back, and nobody is let in without it.
+// kept back, and no connection is taken without it.
 static bool keep_spare(struct seep_listener *listener) {
     if (listener->spare < 0)
         listener->spare = fcntl(listener->fd, F_DUPFD_CLOEXEC, 0);
@@ -329,7 +329,7 @@ struct seep_error *seep_listener_read(struct seep_listener *listener,
             listener->peers[kept++] = peer;
         else if (outcome != OUTCOME_MESSAGE || message.peer < 0)
             close(peer);
-        keep_spare(listener); // where it fails nobody is let in next time
+        keep_spare(listener); // where it fails no connection is taken next time
         listener->nr_refused += outcome == OUTCOME_REFUSED;
         if (outcome == OUTCOME_MESSAGE)
             err = take(data, &message);

@@ -37,8 +37,8 @@
 // Polled for at once: each takes a descriptor.
 #define POLLED_FOR_MAX 64u
 
-// SIGINT and SIGQUIT come from the terminal to the program as well: it decides; and whoever stops reading
-// reports must not end the trace. The others are for us to hand on.
+// SIGINT and SIGQUIT come from the terminal to the program as well: it decides; and a reader that stops
+// reading reports must not end the trace. The others are for us to hand on.
 static const int watched[] = {SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGHUP, SIGCHLD};
 enum { NR_IGNORED = 3 };
 
@@ -87,8 +87,8 @@ void seep_run_destroy(struct seep_run *run) {
     free(run);
 }
 
-// One scale for all of a run: the wall clock of its start, and CLOCK_MONOTONIC from there on. Whoever sets
-// the clock meanwhile does not put children before their parents.
+// One scale for all of a run: the wall clock of its start, and CLOCK_MONOTONIC from there on. A clock that is
+// set meanwhile does not put children before their parents.
 static int64_t realtime_of(const struct seep_run *run, int64_t at_ns) {
     return run->start_realtime_ns + at_ns - run->start_ns;
 }

@@ -78,7 +78,7 @@ struct seep_run {
     int64_t start_realtime_ns;
     int64_t start_ns;    // CLOCK_MONOTONIC, at the same moment
     int64_t duration_ns; // of the program
-    int64_t watched_ns;  // and until nobody was waited for any more
+    int64_t watched_ns;  // and until none was waited for any more
     bool main_ended;
     char *path;                      // malloc'ed: what was executed
     char *why_untraced;              // malloc'ed: why its image could not come, or NULL
@@ -104,9 +104,9 @@ void seep_run_release(struct seep_run_parked *parked); // once more does nothing
 struct seep_run_events {
     // An image whose process has ended, when many images are held; its fd is closed afterwards.
     struct seep_error *(*early)(void *data, const struct seep_run_image *image);
-    // An image has come. NULL: nobody waits for them.
+    // An image has come. NULL: none is waited for.
     struct seep_error *(*arrived)(void *data, const struct seep_run_image *image);
-    // Whoever has not been released when this returns is then. NULL: nobody is looked at.
+    // A process that has not been released when this returns is then. NULL: none is looked at.
     struct seep_error *(*parked)(void *data, struct seep_run_parked *parked);
     // Called when the program has started, and again when *ret_next_ns (CLOCK_MONOTONIC) has come; INT64_MAX:
     // never again. Images whose process has gone on or ended may be among those of the run. NULL: nobody
