@@ -11,7 +11,7 @@ WERROR ?= true
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile
+.PHONY: help run build test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile uninstall deb dist
 
 help:
 	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
@@ -20,6 +20,9 @@ help:
 	@echo "make build    build/seep and build/libseep.so, ready to use from there"
 	@echo "make corpus   the programs of tests/corpus by four compilers' ways, and under LeakSanitizer and Valgrind"
 	@echo "make install  install under PREFIX=$(PREFIX), in DESTDIR"
+	@echo "make uninstall  take away what make install put there"
+	@echo "make deb      packages of Debian in build/deb, looked at by lintian, tried in a minimal root"
+	@echo "make dist     a tarball that builds without git, npm and a network"
 	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start,processes,growth,bpf,scan,parts,reports RUNS=n QUICK=1)"
 	@echo "make soak     servers under seep and real clients, 20 minutes (SECONDS=n): steady memory, nothing lost"
 	@echo "make soak ONLY=scan   eight real programs scanned idle, at work and when they leave: no false 'lost' (TIMES=n)"
@@ -72,6 +75,18 @@ install: build/build.ninja
 	@meson configure build --prefix=$(PREFIX) >/dev/null
 	@ninja -C build seep libseep.so libseep-record.so seep-replayer completions
 	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+# What make install put there; what was there before stays. With the same PREFIX and DESTDIR.
+uninstall: build/build.ninja
+	@tools/uninstall.sh build $(if $(DESTDIR),$(abspath $(DESTDIR)))
+
+deb:
+	@tools/install-deps.sh build deb
+	@tools/deb.sh build/deb
+
+# A tarball of what is committed, which builds without git, npm and a network.
+dist: build/build.ninja
+	@meson dist -C build --no-tests --formats xztar
 
 lint:
 	@tools/install-deps.sh build test lint

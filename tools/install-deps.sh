@@ -10,6 +10,7 @@
 #   lint    formatters and checkers (make test does without those it does not find)
 #   sarif   what make sarif validates with, beside npm
 #   web     browsers for the tests of the page, and npm
+#   deb     what make deb builds packages with
 #   bench   tools to compare with   (make bench does without those it does not find)
 #
 # Asks dpkg first: when all is there it needs no network, no root and no time. Installs only, and
@@ -31,9 +32,10 @@ packages_of() {
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
     sarif) echo python3-jsonschema ;;
     web) echo chromium firefox-esr fonts-dejavu-core nodejs npm ;;
+    deb) echo dpkg-dev debhelper lintian ;;
     bench) echo heaptrack valgrind libgoogle-perftools-dev libunwind-dev python3-matplotlib wrk ;;
     *)
-        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, sarif, web, bench)" >&2
+        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, sarif, web, deb, bench)" >&2
         exit 2
         ;;
     esac
