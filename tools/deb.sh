@@ -43,6 +43,13 @@ lintian --fail-on error --suppress-tags initial-upload-closes-no-bugs "$out"/*.d
     exit 1
 }
 
+# What distributions compile everything with must not get into the library: musl lacks __memcpy_chk.
+dpkg-deb --fsys-tarfile "$out"/libseep1_*.deb | tar -x -C "$out" --wildcards --strip-components=5 './usr/lib/*/seep/libseep.so'
+if nm -D --undefined-only "$out/libseep.so" | grep -q '_chk'; then
+    echo "deb.sh: libseep.so was built with _FORTIFY_SOURCE: it does not load into programs of musl" >&2
+    exit 1
+fi
+
 # ---- installed, used, removed ----
 
 if [ "$(id -u)" != 0 ] || [ ! -d "$cache/bookworm" ]; then
@@ -77,7 +84,7 @@ seep report /tmp/leaky.seep --json >/dev/null
 LD_PRELOAD=$(dpkg -L libseep1 | grep '/libseep.so$') SEEP_OUT=/tmp/alone.seep ./leaky
 seep report /tmp/alone.seep | grep -q 77
 seep info | grep -q 'libseep.so  */usr/lib'
-dpkg --purge seep libseep-dev libseep1 >/dev/null
+dpkg --purge $(for deb in /debs/*.deb; do dpkg-deb -f $deb Package; done) >/dev/null
 files >/tmp/after
 cmp /tmp/before /tmp/after || { diff /tmp/before /tmp/after; exit 1; }
 echo "installed, used and removed: nothing is left behind"
