@@ -81,3 +81,21 @@ def test_the_installed_tool_finds_the_installed_library(installed, run, tmp_path
     report = json.loads((tmp_path / "x.json").read_text())
     assert report["totals"]["allocations"] > 0
     assert os.path.getsize(tmp_path / "x.seep") > 0
+
+
+def test_uninstall_leaves_what_was_there_before(run, require, root, build, tmp_path):
+    """Twice: with files of others in the same folders, which stay, and all of ours are gone."""
+    require("meson")
+    stage = tmp_path / "stage"
+    for _ in range(2):
+        other = stage / "usr/local/share/man/man1/other.1"
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_text("of somebody else")
+        before = sorted(str(path) for path in stage.rglob("*") if path.is_file())
+        done = run("meson", "install", "-C", build, "--no-rebuild", "--destdir", stage, cwd=build)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert len([path for path in stage.rglob("*") if path.is_file()]) > len(before) + 30
+        done = run(os.path.join(root, "tools", "uninstall.sh"), build, stage)
+        assert done.returncode == 0 and done.stdout.startswith("removed "), done
+        assert sorted(str(path) for path in stage.rglob("*") if path.is_file()) == before
+        assert not list(stage.rglob("*seep*"))
