@@ -440,6 +440,21 @@ def test_comments_name_their_subject():
           for number, line in enumerate(text_of(path).splitlines(), 1) for word in words.findall(line)])
 
 
+def test_lines_of_documents_have_at_most_120_columns():
+    """Tables have rows of any length, and what is shown of a terminal is as it is."""
+    troubles = []
+    for path in tree():
+        if not path.endswith(".md") or path in GENERATED:
+            continue
+        shown = False
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            if line.lstrip().startswith("```"):
+                shown = not shown
+            elif len(line) > 120 and not shown and not line.startswith(("|", "    ")):
+                troubles.append("%s:%d: %d columns" % (path, number, len(line)))
+    none(troubles)
+
+
 def test_every_document_is_reachable_from_the_readme():
     seen, todo = set(), ["README.md"]
     while todo:
