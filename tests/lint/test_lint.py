@@ -444,7 +444,7 @@ def test_lines_of_documents_have_at_most_120_columns():
     """Tables have rows of any length, and what is shown of a terminal is as it is."""
     troubles = []
     for path in tree():
-        if not path.endswith(".md") or path in GENERATED:
+        if not path.endswith(".md") or path in GENERATED or path.startswith("tests/golden/"):
             continue
         shown = False
         for number, line in enumerate(text_of(path).splitlines(), 1):
