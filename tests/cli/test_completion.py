@@ -23,7 +23,7 @@ def complete(build, run, require, tmp_path):
 
 
 def test_commands(complete):
-    assert complete("seep re") == {"report"}
+    assert complete("seep re") == {"replay", "report"}
     assert {"run", "report", "help"} <= complete("seep ")
 
 

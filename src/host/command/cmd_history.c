@@ -76,7 +76,7 @@ static struct seep_error *run_history(const struct seep_arguments *arguments, in
 
 const struct seep_command seep_command_history = {
     .name = "history",
-    .summary = "what a program did with its heap over time: live memory, rates, lives, resizes, threads",
+    .summary = "what a program did with its heap over time: rates, lives, resizes, threads",
     .usage = "[options] FILE",
     .about = "FILE is a recording ('seep run --mode record'), also one that is still being written; of a "
              "trace with\n"

@@ -86,7 +86,7 @@ static const struct seep_option run_options[] = {
     {"drop", 0, SEEP_OPTION_FLAG, AT(drop),
      .help = "with --mode record, never let the program wait: events that find no room are counted as lost"},
     {"keep-last", 0, SEEP_OPTION_SIZE, AT(keep_bytes),
-     .help = "with --mode record, keep only the last SIZE of events in the trace (a flight recorder)"},
+     .help = "with --mode record, keep only the last SIZE of events (a flight recorder)"},
     {"log", 0, SEEP_OPTION_STRING, AT(log), .value = "FILE",
      .help = "with --mode log, append the lines to FILE (%e program, %p pid: one for each process)"},
     {"log-fd", 0, SEEP_OPTION_NUMBER, AT(log_fd), .max = INT32_MAX,

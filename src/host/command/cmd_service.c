@@ -64,7 +64,7 @@ static const struct seep_option enable_options[] = {
     {"snap-at", 0, SEEP_OPTION_STRING, offsetof(struct service_values, snap_at), .value = "80%|SIZE",
      .help = "a snapshot, once a start, when memory comes to that: of its limit, or SIZE"},
     {"folder", 0, SEEP_OPTION_STRING, offsetof(struct service_values, folder), .value = "DIR",
-     .help = "where traces go (default /var/lib/seep/UNIT, with --user $XDG_STATE_HOME/seep/UNIT)"},
+     .help = "where traces go (default /var/lib/seep/UNIT, or the state folder of the user)"},
     {"keep", 0, SEEP_OPTION_SIZE, offsetof(struct service_values, keep_bytes), .value = "SIZE",
      .help = "the oldest traces go when the folder comes to more (default 512M; 0: no bound)"},
     {NULL},
