@@ -5,6 +5,7 @@ SEEP_CORPUS=all runs it as both compilers make it, with and without optimisation
 """
 import re
 import os
+import platform
 import shutil
 
 import pytest
@@ -80,6 +81,15 @@ def test_unaligned_pointers(seep, libseep, tmp_path):
         program, arguments = corpus.build(source, tmp_path, 'gcc', '-O2')
         seen = corpus.scan(seep, libseep, source, program, arguments, tmp_path, '--unaligned')
         check(seen, corpus.Expectation(source), unaligned=True)
+
+
+def test_vector_registers_in_a_system_call(seep, libseep, tmp_path):
+    """Those of libc's function that made it; in code of the program's own (register_vector.c) they hold."""
+    if platform.machine() != 'x86_64':
+        pytest.skip('vector registers are callee-saved in part on other CPUs')
+    source = corpus.HERE.parent / 'live' / 'register_vector_dead.c'
+    program, arguments = corpus.build(source, tmp_path, 'gcc', '-O2', '-Wl,-z,now')
+    check(corpus.scan(seep, libseep, source, program, arguments, tmp_path), corpus.Expectation(source))
 
 
 def holders_of(report):

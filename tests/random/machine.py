@@ -11,6 +11,7 @@ import collections
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -106,11 +107,15 @@ def main():
     else:
         first = start_of(options.first)
         work = [(start, set(range(start, start + batches.SIZE))) for start in range(first, first + options.count, batches.SIZE)]
-    for first, seeds in work:
-        machine.run_batch(first, seeds, keep=options.keep)
-        for failure in machine.failures[told:]:
-            print(failure, flush=True)
-        told = len(machine.failures)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # of what has been run until then it tells
+    try:
+        for first, seeds in work:
+            machine.run_batch(first, seeds, keep=options.keep)
+            for failure in machine.failures[told:]:
+                print(failure, flush=True)
+            told = len(machine.failures)
+    except KeyboardInterrupt:
+        pass
     seconds = time.monotonic() - started
     print(f'{machine.seeds} seeds in {machine.runs} runs, {len(machine.failures)} failed, {seconds:.0f} s '
           f'({seconds / max(machine.seeds, 1):.2f} s each)')

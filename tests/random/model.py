@@ -87,17 +87,23 @@ class Life:
         self.origin, self.program = origin, program
         self.figures = collections.defaultdict(collections.Counter)  # by Site
         self.groups = {}  # number: Group
-        self.mismatches = collections.Counter()  # (allocated by, released by): blocks
+        self.mismatches = collections.Counter()  # (allocated by, or None where it is no block, released by): blocks
         self.exit = None          # {'code': n} or {'signal': n}
-        self.looked_at = True     # leak classes are known when it leaves
+        self.looked_at = True     # leak classes are known when it leaves; None: maybe
         self.leaves_file = True   # when the library is alone
         self.seen = origin == 'start'  # a forked one that makes no heap operation has no image
         self.left_behind = False  # a daemon
+        self.dangling = False     # libc has addresses of what is gone, where blocks may lie now
+        self.goes_on = False      # as another program
+        self.parent = None
+        self.vague = set()        # sites of which it is not known what of them a child of fork begins with
         self.old_words = False    # libc has got memory that it does not fill
         self.maybe = False        # libc may have made one for it
         self.optional = False     # what has it may be counted as lost
         self.health = set()       # losses that are no surprise
         self.follows = True       # later lives that this one starts are traced
+        self.busy = set()         # sites where other threads are at work
+        self.at_quick_exit = []   # (group, site, size) of its handlers
         self.opened = 0           # how often the library is open
         self.in_library = []      # groups that its variables hold
 
@@ -111,7 +117,16 @@ class Life:
         child.mismatches = collections.Counter()
         child.health = set(self.health)
         child.in_library = list(self.in_library)
+        child.parent = self
+        child.vague = self.vague | self.busy
         return child
+
+    def confine(self):
+        """From here on it cannot begin an image; where it has none yet it is counted as lost, for its parent."""
+        self.follows = self.leaves_file = False
+        if not self.seen:
+            self.optional = True
+            self.parent.health.add('fork')
 
     def allocate(self, number, site, size, count, tie):
         self.groups[number] = Group(site, size, count, tie)
@@ -165,8 +180,9 @@ class Life:
             row['kinds'] = {kind: n for kind, n in row['kinds'].items() if n}
             row['held_by'] = dict(row['held_by'])
         return {'origin': self.origin, 'program': self.program, 'left_behind': self.left_behind,
-                'old_words': self.old_words,
+                'old_words': self.old_words, 'dangling': self.dangling,
+                'goes_on': self.goes_on, 'vague': sorted(site.path[0] for site in self.vague),
                 'optional': self.optional or not self.seen, 'exit': self.exit, 'looked_at': self.looked_at,
                 'leaves_file': self.leaves_file, 'health': sorted(self.health),
-                'mismatches': [[*key, n] for key, n in sorted(self.mismatches.items())],
+                'mismatches': [[*key, n] for key, n in sorted(self.mismatches.items(), key=str)],
                 'sites': [row for _, row in sorted(rows.items(), key=lambda item: item[0].number)]}

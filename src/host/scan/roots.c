@@ -538,6 +538,20 @@ static bool feed_dynamic_tls(struct finder *finder, uint64_t tls) {
     return true;
 }
 
+static bool is_of_libc(const struct seep_memory_area *mapping) {
+    const char *name = mapping ? strrchr(mapping->path, '/') : NULL;
+    return name && (strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libc-2.", 8) == 0 ||
+                    strncmp(name, "/libpthread", 11) == 0 || strncmp(name, "/ld-musl-", 9) == 0);
+}
+
+// A function of libc was called to make a system call: what its callers had in vector registers they have
+// saved, and what is left there is old. Source: System V ABI, AMD64 supplement, 3.2.1: none is callee-saved.
+// A system call in the program's own code may have kept something there.
+static size_t live_words(const struct finder *finder, const struct seep_stopped_thread *thread) {
+    bool only_general = thread->in_system_call && is_of_libc(seep_memory_find(finder->memory, thread->pc));
+    return only_general ? thread->nr_general_words : thread->nr_words;
+}
+
 static bool feed_thread(struct finder *finder, const struct seep_stopped_thread *thread) {
     // Static storage and the control block are roots already (thread_places.h; those of the first thread lie
     // in a mapping of their own); this adds what is behind.
@@ -556,7 +570,8 @@ static bool feed_thread(struct finder *finder, const struct seep_stopped_thread 
     }
     struct seep_root_range registers = {.kind = SEEP_ROOT_REGISTERS, .tid = thread->tid};
     return add_range(finder, registers) &&
-           seep_graph_feed_root(finder->graph, finder->range, 0, thread->words, thread->nr_words * 8);
+           seep_graph_feed_root(finder->graph, finder->range, 0, thread->words,
+                                live_words(finder, thread) * 8);
 }
 
 // ---- what realloc moves ----

@@ -153,6 +153,7 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 #if defined(__x86_64__)
     thread->sp = regs.rsp;
     thread->tls = regs.fs_base;
+    thread->in_system_call = (long)regs.orig_rax >= 0;
     if (interrupted)
         restart_call(thread->tid, &regs);
     unsigned long vectors = NT_X86_XSTATE;
@@ -166,6 +167,7 @@ static bool read_registers(struct seep_stopped_thread *thread, bool interrupted)
 #error "write the registers of this CPU here"
 #endif
     thread->stack_from_rt = (thread->sp - SEEP_MIN(thread->sp, (uint64_t)RED_ZONE_BYTES)) & ~UINT64_C(7);
+    thread->nr_general_words = nr;
     struct iovec rest = {words + nr, (SEEP_REGISTER_WORDS_MAX - nr) * sizeof(uint64_t)};
     if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)vectors, &rest) == 0)
         nr += rest.iov_len / sizeof(uint64_t);

@@ -30,6 +30,8 @@ struct seep_stopped_thread {
     uint64_t tls;           // thread pointer; 0: not known
     uint64_t *words;        // malloc'ed: what its registers hold
     size_t nr_words;
+    size_t nr_general_words; // of them, the first: all but vector registers
+    bool in_system_call;     // x86-64
     uint64_t pc;
     uint64_t registers[SEEP_GENERAL_REGISTERS]; // by DWARF number
     uint64_t known_registers;                   // bits

@@ -86,3 +86,34 @@ def string(p):
     site.by_library = None
     p.leaf(name, [f'std::string text(hide({length}), \'x\'); {p.mark(site)}', 'KEEP(text.data());'])
     p.pairs(site, length + 1, 1)
+
+
+@action(weight=2, cpp=True)
+def map_of_numbers(p):
+    """A node for each."""
+    name, count = p.name('map'), p.random.randint(1, 60)
+    site = p.site('operator new', name)
+    lose = p.random.random() < 0.4
+    p.leaf(name, ['alignas(16) char room[sizeof(std::map<int, long>)];', 'auto *m = new (room) std::map<int, long>;',
+                  f'for (int i = 0; i < {count}; i++)', f'    (*m)[i] = i; {p.mark(site)}',
+                  'KEEP(m);' if lose else 'm->~map();'])
+    if lose and p.times == 1:
+        # Nodes lead to their parents: a ring, of which the root leads.
+        p.allocate(site, 48, count, model.ring())
+    elif lose:
+        p.allocate(site, 48, count, model.unknown())
+    else:
+        p.pairs(site, 48, count, temporary=None)
+
+
+@action(weight=2, cpp=True, once=True)
+def global_object(p):
+    """Its destructor frees when the program leaves by exit."""
+    name, size = p.name('owner'), p.size()
+    site = p.site('operator new[]', name)
+    variable = f'g{name}'
+    p.batch.declarations.append(f'struct O{name} {{ char *block; ~O{name}() {{ delete[] block; block = NULL; }} }};')
+    p.leaf(name, [f'static O{name} {variable};', f'KEEP(&{variable});',
+                  f'{variable}.block = (char *)clear(new char[hide({size})], {size}); {p.mark(site)}'])
+    group = p.allocate(site, size, 1, model.held())
+    p.at_exit.append(lambda life: life.free(group))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Other programs: by fork and exec, vfork, posix_spawn, system, and in place of this one."""
-from . import action, forks
+from . import action, exits, forks, way_out
 
 
 def another(p):
@@ -29,3 +29,25 @@ def vfork_and_exec(p):
 @action(weight=1, once=True, starts=True, nests=True)
 def spawn(p):
     starts_it(p, 'spawn')
+
+
+@action(weight=1, once=True)
+def exec_that_fails(p):
+    """The program goes on as it was."""
+    name = p.name('no_exec')
+    p.leaf(name, ['execl("/nonexistent/program", "program", (char *)NULL);', 'CHECK(errno == ENOENT);'])
+
+
+@way_out(weight=2)
+def exec_in_place(p):
+    """The process goes on as another program: this life ends without an exit."""
+    if not p.life.follows or p.depth > 5 or p.silent:
+        return exits.by_exit(p)
+    life = p.life
+    p.at_exit.clear()
+    life.looked_at = life.leaves_file = False
+    life.goes_on = True
+    p.finish_life()
+    number, exit = another(p)
+    p.line(f'exec_in_place({number});')
+    life.exit = exit  # of the process

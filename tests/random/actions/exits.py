@@ -19,7 +19,7 @@ def choose(p, child):
 
 def finish(p, exit, looked=True, file=True, active=None):
     p.life.exit = exit
-    p.life.looked_at = p.life.looked_at and looked
+    p.life.looked_at = looked and p.life.looked_at
     p.life.leaves_file = p.life.leaves_file and file
     p.finish_life(active)
 
@@ -69,6 +69,8 @@ def by_quick_exit(p):
     code = p.next_code()
     p.line('scrub();')
     p.line(f'leave_by(quick_exit, {code});')
+    for number, site, size in p.life.at_quick_exit:
+        p.life.allocate(number, site, size, 1, model.lost())
     finish(p, {'code': code})
 
 
@@ -104,3 +106,49 @@ def from_a_thread(p):
     p.life.maybe = True
     run_handlers(p)
     finish(p, {'code': code})
+
+
+@way_out(weight=1, child=False)
+def main_thread_leaves(p):
+    """The process ends when its last thread has ended, with 0."""
+    name = p.name('last')
+    p.define(f'void *{name}(void *unused)', ['usleep(1000);', 'return unused;'])
+    if p.threads:
+        return by_exit(p)
+    p.declare(f'static pthread_t thread_{name};')
+    p.line(f'start_thread(&thread_{name}, {name});')
+    p.line('pthread_exit(NULL);')
+    for group in p.life.groups.values():
+        if group.tie.kind == 'frame':
+            group.tie = model.unknown()
+    run_handlers(p)
+    finish(p, {'code': 0})
+
+
+@way_out(weight=1)
+def freed_twice(p):
+    """glibc aborts; the report tells of it."""
+    name, size = p.name('twice'), p.random.randint(24, 1000)
+    site = p.site('malloc', name)
+    how = p.random.choice(['double_free', 'double_free', 'inside'])
+    second = {'double_free': 'free(block);', 'inside': 'free(keep((char *)block + 16));'}[how]
+    p.leaf(name, [f'void *block = clear(malloc({size}), {size}); {p.mark(site)}',
+                  *(['free(block);'] if how == 'double_free' else []), f'keep(block);', second])
+    p.life.allocate(p.batch.next_number(), site, size, 1, model.unknown())
+    if how == 'double_free':
+        p.life.free(max(p.life.groups), temporary=True)
+    p.life.mismatches['malloc', 'free'] += 1
+    finish(p, {'signal': 6}, looked=False, file=False)
+
+
+@action(weight=1, once=True)
+def at_quick_exit_too(p):
+    """A handler of quick_exit; where another way is taken, it is not called."""
+    name, size = p.name('at_quick'), p.size()
+    site = model.Site(p.batch.next_number(), 'malloc', [name])
+    site.tail = True
+    p.batch.sites.append(site)
+    number = p.batch.next_number()
+    p.define(f'void {name}(void)', [f'clear(malloc({size}), {size}); {p.mark(site)}', 'scrub();'])
+    p.line(f'CHECK(at_quick_exit({name}) == 0);')
+    p.life.at_quick_exit = [*p.life.at_quick_exit, (number, site, size)]

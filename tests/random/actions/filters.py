@@ -8,6 +8,6 @@ def allow_all(p):
     if p.life.origin != 'fork':
         return
     p.line('install_filter();')
-    p.life.follows = False
-    p.life.looked_at = p.life.leaves_file = False
+    p.life.confine()
+    p.life.looked_at = False
     p.life.health.add('filter')

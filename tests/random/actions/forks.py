@@ -32,6 +32,8 @@ def status_of(life):
 @action(weight=4, once=True, nests=True, starts=True)
 def forked(p):
     with child_life(p) as life:
+        if life.vague:
+            life.health.add('fork_inexact')
         with p.body('child') as body:
             fill(p, 0, 4)
             exits.choose(p, child=True)
@@ -45,6 +47,7 @@ def daemon(p):
     with child_life(p) as middle:
         with child_life(p) as life:
             life.left_behind = True
+            life.health.add('fork_inexact')  # its parents may have ended before it begins its image
             with p.body('daemon') as body:
                 silent, p.silent = p.silent, True
                 fill(p, 0, 2)
@@ -55,3 +58,29 @@ def daemon(p):
         assert not middle.seen
     p.line(f'run_daemon({body.name});')
     p.line('scrub();')
+
+
+@action(weight=2, once=True, nests=True, starts=True)
+def forked_beside_work(p):
+    """While other threads allocate: what the forking thread holds is exact in the child."""
+    name, size, count, threads = p.name('busy'), p.size(), p.random.randint(200, 3000), p.random.randint(1, 4)
+    make = p.maker(size)
+    site = model.Site(p.batch.next_number(), make.via, [name])
+    p.batch.sites.append(site)
+    p.define(f'void *{name}(void *unused)', [f'for (int i = 0; i < {count}; i++) {{',
+                                             f'    void *block = keep({make.text}); {p.mark(site)}',
+                                             f'    {make.release}(block);', '}', 'return unused;'])
+    p.line(f'{{ pthread_t busy[{threads}];')
+    p.line(f'for (int i = 0; i < {threads}; i++)')
+    p.line(f'    start_thread(&busy[i], {name});')
+    parent = p.life
+    parent.busy = parent.busy | {site}
+    for _ in range(p.random.randint(1, 3)):
+        forked(p)
+    parent.busy = parent.busy - {site}
+    p.line(f'for (int i = 0; i < {threads}; i++)')
+    p.line('    CHECK(pthread_join(busy[i], NULL) == 0); }')
+    p.line('scrub();')
+    number = p.batch.next_number()
+    p.life.allocate(number, site, size, count * threads, model.lost())
+    p.life.free(number, temporary=True)

@@ -7,7 +7,10 @@ from . import action
 
 @action(weight=3, once=True, starts=True)
 def loaded(p):
-    """Its variable holds while it is loaded; what it made is known by name when it is closed again."""
+    """Its variable holds while it is loaded; what it made is known by name when it is closed again.
+
+    Not RTLD_GLOBAL: closed, the loader's list of such libraries keeps its old address, where other blocks come to lie.
+    """
     inner, size, count = p.name('of_library'), p.size(), p.random.randint(1, 9)
     caller = p.name('calls_library')
     site = p.site('malloc', inner, caller)
@@ -20,7 +23,7 @@ def loaded(p):
                     f'        {variable}[i] = clear(malloc({size}), {size}); {p.mark(site)}', '}', ''])
     handle = f'handle_{inner}'
     p.declare(f'static void *{handle};')
-    p.leaf(caller, [f'{handle} = dlopen(library_path, {p.random.choice(["RTLD_NOW", "RTLD_LAZY", "RTLD_NOW | RTLD_GLOBAL"])});',
+    p.leaf(caller, [f'{handle} = dlopen(library_path, {p.random.choice(["RTLD_NOW", "RTLD_LAZY"])});',
                     f'CHECK({handle} != NULL);',
                     f'((void (*)(void))dlsym({handle}, "{inner}"))();'])
     group = p.allocate(site, size, count, model.held(variable))
@@ -32,6 +35,7 @@ def loaded(p):
         close = p.name('close')
         p.leaf(close, [f'CHECK(dlclose({handle}) == 0);', f'{handle} = NULL;'])
         p.life.opened -= 1
+        p.life.dangling = True
         if not p.life.opened:  # it was opened as often: now it is gone
             for number in p.life.in_library:
                 if number in p.life.groups:

@@ -35,4 +35,5 @@ def descriptors(p):
         return
     name = p.name('limit_files')
     p.leaf(name, ['set_limit(RLIMIT_NOFILE, 3);', 'CHECK(open("/dev/null", O_RDONLY) == -1 && errno == EMFILE);'])
-    p.life.follows = p.life.leaves_file = False
+    p.life.confine()
+    p.life.looked_at = p.life.looked_at and None  # it takes a descriptor to ask for it

@@ -67,3 +67,11 @@ def called(p):
         fill(p, 1, 3)
     p.line(f'{body.name}();')
     p.line('scrub();')
+
+
+@action(weight=1, once=True)
+def ticking(p):
+    """A timer from here on, whose handler does nothing but interrupt."""
+    name = p.name('tick')
+    p.define(f'void {name}(int signal)', ['(void)signal;'])
+    p.line(f'tick({name}, {p.random.choice([200, 1000, 5000])});')

@@ -185,4 +185,33 @@ def cancelled(p):
     p.line(f'sem_init(&never_{name}, 0, 0);')
     p.line(f'sem_init(&here_{name}, 0, 0);')
     p.line(f'cancel_thread({name}, &here_{name});')
-    p.pairs(site, size, 1)
+    p.pairs(site, size, 1, temporary=None)  # the first cancellation loads a library
+
+
+@action(weight=1, once=True)
+def many_short_ones(p):
+    """One after the other: numbers and places of threads are used again."""
+    name, size, count = p.name('short'), p.size(), p.random.randint(10, 100)
+    make = p.maker(size)
+    site = model.Site(p.batch.next_number(), make.via, [name])
+    p.batch.sites.append(site)
+    p.define(f'void *{name}(void *unused)', [f'clear({make.text}, {size}); {p.mark(site)}', 'scrub();', 'return unused;'])
+    p.line(f'for (int i = 0; i < {count}; i++)')
+    p.line(f'    run_thread({name});')
+    p.line('scrub();')
+    p.allocate(site, size, count, model.lost())
+
+
+@action(weight=1, once=True)
+def detached(p):
+    """One that is left to itself."""
+    name, size = p.name('detached'), p.size()
+    make = p.maker(size)
+    site = model.Site(p.batch.next_number(), make.via, [name])
+    p.batch.sites.append(site)
+    p.declare(f'static volatile pid_t tid_{name};')
+    p.define(f'void *{name}(void *unused)', ['pthread_detach(pthread_self());', f'clear({make.text}, {size}); {p.mark(site)}',
+                                             'scrub();', f'tid_{name} = gettid();', 'return unused;'])
+    p.line(f'{{ pthread_t thread; start_thread(&thread, {name}); wait_ended(&tid_{name}); }}')
+    p.line('scrub();')
+    p.allocate(site, size, 1, model.lost())
