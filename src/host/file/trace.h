@@ -2,7 +2,7 @@
 //
 // The container of a saved trace: a header, sections with type, version and checksums, and an end
 // section with the length of the whole. It knows nothing of profiles; what the sections hold is in
-// file/session_save.c and session_load.c. The document is docs/trace-format.md.
+// file/trace_save.c and trace_load.c. The document is docs/trace-format.md.
 #ifndef SEEP_FILE_TRACE_H
 #define SEEP_FILE_TRACE_H
 

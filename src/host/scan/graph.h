@@ -119,6 +119,17 @@ SEEP_MUST_CHECK bool seep_graph_feed_block(struct seep_graph *graph, uint32_t bl
 uint64_t seep_graph_vtable_of(const struct seep_graph *graph, uint32_t block);
 
 // Once, after the last feeding. Edges are not whole before.
-SEEP_MUST_CHECK struct seep_error *seep_graph_classify(struct seep_graph *graph);
+SEEP_MUST_CHECK struct seep_error *seep_graph_classify(struct seep_graph *graph); // leak_classes.c
+
+// Of this room: ends feeding. false: out of memory.
+SEEP_MUST_CHECK bool seep_graph_close(struct seep_graph *graph);
+// What the beginning of a block looks like (bits of shapes).
+enum {
+    SHAPE_ARRAY = 1,  // 8 bytes that may be the number of equal elements behind them
+    SHAPE_LENGTH = 2, // 8 bytes that say how many bytes follow
+    SHAPE_STRING = 4, // length, capacity and count of a reference-counted std::string
+    SHAPE_VTABLE = 8,
+    SHAPE_EMPTY = 16, // the number of elements alone, which is 0: the pointer is to just behind
+};
 
 #endif

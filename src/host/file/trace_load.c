@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Loads a session from a trace, see docs/trace-format.md; session_save.c is the other half.
+// Loads a session from a trace, see docs/trace-format.md; trace_save.c is the other half.
 //
 // Everything in the file is hostile. Invariant: an array of the profile is allocated only when its
 // sections have been unpacked, for as many elements as those bytes can hold, and an id is stored
@@ -11,7 +11,7 @@
 #include "source/image/profile_image.h"
 #include "file/session_file.h"
 #include "file/sections.h"
-#include "file/session_index.h"
+#include "file/trace_index.h"
 #include "source/image/unseen.h"
 #include "file/trace.h"
 

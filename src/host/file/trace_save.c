@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Saves a session as a trace: what each section holds, see docs/trace-format.md; session_load.c is
+// Saves a session as a trace: what each section holds, see docs/trace-format.md; trace_load.c is
 // the other half. Element 0 of modules, nodes and sites means the same in every profile and is not
 // written. Arrays are cut into sections of a few MiB, so that a reader needs little memory at a time
 // and a file that was cut keeps most of what it had.
 #include "file/session_file.h"
 #include "file/sections.h"
-#include "file/session_index.h"
+#include "file/trace_index.h"
 #include "file/trace.h"
 
 // Close a section of rows when it is this long. Far below SEEP_TRACE_RAW_MAX, as one row may be long.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The INDEX section of a trace, see session_index.h.
-#include "file/session_index.h"
+// The INDEX section of a trace, see trace_index.h.
+#include "file/trace_index.h"
 #include "profile/texts.h"
 
 // An entry has at least a pid, two texts and a length.

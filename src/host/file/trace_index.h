@@ -2,8 +2,8 @@
 //
 // The index of a trace: which processes are in it, and where. So one process of thousands is read
 // without the others (docs/trace-format.md, INDEX).
-#ifndef SEEP_FILE_SESSION_INDEX_H
-#define SEEP_FILE_SESSION_INDEX_H
+#ifndef SEEP_FILE_TRACE_INDEX_H
+#define SEEP_FILE_TRACE_INDEX_H
 
 #include "base/arena.h"
 #include "base/error.h"

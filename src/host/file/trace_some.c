@@ -10,7 +10,7 @@
 
 #include "base/read_at.h"
 #include "file/session_file.h"
-#include "file/session_index.h"
+#include "file/trace_index.h"
 
 #define END_BYTES (SEEP_TRACE_SECTION_BYTES + SEEP_TRACE_END_BYTES)
 
