@@ -5,6 +5,7 @@
 
 #include <dwarf.h>
 
+#include "core/platform.h"
 #include "names/call_frames.h"
 
 #define STACK_MAX 32u
@@ -18,15 +19,12 @@ struct seep_call_frames {
 
 // ---- registers ----
 
-#if defined(__aarch64__)
-static uint64_t strip(uint64_t return_address) {
-    return return_address & ((UINT64_C(1) << 48) - 1); // the rest may be an authentication code
+struct seep_registers seep_registers_of(uint16_t machine) {
+    static const struct seep_registers x86_64 = {7, 6, UINT64_MAX},
+                                       aarch64 = {31, 29, (UINT64_C(1) << 48) - 1};
+    bool known = machine == EM_X86_64 || machine == EM_AARCH64;
+    return (known ? machine : SEEP_MACHINE_HERE) == EM_AARCH64 ? aarch64 : x86_64;
 }
-#else
-static uint64_t strip(uint64_t return_address) {
-    return return_address;
-}
-#endif
 
 static bool is_known(const struct seep_call_frame *frame, uint64_t number) {
     return number < SEEP_FRAME_REGISTERS && (frame->known >> number & 1);
@@ -213,7 +211,8 @@ bool seep_call_frames_step(struct seep_call_frames *frames, uint64_t address,
     Dwarf_Frame *row;
     if (!find_row(frames, address, &row))
         return false;
-    struct seep_call_frame caller = {.known = 0};
+    const struct seep_registers registers = seep_registers_of(frame->machine);
+    struct seep_call_frame caller = {.machine = frame->machine};
     bool of_signal = false;
     Dwarf_Op *ops;
     size_t nr;
@@ -221,7 +220,7 @@ bool seep_call_frames_step(struct seep_call_frames *frames, uint64_t address,
     bool found = ra >= 0 && ra < (int)SEEP_FRAME_REGISTERS && dwarf_frame_cfa(row, &ops, &nr) == 0;
     if (found) {
         struct seep_location cfa = seep_location_find(ops, nr, frame, stack, NULL);
-        found = cfa.kind == SEEP_LOCATION_MEMORY && cfa.value >= frame->registers[SEEP_STACK_REGISTER];
+        found = cfa.kind == SEEP_LOCATION_MEMORY && cfa.value >= frame->registers[registers.stack];
         frame->cfa = found ? cfa.value : 0;
     }
     for (int number = 0; found && number < (int)SEEP_FRAME_REGISTERS; number++)
@@ -229,11 +228,11 @@ bool seep_call_frames_step(struct seep_call_frames *frames, uint64_t address,
     free(row);
     if (!found || !is_known(&caller, (uint64_t)ra))
         return false;
-    caller.pc = strip(caller.registers[ra]);
+    caller.pc = caller.registers[ra] & registers.return_mask;
     caller.exact = of_signal;
     if (!of_signal) {
-        caller.registers[SEEP_STACK_REGISTER] = frame->cfa;
-        caller.known |= UINT64_C(1) << SEEP_STACK_REGISTER;
+        caller.registers[registers.stack] = frame->cfa;
+        caller.known |= UINT64_C(1) << registers.stack;
     }
     *ret_caller = caller;
     return caller.pc != 0;

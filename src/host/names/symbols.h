@@ -110,17 +110,19 @@ struct seep_thread_stack {
     size_t nr_bytes;
 };
 
-#define SEEP_FRAME_REGISTERS 33u // by DWARF number
-#if defined(__aarch64__)
-#define SEEP_STACK_REGISTER 31u
-#define SEEP_FRAME_REGISTER 29u
-#else
-#define SEEP_STACK_REGISTER 7u
-#define SEEP_FRAME_REGISTER 6u
-#endif
+// By DWARF number, of the machine that the thread ran on, which need not be this one.
+#define SEEP_FRAME_REGISTERS 33u
+struct seep_registers {
+    uint32_t stack;       // stack pointer
+    uint32_t frame;       // frame pointer
+    uint64_t return_mask; // bits of a return address: the rest may be an authentication code
+};
+// Of EM_NONE and machines that are not known here: this machine's. Source: the DWARF supplements of the ABIs.
+struct seep_registers seep_registers_of(uint16_t machine);
 
 // A function at work.
 struct seep_call_frame {
+    uint16_t machine; // EM_* of <elf.h>
     uint64_t pc;
     bool exact;       // pc is the instruction itself, not the one behind a call
     uint64_t address; // of the code in its module, as an ELF virtual address: of the call, where not exact

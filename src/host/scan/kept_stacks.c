@@ -85,6 +85,7 @@ static uint32_t place(struct seep_call_frame *frame, const struct seep_profile *
 static struct seep_error *find_frames(struct seep_kept_stack *kept, const struct seep_profile *profile,
                                       struct seep_symbols *symbols) {
     struct seep_call_frame at = kept->first;
+    at.machine = profile->process.platform.machine;
     bool there = kept->stack.nr_bytes > 0;
     while (there && kept->nr_frames < FRAMES_MAX) {
         struct placed_frame placed = {.frame = at};
@@ -137,11 +138,12 @@ static void add(struct answer *answer, const struct placed_frame *placed, unsign
     const struct seep_call_frame *frame = &placed->frame;
     if (answer->nr == SEEP_LINK_FRAMES_MAX)
         return;
+    const struct seep_registers registers = seep_registers_of(frame->machine);
     answer->frames[answer->nr++] = (struct seep_link_frame){.module = placed->module,
                                                             .address = frame->address,
                                                             .cfa = frame->cfa,
-                                                            .sp = frame->registers[SEEP_STACK_REGISTER],
-                                                            .bp = frame->registers[SEEP_FRAME_REGISTER],
+                                                            .sp = frame->registers[registers.stack],
+                                                            .bp = frame->registers[registers.frame],
                                                             .reg = (uint8_t)reg};
 }
 

@@ -108,10 +108,12 @@ static struct seep_error *find_local(struct seep_chain_words *words, const struc
     const struct seep_thread_stack none = {.nr_bytes = 0};
     const uint64_t one = 1;
     bool in_register = at->reg != SEEP_LINK_NO_REGISTER, on_stack = link->kind == SEEP_LINK_STACK;
-    struct seep_call_frame frame = {.address = at->address, .cfa = at->cfa};
-    frame.registers[SEEP_STACK_REGISTER] = at->sp;
-    frame.registers[SEEP_FRAME_REGISTER] = at->bp;
-    frame.known = one << SEEP_STACK_REGISTER | one << SEEP_FRAME_REGISTER;
+    const struct seep_registers registers = seep_registers_of(words->profile->process.platform.machine);
+    struct seep_call_frame frame = {
+        .machine = words->profile->process.platform.machine, .address = at->address, .cfa = at->cfa};
+    frame.registers[registers.stack] = at->sp;
+    frame.registers[registers.frame] = at->bp;
+    frame.known = one << registers.stack | one << registers.frame;
     if (in_register) {
         frame.known |= one << at->reg;
         frame.registers[at->reg] = on_stack ? frame.registers[at->reg] : link->at;
