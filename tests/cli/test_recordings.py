@@ -2,6 +2,7 @@
 """Commands that read recordings: right use, wrong use, and what they say of files that have no events."""
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -38,3 +39,156 @@ def test_history(run, seep, recording, plain):
     one_line(run(seep, "history", plain), 1, "what it did over time is not in it", "--mode record")
     one_line(run(seep, "history", "/nonexistent.seep"), 1, "/nonexistent.seep")
     one_line(run(seep, "history", recording, "--parts", "0"), 2, "--parts")
+
+
+def rows(run, seep, trace, statement):
+    done = run(seep, "sql", trace, "--json", statement)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def totals(run, seep, trace, *options):
+    done = run(seep, "report", "--json", *options, trace)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)["totals"]
+
+
+def test_sql_of_events(run, seep, recording):
+    if "without" in run(seep, "sql", recording, "select 1").stderr:
+        pytest.skip("seep was built without SQLite")
+    of = totals(run, seep, recording)
+    ((counts),) = rows(run, seep, recording, "select sum(kind = 'allocation') a, sum(kind not in ('allocation', 'kept')) f,"
+                       " sum(case kind when 'allocation' then size end) s from event")
+    assert (counts["a"], counts["f"], counts["s"]) == (of["allocations"], of["frees"], of["allocated_bytes"])
+    # What is asked of time, site and address goes into the walk: it must not change what is found.
+    (ends,) = rows(run, seep, recording, "select min(at_ns) a, max(at_ns) b, max(address) m from event")
+    middle = (ends["a"] + ends["b"]) // 2
+    for asked, plain in ((f"at_ns > {middle}", f"at_ns + 0 > {middle}"), (f"at_ns <= {middle}", f"at_ns + 0 <= {middle}"),
+                         (f"at_ns between {middle} and {middle + 1000000}", f"at_ns + 0 between {middle} and {middle + 1000000}"),
+                         ("site = 1", "site + 0 = 1"), (f"address = {ends['m']}", f"address + 0 = {ends['m']}"),
+                         (f"address > {ends['m'] - 4096}", f"address + 0 > {ends['m'] - 4096}"), ("process = 0", "process + 0 = 0")):
+        assert len({str(rows(run, seep, recording, f"select count(*) n, sum(size) from event where {where}"))
+                    for where in (asked, plain)}) == 1, asked
+    assert rows(run, seep, recording, "select count(*) n from event join site on site.id = event.site where via = 'malloc'")[0]["n"] > 0
+    (blocks,) = rows(run, seep, recording, "select count(*) n, sum(size) s from block")
+    assert (blocks["n"], blocks["s"]) == (of["live_blocks"], of["live_bytes"] if of["live_blocks"] else None)
+
+
+def test_sql_forms_prompt_and_wrong_use(run, seep, recording, plain):
+    if "without" in run(seep, "sql", recording, "select 1").stderr:
+        pytest.skip("seep was built without SQLite")
+    done = run(seep, "sql", plain, "--csv", "select 1 as a, 'x,y' as b")
+    assert done.stdout == 'a,b\n1,"x,y"\n', done
+    assert "CREATE TABLE event" in run(seep, "sql", plain, ".schema").stdout
+    assert rows(run, seep, plain, "select count(*) n from event") == [{"n": 0}]
+    assert rows(run, seep, plain, "select count(*) n from site natural join site_text")[0]["n"] > 0
+    done = run(seep, "sql", plain, input="select 1;\nselect\n 2;\n")
+    assert done.stdout.split() == ["1", "1", "2", "2"], done
+    one_line(run(seep, "sql", plain, "select wrong from site"), 2, "no such column", ".schema")
+    one_line(run(seep, "sql", "/nonexistent.seep", "select 1"), 1, "/nonexistent.seep")
+
+
+def test_shrink(run, seep, recording, plain, tmp_path):
+    small = tmp_path / "small.seep"
+    done = run(seep, "shrink", recording, "-o", small)
+    of = totals(run, seep, recording)
+    assert done.returncode == 0 and "%d of " % of["live_blocks"] in done.stderr.replace(",", ""), done
+    assert totals(run, seep, small) == of
+    # Shrunk again, and together with what it came from, it is the same.
+    for sources in ([small], [small, recording], [recording, small]):
+        again = tmp_path / "again.seep"
+        done = run(seep, "shrink", *sources, "-q", "-o", again)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert len(rows(run, seep, again, "select * from event")) == of["live_blocks"]
+    hidden = tmp_path / "hidden.seep"
+    assert run(seep, "shrink", recording, "-q", "--anonymize", "-o", hidden).returncode == 0
+    text = run(seep, "report", "--json", hidden).stdout
+    assert "module1" in text and "libc" not in text and "/bin/ls" not in text
+    one_line(run(seep, "shrink", recording), 2, "-o")
+    one_line(run(seep, "shrink", plain, "-o", small), 1, "no events")
+
+
+def test_shrink_joins_parts(run, seep, recording, tmp_path):
+    """A part of it, and then all of it: what the part has is not counted twice."""
+    whole = recording.read_bytes()
+    part = tmp_path / "part.seep"
+    part.write_bytes(whole[: len(whole) // 2])
+    both = tmp_path / "both.seep"
+    done = run(seep, "shrink", part, recording, "-o", both)
+    assert done.returncode == 0, done
+    assert totals(run, seep, both) == totals(run, seep, recording)
+    assert len(rows(run, seep, both, "select * from event")) == totals(run, seep, recording)["live_blocks"]
+
+
+def test_events_as_log_and_table(run, seep, recording, plain, tmp_path):
+    of = totals(run, seep, recording)
+    log = tmp_path / "events.log"
+    assert run(seep, "export", recording, "--events", "log", "-o", log).returncode == 0
+    assert run(seep, "import", log, "--format", "log", "-o", tmp_path / "again.seep").returncode == 0
+    again = totals(run, seep, tmp_path / "again.seep")
+    for key in ("allocations", "allocated_bytes", "frees", "freed_bytes", "live_blocks", "live_bytes"):
+        assert again[key] == of[key], key
+    lines = run(seep, "export", recording, "--events", "csv").stdout.splitlines()
+    assert lines[0].startswith("at_ns,process,thread,event,address,size,site") and len(lines) > of["allocations"] + of["frees"]
+    lines = run(seep, "export", recording, "--events", "csv", "--anonymize").stdout
+    assert "module1" in lines and "libc" not in lines
+    one_line(run(seep, "export", plain, "--events", "csv"), 1, "no events")
+
+
+def imported(run, seep, tmp_path, text, name, *options):
+    (tmp_path / "input").write_text(text)
+    trace = tmp_path / "imported.seep"
+    done = run(seep, "import", tmp_path / "input", "--format", name, "-o", trace, *options)
+    return done, trace
+
+
+def test_import_of_text(run, seep, tmp_path):
+    """Each format with a block that stays, one that goes, one that is resized, and a free that is invented."""
+    texts = {
+        "mprof": "malloc\t64\tA0\nfree\tA0\ncalloc\t2\t10\tb0\nrealloc\tb0\t200\tc0\nfree\tFF\nsome other text\n",
+        "mmleak": "0xa0 0x401000 100\n0xa0 0x401100\n0xb0 0x401000 32\n0xb0 0x401010\n0xc0 0x401010 512\n0xdd 0x401100\n",
+        "mtrace": "= Start\n@ ./app:[0x117c] + 0xa0 0x64\n@ ./app:(main+0x5)[0x118d] - 0xa0\n+ 0xb0 0x20\n@ ./app:[0x1] < 0xb0\n"
+                  "@ ./app:[0x1] > 0xc0 0x200\n@ ./app:[0x2] - 0xdd\n= End\n",
+        "log": "malloc\t100\t0xa0\nfree\t0xa0\t-\ncalloc\t2 16\t0xb0\nrealloc\t0xb0 512\t0xc0\nfree\t0xdd\t-\n",
+        "heaptrack": "v 10300 3\nX ./app x\ns 4 main\ns 5 ./app\ni 401000 2 1\nt 1 0\na 64 1\na 20 1\na 200 0\nc 5\n+ 0\n- 0\nc a\n+ 1\n- 1\n"
+                     "+ 2\n- 0\n",
+    }
+    for name, text in texts.items():
+        done, trace = imported(run, seep, tmp_path, text, name)
+        assert done.returncode == 0 and "1 frees of blocks that the file does not allocate" in done.stderr, (name, done)
+        of = totals(run, seep, trace)
+        assert (of["allocations"], of["frees"], of["live_blocks"], of["live_bytes"]) == (3, 2, 1, 512), name
+        assert totals(run, seep, trace, "--at", "peak")["live_bytes"] == 512, name
+    assert "main" in run(seep, "report", trace, "--sort", "allocations").stdout  # heaptrack has names
+    for name, text in (("mmleak", "0xa0 0x401000 10x\n"), ("mtrace", "hello\n"), ("heaptrack", "hello\n"), ("mprof", "malloc\tzz\t1\n"),
+                       ("log", "nothing\n"), ("heaptrack", "v 10300 3\n+ 7\n"), ("heaptrack", "v 10300 9\n")):
+        done, trace = imported(run, seep, tmp_path, text, name)
+        one_line(done, 1, "input")
+        trace.unlink(missing_ok=True)
+    one_line(run(seep, "import", tmp_path / "input", "-o", "x"), 2, "--format")
+    one_line(run(seep, "import", tmp_path / "input", "--format", "log"), 2, "-o")
+
+
+def test_import_of_packed_files(run, seep, tmp_path):
+    text = "".join("malloc\t%d\t0x%x\n" % (i, i * 16 + 16) for i in range(20000))
+    for tool, suffix in (("gzip", "gz"), ("zstd", "zst")):
+        if not shutil.which(tool):
+            print("skipped: no " + tool)
+            continue
+        packed = tmp_path / ("log." + suffix)
+        packed.write_bytes(subprocess.run([tool, "-c"], input=text.encode(), stdout=subprocess.PIPE, check=True).stdout)
+        done = run(seep, "import", packed, "--format", "log", "-o", tmp_path / "out.seep")
+        assert done.returncode == 0, done
+        assert totals(run, seep, tmp_path / "out.seep")["allocations"] == 20000
+        packed.write_bytes(packed.read_bytes()[:-20] + b"x" * 20)
+        assert run(seep, "import", packed, "--format", "log", "-o", tmp_path / "bad.seep").returncode in (0, 1)
+
+
+def test_import_of_heaptrack_itself(run, seep, require, tmp_path):
+    require("heaptrack")
+    done = run("heaptrack", "-o", str(tmp_path / "ls"), "/bin/ls", "/")
+    (file,) = [file for file in tmp_path.iterdir() if file.name.startswith("ls.") and file.suffix in (".zst", ".gz")]
+    trace = tmp_path / "ls.seep"
+    assert run(seep, "import", file, "--format", "heaptrack", "-o", trace).returncode == 0
+    printed = run("heaptrack_print", "-f", str(file)).stdout
+    assert "calls to allocation functions: %d " % totals(run, seep, trace)["allocations"] in printed, (done, printed[-500:])

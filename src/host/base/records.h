@@ -65,8 +65,9 @@ enum seep_trace_type {
     SEEP_TRACE_EVENTS = 27,         // only of recordings; anywhere, of no group; one section a chunk
     SEEP_TRACE_STACKS = 28,         // only of recordings; before the chunks that refer to them, of no group
     SEEP_TRACE_PLATFORM = 29,       // only where it is known
-    SEEP_TRACE_GAP = 29,            // what was there is gone: skipped by all readers
     SEEP_TRACE_INDEX = 30,          // last before END, where there are several processes; of no group
+    SEEP_TRACE_EVENT_INDEX = 31,    // of recordings: where the chunks are, and until when; of no group
+    SEEP_TRACE_GAP = 32,            // what was there is gone: skipped by all readers
     SEEP_TRACE_TYPE_NR
 };
 

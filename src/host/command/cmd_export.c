@@ -4,16 +4,25 @@
 #include <unistd.h>
 
 #include "command/command.h"
+#include "command/events_of.h"
 #include "command/reporting.h"
 #include "command/result_file.h"
 #include "command/scanned.h"
 #include "output/format.h"
 #include "output/output.h"
+#include "output/report_events.h"
+#include "profile/anonymize.h"
 #include "session/session_open.h"
 
 struct export_values {
     const char *output;
+    int events; // as event_forms; -1: none
+    bool anonymize;
 };
+
+enum { EVENTS_LOG, EVENTS_CSV };
+static const char *const event_forms[] = {"log", "csv", NULL};
+static const struct export_values export_defaults = {.events = -1};
 
 static const struct seep_option_group export_group = {
     .title = "Options",
@@ -21,9 +30,16 @@ static const struct seep_option_group export_group = {
         (const struct seep_option[]){
             {"output", 'o', SEEP_OPTION_STRING, offsetof(struct export_values, output), .value = "FILE",
              .help = "write to FILE; - is standard output (default -)"},
+            {"events", 0, SEEP_OPTION_CHOICE, offsetof(struct export_values, events), .value = "FORM",
+             .choices = event_forms,
+             .help = "instead of a report, each event of a recording: log lines, or a CSV table"},
+            {"anonymize", 0, SEEP_OPTION_FLAG, offsetof(struct export_values, anonymize),
+             .help =
+                 "numbers in place of names: nothing of the program or its machine but offsets and sizes"},
             {NULL},
         },
     .values_bytes = sizeof(struct export_values),
+    .defaults = &export_defaults,
 };
 
 static struct seep_error *check(const struct seep_view_options *options, const char *path) {
@@ -50,6 +66,34 @@ static struct seep_error *write_to(const char *path, struct seep_session *sessio
     return seep_result_end(&result, seep_report_session(result.out, session, suppress, options, source));
 }
 
+static struct seep_error *put_events(FILE *out, struct seep_view *view, struct seep_event_file *file,
+                                     int form) {
+    struct seep_event_source source = seep_events_of(file);
+    return form == EVENTS_LOG ? seep_events_log(out, view, &source) : seep_events_csv(out, view, &source);
+}
+
+static struct seep_error *write_events(const char *path, const struct seep_session *session, int form,
+                                       const struct seep_view_options *options, const char *source) {
+    struct seep_event_file *file = NULL;
+    struct seep_symbols *symbols = NULL;
+    struct seep_view *view = NULL;
+    struct seep_result result;
+    bool is_file = strcmp(path, "-") != 0;
+    struct seep_error *error = seep_event_file_open(source, &file);
+    if (!error)
+        error = seep_report_symbols(options, &symbols);
+    if (!error)
+        error = seep_view_create(session, SIZE_MAX, symbols, options, &view);
+    if (!error && is_file && !(error = seep_result_begin(path, &result)))
+        error = seep_result_end(&result, put_events(result.out, view, file, form));
+    else if (!error)
+        error = put_events(stdout, view, file, form);
+    seep_view_destroy(view);
+    seep_symbols_destroy(symbols);
+    seep_event_file_close(file);
+    return error;
+}
+
 static struct seep_error *open_session(const char *source, const struct seep_view_options *options,
                                        struct seep_session **ret_session) {
     if (!(seep_output_of(options)->needs & SEEP_OUTPUT_POINTERS))
@@ -61,7 +105,8 @@ static struct seep_error *run_export(const struct seep_arguments *arguments, int
     const struct export_values *values = seep_arguments_values(arguments, &export_group);
     const struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
     const char *source = arguments->operands[0], *path = values->output ? values->output : "-";
-    struct seep_error *error = check(options, path);
+    bool events = values->events >= 0;
+    struct seep_error *error = events ? NULL : check(options, path);
     if (!error)
         error = seep_report_check(options);
     if (error)
@@ -71,8 +116,11 @@ static struct seep_error *run_export(const struct seep_arguments *arguments, int
     error = seep_suppress_read(arguments, &suppress);
     if (!error)
         error = open_session(source, options, &session);
+    if (!error && values->anonymize)
+        error = seep_session_anonymize(session);
     if (!error)
-        error = write_to(path, session, &suppress, options, source);
+        error = events ? write_events(path, session, values->events, options, source)
+                       : write_to(path, session, &suppress, options, source);
     seep_suppress_deinit(&suppress);
     seep_session_destroy(session);
     return error;

@@ -56,10 +56,13 @@ struct seep_command {
     X(top)                                                                                                   \
     X(connect)                                                                                               \
     X(history)                                                                                               \
+    X(shrink)                                                                                                \
+    X(sql)                                                                                                   \
     X(scan)                                                                                                  \
     X(whois)                                                                                                 \
     X(check)                                                                                                 \
     X(export)                                                                                                \
+    X(import)                                                                                                \
     X(html)                                                                                                  \
     X(serve)                                                                                                 \
     X(replay)                                                                                                \

@@ -28,6 +28,10 @@ struct seep_event_file {
     struct seep_chunk chunk;
     struct seep_event_alone *alone; // of a library that had no tool; `whole` is its file
     unsigned char *whole;
+    unsigned char *index; // of its chunks, NULL: none
+    size_t index_bytes;
+    bool looked_for_index;
+    uint64_t stop_off; // no section is read that begins there or later; 0: all are
     char trouble[256];
 };
 
@@ -38,6 +42,7 @@ void seep_event_file_close(struct seep_event_file *file) {
         close(file->fd);
     seep_event_alone_destroy(file->alone);
     free(file->whole);
+    free(file->index);
     free(file->path);
     free(file->stored);
     free(file->raw);
@@ -82,7 +87,8 @@ static struct seep_error *next_section(struct seep_event_file *file, struct seep
     unsigned char header[SEEP_TRACE_SECTION_BYTES];
     *ret_more = false;
     for (;;) {
-        if (file->at > file->size || file->size - file->at < sizeof(header))
+        if (file->at > file->size || file->size - file->at < sizeof(header) ||
+            (file->stop_off && file->at >= file->stop_off))
             return NULL;
         if (!seep_read_at(file->fd, file->at, header, sizeof(header)))
             return NULL;
@@ -177,8 +183,76 @@ const struct seep_recorded *seep_event_file_events(const struct seep_event_file 
 
 struct seep_error *seep_event_file_rewind(struct seep_event_file *file) {
     file->at = file->first_off;
+    file->stop_off = 0;
     file->trouble[0] = 0;
     return file->alone ? seep_event_alone_rewind(file->alone) : NULL;
+}
+
+// Where the index begins; 0: there is none.
+static uint64_t find_index(const struct seep_event_file *file) {
+    unsigned char header[SEEP_TRACE_SECTION_BYTES];
+    for (uint64_t at = file->first_off; at < file->size && file->size - at >= sizeof(header);) {
+        if (!seep_read_at(file->fd, at, header, sizeof(header)) ||
+            seep_fetch32(header + 24) != seep_trace_crc32(0, header, 24))
+            return 0;
+        uint32_t type = seep_fetch32(header);
+        if (type == SEEP_TRACE_EVENT_INDEX)
+            return at;
+        uint64_t stored = seep_fetch64(header + 8);
+        if (type == SEEP_TRACE_SESSION || stored > file->size - at - sizeof(header))
+            return 0;
+        at += sizeof(header) + stored;
+    }
+    return 0;
+}
+
+static struct seep_error *read_index(struct seep_event_file *file, uint64_t off) {
+    unsigned char header[SEEP_TRACE_SECTION_BYTES];
+    struct seep_trace_reader reader;
+    struct seep_trace_section section;
+    bool more;
+    if (!seep_read_at(file->fd, off, header, sizeof(header)))
+        return NULL;
+    uint64_t whole = sizeof(header) + seep_fetch64(header + 8);
+    unsigned char *bytes = whole <= file->size - off ? malloc((size_t)whole) : NULL;
+    if (!bytes || !seep_read_at(file->fd, off, bytes, (size_t)whole)) {
+        free(bytes);
+        return NULL;
+    }
+    seep_trace_reader_part(bytes, (size_t)whole, off, file->path, file->minor, &reader);
+    struct seep_error *error = seep_trace_reader_next(&reader, &section, &more);
+    if (!error && more)
+        error = seep_trace_section_unpack(&reader, &section, &file->index);
+    file->index_bytes = file->index ? (size_t)section.raw_bytes : 0;
+    free(bytes);
+    return error;
+}
+
+struct seep_error *seep_event_file_seek(struct seep_event_file *file, int64_t from_ns, int64_t to_ns) {
+    struct seep_error *error = seep_event_file_rewind(file);
+    if (error || file->alone)
+        return error;
+    uint64_t off = file->looked_for_index ? 0 : find_index(file);
+    file->looked_for_index = true;
+    if (off && (error = read_index(file, off)))
+        return error;
+    struct seep_take take = {file->index, file->index + file->index_bytes, !file->index};
+    uint64_t nr = seep_take_leb(&take);
+    uint64_t at = 0, first = 0, behind = file->first_off;
+    for (uint64_t i = 0; i < nr && !take.failed; i++) {
+        at += seep_take_leb(&take);
+        uint64_t begins_ns = seep_take_leb(&take), ends_ns = seep_take_leb(&take);
+        if (!first && from_ns <= (int64_t)SEEP_MIN(ends_ns, (uint64_t)INT64_MAX))
+            first = at;
+        if (to_ns >= (int64_t)SEEP_MIN(begins_ns, (uint64_t)INT64_MAX))
+            behind = at + 1; // where the last begins that is wanted
+    }
+    // What it says is not believed: a place that is none gives no section there.
+    if (take.failed || (first && (first < file->first_off || first >= file->size)))
+        return NULL;
+    file->at = first ? first : file->size;
+    file->stop_off = behind;
+    return NULL;
 }
 
 const char *seep_event_file_trouble(const struct seep_event_file *file) {

@@ -23,6 +23,10 @@ void seep_event_file_close(struct seep_event_file *file); // takes NULL
 // seep_event_file_events().
 SEEP_MUST_CHECK struct seep_error *seep_event_file_next(struct seep_event_file *file,
                                                         const struct seep_chunk **ret_chunk);
+// The same, but where the file has an index of its chunks, those that end before from_ns are passed over, and
+// those behind the last that has an event until to_ns.
+SEEP_MUST_CHECK struct seep_error *seep_event_file_seek(struct seep_event_file *file, int64_t from_ns,
+                                                        int64_t to_ns);
 const struct seep_recorded *seep_event_file_events(const struct seep_event_file *file);
 SEEP_MUST_CHECK struct seep_error *seep_event_file_rewind(struct seep_event_file *file);
 

@@ -45,7 +45,8 @@ static const char *known_name(uint32_t type) {
         [SEEP_TRACE_NODES] = "NODES",     [SEEP_TRACE_SITES] = "SITES",
         [SEEP_TRACE_THREADS] = "THREADS", [SEEP_TRACE_THREAD_SITES] = "THREAD_SITES",
         [SEEP_TRACE_BLOCKS] = "BLOCKS",   [SEEP_TRACE_EVENTS] = "EVENTS",
-        [SEEP_TRACE_STACKS] = "STACKS",   [SEEP_TRACE_INDEX] = "INDEX",
+        [SEEP_TRACE_STACKS] = "STACKS",   [SEEP_TRACE_EVENT_INDEX] = "EVENT_INDEX",
+        [SEEP_TRACE_INDEX] = "INDEX",
     };
     const struct seep_section *section = seep_section_of(type);
     return section ? section->name : type < SEEP_TRACE_TYPE_NR ? names[type] : NULL;

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "output/measures.h"
 #include "output/output.h"
+#include "output/output_sqlite.h"
 #include "view/stack_table.h"
 
 static const char tables[] =
@@ -248,7 +249,7 @@ static struct seep_error *put_blocks(struct base *base, const struct seep_view *
 }
 
 static struct seep_error *put_all(struct base *base, struct seep_view *view,
-                                  const struct seep_summary *summary) {
+                                  const struct seep_summary *summary, bool blocks) {
     struct seep_stack_table table = SEEP_STACK_TABLE_INIT;
     uint32_t *nodes = NULL;
     struct seep_error *error = seep_stack_table_of(&table, view, &nodes);
@@ -262,12 +263,31 @@ static struct seep_error *put_all(struct base *base, struct seep_view *view,
         error = put_stacks(base, &table);
     if (!error)
         error = put_sites(base, view, nodes);
-    if (!error && view->options.blocks)
+    if (!error && blocks)
         error = put_blocks(base, view);
     if (!error)
         error = run(base, "COMMIT;");
     free(nodes);
     seep_stack_table_deinit(&table);
+    return error;
+}
+
+struct seep_error *seep_sqlite_fill(sqlite3 *db, struct seep_view *view, const struct seep_summary *summary,
+                                    bool blocks) {
+    struct base base = {.db = db};
+    struct seep_error *error = put_all(&base, view, summary, blocks);
+    sqlite3_finalize(base.insert);
+    return error;
+}
+
+struct seep_error *seep_sqlite_fill_blocks(sqlite3 *db, const struct seep_view *view) {
+    struct base base = {.db = db};
+    struct seep_error *error = run(&base, "BEGIN;");
+    if (!error)
+        error = put_blocks(&base, view);
+    if (!error)
+        error = run(&base, "COMMIT;");
+    sqlite3_finalize(base.insert);
     return error;
 }
 
@@ -277,7 +297,7 @@ static struct seep_error *write_sqlite(FILE *out, struct seep_view *view,
     struct seep_error *error =
         sqlite3_open(":memory:", &base.db) == SQLITE_OK ? NULL : seep_error_no_memory();
     if (!error)
-        error = put_all(&base, view, summary);
+        error = put_all(&base, view, summary, view->options.blocks);
     sqlite3_finalize(base.insert);
     sqlite3_int64 nr_bytes = 0;
     unsigned char *bytes = error ? NULL : sqlite3_serialize(base.db, "main", &nr_bytes, 0);

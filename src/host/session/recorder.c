@@ -47,6 +47,13 @@ struct recorded_process {
     int64_t sealed_ns;
 };
 
+// Where a chunk is, and its first event and end.
+struct placed {
+    uint64_t off;
+    uint64_t from_ns;
+    uint64_t until_ns;
+};
+
 struct kept {
     struct seep_trace_span *spans; // of chunks in the file: a ring
     size_t first;
@@ -74,7 +81,10 @@ struct seep_recorder {
     uint32_t *heap;              // slots of the process at hand, the one with the lowest stamp first
     size_t heap_capacity;
     struct seep_put put;
-    struct kept kept; // with options.keep_bytes
+    struct kept kept;      // with options.keep_bytes
+    struct placed *placed; // without
+    size_t nr_placed;
+    size_t placed_capacity;
     uint64_t beat;
 };
 
@@ -182,6 +192,14 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
     if (!error) {
         seep_trace_span_begin(recorder->writer, &span);
         error = write_put(recorder, SEEP_TRACE_EVENTS);
+    }
+    if (!error && !recorder->options.keep_bytes) {
+        if (seep_grow(&recorder->placed, &recorder->placed_capacity, recorder->nr_placed + 1,
+                      sizeof(*recorder->placed)))
+            recorder->placed[recorder->nr_placed++] =
+                (struct placed){span.off, (uint64_t)seep_chunk_ns(&chunk, events[0].stamp), chunk.end.at_ns};
+        else
+            error = seep_error_no_memory();
     }
     if (!error && recorder->options.keep_bytes) {
         seep_trace_span_end(recorder->writer, &span);
@@ -464,6 +482,19 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
     return error || recorder->started ? error : start(recorder);
 }
 
+static struct seep_error *write_index(struct seep_recorder *recorder) {
+    uint64_t off = 0;
+    recorder->put.used = 0;
+    seep_put_leb(&recorder->put, recorder->nr_placed);
+    for (size_t i = 0; i < recorder->nr_placed; i++) {
+        seep_put_leb(&recorder->put, recorder->placed[i].off - off);
+        seep_put_leb(&recorder->put, recorder->placed[i].from_ns);
+        seep_put_leb(&recorder->put, recorder->placed[i].until_ns);
+        off = recorder->placed[i].off;
+    }
+    return write_put(recorder, SEEP_TRACE_EVENT_INDEX);
+}
+
 struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
                                         struct seep_trace_writer **ret_writer) {
     pthread_mutex_lock(&recorder->lock);
@@ -475,7 +506,7 @@ struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
     struct seep_error *error = recorder->error;
     recorder->error = NULL;
     if (!error && recorder->writer)
-        error = seep_trace_writer_compact(recorder->writer);
+        error = recorder->nr_placed ? write_index(recorder) : seep_trace_writer_compact(recorder->writer);
     if (!error) {
         *ret_writer = recorder->writer;
         recorder->writer = NULL;
@@ -499,6 +530,7 @@ void seep_recorder_destroy(struct seep_recorder *recorder) {
     free(recorder->chunk);
     free(recorder->heap);
     free(recorder->kept.spans);
+    free(recorder->placed);
     seep_put_deinit(&recorder->put);
     pthread_mutex_destroy(&recorder->lock);
     free(recorder);

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// `seep sql FILE 'select ...'`: questions in SQL to a trace; without a statement a prompt.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command/command.h"
+#include "command/events_of.h"
+#include "command/reporting.h"
+#include "output/sql.h"
+#include "session/session_open.h"
+
+struct sql_values {
+    bool csv;
+    bool json;
+    bool no_demangle;
+};
+
+#define AT(field) offsetof(struct sql_values, field)
+
+static const struct seep_option_group sql_group = {
+    .title = "Options",
+    .options =
+        (const struct seep_option[]){
+            {"csv", 0, SEEP_OPTION_FLAG, AT(csv),
+             .help = "rows as CSV (default: columns with tabs between them)"},
+            {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "rows as JSON objects"},
+            {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle),
+             .help = "symbol names as they are in the file"},
+            {NULL},
+        },
+    .values_bytes = sizeof(struct sql_values),
+};
+
+// ---- asking ------------------------------------------------------------------------------------------
+
+static struct seep_error *ask(struct seep_sql *sql, const char *statements, enum seep_sql_form form) {
+    struct seep_error *error = seep_sql_run(sql, statements, form, stdout);
+    fflush(stdout);
+    return error;
+}
+
+// Lines until one ends with a semicolon. A statement that is wrong does not end the session.
+static struct seep_error *converse(struct seep_sql *sql, enum seep_sql_form form) {
+    bool shows = isatty(STDIN_FILENO);
+    char *line = NULL, *whole = NULL;
+    size_t capacity = 0, used = 0;
+    struct seep_error *error = NULL;
+    for (;;) {
+        if (shows)
+            fputs(used ? "   ...> " : "seep> ", stderr);
+        ssize_t nr = getline(&line, &capacity, stdin);
+        if (nr <= 0)
+            break;
+        char *larger = realloc(whole, used + (size_t)nr + 1);
+        if (!larger) {
+            error = seep_error_no_memory();
+            break;
+        }
+        whole = larger;
+        memcpy(whole + used, line, (size_t)nr + 1);
+        used += (size_t)nr;
+        while (used && strchr(" \t\r\n", whole[used - 1]))
+            whole[--used] = 0;
+        if (strcmp(whole, ".quit") == 0 || strcmp(whole, ".exit") == 0)
+            break;
+        bool ends = used && (whole[used - 1] == ';' || whole[0] == '.');
+        if (!ends)
+            continue;
+        struct seep_error *wrong = ask(sql, whole, form);
+        used = 0;
+        if (wrong && !shows) {
+            error = wrong;
+            break;
+        }
+        if (wrong)
+            seep_command_fail(wrong);
+    }
+    if (!error && used && !shows)
+        error = ask(sql, whole, form);
+    free(line);
+    free(whole);
+    return error;
+}
+
+static struct seep_error *answer(const struct seep_arguments *arguments, struct seep_view *view,
+                                 struct seep_event_file *file) {
+    const struct sql_values *values = seep_arguments_values(arguments, &sql_group);
+    enum seep_sql_form form = values->json ? SEEP_SQL_JSON : values->csv ? SEEP_SQL_CSV : SEEP_SQL_TEXT;
+    struct seep_event_source events = seep_events_of(file);
+    struct seep_summary summary = {.source = arguments->operands[0]};
+    struct seep_sql *sql = NULL;
+    struct seep_error *error = seep_sql_open(view, &summary, &events, &sql);
+    if (error)
+        return error;
+    error = arguments->nr_operands > 1 ? ask(sql, arguments->operands[1], form) : converse(sql, form);
+    seep_sql_close(sql);
+    return error;
+}
+
+static struct seep_error *run_sql(const struct seep_arguments *arguments, int *ret_status) {
+    const struct sql_values *values = seep_arguments_values(arguments, &sql_group);
+    struct seep_view_options options = seep_view_options_default;
+    options.top = 0;
+    options.all_rows = true;
+    options.blocks = true;
+    options.full_paths = true;
+    options.no_demangle = values->no_demangle;
+    if (seep_sql_lacks)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "sql: seep was built without %s", seep_sql_lacks),
+            "install it and build again; 'seep info' lists what is there");
+    const char *source = arguments->operands[0];
+    struct seep_session *session = NULL;
+    struct seep_symbols *symbols = NULL;
+    struct seep_view *view = NULL;
+    struct seep_event_file *file = NULL;
+    struct seep_error *error = seep_session_open(source, &session);
+    if (!error)
+        error = seep_report_symbols(&options, &symbols);
+    if (!error)
+        error = seep_view_create(session, SIZE_MAX, symbols, &options, &view);
+    if (!error && seep_event_file_is_one(source))
+        error = seep_event_file_open(source, &file);
+    if (!error)
+        error = answer(arguments, view, file);
+    seep_event_file_close(file);
+    seep_view_destroy(view);
+    seep_symbols_destroy(symbols);
+    seep_session_destroy(session);
+    return error;
+}
+
+const struct seep_command seep_command_sql = {
+    .name = "sql",
+    .summary = "ask a trace in SQL: sites, frames, blocks, and the events of a recording",
+    .usage = "[options] FILE|PID ['SELECT ...']",
+    .about = "Without a statement they are read from standard input, each up to its semicolon. '.schema' "
+             "shows the\n"
+             "tables. Nothing is imported: events are read from the chunks of the file, by time where it is "
+             "asked for.\n",
+    .groups = (const struct seep_option_group *const[]){&sql_group, NULL},
+    .examples =
+        (const struct seep_example[]){
+            {"seep sql app.seep 'select text, live_bytes from site natural join site_text order by 2 desc "
+             "limit 5'",
+             "the sites that hold most, each with its stack"},
+            {"seep sql app.seep 'select kind, count(*), sum(size) from event where at_s between 1 and 2 "
+             "group by 1'",
+             "what happened in one second of a recording"},
+            {"seep sql app.seep .schema", "the tables"},
+            {NULL},
+        },
+    .operand = "FILE|PID",
+    .min_operands = 1,
+    .max_operands = 2,
+    .run = run_sql,
+};

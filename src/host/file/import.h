@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Files of other tools as a recording: events, and the profile that they make. What the file says is not
+// believed: a free of a block that it does not allocate is counted and left out, a block handed out twice is
+// freed first.
+#ifndef SEEP_FILE_IMPORT_H
+#define SEEP_FILE_IMPORT_H
+
+#include "base/error.h"
+
+struct seep_import_options {
+    const char *maps; // a copy of /proc/PID/maps, for formats that have run-time addresses; NULL: none
+};
+
+struct seep_imported {
+    uint64_t nr_events;
+    uint64_t nr_skipped;       // lines that say nothing of the heap
+    uint64_t nr_unknown_frees; // frees of blocks that the file does not allocate
+};
+
+extern const char *const seep_import_formats[]; // ends with NULL
+
+SEEP_MUST_CHECK struct seep_error *seep_import(const char *path, const char *format,
+                                               const struct seep_import_options *options, const char *output,
+                                               struct seep_imported *ret_imported);
+
+#endif

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Makes a recording of imported events, see import_build.h.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/import_build.h"
+#include "file/session_file.h"
+#include "names/symbols.h"
+
+void seep_importing_deinit(struct seep_importing *importing) {
+    for (size_t i = 0; i < importing->names_capacity; i++)
+        free(importing->names[i].names);
+    free(importing->names);
+    seep_map_deinit(&importing->nodes);
+    seep_map_deinit(&importing->sites);
+    seep_map_deinit(&importing->live);
+    free(importing->blocks);
+    free(importing->free_places);
+    free(importing->events);
+    seep_trace_writer_destroy(importing->writer);
+    seep_profile_destroy(importing->profile);
+}
+
+struct seep_error *seep_importing_begin(struct seep_importing *importing, const char *name,
+                                        const char *output) {
+    *importing = (struct seep_importing){.name = name};
+    importing->events = calloc(SEEP_CHUNK_EVENTS, sizeof(*importing->events));
+    struct seep_error *error =
+        importing->events ? seep_profile_create(&importing->profile) : seep_error_no_memory();
+    if (!error)
+        error = seep_trace_writer_create(output, &importing->writer);
+    if (error)
+        return error;
+    importing->profile->process.pid = 1;
+    importing->profile->process.is_main = true;
+    uint32_t site;
+    // Site 1 is that of stacks that are not known, as in an image.
+    return seep_import_node(importing, 0, 0, 0, NULL, &site) ? NULL : seep_error_no_memory();
+}
+
+// ---- stacks ------------------------------------------------------------------------------------------
+
+static bool grow(struct seep_arena *arena, void *array_of_any, size_t *capacity, uint32_t nr,
+                 size_t element_bytes) {
+    void **array = array_of_any;
+    if (nr < *capacity)
+        return true;
+    size_t larger = *capacity ? *capacity * 2 : 64;
+    void *fresh = seep_arena_alloc(arena, larger, element_bytes);
+    if (!fresh)
+        return false;
+    memcpy(fresh, *array, nr * element_bytes);
+    *array = fresh;
+    *capacity = larger;
+    return true;
+}
+
+bool seep_import_module(struct seep_importing *importing, const char *path, size_t length,
+                        uint32_t *ret_module) {
+    struct seep_profile *profile = importing->profile;
+    for (uint32_t i = profile->nr_modules; i-- > 1;) {
+        if (strlen(profile->modules[i].path) == length &&
+            memcmp(profile->modules[i].path, path, length) == 0) {
+            *ret_module = i;
+            return true;
+        }
+    }
+    if (!length || profile->nr_modules >= UINT16_MAX) {
+        *ret_module = 0;
+        return true;
+    }
+    if (!grow(&profile->arena, &profile->modules, &importing->modules_capacity, profile->nr_modules,
+              sizeof(*profile->modules)))
+        return false;
+    struct seep_module *module = &profile->modules[profile->nr_modules];
+    *module =
+        (struct seep_module){.path = seep_arena_strndup(&profile->arena, path, length), .unloaded_ns = -1};
+    if (!module->path)
+        return false;
+    *ret_module = profile->nr_modules++;
+    return true;
+}
+
+static bool add_name(struct seep_importing *importing, uint32_t module, uint64_t offset,
+                     const char *function) {
+    if (!seep_grow(&importing->names, &importing->names_capacity, (size_t)module + 1,
+                   sizeof(*importing->names)))
+        return false;
+    struct seep_import_names *names = &importing->names[module];
+    if (!seep_grow(&names->names, &names->capacity, names->nr + 1, sizeof(*names->names)))
+        return false;
+    char *copy = seep_arena_strdup(&importing->profile->arena, function);
+    names->names[names->nr++] = (struct seep_symbol_name){.offset = offset, .bytes = 1, .name = copy};
+    return copy;
+}
+
+bool seep_import_node(struct seep_importing *importing, uint32_t parent, uint32_t module, uint64_t offset,
+                      const char *function, uint32_t *ret_node) {
+    struct seep_profile *profile = importing->profile;
+    struct {
+        uint64_t offset;
+        uint32_t parent, module;
+    } key = {offset, parent, module};
+    uint64_t *place = seep_map_at(&importing->nodes, seep_hash_bytes(&key, sizeof(key)), NULL);
+    if (!place)
+        return false;
+    if (!*place) {
+        if (!grow(&profile->arena, &profile->nodes, &importing->nodes_capacity, profile->nr_nodes,
+                  sizeof(*profile->nodes)) ||
+            (function && module && !add_name(importing, module, offset, function)))
+            return false;
+        profile->nodes[profile->nr_nodes] = (struct seep_node){
+            .parent = parent, .module = module, .offset = offset, .exact = function, .kind = SEEP_NODE_FRAME};
+        *place = profile->nr_nodes++;
+    }
+    *ret_node = (uint32_t)*place;
+    return true;
+}
+
+static bool find_site(struct seep_importing *importing, uint32_t node, uint32_t via, uint32_t *ret_site) {
+    struct seep_profile *profile = importing->profile;
+    uint64_t *place = seep_map_at(&importing->sites, (uint64_t)node << 32 | via, NULL);
+    if (!place)
+        return false;
+    if (!*place) {
+        if (!grow(&profile->arena, &profile->sites, &importing->sites_capacity, profile->nr_sites,
+                  sizeof(*profile->sites)))
+            return false;
+        profile->sites[profile->nr_sites] = (struct seep_site){.node = node, .via = via};
+        profile->sites[profile->nr_sites].counters.size_min = UINT64_MAX;
+        *place = profile->nr_sites++;
+    }
+    *ret_site = (uint32_t)*place;
+    return true;
+}
+
+// ---- events ------------------------------------------------------------------------------------------
+
+static struct seep_error *write_chunk(struct seep_importing *importing) {
+    uint64_t nr = importing->nr_events;
+    if (!nr)
+        return NULL;
+    struct seep_chunk chunk = {.pid = importing->profile->process.pid, .nr_events = nr};
+    chunk.begin = (struct seep_chunk_clock){importing->events[0].stamp, (uint64_t)importing->first_ns};
+    chunk.end = (struct seep_chunk_clock){importing->events[nr - 1].stamp, (uint64_t)importing->at_ns};
+    struct seep_put put = {0};
+    struct seep_error *error =
+        seep_chunk_put(&put, &chunk, importing->events)
+            ? seep_trace_writer_section(importing->writer, SEEP_TRACE_EVENTS, 1, put.bytes, put.used)
+            : seep_error_no_memory();
+    seep_put_deinit(&put);
+    importing->nr_events = 0;
+    return error;
+}
+
+static struct seep_error *add_event(struct seep_importing *importing, uint32_t kind,
+                                    const struct seep_block *block) {
+    // Within a chunk time goes evenly with the stamps: a jump of it begins another.
+    enum { JUMP_NS = 1000000 };
+    struct seep_error *error = NULL;
+    if (importing->nr_events == SEEP_CHUNK_EVENTS ||
+        (importing->nr_events && importing->at_ns - importing->first_ns > JUMP_NS &&
+         importing->nr_events > 4096))
+        error = write_chunk(importing);
+    if (!importing->nr_events)
+        importing->first_ns = importing->at_ns;
+    importing->events[importing->nr_events++] = (struct seep_recorded){.stamp = ++importing->stamp,
+                                                                       .address = block->address,
+                                                                       .size = block->size,
+                                                                       .site = block->site,
+                                                                       .kind = kind};
+    importing->counts.nr_events++;
+    return error;
+}
+
+static struct seep_error *end_block(struct seep_importing *importing, uint64_t *place, uint32_t release) {
+    struct seep_block *block = &importing->blocks[*place - 1];
+    struct seep_counters *site = &importing->profile->sites[block->site].counters;
+    site->frees++;
+    site->freed_bytes += block->size;
+    importing->live_bytes -= (int64_t)block->size;
+    importing->profile->totals.releases[release]++;
+    struct seep_error *error = add_event(importing, SEEP_EVENT_FREE + release, block);
+    if (!seep_grow(&importing->free_places, &importing->free_capacity, importing->nr_free + 1,
+                   sizeof(*importing->free_places)))
+        return error ? error : seep_error_no_memory();
+    importing->free_places[importing->nr_free++] = (size_t)(*place - 1);
+    block->address = 0;
+    *place = 0;
+    return error;
+}
+
+struct seep_error *seep_import_free(struct seep_importing *importing, uint64_t address, uint32_t release) {
+    uint64_t *place = address ? seep_map_find(&importing->live, address) : NULL;
+    if (place && *place)
+        return end_block(importing, place, release);
+    if (address) {
+        importing->counts.nr_unknown_frees++;
+        importing->profile->totals.unknown_frees++;
+    }
+    return NULL;
+}
+
+struct seep_error *seep_import_allocation(struct seep_importing *importing, uint64_t address, uint64_t size,
+                                          uint32_t node, uint32_t via) {
+    if (!address || size > INT64_MAX >> 17) { // it failed
+        importing->profile->totals.failed += !address;
+        importing->counts.nr_skipped += address != 0;
+        return NULL;
+    }
+    uint64_t *place = seep_map_at(&importing->live, address, NULL);
+    uint32_t site_id;
+    if (!place || !find_site(importing, node, via, &site_id))
+        return seep_error_no_memory();
+    struct seep_error *error = *place ? end_block(importing, place, SEEP_RELEASE_IMPLICIT) : NULL;
+    size_t at = importing->nr_free ? importing->free_places[--importing->nr_free] : importing->nr_blocks;
+    if (!error &&
+        !seep_grow(&importing->blocks, &importing->blocks_capacity, at + 1, sizeof(*importing->blocks)))
+        error = seep_error_no_memory();
+    if (error)
+        return error;
+    importing->nr_blocks = SEEP_MAX(importing->nr_blocks, at + 1);
+    importing->blocks[at] = (struct seep_block){
+        .address = address, .size = size, .site = site_id, .thread = UINT32_MAX, .age_ns = importing->at_ns};
+    *place = at + 1;
+    struct seep_counters *site = &importing->profile->sites[site_id].counters;
+    site->allocations++;
+    site->allocated_bytes += size;
+    site->size_min = SEEP_MIN(site->size_min, size);
+    site->size_max = SEEP_MAX(site->size_max, size);
+    site->peak_bytes = SEEP_MAX(site->peak_bytes, site->allocated_bytes - site->freed_bytes);
+    importing->live_bytes += (int64_t)size;
+    importing->peak_bytes = SEEP_MAX(importing->peak_bytes, importing->live_bytes);
+    unsigned class = size ? 64u - (unsigned)__builtin_clzll(size) : 0;
+    importing->profile->totals.size_class[SEEP_MIN(class, SEEP_IMAGE_SIZE_CLASSES - 1u)]++;
+    return add_event(importing, SEEP_EVENT_ALLOCATION, &importing->blocks[at]);
+}
+
+// ---- the end -----------------------------------------------------------------------------------------
+
+static int by_address(const void *left, const void *right) {
+    const struct seep_block *a = left, *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static int by_offset(const void *left, const void *right) {
+    const struct seep_symbol_name *a = left, *b = right;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static void set_blocks(struct seep_importing *importing) {
+    size_t nr = 0;
+    for (size_t i = 0; i < importing->nr_blocks; i++)
+        if (importing->blocks[i].address)
+            importing->blocks[nr++] = importing->blocks[i];
+    for (size_t i = 0; i < nr; i++)
+        importing->blocks[i].age_ns = importing->at_ns - importing->blocks[i].age_ns;
+    if (nr)
+        qsort(importing->blocks, nr, sizeof(*importing->blocks), by_address);
+    importing->profile->blocks = importing->blocks; // borrowed: the profile does not outlive us
+    importing->profile->nr_blocks = nr;
+}
+
+static void set_names(struct seep_importing *importing) {
+    struct seep_profile *profile = importing->profile;
+    for (uint32_t i = 1; i < profile->nr_modules && i < importing->names_capacity; i++) {
+        struct seep_import_names *names = &importing->names[i];
+        if (!names->nr)
+            continue;
+        qsort(names->names, names->nr, sizeof(*names->names), by_offset);
+        uint32_t nr = 0;
+        for (size_t j = 0; j < names->nr; j++)
+            if (!nr || names->names[nr - 1].offset != names->names[j].offset)
+                names->names[nr++] = names->names[j];
+        profile->modules[i].names = names->names;
+        profile->modules[i].nr_names = nr;
+    }
+}
+
+struct seep_error *seep_importing_end(struct seep_importing *importing, const char *output) {
+    struct seep_profile *profile = importing->profile;
+    struct seep_error *error = write_chunk(importing);
+    set_blocks(importing);
+    set_names(importing);
+    profile->process.duration_ns = importing->at_ns;
+    seep_profile_derive(profile);
+    profile->totals.peak_bytes = (uint64_t)importing->peak_bytes;
+    profile->totals.peak_exact = true;
+    if (!error && importing->counts.nr_unknown_frees)
+        error = seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE,
+                                  "%" PRIu64 " frees are of blocks that the file does not allocate",
+                                  importing->counts.nr_unknown_frees);
+    struct seep_session session = {.profiles = &profile, .nr_profiles = 1};
+    return error ? error : seep_session_save_behind(&session, output, importing->writer);
+}

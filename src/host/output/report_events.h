@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Events as text, one a line (`seep export --events`).
+#ifndef SEEP_OUTPUT_REPORT_EVENTS_H
+#define SEEP_OUTPUT_REPORT_EVENTS_H
+
+#include <stdio.h>
+
+#include "output/event_source.h"
+#include "view/view.h"
+
+// As `seep run --mode log` writes them: function, arguments, result. What a recording does not have (an
+// alignment) is '?'.
+SEEP_MUST_CHECK struct seep_error *seep_events_log(FILE *out, const struct seep_view *view,
+                                                   const struct seep_event_source *source);
+// A table with a header: at_ns,process,thread,event,address,size,site,function,place.
+SEEP_MUST_CHECK struct seep_error *seep_events_csv(FILE *out, struct seep_view *view,
+                                                   const struct seep_event_source *source);
+
+#endif

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// SQLite over a trace, see sql.h. What a statement asks of time, site, address and process goes into the walk
+// over the chunks; SQLite checks every row once more, so the walk may give too many and never too few.
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/map.h"
+#include "output/format.h"
+#include "output/output_sqlite.h"
+#include "output/sql.h"
+
+const char *const seep_sql_lacks = NULL;
+
+struct seep_sql {
+    sqlite3 *db;
+    struct seep_view *view;
+    const struct seep_event_source *events;
+    int64_t **row_of; // by process looked at, by site: its id in the table `site`, or -1
+    bool has_blocks;
+    struct seep_error *trouble; // of the events: the first
+};
+
+// ---- the virtual table -------------------------------------------------------------------------------
+
+enum column { AT_NS, AT_S, PROCESS, THREAD, KIND, ADDRESS, SIZE, SITE, STAMP };
+
+static const char schema[] =
+    "CREATE TABLE event (at_ns INTEGER, at_s REAL, process INTEGER, thread INTEGER, kind TEXT,"
+    " address INTEGER, size INTEGER, site INTEGER, stamp INTEGER)";
+
+struct table {
+    sqlite3_vtab base; // first
+    struct seep_sql *sql;
+};
+
+// What rows must have.
+struct limits {
+    int64_t from_ns, to_ns;
+    int64_t from_address, to_address;
+    int64_t site, process; // -1: any
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base; // first
+    struct seep_sql *sql;
+    struct limits limits;
+    const struct seep_chunk *chunk;
+    const struct seep_recorded *events;
+    size_t process; // of the chunk, in the view
+    uint64_t at;
+    int64_t row;
+    bool done;
+};
+
+static int connect_table(sqlite3 *db, void *data, int argc, const char *const *argv, sqlite3_vtab **ret_table,
+                         char **ret_error) {
+    struct table *table = sqlite3_malloc(sizeof(*table));
+    if (!table)
+        return SQLITE_NOMEM;
+    *table = (struct table){.sql = data};
+    *ret_table = &table->base;
+    return sqlite3_declare_vtab(db, schema);
+}
+
+static int disconnect_table(sqlite3_vtab *table) {
+    sqlite3_free(table);
+    return SQLITE_OK;
+}
+
+// What the index string says of an argument: which column, and how it is compared.
+static char code_of(int column, int operator) {
+    bool is_range = column == AT_NS || column == ADDRESS;
+    switch (operator) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+        return column == AT_NS     ? 'e'
+               : column == ADDRESS ? 'E'
+               : column == SITE    ? 's'
+               : column == PROCESS ? 'p'
+                                   : 0;
+    case SQLITE_INDEX_CONSTRAINT_GT:
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return is_range ? (column == AT_NS ? 'f' : 'F') : 0;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+    case SQLITE_INDEX_CONSTRAINT_LE:
+        return is_range ? (column == AT_NS ? 't' : 'T') : 0;
+    default:
+        return 0;
+    }
+}
+
+static int choose_plan(sqlite3_vtab *table, sqlite3_index_info *info) {
+    char *codes = sqlite3_malloc(info->nConstraint + 1);
+    if (!codes)
+        return SQLITE_NOMEM;
+    int nr = 0;
+    double cost = 1e9;
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+        char code = constraint->usable ? code_of(constraint->iColumn, constraint->op) : 0;
+        if (!code)
+            continue;
+        codes[nr++] = code;
+        info->aConstraintUsage[i].argvIndex = nr;
+        cost /= code == 'f' || code == 't' || code == 'e' ? 100 : 3;
+    }
+    codes[nr] = 0;
+    info->idxStr = codes;
+    info->needToFreeIdxStr = 1;
+    info->estimatedCost = cost;
+    info->estimatedRows = (sqlite3_int64)(cost / 10) + 1;
+    return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor) {
+    struct cursor *cursor = sqlite3_malloc(sizeof(*cursor));
+    if (!cursor)
+        return SQLITE_NOMEM;
+    *cursor = (struct cursor){.sql = ((struct table *)table)->sql, .done = true};
+    *ret_cursor = &cursor->base;
+    return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *cursor) {
+    sqlite3_free(cursor);
+    return SQLITE_OK;
+}
+
+static int fail(struct cursor *cursor, struct seep_error *error) {
+    if (cursor->sql->trouble)
+        seep_error_destroy(error);
+    else
+        cursor->sql->trouble = error;
+    cursor->done = true;
+    return SQLITE_ERROR;
+}
+
+static bool find_process(struct cursor *cursor) {
+    const struct seep_view *view = cursor->sql->view;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_process *process = &view->session->profiles[view->first_process + p]->process;
+        if (process->pid != cursor->chunk->pid ||
+            process->start_realtime_ns != cursor->chunk->start_realtime_ns)
+            continue;
+        cursor->process = p;
+        return true;
+    }
+    return false;
+}
+
+static int64_t site_id(const struct cursor *cursor, const struct seep_recorded *event) {
+    const struct seep_view *view = cursor->sql->view;
+    const struct seep_profile *profile = view->session->profiles[view->first_process + cursor->process];
+    return event->site < profile->nr_sites ? cursor->sql->row_of[cursor->process][event->site] : -1;
+}
+
+static int64_t time_of(const struct cursor *cursor, const struct seep_recorded *event) {
+    return cursor->sql->events->time(cursor->chunk, event->stamp);
+}
+
+static bool fits(const struct cursor *cursor, const struct seep_recorded *event) {
+    const struct limits *limits = &cursor->limits;
+    int64_t address = (int64_t)event->address;
+    if (address < limits->from_address || address > limits->to_address)
+        return false;
+    if (limits->site >= 0 && site_id(cursor, event) != limits->site)
+        return false;
+    int64_t at_ns = time_of(cursor, event);
+    return at_ns >= limits->from_ns && at_ns <= limits->to_ns;
+}
+
+// Of the chunk at hand: SQLITE_ROW, or SQLITE_DONE where there is no more in it.
+static int next_in_chunk(struct cursor *cursor) {
+    for (; cursor->chunk && cursor->at < cursor->chunk->nr_events; cursor->at++)
+        if (fits(cursor, &cursor->events[cursor->at]))
+            return SQLITE_ROW;
+    return SQLITE_DONE;
+}
+
+static int go_on(struct cursor *cursor) {
+    const struct limits *limits = &cursor->limits;
+    while (next_in_chunk(cursor) != SQLITE_ROW) {
+        struct seep_error *error =
+            cursor->sql->events->next(cursor->sql->events->data, &cursor->chunk, &cursor->events);
+        if (error)
+            return fail(cursor, error);
+        cursor->at = 0;
+        if (!cursor->chunk) {
+            cursor->done = true;
+            return SQLITE_OK;
+        }
+        bool wanted = find_process(cursor) &&
+                      (limits->process < 0 ||
+                       limits->process == (int64_t)(cursor->sql->view->first_process + cursor->process));
+        if (!wanted)
+            cursor->at = cursor->chunk->nr_events;
+    }
+    return SQLITE_OK;
+}
+
+static int begin(sqlite3_vtab_cursor *base, int plan, const char *codes, int argc, sqlite3_value **argv) {
+    struct cursor *cursor = (struct cursor *)base;
+    struct limits *limits = &cursor->limits;
+    *limits = (struct limits){INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1, -1};
+    for (int i = 0; i < argc; i++) {
+        int64_t value = sqlite3_value_int64(argv[i]);
+        if (codes[i] == 'f' || codes[i] == 'e')
+            limits->from_ns = SEEP_MAX(limits->from_ns, value);
+        if (codes[i] == 't' || codes[i] == 'e')
+            limits->to_ns = SEEP_MIN(limits->to_ns, value);
+        if (codes[i] == 'F' || codes[i] == 'E')
+            limits->from_address = SEEP_MAX(limits->from_address, value);
+        if (codes[i] == 'T' || codes[i] == 'E')
+            limits->to_address = SEEP_MIN(limits->to_address, value);
+        if (codes[i] == 's')
+            limits->site = value;
+        if (codes[i] == 'p')
+            limits->process = value;
+    }
+    cursor->chunk = NULL;
+    cursor->at = 0;
+    cursor->row = 0;
+    cursor->done = !cursor->sql->events->next;
+    if (cursor->done)
+        return SQLITE_OK;
+    struct seep_error *error =
+        cursor->sql->events->rewind(cursor->sql->events->data, limits->from_ns, limits->to_ns);
+    return error ? fail(cursor, error) : go_on(cursor);
+}
+
+static int next_row(sqlite3_vtab_cursor *base) {
+    struct cursor *cursor = (struct cursor *)base;
+    cursor->at++;
+    cursor->row++;
+    return go_on(cursor);
+}
+
+static int is_over(sqlite3_vtab_cursor *base) {
+    return ((struct cursor *)base)->done;
+}
+
+static const char *kind_name(uint32_t kind) {
+    return kind == SEEP_EVENT_ALLOCATION ? "allocation"
+           : kind == SEEP_EVENT_KEPT     ? "kept"
+                                         : seep_release_name(kind - SEEP_EVENT_FREE);
+}
+
+static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *to, int column) {
+    const struct cursor *cursor = (const struct cursor *)base;
+    const struct seep_recorded *event = &cursor->events[cursor->at];
+    int64_t site;
+    switch ((enum column)column) {
+    case AT_NS:
+        sqlite3_result_int64(to, time_of(cursor, event));
+        break;
+    case AT_S:
+        sqlite3_result_double(to, (double)time_of(cursor, event) / 1e9);
+        break;
+    case PROCESS:
+        sqlite3_result_int64(to, (int64_t)(cursor->sql->view->first_process + cursor->process));
+        break;
+    case THREAD:
+        sqlite3_result_int64(to, event->slot);
+        break;
+    case KIND:
+        sqlite3_result_text(to, kind_name(event->kind), -1, SQLITE_STATIC);
+        break;
+    case ADDRESS:
+        sqlite3_result_int64(to, (int64_t)event->address);
+        break;
+    case SIZE:
+        sqlite3_result_int64(to, (int64_t)SEEP_MIN(event->size, (uint64_t)INT64_MAX));
+        break;
+    case SITE:
+        site = site_id(cursor, event);
+        if (site >= 0)
+            sqlite3_result_int64(to, site);
+        break;
+    case STAMP:
+        sqlite3_result_int64(to, (int64_t)event->stamp);
+        break;
+    }
+    return SQLITE_OK;
+}
+
+static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_id) {
+    *ret_id = ((struct cursor *)base)->row;
+    return SQLITE_OK;
+}
+
+static sqlite3_module event_module = {
+    .xConnect = connect_table,
+    .xBestIndex = choose_plan,
+    .xDisconnect = disconnect_table,
+    .xOpen = open_cursor,
+    .xClose = close_cursor,
+    .xFilter = begin,
+    .xNext = next_row,
+    .xEof = is_over,
+    .xColumn = put_column,
+    .xRowid = row_id,
+};
+
+// ---- opening -----------------------------------------------------------------------------------------
+
+static struct seep_error *failed(struct seep_sql *sql) {
+    if (sql->trouble) {
+        struct seep_error *error = sql->trouble;
+        sql->trouble = NULL;
+        return error;
+    }
+    if (sqlite3_errcode(sql->db) == SQLITE_NOMEM)
+        return seep_error_no_memory();
+    return seep_error_hint(seep_error_create(SEEP_E_USAGE, "sql: %s", sqlite3_errmsg(sql->db)),
+                           "seep sql FILE '.schema' shows the tables");
+}
+
+// The ids that put_sites() gave to rows.
+static struct seep_error *find_rows(struct seep_sql *sql) {
+    const struct seep_view *view = sql->view;
+    struct seep_map map = SEEP_MAP_INIT;
+    struct seep_error *error = NULL;
+    for (size_t i = 0; !error && i < view->nr_rows; i++) {
+        uint64_t *slot = seep_map_at(&map, (uint64_t)view->rows[i].node << 32 | view->rows[i].via, NULL);
+        if (slot)
+            *slot = i + 1;
+        else
+            error = seep_error_no_memory();
+    }
+    sql->row_of = calloc(view->nr_processes + 1, sizeof(*sql->row_of));
+    if (!sql->row_of)
+        error = error ? error : seep_error_no_memory();
+    for (size_t p = 0; !error && p < view->nr_processes; p++) {
+        const struct seep_profile *profile = view->session->profiles[view->first_process + p];
+        sql->row_of[p] = calloc((size_t)profile->nr_sites + 1, sizeof(*sql->row_of[p]));
+        if (!sql->row_of[p])
+            error = seep_error_no_memory();
+        for (uint32_t i = 0; !error && i < profile->nr_sites; i++) {
+            const struct seep_site *site = &profile->sites[i];
+            const uint64_t *slot =
+                seep_map_find(&map, (uint64_t)view->nodes[p][site->node] << 32 | site->via);
+            sql->row_of[p][i] = slot ? (int64_t)*slot - 1 : -1;
+        }
+    }
+    seep_map_deinit(&map);
+    return error;
+}
+
+struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_summary *summary,
+                                 const struct seep_event_source *events, struct seep_sql **ret_sql) {
+    struct seep_sql *sql = calloc(1, sizeof(*sql));
+    if (!sql)
+        return seep_error_no_memory();
+    sql->view = view;
+    sql->events = events;
+    struct seep_error *error =
+        sqlite3_open(":memory:", &sql->db) == SQLITE_OK ? NULL : seep_error_no_memory();
+    if (!error)
+        error = seep_sqlite_fill(sql->db, view, summary, false);
+    if (!error)
+        error = find_rows(sql);
+    if (!error &&
+        (sqlite3_create_module(sql->db, "event", &event_module, sql) != SQLITE_OK ||
+         sqlite3_exec(
+             sql->db,
+             "CREATE VIEW site_text AS SELECT site AS id, group_concat(function, ' < ') AS text FROM "
+             "(SELECT site, ifnull(function, module || '+' || printf('0x%x', \"offset\")) AS "
+             "function FROM site_frame ORDER BY site, depth) GROUP BY site;",
+             NULL, NULL, NULL) != SQLITE_OK))
+        error = failed(sql);
+    if (error)
+        seep_sql_close(sql);
+    else
+        *ret_sql = sql;
+    return error;
+}
+
+void seep_sql_close(struct seep_sql *sql) {
+    if (!sql)
+        return;
+    sqlite3_close(sql->db);
+    for (size_t p = 0; sql->row_of && p < sql->view->nr_processes; p++)
+        free(sql->row_of[p]);
+    free(sql->row_of);
+    seep_error_destroy(sql->trouble);
+    free(sql);
+}
+
+// ---- statements --------------------------------------------------------------------------------------
+
+static void put_json_text(FILE *out, const char *text) {
+    fputc('"', out);
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20)
+            fprintf(out, "\\u%04x", *at);
+        else
+            fputc(*at, out);
+    }
+    fputc('"', out);
+}
+
+static void put_csv_text(FILE *out, const char *text) {
+    bool quoted = strpbrk(text, ",\"\r\n");
+    if (!quoted) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void put_value(FILE *out, sqlite3_stmt *statement, int i, enum seep_sql_form form) {
+    int type = sqlite3_column_type(statement, i);
+    const char *text = (const char *)sqlite3_column_text(statement, i);
+    if (form == SEEP_SQL_JSON && type == SQLITE_NULL)
+        fputs("null", out);
+    else if (form == SEEP_SQL_JSON && (type == SQLITE_INTEGER || type == SQLITE_FLOAT))
+        fputs(text, out);
+    else if (form == SEEP_SQL_JSON)
+        put_json_text(out, text ? text : "");
+    else if (form == SEEP_SQL_CSV)
+        put_csv_text(out, text ? text : "");
+    else if (text)
+        seep_put_escaped(out, text);
+}
+
+static void put_row(FILE *out, sqlite3_stmt *statement, enum seep_sql_form form, bool names) {
+    int nr = sqlite3_column_count(statement);
+    for (int i = 0; i < nr; i++) {
+        if (i)
+            fputc(form == SEEP_SQL_TEXT ? '\t' : ',', out);
+        if (form == SEEP_SQL_JSON) {
+            put_json_text(out, sqlite3_column_name(statement, i));
+            fputc(':', out);
+        }
+        if (names)
+            put_csv_text(out, sqlite3_column_name(statement, i));
+        else
+            put_value(out, statement, i, form);
+    }
+}
+
+static struct seep_error *step_all(struct seep_sql *sql, sqlite3_stmt *statement, enum seep_sql_form form,
+                                   FILE *out) {
+    bool has_rows = sqlite3_column_count(statement) > 0;
+    if (has_rows && form == SEEP_SQL_JSON)
+        fputc('[', out);
+    if (has_rows && form != SEEP_SQL_JSON) {
+        put_row(out, statement, form, true);
+        fputc('\n', out);
+    }
+    int code;
+    for (bool first = true; (code = sqlite3_step(statement)) == SQLITE_ROW; first = false) {
+        if (form == SEEP_SQL_JSON)
+            fputs(first ? "\n{" : ",\n{", out);
+        put_row(out, statement, form, false);
+        fputs(form == SEEP_SQL_JSON ? "}" : "\n", out);
+    }
+    if (has_rows && form == SEEP_SQL_JSON)
+        fputs("\n]\n", out);
+    return code == SQLITE_DONE ? NULL : failed(sql);
+}
+
+static bool mentions(const char *statements, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = statements; *at; at++)
+        if (strncasecmp(at, word, length) == 0)
+            return true;
+    return false;
+}
+
+struct seep_error *seep_sql_run(struct seep_sql *sql, const char *statements, enum seep_sql_form form,
+                                FILE *out) {
+    struct seep_error *error = NULL;
+    if (strcmp(statements, ".schema") == 0)
+        statements =
+            "SELECT sql || ';' AS schema FROM sqlite_schema WHERE name <> 'event' AND sql IS NOT NULL "
+            "UNION ALL SELECT 'CREATE TABLE event (at_ns INTEGER, at_s REAL, process INTEGER, thread "
+            "INTEGER, kind TEXT, address INTEGER, size INTEGER, site INTEGER, stamp INTEGER);'";
+    if (!sql->has_blocks && mentions(statements, "block")) {
+        error = seep_sqlite_fill_blocks(sql->db, sql->view);
+        sql->has_blocks = !error;
+    }
+    while (!error && *statements) {
+        sqlite3_stmt *statement = NULL;
+        if (sqlite3_prepare_v2(sql->db, statements, -1, &statement, &statements) != SQLITE_OK)
+            return failed(sql);
+        if (statement)
+            error = step_all(sql, statement, form, out);
+        sqlite3_finalize(statement);
+    }
+    return error;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Questions in SQL to a trace (`seep sql`): the tables of --format sqlite, and `event`, a virtual table over
+// the chunks of a recording: nothing is imported. docs/sql.md has the schema.
+#ifndef SEEP_OUTPUT_SQL_H
+#define SEEP_OUTPUT_SQL_H
+
+#include <stdio.h>
+
+#include "output/event_source.h"
+#include "view/summary.h"
+#include "view/view.h"
+
+enum seep_sql_form { SEEP_SQL_TEXT, SEEP_SQL_CSV, SEEP_SQL_JSON };
+
+struct seep_sql;
+
+// NULL, or the library that this build lacks.
+extern const char *const seep_sql_lacks;
+
+// All are borrowed as long as it lives; the view is by site, of all rows, with blocks.
+SEEP_MUST_CHECK struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_summary *summary,
+                                                 const struct seep_event_source *events,
+                                                 struct seep_sql **ret_sql);
+void seep_sql_close(struct seep_sql *sql); // takes NULL
+
+// One or more statements; what they find is written in that form.
+SEEP_MUST_CHECK struct seep_error *seep_sql_run(struct seep_sql *sql, const char *statements,
+                                                enum seep_sql_form form, FILE *out);
+
+#endif
