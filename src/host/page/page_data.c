@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "analysis/diff.h"
 #include "base/version.h"
 #include "output/json_build.h"
@@ -514,12 +515,10 @@ static struct seep_error *put_texts(const struct seep_texts *texts, struct seep_
 
 static json_t *head_json(const struct building *building) {
     const struct seep_page_source *source = building->source;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     json_t *head = json_object();
     set(&head, "page", json_integer(1));
     set(&head, "version", json_string(SEEP_VERSION));
-    set(&head, "made", json_string(seep_format_time((int64_t)now.tv_sec * 1000000000 + now.tv_nsec).text));
+    set(&head, "made", json_string(seep_format_time(seep_clock_ns(CLOCK_REALTIME)).text));
     set(&head, "source", string(source->name));
     set(&head, "old_source", string(source->old ? source->old_name : NULL));
     set(&head, "sites", json_integer((json_int_t)building->nr_sites));

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "file/event_chunk.h"
 #include "file/event_stacks.h"
@@ -88,12 +89,6 @@ struct seep_recorder {
     uint64_t beat;
 };
 
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 // The clock that the library stamps with (preload/events.h).
 static uint64_t stamp_now(void) {
 #if defined(__x86_64__)
@@ -103,7 +98,7 @@ static uint64_t stamp_now(void) {
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
     return ticks << 2;
 #else
-    return (uint64_t)now_ns();
+    return (uint64_t)seep_monotonic_ns();
 #endif
 }
 
@@ -176,7 +171,7 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
     struct seep_chunk chunk = process->chunk;
     chunk.nr_events = nr;
     chunk.begin = process->clock;
-    int64_t at_ns = now_ns();
+    int64_t at_ns = seep_monotonic_ns();
     chunk.end = (struct seep_chunk_clock){
         stamp_now(), at_ns > (int64_t)process->start_ns ? (uint64_t)at_ns - process->start_ns : 0};
     for (size_t i = 0; i < nr; i++) {
@@ -286,7 +281,7 @@ static void merge(struct seep_recorder *recorder, struct recorded_process *proce
 
 // Events up to that stamp are complete: they are written when it is time, or when they are many.
 static void seal(struct seep_recorder *recorder, struct recorded_process *process, uint64_t up_to, bool all) {
-    bool due = all || now_ns() - process->sealed_ns >= SEAL_MS * INT64_C(1000000);
+    bool due = all || seep_monotonic_ns() - process->sealed_ns >= SEAL_MS * INT64_C(1000000);
     if (!process->nr_events || (!due && process->nr_events < 2 * SEEP_CHUNK_EVENTS))
         return;
     if (!seep_grow(&recorder->heap, &recorder->heap_capacity, process->nr_queues, sizeof(*recorder->heap)))
@@ -465,7 +460,7 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
     process.chunk.pid = (uint32_t)image->pid;
     process.chunk.start_realtime_ns = image->start_realtime_ns;
     process.start_ns = process.rings.head.header.start_ns;
-    process.sealed_ns = now_ns();
+    process.sealed_ns = seep_monotonic_ns();
     process.clock = (struct seep_chunk_clock){
         stamp_now(),
         process.sealed_ns > (int64_t)process.start_ns ? (uint64_t)process.sealed_ns - process.start_ns : 0};

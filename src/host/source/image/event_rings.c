@@ -5,15 +5,12 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/read_at.h"
 #include "source/image/event_rings.h"
 #include "source/image/image_copy.h"
 
-static bool read_at(int fd, uint64_t off, void *bytes, size_t nr_bytes) {
-    return off <= INT64_MAX && pread(fd, bytes, nr_bytes, (off_t)off) == (ssize_t)nr_bytes;
-}
-
 static bool read_number(const struct seep_event_rings *rings, uint64_t off, uint64_t *ret_number) {
-    if (!read_at(rings->fd, off, ret_number, sizeof(*ret_number)))
+    if (!seep_read_at(rings->fd, off, ret_number, sizeof(*ret_number)))
         return false;
     seep_image_swap_words(&rings->head, ret_number, 1);
     return true;
@@ -49,13 +46,13 @@ static void find_ring(struct seep_event_rings *rings, size_t slot) {
     struct seep_event_ring *ring = &rings->rings[slot];
     unsigned char entry[sizeof(uint32_t)];
     struct seep_ring head;
-    if (!read_at(rings->fd, rings->dir_off + slot * sizeof(entry), entry, sizeof(entry)))
+    if (!seep_read_at(rings->fd, rings->dir_off + slot * sizeof(entry), entry, sizeof(entry)))
         return;
     uint32_t page = seep_image_u32(&rings->head, entry);
     if (!page || page >= rings->pool_bytes / SEEP_POOL_PAGE)
         return;
     uint64_t off = rings->pool_off + (uint64_t)page * SEEP_POOL_PAGE;
-    if (!read_at(rings->fd, off, &head, sizeof(head)))
+    if (!seep_read_at(rings->fd, off, &head, sizeof(head)))
         return;
     seep_image_swap_ring(&rings->head, &head);
     if (!head.capacity || head.capacity > SEEP_RING_EVENTS || head.capacity & (head.capacity - 1))
@@ -100,9 +97,10 @@ size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct
     uint64_t first = ring->read & (ring->capacity - 1);
     uint64_t straight = SEEP_MIN(nr, ring->capacity - first);
     uint64_t off = ring->off + SEEP_POOL_PAGE;
-    if (!read_at(rings->fd, off + first * sizeof(*ret_events), ret_events, straight * sizeof(*ret_events)) ||
+    if (!seep_read_at(rings->fd, off + first * sizeof(*ret_events), ret_events,
+                      straight * sizeof(*ret_events)) ||
         (nr > straight &&
-         !read_at(rings->fd, off, ret_events + straight, (nr - straight) * sizeof(*ret_events))))
+         !seep_read_at(rings->fd, off, ret_events + straight, (nr - straight) * sizeof(*ret_events))))
         return 0;
     seep_image_swap_words(&rings->head, &ret_events->stamp_kind, nr * sizeof(*ret_events) / sizeof(uint64_t));
     ring->read += nr;
