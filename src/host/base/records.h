@@ -160,6 +160,13 @@ void seep_take_list(struct seep_take *take, uint64_t *values, size_t nr_values);
 // The length of it, then its numbers.
 void seep_put_list(struct seep_put *put, const uint64_t *values, size_t nr_values);
 
+// All that was put.
+SEEP_INLINE struct seep_take seep_take_of(const struct seep_put *put) {
+    static const unsigned char nothing;
+    const unsigned char *bytes = put->bytes ? put->bytes : &nothing;
+    return (struct seep_take){bytes, bytes + put->used, false};
+}
+
 SEEP_INLINE size_t seep_take_left(const struct seep_take *take) {
     return (size_t)(take->end - take->at);
 }

@@ -13,20 +13,23 @@
 
 #include <elfutils/libdwelf.h>
 
+#include "confine/foreign.h"
 #include "names/module_file.h"
+#include "names/names.h"
 
 #define DEBUG_DIR     "/usr/lib/debug"
-#define DELETED       " (deleted)" // what the kernel puts behind the path of a file that has no name any more
-#define BUILD_ID_KEPT 44u          // bytes of a build-id that the image keeps: struct seep_image_module
+#define BUILD_ID_KEPT 44u // bytes of a build-id that the image keeps: struct seep_image_module
 
 struct seep_error *seep_file_search_init(struct seep_file_search *search, const char *sysroot,
-                                         const char *debug_dir) {
-    *search = (struct seep_file_search){.sysroot_fd = -1};
+                                         const char *debug_dir, const struct seep_file_giver *giver) {
+    *search = (struct seep_file_search){.sysroot_fd = -1, .giver = giver};
     if (debug_dir && !(search->debug_dir = strdup(debug_dir)))
         return seep_error_no_memory();
     if (!sysroot || !strcmp(sysroot, "/"))
         return NULL;
-    search->sysroot = realpath(sysroot, NULL);
+    search->sysroot = giver ? strdup(sysroot) : realpath(sysroot, NULL);
+    if (giver)
+        return search->sysroot ? NULL : seep_error_no_memory();
     // By the name that was given: that of a process's root (/proc/PID/root) leads to it, its target to ours.
     if (search->sysroot)
         search->sysroot_fd = open(sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -86,13 +89,12 @@ static const char *trouble_of_errno(int sys_errno) {
     }
 }
 
-static struct seep_error *open_file(struct seep_file_search *search, bool in_sysroot, const char *path,
-                                    struct seep_symbol_file **ret_file, const char **ret_trouble) {
-    *ret_file = NULL;
+int seep_file_search_open(const struct seep_file_search *search, bool in_sysroot, const char *path,
+                          const char **ret_trouble) {
     int handle = open_handle(search, in_sysroot, path);
     if (handle < 0) {
         *ret_trouble = trouble_of_errno(errno);
-        return errno == ENOMEM ? seep_error_no_memory() : NULL;
+        return -1;
     }
     struct stat status;
     char link[64];
@@ -101,12 +103,47 @@ static struct seep_error *open_file(struct seep_file_search *search, bool in_sys
     int fd = regular ? open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     int open_errno = errno;
     close(handle);
-    if (fd < 0) {
+    if (fd < 0)
         *ret_trouble = regular ? trouble_of_errno(open_errno) : "not a regular file";
-        return NULL;
+    return fd;
+}
+
+bool seep_file_search_is_foreign(const struct seep_file_search *search, bool in_sysroot, int fd) {
+    return (in_sysroot && search->sysroot_fd >= 0) || seep_file_is_foreign(fd);
+}
+
+bool seep_module_file_is_public(const struct seep_file_search *search, const char *path) {
+    const char *trouble;
+    struct stat status;
+    int fd = path[0] == '/' ? seep_file_search_open(search, true, path, &trouble) : -1;
+    bool is = fd >= 0 && fstat(fd, &status) == 0 &&
+              ((status.st_mode & S_IROTH) || seep_file_search_is_foreign(search, true, fd));
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+static struct seep_error *open_file(struct seep_file_search *search, bool in_sysroot, const char *path,
+                                    struct seep_symbol_file **ret_file, const char **ret_trouble) {
+    const struct seep_file_giver *giver = search->giver;
+    char *directory = NULL;
+    *ret_file = NULL;
+    int fd = giver ? giver->open(giver->context, in_sysroot, path, ret_trouble, &directory)
+                   : seep_file_search_open(search, in_sysroot, path, ret_trouble);
+    struct seep_error *error = NULL;
+    if (fd >= 0 && !giver && seep_file_search_is_foreign(search, in_sysroot, fd)) {
+        search->met_foreign = true;
+        *ret_trouble = "file is another user's";
+    } else if (fd >= 0) {
+        error = seep_symbol_file_open(fd, &search->copied_bytes, ret_file, ret_trouble);
     }
-    struct seep_error *error = seep_symbol_file_open(fd, &search->copied_bytes, ret_file, ret_trouble);
-    close(fd);
+    if (!error && *ret_file && !(*ret_file)->directory) {
+        (*ret_file)->directory = directory;
+        directory = NULL;
+    }
+    free(directory);
+    if (fd >= 0)
+        close(fd);
     return error;
 }
 
@@ -161,7 +198,7 @@ static SEEP_PRINTF(5, 6) struct seep_error *try_path(struct seep_file_search *se
     return NULL;
 }
 
-static const char *debug_dir(const struct seep_file_search *search) {
+const char *seep_file_search_debug_dir(const struct seep_file_search *search) {
     return search->debug_dir ? search->debug_dir : DEBUG_DIR;
 }
 
@@ -173,17 +210,24 @@ static struct seep_error *try_build_id(struct seep_file_search *search, const st
         return NULL;
     for (size_t i = 0; i < nr_bytes; i++)
         snprintf(hex + 2 * i, 3, "%02x", wanted->id.bytes[i]);
-    return try_path(search, wanted, !search->debug_dir, file, "%s/.build-id/%.2s/%s.debug", debug_dir(search),
-                    hex, hex + 2);
+    return try_path(search, wanted, !search->debug_dir, file, "%s/.build-id/%.2s/%s.debug",
+                    seep_file_search_debug_dir(search), hex, hex + 2);
 }
 
 static struct seep_error *try_server(struct seep_file_search *search, const struct wanted *wanted,
                                      struct seep_symbol_file **file) {
-    if (*file)
+    const struct seep_file_giver *giver = search->giver;
+    if (*file || (giver && search->server.off))
         return NULL;
-    int fd = seep_debug_server_find(&search->server, wanted->id.bytes, wanted->id.nr_bytes);
+    int fd = giver ? giver->ask_server(giver->context, wanted->id.bytes, wanted->id.nr_bytes)
+                   : seep_debug_server_find(&search->server, wanted->id.bytes, wanted->id.nr_bytes);
     if (fd < 0)
         return NULL;
+    if (!giver) { // who answers is a stranger too
+        search->met_foreign = true;
+        close(fd);
+        return NULL;
+    }
     const char *trouble;
     struct seep_symbol_file *found;
     struct seep_error *error = seep_symbol_file_open(fd, &search->copied_bytes, &found, &trouble);
@@ -213,7 +257,7 @@ static const char *target_directory(const struct seep_file_search *search,
 static struct seep_error *try_names(struct seep_file_search *search, const struct wanted *wanted,
                                     const struct seep_symbol_file *main, const char *path, const char *link,
                                     struct seep_symbol_file **file) {
-    const char *directory = target_directory(search, main), *root = debug_dir(search);
+    const char *directory = target_directory(search, main), *root = seep_file_search_debug_dir(search);
     const char *base = strrchr(path, '/');
     base = base ? base + 1 : path;
     bool in_sysroot = !search->debug_dir;
@@ -264,8 +308,8 @@ static struct seep_error *find_main(struct seep_file_search *search, const char 
         return NULL;
     }
     struct seep_error *error = open_file(search, true, path, &files->main, &files->trouble);
-    size_t length = strlen(path), suffix = strlen(DELETED);
-    if (!error && !files->main && length > suffix && !strcmp(path + length - suffix, DELETED)) {
+    size_t length = strlen(path), suffix = strlen(SEEP_DELETED_SUFFIX);
+    if (!error && !files->main && length > suffix && !strcmp(path + length - suffix, SEEP_DELETED_SUFFIX)) {
         files->trouble = "file was deleted while it was in use";
         if (!id.nr_bytes)
             return NULL; // what has the name now is most likely another build
@@ -317,6 +361,19 @@ void seep_module_files_close(struct seep_module_files *files) {
     *files = (struct seep_module_files){NULL};
 }
 
+// Without "..": a reader of foreign files gets none by such a path.
+static struct seep_error *try_relative(struct seep_file_search *search, const struct wanted *wanted,
+                                       const char *directory, const char *name,
+                                       struct seep_symbol_file **file) {
+    char *path;
+    if (asprintf(&path, "%s/%s", directory, name) < 0)
+        return seep_error_no_memory();
+    seep_names_normalise(path);
+    struct seep_error *error = try_path(search, wanted, false, file, "%s", path);
+    free(path);
+    return error;
+}
+
 struct seep_error *seep_alt_file_find(struct seep_file_search *search, const struct seep_symbol_file *from,
                                       const char *name, struct seep_build_id id,
                                       struct seep_symbol_file **ret_file) {
@@ -326,7 +383,7 @@ struct seep_error *seep_alt_file_find(struct seep_file_search *search, const str
     if (name[0] == '/')
         error = try_path(search, &wanted, true, &file, "%s", name);
     else if (from->directory)
-        error = try_path(search, &wanted, false, &file, "%s/%s", from->directory, name);
+        error = try_relative(search, &wanted, from->directory, name, &file);
     if (!error)
         error = try_build_id(search, &wanted, &file);
     if (!error)

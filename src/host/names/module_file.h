@@ -11,17 +11,43 @@
 #include "names/debug_server.h"
 #include "names/symbol_file.h"
 
+// Who opens files for a reader that cannot. Both return a descriptor, or -1.
+struct seep_file_giver {
+    void *context;
+    // *ret_trouble: why not; lives long. *ret_directory: where it lies, malloc'ed; NULL: not known.
+    int (*open)(void *context, bool in_sysroot, const char *path, const char **ret_trouble,
+                char **ret_directory);
+    int (*ask_server)(void *context, const uint8_t *build_id, size_t build_id_bytes);
+};
+
+// What the kernel puts behind the path of a file that has no name any more.
+#define SEEP_DELETED_SUFFIX " (deleted)"
+
 struct seep_file_search {
-    char *sysroot;         // NULL: "/"
-    int sysroot_fd;        // -1: "/"
-    char *debug_dir;       // on this machine; NULL: /usr/lib/debug under sysroot
-    uint64_t copied_bytes; // see seep_symbol_file_open
+    char *sysroot;                       // NULL: "/"
+    int sysroot_fd;                      // -1: "/"
+    char *debug_dir;                     // on this machine; NULL: /usr/lib/debug under sysroot
+    uint64_t copied_bytes;               // see seep_symbol_file_open
+    bool hasty;                          // files are mapped, none is copied
+    const struct seep_file_giver *giver; // NULL: files are opened here, but for foreign ones:
+    bool met_foreign;                    // one was left out
     struct seep_debug_server server;
 };
 
+// `giver`: then no path is looked at.
 SEEP_MUST_CHECK struct seep_error *seep_file_search_init(struct seep_file_search *search, const char *sysroot,
-                                                         const char *debug_dir);
+                                                         const char *debug_dir,
+                                                         const struct seep_file_giver *giver);
 void seep_file_search_deinit(struct seep_file_search *search);
+
+// Opens a regular file for reading. -1: *ret_trouble (static text) says why not.
+int seep_file_search_open(const struct seep_file_search *search, bool in_sysroot, const char *path,
+                          const char **ret_trouble);
+// Whether others than root and we chose what is in it: by its owner, and in the root of another system.
+bool seep_file_search_is_foreign(const struct seep_file_search *search, bool in_sysroot, int fd);
+// Whether the module has a file that everybody may read, or that is another user's.
+bool seep_module_file_is_public(const struct seep_file_search *search, const char *path);
+const char *seep_file_search_debug_dir(const struct seep_file_search *search);
 
 struct seep_module_files {
     struct seep_symbol_file *main;  // the loaded file itself; NULL: see trouble

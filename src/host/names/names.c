@@ -36,6 +36,11 @@ struct seep_error *seep_names_keep(struct seep_names *names, const char *text, c
     return keep(names, text, strnlen(text, TEXT_BYTES), ret_text);
 }
 
+struct seep_error *seep_names_keep_part(struct seep_names *names, const char *text, size_t nr_bytes,
+                                        const char **ret_text) {
+    return keep(names, text, strnlen(text, SEEP_MIN(nr_bytes, (size_t)TEXT_BYTES)), ret_text);
+}
+
 struct seep_error *seep_names_function(struct seep_names *names, const char *mangled, const char *plain,
                                        const char **ret_text) {
     const char *text = plain ? plain : mangled;
@@ -75,8 +80,8 @@ static bool ends_in_parent(const char *start, const char *end) {
     return end - start >= 2 && end[-1] == '.' && end[-2] == '.' && (end - start == 2 || end[-3] == '/');
 }
 
-// In place: the result is never longer than what was read so far. Returns its length.
-static size_t normalise(char *path) {
+// The result is never longer than what was read so far.
+size_t seep_names_normalise(char *path) {
     char *start = path + (path[0] == '/');
     char *out = start;
     const char *at = start;
@@ -119,5 +124,5 @@ struct seep_error *seep_names_file(struct seep_names *names, const char *directo
     }
     memcpy(path + head, file, tail);
     path[head + tail] = '\0';
-    return keep(names, path, normalise(path), ret_text);
+    return keep(names, path, seep_names_normalise(path), ret_text);
 }

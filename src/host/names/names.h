@@ -23,6 +23,12 @@ void seep_names_deinit(struct seep_names *names);
 SEEP_MUST_CHECK struct seep_error *seep_names_keep(struct seep_names *names, const char *text,
                                                    const char **ret_text);
 
+// The same of a part of a text.
+SEEP_MUST_CHECK struct seep_error *seep_names_keep_part(struct seep_names *names, const char *text,
+                                                        size_t nr_bytes, const char **ret_text);
+// Takes "//", "/./" and "a/../" out of a path, in place. Returns its length.
+size_t seep_names_normalise(char *path);
+
 // The readable form of `mangled` where it has one, else `plain`, else `mangled`. Either may be NULL.
 // Cuts the version off that linkers put behind a symbol ("memcpy@@GLIBC_2.14").
 SEEP_MUST_CHECK struct seep_error *seep_names_function(struct seep_names *names, const char *mangled,

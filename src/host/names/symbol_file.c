@@ -156,7 +156,7 @@ static struct seep_error *wrap(void *image, size_t image_bytes, size_t file_byte
     return NULL;
 }
 
-static char *directory_of(int fd) {
+char *seep_directory_of(int fd) {
     char link[64], path[4096];
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof(path) - 1);
@@ -210,7 +210,7 @@ struct seep_error *seep_symbol_file_open(int fd, uint64_t *copied_bytes, struct 
         return NULL;
     }
     if (file) {
-        file->directory = directory_of(fd);
+        file->directory = seep_directory_of(fd);
         *copied_bytes += copy ? file_bytes : 0;
     } else {
         *ret_trouble = "not an ELF program or library";

@@ -36,6 +36,8 @@ SEEP_MUST_CHECK struct seep_error *seep_symbol_file_open(int fd, uint64_t *copie
 SEEP_MUST_CHECK struct seep_error *seep_symbol_file_open_mini(const struct seep_symbol_file *file,
                                                               struct seep_symbol_file **ret_mini);
 void seep_symbol_file_close(struct seep_symbol_file *file); // takes NULL
+// The directory that an open file lies in on this machine, malloc'ed; NULL: not known.
+char *seep_directory_of(int fd);
 
 // Points into the file.
 struct seep_build_id seep_symbol_file_build_id(const struct seep_symbol_file *file);

@@ -16,6 +16,7 @@
 #include "names/debug_types.h"
 #include "names/debug_variables.h"
 #include "names/demangle.h"
+#include "names/far_symbols.h"
 #include "names/module_file.h"
 #include "names/names.h"
 #include "names/symbol_table.h"
@@ -28,6 +29,8 @@ struct module {
     bool closed; // and closed: only its variables are left
     bool opened; // functions and lines were read
     bool named;  // its functions were given, no file is asked
+    bool is_far; // a file of it is another user's: see far_symbols.h
+    struct seep_far_module far;
     enum seep_symbols_quality quality;
     const char *trouble; // static text
     struct seep_module_files files;
@@ -50,6 +53,8 @@ struct seep_symbols {
     size_t nr_modules;
     size_t modules_capacity;
     struct seep_place place; // of the frame being looked up: too large for the stack
+    struct seep_far_symbols *far;
+    bool met_foreign; // from then on the reader of foreign files reads all that it may
 };
 
 struct seep_error *seep_symbols_create(const struct seep_symbols_options *options,
@@ -60,11 +65,15 @@ struct seep_error *seep_symbols_create(const struct seep_symbols_options *option
     const struct seep_symbols_options defaults = {NULL};
     if (!options)
         options = &defaults;
-    struct seep_error *error = seep_file_search_init(&symbols->search, options->sysroot, options->debug_dir);
+    struct seep_error *error =
+        seep_file_search_init(&symbols->search, options->sysroot, options->debug_dir, options->giver);
+    if (!error && !options->giver)
+        error = seep_far_symbols_create(&symbols->search, &symbols->names, &symbols->far);
     if (error) {
-        free(symbols);
+        seep_symbols_destroy(symbols);
         return error;
     }
+    symbols->search.hasty = options->hasty;
     symbols->search.copied_bytes = options->hasty ? UINT64_MAX / 2 : 0;
     symbols->names.no_demangle = options->no_demangle;
     seep_debug_server_init(&symbols->search.server, options->no_debuginfod, options->debuginfod_timeout_s);
@@ -88,6 +97,7 @@ void seep_symbols_destroy(struct seep_symbols *symbols) {
         seep_map_deinit(&module->results[1]);
     }
     free(symbols->modules);
+    seep_far_symbols_destroy(symbols->far);
     seep_map_deinit(&symbols->ids);
     seep_file_search_deinit(&symbols->search);
     seep_names_deinit(&symbols->names);
@@ -134,6 +144,7 @@ struct seep_error *seep_symbols_module(struct seep_symbols *symbols, const char 
     if (id.nr_bytes)
         memcpy(id_copy, id.bytes, id.nr_bytes);
     *module = (struct module){.path = strchr(key, ' ') + 1, .id = {id_copy, id.nr_bytes}};
+    module->far = (struct seep_far_module){.path = module->path, .id = module->id};
     uint64_t *slot = seep_map_at(&symbols->ids, (uintptr_t)key, NULL);
     if (!slot)
         return seep_error_no_memory();
@@ -181,10 +192,20 @@ static struct seep_error *open_debug_info(struct seep_symbols *symbols, struct m
 }
 
 static struct seep_error *find_files(struct seep_symbols *symbols, struct module *module) {
-    if (module->found)
+    if (module->found || module->is_far)
         return NULL;
     module->found = true;
-    return seep_module_files_find(&symbols->search, module->path, module->id, &module->files);
+    symbols->search.met_foreign = false;
+    module->is_far = symbols->met_foreign && seep_module_file_is_public(&symbols->search, module->path);
+    if (module->is_far)
+        return NULL;
+    struct seep_error *error =
+        seep_module_files_find(&symbols->search, module->path, module->id, &module->files);
+    if (error || !symbols->search.met_foreign)
+        return error;
+    symbols->met_foreign = module->is_far = true;
+    seep_module_files_close(&module->files);
+    return NULL;
 }
 
 struct seep_error *seep_symbols_add_names(struct seep_symbols *symbols, unsigned module_id,
@@ -215,8 +236,9 @@ static struct seep_error *open_module(struct seep_symbols *symbols, struct modul
         return NULL;
     module->opened = true;
     struct seep_error *error = find_files(symbols, module);
-    if (!error)
-        error = load_table(module);
+    if (error || module->is_far)
+        return error;
+    error = load_table(module);
     if (!error)
         error = open_debug_info(symbols, module);
     if (!error && module->quality == SEEP_SYMBOLS_NONE)
@@ -291,7 +313,8 @@ struct seep_error *seep_symbols_resolve(struct seep_symbols *symbols, unsigned m
         return NULL;
     }
     const struct seep_symbol *symbol = NULL;
-    error = look_up(symbols, module, offset, exact, &symbol);
+    error = module->is_far ? seep_far_resolve(symbols->far, &module->far, offset, exact, &symbol)
+                           : look_up(symbols, module, offset, exact, &symbol);
     if (error)
         return error;
     uint64_t *slot = seep_map_at(&module->results[exact], offset, NULL);
@@ -327,27 +350,34 @@ static struct seep_error *find_module(struct seep_symbols *symbols, unsigned mod
     return open_module(symbols, *ret_module);
 }
 
-// Of its files, neither functions nor lines.
-static struct seep_error *find_variable(struct seep_symbols *symbols, unsigned module_id, uint64_t offset,
-                                        struct module **ret_module, const struct seep_range **ret_found) {
+// With its files, neither functions nor lines.
+static struct seep_error *find_module_files(struct seep_symbols *symbols, unsigned module_id,
+                                            struct module **ret_module) {
     if (module_id >= symbols->nr_modules)
         return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to look symbols up in", module_id);
     *ret_module = symbols->modules[module_id];
-    struct seep_error *error = find_files(symbols, *ret_module);
-    if (!error)
-        error = load_variables(*ret_module);
+    return find_files(symbols, *ret_module);
+}
+
+static struct seep_error *find_variable(struct module *module, uint64_t offset,
+                                        const struct seep_range **ret_found) {
+    struct seep_error *error = load_variables(module);
     if (error)
         return error;
-    size_t at = seep_ranges_upto(&(*ret_module)->variables, offset);
-    *ret_found = seep_ranges_next(&(*ret_module)->variables, offset, &at);
+    size_t at = seep_ranges_upto(&module->variables, offset);
+    *ret_found = seep_ranges_next(&module->variables, offset, &at);
     return NULL;
 }
 
 struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned module_id, uint64_t offset,
                                          const char **ret_name, uint64_t *ret_variable_offset) {
     struct module *module = NULL;
-    const struct seep_range *found;
-    struct seep_error *error = find_variable(symbols, module_id, offset, &module, &found);
+    const struct seep_range *found = NULL;
+    struct seep_error *error = find_module_files(symbols, module_id, &module);
+    if (!error && module->is_far)
+        return seep_far_variable(symbols->far, &module->far, offset, ret_name, ret_variable_offset);
+    if (!error)
+        error = find_variable(module, offset, &found);
     if (error)
         return error;
     const char *name = NULL;
@@ -364,10 +394,12 @@ struct seep_error *seep_symbols_variable(struct seep_symbols *symbols, unsigned 
 #define VARIABLES_KEPT 262144u
 
 void seep_symbols_close_files(struct seep_symbols *symbols) {
+    if (symbols->far)
+        seep_far_close_files(symbols->far);
     for (size_t i = 0; i < symbols->nr_modules; i++) {
         struct module *module = symbols->modules[i];
         bool is_used = module->opened || module->has_frames || module->debug_variables;
-        if (!module->found || module->closed || is_used)
+        if (!module->found || module->closed || module->is_far || is_used)
             continue;
         module->closed = module->id.nr_bytes && module->files.main && module->has_variables &&
                          module->variables.nr <= VARIABLES_KEPT;
@@ -387,20 +419,38 @@ struct seep_type {
     struct seep_debug_info *info;
     unsigned generation; // of info, that the entry is of
     Dwarf_Die entry;
+    struct seep_far_type far; // where info is NULL
 };
+
+static struct seep_error *keep_far_type(struct seep_symbols *symbols, const struct seep_far_type *far,
+                                        const struct seep_type **ret_type) {
+    *ret_type = NULL;
+    if (!far->number)
+        return NULL;
+    struct seep_type *type = seep_arena_alloc(&symbols->names.arena, 1, sizeof(*type));
+    if (!type)
+        return seep_error_no_memory();
+    *type = (struct seep_type){.far = *far};
+    *ret_type = type;
+    return NULL;
+}
 
 static struct seep_error *keep_type(struct seep_symbols *symbols, struct seep_debug_info *info,
                                     Dwarf_Die *entry, const struct seep_type **ret_type) {
     struct seep_type *type = seep_arena_alloc(&symbols->names.arena, 1, sizeof(*type));
     if (!type)
         return seep_error_no_memory();
-    *type = (struct seep_type){info, seep_debug_info_generation(info), *entry};
+    *type = (struct seep_type){.info = info, .generation = seep_debug_info_generation(info), .entry = *entry};
     *ret_type = type;
     return NULL;
 }
 
 static bool is_usable(const struct seep_type *type) {
-    return type && type->generation == seep_debug_info_generation(type->info);
+    return type && type->info && type->generation == seep_debug_info_generation(type->info);
+}
+
+static bool is_far(const struct seep_type *type) {
+    return type && !type->info;
 }
 
 static struct seep_error *find_variables(struct module *module, struct seep_debug_variables **ret_variables) {
@@ -452,10 +502,17 @@ static struct seep_error *fill_variable(struct seep_symbols *symbols, struct mod
 struct seep_error *seep_symbols_global(struct seep_symbols *symbols, unsigned module_id, uint64_t offset,
                                        bool whole, struct seep_variable *ret_variable) {
     struct module *module = NULL;
-    const struct seep_range *symbol;
+    const struct seep_range *symbol = NULL;
     struct seep_debug_variables *variables = NULL;
     *ret_variable = (struct seep_variable){NULL};
-    struct seep_error *error = find_variable(symbols, module_id, offset, &module, &symbol);
+    struct seep_error *error = find_module_files(symbols, module_id, &module);
+    if (!error && module->is_far) {
+        struct seep_far_type type = {NULL};
+        error = seep_far_global(symbols->far, &module->far, offset, whole, ret_variable, &type);
+        return error ? error : keep_far_type(symbols, &type, &ret_variable->type);
+    }
+    if (!error)
+        error = find_variable(module, offset, &symbol);
     if (!error && symbol)
         error = open_module(symbols, module);
     if (!error && symbol)
@@ -491,10 +548,10 @@ static struct seep_error *find_frames(struct module *module) {
 struct seep_error *seep_symbols_caller(struct seep_symbols *symbols, unsigned module_id,
                                        const struct seep_thread_stack *stack, struct seep_call_frame *frame,
                                        bool *ret_there, struct seep_call_frame *ret_caller) {
-    if (module_id >= symbols->nr_modules)
-        return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to look symbols up in", module_id);
-    struct module *module = symbols->modules[module_id];
-    struct seep_error *error = find_files(symbols, module); // neither functions nor lines
+    struct module *module = NULL;
+    struct seep_error *error = find_module_files(symbols, module_id, &module);
+    if (!error && module->is_far)
+        return seep_far_caller(symbols->far, &module->far, stack, frame, ret_there, ret_caller);
     if (!error)
         error = find_frames(module);
     if (error)
@@ -512,6 +569,11 @@ struct seep_error *seep_symbols_local(struct seep_symbols *symbols, unsigned mod
     struct seep_debug_variables *variables = NULL;
     *ret_variable = (struct seep_variable){NULL};
     struct seep_error *error = find_module(symbols, module_id, &module);
+    if (!error && module->is_far) {
+        struct seep_far_type type = {NULL};
+        error = seep_far_local(symbols->far, &module->far, frame, stack, address, value, ret_variable, &type);
+        return error ? error : keep_far_type(symbols, &type, &ret_variable->type);
+    }
     if (!error)
         error = find_variables(module, &variables);
     if (error || !variables)
@@ -531,6 +593,8 @@ struct seep_error *seep_symbols_local(struct seep_symbols *symbols, unsigned mod
 struct seep_error *seep_symbols_declare(struct seep_symbols *symbols, const struct seep_type *type,
                                         const char *name, const char **ret_text) {
     *ret_text = NULL;
+    if (is_far(type))
+        return seep_far_declare(symbols->far, &type->far, name, ret_text);
     if (!is_usable(type))
         return NULL;
     struct seep_type_text text = {.used = 0};
@@ -543,6 +607,11 @@ struct seep_error *seep_symbols_pointee(struct seep_symbols *symbols, const stru
                                         const struct seep_type **ret_type) {
     Dwarf_Die entry, to;
     *ret_type = NULL;
+    if (is_far(type)) {
+        struct seep_far_type far_to;
+        struct seep_error *error = seep_far_pointee(symbols->far, &type->far, &far_to);
+        return error ? error : keep_far_type(symbols, &far_to, ret_type);
+    }
     if (!is_usable(type))
         return NULL;
     entry = type->entry;
@@ -550,8 +619,11 @@ struct seep_error *seep_symbols_pointee(struct seep_symbols *symbols, const stru
 }
 
 bool seep_symbols_types_are_same(const struct seep_type *a, const struct seep_type *b) {
-    return a == b ||
-           (a && b && a->info == b->info && a->generation == b->generation && a->entry.addr == b->entry.addr);
+    if (a == b || !a || !b || a->info != b->info)
+        return a == b;
+    if (is_far(a))
+        return a->far.generation == b->far.generation && a->far.number == b->far.number;
+    return a->generation == b->generation && a->entry.addr == b->entry.addr;
 }
 
 struct seep_error *seep_symbols_class(struct seep_symbols *symbols, unsigned module_id, const char *name,
@@ -560,6 +632,11 @@ struct seep_error *seep_symbols_class(struct seep_symbols *symbols, unsigned mod
     struct seep_debug_layouts *layouts = NULL;
     *ret_type = NULL;
     struct seep_error *error = find_module(symbols, module_id, &module);
+    if (!error && module->is_far) {
+        struct seep_far_type type;
+        error = seep_far_class(symbols->far, &module->far, name, &type);
+        return error ? error : keep_far_type(symbols, &type, ret_type);
+    }
     if (!error)
         error = find_layouts(module, &layouts);
     if (error || !layouts)
@@ -610,6 +687,12 @@ static struct seep_error *is_array(struct seep_symbols *symbols, const struct se
 struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struct seep_pointed *pointed,
                                        uint64_t off, struct seep_variable *ret_member) {
     *ret_member = (struct seep_variable){NULL};
+    if (is_far(pointed->type)) {
+        struct seep_far_type type = {NULL};
+        struct seep_error *failed =
+            seep_far_member(symbols->far, &pointed->type->far, pointed, off, ret_member, &type);
+        return failed ? failed : keep_far_type(symbols, &type, &ret_member->type);
+    }
     if (!is_usable(pointed->type) || off < pointed->at)
         return NULL;
     struct seep_type_text text = {.used = 0};
@@ -635,12 +718,12 @@ struct seep_error *seep_symbols_member(struct seep_symbols *symbols, const struc
 
 struct seep_error *seep_symbols_returned_text(struct seep_symbols *symbols, unsigned module_id,
                                               const char *function, bool *ret_found, const char **ret_text) {
-    if (module_id >= symbols->nr_modules)
-        return seep_error_create(SEEP_E_NOT_FOUND, "there is no module %u to look symbols up in", module_id);
-    struct module *module = symbols->modules[module_id];
-    struct seep_error *error = open_module(symbols, module);
+    struct module *module = NULL;
+    struct seep_error *error = find_module(symbols, module_id, &module);
     *ret_found = false;
     *ret_text = NULL;
+    if (!error && module->is_far)
+        return seep_far_returned_text(symbols->far, &module->far, function, ret_found, ret_text);
     if (error || !module->files.main)
         return error;
     uint64_t address;
@@ -656,9 +739,15 @@ struct seep_error *seep_symbols_returned_text(struct seep_symbols *symbols, unsi
 }
 
 enum seep_symbols_quality seep_symbols_quality(const struct seep_symbols *symbols, unsigned module_id) {
-    return module_id < symbols->nr_modules ? symbols->modules[module_id]->quality : SEEP_SYMBOLS_NONE;
+    if (module_id >= symbols->nr_modules)
+        return SEEP_SYMBOLS_NONE;
+    const struct module *module = symbols->modules[module_id];
+    return module->is_far ? module->far.quality : module->quality;
 }
 
 const char *seep_symbols_trouble(const struct seep_symbols *symbols, unsigned module_id) {
-    return module_id < symbols->nr_modules ? symbols->modules[module_id]->trouble : NULL;
+    if (module_id >= symbols->nr_modules)
+        return NULL;
+    const struct module *module = symbols->modules[module_id];
+    return module->is_far ? module->far.trouble : module->trouble;
 }

@@ -6,12 +6,15 @@
 // (or the traced module had none). Looked for, in this order: the path itself under `sysroot`,
 // /usr/lib/debug and .gnu_debuglink, the build-id directories, debuginfod if DEBUGINFOD_URLS is set
 // (with a time limit). Results are kept: a frame is looked up once. Not thread-safe.
+//
+// Files that another user made, or can change, are read in a process without rights, see far_symbols.h.
 #ifndef SEEP_NAMES_SYMBOLS_H
 #define SEEP_NAMES_SYMBOLS_H
 
 #include "base/error.h"
 
 struct seep_symbols;
+struct seep_file_giver;
 
 struct seep_symbols_options {
     const char *sysroot;   // NULL: "/"
@@ -20,6 +23,8 @@ struct seep_symbols_options {
     bool no_debuginfod;            // never ask, whatever the environment says
     bool hasty;                    // only for a moment: files are mapped, not copied (symbol_file.h)
     unsigned debuginfod_timeout_s; // 0: 10 s for all modules together
+    // For a reader of foreign files (far_serve.h): opens all files, paths are taken as they are. NULL: we do.
+    const struct seep_file_giver *giver;
 };
 
 // One function at a place: an inlined function, or at last the one it was inlined into.
@@ -187,7 +192,7 @@ SEEP_MUST_CHECK struct seep_error *seep_symbols_returned_text(struct seep_symbol
 // Known only after the first resolve in that module.
 enum seep_symbols_quality seep_symbols_quality(const struct seep_symbols *symbols, unsigned module);
 
-// "why" for quality NONE, e.g. "file is gone", "file is another build": static text, or NULL.
+// "why" for quality NONE, e.g. "file is gone", "file is another build"; lives as long as `symbols`, or NULL.
 const char *seep_symbols_trouble(const struct seep_symbols *symbols, unsigned module);
 
 #endif

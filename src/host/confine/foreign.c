@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Whose file it is, see foreign.h.
+#include <linux/magic.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "confine/foreign.h"
+
+// Members of the user's own group may write to many files of a user, not to those of root.
+bool seep_status_is_foreign(const struct stat *status, uid_t user, gid_t group) {
+    bool is_ours = status->st_uid == 0 || status->st_uid == user;
+    bool is_group_ours = status->st_gid == 0 || status->st_gid == group;
+    return !is_ours || (status->st_mode & S_IWOTH) || ((status->st_mode & S_IWGRP) && !is_group_ours);
+}
+
+// A user may mount file systems whose owners are what the user says: by FUSE, or from a medium. The kernel
+// and the set-uid programs that mount for users let such mounts have neither set-uid programs nor devices.
+static bool is_on_users_mount(int fd) {
+    struct statfs system;
+    struct statvfs flags;
+    if (fstatfs(fd, &system) != 0 || fstatvfs(fd, &flags) != 0)
+        return true;
+    return system.f_type == FUSE_SUPER_MAGIC ||
+           (flags.f_flag & (ST_NOSUID | ST_NODEV)) == (ST_NOSUID | ST_NODEV);
+}
+
+bool seep_file_is_foreign(int fd) {
+    struct stat status;
+    return fstat(fd, &status) != 0 || seep_status_is_foreign(&status, geteuid(), getegid()) ||
+           (geteuid() == 0 && is_on_users_mount(fd));
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Symbols of files that other users made: they are read by a worker without rights (confine/worker.h), for
+// which the tool opens the files. Each function is the one of symbols.h of that name, for modules and types
+// that are far.
+//
+// What the worker says is checked, and a module at whose question it dies, lies or takes too much is lost: it
+// has no names, and its trouble says why. The others get another worker, a few times.
+// Invariant: the worker gets no file that its owner does not show to everybody, but those of the user whose
+// module it reads.
+// Proof: tests/unit/test_far_symbols.c, tests/fuzz/fuzz_far.c.
+#ifndef SEEP_NAMES_FAR_SYMBOLS_H
+#define SEEP_NAMES_FAR_SYMBOLS_H
+
+#include "confine/worker.h"
+#include "names/module_file.h"
+#include "names/names.h"
+#include "names/symbols.h"
+
+struct seep_far_symbols;
+
+struct seep_far_module {
+    const char *path;
+    struct seep_build_id id;
+    unsigned generation; // of the worker that knows it; 0: none does
+    uint32_t number;     // as that worker calls it
+    bool is_lost;
+    enum seep_symbols_quality quality;
+    const char *trouble; // lives as long as the symbols; NULL: none
+};
+
+struct seep_far_type {
+    struct seep_far_module *module;
+    unsigned generation;
+    uint64_t number; // 0: not known
+};
+
+// Borrows search and names, which it adds to.
+SEEP_MUST_CHECK struct seep_error *seep_far_symbols_create(struct seep_file_search *search,
+                                                           struct seep_names *names,
+                                                           struct seep_far_symbols **ret_far);
+void seep_far_symbols_destroy(struct seep_far_symbols *far); // takes NULL
+
+SEEP_MUST_CHECK struct seep_error *seep_far_resolve(struct seep_far_symbols *far,
+                                                    struct seep_far_module *module, uint64_t offset,
+                                                    bool exact, const struct seep_symbol **ret_symbol);
+SEEP_MUST_CHECK struct seep_error *seep_far_variable(struct seep_far_symbols *far,
+                                                     struct seep_far_module *module, uint64_t offset,
+                                                     const char **ret_name, uint64_t *ret_variable_offset);
+// The types of what these fill stay NULL; they are in *ret_type.
+SEEP_MUST_CHECK struct seep_error *seep_far_global(struct seep_far_symbols *far,
+                                                   struct seep_far_module *module, uint64_t offset,
+                                                   bool whole, struct seep_variable *ret_variable,
+                                                   struct seep_far_type *ret_type);
+SEEP_MUST_CHECK struct seep_error *seep_far_local(struct seep_far_symbols *far,
+                                                  struct seep_far_module *module,
+                                                  const struct seep_call_frame *frame,
+                                                  const struct seep_thread_stack *stack, uint64_t address,
+                                                  uint64_t value, struct seep_variable *ret_variable,
+                                                  struct seep_far_type *ret_type);
+SEEP_MUST_CHECK struct seep_error *seep_far_member(struct seep_far_symbols *far,
+                                                   const struct seep_far_type *type,
+                                                   const struct seep_pointed *pointed, uint64_t off,
+                                                   struct seep_variable *ret_member,
+                                                   struct seep_far_type *ret_type);
+SEEP_MUST_CHECK struct seep_error *seep_far_caller(struct seep_far_symbols *far,
+                                                   struct seep_far_module *module,
+                                                   const struct seep_thread_stack *stack,
+                                                   struct seep_call_frame *frame, bool *ret_there,
+                                                   struct seep_call_frame *ret_caller);
+SEEP_MUST_CHECK struct seep_error *seep_far_declare(struct seep_far_symbols *far,
+                                                    const struct seep_far_type *type, const char *name,
+                                                    const char **ret_text);
+SEEP_MUST_CHECK struct seep_error *seep_far_pointee(struct seep_far_symbols *far,
+                                                    const struct seep_far_type *type,
+                                                    struct seep_far_type *ret_type);
+SEEP_MUST_CHECK struct seep_error *seep_far_class(struct seep_far_symbols *far,
+                                                  struct seep_far_module *module, const char *name,
+                                                  struct seep_far_type *ret_type);
+SEEP_MUST_CHECK struct seep_error *seep_far_returned_text(struct seep_far_symbols *far,
+                                                          struct seep_far_module *module,
+                                                          const char *function, bool *ret_found,
+                                                          const char **ret_text);
+void seep_far_close_files(struct seep_far_symbols *far);
+
+// ---- answers, for their fuzz target ----
+
+// As a hostile worker may say it. false: it is none.
+SEEP_MUST_CHECK bool seep_far_take_symbol(struct seep_take *answer, struct seep_names *names,
+                                          struct seep_far_module *module,
+                                          const struct seep_symbol **ret_symbol);
+
+#endif
