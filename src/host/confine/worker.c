@@ -18,8 +18,8 @@
 
 #define NS_PER_S    INT64_C(1000000000)
 #define SLICE_MS    50
-#define CPU_MAX_NS  (120 * NS_PER_S) // for one question; the largest browsers' debug information takes 20 s
-#define STILL_NS    (20 * NS_PER_S)  // so long without work: what it reads keeps it waiting
+#define CPU_S       120u            // for one question; the largest browsers' debug information takes 20 s
+#define STILL_NS    (20 * NS_PER_S) // so long without work: what it reads keeps it waiting
 #define WISHES_MAX  4096u
 #define WORDS_MAX   ((size_t)64 << 20) // of a question, a wish or a reply: a copy of a stack
 #define MEMORY_MIN  ((uint64_t)512 << 20)
@@ -35,7 +35,6 @@ struct head {
 struct seep_worker {
     pid_t pid;
     int socket;
-    uint64_t memory_max;
     clockid_t clock;
     enum seep_worker_verdict verdict; // SEEP_WORKER_ANSWERED: it lives
 };
@@ -50,15 +49,11 @@ struct seep_worker_end {
 struct wait {
     struct seep_worker *worker; // NULL: in the worker, which waits as long as it takes
     const volatile sig_atomic_t *stop;
+    uint64_t memory_max;
     int64_t cpu_end_ns;
     int64_t cpu_ns;
     int64_t still_end_ns;
 };
-
-static int64_t cpu_of(clockid_t clock) {
-    struct timespec now;
-    return clock_gettime(clock, &now) == 0 ? now.tv_sec * NS_PER_S + now.tv_nsec : 0;
-}
 
 // Resident memory that is no file's.
 static uint64_t memory_of(pid_t pid) {
@@ -74,7 +69,7 @@ static uint64_t memory_of(pid_t pid) {
 }
 
 static enum seep_worker_verdict judge(struct wait *wait) {
-    int64_t cpu_ns = cpu_of(wait->worker->clock), now_ns = seep_monotonic_ns();
+    int64_t cpu_ns = seep_clock_ns(wait->worker->clock), now_ns = seep_monotonic_ns();
     if (cpu_ns != wait->cpu_ns)
         wait->still_end_ns = now_ns + STILL_NS;
     wait->cpu_ns = cpu_ns;
@@ -82,7 +77,7 @@ static enum seep_worker_verdict judge(struct wait *wait) {
         return SEEP_WORKER_STOPPED;
     if (cpu_ns > wait->cpu_end_ns || now_ns > wait->still_end_ns)
         return SEEP_WORKER_SLOW;
-    return memory_of(wait->worker->pid) > wait->worker->memory_max ? SEEP_WORKER_LARGE : SEEP_WORKER_ANSWERED;
+    return memory_of(wait->worker->pid) > wait->memory_max ? SEEP_WORKER_LARGE : SEEP_WORKER_ANSWERED;
 }
 
 static enum seep_worker_verdict wait_for(int socket, short event, struct wait *wait) {
@@ -248,18 +243,25 @@ void seep_worker_destroy(struct seep_worker *worker) {
     free(worker);
 }
 
-static struct wait wait_of(struct seep_worker *worker, const volatile sig_atomic_t *stop) {
-    int64_t cpu_ns = cpu_of(worker->clock);
+static uint64_t usual_memory(void) {
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return SEEP_MAX(memory / 2, MEMORY_MIN);
+}
+
+static struct wait wait_of(struct seep_worker *worker, const struct seep_worker_question *question) {
+    int64_t cpu_ns = seep_clock_ns(worker->clock);
     return (struct wait){.worker = worker,
-                         .stop = stop,
+                         .stop = question->stop,
+                         .memory_max = question->memory_max ? question->memory_max : usual_memory(),
                          .cpu_ns = cpu_ns,
-                         .cpu_end_ns = cpu_ns + CPU_MAX_NS,
+                         .cpu_end_ns = cpu_ns + (question->cpu_s ? question->cpu_s : CPU_S) * NS_PER_S,
                          .still_end_ns = seep_monotonic_ns() + STILL_NS};
 }
 
 // Its first word: all rights are gone. What it could not give up comes as the words of it.
 static struct seep_error *take_ready(struct seep_worker *worker) {
-    struct wait wait = wait_of(worker, NULL);
+    const struct seep_worker_question usual = {.file = -1};
+    struct wait wait = wait_of(worker, &usual);
     struct seep_put words = {NULL};
     struct head head = {0, 0};
     enum seep_worker_verdict verdict = receive_bytes(worker->socket, &head, sizeof(head), NULL, &wait);
@@ -306,9 +308,7 @@ struct seep_error *seep_worker_start(seep_worker_serve_function *serve, void *co
     }
     int fork_errno = errno;
     close(sockets[1]);
-    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    *worker = (struct seep_worker){
-        .pid = pid, .socket = sockets[0], .memory_max = SEEP_MAX(memory / 2, MEMORY_MIN)};
+    *worker = (struct seep_worker){.pid = pid, .socket = sockets[0]};
     struct seep_error *error = NULL;
     if (pid < 0)
         error = seep_error_system(fork_errno, "cannot start a reader of files of other users");
@@ -346,7 +346,7 @@ static enum seep_worker_verdict grant(struct seep_worker *worker, const struct s
 
 static enum seep_worker_verdict ask(struct seep_worker *worker, const struct seep_worker_question *question,
                                     struct seep_put *answer) {
-    struct wait wait = wait_of(worker, question->stop);
+    struct wait wait = wait_of(worker, question);
     enum seep_worker_verdict verdict =
         send_message(worker->socket, QUESTION, question->words, question->file, &wait);
     for (uint32_t wishes = 0; verdict == SEEP_WORKER_ANSWERED; wishes++) {

@@ -38,6 +38,8 @@ struct seep_worker_question {
     const struct seep_put *words;
     int file; // goes along, and stays the caller's; -1: none
     size_t answer_max;
+    unsigned cpu_s;                    // that it may take; 0: two minutes
+    uint64_t memory_max;               // bytes that it may have; 0: half of the machine's memory
     const volatile sig_atomic_t *stop; // set by a signal: do not wait any longer; NULL: nobody asks to stop
     seep_worker_give_function *give;   // NULL: it gets nothing
     void *context;

@@ -86,16 +86,31 @@ static bool may_ask_for(const struct seep_far_symbols *far, const char *path) {
             (far->directory && is_below(path, far->directory, strlen(far->directory))));
 }
 
+// Links lead where their owner likes, also to what only root can reach: they are not followed out of the
+// folder. Of another root they lead to what is in it.
+static bool lies_there(const struct seep_far_symbols *far, bool in_sysroot, const char *path, int fd) {
+    const char *debug_dir = seep_file_search_debug_dir(far->search), *wanted = far->directory;
+    if ((in_sysroot && far->search->sysroot_fd >= 0) || is_itself(far->module, path) || !wanted ||
+        is_below(path, debug_dir, strlen(debug_dir)))
+        return true;
+    size_t nr_bytes = strlen(wanted);
+    char *directory = seep_directory_of(fd);
+    bool is = directory && (!strcmp(directory, wanted) || is_below(directory, wanted, nr_bytes));
+    free(directory);
+    return is;
+}
+
 // What everybody may read, or the user whose module it is. The module itself is that user's.
 static bool may_have(struct seep_far_symbols *far, bool in_sysroot, const char *path, int fd) {
     struct stat status;
-    if (fstat(fd, &status) != 0)
+    if (fstat(fd, &status) != 0 || !lies_there(far, in_sysroot, path, fd))
         return false;
-    if (is_itself(far->module, path) && seep_file_search_is_foreign(far->search, in_sysroot, fd)) {
+    bool is_theirs = is_itself(far->module, path) && seep_file_search_is_foreign(far->search, in_sysroot, fd);
+    if (is_theirs) {
         far->owner = status.st_uid;
-        far->has_owner = true;
+        far->has_owner = status.st_uid != 0 && status.st_uid != geteuid();
     }
-    return (status.st_mode & S_IROTH) || (far->has_owner && far->owner == status.st_uid);
+    return is_theirs || (status.st_mode & S_IROTH) || (far->has_owner && far->owner == status.st_uid);
 }
 
 static int give_file(struct seep_far_symbols *far, struct seep_take *wish, struct seep_put *reply) {
@@ -132,7 +147,7 @@ static int give_from_server(struct seep_far_symbols *far, struct seep_take *wish
     return seep_debug_server_find(&far->search->server, id, nr_bytes);
 }
 
-static int give(void *context, struct seep_take *wish, struct seep_put *reply) {
+int seep_far_give(void *context, struct seep_take *wish, struct seep_put *reply) {
     struct seep_far_symbols *far = context;
     uint64_t kind = seep_take_leb(wish);
     if (kind == SEEP_FAR_FILE)
@@ -199,8 +214,11 @@ struct answer {
 static bool ask(struct seep_far_symbols *far, struct seep_far_module *module, struct seep_put *words,
                 struct answer *ret_answer) {
     *ret_answer = (struct answer){.bytes = {NULL}};
-    const struct seep_worker_question question = {
-        .words = words, .file = -1, .answer_max = SEEP_FAR_ANSWER_BYTES, .give = give, .context = far};
+    const struct seep_worker_question question = {.words = words,
+                                                  .file = -1,
+                                                  .answer_max = SEEP_FAR_ANSWER_BYTES,
+                                                  .give = seep_far_give,
+                                                  .context = far};
     enum seep_worker_verdict verdict = SEEP_WORKER_LARGE;
     if (far->module != module) {
         free(far->directory);

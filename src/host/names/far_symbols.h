@@ -83,7 +83,10 @@ SEEP_MUST_CHECK struct seep_error *seep_far_returned_text(struct seep_far_symbol
                                                           const char **ret_text);
 void seep_far_close_files(struct seep_far_symbols *far);
 
-// ---- answers, for their fuzz target ----
+// ---- for their tests ----
+
+// A seep_worker_give_function; the context is the far symbols, which were asked something.
+int seep_far_give(void *context, struct seep_take *wish, struct seep_put *reply);
 
 // As a hostile worker may say it. false: it is none.
 SEEP_MUST_CHECK bool seep_far_take_symbol(struct seep_take *answer, struct seep_names *names,
