@@ -26,13 +26,14 @@ def can():
 
 @pytest.fixture
 def target(tmp_path):
-    """target(KIND...): a process that has mapped such files, and allocates."""
+    """target(KIND..., mode): a process that has mapped such files, and allocates. What everybody may write to a worker reads."""
     started = []
 
-    def start(*kinds):
+    def start(*kinds, mode=0o644):
         paths = [tmp_path / kind for kind in kinds]
         for kind, path in zip(kinds, paths):
             assert run([FILES, kind, path]).code == 0
+            path.chmod(mode)
         process = subprocess.Popen([TARGET, *paths], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
         started.append(process)
         assert process.stdout.readline() == b'ready\n'
@@ -52,9 +53,10 @@ def steps_of(kind):
 
 # Without bounds each but the last takes minutes: entries times parents, rows times lengths, rows without end, symbols times
 # the length of their names, and probes times the size of their functions.
-@pytest.mark.parametrize('kind', ['parents', 'padding', 'rows', 'endless', 'mallocs', 'sparse'])
-def test_costs_little(target, kind):
-    process = target(kind)
+@pytest.mark.parametrize('kind, mode', [('parents', 0o644), ('padding', 0o644), ('rows', 0o644), ('rows', 0o646),
+                                        ('endless', 0o644), ('mallocs', 0o646), ('sparse', 0o646)])
+def test_costs_little(target, kind, mode):
+    process = target(kind, mode=mode)
     done = run([SEEP, 'attach', process.pid, '100ms', '3', '-o', '0'], timeout=TIMEOUT)
     assert done.code == 0, done
     assert b'[hostile-target]' in done.out and b'complete' in done.out, done  # the target itself is traced as ever
@@ -68,10 +70,10 @@ def test_a_refused_file_is_told(target):
     assert done.code == 0 and b'the kernel puts no probes on' in done.out, done
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_hears_a_signal_while_it_reads(target, number):
+@pytest.mark.parametrize('number, mode', [(signal.SIGINT, 0o644), (signal.SIGTERM, 0o644), (signal.SIGINT, 0o646)])
+def test_hears_a_signal_while_it_reads(target, number, mode):
     """The bound on one file is seconds away when the signal comes: nothing was traced, or a last report is made."""
-    process = target('rows')
+    process = target('rows', mode=mode)
     seep = subprocess.Popen([SEEP, 'attach', str(process.pid), '1000s'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             env=environment())
     # It reads the file when it has it open.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of other users: their files are read in a process without rights, and the report is the same."""
+import json
 import os
 import re
 import shutil
@@ -85,3 +86,20 @@ def test_the_reader_ends_with_the_tool(copies, tmp_path):
             seep.kill()
             seep.wait(TIMEOUT)
         wait_until(lambda: not of_session(seep.pid), 'no reader that is left over')
+
+
+def test_attach_traces_the_same(copies):
+    bpf = json.loads(run([SEEP, 'info', '--json']).out)['bpf']
+    for name in ('in this build', 'BPF programs', 'kernel types (BTF)', 'BPF ring buffer', 'BPF task storage'):
+        if bpf.get(name, {}).get('verdict') == 'bad':
+            pytest.skip('%s: %s' % (name, bpf[name]['value']))
+    for whose, program in copies.items():
+        process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+        assert process.stdout.readline() == b'ready\n'
+        done = run([SEEP, 'attach', process.pid, '200ms', '2', '-o', '0'])
+        process.stdin.close()
+        assert process.wait(TIMEOUT) == 0
+        process.stdout.close()
+        # The stack leads through the program, so its call-frame information was read too.
+        assert done.code == 0 and b'hostile_target.c:' in done.out and b'_start+0x' in done.out, (whose, done)
+        assert b'was not read' not in done.out, done

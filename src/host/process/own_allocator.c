@@ -155,3 +155,30 @@ struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
         *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_NONE};
     return err;
 }
+
+// As the index of one that is known: the texts are ours.
+void seep_own_allocator_put(struct seep_put *put, const struct seep_own_allocator *own) {
+    size_t i = 0;
+    bool is_known = own->kind == SEEP_OWN_NAMED || own->kind == SEEP_OWN_MESSAGE;
+    while (is_known && i < SEEP_ARRAY_SIZE(known_ones) &&
+           (strcmp(known_ones[i].allocator, own->allocator) != 0 ||
+            (own->prefix && strcmp(known_ones[i].prefix, own->prefix) != 0)))
+        i++;
+    seep_put_leb(put, own->kind);
+    seep_put_leb(put, i);
+}
+
+bool seep_own_allocator_take(struct seep_take *take, struct seep_own_allocator *ret_own) {
+    uint64_t kind = seep_take_leb(take), i = seep_take_leb(take);
+    *ret_own = (struct seep_own_allocator){.kind = SEEP_OWN_NONE};
+    if (take->failed || seep_take_left(take) || kind > SEEP_OWN_GO || i >= SEEP_ARRAY_SIZE(known_ones))
+        return false;
+    ret_own->kind = (enum seep_own_kind)kind;
+    if (kind == SEEP_OWN_GO)
+        ret_own->allocator = "Go";
+    if (kind == SEEP_OWN_NAMED || kind == SEEP_OWN_MESSAGE)
+        ret_own->allocator = known_ones[i].allocator;
+    if (kind == SEEP_OWN_NAMED)
+        ret_own->prefix = known_ones[i].prefix;
+    return true;
+}

@@ -6,6 +6,7 @@
 #ifndef SEEP_PROCESS_OWN_ALLOCATOR_H
 #define SEEP_PROCESS_OWN_ALLOCATOR_H
 
+#include "base/records.h"
 #include "process/elf_file.h"
 
 enum seep_own_kind {
@@ -26,5 +27,9 @@ struct seep_own_allocator {
 // Reads the symbol tables, and of files without one at most 8 MiB of constants.
 SEEP_MUST_CHECK struct seep_error *seep_own_allocator_find(const struct seep_elf_file *elf,
                                                            struct seep_own_allocator *ret_own);
+
+// What a process without rights says that it found, and taking it from one that may lie: false, and none.
+void seep_own_allocator_put(struct seep_put *put, const struct seep_own_allocator *own);
+SEEP_MUST_CHECK bool seep_own_allocator_take(struct seep_take *take, struct seep_own_allocator *ret_own);
 
 #endif

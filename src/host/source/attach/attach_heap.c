@@ -409,6 +409,7 @@ void seep_attached_destroy(struct seep_attached *attached) {
     ring_buffer__free(attached->ring);
     seep_bpf_tables_deinit(&attached->tables);
     seep_heap_bpf__destroy(attached->bpf);
+    seep_object_reader_deinit(&attached->reader);
     for (size_t i = 0; i < attached->nr_objects; i++)
         seep_attach_object_destroy(attached->objects[i]);
     free(attached->objects);

@@ -3,6 +3,7 @@
 // What a reader of the report must know of the tracing as a whole, see attach_heap.h.
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/words.h"
 #include "source/attach/heap.skel.h"
@@ -22,6 +23,11 @@ SEEP_PRINTF(3, 4) static void note(struct notes *notes, enum seep_note_code code
     va_end(args);
     if (!notes->err)
         notes->err = seep_profile_note(notes->profile, code, "%s", text);
+}
+
+// Of another user, and its reader did not get through it.
+static bool is_lost(const struct seep_attach_object *object) {
+    return object->trouble && strcmp(object->trouble, SEEP_OBJECT_NO_ELF) != 0;
 }
 
 struct seep_error *seep_attached_notes(const struct seep_attached *attached, struct seep_profile *profile) {
@@ -59,13 +65,20 @@ struct seep_error *seep_attached_notes(const struct seep_attached *attached, str
              "probes");
     uint64_t nr_unreadable = 0;
     for (size_t i = 0; i < attached->nr_objects; i++)
-        nr_unreadable += attached->objects[i]->inode && attached->objects[i]->unreadable;
+        nr_unreadable +=
+            attached->objects[i]->inode && attached->objects[i]->unreadable && !is_lost(attached->objects[i]);
     if (nr_unreadable)
         note(
             &notes, SEEP_NOTE_FILES_UNREADABLE,
             "%llu mapped file%s could not be read, so stacks end there: files of another user's process need "
             "CAP_SYS_PTRACE",
             (unsigned long long)nr_unreadable, seep_plural(nr_unreadable));
+    for (size_t i = 0; i < attached->nr_objects; i++)
+        if (is_lost(attached->objects[i]))
+            note(&notes, SEEP_NOTE_FILES_UNREADABLE,
+                 "%s was not read (%s): stacks end there, and an allocator "
+                 "in it is not traced",
+                 attached->objects[i]->path, attached->objects[i]->trouble);
     for (size_t i = 0; i < attached->nr_objects; i++)
         if (attached->objects[i]->is_refused)
             note(&notes, SEEP_NOTE_NOT_COVERED,

@@ -79,25 +79,32 @@ static bool is_wanted(const struct seep_attached *attached, const char *path) {
     return is_called(name, wanted) || (strncmp(name, "lib", 3) == 0 && is_called(name + 3, wanted));
 }
 
-static struct seep_error *look_into(const struct seep_attached *attached, struct seep_attach_object *object) {
-    object->build_id_bytes = seep_elf_build_id(&object->elf, object->build_id, sizeof(object->build_id));
-    struct seep_error *err = seep_unwind_table_init(&object->elf, &object->table);
-    object->base = object->table.base;
-    if (!err)
-        err = seep_allocator_file_init(&object->elf, attached->options.prefix, &object->allocator);
-    return err;
+static struct seep_error *look_into(struct seep_attached *attached, struct seep_budget *budget,
+                                    struct seep_attach_object *object) {
+    struct seep_object_contents contents;
+    const struct seep_object_question question = {.fd = object->fd,
+                                                  .name = object->path,
+                                                  .prefix = attached->options.prefix,
+                                                  .wants_table = true,
+                                                  .budget = budget};
+    struct seep_error *err = seep_object_read(&attached->reader, &question, &contents, &object->trouble);
+    object->unreadable = err || object->trouble;
+    if (object->unreadable)
+        return err;
+    object->elf = contents.elf;
+    memcpy(object->build_id, contents.build_id, sizeof(object->build_id));
+    object->build_id_bytes = contents.build_id_bytes;
+    object->table = contents.table;
+    object->base = contents.table.base;
+    object->allocator = contents.allocator;
+    return NULL;
 }
 
 // A file that cannot be read has no rows and no probes, and the frames in it no names: no more.
 static struct seep_error *read_object(struct seep_attached *attached, pid_t pid,
                                       const struct seep_code_area *area, struct seep_attach_object *object) {
     object->fd = seep_code_area_open(pid, area);
-    struct seep_error *err =
-        object->fd < 0 ? NULL : seep_elf_file_init(object->fd, object->path, &object->elf);
-    if (err && err->code != SEEP_E_FORMAT)
-        return err;
-    object->unreadable = object->fd < 0 || err;
-    seep_error_destroy(err);
+    object->unreadable = object->fd < 0;
     if (object->unreadable)
         return NULL;
     uint64_t *used = seep_map_at(&attached->steps, (uint32_t)pid, NULL);
@@ -105,12 +112,10 @@ static struct seep_error *read_object(struct seep_attached *attached, pid_t pid,
         return seep_error_no_memory();
     uint64_t steps = SEEP_MIN(OBJECT_STEPS, TARGET_STEPS - *used);
     struct seep_budget budget = {steps, attached->options.stop};
-    object->elf.budget = &budget;
-    err = look_into(attached, object);
-    object->elf.budget = NULL;
+    struct seep_error *err = look_into(attached, &budget, object);
     *used += steps - budget.steps;
     object->is_cut = budget.steps == 0;
-    if (err)
+    if (err || object->unreadable)
         return err;
     if (!is_wanted(attached, object->path))
         forget_places(object, SEEP_SOURCE_AUTO);

@@ -10,6 +10,7 @@
 #include "source/attach/bpf_tables.h"
 #include "source/attach/attach_heap.h"
 #include "source/attach/held_program.h"
+#include "source/attach/object_contents.h"
 
 struct seep_code_area;
 
@@ -27,6 +28,7 @@ struct seep_attach_object {
     uint8_t build_id[44];
     uint32_t build_id_bytes;
     bool unreadable;
+    const char *trouble; // why, where it was opened; static text
     bool is_refused; // the kernel puts no probes on it
     bool is_cut;     // only a part of it was looked at: see OBJECT_STEPS
     bool probed;     // for all processes
@@ -56,6 +58,7 @@ struct seep_attached {
     struct seep_heap_bpf *bpf;
     struct ring_buffer *ring;
     struct seep_bpf_tables tables;
+    struct seep_object_reader reader;
     struct seep_attach_object **objects;
     size_t nr_objects;
     size_t objects_capacity;

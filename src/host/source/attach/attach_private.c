@@ -21,32 +21,29 @@
 #define INTERPRETER_BYTES_MAX 4096
 
 // *ret_interpreter: the loader that the program names; "": none.
-static bool gets_probes(const struct seep_attached *attached, int fd, const char *name,
+static bool gets_probes(struct seep_attached *attached, int fd, const char *name,
                         char ret_interpreter[INTERPRETER_BYTES_MAX]) {
-    struct seep_elf_file elf;
-    struct seep_allocator_file file;
+    struct seep_object_contents contents;
+    const struct seep_object_question question = {.fd = fd, .name = name, .prefix = attached->options.prefix};
+    const char *trouble;
     *ret_interpreter = 0;
-    struct seep_error *err = seep_elf_file_init(fd, name, &elf);
-    if (err) {
+    struct seep_error *err = seep_object_read(&attached->reader, &question, &contents, &trouble);
+    if (err || trouble) {
         seep_error_destroy(err);
         return false;
     }
-    for (uint32_t i = 0; i < elf.nr_segments; i++) {
-        const Elf64_Phdr *segment = &elf.segments[i];
+    const struct seep_elf_file *elf = &contents.elf;
+    for (uint32_t i = 0; i < elf->nr_segments; i++) {
+        const Elf64_Phdr *segment = &elf->segments[i];
         if (segment->p_type == PT_INTERP && segment->p_filesz && segment->p_filesz <= INTERPRETER_BYTES_MAX &&
-            seep_elf_read(&elf, segment->p_offset, ret_interpreter, segment->p_filesz))
+            seep_elf_read(elf, segment->p_offset, ret_interpreter, segment->p_filesz))
             ret_interpreter[segment->p_filesz - 1] = 0;
     }
-    bool gets = false;
-    err = seep_allocator_file_init(&elf, attached->options.prefix, &file);
-    if (!err) {
-        enum seep_probe_kind kind =
-            attached->options.source == SEEP_SOURCE_OTEL ? SEEP_PROBE_OTEL_ALLOC : SEEP_PROBE_ALLOC;
-        gets = file.places[kind].nr != 0 || file.places[SEEP_PROBE_MODULES].nr != 0;
-        seep_allocator_file_deinit(&file);
-    }
-    seep_error_destroy(err);
-    seep_elf_file_deinit(&elf);
+    const struct seep_probe_places *places = contents.allocator.places;
+    enum seep_probe_kind kind =
+        attached->options.source == SEEP_SOURCE_OTEL ? SEEP_PROBE_OTEL_ALLOC : SEEP_PROBE_ALLOC;
+    bool gets = places[kind].nr != 0 || places[SEEP_PROBE_MODULES].nr != 0;
+    seep_object_contents_deinit(&contents);
     return gets;
 }
 

@@ -122,7 +122,7 @@ static void fill_rows(struct seep_unwind_table *table, const struct pieces *piec
         table->rows[table->nr_rows++] = make_row(table, end, 0);
 }
 
-static bool fill_index(struct seep_unwind_table *table) {
+bool seep_unwind_table_index(struct seep_unwind_table *table) {
     uint32_t last = SEEP_BPF_ROW_ADDRESS(table->rows[table->nr_rows - 1]);
     table->nr_pages = (last >> SEEP_BPF_PAGE_SHIFT) + 1;
     table->index = calloc(table->nr_pages + 1, sizeof(*table->index));
@@ -156,7 +156,7 @@ struct seep_error *seep_unwind_table_init(const struct seep_elf_file *elf,
         if (table.rows)
             fill_rows(&table, &pieces);
         if (table.nr_rows)
-            pieces.out_of_memory |= !fill_index(&table);
+            pieces.out_of_memory |= !seep_unwind_table_index(&table);
     }
     table.cut = pieces.cut;
     free(pieces.items);

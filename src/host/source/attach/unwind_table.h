@@ -24,6 +24,8 @@ struct seep_unwind_table {
 // entry or a row; where it ends the table has those before.
 SEEP_MUST_CHECK struct seep_error *seep_unwind_table_init(const struct seep_elf_file *elf,
                                                           struct seep_unwind_table *ret_table);
+// Makes the index of a table that has sorted rows. false: out of memory.
+SEEP_MUST_CHECK bool seep_unwind_table_index(struct seep_unwind_table *table);
 void seep_unwind_table_deinit(struct seep_unwind_table *table);
 
 #endif

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "confine/foreign.h"
+#include "confine/worker.h"
 #include "process/own_allocator.h"
 #include "source/image/profile_image.h"
 #include "source/image/unseen.h"
@@ -21,6 +23,7 @@ struct seep_unseen_file {
 };
 
 void seep_unseen_deinit(struct seep_unseen *unseen) {
+    seep_worker_destroy(unseen->worker);
     seep_map_deinit(&unseen->ids);
     free(unseen->found);
     *unseen = (struct seep_unseen)SEEP_UNSEEN_INIT;
@@ -45,7 +48,7 @@ static bool same_file(const struct stat *a, const struct stat *b) {
 }
 
 // A file that is no ELF file of ours, or damaged, has none that we know of.
-static struct seep_error *look_into(int fd, const char *path, struct seep_unseen_file *file) {
+static struct seep_error *look_here(int fd, const char *path, struct seep_unseen_file *file) {
     struct seep_elf_file elf;
     struct seep_error *err = seep_elf_file_init(fd, path, &elf);
     if (!err) {
@@ -57,6 +60,55 @@ static struct seep_error *look_into(int fd, const char *path, struct seep_unseen
         return err;
     seep_error_destroy(err);
     file->own = (struct seep_own_allocator){.kind = SEEP_OWN_NONE};
+    return NULL;
+}
+
+// A worker's question is nothing but the file. It answers with the build-id, and what seep_own_allocator_put
+// puts.
+static bool serve(void *context, struct seep_worker_end *end, struct seep_take *words, int fd,
+                  struct seep_put *answer) {
+    struct seep_unseen_file file = {.build_id_bytes = 0};
+    (void)context;
+    (void)end;
+    (void)words;
+    struct seep_error *err = look_here(fd, "", &file);
+    bool is_answered = !err;
+    seep_error_destroy(err);
+    seep_put_leb(answer, file.build_id_bytes);
+    seep_put_bytes(answer, file.build_id, file.build_id_bytes);
+    seep_own_allocator_put(answer, &file.own);
+    return is_answered;
+}
+
+// A stranger's file at which the worker dies has no allocator that we know of: what becomes of its names says
+// why.
+static void ask(struct seep_worker *worker, int fd, struct seep_unseen_file *file) {
+    struct seep_put words = {NULL}, answer = {NULL};
+    const struct seep_worker_question question = {
+        .words = &words, .file = fd, .answer_max = 4096, .cpu_s = 10};
+    if (seep_worker_ask(worker, &question, &answer) == SEEP_WORKER_ANSWERED) {
+        struct seep_take take = seep_take_of(&answer);
+        uint64_t nr_bytes = seep_take_leb(&take);
+        const unsigned char *id = seep_take_bytes(&take, SEEP_MIN(nr_bytes, (uint64_t)BUILD_ID_KEPT));
+        if (seep_own_allocator_take(&take, &file->own) && id) {
+            file->build_id_bytes = (uint32_t)SEEP_MIN(nr_bytes, (uint64_t)BUILD_ID_KEPT);
+            memcpy(file->build_id, id, file->build_id_bytes);
+        }
+    }
+    seep_put_deinit(&answer);
+}
+
+static struct seep_error *look_into(struct seep_unseen *unseen, int fd, const char *path,
+                                    struct seep_unseen_file *file) {
+    if (!seep_file_is_foreign(fd))
+        return look_here(fd, path, file);
+    file->own = (struct seep_own_allocator){.kind = SEEP_OWN_NONE};
+    struct seep_error *err = unseen->worker ? NULL : seep_worker_start(serve, NULL, &unseen->worker);
+    if (!err)
+        ask(unseen->worker, fd, file);
+    if (!err || err->code == SEEP_E_MEMORY)
+        return err;
+    seep_error_destroy(err); // its names tell that it was not read
     return NULL;
 }
 
@@ -78,7 +130,7 @@ static struct seep_error *find_file(struct seep_unseen *unseen, const char *path
     } else if (!*place || !same_file(&unseen->found[*place - 1].status, &status)) {
         struct seep_unseen_file *file = &unseen->found[unseen->nr_found];
         *file = (struct seep_unseen_file){.status = status};
-        err = look_into(fd, path, file);
+        err = look_into(unseen, fd, path, file);
         *place = ++unseen->nr_found;
     }
     close(fd);

@@ -15,6 +15,7 @@ struct seep_unseen {
     struct seep_unseen_file *found;
     size_t nr_found;
     size_t capacity;
+    struct seep_worker *worker; // reads files of other users; NULL: there was none yet
 };
 
 #define SEEP_UNSEEN_INIT                                                                                     \
