@@ -2,6 +2,7 @@
 """What goes past libseep.so is said: libraries opened with RTLD_DEEPBIND or by dlmopen, allocators inside of a program
 or library, another malloc in front of ours. The program does what it does untraced, and the loader sees its calls as if
 nobody stood between."""
+import os
 import shutil
 
 import pytest
@@ -178,13 +179,15 @@ HIDDEN = '__attribute__((noipa, visibility("hidden")))'
 
 
 @pytest.mark.parametrize('prefix, words', [('je_', 'jemalloc, called as je_malloc'), ('', 'a malloc of its own')])
-@pytest.mark.parametrize('where', ['program', 'library'])
-def test_an_allocator_inside_is_said(where, prefix, words, compiler, tmp_path):
+@pytest.mark.parametrize('where, mode', [('program', 0o755), ('library', 0o755), ('program', 0o757)])
+def test_an_allocator_inside_is_said(where, mode, prefix, words, compiler, tmp_path):
+    """What everybody may write to is read by a process without rights."""
     if where == 'program':
         holder = program = compiler(with_allocator(HIDDEN, prefix), 'program')
     else:
         holder = compiler(with_allocator(HIDDEN, prefix, 'work'), 'libwork.so', '-shared', '-fPIC')
         program = compiler('int work(void); int main(void) { return work(); }', 'program', str(holder))
+    os.chmod(holder, mode)
     process = same([program], tmp_path)
     assert not process['health']['complete']
     (note,) = process['health']['notes']

@@ -29,9 +29,9 @@ struct seep_attach_object {
     uint32_t build_id_bytes;
     bool unreadable;
     const char *trouble; // why, where it was opened; static text
-    bool is_refused; // the kernel puts no probes on it
-    bool is_cut;     // only a part of it was looked at: see OBJECT_STEPS
-    bool probed;     // for all processes
+    bool is_refused;     // the kernel puts no probes on it
+    bool is_cut;         // only a part of it was looked at: see OBJECT_STEPS
+    bool probed;         // for all processes
 };
 
 // Probes of one object in one process.
