@@ -95,7 +95,7 @@ void seep_object_put(struct seep_put *put, const struct seep_object_contents *co
     }
     seep_put_leb(put, allocator->nr_operators);
     for (size_t i = 0; i < allocator->nr_operators; i++) {
-        const struct seep_traced_operator *operator= & allocator->operators[i];
+        const struct seep_heap_operator *operator= & allocator->operators[i];
         seep_put_leb(put, operator->start);
         seep_put_leb(put, operator->end);
         seep_put_leb(put, operator->via);
@@ -173,11 +173,11 @@ static void check_allocator(struct seep_take *take, const struct seep_allocator_
 }
 
 // A bool of a stranger's may be any byte.
-static struct seep_traced_operator *take_operators(struct seep_take *take, size_t *ret_nr) {
+static struct seep_heap_operator *take_operators(struct seep_take *take, size_t *ret_nr) {
     uint64_t nr = seep_take_leb(take);
     *ret_nr = 0;
     take->failed |= nr > LISTED_MAX;
-    struct seep_traced_operator *operators =
+    struct seep_heap_operator *operators =
         take->failed || !nr ? NULL : calloc((size_t)nr, sizeof(*operators));
     take->failed |= nr && !operators;
     for (uint64_t i = 0; i < nr && !take->failed; i++) {
