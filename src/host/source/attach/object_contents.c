@@ -11,6 +11,7 @@
 
 #define WORKERS_MAX  16u                 // that end of what they read
 #define ANSWER_BYTES ((size_t)512 << 20) // two rows for each step of a budget, up to 13 bytes each
+#define REGISTERS_NR 20u                 // of struct pt_regs that an argument can be in, see usdt_notes.c
 #define SEGMENTS_MAX 4096u
 #define LISTED_MAX   65536u // places, operators: more than a file may have
 
@@ -149,12 +150,13 @@ static void take_places(struct seep_take *take, uint64_t file_bytes, struct seep
 }
 
 static bool is_register(uint8_t place) {
-    return place == SEEP_BPF_NO_REGISTER || place < 21; // words of struct pt_regs
+    return place == SEEP_BPF_NO_REGISTER || place < REGISTERS_NR; // words of struct pt_regs
 }
 
 static bool is_operand(const struct seep_bpf_operand *operand) {
     return operand->kind <= SEEP_BPF_MEMORY && is_register(operand->base) && is_register(operand->index) &&
-           operand->shift <= 3 && operand->nr_bytes <= 8 && operand->is_signed <= 1;
+           operand->shift <= 3 && operand->nr_bytes <= 8 && !(operand->nr_bytes & (operand->nr_bytes - 1)) &&
+           operand->is_signed <= 1;
 }
 
 static void check_allocator(struct seep_take *take, const struct seep_allocator_file *allocator) {
