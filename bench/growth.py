@@ -14,8 +14,8 @@ POINTS = (20, 10, 40)
 def run_growth(context):
     host = os.path.join(common.ROOT, "src", "host")
     program = os.path.join(context.scratch, "growth")
-    subprocess.run(["gcc", "-O2", "-std=gnu11", "-I" + host, "-o", program, os.path.join(common.BENCH, "growth.c"),
-                    os.path.join(host, "model", "trend.c"), "-lm"], check=True)
+    subprocess.run(["gcc", "-O2", "-std=gnu11", "-I" + host, "-I" + os.path.join(common.ROOT, "src", "common"), "-o", program, os.path.join(common.BENCH, "growth.c"),
+                    os.path.join(host, "growth", "trend.c"), "-lm"], check=True)
     results = []
     for points in POINTS:
         done = subprocess.run([program, str(SEED), str(points), str(HISTORIES)], stdout=subprocess.PIPE, check=True)

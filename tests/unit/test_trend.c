@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/attr.h"
 #include "growth/trend.h"
 
 #define NR 20
@@ -77,6 +78,19 @@ static void test_faster_and_faster(void **state) {
     for (size_t i = 0; i < NR; i++)
         values[i] = 1000 + 10 * (double)(i * i);
     assert_int_equal(judge(values, NR).verdict, SEEP_TREND_GROWING);
+}
+
+// A server under load: nearly a line, which bends by less than one of its steps.
+static void test_line_that_bends_a_little(void **state) {
+    (void)state;
+    static const double steps[][7] = {
+        {50, 47, 43, 50, 49, 46, 44}, {50, 49, 48, 47, 47, 46, 45}, {48, 51, 49, 50, 48, 47, 43}};
+    for (size_t k = 0; k < SEEP_ARRAY_SIZE(steps); k++) {
+        double values[8] = {472};
+        for (size_t i = 0; i < 7; i++)
+            values[i + 1] = values[i] + steps[k][i];
+        assert_int_equal(judge(values, 8).verdict, SEEP_TREND_GROWING);
+    }
 }
 
 static void test_steady(void **state) {
@@ -173,6 +187,7 @@ int main(void) {
         cmocka_unit_test(test_outlier),
         cmocka_unit_test(test_start),
         cmocka_unit_test(test_faster_and_faster),
+        cmocka_unit_test(test_line_that_bends_a_little),
         cmocka_unit_test(test_steady),
         cmocka_unit_test(test_step),
         cmocka_unit_test(test_cache),

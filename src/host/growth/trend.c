@@ -133,12 +133,15 @@ static double effective_points(struct series s, double slope) {
     return fmax(n * (1 - r) / (1 + r), 3);
 }
 
+// A line that leaves less than this of the variance is one: what is left is noise, however it looks.
+#define LINE_LEAVES 0.005
+
 // The share of the variance that a line takes, as a normal deviate.
 static double line_test(struct series s, double slope) {
     double all = sum_of_squares(s), rest = left_over(s.t, s.y, s.nr);
     if (all <= 0)
         return 0;
-    double freedom = effective_points(s, slope) - 2;
+    double freedom = (rest <= all * LINE_LEAVES ? (double)s.nr : effective_points(s, slope)) - 2;
     double t_squared = rest > 0 ? (all - rest) / rest * freedom : 1e12;
     // Student to normal; Source: Wallace, "Bounds on normal approximations to Student's and the chi-square
     // distributions", 1959.
@@ -199,11 +202,15 @@ static size_t nr_rises(struct series s) {
     return nr;
 }
 
+static bool is_line(struct series s, const struct demand *demand) {
+    double rest = left_over(s.t, s.y, s.nr);
+    return rest <= sum_of_squares(s) * LINE_LEAVES || rest <= left_by_stops(s) * demand->shape;
+}
+
 // Neither stops nor has stopped, as far as the series goes.
 static bool goes_on(struct series s, double slope, const struct demand *demand) {
     struct series half = latest(s, (s.nr + 1) / 2), third = latest(s, (s.nr + 2) / 3);
-    return nr_rises(s) >= RISES_LEAST && rank_test(half) > 0 &&
-           left_over(s.t, s.y, s.nr) <= left_by_stops(s) * demand->shape &&
+    return nr_rises(s) >= RISES_LEAST && rank_test(half) > 0 && is_line(s, demand) &&
            slope_of(half).middle > slope * demand->half && slope_of(third).middle > slope * demand->third;
 }
 

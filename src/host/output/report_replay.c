@@ -97,9 +97,10 @@ void seep_replay_text(FILE *out, const struct seep_plan *plan, const struct seep
     int width = name_width(comparison);
     fputs("replayed ", out);
     seep_put_escaped(out, plan->program);
-    fprintf(out, ", pid %" PRIu64 ": %s calls on %u thread%s; at its peak %s live in %s blocks\n", plan->pid,
+    fprintf(out, ", pid %" PRIu64 ": %s calls on %u thread%s; at its peak %s live in %s block%s\n", plan->pid,
             seep_format_count(plan->nr_calls).text, plan->nr_threads, seep_plural(plan->nr_threads),
-            seep_format_bytes(plan->peak_bytes).text, seep_format_count(plan->peak_blocks).text);
+            seep_format_bytes(plan->peak_bytes).text, seep_format_count(plan->peak_blocks).text,
+            seep_plural(plan->peak_blocks));
     fprintf(out, "%u rounds, in turn; the ratio is that of rounds in pairs, with its 95 %% interval\n\n",
             comparison->nr_rounds);
     put_costs(out, plan, comparison, width);

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""docs/guides: every command runs, and prints what the page shows, but for numbers.
+
+SEEP_GUIDES_WRITE=1 writes what they print now into the pages: read the diff.
+"""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "guides")
+PAGES = ["find-a-leak", "cut-the-peak", "tame-churn", "watch-a-server", "gate-ci", "a-device", "a-container", "the-kernel"]
+ROOT_ONLY = {"a-container", "the-kernel"}
+LINES = 20  # of a command's output that a page shows, unless its block says another number
+MARK = "--- end of a command ---"
+
+
+def blocks(text):
+    """(start, end, most lines, lines that are compared, body) of each block of the console: "```console 8 2"."""
+    for found in re.finditer(r"^```console ?(\d*) ?(\d*)\n(.*?)^```$", text, re.M | re.S):
+        yield found.start(3), found.end(3), int(found.group(1) or LINES), int(found.group(2) or 1000), found.group(3)
+
+
+def steps(body):
+    """(command, lines that it is shown to print) of a block."""
+    found = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def run_all(commands, folder, environment):
+    """What each prints, standard error with it. One shell, so that a variable and a job live on."""
+    script = "".join("{ %s\n} 2>&1\necho; echo '%s'\n" % (command, MARK) for command in commands)
+    done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=110)
+    parts = done.stdout.decode("utf-8", "replace").split("\n%s\n" % MARK)
+    assert len(parts) == len(commands) + 1, done.stdout[-3000:]
+    return [part.rstrip("\n").splitlines() if part.strip() else [] for part in parts[:-1]]
+
+
+def shape(line):
+    """A line without what differs from run to run: numbers with their units, and how wide columns are."""
+    line = re.sub(r"0x[0-9a-f]+", "#", line)
+    line = re.sub(r"[+-]?\d[\d,.:TZ-]*( ?([KMGT]i?B|B|ns|us|ms|s|min|h|%)\b%?)?", "#", line)
+    line = re.sub(r"(# ?)+", "# ", re.sub(r"\bover #", "#", line))
+    return re.sub(r"\s+", " ", re.sub(r"-{3,}", "-", line)).strip()
+
+
+@pytest.fixture
+def environment(tmp_path, seep, libseep):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "seep").symlink_to(seep)
+    for name in os.listdir(FOLDER):
+        if name.endswith(".c"):
+            shutil.copy(os.path.join(FOLDER, name), tmp_path)
+    return {"PATH": "%s:/usr/sbin:/usr/bin:/bin" % (tmp_path / "bin"), "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TERM": "dumb",
+            "LIBSEEP": libseep}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_guide(name, tmp_path, environment):
+    if name in ROOT_ONLY and os.getuid():
+        pytest.skip("only root attaches")
+    path = os.path.join(FOLDER, name + ".md")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    found = [(block, step) for block in blocks(text) for step in steps(block[4])]
+    assert found
+    printed = run_all([command for _, (command, _) in found], tmp_path, environment)
+    printed = [[line.replace(str(tmp_path), "/home/me") for line in lines] for lines in printed]
+    if os.environ.get("SEEP_GUIDES_WRITE"):
+        write(path, text, found, printed)
+        return
+    for (block, (command, shown)), lines in zip(found, printed):
+        cut = shown[-1:] == ["..."] or len(shown) > block[3]
+        wanted = [shape(line) for line in shown if line != "..."][:block[3]]
+        now = [shape(line) for line in lines]
+        assert now[:len(wanted)] == wanted and (cut or len(now) == len(wanted)), "%s\n%s" % (command, "\n".join(lines))
+
+
+def write(path, text, found, printed):
+    new, at = "", 0
+    for block in blocks(text):
+        body = ""
+        for (of, (command, _)), lines in zip(found, printed):
+            if of == block:
+                body += "$ %s\n" % command + "".join(line.rstrip() + "\n" for line in lines[:block[2]])
+                body += "...\n" if len(lines) > block[2] else ""
+        new, at = new + text[at:block[0]] + body, block[1]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(new + text[at:])
+
+
+def test_every_guide_is_run():
+    assert sorted(name[:-3] for name in os.listdir(FOLDER) if name.endswith(".md") and name != "README.md") == sorted(PAGES)
