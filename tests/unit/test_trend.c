@@ -93,6 +93,16 @@ static void test_line_that_bends_a_little(void **state) {
     }
 }
 
+// The machine was busy at first, or at the end: each look is higher, so it has not stopped.
+static void test_rising_throughout(void **state) {
+    (void)state;
+    static const double values[][8] = {{446, 459, 472, 486, 516, 565, 608, 635},
+                                       {481, 504, 514, 552, 596, 642, 690, 738},
+                                       {227, 232, 237, 242, 248, 255, 259, 263}};
+    for (size_t k = 0; k < SEEP_ARRAY_SIZE(values); k++)
+        assert_int_equal(judge(values[k], 8).verdict, SEEP_TREND_GROWING);
+}
+
 static void test_steady(void **state) {
     (void)state;
     double values[NR];
@@ -188,6 +198,7 @@ int main(void) {
         cmocka_unit_test(test_start),
         cmocka_unit_test(test_faster_and_faster),
         cmocka_unit_test(test_line_that_bends_a_little),
+        cmocka_unit_test(test_rising_throughout),
         cmocka_unit_test(test_steady),
         cmocka_unit_test(test_step),
         cmocka_unit_test(test_cache),

@@ -133,6 +133,24 @@ static double effective_points(struct series s, double slope) {
     return fmax(n * (1 - r) / (1 + r), 3);
 }
 
+static size_t nr_rises(struct series s) {
+    size_t nr = 0;
+    for (size_t i = 1; i < s.nr; i++)
+        nr += s.y[i] > s.y[i - 1];
+    return nr;
+}
+
+// Higher at each look, and at the end by half of its pace at least: it goes on, whatever bends it (a machine
+// that was busy for a while makes a line look like two levels).
+#define RISING_LEAST 8u
+#define RISING_PACE  0.5
+
+static bool rises_throughout(struct series s, double slope) {
+    return s.nr >= RISING_LEAST && nr_rises(s) == s.nr - 1 &&
+           slope_of(latest(s, (s.nr + 1) / 2)).middle > slope * RISING_PACE &&
+           slope_of(latest(s, (s.nr + 2) / 3)).middle > slope * RISING_PACE;
+}
+
 // A line that leaves less than this of the variance is one: what is left is noise, however it looks.
 #define LINE_LEAVES 0.005
 
@@ -141,7 +159,8 @@ static double line_test(struct series s, double slope) {
     double all = sum_of_squares(s), rest = left_over(s.t, s.y, s.nr);
     if (all <= 0)
         return 0;
-    double freedom = (rest <= all * LINE_LEAVES ? (double)s.nr : effective_points(s, slope)) - 2;
+    bool alike = rest > all * LINE_LEAVES && !rises_throughout(s, slope);
+    double freedom = (alike ? effective_points(s, slope) : (double)s.nr) - 2;
     double t_squared = rest > 0 ? (all - rest) / rest * freedom : 1e12;
     // Student to normal; Source: Wallace, "Bounds on normal approximations to Student's and the chi-square
     // distributions", 1959.
@@ -195,22 +214,16 @@ static double left_by_stops(struct series s) {
     return best;
 }
 
-static size_t nr_rises(struct series s) {
-    size_t nr = 0;
-    for (size_t i = 1; i < s.nr; i++)
-        nr += s.y[i] > s.y[i - 1];
-    return nr;
-}
-
-static bool is_line(struct series s, const struct demand *demand) {
+static bool is_line(struct series s, double slope, const struct demand *demand) {
     double rest = left_over(s.t, s.y, s.nr);
-    return rest <= sum_of_squares(s) * LINE_LEAVES || rest <= left_by_stops(s) * demand->shape;
+    return rest <= sum_of_squares(s) * LINE_LEAVES || rest <= left_by_stops(s) * demand->shape ||
+           rises_throughout(s, slope);
 }
 
 // Neither stops nor has stopped, as far as the series goes.
 static bool goes_on(struct series s, double slope, const struct demand *demand) {
     struct series half = latest(s, (s.nr + 1) / 2), third = latest(s, (s.nr + 2) / 3);
-    return nr_rises(s) >= RISES_LEAST && rank_test(half) > 0 && is_line(s, demand) &&
+    return nr_rises(s) >= RISES_LEAST && rank_test(half) > 0 && is_line(s, slope, demand) &&
            slope_of(half).middle > slope * demand->half && slope_of(third).middle > slope * demand->third;
 }
 
@@ -289,7 +302,8 @@ static bool is_sawtooth(struct series s) {
 
 // Most of what it does is one rise, which has stopped.
 static bool has_stopped(struct series s) {
-    return rank_test(s) > 0.5 && s.y[s.nr - 1] > s.y[0] && left_by_stops(s) < sum_of_squares(s) * 0.25;
+    return rank_test(s) > 0.5 && s.y[s.nr - 1] > s.y[0] && left_by_stops(s) < sum_of_squares(s) * 0.25 &&
+           slope_of(latest(s, (s.nr + 2) / 3)).middle <= slope_of(s).middle * RISING_PACE;
 }
 
 static enum seep_trend_verdict judge(struct series s, struct slope *slope, double *z) {
