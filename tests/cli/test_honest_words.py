@@ -39,6 +39,9 @@ def test_a_site_of_two_classes(run, seep, tmp_path, build):
     assert "of it lost: 100 bytes in 1 block; reachable: 900 bytes in 9 blocks" in done.stderr
     site, = [s for s in json.loads(run(seep, "report", "--json", "m.seep").stdout)["sites"] if s["live_blocks"]]
     assert site["kind"] == "lost"
+    holder, = site["held_by"]
+    assert (holder["kind"], holder["blocks"]) == ("reachable", 9) and holder["text"].startswith("global void *kept["), holder
+    assert "held by, the reachable: global void *kept[" in done.stderr
     assert site["kinds"] == {"lost": {"blocks": 1, "bytes": 100}, "reachable": {"blocks": 9, "bytes": 900}}
     table = list(csv.DictReader(io.StringIO(run(seep, "report", "--csv", "m.seep").stdout)))
     assert [row["kind"] for row in table if row["live_blocks"] == "10"] == ["lost"]
@@ -46,6 +49,39 @@ def test_a_site_of_two_classes(run, seep, tmp_path, build):
     assert sorted(row["kind"] for row in table) == ["lost"] + ["reachable"] * 9
     only = run(seep, "report", "--kind", "reachable", "m.seep").stdout
     assert "900 bytes live in 9 blocks" in only and "reachable" in only and "partly" not in only
+    assert "held by: global void *kept[" in only
+
+
+HOLDS_MORE = r"""
+#include <stdlib.h>
+void *kept[10];
+int main(void) {
+    for (int i = 0; i < 10; i++) {
+        void **block = malloc(i ? 1000 : 10);
+        *block = malloc(2000);
+        kept[i] = block;
+    }
+    return 0;
+}
+"""
+
+
+def test_retained_memory_is_of_all_blocks_or_not_told(run, seep, tmp_path, build):
+    """Beside figures of some of a place's blocks it would be more than there is."""
+    done = run(seep, "run", "-o", "h.seep", build("holds", HOLDS_MORE))
+    assert "9,010 bytes live in 10 blocks" in done.stderr and "retains 29,010 bytes" in done.stderr, done.stderr
+    some = run(seep, "report", "h.seep", "--min-size", "500", "--max-size", "1500").stdout
+    assert "9,000 bytes live in  9 blocks" in some or "9,000 bytes live in 9 blocks" in some, some
+    assert "retains" not in some, some
+
+
+def test_the_order_is_by_what_is_shown(run, seep, tmp_path, build):
+    """--sort leaked shows what leaked: of ten blocks, one."""
+    run(seep, "run", "-q", "-o", "s.seep", build("mixed", MIXED))
+    table = run(seep, "report", "s.seep", "--sort", "leaked", "--by", "function").stdout
+    heading, row = [line.split() for line in table.splitlines() if "allocated bytes" in line or line.endswith("  main")]
+    assert heading[:2] == ["leaked", "blocks"] and row[:3] == ["100", "1", "100.0%"], table
+    assert "100 bytes leaked in 1 block" in run(seep, "report", "s.seep", "--sort", "leaked").stdout
 
 
 @pytest.mark.parametrize("how, name, core", [("k", "SIGKILL", False), ("s", "SIGSEGV", True)])

@@ -475,10 +475,10 @@ static struct seep_error *put_stack(struct json_report *report, const struct see
 static json_t *held_json(const struct json_report *report, const struct seep_view_row *row,
                          const char *held_by) {
     if (report->schema < 2 || !held_by)
-        return string(held_by);
+        return string(row->held_kind == row->kind ? held_by : NULL);
     json_t *holder = json_object();
-    set(&holder, "kind", string(row->kind ? seep_kind_name(row->kind) : NULL));
-    set(&holder, "blocks", integer(row->kinds.blocks[row->kind]));
+    set(&holder, "kind", string(row->held_kind ? seep_kind_name(row->held_kind) : NULL));
+    set(&holder, "blocks", integer(row->kinds.blocks[row->held_kind]));
     set(&holder, "text", string(held_by));
     json_t *list = json_array();
     append(&list, holder);

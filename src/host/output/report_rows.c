@@ -142,7 +142,25 @@ static bool leads_by_peak(const struct seep_view *view) {
     return view->options.sort == SEEP_SORT_PEAK && view->all.known & SEEP_KNOWN_AT_PEAK;
 }
 
+static bool leads_by_leaks(const struct seep_view *view) {
+    uint64_t blocks = 0;
+    for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_NR; i++)
+        blocks += view->all.kinds.blocks[i];
+    return view->options.sort == SEEP_SORT_LEAKED && blocks;
+}
+
+static struct lead lead_by_leaks(const struct seep_view *view, const struct seep_view_row *row) {
+    const uint64_t *bytes = row->kinds.bytes, *blocks = row->kinds.blocks, *all = view->all.kinds.bytes;
+    uint64_t leaked = bytes[SEEP_KIND_LOST] + bytes[SEEP_KIND_INDIRECT];
+    uint64_t leaked_all = all[SEEP_KIND_LOST] + all[SEEP_KIND_INDIRECT];
+    return (struct lead){signed_of(leaked), signed_of(blocks[SEEP_KIND_LOST] + blocks[SEEP_KIND_INDIRECT]),
+                         leaked_all ? seep_format_share(leaked, leaked_all) : (struct seep_number){"-"},
+                         "leaked", "what leaked"};
+}
+
 static struct lead lead_of(const struct seep_view *view, const struct seep_view_row *row) {
+    if (leads_by_leaks(view))
+        return lead_by_leaks(view, row);
     if (!leads_by_peak(view))
         return (struct lead){row->live_bytes, row->live_blocks, live_share(view, row), "live", "live"};
     uint64_t all = view->all.counters.at_peak_bytes;
@@ -283,7 +301,10 @@ static struct seep_error *put_holder(FILE *out, struct seep_view *view, const st
     struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, NULL);
     if (error || !held_by)
         return error;
-    fputs("    held by: ", out);
+    if (row->held_kind == row->kind)
+        fputs("    held by: ", out);
+    else
+        fprintf(out, "    held by, the %s: ", seep_text_kind(row->held_kind));
     seep_put_escaped(out, held_by);
     fputc('\n', out);
     return NULL;
@@ -467,7 +488,9 @@ struct seep_error *seep_text_table(FILE *out, struct seep_view *view, const stru
     struct seep_text_extent extent = seep_text_extent(view);
     struct seep_number cells[NR_COLUMNS] = {{"live bytes"},  {"blocks"},          {"share"},
                                             {"allocations"}, {"allocated bytes"}, {"temporary"}};
-    if (leads_by_peak(view))
+    if (leads_by_leaks(view))
+        cells[0] = (struct seep_number){"leaked"};
+    else if (leads_by_peak(view))
         cells[0] = (struct seep_number){"at the peak"};
     else if (view->live_is_net)
         cells[0] = (struct seep_number){"net bytes"};

@@ -44,7 +44,7 @@ void seep_profile_derive_leaks(struct seep_profile *profile) {
     memset(leaks->bytes, 0, sizeof(leaks->bytes));
     leaks->suppressed_blocks = leaks->suppressed_bytes = 0;
     for (uint32_t i = 0; i < profile->nr_sites; i++)
-        profile->sites[i].kind = SEEP_KIND_UNKNOWN;
+        profile->sites[i].kind = profile->sites[i].held_kind = SEEP_KIND_UNKNOWN;
     for (size_t i = 0; i < profile->nr_blocks; i++) {
         const struct seep_block *block = &profile->blocks[i];
         uint8_t kind = profile->block_kinds[i];
@@ -58,5 +58,10 @@ void seep_profile_derive_leaks(struct seep_profile *profile) {
         seep_add_up(&leaks->bytes[kind], block->size);
         if (kind != SEEP_KIND_UNKNOWN && (site->kind == SEEP_KIND_UNKNOWN || kind < site->kind))
             site->kind = kind;
+        site->held_kind = SEEP_MAX(site->held_kind, kind);
     }
+    // What is lost has no holder.
+    for (uint32_t i = 0; i < profile->nr_sites; i++)
+        if (profile->sites[i].kind != SEEP_KIND_LOST)
+            profile->sites[i].held_kind = profile->sites[i].kind;
 }

@@ -98,7 +98,8 @@ struct seep_site {
     uint64_t live_blocks;          // allocations - frees, never below 0
     uint64_t live_bytes;
     uint8_t kind;                  // enum seep_kind: the worst of its blocks
-    const struct seep_chain *held; // to its largest block of that kind; NULL: none, or not known
+    uint8_t held_kind;             // that of `held`: the same, but where that is lost the best
+    const struct seep_chain *held; // to its largest block of held_kind; NULL: none, or not known
     uint64_t retained_bytes;       // where leaks.nr_holders_all: of its blocks and of what only they hold
 };
 

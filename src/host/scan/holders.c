@@ -21,7 +21,7 @@ static int larger_first(const void *left, const void *right) {
                               : (a->site > b->site) - (a->site < b->site);
 }
 
-// The largest block of each site, of the site's kind. *ret_choices is malloc'ed.
+// The largest block of each site, of its held_kind. *ret_choices is malloc'ed.
 static struct seep_error *choose(const struct seep_profile *profile, struct choice **ret_choices,
                                  size_t *ret_nr) {
     struct choice *choices = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*choices));
@@ -31,7 +31,7 @@ static struct seep_error *choose(const struct seep_profile *profile, struct choi
         choices[i] = (struct choice){i, SEEP_NO_BLOCK, 0};
     for (size_t i = 0; i < profile->nr_blocks; i++) {
         struct choice *choice = &choices[profile->blocks[i].site];
-        if (profile->block_kinds[i] != profile->sites[choice->site].kind)
+        if (profile->block_kinds[i] != profile->sites[choice->site].held_kind)
             continue;
         if (choice->block == SEEP_NO_BLOCK || profile->blocks[i].size > choice->size) {
             choice->block = (uint32_t)i;

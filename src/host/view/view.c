@@ -124,6 +124,10 @@ static void sum_rows(struct seep_view_build *build) {
         seep_add_signed(&all->suppressed_blocks, row->suppressed_blocks);
         seep_add_signed(&all->suppressed_bytes, row->suppressed_bytes);
         all->oldest_ns = SEEP_MAX(all->oldest_ns, row->oldest_ns);
+        for (int kind = 0; kind < SEEP_KIND_NR; kind++) {
+            seep_add_up(&all->kinds.blocks[kind], row->kinds.blocks[kind]);
+            seep_add_up(&all->kinds.bytes[kind], row->kinds.bytes[kind]);
+        }
     }
 }
 

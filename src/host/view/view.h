@@ -171,9 +171,10 @@ struct seep_view_row {
     int64_t suppressed_blocks;    // of the live ones
     int64_t suppressed_bytes;
     uint32_t suppressed_by; // index + 1 in the session's suppressions: the first that takes of it; 0: none
-    const struct seep_chain *held; // of the first site that has that kind; NULL: none, or not known
+    uint8_t held_kind;      // what `held` leads to
+    const struct seep_chain *held; // of the first site that has the worst kind; NULL: none, or not known
     uint32_t held_process;         // index in the session, of `held`
-    uint64_t retained_bytes;       // of its sites, whatever the filters; 0: not known
+    uint64_t retained_bytes;       // of its sites, where all of their blocks pass; 0: not known
     int64_t oldest_ns;             // -1: not known
     int64_t measure;               // as the options ask for it
     uint32_t thread; // with SEEP_BY_THREAD: index of the process's threads; else, or not known, UINT32_MAX

@@ -21,6 +21,7 @@ struct seep_view_figures {
     uint8_t kind; // the worst of the blocks that pass
     struct seep_view_kinds kinds;
     const struct seep_chain *held;
+    uint8_t held_kind;
     uint64_t retained_bytes;
     int64_t suppressed_blocks;
     int64_t suppressed_bytes;

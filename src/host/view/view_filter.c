@@ -262,9 +262,10 @@ static void add_kind(const struct seep_view_part *part, size_t block, struct see
         figures->kind = kind;
     if (kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT)
         figures->leaked_bytes = signed_of((uint64_t)figures->leaked_bytes + size);
-    if (figures->kind == site->kind)
+    if (kind == site->held_kind) {
         figures->held = site->held;
-    figures->retained_bytes = site->retained_bytes;
+        figures->held_kind = kind;
+    }
 }
 
 // The oldest, and what the scan says: one look at each block.
@@ -279,6 +280,10 @@ static void look_at_blocks(const struct seep_view_build *build, const struct see
         if (build->scanned)
             add_kind(part, i, figures);
     }
+    // What only some of its blocks hold is not known.
+    for (uint32_t i = 1; i < profile->nr_sites; i++)
+        if (signed_of(profile->sites[i].live_blocks) == part->figures[i].live_blocks)
+            part->figures[i].retained_bytes = profile->sites[i].retained_bytes;
 }
 
 static void add_suppressed(struct seep_view_figures *figures, uint32_t by, uint64_t blocks, uint64_t bytes) {

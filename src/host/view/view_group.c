@@ -84,9 +84,12 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
         seep_add_up(&row->kinds.blocks[i], figures->kinds.blocks[i]);
         seep_add_up(&row->kinds.bytes[i], figures->kinds.bytes[i]);
     }
-    if (figures->kind && (!row->kind || figures->kind < row->kind)) {
+    bool worse = figures->kind && (!row->kind || figures->kind < row->kind);
+    if (worse)
         row->kind = figures->kind;
+    if (figures->held && (!row->held || worse)) {
         row->held = figures->held;
+        row->held_kind = figures->held_kind;
         row->held_process = process;
     }
     row->retained_bytes += figures->retained_bytes;

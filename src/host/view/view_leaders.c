@@ -51,10 +51,6 @@ void seep_view_build_leaders(struct seep_view_build *build) {
         return;
     for (size_t i = 0; i < build->nr_rows; i++) {
         const struct seep_view_row *row = &build->rows[i];
-        for (int kind = 0; kind < SEEP_KIND_NR; kind++) {
-            seep_add_up(&view->all.kinds.blocks[kind], row->kinds.blocks[kind]);
-            seep_add_up(&view->all.kinds.bytes[kind], row->kinds.bytes[kind]);
-        }
         for (int lead = 0; lead < SEEP_LEAD_NR; lead++)
             offer(&view->leaders[lead], row, value_of((enum seep_lead)lead, row));
         if (row->cut >= 0) {
