@@ -354,6 +354,22 @@ def test_a_clock_that_the_program_fakes(compiler, tmp_path):
     assert [s['allocations'] for s in process['sites'] if s['size_max'] == 77] == [1], 'of the one call of the program'
 
 
+@pytest.mark.parametrize('cc', ['gcc', 'clang'])
+def test_a_program_with_address_sanitizer_is_known(cc, tmp_path):
+    """It is what it is untraced, its runtime's helpers too, and the report says the one thing to do."""
+    need(cc)
+    source, program = tmp_path / 'checked.c', tmp_path / 'checked'
+    source.write_text('#include <stdio.h>\n#include <stdlib.h>\nint main(void) { free(malloc(10)); puts("fine"); return 4; }\n')
+    if run([cc, '-w', '-fsanitize=address', source, '-o', program]).code:
+        pytest.skip(f'no AddressSanitizer of {cc} here')
+    done = run([SEEP, 'run', '-o', tmp_path / 'x.seep', program], cwd=tmp_path)
+    assert (done.code, done.out) == (4, b'fine\n'), done
+    health = done.err.splitlines()[0].decode()
+    assert health.startswith('health: NOT TRACED') and 'is built with AddressSanitizer' in health, done
+    assert health.endswith('build it without -fsanitize=address'), done
+    assert [p['process']['exe'] for p in report(tmp_path / 'x.seep')] == [str(program)]
+
+
 def test_a_program_with_address_sanitizer_runs(compiler, tmp_path):
     """Its runtime wants to be the first; told to bear with another, it is not called before it is set up."""
     try:

@@ -305,12 +305,11 @@ static struct seep_error *add_main(struct gathering *gathering, const struct see
             "files may have %llu KiB at most (ulimit -f), and an image is a sparse file of "
             "%llu MiB at least: start it with 'ulimit -f unlimited'",
             (unsigned long long)(limit_bytes >> 10), (unsigned long long)(IMAGE_FILE_LEAST >> 20));
-    return seep_profile_note(
-        profile, SEEP_NOTE_NO_IMAGE,
-        "no image came from the program: it ended before libseep.so was "
-        "ready (as one built with AddressSanitizer does), or the loader did not load it, "
-        "or a sandbox kept it from the socket, or there is no room (ulimit -v, -f or "
-        "-n)");
+    return seep_profile_note(profile, SEEP_NOTE_NO_IMAGE,
+                             "no image came from the program: it ended before libseep.so was "
+                             "ready, or the loader did not load it, "
+                             "or a sandbox kept it from the socket, or there is no room (ulimit -v, -f or "
+                             "-n)");
 }
 
 // ---- descendants of which no image came --------------------------------------------------------------

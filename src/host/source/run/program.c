@@ -207,6 +207,34 @@ static bool is_go(const char *path) {
     return is;
 }
 
+static bool has_text(const unsigned char *texts, uint64_t nr_bytes, const char *text) {
+    return memmem(texts, nr_bytes, text, strlen(text));
+}
+
+// Whether AddressSanitizer is in the program, and the user has not told a runtime that is a library to bear
+// with others before it. Preloaded all the same, that one ends the program, and one within it has the calls.
+static bool has_address_sanitizer(const char *path) {
+    struct seep_elf_file elf;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct seep_error *err = fd < 0 ? NULL : seep_elf_file_init(fd, path, &elf);
+    bool has = false;
+    if (fd >= 0 && !err) {
+        const char *settings = getenv("ASAN_OPTIONS");
+        const Elf64_Shdr *section = seep_elf_section(&elf, ".dynstr");
+        unsigned char *texts = section ? seep_elf_read_section(&elf, section) : NULL;
+        bool told = settings && strstr(settings, "verify_asan_link_order=0");
+        has = texts && has_text(texts, section->sh_size, "__asan_init") &&
+              !(told && (has_text(texts, section->sh_size, "libasan.so") ||
+                         has_text(texts, section->sh_size, "libclang_rt.asan")));
+        free(texts);
+        seep_elf_file_deinit(&elf);
+    }
+    seep_error_destroy(err);
+    if (fd >= 0)
+        close(fd);
+    return has;
+}
+
 static const char *trouble_with(const char *path, const struct elf_facts *facts,
                                 const struct elf_facts *library, bool *ret_cannot_preload) {
     if (!facts->is_elf)
@@ -226,6 +254,12 @@ static const char *trouble_with(const char *path, const struct elf_facts *facts,
                "traces it by probes";
     if (raises_rights(path))
         return "is set-user-ID, set-group-ID or has file capabilities: the loader ignores LD_PRELOAD for it";
+    if (has_address_sanitizer(path)) {
+        *ret_cannot_preload = true;
+        return "is built with AddressSanitizer, whose heap is its own and whose runtime wants to be loaded "
+               "first: "
+               "build it without -fsanitize=address";
+    }
     return NULL;
 }
 
