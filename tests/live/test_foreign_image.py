@@ -51,6 +51,8 @@ def test_other_byte_order_and_word_size(name, tmp_path):
         own, foreign = report(dump, '--blocks'), report(other, '--blocks')
         assert own['totals']['allocations'] > 0
         assert without_names(foreign) == without_names(own)
+        assert b'on another machine: PowerPC, 32 bits, big-endian\n' in run([SEEP, 'report', other]).out
+        assert b'on another machine' not in run([SEEP, 'report', dump]).out
         other.unlink()
 
 

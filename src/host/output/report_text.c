@@ -273,6 +273,28 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
 
 // ---- processes ----
 
+// Only of a process that ran on another kind of machine: its symbols may not be here.
+static void put_platform(FILE *out, const struct seep_platform *platform) {
+    static const struct {
+        uint16_t machine;
+        const char *name;
+    } names[] = {{EM_X86_64, "x86-64"}, {EM_AARCH64, "AArch64"}, {EM_386, "x86"},       {EM_ARM, "ARM"},
+                 {EM_RISCV, "RISC-V"},  {EM_PPC, "PowerPC"},     {EM_PPC64, "PowerPC"}, {EM_S390, "S/390"}};
+    struct seep_platform here = seep_platform_here();
+    if (!platform->word_bytes || memcmp(platform, &here, sizeof(here)) == 0)
+        return;
+    size_t i = 0;
+    while (i < SEEP_ARRAY_SIZE(names) && names[i].machine != platform->machine)
+        i++;
+    fputs("         on another machine: ", out);
+    if (i < SEEP_ARRAY_SIZE(names))
+        fputs(names[i].name, out);
+    else
+        fprintf(out, "ELF machine %u", (unsigned)platform->machine);
+    fprintf(out, ", %u bits, %s-endian\n", platform->word_bytes * 8u,
+            platform->big_endian ? "big" : "little");
+}
+
 static void put_process(FILE *out, const struct seep_process *process) {
     fputs("program: ", out);
     seep_text_command_line(out, process);
@@ -280,6 +302,7 @@ static void put_process(FILE *out, const struct seep_process *process) {
             seep_format_duration(process->duration_ns).text);
     seep_text_exit(out, process);
     fputc('\n', out);
+    put_platform(out, &process->platform);
 }
 
 // ---- totals ----
