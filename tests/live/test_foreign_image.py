@@ -58,6 +58,7 @@ def test_other_byte_order_and_word_size(name, tmp_path):
 
 def test_version_1_is_read():
     found = report(ROOT / 'tests' / 'golden' / 'image-v1.raw')
+    assert b'another machine' not in run([SEEP, 'report', ROOT / 'tests' / 'golden' / 'image-v1.raw']).out
     assert found['totals']['allocations'] == 5
     assert found['totals']['live_blocks'] == 3
     assert found['health']['lost'] == {'reentered': 2}

@@ -281,7 +281,9 @@ static void put_platform(FILE *out, const struct seep_platform *platform) {
     } names[] = {{EM_X86_64, "x86-64"}, {EM_AARCH64, "AArch64"}, {EM_386, "x86"},       {EM_ARM, "ARM"},
                  {EM_RISCV, "RISC-V"},  {EM_PPC, "PowerPC"},     {EM_PPC64, "PowerPC"}, {EM_S390, "S/390"}};
     struct seep_platform here = seep_platform_here();
-    if (!platform->word_bytes || memcmp(platform, &here, sizeof(here)) == 0)
+    bool same = platform->word_bytes == here.word_bytes && platform->big_endian == here.big_endian &&
+                (platform->machine == here.machine || platform->machine == EM_NONE);
+    if (!platform->word_bytes || same)
         return;
     size_t i = 0;
     while (i < SEEP_ARRAY_SIZE(names) && names[i].machine != platform->machine)
