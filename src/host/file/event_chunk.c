@@ -237,11 +237,17 @@ bool seep_chunk_take_events(struct seep_take *take, const struct seep_chunk *chu
     return good && !seep_take_left(take);
 }
 
-int64_t seep_chunk_ns(const struct seep_chunk *chunk, uint64_t stamp) {
+struct seep_chunk_scale seep_chunk_scale_of(const struct seep_chunk *chunk) {
     const struct seep_chunk_clock *begin = &chunk->begin, *end = &chunk->end;
     if (end->stamp <= begin->stamp || end->at_ns < begin->at_ns)
-        return (int64_t)SEEP_MIN(end->at_ns, (uint64_t)INT64_MAX);
-    double share = ((double)stamp - (double)begin->stamp) / (double)(end->stamp - begin->stamp);
-    double at = (double)begin->at_ns + share * (double)(end->at_ns - begin->at_ns);
-    return at <= 0 ? 0 : at >= 9e18 ? INT64_MAX : (int64_t)at;
+        return (struct seep_chunk_scale){.at_ns = (double)end->at_ns};
+    return (struct seep_chunk_scale){.stamp = begin->stamp,
+                                     .at_ns = (double)begin->at_ns,
+                                     .ns_per_stamp = (double)(end->at_ns - begin->at_ns) /
+                                                     (double)(end->stamp - begin->stamp)};
+}
+
+int64_t seep_chunk_ns(const struct seep_chunk *chunk, uint64_t stamp) {
+    struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
+    return seep_chunk_scaled_ns(&scale, stamp);
 }

@@ -22,4 +22,17 @@ SEEP_MUST_CHECK bool seep_chunk_take_events(struct seep_take *take, const struct
 // When it was, from the start of the process's image.
 int64_t seep_chunk_ns(const struct seep_chunk *chunk, uint64_t stamp);
 
+// The same for many events of a chunk, without a division for each.
+struct seep_chunk_scale {
+    uint64_t stamp;
+    double at_ns;
+    double ns_per_stamp; // 0: the stamps say nothing of the time
+};
+struct seep_chunk_scale seep_chunk_scale_of(const struct seep_chunk *chunk);
+
+static inline int64_t seep_chunk_scaled_ns(const struct seep_chunk_scale *scale, uint64_t stamp) {
+    double at = scale->at_ns + (double)(int64_t)(stamp - scale->stamp) * scale->ns_per_stamp;
+    return at <= 0 ? 0 : at >= 9e18 ? INT64_MAX : (int64_t)at;
+}
+
 #endif

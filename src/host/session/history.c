@@ -301,8 +301,9 @@ static struct seep_error *walk_events(struct walk *walk, struct seep_event_file 
             break;
         const struct seep_recorded *events = seep_event_file_events(file);
         struct process *process = process_of(walk, chunk);
+        struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
         for (uint64_t i = 0; process && !error && i < chunk->nr_events; i++) {
-            int64_t at_ns = seep_chunk_ns(chunk, events[i].stamp);
+            int64_t at_ns = seep_chunk_scaled_ns(&scale, events[i].stamp);
             if (walk->stop_at &&
                 at_ns / process->history->bin_ns > (int64_t)walk->stop_at[process - walk->processes])
                 break;
