@@ -19,7 +19,8 @@
 #define NS_PER_S    INT64_C(1000000000)
 #define SLICE_MS    50
 #define CPU_S       120u            // for one question; the largest browsers' debug information takes 20 s
-#define STILL_NS    (20 * NS_PER_S) // so long without work: what it reads keeps it waiting
+#define STILL_NS    (10 * NS_PER_S) // so long without work: what it reads keeps it waiting
+#define REAP_MS     2000u
 #define WISHES_MAX  4096u
 #define WORDS_MAX   ((size_t)64 << 20) // of a question, a wish or a reply: a copy of a stack
 #define MEMORY_MIN  ((uint64_t)512 << 20)
@@ -223,11 +224,22 @@ static void serve_all(seep_worker_serve_function *serve, void *context) {
 
 // ---- the tool's side ----
 
+// One that waits for a file system that a user's program makes (FUSE) dies when that answers: it is left to
+// whom the tool leaves its children.
+static void reap(pid_t pid) {
+    const struct timespec pause = {0, NS_PER_S / 1000};
+    for (unsigned i = 0; i < REAP_MS; i++) {
+        pid_t found = waitpid(pid, NULL, WNOHANG);
+        if (found == pid || (found < 0 && errno != EINTR))
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
 static void end_worker(struct seep_worker *worker, enum seep_worker_verdict verdict) {
     if (worker->pid > 0) {
         kill(worker->pid, SIGKILL);
-        while (waitpid(worker->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
+        reap(worker->pid);
     }
     if (worker->socket >= 0)
         close(worker->socket);
