@@ -4,7 +4,9 @@ program neither stops nor signals it, and trouble on seep's side is not the prog
 import contextlib
 import os
 import signal
+import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -382,3 +384,23 @@ def test_program_in_count_order(tmp_path):
             (process['totals']['allocations'], process['totals']['live_bytes'], len(process['sites']))
         )
     assert figures[0] == figures[1]
+
+
+def bound_socket(folder, name):
+    """Of a tool that has bound its socket, and does not listen: it starts now, or was killed."""
+    folder.mkdir()
+    folder.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
+        one.bind(str(folder / name))
+    return folder
+
+
+def test_only_what_was_left_over_is_removed():
+    with tempfile.TemporaryDirectory() as place:  # a short name: that of the socket must fit
+        starting = bound_socket(Path(place) / 'seep-aaaaaa', 'socket')
+        killed = bound_socket(Path(place) / 'seep-bbbbbb', '0123456789abcdef')
+        long_ago = bound_socket(Path(place) / 'seep-cccccc', 'socket')
+        os.utime(long_ago / 'socket', (0, 0))
+        done = run([SEEP, 'run', '-q', '-o', Path(place) / 'x.seep', '--', 'true'], env=environment(TMPDIR=place))
+        assert done.code == 0, done
+        assert starting.exists() and not killed.exists() and not long_ago.exists(), os.listdir(place)

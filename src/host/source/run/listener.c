@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -38,6 +39,7 @@ static mode_t folder_mode(void) {
 // that a socket was bound to: it is given another afterwards. So it is known by the environment of our
 // descendants only.
 #define BOUND_NAME "/socket"
+#define START_S    30 // no tool takes so long from binding to listening
 enum { NAME_BYTES = sizeof("/0123456789abcdef") };
 
 static bool make_name(char ret_name[NAME_BYTES]) {
@@ -59,6 +61,13 @@ static void name_in(const char *folder, char ret_name[NAME_BYTES]) {
         closedir(all);
 }
 
+// A socket that has its first name still is most likely one of a tool that starts now: it is bound, and does
+// not listen yet.
+static bool is_being_made(const char *path, const struct stat *status) {
+    const char *name = strrchr(path, '/');
+    return strcmp(name, BOUND_NAME) == 0 && time(NULL) - status->st_mtim.tv_sec < START_S;
+}
+
 // Whether a folder of this name was left by a tool that was killed: its socket is there, and no process
 // listens. (Without a socket it may be one that is being made.)
 static bool is_left_over(const char *folder, const char *path) {
@@ -66,7 +75,7 @@ static bool is_left_over(const char *folder, const char *path) {
     struct sockaddr_un address;
     if (lstat(folder, &status) || !S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
         (status.st_mode & 0777) != folder_mode() || lstat(path, &status) || !S_ISSOCK(status.st_mode) ||
-        status.st_uid != geteuid() || !socket_address(path, &address))
+        status.st_uid != geteuid() || is_being_made(path, &status) || !socket_address(path, &address))
         return false;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
