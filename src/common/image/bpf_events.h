@@ -43,7 +43,8 @@ struct seep_bpf_event {
     uint16_t detail;
     uint32_t pid;
     uint32_t tid;
-    uint32_t time_us; // CLOCK_MONOTONIC, its lower half; 0: nobody asked for it, and no MET, FORK, EXEC, EXIT
+    uint32_t
+        time_us; // CLOCK_MONOTONIC, its lower half; 0: it was not asked for, and no MET, FORK, EXEC, EXIT
     uint64_t address;
 };
 

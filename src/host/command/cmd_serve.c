@@ -100,7 +100,7 @@ static struct seep_error *answer_part(struct serving *serving, bool times, struc
     return NULL;
 }
 
-// The page without data; it may ask this server for it, and nobody else.
+// The page without data; it may ask this server for it, and no other.
 static struct seep_error *answer_page(struct seep_http_answer *answer) {
     static const char *const changes[][2] = {
         {"connect-src 'none'", "connect-src 'self'"}, {"@seep-sites@", ""}, {"@seep-times@", ""}};

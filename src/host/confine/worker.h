@@ -38,10 +38,11 @@ struct seep_worker_question {
     const struct seep_put *words;
     int file; // goes along, and stays the caller's; -1: none
     size_t answer_max;
-    unsigned cpu_s;                    // that it may take; 0: two minutes
-    uint64_t memory_max;               // bytes that it may have; 0: half of the machine's memory
-    const volatile sig_atomic_t *stop; // set by a signal: do not wait any longer; NULL: nobody asks to stop
-    seep_worker_give_function *give;   // NULL: it gets nothing
+    unsigned cpu_s;      // that it may take; 0: two minutes
+    uint64_t memory_max; // bytes that it may have; 0: half of the machine's memory
+    const volatile sig_atomic_t
+        *stop;                       // set by a signal: do not wait any longer; NULL: it is not asked to stop
+    seep_worker_give_function *give; // NULL: it gets nothing
     void *context;
 };
 
@@ -50,7 +51,7 @@ enum seep_worker_verdict {
     SEEP_WORKER_ENDED,   // it died, or said what is no answer
     SEEP_WORKER_SLOW,    // it took more time than it may
     SEEP_WORKER_LARGE,   // more memory
-    SEEP_WORKER_STOPPED, // nobody waits for it any more
+    SEEP_WORKER_STOPPED, // it is not waited for any more
 };
 
 // After anything but an answer the worker is ended, and every later question gets the same verdict.

@@ -68,7 +68,7 @@ static const char *closing(const char *start, const char *at, const char *end) {
     return NULL;
 }
 
-// Arguments that nobody writes: where they are the last they are what the template has by default.
+// Arguments that are not written: where they are the last they are what the template has by default.
 static bool is_default(const char *argument) {
     static const char *const defaults[] = {"std::allocator<", "std::char_traits<", "std::less<",
                                            "std::hash<",      "std::equal_to<",    "std::default_delete<"};

@@ -2,7 +2,7 @@
 //
 // A line per site for editors, "file:line: text", as compilers write theirs: vim's :cfile, emacs' M-x compile
 // and others lead to the line. The line is that of the innermost frame of the program's own code that has
-// one; where a scan was made and nobody asks for kinds, only what leaks is there.
+// one; where a scan was made and no kinds are asked for, only what leaks is there.
 #include <stdlib.h>
 
 #include "output/format.h"

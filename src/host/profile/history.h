@@ -71,7 +71,7 @@ struct seep_history_handover {
 struct seep_history_pin {
     uint32_t site;
     uint64_t regions; // in which it has a block
-    uint64_t alone;   // of these, in which nobody else has one
+    uint64_t alone;   // of these, in which no other site has one
     uint64_t blocks;
     uint64_t bytes;
 };

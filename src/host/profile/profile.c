@@ -384,7 +384,7 @@ static const char *const cut_meanings[SEEP_CUT_NR] = {
         "later, or when it is started again, is complete",
     [SEEP_CUT_PROBE] =
         "a return probe (uretprobe) of another tracer, perf or bpftrace, say, stood in place of the "
-        "return address, and the kernel tells nobody what that was: end that tracer",
+        "return address, and the kernel does not tell what that was: end that tracer",
 };
 
 static const char *const passive_meanings[SEEP_PASSIVE_NR] = {

@@ -544,7 +544,7 @@ enum seep_verdict seep_profile_verdict(const struct seep_profile *profile,
                                        const struct seep_note **ret_reason);
 // The first note with any of `flags`, SEEP_NOTE_*; NULL: there is none.
 const struct seep_note *seep_profile_find_note(const struct seep_profile *profile, uint32_t flags);
-// Why nobody could look at its memory when it left, borrowed; NULL: no note says so.
+// Why its memory could not be looked at when it left, borrowed; NULL: no note says so.
 const char *seep_profile_why_not_looked(const struct seep_profile *profile);
 
 // Adds a note, and to health.flags what follows from it.

@@ -35,7 +35,7 @@ struct seep_error *seep_texts_add(struct seep_texts *names, const char *text, ui
         if (!slot)
             return seep_error_no_memory();
         if (is_new) {
-            // Out of memory leaves a slot that names no text; the caller gives up, so nobody looks.
+            // Out of memory leaves a slot that names no text; the caller gives up, so it is not looked at.
             *slot = names->nr;
             if (names->nr >= UINT32_MAX ||
                 !seep_grow(&names->texts, &names->capacity, names->nr + 1, sizeof(*names->texts)))

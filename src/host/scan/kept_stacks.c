@@ -147,7 +147,7 @@ static void add(struct answer *answer, const struct placed_frame *placed, unsign
                                                             .reg = (uint8_t)reg};
 }
 
-// The frame has it in a register: one that a function further in saved at `address`, or one that nobody
+// The frame has it in a register: one that a function further in saved at `address`, or one that no function
 // saved.
 static void add_registers(struct answer *answer, const struct placed_frame *placed, uint64_t address,
                           uint64_t value) {

@@ -69,8 +69,8 @@ static struct seep_error *add_mapping(struct seep_memory *memory, const char *li
     return NULL;
 }
 
-// libseep.so marks its memory by two pieces of advice that nobody else gives together for anonymous memory
-// (preload/sys.h): not to be dumped, read at random.
+// libseep.so marks its memory by two pieces of advice that no other program gives together for anonymous
+// memory (preload/sys.h): not to be dumped, read at random.
 #define SHARED_ANONYMOUS "/dev/zero (deleted)" // what the kernel calls it
 
 static bool has_mark_of_seep(const char *flags) {

@@ -4,9 +4,9 @@
 // call clone(2), so that the process need not wait while its memory is read: only for the kernel to copy its
 // page tables.
 //
-// While the thread makes the call it has not got its own registers, and the kernel gives nobody his registers
-// back when a tracer dies. So a helper of ours does it, the guard: no signal to us reaches it, and when we
-// are gone it finishes, ends the copy, and ends.
+// While the thread makes the call it has not got its own registers, and the kernel gives no tracer his
+// registers back when a tracer dies. So a helper of ours does it, the guard: no signal to us reaches it, and
+// when we are gone it finishes, ends the copy, and ends.
 //
 // Invariants
 //  - No byte of the process is changed: the thread goes to a syscall instruction that is there, and back.

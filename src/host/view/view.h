@@ -178,7 +178,7 @@ struct seep_view_row {
     int64_t oldest_ns;             // -1: not known
     int64_t measure;               // as the options ask for it
     uint32_t thread; // with SEEP_BY_THREAD: index of the process's threads; else, or not known, UINT32_MAX
-    uint64_t exit_blocks; // freed only when the program was leaving: what nobody calls a leak, and was held
+    uint64_t exit_blocks; // freed only when the program was leaving: what is not called a leak, and was held
                           // all the time
     uint64_t exit_bytes;
     bool exit_all; // nothing of it was freed before that, and all of it then

@@ -17,7 +17,7 @@ struct {
     __type(value, uint8_t); // enum seep_bpf_landing
 } seep_landings SEC(".maps");
 
-// Whether a probe stands at this return address. Where nobody asked yet it is asked for.
+// Whether a probe stands at this return address. Where it was not asked for yet, it is now.
 static inline bool seep_has_landing(uint64_t address) {
     struct seep_bpf_block place = {.address = address, .pid = bpf_get_current_pid_tgid() >> 32};
     const uint8_t *state = bpf_map_lookup_elem(&seep_landings, &place);

@@ -15,7 +15,7 @@
 #include "unwind/row_kinds.h"
 
 // Where code is looked up. Without pointers in it, so that the functions that do so can be global: the
-// verifier then looks at each of them once, not at every call. Old kernels look at them even where nobody
+// verifier then looks at each of them once, not at every call. Old kernels look at them even where no program
 // calls them, so they ask themselves whether bpf_loop is there.
 struct seep_place {
     uint64_t seed;  // of stack ids: the process and its generation
@@ -306,7 +306,7 @@ static __noinline bool seep_row_cfa(struct seep_walk *walk, uint64_t row, uint64
 }
 
 // Where a stack begins without saying so: at the loader's entry point, which calls the constructors, on the
-// kernel's own stack; and at a function that nobody called, whose address stands where its caller's would
+// kernel's own stack; and at a function that was not called, whose address stands where its caller's would
 // (makecontext).
 static __noinline bool seep_is_start(struct seep_walk *walk) {
     struct task_struct *task = (struct task_struct *)bpf_get_current_task();

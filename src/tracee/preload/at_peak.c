@@ -98,7 +98,8 @@ static void copy_peak(int64_t peak) {
         return;
     }
     nr_read += ASKING_COUNTERS;
-    (void)seep_calls_are_free(); // a filter that nobody told of is found before the kernel is asked for pages
+    (void)
+        seep_calls_are_free(); // a filter that was not told of is found before the kernel is asked for pages
     unsigned copy = header->at_peak_which == 1; // the one that does not count
     struct seep_image_peak *record = &header->at_peak[copy];
     if (!copy_counters(copy, nr_sites))

@@ -47,7 +47,7 @@ static int out_of_the_way(int fd) {
     return (int)high;
 }
 
-// A regular file, in a folder where nobody else can put another one in its place.
+// A regular file, in a folder where no other user can put another one in its place.
 static int open_own(void) {
     enum { FLAGS = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK };
     char path[4096];
@@ -192,7 +192,7 @@ static void put_columns(struct line *line, uint64_t pc) {
     }
 }
 
-// The signals that a write to a closed pipe or beyond a limit makes are ours, and nobody's else: blocked
+// The signals that a write to a closed pipe or beyond a limit makes are ours alone: blocked
 // meanwhile, and taken back, unless the same was waiting before.
 static bool write_line(int fd, const char *text, size_t length) {
     enum { SIGPIPE_NR = 13, SIGXFSZ_NR = 25 };

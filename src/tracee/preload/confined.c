@@ -3,7 +3,7 @@
 // Filters of system calls. One may answer with an error, which we cope with, or kill. So once there is one no
 // call is ours to make: a filter that the program installs by name is known before it is there
 // (hooks_limits.c), and what the library will need is had by then. One that comes by an instruction of the
-// program's own nobody tells us of: before rare calls we look whether one has come.
+// program's own is not told to us: before rare calls we look whether one has come.
 //
 // One that was there before the program: under it this library is a guest. Where it is that of a whole
 // container, or the tool's own, others have made children under it; so a child tries first whatever this
@@ -91,7 +91,7 @@ static uint32_t word_of_thread(int32_t at) {
     return word;
 }
 
-// libc keeps the id in the thread's descriptor, at a place that it tells nobody: there is one word that has
+// libc keeps the id in the thread's descriptor, at a place that it does not tell: there is one word that has
 // it.
 void seep_place_of_tid_learn(void) {
     uint64_t pointer = sys_thread_pointer();

@@ -31,8 +31,8 @@ SEEP_MUST_CHECK bool seep_maps_next(struct seep_maps *maps, struct seep_maps_are
 void seep_maps_close(struct seep_maps *maps);
 
 // Whether all of it can be read: a module may have holes between its segments, a file may end before its
-// mapping, and the program may have taken the rights to any page. Under a filter of system calls nobody can
-// ask: true.
+// mapping, and the program may have taken the rights to any page. Under a filter of system calls the kernel
+// cannot be asked: true.
 bool seep_maps_readable(uint64_t start, uint64_t nr_bytes);
 
 // Where _dl_find_object does not tell (musl, old glibc, holes between segments): the module that covers `pc`,
@@ -52,7 +52,7 @@ const struct seep_maps_module *seep_maps_module(uint64_t pc);
 void seep_maps_forget(void); // after a dlclose
 
 // Whether a return address is the trampoline of the kernel's return probes: another tracer has such a probe
-// on a function that is at work, and the address that stood there is known to nobody else.
+// on a function that is at work, and the address that stood there is known to no other code.
 bool seep_maps_is_return_probe(uint64_t pc);
 
 // Where the kernel began the first thread's stack; 0: not known.

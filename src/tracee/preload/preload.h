@@ -193,7 +193,7 @@ struct seep_thread {
 extern struct seep_thread seep_nobody __attribute__((visibility("hidden")));
 
 // Where the thread is from seep_nobody on: so that whatever storage is zero, before the loader has made it or
-// where it never does, is nobody's, and no hook need ask whether there is a thread.
+// where it never does, is no thread's, and no hook need ask whether there is a thread.
 extern __thread uint64_t seep_self_offset __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 SEEP_INLINE struct seep_thread *seep_self(void) {

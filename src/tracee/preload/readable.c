@@ -2,8 +2,8 @@
 //
 // What memory can be read: the kernel is asked to copy it, by a call that fails after that and that every
 // program with glibc makes when it is loaded. The stack of a process and of a thread, from where we are on it
-// to its end, need not be asked about; and under a filter of system calls nobody can be: there counts what
-// was mapped before it came.
+// to its end, need not be asked about; and under a filter of system calls the kernel cannot be: there counts
+// what was mapped before it came.
 #include "preload/maps.h"
 #include "preload/preload.h"
 
@@ -15,7 +15,7 @@ enum { PAGE = 4096, EFAULT_NR = 14, EINVAL_NR = 22 };
 // Source: Linux, arch/x86/mm/mmap.c and mm/util.c (mmap_base).
 #define FIRST_STACK_BYTES (UINT64_C(64) << 20)
 
-// libc's threads have their descriptor at the end of their stack. So near to it nobody else's stack will be;
+// libc's threads have their descriptor at the end of their stack. No other stack will be so near to it;
 // asked only where nothing else can tell.
 #define THREAD_STACK_BYTES (UINT64_C(1) << 20)
 

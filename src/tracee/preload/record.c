@@ -61,7 +61,7 @@ static void record_sampled(struct seep_thread *thread, const void *block, uint64
                            struct seep_caller caller) {
     if (releases_are_kept())
         seep_freed_forget_sampled((uint64_t)block);
-    // Where releases are kept, and for a thread's first allocation, nobody has asked yet.
+    // Where releases are kept, and for a thread's first allocation, it was not asked yet.
     if (sample_passes(thread, releases_are_kept() ? &thread->sample_at_long : &thread->sample_at, size))
         return;
     if (undo_is_on())

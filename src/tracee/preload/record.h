@@ -205,7 +205,7 @@ SEEP_INLINE bool place_has(struct seep_place place, uint64_t entry) {
 }
 
 // What is left of the room for net bytes after an allocation, negative: the process must be told. A new peak
-// that matters to nobody else yet is noted.
+// that matters to no other thread yet is noted.
 SEEP_INLINE int64_t net_room_less(struct seep_thread *thread, uint64_t size) {
     struct seep_image_thread *slot = thread->slot;
     int64_t room = slot->net_room - (int64_t)size;

@@ -119,7 +119,7 @@ struct seep_confined {
 };
 extern struct seep_confined seep_confined __attribute__((visibility("hidden")));
 
-// confined.c: whether no filter has come that nobody told us of. Asked before calls that the program itself
+// confined.c: whether no filter has come that we were not told of. Asked before calls that the program itself
 // need not make, where they are rare: it costs three that every program makes when it is loaded. The second
 // form only looks, for children of vfork.
 bool seep_calls_are_free(void) __attribute__((visibility("hidden")));

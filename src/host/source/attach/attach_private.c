@@ -2,8 +2,8 @@
 //
 // Copies of the files that get probes (those with an allocator, and the loader), for a program that we start
 // and all that it starts. Their probes are for all processes that use the copy, so children are traced from
-// their first instruction, and nobody else is. A file that cannot be copied is probed where it is: then the
-// others that use it get slower, and under an emulator as Valgrind they end at the breakpoint.
+// their first instruction, and no other process is. A file that cannot be copied is probed where it is: then
+// the others that use it get slower, and under an emulator as Valgrind they end at the breakpoint.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

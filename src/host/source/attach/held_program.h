@@ -25,7 +25,7 @@ struct seep_held_program_visitor {
     // It has mapped code; at its exec first.
     struct seep_error *(*mapped)(void *context);
     // It is about to open this file, or to exec it; NULL: the program stays in our mount namespace, and
-    // nobody is told. Else it has one of its own.
+    // none is told. Else it has one of its own.
     void (*opens)(void *context, pid_t pid, const char *path);
 };
 

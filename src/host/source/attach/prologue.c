@@ -39,7 +39,7 @@ static bool is_emulated(const struct reader *reader) {
 }
 
 // The probe reads rdi, rsi and rdx at entry and the unwinder rsp and rbp; a caller's rbx and r12..r15 are
-// nobody's business, but a function saves them before it writes them.
+// no caller's business, but a function saves them before it writes them.
 static bool is_free(unsigned reg) {
     return reg == RAX || reg == RCX || (reg >= R8 && reg <= R9 + 2);
 }

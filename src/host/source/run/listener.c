@@ -331,7 +331,7 @@ struct seep_error *seep_listener_read(struct seep_listener *listener,
         drop_spare(listener);
         enum outcome outcome = err ? OUTCOME_WAIT : receive(listener, peer, &words, &message);
         pid_t pid;
-        // Any user may knock: nobody else stays without a word. The images of those who do came before.
+        // Any user may knock: every other user is answered. The images of those who do came before.
         if (outcome == OUTCOME_WAIT && !err && peer_standing(listener, peer, &pid) == PEER_REFUSED)
             outcome = OUTCOME_REFUSED;
         if (outcome == OUTCOME_WAIT)

@@ -381,8 +381,8 @@ static pid_t parent_of(pid_t pid) {
 enum { ANCESTORS_MAX = 64 };
 
 // Whether a process, of whatever user, is the program or was started by it: it has an image, or an ancestor
-// that runs has one. The ancestors of a daemon are gone: it has the name of the socket, which nobody tells a
-// stranger, and its environment says from where. Where that cannot be read the name alone counts.
+// that runs has one. The ancestors of a daemon are gone: it has the name of the socket, which is not told to
+// a stranger, and its environment says from where. Where that cannot be read the name alone counts.
 static bool is_known(void *data, pid_t pid) {
     const struct supervisor *supervisor = data;
     const pid_t asked = pid;

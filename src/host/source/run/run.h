@@ -109,8 +109,8 @@ struct seep_run_events {
     // A process that has not been released when this returns is then. NULL: none is looked at.
     struct seep_error *(*parked)(void *data, struct seep_run_parked *parked);
     // Called when the program has started, and again when *ret_next_ns (CLOCK_MONOTONIC) has come; INT64_MAX:
-    // never again. Images whose process has gone on or ended may be among those of the run. NULL: nobody
-    // looks on.
+    // never again. Images whose process has gone on or ended may be among those of the run. May be
+    // NULL.
     void (*look_on)(void *data, const struct seep_run *run, int64_t now_ns, int64_t *ret_next_ns);
     // The program ended a second ago, and these run on: called once. May be NULL.
     void (*waiting)(void *data, const struct seep_run_idle *left, size_t nr_left);
