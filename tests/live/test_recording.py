@@ -301,3 +301,27 @@ def test_a_flight_recorder_keeps_the_last(tmp_path):
     (start,) = report(kept, '--at', '0s')
     assert sorted(b['size'] for s in start['sites'] for b in s.get('blocks', [])) [-2:] == [12345, 12345]
     assert start['totals']['live_blocks'] <= 3 and 'only the last events' in str(start['health']['notes'])
+
+
+@pytest.mark.parametrize('name', ['storm', 'threads', 'forks'])
+def test_any_moment_is_what_the_events_until_then_make(name, tmp_path):
+    """Live blocks by address at five moments, from the second reader's events. Of children only what they did themselves."""
+    trace = record(tmp_path, PROGRAMS / f'gcc-O2@{name}')
+    of_main = [chunk for chunk in chunks(trace) if chunk.pid == report(trace)[0]['process']['pid']]
+    times = []
+    for chunk in of_main:
+        (begin, begin_ns), (end, end_ns) = chunk.begin, chunk.end
+        times += [(begin_ns + (event.stamp - begin) * (end_ns - begin_ns) / (end - begin), event) for event in chunk.events]
+    for part in (0, 0.1, 0.5, 0.9, 1):
+        at_ns = int(times[int(part * (len(times) - 1))][0]) + 1
+        live = {}
+        for when, event in times:
+            if int(max(when, 0)) > at_ns:
+                continue
+            if event.kind in (ALLOCATION, KEPT):
+                live[event.address] = event.size
+            else:
+                live.pop(event.address, None)
+        shown = report(trace, '--at', f'{at_ns}ns')[0]
+        blocks = {int(b['address'], 16): b['size'] for site in shown['sites'] for b in site.get('blocks', [])}
+        assert blocks == live, (part, len(blocks), len(live))

@@ -228,14 +228,27 @@ static struct seep_error *read_index(struct seep_event_file *file, uint64_t off)
     return error;
 }
 
+// Once. An index that is damaged is none.
+static void look_for_index(struct seep_event_file *file) {
+    uint64_t off = file->looked_for_index ? 0 : find_index(file);
+    file->looked_for_index = true;
+    if (off)
+        seep_error_destroy(read_index(file, off));
+}
+
+// Only the tool writes an index, and only of what it recorded whole.
+bool seep_event_file_is_whole(struct seep_event_file *file) {
+    if (file->alone)
+        return false;
+    look_for_index(file);
+    return file->index;
+}
+
 struct seep_error *seep_event_file_seek(struct seep_event_file *file, int64_t from_ns, int64_t to_ns) {
     struct seep_error *error = seep_event_file_rewind(file);
     if (error || file->alone)
         return error;
-    uint64_t off = file->looked_for_index ? 0 : find_index(file);
-    file->looked_for_index = true;
-    if (off && (error = read_index(file, off)))
-        return error;
+    look_for_index(file);
     struct seep_take take = {file->index, file->index + file->index_bytes, !file->index};
     uint64_t nr = seep_take_leb(&take);
     uint64_t at = 0, first = 0, behind = file->first_off;

@@ -35,6 +35,10 @@ SEEP_MUST_CHECK struct seep_error *seep_event_file_rewind(struct seep_event_file
 SEEP_MUST_CHECK struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_t *ret_type,
                                                            struct seep_take *ret_take);
 
+// Whether all events of all its processes are in it, from their start to their end, with an index of the
+// chunks.
+bool seep_event_file_is_whole(struct seep_event_file *file);
+
 // What ended the recording before its time, in words, or NULL. Known once the last chunk was read.
 const char *seep_event_file_trouble(const struct seep_event_file *file);
 

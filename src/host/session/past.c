@@ -60,8 +60,11 @@ static size_t process_of(const struct seep_session *session, const struct seep_c
 
 // One way through all events. `stops`: each process only up to its moment.
 static struct seep_error *walk(struct past *past, struct seep_event_file *file, bool stops) {
-    struct seep_error *error = seep_event_file_rewind(file);
-    past->nr_foreign = 0;
+    int64_t last_ns = INT64_MIN;
+    for (size_t i = 0; stops && i < past->session->nr_profiles; i++)
+        last_ns = SEEP_MAX(last_ns, past->at_ns[i]);
+    struct seep_error *error = seep_event_file_seek(file, INT64_MIN, stops ? last_ns : INT64_MAX);
+    past->nr_foreign = stops ? past->nr_foreign : 0; // all of them
     while (!error) {
         const struct seep_chunk *chunk;
         error = seep_event_file_next(file, &chunk);
@@ -70,7 +73,7 @@ static struct seep_error *walk(struct past *past, struct seep_event_file *file, 
         const struct seep_recorded *events = seep_event_file_events(file);
         size_t p = process_of(past->session, chunk);
         if (p == SIZE_MAX) {
-            past->nr_foreign += chunk->nr_events;
+            past->nr_foreign += stops ? 0 : chunk->nr_events;
             continue;
         }
         struct seep_past_heap *heap = &past->heaps[p];
@@ -141,22 +144,33 @@ static struct seep_error *note_trouble(const struct past *past, const struct see
                : NULL;
 }
 
+// Whether nothing was live before the first event, so that one way to the moment is enough.
+static bool begins_empty(const struct past *past, struct seep_event_file *file) {
+    bool empty = seep_event_file_is_whole(file);
+    for (size_t i = 0; empty && i < past->session->nr_profiles; i++) {
+        const struct seep_health *health = &past->session->profiles[i]->health;
+        empty = !(health->flags & SEEP_FLAG_FORKED) && !health->lost[SEEP_LOST_EVENT];
+    }
+    return empty;
+}
+
 static struct seep_error *go(struct past *past, struct seep_event_file *file, int64_t at_ns) {
     struct seep_session *session = past->session;
+    bool is_peak = at_ns == SEEP_PAST_PEAK;
     int64_t start_ns = session->profiles[0]->process.start_realtime_ns;
     struct seep_error *error = heaps_init(past);
-    if (!error)
+    bool once = !is_peak && begins_empty(past, file);
+    if (!error && !once)
         error = walk(past, file, false);
     for (size_t i = 0; !error && i < session->nr_profiles; i++) {
-        past->stop[i] = at_ns == SEEP_PAST_PEAK ? past->heaps[i].peak_event : UINT64_MAX;
-        past->at_ns[i] = at_ns == SEEP_PAST_PEAK
-                             ? INT64_MAX
-                             : at_ns - (session->profiles[i]->process.start_realtime_ns - start_ns);
+        past->stop[i] = is_peak ? past->heaps[i].peak_event : UINT64_MAX;
+        past->at_ns[i] =
+            is_peak ? INT64_MAX : at_ns - (session->profiles[i]->process.start_realtime_ns - start_ns);
     }
     if (!error)
-        error = again(past, file);
+        error = once ? walk(past, file, true) : again(past, file);
     for (size_t i = 0; !error && i < session->nr_profiles; i++)
-        error = show(past, i, at_ns == SEEP_PAST_PEAK ? past->heaps[i].latest_ns : past->at_ns[i]);
+        error = show(past, i, is_peak ? past->heaps[i].latest_ns : past->at_ns[i]);
     if (!error && past->nr_foreign)
         error = seep_profile_note(session->profiles[0], SEEP_NOTE_EVENTS_FOREIGN,
                                   "%" PRIu64 " events are of processes that the file has nothing else of",
