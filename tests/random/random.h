@@ -18,6 +18,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -211,10 +212,12 @@ APART static void raise_on_own_stack(int number, void (*handler)(int)) {
     memset(&stack, 0, sizeof(stack));
     stack.ss_size = 256 * 1024;
     stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(stack.ss_sp != MAP_FAILED && sigaltstack(&stack, &old) == 0);
+    CHECK(stack.ss_sp != MAP_FAILED);
+    bool is_new = sigaltstack(&stack, &old) == 0; // else we are on one already
+    CHECK(is_new || errno == EPERM);
     set_handler(number, handler, SA_ONSTACK | SA_NODEFER);
     raise(number);
-    CHECK(sigaltstack(&old, NULL) == 0 && munmap(stack.ss_sp, stack.ss_size) == 0);
+    CHECK((!is_new || sigaltstack(&old, NULL) == 0) && munmap(stack.ss_sp, stack.ss_size) == 0);
 }
 
 APART static void tick(void (*handler)(int), int us) {
