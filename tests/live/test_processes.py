@@ -5,9 +5,10 @@ import contextlib
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
-from harness import BUILD, LIBSEEP, SEEP, check_sums, environment, has_ended, no_losses, plain_name, report, run, traced, wait_until
+from harness import BUILD, LIBSEEP, SEEP, check_sums, environment, has_ended, need, no_losses, plain_name, report, run, traced, wait_until
 import report_json
 
 COVERS = [
@@ -317,3 +318,20 @@ def test_what_the_parent_does_after_the_fork_is_not_its_childs(tmp_path, between
     mapped = child['mappings']['totals']
     assert (mapped['maps'], mapped['mapped_bytes'], mapped['unmapped_bytes']) == (1, 1 << 16, 0), 'the one from before the fork'
     assert 0.1 <= child['process']['duration_s'], 'it began at its fork'
+
+
+def test_first_operations_of_a_child_by_two_threads(tmp_path):
+    """One of them makes the image; the others wait for it, and nothing of theirs is missing."""
+    need('gcc')
+    program = tmp_path / 'fork_together'
+    subprocess.run(['gcc', '-g', '-O1', '-D_GNU_SOURCE', '-pthread',
+                    str(Path(__file__).with_name('fork_together.c')), '-o', str(program)], check=True)
+    done = traced([program], tmp_path, options=['--scan', 'no'])
+    if done.code == 77:
+        pytest.skip('no right to a priority of real time')
+    assert done.code == 5, done
+    child = next(process for process in done.report() if process['process']['origin'] == 'fork')
+    sites = [site for site in child['sites'] if site['size_min'] == site['size_max'] == 40]
+    assert sum(site['allocations'] for site in sites) == 200, (sites, child['health'])
+    assert sum(site['frees'] for site in sites) == 200
+    no_losses(child)

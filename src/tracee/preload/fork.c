@@ -4,6 +4,8 @@
 // operation: until then it costs nothing, and it never writes to its parent's. It is recognised by
 // memory that the kernel wipes in children, so raw clones are seen too. What the parent does between
 // the fork and that first operation is undone in the child's image (undo.h).
+#include <errno.h>
+
 #include "preload/at_peak.h"
 #include "preload/annotation.h"
 #include "preload/custom_pool.h"
@@ -89,7 +91,32 @@ uint64_t seep_fork_image_ns(void) {
     return seep_fork_was_told() ? of_fork.image_ns : UINT64_MAX;
 }
 
+// In a child: the thread that makes its image, by an address that only this thread has; and what passed by
+// meanwhile: events of other threads that waited too long, and of signal handlers in that thread.
+static void *_Atomic setter;
+static _Atomic uint32_t nr_passed, nr_reentered;
+
+static bool another_sets_up(void) {
+    return atomic_load_explicit(seep_g.alive, memory_order_acquire) == SETTING_UP &&
+           atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_PASSIVE &&
+           atomic_load_explicit(&setter, memory_order_relaxed) != (void *)&errno;
+}
+
+// A copy of a large image takes a while, and its thread needs a processor.
+enum { NR_YIELDS = 30, NR_ROUNDS = 2000 };
+
+static void wait_for_setter(void) {
+    struct timespec pause = {0, 1000000};
+    for (int i = 0; i < NR_ROUNDS && another_sets_up() && seep_calls_seem_free(); i++)
+        if (i < NR_YIELDS)
+            sys3(SYS_sched_yield, 0, 0, 0);
+        else
+            sys3(SYS_nanosleep, &pause, NULL, 0);
+}
+
 void seep_fork_prepare(void) {
+    if (seep_g.alive) // half of an image is no start for a child
+        wait_for_setter();
     pending.fork_ns = pending.image_ns = seep_clock_ns(CLOCK_MONOTONIC);
     if (seep_g.alive && atomic_load_explicit(seep_g.alive, memory_order_acquire) != OWN &&
         seep_fork_was_told())
@@ -103,6 +130,8 @@ void seep_fork_in_child(void) {
     if (atomic_load_explicit(&seep_g.entry, memory_order_relaxed) != SEEP_ENTRY_READY)
         return;
     of_fork = pending;
+    atomic_store_explicit(&nr_passed, 0, memory_order_relaxed);
+    atomic_store_explicit(&nr_reentered, 0, memory_order_relaxed);
     seep_undo_in_child();
     if (seep_g.emulated)
         seep_fork_wipe();
@@ -137,20 +166,38 @@ static bool set_up(void) {
     return true;
 }
 
+static void count_passed(_Atomic uint32_t *count, enum seep_lost reason) {
+    uint32_t nr = atomic_exchange_explicit(count, 0, memory_order_seq_cst);
+    if (nr)
+        __atomic_fetch_add(seep_lost_place(reason), nr, __ATOMIC_RELAXED);
+}
+
+// Whether an event that found no image has one now after all.
+static bool pass(void) {
+    bool reentered = atomic_load_explicit(&setter, memory_order_relaxed) == (void *)&errno;
+    _Atomic uint32_t *count = reentered ? &nr_reentered : &nr_passed;
+    atomic_fetch_add_explicit(count, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(seep_g.alive, memory_order_seq_cst) != OWN)
+        return false; // whoever makes the image counts it
+    atomic_fetch_sub_explicit(count, 1, memory_order_seq_cst);
+    return true;
+}
+
 bool seep_fork_child(void) {
     uint32_t wiped = WIPED;
     if (atomic_compare_exchange_strong_explicit(seep_g.alive, &wiped, SETTING_UP, memory_order_acquire,
                                                 memory_order_acquire)) {
+        atomic_store_explicit(&setter, (void *)&errno, memory_order_relaxed);
         bool own = set_up();
-        atomic_store_explicit(seep_g.alive, own ? OWN : SETTING_UP, memory_order_release);
+        atomic_store_explicit(seep_g.alive, own ? OWN : SETTING_UP, memory_order_seq_cst);
+        atomic_store_explicit(&setter, NULL, memory_order_relaxed);
+        if (own) {
+            count_passed(&nr_passed, SEEP_LOST_NO_THREAD);
+            count_passed(&nr_reentered, SEEP_LOST_REENTERED);
+        }
         return own;
     }
-    // Another thread of the child is at it: wait a little, else let this one event pass.
-    for (int i = 0; i < 1000 && wiped != OWN; i++) {
-        if (atomic_load_explicit(&seep_g.entry, memory_order_relaxed) == SEEP_ENTRY_PASSIVE)
-            return false;
-        sys3(SYS_sched_yield, 0, 0, 0);
-        wiped = atomic_load_explicit(seep_g.alive, memory_order_acquire);
-    }
-    return wiped == OWN;
+    wait_for_setter();
+    return atomic_load_explicit(seep_g.alive, memory_order_acquire) == OWN ||
+           (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_PASSIVE && pass());
 }

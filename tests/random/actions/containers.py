@@ -112,7 +112,7 @@ def global_object(p):
     name, size = p.name('owner'), p.size()
     site = p.site('operator new[]', name)
     variable = f'g{name}'
-    p.batch.declarations.append(f'struct O{name} {{ char *block; ~O{name}() {{ delete[] block; block = NULL; }} }};')
+    p.batch.declarations.append(f'struct O{name} {{ char *block; ~O{name}() {{ delete[] block; block = NULL; KEEP(this); }} }};')
     p.leaf(name, [f'static O{name} {variable};', f'KEEP(&{variable});',
                   f'{variable}.block = (char *)clear(new char[hide({size})], {size}); {p.mark(site)}'])
     group = p.allocate(site, size, 1, model.held())
