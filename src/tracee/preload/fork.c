@@ -178,7 +178,7 @@ static bool pass(void) {
     _Atomic uint32_t *count = reentered ? &nr_reentered : &nr_passed;
     atomic_fetch_add_explicit(count, 1, memory_order_seq_cst);
     if (atomic_load_explicit(seep_g.alive, memory_order_seq_cst) != OWN)
-        return false; // whoever makes the image counts it
+        return false; // the thread that makes the image counts it
     atomic_fetch_sub_explicit(count, 1, memory_order_seq_cst);
     return true;
 }
