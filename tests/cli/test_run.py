@@ -957,3 +957,21 @@ def test_small_stack(run, seep, require, tmp_path):
     assert done.returncode == 0 and done.stdout.startswith("5\n") and done.stdout.endswith("\n128\n"), done
     for text in (done.stdout, (tmp_path / "r.txt").read_text()):
         assert "6,400" in text and "main (small.c:2)" in text
+
+
+def test_a_tool_that_starts_does_not_take_the_folder_of_another(seep, tmp_path):
+    """One that has bound its socket and does not listen yet is no left-over."""
+    slow, source = tmp_path / "slow_listen.so", tmp_path / "slow_listen.c"
+    source.write_text(program_source("slow_listen.c"))
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(slow), str(source)], check=True, timeout=PATIENCE_S)
+    environment = dict(os.environ, TMPDIR=str(tmp_path))
+    command = [seep, "run", "-q", "-o", str(tmp_path / "one.seep"), "true"]
+    first = subprocess.Popen(command, env=dict(environment, LD_PRELOAD=str(slow)), stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + PATIENCE_S
+    while not list(tmp_path.glob("seep-*/socket")) and first.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    command[4] = str(tmp_path / "two.seep")
+    subprocess.run(command, env=environment, check=True, timeout=PATIENCE_S)
+    _, err = first.communicate(timeout=PATIENCE_S)
+    assert first.returncode == 0, err
