@@ -40,9 +40,11 @@ for _room, _below in (
         ("page", "base profile growth names view analysis output"),
         ("serve", "base"),
         ("service", "base process profile source/image source/run file analysis session"),
-        ("live", "base process profile growth names source/image view scan session"),
+        ("wire", "base profile"),
+        ("live", "base process profile growth names source/image file view scan session wire"),
         ("screen", "base profile growth names view output live"),
-        ("console", "base profile growth names file view scan session output live")):
+        ("console", "base profile growth names file view scan session output live"),
+        ("link", "base profile file session wire live")):
     HOST[_room] = set(_below.split())
 HOST["command"] = set(HOST)
 TRACEE = {"preload": set(), "bpf": set(), "replayer": set(), "agent": set()}

@@ -183,6 +183,7 @@ static struct seep_error *run_connect(const struct seep_arguments *arguments, in
     if (!error && !scripted)
         error = isatty(STDIN_FILENO) ? run_by_hand(&console) : run_file(&console, "-", &all);
     seep_console_deinit(&console);
+    seep_live_source_deinit(&source);
     seep_symbols_destroy(symbols);
     if (!all)
         *ret_status = 1;
@@ -192,19 +193,18 @@ static struct seep_error *run_connect(const struct seep_arguments *arguments, in
 const struct seep_command seep_command_connect = {
     .name = "connect",
     .summary = "a console on a traced process or a saved trace",
-    .usage = "[options] PID|FILE",
+    .usage = "[options] PID|FILE|ADDR",
     .about =
-        "Commands in words: help lists them. The program is only looked at, but for scan and whois, which "
-        "stop it\n"
-        "while its memory is read; what it left can be asked after its end. Ctrl-C ends a command, quit the\n"
-        "session. With -e or -f, or where standard input is no terminal, the exit status is 1 when a "
-        "command\n"
-        "failed.\n",
+        "Commands in words: help lists them. The program is only looked at, but for scan and whois, which\n"
+        "stop it while its memory is read; what it left can be asked after its end. ADDR is unix:PATH of\n"
+        "'seep serve', or ssh://HOST/PID. Ctrl-C ends a command, quit the session. With -e or -f, or where\n"
+        "standard input is no terminal, the exit status is 1 when a command failed.\n",
     .groups = (const struct seep_option_group *const[]){&connect_group, NULL},
     .examples =
         (const struct seep_example[]){
             {"seep connect 1234", "ask a traced process"},
             {"seep connect 1234 -e 'status; sites 3'", "from a script"},
+            {"seep connect ssh://board7/1234", "ask a process of another machine"},
             {"seep connect --json -e 'functions 0' app.seep", "a saved trace, for programs"},
             {NULL},
         },

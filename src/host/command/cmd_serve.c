@@ -5,12 +5,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "command/command.h"
 #include "command/html.h"
 #include "command/reporting.h"
+#include "command/started.h"
+#include "link/link_server.h"
 #include "output/format.h"
 #include "output/output.h"
 #include "page/page_file.h"
@@ -19,6 +22,7 @@
 
 struct serve_values {
     const char *http;
+    const char *listen;
     bool full_paths;
     bool no_demangle;
 };
@@ -26,6 +30,8 @@ struct serve_values {
 static const struct seep_option serve_options[] = {
     {"http", 0, SEEP_OPTION_TEXT, offsetof(struct serve_values, http), .value = "ADDR",
      .help = "listen on ADDR, an IP address and a port (default 127.0.0.1 and any free port)"},
+    {"listen", 0, SEEP_OPTION_STRING, offsetof(struct serve_values, listen), .value = "ADDR",
+     .help = "for seep top and connect: unix:PATH (default one in a folder of your own), or stdio"},
     {"full-paths", 0, SEEP_OPTION_FLAG, offsetof(struct serve_values, full_paths),
      .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, offsetof(struct serve_values, no_demangle),
@@ -301,11 +307,68 @@ static struct seep_error *serve(struct serving *serving, const char *where) {
     return error;
 }
 
+// ---- the protocol ----
+
+static struct seep_error *serve_link(const struct seep_live_source *source, const char *where) {
+    struct seep_link_server *server = NULL;
+    struct seep_error *error = seep_link_server_create(source, &server);
+    bool stdio = where && strcmp(where, "stdio") == 0;
+    const char *path = NULL;
+    if (!error && stdio) {
+        error = seep_link_server_add(server, STDIN_FILENO, dup(STDOUT_FILENO));
+    } else if (!error) {
+        error = seep_link_server_listen(server, where ? where + strlen("unix:") : NULL, &path);
+        if (!error) {
+            printf("unix:%s\n", path);
+            fflush(stdout);
+        }
+    }
+    if (!error)
+        error = seep_link_server_run(server);
+    seep_link_server_destroy(server);
+    return error;
+}
+
+static struct seep_error *run_link(const struct seep_arguments *arguments, const char *where) {
+    struct seep_live_source source = {NULL};
+    struct seep_started started = {.output_fd = -1};
+    char name[16];
+    bool stdio = where && strcmp(where, "stdio") == 0;
+    if (where && !stdio && (strncmp(where, "unix:", 5) != 0 || !where[5]))
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--listen: bad address '%s'", where),
+                               "unix:PATH, or stdio");
+    seep_interrupt_catch(NULL);
+    if (arguments->ended) {
+        struct seep_error *error = seep_started_begin(arguments->operands, !stdio, &started);
+        if (error)
+            return error;
+        snprintf(name, sizeof(name), "%d", (int)started.program);
+    }
+    struct seep_error *error = seep_live_source_of(arguments->ended ? name : arguments->operands[0], &source);
+    if (!error && (!source.is_pid || source.link))
+        error = seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "serve: '%s' is no process", arguments->operands[0]),
+            "a file is for a browser: seep serve --http %s", arguments->operands[0]);
+    if (!error)
+        error = serve_link(&source, where);
+    seep_live_source_deinit(&source);
+    if (arguments->ended)
+        seep_started_end(&started);
+    return error;
+}
+
 static struct seep_error *run_serve(const struct seep_arguments *arguments, int *ret_status) {
     const struct serve_values *values = seep_arguments_values(arguments, &serve_group);
+    if (values->http && values->listen)
+        return seep_error_create(SEEP_E_USAGE, "--http and --listen exclude one another");
+    if (!arguments->ended && arguments->nr_operands > 1)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "serve: one PID or FILE"),
+                               "a program to be started comes behind --");
     if (!values->http)
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "serve: how is not said"),
-                               "seep serve --http %s", arguments->operands[0]);
+        return run_link(arguments, values->listen);
+    if (arguments->ended)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "serve: --http starts no program"),
+                               "start it by 'seep run', and serve its PID");
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     struct serving serving = {
         .source = arguments->operands[0], .options = seep_view_options_default, .suppress = &suppress};
@@ -326,19 +389,26 @@ static struct seep_error *run_serve(const struct seep_arguments *arguments, int 
 
 const struct seep_command seep_command_serve = {
     .name = "serve",
-    .summary = "the page of a traced process, live; and what Prometheus and pprof read",
-    .usage = "--http[=ADDR] [options] PID|FILE",
-    .about = "Prints the address to open; the token behind the # is what allows to look. It listens on this\n"
-             "machine alone, unless told otherwise, until it is interrupted. /metrics is for Prometheus.\n",
+    .summary = "a traced process for seep top and connect elsewhere, or its page for a browser",
+    .usage = "[options] PID|FILE | -- PROG [ARG...]",
+    .about =
+        "Prints the address to connect to, and answers until it is interrupted. Without --http it speaks "
+        "the\n"
+        "protocol of seep, on a socket that only you can open; 'seep connect ssh://HOST/PID' starts it with\n"
+        "--listen stdio. With --http it is for a browser, the token behind the # is what allows to look, "
+        "and\n"
+        "/metrics is for Prometheus. It listens on this machine alone, unless told otherwise.\n",
     .groups = (const struct seep_option_group *const[]){&serve_group, &seep_suppress_group, NULL},
     .examples =
         (const struct seep_example[]){
+            {"seep serve 1234", "for seep top and seep connect"},
+            {"seep serve -- ./server --port 80", "start a program with it"},
             {"seep serve --http 1234", "a traced process, in the browser"},
             {"seep serve --http=127.0.0.1:8080 1234", "on a port that is known"},
             {NULL},
         },
     .operand = "PID|FILE",
     .min_operands = 1,
-    .max_operands = 1,
+    .max_operands = SEEP_OPERANDS_ANY,
     .run = run_serve,
 };

@@ -22,7 +22,6 @@
 #include "output/format.h"
 #include "screen/full_screen.h"
 #include "screen/screen.h"
-#include "session/mark_live.h"
 
 #define INTERVAL_LEAST_NS INT64_C(50000000)
 
@@ -189,7 +188,7 @@ static void make_mark(struct top *top, const char *given) {
         return;
     }
     top->screen.stale = true;
-    error = top->source.is_pid && !top->live.look.ended ? seep_mark_live(top->source.pid, name) : NULL;
+    error = top->source.is_pid && !top->live.look.ended ? seep_live_source_mark(&top->source, name) : NULL;
     if (error) {
         say_error(top, error);
         return;
@@ -384,7 +383,7 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
         return error;
     seep_interrupt_catch(NULL);
     if (arguments->ended) {
-        error = seep_started_begin(arguments->operands, &started);
+        error = seep_started_begin(arguments->operands, false, &started);
         snprintf(name, sizeof(name), "%d", (int)started.program);
         if (!error)
             top.started = &started;
@@ -409,6 +408,7 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
     if (top.started)
         seep_started_end(&started);
     seep_live_deinit(&top.live);
+    seep_live_source_deinit(&top.source);
     seep_canvas_deinit(&top.canvas);
     seep_symbols_destroy(symbols);
     (void)ret_status;
@@ -418,17 +418,14 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
 const struct seep_command seep_command_top = {
     .name = "top",
     .summary = "a live screen of a traced process",
-    .usage = "[options] PID|FILE | -- PROG [ARG...]",
+    .usage = "[options] PID|FILE|ADDR | -- PROG [ARG...]",
     .about =
-        "PID is a process that is being traced, shown with its traced descendants: it is only looked at, and "
-        "never\n"
-        "waits. FILE is a saved trace. PROG is started by 'seep run', which saves its trace when it ends; "
-        "what "
-        "it\n"
-        "writes is in the log (8). Keys: ? shows them. Where the terminal has no full screen, or the output "
-        "is "
-        "no\n"
-        "terminal, screens are printed one below the other.\n",
+        "PID is a process that is being traced, shown with its traced descendants: it is only looked\n"
+        "at, and never waits. FILE is a saved trace; ADDR is unix:PATH of 'seep serve', or ssh://HOST/PID.\n"
+        "PROG is started by 'seep run', which saves its trace when it ends; what it writes is in the log "
+        "(8).\n"
+        "? shows the keys. Where the terminal has no full screen, or the output is no terminal, screens are\n"
+        "printed one below the other.\n",
     .groups = (const struct seep_option_group *const[]){&top_group, NULL},
     .examples =
         (const struct seep_example[]){

@@ -34,7 +34,7 @@ static struct seep_error *open_output(int *ret_fd) {
     return NULL;
 }
 
-static void become(char *const *program, int output) {
+static void become(char *const *program, bool own, int output) {
     size_t nr = 0;
     while (program[nr])
         nr++;
@@ -48,10 +48,12 @@ static void become(char *const *program, int output) {
     words[2] = quiet;
     words[3] = end;
     memcpy(words + 4, program, nr * sizeof(*words));
-    setpgid(0, 0);
-    dup2(nothing, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
+    if (!own) {
+        setpgid(0, 0);
+        dup2(nothing, STDIN_FILENO);
+        dup2(output, STDOUT_FILENO);
+        dup2(output, STDERR_FILENO);
+    }
     execv("/proc/self/exe", words);
     _exit(127);
 }
@@ -89,14 +91,14 @@ static struct seep_error *ended_early(struct seep_started *started) {
     return seep_error_hint(error, "'seep run' shows what it did");
 }
 
-struct seep_error *seep_started_begin(char *const *program, struct seep_started *ret_started) {
+struct seep_error *seep_started_begin(char *const *program, bool own, struct seep_started *ret_started) {
     struct seep_started started = {.output_fd = -1};
     struct seep_error *error = open_output(&started.output_fd);
     if (error)
         return error;
     started.run = fork();
     if (started.run == 0)
-        become(program, started.output_fd);
+        become(program, own, started.output_fd);
     if (started.run < 0) {
         error = seep_error_system(errno, "cannot start a process");
         close(started.output_fd);

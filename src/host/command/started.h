@@ -17,7 +17,9 @@ struct seep_started {
 };
 
 // Waits until the program is traced. SEEP_E_NOT_FOUND with what it wrote last where it ended before.
-SEEP_MUST_CHECK struct seep_error *seep_started_begin(char *const *program, struct seep_started *ret_started);
+// With `own` its streams are ours: what it writes goes where ours does.
+SEEP_MUST_CHECK struct seep_error *seep_started_begin(char *const *program, bool own,
+                                                      struct seep_started *ret_started);
 // The next whole line of what was written since; malloc'ed; NULL: none.
 char *seep_started_line(struct seep_started *started);
 void seep_started_end(struct seep_started *started); // the program goes on

@@ -20,6 +20,7 @@ struct seep_error *seep_console_init(struct seep_console *console, struct seep_l
 
 void seep_console_deinit(struct seep_console *console) {
     seep_live_deinit(&console->live);
+    seep_session_destroy(console->whole);
     free(console->lost);
 }
 

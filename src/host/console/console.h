@@ -30,6 +30,7 @@ struct seep_console {
     uint64_t lost_new; // in the last scan and not before
     uint64_t lost_new_bytes;
     unsigned nr_marks;
+    struct seep_session *whole; // over a link, as it was fetched last; NULL: not yet
 };
 
 // Makes the first look.

@@ -16,8 +16,6 @@
 #include "output/report.h"
 #include "output/report_whois.h"
 #include "scan/inspect.h"
-#include "scan/scan.h"
-#include "session/mark_live.h"
 #include "session/session_open.h"
 
 #define TRY(call)                                                                                            \
@@ -58,6 +56,22 @@ static struct seep_error *answer(const struct seep_console *console, FILE *out, 
 
 static struct seep_session *session_of(const struct seep_console *console) {
     return console->live.look.session;
+}
+
+// With blocks, mappings and marks, which do not come over a link with each look.
+static struct seep_error *whole_of(struct seep_console *console, struct seep_session **ret_session) {
+    struct seep_session *whole = NULL;
+    *ret_session = session_of(console);
+    if (console->whole && console->paused) {
+        *ret_session = console->whole;
+        return NULL;
+    }
+    TRY(seep_live_source_whole(console->source, &whole));
+    if (!whole)
+        return NULL;
+    seep_session_destroy(console->whole);
+    *ret_session = console->whole = whole;
+    return NULL;
 }
 
 static bool runs(const struct seep_console *console) {
@@ -249,10 +263,9 @@ static struct seep_error *run_modules(struct seep_console *console, char *const 
 
 // ---- one site ----
 
-static struct seep_error *parse_site(const struct seep_console *console, const char *text,
+static struct seep_error *parse_site(const struct seep_session *session, const char *text,
                                      const struct seep_profile **ret_profile, uint32_t *ret_process,
                                      uint32_t *ret_site) {
-    const struct seep_session *session = session_of(console);
     unsigned process = 0, site = 0;
     int end = 0;
     text += *text == '#';
@@ -281,7 +294,7 @@ static struct seep_error *run_stack(struct seep_console *console, char *const *w
     uint32_t process, site, more = 0;
     if (!words[0])
         return seep_error_create(SEEP_E_USAGE, "stack: of which site?");
-    TRY(parse_site(console, words[0], &profile, &process, &site));
+    TRY(parse_site(session_of(console), words[0], &profile, &process, &site));
     struct seep_view_options options = seep_view_options_default;
     options.top = 1;
     options.measure = is_site;
@@ -333,13 +346,14 @@ static struct seep_error *run_blocks(struct seep_console *console, char *const *
                                                       {"site", "site", SEEP_GRID_TEXT},
                                                       {NULL}};
     const struct seep_profile *only = NULL;
+    struct seep_session *session;
     uint32_t process = 0, site = 0;
     uint64_t top = console->top;
+    TRY(whole_of(console, &session));
     if (words[0])
-        TRY(parse_site(console, words[0], &only, &process, &site));
+        TRY(parse_site(session, words[0], &only, &process, &site));
     if (words[0] && words[1])
         TRY(parse_count("blocks", words[1], &top));
-    const struct seep_session *session = session_of(console);
     size_t nr = 0, capacity = 0;
     for (size_t p = 0; p < session->nr_profiles; p++)
         for (size_t i = 0; i < session->profiles[p]->nr_blocks && (!only || session->profiles[p] == only);
@@ -441,9 +455,8 @@ static struct seep_error *put_leaks(const struct seep_console *console, const ch
 
 static struct seep_error *run_scan(struct seep_console *console, char *const *words, FILE *out) {
     TRY(needs_run(console, "scan"));
-    struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL};
     struct seep_session *session = NULL;
-    TRY(seep_scan_process(console->source->pid, &options, &session));
+    TRY(seep_live_source_scan(console->source, &session));
     seep_live_take_scan(&console->live, session, seep_monotonic_ns());
     TRY(note_lost(console, session->profiles[0]));
     if (!console->json)
@@ -518,10 +531,13 @@ static struct seep_error *run_whois(struct seep_console *console, char *const *w
     if (!words[0] || *end || end == words[0] || errno)
         return seep_error_create(SEEP_E_USAGE, "whois: an address, as 0x55d0c3a012a0");
     struct seep_whois *whois = NULL;
+    struct seep_session *session;
+    TRY(whole_of(console, &session));
+    // Who points to it is not asked over a link.
     struct seep_error *error =
-        runs(console)
+        runs(console) && !console->source->link
             ? seep_whois_process(console->source->pid, address, 10, console->symbols, &whois)
-            : seep_whois_profile(session_of(console)->profiles[0], address, console->symbols, &whois);
+            : seep_whois_profile(session->profiles[0], address, console->symbols, &whois);
     if (!error && console->json)
         error = seep_whois_json(out, whois);
     else if (!error)
@@ -543,7 +559,7 @@ static struct seep_error *run_mark(struct seep_console *console, char *const *wo
     else
         snprintf(name, sizeof(name), "m%u", ++console->nr_marks);
     TRY(seep_live_mark(&console->live, name));
-    TRY(seep_mark_live(console->source->pid, name));
+    TRY(seep_live_source_mark(console->source, name));
     snprintf(text, sizeof(text), "since is counted from '%.100s' now", name);
     return done(console, out, "mark", text);
 }
@@ -645,7 +661,8 @@ static struct seep_error *run_maps(struct seep_console *console, char *const *wo
     struct seep_grid grid;
     seep_grid_init(&grid, columns);
     struct seep_error *error = NULL;
-    const struct seep_session *session = session_of(console);
+    struct seep_session *session;
+    TRY(whole_of(console, &session));
     for (size_t p = 0; !error && p < session->nr_profiles; p++) {
         const struct seep_profile *profile = session->profiles[p];
         char pid[16], name[32];
@@ -753,15 +770,19 @@ static struct seep_error *run_dump(struct seep_console *console, char *const *wo
     if (words[0])
         TRY(parse_count("dump", words[0], &options.top));
     options.json = console->json;
-    return seep_report_write(out, session_of(console), console->symbols, &options, NULL);
+    struct seep_session *session;
+    TRY(whole_of(console, &session));
+    return seep_report_write(out, session, console->symbols, &options, NULL);
 }
 
 static struct seep_error *run_save(struct seep_console *console, char *const *words, FILE *out) {
-    struct seep_session *session = session_of(console);
+    struct seep_session *session;
+    TRY(whole_of(console, &session));
     const struct seep_process *process = &session->profiles[0]->process;
     char *name = NULL, *saved = NULL, *text = NULL;
     const char *program = process->name[strcspn(process->name, "/")] ? "program" : process->name;
-    for (size_t i = 0; console->source->is_pid && i < session->nr_profiles; i++)
+    for (size_t i = 0; console->source->is_pid && session == session_of(console) && i < session->nr_profiles;
+         i++)
         TRY(seep_series_give(&console->live.lives[console->live.life_of[i]]->series, session->profiles[i]));
     if (asprintf(&name, words[0] ? "%s" : "seep.%s.%" PRIu32 ".snap.seep", words[0] ? words[0] : program,
                  process->pid) < 0)

@@ -23,6 +23,9 @@ struct seep_trace_writer;
 
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create(const char *path,
                                                             struct seep_trace_writer **ret_writer);
+// To a descriptor, which is borrowed; `name` is for messages.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create_fd(int fd, const char *name,
+                                                               struct seep_trace_writer **ret_writer);
 // Nothing over SEEP_TRACE_RAW_MAX.
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, uint32_t type,
                                                              uint16_t version, const void *raw,

@@ -434,6 +434,17 @@ struct seep_error *seep_session_save_behind(const struct seep_session *session, 
     return error ? error : save_all(writer, session);
 }
 
+struct seep_error *seep_session_save_fd(const struct seep_session *session, int fd, const char *name) {
+    struct seep_trace_writer *writer = NULL;
+    struct seep_error *error = check_all(session, name);
+    if (!error)
+        error = seep_trace_writer_create_fd(fd, name, &writer);
+    if (!error)
+        error = save_all(writer, session);
+    seep_trace_writer_destroy(writer);
+    return error;
+}
+
 // ret_name: NULL where a file of that name is to be replaced.
 static struct seep_error *save(const struct seep_session *session, const char *path, char **ret_name) {
     struct seep_trace_writer *writer = NULL;

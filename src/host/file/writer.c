@@ -126,15 +126,17 @@ static struct seep_error *open_target(struct seep_trace_writer *writer, const ch
     return open_temporary(writer);
 }
 
-struct seep_error *seep_trace_writer_create(const char *path, struct seep_trace_writer **ret_writer) {
+// path: NULL where it is the descriptor.
+static struct seep_error *create(const char *path, int fd, const char *name,
+                                 struct seep_trace_writer **ret_writer) {
     struct seep_trace_writer *writer = calloc(1, sizeof(*writer));
     if (!writer)
         return seep_error_no_memory();
-    writer->fd = -1;
-    writer->name = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
+    writer->fd = fd;
+    writer->name = strdup(name);
     writer->zstd = ZSTD_createCCtx();
     struct seep_error *error = writer->name && writer->zstd ? NULL : seep_error_no_memory();
-    if (!error)
+    if (!error && path)
         error = open_target(writer, path);
     if (!error)
         error = write_header(writer);
@@ -144,6 +146,15 @@ struct seep_error *seep_trace_writer_create(const char *path, struct seep_trace_
     }
     *ret_writer = writer;
     return NULL;
+}
+
+struct seep_error *seep_trace_writer_create(const char *path, struct seep_trace_writer **ret_writer) {
+    return create(path, -1, strcmp(path, "-") == 0 ? "standard output" : path, ret_writer);
+}
+
+struct seep_error *seep_trace_writer_create_fd(int fd, const char *name,
+                                               struct seep_trace_writer **ret_writer) {
+    return create(NULL, fd, name, ret_writer);
 }
 
 void seep_trace_writer_destroy(struct seep_trace_writer *writer) {

@@ -15,6 +15,7 @@
 
 #include "growth/series.h"
 #include "profile/profile.h"
+#include "wire/wire_client.h"
 
 #define SEEP_LIVE_POINTS 64u  // of the history of totals, as of the series of a site
 #define SEEP_LIVE_LOG    200u // lines
@@ -26,6 +27,7 @@ struct seep_look {
     struct seep_error *error;
     int64_t at_ns;      // CLOCK_MONOTONIC, when it was done
     int64_t took_ns;    // that it took
+    uint64_t epoch;     // over a link: two looks of one epoch are the same; here 0
     bool ended;         // the process has ended; the session is of its image as it was left
     int *image_fds;     // by process of the session: of its image, to read it when it has ended; -1: none
     size_t nr_images;   // as many as the session has processes
@@ -39,12 +41,24 @@ struct seep_look {
 
 // What is looked at. Safe to be called from another thread than the one that has the struct seep_live.
 struct seep_live_source {
-    const char *name; // as the user said it: a pid or a file
-    bool is_pid;
-    pid_t pid;
+    const char *name;              // as the user said it: a pid or a file
+    bool is_pid;                   // something that runs, or did: a process, here or behind a link
+    pid_t pid;                     // 0: behind a link
+    struct seep_wire_client *link; // NULL: here
     uint64_t started; // of the process, in ticks since boot: what tells it from a later one of the same pid
 };
 SEEP_MUST_CHECK struct seep_error *seep_live_source_of(const char *name, struct seep_live_source *ret_source);
+void seep_live_source_deinit(struct seep_live_source *source);
+// Stops the process, see scan/scan.h.
+SEEP_MUST_CHECK struct seep_error *seep_live_source_scan(const struct seep_live_source *source,
+                                                         struct seep_session **ret_session);
+// Names this moment in the image.
+SEEP_MUST_CHECK struct seep_error *seep_live_source_mark(const struct seep_live_source *source,
+                                                         const char *name);
+// Over a link what a look does not bring: blocks, mappings, marks. *ret_session stays NULL where the look has
+// all.
+SEEP_MUST_CHECK struct seep_error *seep_live_source_whole(const struct seep_live_source *source,
+                                                          struct seep_session **ret_session);
 
 // `before`: the last look, NULL at first; when the process is gone it is read from the descriptors of that.
 void seep_look_make(const struct seep_live_source *source, const struct seep_look *before,

@@ -10,9 +10,12 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "file/session_file.h"
 #include "live/live.h"
 #include "process/gone.h"
 #include "process/memory_limit.h"
+#include "scan/scan.h"
+#include "session/mark_live.h"
 #include "session/session_open.h"
 #include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
@@ -40,6 +43,13 @@ static uint64_t stat_field(pid_t pid, unsigned which) {
 
 struct seep_error *seep_live_source_of(const char *name, struct seep_live_source *ret_source) {
     struct seep_live_source source = {.name = name};
+    if (seep_wire_is_address(name)) {
+        source.is_pid = true;
+        struct seep_error *refused = seep_wire_client_create(name, &source.link);
+        if (!refused)
+            *ret_source = source;
+        return refused;
+    }
     struct seep_error *error = seep_parse_pid(name, &source.is_pid, &source.pid);
     if (error)
         return error;
@@ -47,6 +57,44 @@ struct seep_error *seep_live_source_of(const char *name, struct seep_live_source
         source.started = stat_field(source.pid, STAT_STARTED);
     *ret_source = source;
     return NULL;
+}
+
+void seep_live_source_deinit(struct seep_live_source *source) {
+    seep_wire_client_destroy(source->link);
+    source->link = NULL;
+}
+
+// ---- what is asked for now and then ----
+
+static struct seep_error *trace_of(const struct seep_live_source *source, bool scan,
+                                   struct seep_session **ret_session) {
+    unsigned char *bytes = NULL;
+    size_t nr = 0;
+    struct seep_error *error = seep_wire_client_trace(source->link, scan, &bytes, &nr);
+    if (!error)
+        error = seep_session_load_bytes(bytes, nr, source->name, ret_session);
+    free(bytes);
+    return error;
+}
+
+struct seep_error *seep_live_source_scan(const struct seep_live_source *source,
+                                         struct seep_session **ret_session) {
+    struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL};
+    if (source->link)
+        return trace_of(source, true, ret_session);
+    if (!source->is_pid)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "a file has no memory to be scanned");
+    return seep_scan_process(source->pid, &options, ret_session);
+}
+
+struct seep_error *seep_live_source_mark(const struct seep_live_source *source, const char *name) {
+    return source->link ? seep_wire_client_mark(source->link, name) : seep_mark_live(source->pid, name);
+}
+
+struct seep_error *seep_live_source_whole(const struct seep_live_source *source,
+                                          struct seep_session **ret_session) {
+    *ret_session = NULL;
+    return source->link ? trace_of(source, false, ret_session) : NULL;
 }
 
 // ---- descendants ----
@@ -209,11 +257,29 @@ static void look_at_all(const struct seep_live_source *source, const struct seep
     snprintf(look->limit, sizeof(look->limit), "%s", limit.what);
 }
 
+// The other side looks, and says what has changed.
+static void look_over_link(const struct seep_live_source *source, struct seep_look *look) {
+    struct seep_wire_look told;
+    look->error = seep_wire_client_pull(source->link, &look->session, &told);
+    if (look->error)
+        return;
+    look->epoch = seep_hash64(told.server ^ told.epoch) | 1;
+    look->ended = told.ended;
+    look->rss_bytes = told.rss_bytes;
+    look->used_bytes = told.used_bytes;
+    look->limit_bytes = told.limit_bytes;
+    snprintf(look->limit, sizeof(look->limit), "%s", told.limit);
+    look->nr_threads = (uint32_t)told.nr_threads;
+    look->nr_untraced = told.nr_untraced;
+}
+
 void seep_look_make(const struct seep_live_source *source, const struct seep_look *before,
                     struct seep_look *ret_look) {
     *ret_look = (struct seep_look){NULL};
     int64_t begin_ns = seep_monotonic_ns();
-    if (source->is_pid) {
+    if (source->link) {
+        look_over_link(source, ret_look);
+    } else if (source->is_pid) {
         look_at_all(source, before, ret_look);
     } else {
         ret_look->ended = true;

@@ -325,6 +325,11 @@ struct seep_error *seep_live_take(struct seep_live *live, struct seep_look *look
         seep_error_destroy(error);
         return NULL;
     }
+    // The server looked for somebody else a moment ago, and nothing came since.
+    if (look->epoch && live->look.session && look->epoch == live->look.epoch) {
+        seep_look_deinit(look);
+        return NULL;
+    }
     bool ended = look->ended && !live->look.ended && live->look.session;
     struct seep_live_totals before = live->totals;
     int64_t before_ns = live->look.session ? live->look.at_ns : 0;

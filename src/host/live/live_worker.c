@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "live/live_worker.h"
-#include "scan/scan.h"
 
 struct seep_live_worker {
     const struct seep_live_source *source;
@@ -26,13 +25,9 @@ struct seep_live_worker {
 };
 
 static void scan(const struct seep_live_source *source, struct seep_look *look) {
-    struct seep_scan_options options = {.roots = SEEP_ROOTS_ALL};
     *look = (struct seep_look){NULL};
     int64_t begin_ns = seep_monotonic_ns();
-    if (source->is_pid)
-        look->error = seep_scan_process(source->pid, &options, &look->session);
-    else
-        look->error = seep_error_create(SEEP_E_UNSUPPORTED, "a file has no memory to be scanned");
+    look->error = seep_live_source_scan(source, &look->session);
     look->at_ns = seep_monotonic_ns();
     look->took_ns = look->at_ns - begin_ns;
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The server behind `seep serve`: it looks at a process for its clients, and answers what they ask. One
+// thread; a client that does not take its answer is not read from, and costs that answer. The program waits
+// for none of it.
+//
+// Who may ask: by a Unix socket the user that runs the server, and root; by standard input whoever has that.
+#ifndef SEEP_LINK_LINK_SERVER_H
+#define SEEP_LINK_LINK_SERVER_H
+
+#include "live/live.h"
+
+#define SEEP_LINK_CLIENTS  100u
+#define SEEP_LINK_GREET_NS INT64_C(10000000000)
+#define SEEP_LINK_LOOK_NS  INT64_C(20000000) // between two looks, however many ask
+
+struct seep_link_server;
+// Makes the first look, so that what cannot be looked at is said at once. `source` is borrowed.
+SEEP_MUST_CHECK struct seep_error *seep_link_server_create(const struct seep_live_source *source,
+                                                           struct seep_link_server **ret_server);
+void seep_link_server_destroy(struct seep_link_server *server); // takes NULL; removes its socket
+
+// Listens at `path`, or where it is NULL in a folder that only this user may enter; *ret_path lives as long
+// as the server. A socket that nobody listens on any more is replaced.
+SEEP_MUST_CHECK struct seep_error *seep_link_server_listen(struct seep_link_server *server, const char *path,
+                                                           const char **ret_path);
+// One client, on two descriptors.
+SEEP_MUST_CHECK struct seep_error *seep_link_server_add(struct seep_link_server *server, int in_fd,
+                                                        int out_fd);
+// Until it is interrupted (base/interrupt.h), or, where it does not listen, until its client has left.
+SEEP_MUST_CHECK struct seep_error *seep_link_server_run(struct seep_link_server *server);
+
+#endif

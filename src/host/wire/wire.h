@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The protocol of `seep serve`: frames, and what they hold. docs/protocol.md has it in words, complete enough
+// to write a client from. The client asks and the server answers, so a slow client costs one answer and
+// nobody waits.
+//
+// Both sides check what they get: a frame has a limit, a list is as long as the bytes that it comes in allow.
+#ifndef SEEP_WIRE_WIRE_H
+#define SEEP_WIRE_WIRE_H
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/records.h"
+#include "profile/profile.h"
+
+#define SEEP_WIRE_MAGIC       "SEEPWIRE"
+#define SEEP_WIRE_MAGIC_BYTES 8u
+#define SEEP_WIRE_VERSION     1u
+#define SEEP_WIRE_HEAD_BYTES  8u
+#define SEEP_WIRE_FRAME_MAX                                                                                  \
+    (UINT32_C(1) << 20) // payload, as it is sent and as it is when it is not compressed
+#define SEEP_WIRE_ASK_MAX    (UINT32_C(1) << 18) // payload of a client's frame
+#define SEEP_WIRE_ANSWER_MAX (UINT64_C(1) << 30) // bytes of all frames of one answer
+#define SEEP_WIRE_PACKED     1u // flag: a zstd frame behind the LEB of the bytes that it makes
+#define SEEP_WIRE_TAKES_ZSTD 1u // of Hello
+
+enum seep_wire_type {
+    // Of both.
+    SEEP_WIRE_HELLO = 1,
+    // Of the client.
+    SEEP_WIRE_PULL = 2,
+    SEEP_WIRE_SNAPSHOT = 3,
+    SEEP_WIRE_SCAN = 4,
+    SEEP_WIRE_MARK = 5,
+    // Of the server.
+    SEEP_WIRE_LOOK = 16,
+    SEEP_WIRE_PROCESS = 17,
+    SEEP_WIRE_MODULES = 18,
+    SEEP_WIRE_NODES = 19,
+    SEEP_WIRE_SITES = 20,
+    SEEP_WIRE_COUNTERS = 21,
+    SEEP_WIRE_THREAD_SITES = 22,
+    SEEP_WIRE_BYTES = 23, // of a trace
+    SEEP_WIRE_END = 31,   // of an answer
+    SEEP_WIRE_ERROR = 32, // the same
+};
+
+struct seep_wire_head {
+    uint32_t nr_bytes; // of the payload
+    uint8_t type;
+    uint8_t flags;
+    uint16_t stream; // of the question; its answers have the same
+};
+void seep_wire_head_put(unsigned char *at, const struct seep_wire_head *head);
+struct seep_wire_head seep_wire_head_of(const unsigned char *at);
+
+// Appends a frame with the payload; `packed` tries to compress it.
+SEEP_MUST_CHECK struct seep_error *seep_wire_put(struct seep_put *out, enum seep_wire_type type,
+                                                 uint16_t stream, const struct seep_put *payload,
+                                                 bool packed);
+// The payload of a frame as it was: `bytes`, or malloc'ed where it was compressed (*ret_owned).
+SEEP_MUST_CHECK struct seep_error *seep_wire_unpack(const struct seep_wire_head *head,
+                                                    const unsigned char *bytes,
+                                                    const unsigned char **ret_bytes, size_t *ret_nr,
+                                                    unsigned char **ret_owned);
+
+struct seep_wire_hello {
+    uint64_t version_least;
+    uint64_t version_most;
+    uint64_t takes; // SEEP_WIRE_TAKES_*
+    char build[64];
+};
+void seep_wire_hello_put(struct seep_put *payload);
+SEEP_MUST_CHECK struct seep_error *seep_wire_hello_take(const unsigned char *bytes, size_t nr,
+                                                        struct seep_wire_hello *ret_hello);
+
+// ---- what a client has of an image: the same on both sides ----
+
+struct seep_wire_have {
+    uint64_t pid;
+    uint64_t start; // start_realtime_ns: with the pid it names a life
+    uint64_t nr_modules;
+    uint64_t nr_nodes;
+    uint64_t nr_sites;
+};
+#define SEEP_WIRE_IMAGES_MAX 256u
+
+struct seep_wire_pull {
+    uint64_t server; // the number of the server that made the epoch; 0: nothing is had
+    uint64_t epoch;
+    uint32_t nr_have;
+    struct seep_wire_have have[SEEP_WIRE_IMAGES_MAX];
+};
+void seep_wire_pull_put(struct seep_put *payload, const struct seep_wire_pull *pull);
+SEEP_MUST_CHECK struct seep_error *seep_wire_pull_take(const unsigned char *bytes, size_t nr,
+                                                       struct seep_wire_pull *ret_pull);
+
+// What is told of a look beside its processes.
+struct seep_wire_look {
+    uint64_t server;
+    uint64_t epoch;
+    bool ended;
+    uint64_t rss_bytes;
+    uint64_t used_bytes;
+    uint64_t limit_bytes;
+    const char *limit; // borrowed; of a taken one: within the payload
+    uint64_t nr_threads;
+    uint64_t nr_untraced;
+    uint64_t nr_processes;
+};
+
+// ---- the server's side: what changed when ----
+
+struct seep_shadow;
+SEEP_MUST_CHECK struct seep_error *seep_shadow_create(struct seep_shadow **ret_shadow);
+void seep_shadow_destroy(struct seep_shadow *shadow); // takes NULL
+// A new look: one epoch more. O(sites).
+SEEP_MUST_CHECK struct seep_error *seep_shadow_take(struct seep_shadow *shadow,
+                                                    const struct seep_session *session);
+// The frames that bring what a client has up to the last look, with SEEP_WIRE_END. `look` without server,
+// epoch and nr_processes.
+SEEP_MUST_CHECK struct seep_error *seep_shadow_answer(const struct seep_shadow *shadow,
+                                                      const struct seep_session *session,
+                                                      const struct seep_wire_look *look,
+                                                      const struct seep_wire_pull *pull, uint16_t stream,
+                                                      bool packed, struct seep_put *out);
+
+// ---- the client's side: what it has ----
+
+struct seep_replica;
+SEEP_MUST_CHECK struct seep_error *seep_replica_create(struct seep_replica **ret_replica);
+void seep_replica_destroy(struct seep_replica *replica); // takes NULL
+void seep_replica_ask(const struct seep_replica *replica, struct seep_wire_pull *ret_pull);
+// A frame of the answer. SEEP_E_FORMAT for what does not fit what is had: then all of it is to be asked anew.
+SEEP_MUST_CHECK struct seep_error *seep_replica_take(struct seep_replica *replica, uint8_t type,
+                                                     const unsigned char *bytes, size_t nr, bool *ret_ended);
+// What it is now, as a session of its own.
+SEEP_MUST_CHECK struct seep_error *seep_replica_session(const struct seep_replica *replica,
+                                                        struct seep_session **ret_session);
+const struct seep_wire_look *seep_replica_look(const struct seep_replica *replica);
+
+#endif

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A client of `seep serve`, see wire_client.h.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "wire/wire_client.h"
+
+#define GREETING_MS INT64_C(30000)  // ssh may ask for a password first
+#define ANSWER_MS   INT64_C(120000) // between two pieces of an answer: a scan takes its time
+
+struct seep_wire_client {
+    char *address;
+    pthread_mutex_t lock;
+    int in_fd; // -1: not connected
+    int out_fd;
+    pid_t ssh; // 0: none
+    uint16_t stream;
+    struct seep_replica *replica;
+    unsigned char *frame; // scratch
+    size_t frame_capacity;
+    uint64_t received;
+};
+
+// ---- addresses ----
+
+#define UNIX_PREFIX "unix:"
+#define SSH_PREFIX  "ssh://"
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+bool seep_wire_is_address(const char *text) {
+    struct stat status;
+    return begins(text, UNIX_PREFIX) || begins(text, SSH_PREFIX) ||
+           (stat(text, &status) == 0 && S_ISSOCK(status.st_mode));
+}
+
+static struct seep_error *connect_unix(struct seep_wire_client *client, const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(address.sun_path))
+        return seep_error_create(SEEP_E_USAGE, "%s: too long for a socket", path);
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return seep_error_system(errno, "no socket");
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+        struct seep_error *error = seep_error_system(errno, "cannot connect to %s", path);
+        close(fd);
+        return seep_error_hint(error, "'seep serve PID' prints the address that it listens on");
+    }
+    client->in_fd = client->out_fd = fd;
+    return NULL;
+}
+
+// Nothing of the address becomes an option of ssh, or a word of the shell at the other end.
+static bool split_ssh(const char *text, char *host, size_t room, char *port, size_t port_room,
+                      const char **ret_pid) {
+    const char *slash = strchr(text, '/'), *colon = strchr(text, ':');
+    if (!slash || slash == text || text[0] == '-' || (size_t)(slash - text) >= room)
+        return false;
+    size_t nr = colon && colon < slash ? (size_t)(colon - text) : (size_t)(slash - text);
+    memcpy(host, text, nr);
+    host[nr] = 0;
+    port[0] = 0;
+    if (nr < (size_t)(slash - text))
+        snprintf(port, port_room, "%.*s", (int)(slash - text - (long)nr - 1), text + nr + 1);
+    *ret_pid = slash + 1;
+    return nr && **ret_pid && strspn(*ret_pid, "0123456789") == strlen(*ret_pid) && strlen(*ret_pid) < 11 &&
+           strspn(port, "0123456789") == strlen(port) && strcspn(host, " \t\n'\"\\$`;&|<>") == nr;
+}
+
+static void become_ssh(const char *host, const char *port, const char *pid, int in, int out) {
+    char command[128];
+    snprintf(command, sizeof(command), "seep serve --listen stdio %s", pid);
+    dup2(in, STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    if (*port)
+        execlp("ssh", "ssh", "-T", "-p", port, "--", host, command, (char *)NULL);
+    else
+        execlp("ssh", "ssh", "-T", "--", host, command, (char *)NULL);
+    _exit(127);
+}
+
+static struct seep_error *connect_ssh(struct seep_wire_client *client, const char *text) {
+    char host[256], port[8];
+    const char *pid;
+    int to[2], from[2];
+    if (!split_ssh(text, host, sizeof(host), port, sizeof(port), &pid))
+        return seep_error_create(SEEP_E_USAGE, "%s%s: not of the form ssh://[USER@]HOST[:PORT]/PID",
+                                 SSH_PREFIX, text);
+    if (pipe2(to, O_CLOEXEC) != 0)
+        return seep_error_system(errno, "no pipe to ssh");
+    if (pipe2(from, O_CLOEXEC) != 0) {
+        struct seep_error *error = seep_error_system(errno, "no pipe from ssh");
+        close(to[0]), close(to[1]);
+        return error;
+    }
+    pid_t child = fork();
+    if (child == 0)
+        become_ssh(host, port, pid, to[0], from[1]);
+    int trouble = errno;
+    close(to[0]);
+    close(from[1]);
+    if (child < 0) {
+        close(to[1]), close(from[0]);
+        return seep_error_system(trouble, "cannot start ssh");
+    }
+    client->ssh = child;
+    client->in_fd = from[0];
+    client->out_fd = to[1];
+    return NULL;
+}
+
+static void disconnect(struct seep_wire_client *client) {
+    if (client->out_fd >= 0 && client->out_fd != client->in_fd)
+        close(client->out_fd);
+    if (client->in_fd >= 0)
+        close(client->in_fd);
+    client->in_fd = client->out_fd = -1;
+    if (client->ssh > 0) { // its pipes are closed: it ends
+        kill(client->ssh, SIGTERM);
+        waitpid(client->ssh, NULL, 0);
+    }
+    client->ssh = 0;
+}
+
+// ---- bytes ----
+
+static struct seep_error *broken(const struct seep_wire_client *client, const char *how) {
+    return seep_error_create(SEEP_E_IO, "%s: the link %s", client->address, how);
+}
+
+static struct seep_error *write_all(struct seep_wire_client *client, const unsigned char *bytes, size_t nr) {
+    for (size_t sent = 0; sent < nr;) {
+        ssize_t done = client->ssh ? write(client->out_fd, bytes + sent, nr - sent)
+                                   : send(client->out_fd, bytes + sent, nr - sent, MSG_NOSIGNAL);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return broken(client, "broke");
+        sent += (size_t)done;
+    }
+    return NULL;
+}
+
+static struct seep_error *read_all(struct seep_wire_client *client, unsigned char *bytes, size_t nr,
+                                   int64_t wait_ms) {
+    for (size_t got = 0; got < nr;) {
+        struct pollfd wait = {.fd = client->in_fd, .events = POLLIN};
+        int ready = poll(&wait, 1, (int)wait_ms);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready == 0)
+            return broken(client, "is silent");
+        ssize_t done = read(client->in_fd, bytes + got, nr - got);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return broken(client, "was closed");
+        got += (size_t)done;
+        client->received += (uint64_t)done;
+    }
+    return NULL;
+}
+
+// One frame, as it was before it was packed. *ret_owned is freed by the caller.
+static struct seep_error *read_frame(struct seep_wire_client *client, int64_t wait_ms,
+                                     struct seep_wire_head *ret_head, const unsigned char **ret_bytes,
+                                     size_t *ret_nr, unsigned char **ret_owned) {
+    unsigned char head[SEEP_WIRE_HEAD_BYTES];
+    struct seep_error *error = read_all(client, head, sizeof(head), wait_ms);
+    if (error)
+        return error;
+    *ret_head = seep_wire_head_of(head);
+    if (ret_head->nr_bytes > SEEP_WIRE_FRAME_MAX)
+        return seep_error_create(SEEP_E_FORMAT, "%s: a frame that is too large, or no server of seep",
+                                 client->address);
+    if (!seep_grow(&client->frame, &client->frame_capacity, SEEP_MAX(ret_head->nr_bytes, 1u), 1))
+        return seep_error_no_memory();
+    error = read_all(client, client->frame, ret_head->nr_bytes, ANSWER_MS);
+    return error ? error : seep_wire_unpack(ret_head, client->frame, ret_bytes, ret_nr, ret_owned);
+}
+
+// ---- connecting ----
+
+static struct seep_error *greet(struct seep_wire_client *client) {
+    struct seep_put payload = {NULL}, out = {NULL};
+    seep_wire_hello_put(&payload);
+    struct seep_error *error = seep_wire_put(&out, SEEP_WIRE_HELLO, 0, &payload, false);
+    if (!error)
+        error = write_all(client, out.bytes, out.used);
+    seep_put_deinit(&payload);
+    seep_put_deinit(&out);
+    struct seep_wire_head head;
+    const unsigned char *bytes;
+    size_t nr;
+    unsigned char *owned = NULL;
+    if (!error)
+        error = read_frame(client, GREETING_MS, &head, &bytes, &nr, &owned);
+    struct seep_wire_hello hello;
+    if (!error && head.type != SEEP_WIRE_HELLO)
+        error = seep_error_create(SEEP_E_FORMAT, "%s: no greeting", client->address);
+    if (!error)
+        error = seep_wire_hello_take(bytes, nr, &hello);
+    free(owned);
+    return error;
+}
+
+static struct seep_error *connect_to(struct seep_wire_client *client) {
+    const char *text = client->address;
+    struct seep_error *error =
+        begins(text, SSH_PREFIX)
+            ? connect_ssh(client, text + strlen(SSH_PREFIX))
+            : connect_unix(client, begins(text, UNIX_PREFIX) ? text + strlen(UNIX_PREFIX) : text);
+    if (!error)
+        error = greet(client);
+    if (error)
+        disconnect(client);
+    return error;
+}
+
+struct seep_error *seep_wire_client_create(const char *address, struct seep_wire_client **ret_client) {
+    struct seep_wire_client *client = calloc(1, sizeof(*client));
+    if (!client)
+        return seep_error_no_memory();
+    client->in_fd = client->out_fd = -1;
+    pthread_mutex_init(&client->lock, NULL);
+    client->address = strdup(address);
+    struct seep_error *error =
+        client->address ? seep_replica_create(&client->replica) : seep_error_no_memory();
+    if (!error)
+        error = connect_to(client);
+    if (error) {
+        seep_wire_client_destroy(client);
+        return error;
+    }
+    *ret_client = client;
+    return NULL;
+}
+
+void seep_wire_client_destroy(struct seep_wire_client *client) {
+    if (!client)
+        return;
+    disconnect(client);
+    seep_replica_destroy(client->replica);
+    pthread_mutex_destroy(&client->lock);
+    free(client->address);
+    free(client->frame);
+    free(client);
+}
+
+uint64_t seep_wire_client_received(const struct seep_wire_client *client) {
+    return client->received;
+}
+
+// ---- questions ----
+
+static struct seep_error *ask(struct seep_wire_client *client, enum seep_wire_type type,
+                              const struct seep_put *payload) {
+    struct seep_put out = {NULL};
+    struct seep_error *error = seep_wire_put(&out, type, ++client->stream, payload, false);
+    if (!error)
+        error = write_all(client, out.bytes, out.used);
+    seep_put_deinit(&out);
+    return error;
+}
+
+static struct seep_error *error_of(const unsigned char *bytes, size_t nr) {
+    struct seep_take take = {bytes, bytes + nr, false};
+    size_t length = 0, hint_length = 0;
+    uint64_t code = seep_take_leb(&take);
+    const char *text = seep_take_text(&take, &length), *hint = seep_take_text(&take, &hint_length);
+    struct seep_error *error = seep_error_create(
+        code <= SEEP_E_MEMORY && code != SEEP_E_IO && code != SEEP_E_FORMAT ? (enum seep_error_code)code
+                                                                            : SEEP_E_UNSUPPORTED,
+        "%.*s", (int)SEEP_MIN(length, (size_t)500), text ? text : "the server could not");
+    return hint ? seep_error_hint(error, "%.*s", (int)SEEP_MIN(hint_length, (size_t)500), hint) : error;
+}
+
+typedef struct seep_error *(*take_frame)(void *data, uint8_t type, const unsigned char *bytes, size_t nr,
+                                         bool *ret_ended);
+
+static struct seep_error *receive(struct seep_wire_client *client, take_frame take, void *data) {
+    struct seep_error *error = NULL;
+    uint64_t sum = 0;
+    for (bool ended = false; !error && !ended;) {
+        struct seep_wire_head head;
+        const unsigned char *bytes;
+        size_t nr;
+        unsigned char *owned = NULL;
+        error = read_frame(client, ANSWER_MS, &head, &bytes, &nr, &owned);
+        if (error)
+            break;
+        sum += nr;
+        if (sum > SEEP_WIRE_ANSWER_MAX)
+            error = seep_error_create(SEEP_E_FORMAT, "%s: an answer without an end", client->address);
+        else if (head.stream != client->stream)
+            error = seep_error_create(SEEP_E_FORMAT, "%s: an answer to another question", client->address);
+        else if (head.type == SEEP_WIRE_ERROR)
+            error = error_of(bytes, nr), ended = true;
+        else
+            error = take(data, head.type, bytes, nr, &ended);
+        free(owned);
+        if (head.type == SEEP_WIRE_ERROR)
+            return error;
+    }
+    if (error) // where it stopped is not known
+        disconnect(client);
+    return error;
+}
+
+static struct seep_error *question(struct seep_wire_client *client, enum seep_wire_type type,
+                                   const struct seep_put *payload, take_frame take, void *data) {
+    struct seep_error *error = client->in_fd < 0 ? connect_to(client) : NULL;
+    if (!error)
+        error = ask(client, type, payload);
+    if (!error)
+        return receive(client, take, data);
+    disconnect(client);
+    return error;
+}
+
+static struct seep_error *take_replica(void *data, uint8_t type, const unsigned char *bytes, size_t nr,
+                                       bool *ret_ended) {
+    return seep_replica_take(data, type, bytes, nr, ret_ended);
+}
+
+static struct seep_error *pull_once(struct seep_wire_client *client) {
+    struct seep_wire_pull *pull = malloc(sizeof(*pull));
+    struct seep_put payload = {NULL};
+    if (!pull)
+        return seep_error_no_memory();
+    seep_replica_ask(client->replica, pull);
+    seep_wire_pull_put(&payload, pull);
+    free(pull);
+    struct seep_error *error = question(client, SEEP_WIRE_PULL, &payload, take_replica, client->replica);
+    seep_put_deinit(&payload);
+    return error;
+}
+
+struct seep_error *seep_wire_client_pull(struct seep_wire_client *client, struct seep_session **ret_session,
+                                         struct seep_wire_look *ret_look) {
+    pthread_mutex_lock(&client->lock);
+    struct seep_error *error = pull_once(client);
+    if (error && (error->code == SEEP_E_IO || error->code == SEEP_E_FORMAT)) {
+        seep_error_destroy(error);
+        error = pull_once(client);
+    }
+    if (!error)
+        error = seep_replica_session(client->replica, ret_session);
+    if (!error)
+        *ret_look = *seep_replica_look(client->replica);
+    pthread_mutex_unlock(&client->lock);
+    return error;
+}
+
+static struct seep_error *take_trace(void *data, uint8_t type, const unsigned char *bytes, size_t nr,
+                                     bool *ret_ended) {
+    struct seep_put *put = data;
+    *ret_ended = type == SEEP_WIRE_END;
+    if (type == SEEP_WIRE_BYTES)
+        seep_put_bytes(put, bytes, nr);
+    return put->failed ? seep_error_no_memory() : NULL;
+}
+
+struct seep_error *seep_wire_client_trace(struct seep_wire_client *client, bool scan,
+                                          unsigned char **ret_bytes, size_t *ret_nr) {
+    struct seep_put nothing = {NULL}, trace = {NULL};
+    pthread_mutex_lock(&client->lock);
+    struct seep_error *error =
+        question(client, scan ? SEEP_WIRE_SCAN : SEEP_WIRE_SNAPSHOT, &nothing, take_trace, &trace);
+    pthread_mutex_unlock(&client->lock);
+    if (error) {
+        seep_put_deinit(&trace);
+        return error;
+    }
+    *ret_bytes = trace.bytes;
+    *ret_nr = trace.used;
+    return NULL;
+}
+
+static struct seep_error *take_done(void *data, uint8_t type, const unsigned char *bytes, size_t nr,
+                                    bool *ret_ended) {
+    *ret_ended = type == SEEP_WIRE_END;
+    return NULL;
+}
+
+struct seep_error *seep_wire_client_mark(struct seep_wire_client *client, const char *name) {
+    struct seep_put payload = {NULL};
+    seep_put_text(&payload, name);
+    pthread_mutex_lock(&client->lock);
+    struct seep_error *error = question(client, SEEP_WIRE_MARK, &payload, take_done, NULL);
+    pthread_mutex_unlock(&client->lock);
+    seep_put_deinit(&payload);
+    return error;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// A client of `seep serve`: it connects by a Unix socket or through ssh, asks, and keeps what it has, so that
+// after a link that broke the next question gets what came since.
+//
+// Context: one question at a time, from whatever thread.
+#ifndef SEEP_WIRE_WIRE_CLIENT_H
+#define SEEP_WIRE_WIRE_CLIENT_H
+
+#include "wire/wire.h"
+
+struct seep_wire_client;
+
+// "unix:PATH", the path of a socket, or "ssh://[USER@]HOST[:PORT]/PID".
+bool seep_wire_is_address(const char *text);
+SEEP_MUST_CHECK struct seep_error *seep_wire_client_create(const char *address,
+                                                           struct seep_wire_client **ret_client);
+void seep_wire_client_destroy(struct seep_wire_client *client); // takes NULL
+
+// What is now. *ret_look lives until the next question. A link that broke is made anew once.
+SEEP_MUST_CHECK struct seep_error *seep_wire_client_pull(struct seep_wire_client *client,
+                                                         struct seep_session **ret_session,
+                                                         struct seep_wire_look *ret_look);
+// The bytes of a trace, malloc'ed: of all there is, or of a scan that the server makes (the program waits for
+// it).
+SEEP_MUST_CHECK struct seep_error *seep_wire_client_trace(struct seep_wire_client *client, bool scan,
+                                                          unsigned char **ret_bytes, size_t *ret_nr);
+SEEP_MUST_CHECK struct seep_error *seep_wire_client_mark(struct seep_wire_client *client, const char *name);
+uint64_t seep_wire_client_received(const struct seep_wire_client *client); // bytes, over all
+
+#endif

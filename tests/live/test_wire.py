@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep serve, by seep's own client and by one that was written from docs/protocol.md: exact figures, reconnecting, wrong bytes."""
+import json
+import os
+import random
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import time
+
+import pytest
+
+import harness
+import wire_client
+from harness import SEEP, environment, run
+from test_connect import Console
+from test_top import SHOP, shop  # noqa: F401 (a fixture)
+
+
+class Server:
+    def __init__(self, folder, *arguments, name='s'):
+        self.path = str(folder / name)
+        self.process = subprocess.Popen([SEEP, 'serve', '--listen', f'unix:{self.path}', *map(str, arguments)],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), cwd=folder)
+        self.address = self.process.stdout.readline().decode().strip()
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=harness.TIMEOUT)
+        assert self.process.returncode == 0 and not err, err
+        assert not os.path.exists(self.path)
+
+
+@pytest.fixture
+def serve(tmp_path):
+    made = []
+
+    def make(*arguments, **more):
+        made.append(Server(tmp_path, *arguments, **more))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.end()
+
+
+def settle():
+    time.sleep(0.3)  # what is asked at nearly the same time is of one look
+
+
+def figures(pid):
+    """Of each stack and function what the report on this machine says, whatever its names are."""
+    process, = harness.report(pid)
+    sites = {}
+    for site in process['sites']:
+        key = tuple((frame['module'], frame['offset']) for frame in site['stack'] if not frame['inlined'])
+        sites[key] = tuple(site[name] for name in ('live_blocks', 'live_bytes', 'allocations', 'allocated_bytes', 'frees', 'temporary'))
+    return process['totals'], sites
+
+
+def figures_of(client):
+    image = client.images[client.places[0]]
+    found = {}
+    for site in range(1, len(image.sites)):
+        blocks, size = image.live(site)
+        figures = image.counters[site]
+        if not figures[0] and not figures[2]:  # a report has no line for it
+            continue
+        key = tuple((os.path.basename(module), offset) for module, offset in image.stack(site))
+        found[key] = (blocks, size, figures[0], figures[1], figures[2], figures[4])
+    return found
+
+
+def test_both_clients_have_the_figures_of_the_report(shop, serve):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    client, console = wire_client.connect(server.path), Console(server.address)
+    for steps in ([], [1000], ['churn 300', 17], ['lose'], []):
+        program.tell(*steps)
+        settle()
+        totals, sites = figures(program.pid)
+        client.pull()
+        assert figures_of(client) == sites
+        status = console.ask('status')
+        for name in ('live_bytes', 'live_blocks', 'allocations', 'frees', 'temporary', 'peak_bytes'):
+            assert status[name] == totals[name], name
+        assert client.images[client.places[0]].peak == totals['peak_bytes']
+    console.end()
+
+
+def test_only_what_changed_is_sent(shop, serve):  # noqa: F811
+    program = shop()
+    client = wire_client.connect(serve(program.pid).path)
+    first, nr = client.pull()
+    assert nr >= 4
+    settle()
+    nothing, nr = client.pull()
+    assert nr == 0 and nothing <= 200 < first
+    program.tell('churn 10')  # a new site: by figures
+    settle()
+    client.pull()
+    program.tell('churn 10')
+    settle()
+    some, nr = client.pull()
+    assert 1 <= nr <= 4 and some < first
+
+
+def test_a_link_that_broke_goes_on(shop, serve):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    steady, lost = wire_client.connect(server.path), wire_client.connect(server.path)
+    first, _ = lost.pull()
+    steady.pull()
+    lost.link.close()
+    for _ in range(3):
+        program.tell(100, 'churn 7')
+        settle()
+        steady.pull()
+    again = wire_client.connect(server.path)
+    again.server, again.epoch, again.images = lost.server, lost.epoch, lost.images
+    settle()
+    nr_bytes, _ = again.pull()
+    steady.pull()
+    assert figures_of(again) == figures_of(steady) == figures(program.pid)[1]
+    # Another server knows nothing of that: all is told anew.
+    other = wire_client.connect(serve(program.pid, name='t').path)
+    other.server, other.epoch, other.images = again.server, again.epoch, dict(again.images)
+    other.pull()
+    assert figures_of(other) == figures_of(again)
+
+
+def test_seeps_client_survives_a_server_that_restarts(shop, serve, tmp_path):  # noqa: F811
+    program = shop()
+    first = Server(tmp_path, program.pid, name='r')
+    console = Console(first.address)
+    assert console.ask('status')['live_blocks'] == harness.totals(program.pid)[0]['totals']['live_blocks']
+    first.end()
+    program.tell(50)
+    second = serve(program.pid, name='r')
+    assert second.address == first.address
+    settle()
+    assert console.ask('status')['live_blocks'] == harness.totals(program.pid)[0]['totals']['live_blocks']
+    console.end()
+
+
+def test_traces_scans_and_marks_over_the_link(shop, serve, tmp_path):  # noqa: F811
+    program = shop()
+    program.tell('lose', 'lose', 5)
+    server = serve(program.pid)
+    client = wire_client.connect(server.path)
+    (tmp_path / 'far.seep').write_bytes(client.trace())
+    assert harness.report(tmp_path / 'far.seep')[0]['totals'] == harness.report(program.pid)[0]['totals']
+    (tmp_path / 'scan.seep').write_bytes(client.trace(scan=True))
+    leaks = harness.report(tmp_path / 'scan.seep')[0]['leaks']
+    assert leaks['lost']['blocks'] >= 1 and leaks['reachable']['blocks'] >= 12
+    client.mark('far')
+    program.tell(8)
+    assert run([SEEP, 'diff', f'{program.pid}@far', program.pid]).code == 0
+    with pytest.raises(wire_client.ServerError):
+        client.mark('a@b')
+    console = Console(server.address)
+    assert console.ask('blocks 1 0')['rows'] or console.ask('blocks')['rows']
+    assert {row['class'] for row in console.ask('scan')['rows']} >= {'lost', 'reachable'}
+    assert 'done' in console.ask('mark here')
+    program.tell(3)
+    settle()
+    assert console.ask('diff')['rows'][0]['since_blocks'] == 3
+    assert 'done' in console.ask(f'save {tmp_path / "saved.seep"}')
+    assert harness.report(tmp_path / 'saved.seep')[0]['totals'] == harness.report(program.pid)[0]['totals']
+    console.end()
+
+
+def test_children_exec_and_the_end(shop, serve):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    client = wire_client.connect(server.path)
+    program.tell('child')
+    settle()
+    client.pull()
+    assert len(client.images) == 2 and len({pid for pid, _ in client.images}) == 2
+    before = client.places[0]
+    program.tell('exec')
+    settle()
+    client.pull()
+    assert client.places[0][0] == before[0] and client.places[0] != before
+    program.tell(77)
+    os.kill(program.pid, signal.SIGKILL)
+    program.run.stdin.close()
+    program.run.wait(timeout=harness.TIMEOUT)
+    settle()
+    client.pull()
+    assert client.look['ended']
+    assert any(blocks == 77 for blocks, *_ in figures_of(client).values())
+
+
+def test_a_stalled_client_holds_nothing_up(shop, serve):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    stalled = wire_client.connect(server.path)
+    for _ in range(200):  # it asks, and takes no answer
+        try:
+            stalled.link.settimeout(0.05)
+            stalled.link.send(wire_client.frame(3, 1, b''))
+        except (socket.timeout, BlockingIOError):
+            break
+    client = wire_client.connect(server.path)
+    program.tell(10)
+    settle()
+    client.pull()
+    assert figures_of(client) == figures(program.pid)[1]
+    os.kill(server.process.pid, signal.SIGSTOP)
+    program.tell(1000)  # and the program waits for no server
+    os.kill(server.process.pid, signal.SIGCONT)
+
+
+def test_stdio_and_ssh(shop, tmp_path):  # noqa: F811
+    program = shop()
+    process = subprocess.Popen([SEEP, 'serve', '--listen', 'stdio', str(program.pid)], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, env=environment())
+    client = wire_client.Client(process.stdout, process.stdin)
+    client.pull()
+    assert figures_of(client) == figures(program.pid)[1]
+    process.stdin.close()
+    assert process.wait(timeout=harness.TIMEOUT) == 0
+    process.stdout.close()
+    # An ssh that goes nowhere else.
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'bin' / 'ssh').write_text('#!/bin/sh\necho "$@" >> "$0.log"\nfor last; do :; done\nexec sh -c "$last"\n')
+    (tmp_path / 'bin' / 'ssh').chmod(0o755)
+    os.symlink(SEEP, tmp_path / 'bin' / 'seep')
+    env = environment(PATH=f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    done = run([SEEP, 'connect', '--json', '-e', 'status', f'ssh://me@board7:2222/{program.pid}'], env=env)
+    assert done.code == 0 and json.loads(done.out)['live_blocks'] == harness.totals(program.pid)[0]['totals']['live_blocks'], done
+    assert (tmp_path / 'bin' / 'ssh.log').read_text() == f'-T -p 2222 -- me@board7 seep serve --listen stdio {program.pid}\n'
+    for address in ('ssh://-oProxyCommand=x/1', 'ssh://host', 'ssh://host/1;x', 'ssh:///1', 'ssh://a b/1', 'ssh://h:x/1'):
+        done = run([SEEP, 'connect', '-e', 'status', address], env=env)
+        assert done.code == 2 and done.err.count(b'\n') == 1, done
+
+
+def test_it_starts_a_program(tmp_path, serve):
+    server = serve('--', SHOP, 'free', '5')
+    console = Console(server.address)
+    pid = int(console.ask('status')['pid'])
+    settle()
+    assert console.ask('functions')['rows']
+    os.kill(pid, signal.SIGKILL)
+    console.end()
+
+
+def test_the_socket_is_private(shop, serve, tmp_path):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    assert stat.S_IMODE(os.stat(server.path).st_mode) == 0o600
+    done = run([SEEP, 'serve', '--listen', f'unix:{server.path}', program.pid])
+    assert done.code == 1 and b'another server' in done.err and done.err.count(b'\n') == 1, done
+    # By itself: in a folder of one's own.
+    process = subprocess.Popen([SEEP, 'serve', str(program.pid)], stdout=subprocess.PIPE,
+                               env=environment(XDG_RUNTIME_DIR=tmp_path))
+    address = process.stdout.readline().decode().strip()
+    assert address == f'unix:{tmp_path}/seep/{program.pid}.sock'
+    assert stat.S_IMODE(os.stat(tmp_path / 'seep').st_mode) == 0o700
+    # One that was killed leaves its socket, which the next replaces.
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    process = subprocess.Popen([SEEP, 'serve', str(program.pid)], stdout=subprocess.PIPE,
+                               env=environment(XDG_RUNTIME_DIR=tmp_path))
+    assert process.stdout.readline().decode().strip() == address
+    process.terminate()
+    assert process.wait() == 0
+    process.stdout.close()
+    os.chmod(tmp_path / 'seep', 0o777)
+    done = run([SEEP, 'serve', program.pid], env=environment(XDG_RUNTIME_DIR=tmp_path))
+    assert done.code == 1 and b'not ours alone' in done.err, done
+
+
+def raw(path):
+    link = socket.socket(socket.AF_UNIX)
+    link.settimeout(30)
+    link.connect(path)
+    return link
+
+
+def until_closed(link):
+    got = b''
+    try:
+        while more := link.recv(65536):
+            got += more
+    except ConnectionResetError:
+        pass
+    link.close()
+    return got
+
+
+def test_wrong_bytes_close_the_link_and_nothing_else(shop, serve):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    wrong = [b'GET / HTTP/1.1\r\n\r\n', b'\xff' * 64, struct.pack('<IBBH', 1 << 30, 1, 0, 0),
+             wire_client.frame(2, 1, b'\0\0\0'), wire_client.frame(1, 0, b'SEEPWIRF' + b'\0' * 8),
+             wire_client.frame(1, 0, b'SEEP'), wire_client.frame(1, 0, wire_client.hello(7, 9)),
+             wire_client.frame(1, 0, wire_client.hello(), flags=1),
+             wire_client.frame(1, 0, wire_client.hello()) + wire_client.frame(2, 1, b'\0\0\xff\xff\xff\xff\x0f'),
+             wire_client.frame(1, 0, wire_client.hello()) + wire_client.frame(2, 1, b'\x80' * 40)]
+    for data in wrong:
+        link = raw(server.path)
+        link.sendall(data)
+        if data[0] in b'\xff':
+            link.shutdown(socket.SHUT_WR)
+        until_closed(link)
+    old = raw(server.path)
+    old.sendall(wire_client.frame(1, 0, wire_client.hello(7, 9)))
+    answer = until_closed(old)
+    assert b'SEEPWIRE' in answer and b'versions 7 to 9' in answer
+    chance = random.Random(1)
+    for _ in range(60):
+        link = raw(server.path)
+        data = bytearray(wire_client.frame(1, 0, wire_client.hello()) + wire_client.frame(2, 1, b'\0\0\0'))
+        for _ in range(chance.randrange(1, 5)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        link.sendall(bytes(data))
+        link.shutdown(socket.SHUT_WR)
+        until_closed(link)
+    client = wire_client.connect(server.path)
+    with pytest.raises(wire_client.ServerError):  # a question of another time is answered, and that is all
+        list(client.ask(9))
+    client.pull()
+    assert figures_of(client) == figures(program.pid)[1]
+
+
+def test_many_questions_take_no_memory(shop, serve):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    client = wire_client.connect(server.path)
+
+    def size():
+        with open(f'/proc/{server.process.pid}/status') as file:
+            rss = next(int(line.split()[1]) for line in file if line.startswith('VmRSS'))
+        return rss, len(os.listdir(f'/proc/{server.process.pid}/fd'))
+
+    for _ in range(300):
+        client.pull()
+    before = size()
+    for _ in range(2000):
+        client.pull()
+    for _ in range(100):
+        wire_client.connect(server.path).link.close()
+    client.pull()
+    after = size()
+    assert after[0] <= before[0] + 512 and after[1] <= before[1] + 1, (before, after)
+
+
+class Liar:
+    """A server that says what it is told to say."""
+
+    def __init__(self, folder, frames):
+        self.path = str(folder / 'liar')
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(4)
+        self.frames = frames
+
+    def serve(self, process):
+        self.listener.settimeout(0.2)
+        while process.poll() is None:
+            try:
+                link, _ = self.listener.accept()
+            except socket.timeout:
+                continue
+            link.settimeout(5)
+            try:
+                link.recv(4096)
+                link.sendall(wire_client.frame(1, 0, wire_client.hello()))
+                question = link.recv(65536)
+                if len(question) >= 8:
+                    stream = struct.unpack('<IBBH', question[:8])[3]
+                    for kind, payload, flags in self.frames:
+                        link.sendall(wire_client.frame(kind, stream, payload, flags))
+                link.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+            link.close()
+        self.listener.close()
+
+
+LEB, TEXT = wire_client.leb, wire_client.text
+LOOK = LEB(5) + LEB(1) + LEB(0) * 4 + LEB(0) + LEB(1) + LEB(0) + LEB(1)
+PROCESS = LEB(0) + LEB(7) + LEB(9) + LEB(0) + LEB(1) + LEB(1) + b'\0' * 300
+MODULE = LEB(0) * 2 + TEXT('(no module)') + b'\0' * 6
+NODE = LEB(0) * 2 + b'\0\0\0'
+SITE = LEB(0) * 2 + b'\0\0'
+
+
+@pytest.mark.parametrize('frames', [
+    [(31, LEB(1), 0)],
+    [(16, LOOK, 0), (31, LEB(1), 0)],
+    [(16, LOOK, 0), (31, LEB(2), 0)],
+    [(16, LEB(5) + LEB(1) + LEB(0) * 7 + LEB(1 << 32), 0)],
+    [(16, LOOK, 0), (17, PROCESS, 0), (17, PROCESS, 0), (31, LEB(1), 0)],
+    [(16, LOOK, 0), (17, PROCESS, 0), (18, MODULE, 0), (19, NODE, 0), (20, SITE + LEB(1998) + LEB(0), 0), (31, LEB(1), 0)],
+    [(16, LOOK, 0), (17, PROCESS, 0), (18, MODULE, 0), (19, NODE + LEB(0) * 3, 0), (31, LEB(1), 0)],
+    [(16, LOOK, 0), (17, PROCESS, 0), (18, MODULE, 0), (19, NODE, 0), (20, SITE, 0), (21, LEB(0) * 2 + LEB(1 << 31) + LEB(1) + LEB(9), 0)],
+    [(16, LOOK, 0), (17, PROCESS, 0), (18, LEB(0) * 2 + LEB((1 << 32) + 1), 0)],
+    [(16, LOOK, 0), (18, LEB(3) + LEB(0), 0)],
+    [(16, LEB(1 << 30) + b'(\xb5/\xfd', 1)],
+    [(16, LEB(1000) + b'no zstd at all', 1)],
+    [(16, LOOK, 0)] * 5000,
+    [(99, b'x' * 1000000, 0)] * 20,
+    [(32, LEB(3) + TEXT('\033[31m no') + LEB(0), 0)],
+])
+def test_a_server_that_lies(tmp_path, frames):
+    liar = Liar(tmp_path, frames)
+    process = subprocess.Popen([SEEP, 'connect', '-e', 'status; sites', f'unix:{liar.path}'], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=environment())
+    liar.serve(process)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and err.count(b'\n') == 1 and not out and b'\x1b' not in err, (out, err)
