@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import harness
 from harness import SEEP, environment, run
@@ -120,6 +121,8 @@ def test_by_hand(shop, terminal):  # noqa: F811
     screen.keys('func', 'Tab', '1', 'Enter')
     screen.shows(r'^seep> func.* 1', r'cache_init$')
     screen.keys('growth 100000', 'Enter')
+    screen.shows(r'growth 100000\n')
+    time.sleep(0.5)
     screen.keys('C-c')
     screen.shows(r'growth 100000[^$]*\nseep>')
     screen.keys('quit', 'Enter')
