@@ -16,7 +16,7 @@ import harness
 import wire_client
 from harness import SEEP, environment, run
 from test_connect import Console
-from test_top import SHOP, shop  # noqa: F401 (a fixture)
+from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
 
 
 class Server:
@@ -237,6 +237,24 @@ def test_stdio_and_ssh(shop, tmp_path):  # noqa: F811
     for address in ('ssh://-oProxyCommand=x/1', 'ssh://host', 'ssh://host/1;x', 'ssh:///1', 'ssh://a b/1', 'ssh://h:x/1'):
         done = run([SEEP, 'connect', '-e', 'status', address], env=env)
         assert done.code == 2 and done.err.count(b'\n') == 1, done
+
+
+def test_the_screen_over_a_link(shop, serve, terminal):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    screen = terminal('-i', '0.1', server.address)
+    screen.shows(rf'live-shop {program.pid}  LIVE', r'^>   3\.0M .* 12 .* cache_init:38$')
+    program.tell(1000)
+    screen.shows(r'^ +625K .* 1,000 .* session_new:31$')
+    screen.keys('m', 'far', 'Enter')
+    screen.shows('since mark "far"')
+    program.tell('lose')
+    screen.keys('S')
+    screen.shows(r'scanned \d+s ago', r'lost \d')
+    os.kill(program.pid, signal.SIGKILL)
+    screen.shows('ENDED')
+    screen.keys('q')
+    screen.shows('left with 0')
 
 
 def test_it_starts_a_program(tmp_path, serve):
