@@ -4,7 +4,8 @@
 // thread; a client that does not take its answer is not read from, and costs that answer. The program waits
 // for none of it.
 //
-// Who may ask: by a Unix socket the user that runs the server, and root; by standard input whoever has that.
+// Who may ask: by a Unix socket the user that runs the server, and root; by standard input the process that
+// has it.
 #ifndef SEEP_LINK_LINK_SERVER_H
 #define SEEP_LINK_LINK_SERVER_H
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// For remote.py: a program with N sites under stacks of some 65 frames, no two of which have the same path.
+// Each line of standard input is a number of sites that allocate once more, answered by "ok N" with all
+// allocations so far; "spin MS" allocates and frees for that time, and says how often.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DEEP  50
+#define LEVEL 9 // of four ways each: 262,144 paths
+
+static void *kept;
+static unsigned long nr_allocations;
+
+static void *leaf(unsigned which) {
+    void **block = malloc(16 + (which & 63));
+    *block = kept;
+    kept = block;
+    nr_allocations++;
+    return block;
+}
+
+#define WAY(n) __attribute__((noinline)) static void *way##n(unsigned left, unsigned which);
+WAY(0)
+WAY(1) WAY(2) WAY(3)
+#undef WAY
+#define WAY(n)                                                                                               \
+    static void *way##n(unsigned left, unsigned which) {                                                     \
+        void *volatile block;                                                                                \
+        if (!left)                                                                                           \
+            block = leaf(which);                                                                             \
+        else if ((which & 3) == 0)                                                                           \
+            block = way0(left - 1, which >> 2);                                                              \
+        else if ((which & 3) == 1)                                                                           \
+            block = way1(left - 1, which >> 2);                                                              \
+        else if ((which & 3) == 2)                                                                           \
+            block = way2(left - 1, which >> 2);                                                              \
+        else                                                                                                 \
+            block = way3(left - 1, which >> 2);                                                              \
+        return block;                                                                                        \
+    }
+    WAY(0) WAY(1) WAY(2) WAY(3)
+
+        __attribute__((noinline)) static void *deep(unsigned left, unsigned which) {
+    void *volatile block = left ? deep(left - 1, which) : way0(LEVEL, which);
+    return block;
+}
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static unsigned long spin(long ms) {
+    int64_t until = now_ns() + ms * INT64_C(1000000);
+    unsigned long nr = 0;
+    while (now_ns() < until)
+        for (unsigned i = 0; i < 100; i++, nr++)
+            free(malloc(64 + i));
+    return nr;
+}
+
+int main(int argc, char **argv) {
+    unsigned nr_sites = argc > 1 ? (unsigned)atoi(argv[1]) : 1000;
+    char line[64];
+    long ms;
+    for (unsigned i = 0; i < nr_sites; i++)
+        deep(DEEP, i);
+    printf("ready\n");
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin)) {
+        if (sscanf(line, "spin %ld", &ms) == 1) {
+            printf("ok %lu\n", spin(ms));
+        } else {
+            for (unsigned i = 0, nr = (unsigned)atoi(line); i < nr; i++)
+                deep(DEEP, i * 7 % nr_sites);
+            printf("ok %lu\n", nr_allocations);
+        }
+        fflush(stdout);
+    }
+    return 0;
+}
