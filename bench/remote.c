@@ -25,7 +25,9 @@ static void *leaf(unsigned which) {
 
 #define WAY(n) __attribute__((noinline)) static void *way##n(unsigned left, unsigned which);
 WAY(0)
-WAY(1) WAY(2) WAY(3)
+WAY(1)
+WAY(2)
+WAY(3)
 #undef WAY
 #define WAY(n)                                                                                               \
     static void *way##n(unsigned left, unsigned which) {                                                     \
@@ -42,9 +44,10 @@ WAY(1) WAY(2) WAY(3)
             block = way3(left - 1, which >> 2);                                                              \
         return block;                                                                                        \
     }
-    WAY(0) WAY(1) WAY(2) WAY(3)
+WAY(0)
+WAY(1) WAY(2) WAY(3)
 
-        __attribute__((noinline)) static void *deep(unsigned left, unsigned which) {
+    __attribute__((noinline)) static void *deep(unsigned left, unsigned which) {
     void *volatile block = left ? deep(left - 1, which) : way0(LEVEL, which);
     return block;
 }
