@@ -23,31 +23,36 @@ static void *leaf(unsigned which) {
     return block;
 }
 
-#define WAY(n) __attribute__((noinline)) static void *way##n(unsigned left, unsigned which);
-WAY(0)
-WAY(1)
-WAY(2)
-WAY(3)
-#undef WAY
-#define WAY(n)                                                                                               \
-    static void *way##n(unsigned left, unsigned which) {                                                     \
-        void *volatile block;                                                                                \
-        if (!left)                                                                                           \
-            block = leaf(which);                                                                             \
-        else if ((which & 3) == 0)                                                                           \
-            block = way0(left - 1, which >> 2);                                                              \
-        else if ((which & 3) == 1)                                                                           \
-            block = way1(left - 1, which >> 2);                                                              \
-        else if ((which & 3) == 2)                                                                           \
-            block = way2(left - 1, which >> 2);                                                              \
-        else                                                                                                 \
-            block = way3(left - 1, which >> 2);                                                              \
-        return block;                                                                                        \
-    }
-WAY(0)
-WAY(1) WAY(2) WAY(3)
+typedef void *way(unsigned left, unsigned which);
+static way way0, way1, way2, way3;
+static way *const ways[] = {way0, way1, way2, way3};
 
-    __attribute__((noinline)) static void *deep(unsigned left, unsigned which) {
+static inline void *go_on(unsigned left, unsigned which) {
+    return left ? ways[which & 3](left - 1, which >> 2) : leaf(which);
+}
+
+// Four functions, so that a path is a number of digits 0 to 3.
+__attribute__((noinline)) static void *way0(unsigned left, unsigned which) {
+    void *volatile block = go_on(left, which);
+    return block;
+}
+
+__attribute__((noinline)) static void *way1(unsigned left, unsigned which) {
+    void *volatile block = go_on(left, which);
+    return block;
+}
+
+__attribute__((noinline)) static void *way2(unsigned left, unsigned which) {
+    void *volatile block = go_on(left, which);
+    return block;
+}
+
+__attribute__((noinline)) static void *way3(unsigned left, unsigned which) {
+    void *volatile block = go_on(left, which);
+    return block;
+}
+
+__attribute__((noinline)) static void *deep(unsigned left, unsigned which) {
     void *volatile block = left ? deep(left - 1, which) : way0(LEVEL, which);
     return block;
 }
