@@ -109,7 +109,7 @@ void seep_link_server_destroy(struct seep_link_server *server) {
 
 // ---- listening ----
 
-// A folder of our own: made by us, entered by nobody else.
+// A folder of our own: made by us, which no other user may enter.
 static struct seep_error *private_folder(char *path, size_t room) {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     struct stat status;

@@ -22,7 +22,7 @@ SEEP_MUST_CHECK struct seep_error *seep_link_server_create(const struct seep_liv
 void seep_link_server_destroy(struct seep_link_server *server); // takes NULL; removes its socket
 
 // Listens at `path`, or where it is NULL in a folder that only this user may enter; *ret_path lives as long
-// as the server. A socket that nobody listens on any more is replaced.
+// as the server. A socket on which no process listens any more is replaced.
 SEEP_MUST_CHECK struct seep_error *seep_link_server_listen(struct seep_link_server *server, const char *path,
                                                            const char **ret_path);
 // One client, on two descriptors.

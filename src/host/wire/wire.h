@@ -2,7 +2,7 @@
 //
 // The protocol of `seep serve`: frames, and what they hold. docs/protocol.md has it in words, complete enough
 // to write a client from. The client asks and the server answers, so a slow client costs one answer and
-// nobody waits.
+// no other waits.
 //
 // Both sides check what they get: a frame has a limit, a list is as long as the bytes that it comes in allow.
 #ifndef SEEP_WIRE_WIRE_H
