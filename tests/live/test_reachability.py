@@ -416,3 +416,13 @@ http {{ access_log off; server {{ listen unix:{tmp_path}/web.sock; location / {{
         time.sleep(0.5)
         for _ in range(5):
             assert lost_of(scan_json(program.pid)) == []
+
+
+def test_an_allocator_that_puts_a_header_in_front(tmp_path):
+    """Pointers behind the header hold, because nearly all blocks of that place have them; that is said. Others do not."""
+    done = harness.run([SEEP, 'run', '-q', '-o', tmp_path / 'h.seep', harness.BUILD / 'tests/live/live-headers'])
+    assert done.code == 0, done
+    (process,) = harness.report(tmp_path / 'h.seep')
+    nr = {kind: process['leaks'][kind]['blocks'] for kind in ('lost', 'indirect', 'possible', 'reachable')}
+    assert nr == {'lost': 7, 'indirect': 0, 'possible': 3, 'reachable': 100}, nr
+    assert any(note.startswith('100 blocks are from places') for note in process['health']['notes']), process['health']

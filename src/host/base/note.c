@@ -65,6 +65,7 @@ static const struct {
     [SEEP_NOTE_EVENTS_FOREIGN] = {"events_foreign", SEEP_NOTE_MISSING},
     [SEEP_NOTE_OF_SNAPSHOT] = {"of_snapshot", 0},
     [SEEP_NOTE_RECORDED_LATE] = {"recorded_late", 0},
+    [SEEP_NOTE_HEADERS] = {"headers", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

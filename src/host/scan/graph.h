@@ -8,7 +8,9 @@
 // begins in a root; possibly lost where every chain has a pointer into the middle of a block on it;
 // indirectly lost where only lost blocks point to it; else lost. A pointer into the middle counts as
 // one to the start where it looks like what C++ compilers and libraries make: the elements behind the
-// cookie of new[], the text behind the length of a string, the base class behind another one.
+// cookie of new[], the text behind the length of a string, the base class behind another one. So it does
+// where nearly all blocks of one place in the code are pointed to the same few bytes behind their start: an
+// allocator of the program has put its header there.
 // Source: the Valgrind manual, "Memory leak detection", --leak-check-heuristics.
 #ifndef SEEP_SCAN_GRAPH_H
 #define SEEP_SCAN_GRAPH_H
@@ -84,9 +86,15 @@ struct seep_graph {
         unsigned char bytes[7];
     } carry;
 
+    // Of each site the place in the code that calls the allocator: below nr_groups. Borrowed; set before
+    // classifying. NULL: headers are not looked for.
+    const uint32_t *group_of_site;
+    uint32_t nr_groups;
+
     // After seep_graph_classify.
-    uint8_t *kinds;   // enum seep_kind
-    uint32_t *holder; // a block, or (where held_by_root) an index in roots; SEEP_NO_BLOCK: none
+    uint8_t *header_of_group; // bytes in front of what is pointed to, an allocator's header; 0: none
+    uint8_t *kinds;           // enum seep_kind
+    uint32_t *holder;         // a block, or (where held_by_root) an index in roots; SEEP_NO_BLOCK: none
     uint32_t *holder_off;
     bool *held_by_root;
 };
@@ -120,6 +128,9 @@ uint64_t seep_graph_vtable_of(const struct seep_graph *graph, uint32_t block);
 
 // Once, after the last feeding. Edges are not whole before.
 SEEP_MUST_CHECK struct seep_error *seep_graph_classify(struct seep_graph *graph); // leak_classes.c
+
+// The header in front of what a block's pointers lead to; 0: none.
+uint32_t seep_graph_header_of(const struct seep_graph *graph, uint32_t block);
 
 // Of this room: ends feeding. false: out of memory.
 SEEP_MUST_CHECK bool seep_graph_close(struct seep_graph *graph);

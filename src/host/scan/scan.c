@@ -26,6 +26,7 @@ struct seep_scan {
     struct seep_graph *graph;
     struct seep_block
         *longer_blocks; // those of the profile for the graph, empty arrays with what is behind; or NULL
+    uint32_t *groups;   // of the graph
     struct seep_root_ranges ranges;
     struct seep_kept_stacks kept;
     struct seep_map vtables; // words that were asked about: 1 no, 2 yes
@@ -234,6 +235,15 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
             scan->profile, SEEP_NOTE_SCAN_UNREAD,
             "%llu bytes of memory could not be read: what only they point to is shown as lost",
             (unsigned long long)leaks->unread_bytes);
+    uint64_t nr_headed = 0;
+    for (uint32_t i = 0; i < scan->graph->nr_blocks; i++)
+        nr_headed += scan->graph->kinds[i] == SEEP_KIND_REACHABLE && seep_graph_header_of(scan->graph, i);
+    if (!err && nr_headed)
+        err = seep_profile_note(
+            scan->profile, SEEP_NOTE_HEADERS,
+            "%llu blocks are from places whose blocks are pointed to the same few bytes behind "
+            "their start, as allocators make that put a header there: such a pointer holds",
+            (unsigned long long)nr_headed);
     // The counters may be off by the operation that a thread was stopped in: they do not tell.
     const uint64_t *lost = scan->profile->health.lost;
     uint64_t nr_not_kept = lost[SEEP_LOST_NO_LEAF] + lost[SEEP_LOST_ODD_FULL] + lost[SEEP_LOST_REENTERED];
@@ -295,6 +305,7 @@ void seep_scan_destroy(struct seep_scan *scan) {
     seep_kept_stacks_deinit(&scan->kept);
     seep_graph_destroy(scan->graph);
     free(scan->longer_blocks);
+    free(scan->groups);
     seep_memory_close(scan->memory);
     seep_map_deinit(&scan->vtables);
     seep_profile_destroy(scan->profile);
@@ -320,10 +331,38 @@ struct seep_error *seep_scan_look(const struct seep_scan_target *target,
     return NULL;
 }
 
+// Of each site the return address into the code that called the allocator. *ret_groups is malloc'ed.
+static struct seep_error *group_sites(const struct seep_profile *profile, uint32_t **ret_groups,
+                                      uint32_t *ret_nr) {
+    struct seep_map ids = SEEP_MAP_INIT;
+    uint32_t *groups = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*groups));
+    bool fits = groups;
+    uint32_t nr = 0;
+    for (uint32_t i = 0; fits && i < profile->nr_sites; i++) {
+        const struct seep_node *node = &profile->nodes[profile->sites[i].node];
+        uint64_t *id = seep_map_at(&ids, (uint64_t)node->module << 48 ^ node->offset, NULL);
+        fits = id;
+        if (fits && !*id)
+            *id = ++nr;
+        groups[i] = fits ? (uint32_t)*id - 1 : 0;
+    }
+    seep_map_deinit(&ids);
+    if (!fits) {
+        free(groups);
+        return seep_error_no_memory();
+    }
+    *ret_groups = groups;
+    *ret_nr = nr;
+    return NULL;
+}
+
 struct seep_error *seep_scan_finish(struct seep_scan *scan, struct seep_profile **ret_profile) {
     scan->profile->leaks.pause_ns = scan->pause_ns;
     scan->profile->leaks.nr_threads = scan->nr_threads;
-    struct seep_error *err = seep_graph_classify(scan->graph);
+    struct seep_error *err = group_sites(scan->profile, &scan->groups, &scan->graph->nr_groups);
+    scan->graph->group_of_site = scan->groups;
+    if (!err)
+        err = seep_graph_classify(scan->graph);
     if (!err)
         err = fill_profile(scan);
     if (!err)
