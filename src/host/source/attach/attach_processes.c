@@ -203,8 +203,10 @@ struct seep_error *seep_attach_took_fork(struct seep_attached *attached, struct 
         err = look_at(attached, child, &late);
     if (err || !late)
         return err;
-    return seep_traced_process_note(child, SEEP_NOTE_LATE_PROBES,
-                                    "a forked child: what it did in its first milliseconds is not known");
+    return seep_traced_process_note(
+        child, SEEP_NOTE_LATE_PROBES,
+        "a forked child: what it did in its first milliseconds is not known; with "
+        "--cgroup PATH instead of the process, children are seen from their start");
 }
 
 // The probes in children that have ended would only take up descriptors.
