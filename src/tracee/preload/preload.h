@@ -187,6 +187,8 @@ struct seep_thread {
     uint64_t ring_left; // so many may be written before anybody asks what was read
     uint64_t last_stamp;
     bool ring_given_up; // a tool that takes nothing is not waited for again
+    uint64_t own_lo; // of its own stack, to its end: pages that were all readable, while nothing was unmapped
+    uint64_t own_hi;
 };
 
 // Who has no slot: all zero, as a thread is after a fork. Hooks add to its sample_at, and take nothing off.

@@ -19,6 +19,7 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut);
 enum {
     PAGE = 4096,
     NEAR = 16 * PAGE,    // so far the readable range is extended page by page
+    OWN_MOST = 1 << 20,  // so far up to the end of its stack a thread asks for it, once
     MAX_FRAME = 1 << 28, // no frame is larger: a frame pointer that says so is none
     CUT_NONE = -1,
 };
@@ -174,20 +175,37 @@ static enum seep_cut why_unknown(uint64_t pc) {
     return seep_maps_is_return_probe(pc) ? SEEP_CUT_PROBE : SEEP_CUT_BAD_CFI;
 }
 
-// No CFI (JIT code, hand-written assembly): the frame pointer, if it can be one. It is read with a
-// fresh check each time: where a wrong one leads may have been unmapped since.
+// Whether both words of a frame record can be read. A wrong frame pointer may lead to what has been unmapped
+// since, so that the answer holds for one part of memory only: from where we are on libc's own stack of this
+// thread to its end, where its descriptor lies. A guard lies between that and any other stack.
+static bool record_readable(struct seep_thread *thread, uint64_t bp) {
+    uint64_t here = (uint64_t)__builtin_frame_address(0), end = sys_thread_pointer();
+    if (end > here && end - here < OWN_MOST && bp >= here && bp + 16 <= end) {
+        uint64_t page = here & ~(uint64_t)(PAGE - 1), end_page = end & ~(uint64_t)(PAGE - 1);
+        if (thread->own_hi != end_page)
+            thread->own_lo = thread->own_hi = end_page;
+        if (page < thread->own_lo && pages_readable(page, thread->own_lo))
+            thread->own_lo = page;
+        if (page >= thread->own_lo)
+            return true;
+    }
+    return sys_readable(bp) && ((bp + 8) % PAGE != 0 || sys_readable(bp + 8));
+}
+
+// No CFI (JIT code, hand-written assembly): the frame pointer, if it can be one.
 static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame) {
     uint64_t bp = frame->bp;
     if (is_entry_point(frame->pc, frame->sp))
         return OUTERMOST;
-    if (bp & 7 || bp < frame->sp || bp - frame->sp > MAX_FRAME || !sys_readable(bp) ||
-        ((bp + 8) % PAGE == 0 && !sys_readable(bp + 8)))
+    if (bp & 7 || bp < frame->sp || bp - frame->sp > MAX_FRAME || !record_readable(walk->thread, bp))
         return cut(walk, SEEP_CUT_NO_CFI);
     const uint64_t *record = (const uint64_t *)bp;
     if (record[1] == 0)
         return OUTERMOST;
     walk->pc = seep_arch_strip(record[1]);
-    if (!sys_readable(walk->pc)) // no code: the register was no frame pointer
+    // Where a return was met before there is code; else the register may have been no frame pointer.
+    struct seep_walk_frame caller = {.pc = walk->pc};
+    if (!rule_known(&caller) && !sys_readable(walk->pc))
         return cut(walk, SEEP_CUT_NO_CFI);
     walk->bp = record[0];
     walk->sp = bp + 16;
@@ -628,7 +646,7 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
     uint32_t unmaps = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);
     if (thread->unmap_epoch != unmaps) {
         thread->unmap_epoch = unmaps;
-        thread->stack_lo = thread->stack_hi = 0;
+        thread->stack_lo = thread->stack_hi = thread->own_lo = thread->own_hi = 0;
     }
 #ifdef SEEP_ARCH_FAST_WALK
     uint32_t fast = seep_g.depth < SEEP_MAX_DEPTH ? 0 : seep_stack_walk_fast(thread, caller);
