@@ -4,6 +4,9 @@ or library, another malloc in front of ours. The program does what it does untra
 nobody stood between."""
 import os
 import shutil
+import subprocess
+import time
+from pathlib import Path
 
 import pytest
 from harness import (
@@ -386,3 +389,30 @@ def test_a_program_with_address_sanitizer_runs(compiler, tmp_path):
     under = traced([program], tmp_path, env=environment(ASAN_OPTIONS=env['ASAN_OPTIONS']))
     assert (under.code, under.out) == (0, b'fine\n'), under
     assert under.report()[0]['totals']['allocations']
+
+
+def test_a_program_in_another_root_has_its_names(tmp_path):
+    """Its file is to be had only through the process: /proc/PID/root leads to it. Variables have their names too."""
+    if os.getuid():
+        pytest.skip('only root mounts')
+    program, library = tmp_path / 'grower', LIBSEEP
+    done = run(['gcc', '-g', '-O1', '-o', program, Path(__file__).with_name('service_server.c')])
+    assert done.code == 0, done
+    inside = tmp_path / 'inside'
+    inside.mkdir()
+    script = f'mount -t tmpfs none {inside} && cp {program} {inside}/grower && exec env LD_PRELOAD={library} {inside}/grower'
+    process = subprocess.Popen(['unshare', '-m', 'sh', '-c', script], cwd=tmp_path, stdout=subprocess.DEVNULL, env=environment())
+    try:
+        end = time.monotonic() + 60
+        while run([SEEP, 'report', process.pid]).code and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not (inside / 'grower').exists()
+        for command in ('report', 'scan'):
+            done = run([SEEP, command, process.pid])
+            assert b'grow_by (service_server.c:' in done.out and b'is gone' not in done.out, done
+        assert b'void *last' in run([SEEP, 'scan', process.pid]).out
+        done = run([SEEP, 'growth', process.pid, '--interval', '100ms', '--count', '2', '--by', 'function'])
+        assert b'grow_by' in done.out, done
+    finally:
+        process.kill()
+        process.wait()

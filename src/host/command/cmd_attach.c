@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process/own_root.h"
 #include "base/interrupt.h"
 #include "base/clock.h"
 #include "base/live_thread.h"
@@ -170,16 +171,11 @@ static void print_call(void *context, const struct seep_traced_process *process,
         printing->failed = seep_put_call(stdout, printing->symbols, process, call);
 }
 
-// Where the process sees other files than we do (a container): its root, held open, because the process may
-// end. -1: it sees ours.
+// The root of a process that sees other files than we do, held open, because the process may end. -1: it sees
+// ours.
 static int open_root(pid_t pid) {
-    char path[64];
-    struct stat ours, its;
-    snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)seep_live_thread(pid));
-    if (!pid || stat("/proc/self/ns/mnt", &ours) != 0 || stat(path, &its) != 0 || ours.st_ino == its.st_ino)
-        return -1;
-    snprintf(path, sizeof(path), "/proc/%d/root", (int)seep_live_thread(pid));
-    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char path[SEEP_OWN_ROOT_ROOM];
+    return seep_process_own_root(pid, path) ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
 // Names of the code of `pid`, as it sees its files. *ret_root stays open as long as they are in use.

@@ -168,7 +168,7 @@ static struct seep_error *run_connect(const struct seep_arguments *arguments, in
     bool all = true;
     struct seep_error *error = seep_live_source_of(arguments->operands[0], &source);
     if (!error)
-        error = seep_report_symbols(&view, &symbols);
+        error = seep_report_symbols(&view, arguments->operands[0], &symbols);
     if (error)
         return error;
     catch_interrupts();

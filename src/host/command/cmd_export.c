@@ -81,7 +81,7 @@ static struct seep_error *write_events(const char *path, const struct seep_sessi
     bool is_file = strcmp(path, "-") != 0;
     struct seep_error *error = seep_event_file_open(source, &file);
     if (!error)
-        error = seep_report_symbols(options, &symbols);
+        error = seep_report_symbols(options, source, &symbols);
     if (!error)
         error = seep_view_create(session, SIZE_MAX, symbols, options, &view);
     if (!error && is_file && !(error = seep_result_begin(path, &result)))

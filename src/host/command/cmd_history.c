@@ -45,7 +45,7 @@ static struct seep_error *show(const struct history_values *values, const struct
     options.no_demangle = values->no_demangle;
     struct seep_symbols *symbols = NULL;
     struct seep_view *view = NULL;
-    struct seep_error *error = seep_report_symbols(&options, &symbols);
+    struct seep_error *error = seep_report_symbols(&options, NULL, &symbols);
     if (!error)
         error = seep_view_create(session, SIZE_MAX, symbols, &options, &view);
     struct seep_history_report report = {

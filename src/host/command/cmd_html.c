@@ -87,7 +87,7 @@ static struct seep_error *run_html(const struct seep_arguments *arguments, int *
     if (!error && two)
         error = seep_moment_open(source.old_name, &old);
     if (!error)
-        error = seep_report_symbols(&options, &source.symbols);
+        error = seep_report_symbols(&options, source.name, &source.symbols);
     if (!error)
         error = seep_suppress_apply(&suppress, session, source.symbols);
     if (!error)

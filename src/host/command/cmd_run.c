@@ -649,7 +649,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     options.allocator = allocator;
     options.log = log;
     if (!err)
-        err = seep_report_symbols(view, &symbols);
+        err = seep_report_symbols(view, NULL, &symbols);
     if (err) {
         free(allocator);
         free(log);
@@ -676,7 +676,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
                                    .data = &watcher};
     err = seep_store_create(&store);
     if (!err)
-        err = seep_holders_variables(&variables);
+        err = seep_holders_variables(0, &variables);
     at_exit.data = variables;
     struct seep_recording recording = {.pattern = values->output ? values->output : SEEP_TRACE_NAME_DEFAULT,
                                        .program = arguments->operands[0],

@@ -376,7 +376,7 @@ static struct seep_error *run_serve(const struct seep_arguments *arguments, int 
     serving.options.no_demangle = values->no_demangle;
     struct seep_error *error = seep_suppress_read(arguments, &suppress);
     if (!error)
-        error = seep_report_symbols(&serving.options, &serving.symbols);
+        error = seep_report_symbols(&serving.options, serving.source, &serving.symbols);
     if (!error) {
         seep_interrupt_catch(NULL);
         error = serve(&serving, values->http);

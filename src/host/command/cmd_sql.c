@@ -118,7 +118,7 @@ static struct seep_error *run_sql(const struct seep_arguments *arguments, int *r
     struct seep_event_file *file = NULL;
     struct seep_error *error = seep_session_open(source, &session);
     if (!error)
-        error = seep_report_symbols(&options, &symbols);
+        error = seep_report_symbols(&options, source, &symbols);
     if (!error)
         error = seep_view_create(session, SIZE_MAX, symbols, &options, &view);
     if (!error && seep_event_file_is_one(source))

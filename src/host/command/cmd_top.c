@@ -378,7 +378,8 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
     // Of the locale only what characters are: figures look the same everywhere.
     if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         top.ascii = true;
-    struct seep_error *error = seep_report_symbols(&view, &symbols);
+    struct seep_error *error =
+        seep_report_symbols(&view, arguments->ended ? NULL : arguments->operands[0], &symbols);
     if (error)
         return error;
     seep_interrupt_catch(NULL);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "command/command.h"
+#include "command/reporting.h"
 #include "session/session_open.h"
 #include "scan/inspect.h"
 #include "output/report_whois.h"
@@ -83,10 +84,11 @@ static struct seep_error *run_whois(const struct seep_arguments *arguments, int 
         error = seep_parse_pid(arguments->operands[0], &is_pid, &pid);
     if (error)
         return error;
-    struct seep_symbols_options how = {.no_demangle = values->no_demangle};
+    struct seep_view_options how = seep_view_options_default;
+    how.no_demangle = values->no_demangle;
     struct seep_symbols *symbols = NULL;
     struct seep_whois *whois = NULL;
-    error = seep_symbols_create(&how, &symbols);
+    error = seep_report_symbols(&how, arguments->operands[0], &symbols);
     if (!error && is_pid)
         error = seep_whois_process(pid, address, values->top, symbols, &whois);
     else if (!error)

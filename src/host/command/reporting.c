@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What all reporting commands share, see reporting.h.
 #include <stdlib.h>
+#include <string.h>
 
+#include "process/own_root.h"
 #include "command/reporting.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -114,9 +116,23 @@ struct seep_error *seep_report_check(const struct seep_view_options *options) {
     return NULL;
 }
 
-struct seep_error *seep_report_symbols(const struct seep_view_options *options,
+// Of "1234" and "1234@mark".
+static pid_t pid_of(const char *source) {
+    size_t nr = source ? strspn(source, "0123456789") : 0;
+    return nr && nr < 11 && (!source[nr] || source[nr] == '@') ? (pid_t)strtol(source, NULL, 10) : 0;
+}
+
+struct seep_error *seep_report_symbols(const struct seep_view_options *options, const char *source,
                                        struct seep_symbols **ret_symbols) {
+    char root[SEEP_OWN_ROOT_ROOM];
     struct seep_symbols_options how = {.no_demangle = options->no_demangle};
+    if (seep_process_own_root(pid_of(source), root))
+        how.sysroot = root;
+    struct seep_error *error = seep_symbols_create(&how, ret_symbols);
+    if (!error || !how.sysroot)
+        return error;
+    seep_error_destroy(error); // it has ended meanwhile, or its root is not for us: ours, checked by build-id
+    how.sysroot = NULL;
     return seep_symbols_create(&how, ret_symbols);
 }
 
@@ -138,7 +154,7 @@ struct seep_error *seep_report_session(FILE *out, struct seep_session *session,
                                        struct seep_suppress *suppress,
                                        const struct seep_view_options *options, const char *source) {
     struct seep_symbols *symbols = NULL;
-    struct seep_error *error = seep_report_symbols(options, &symbols);
+    struct seep_error *error = seep_report_symbols(options, source, &symbols);
     if (!error)
         error = seep_suppress_apply(suppress, session, symbols);
     if (!error)

@@ -23,9 +23,10 @@ extern const struct seep_option_group seep_report_group;
 // SEEP_E_USAGE where options contradict one another.
 SEEP_MUST_CHECK struct seep_error *seep_report_check(const struct seep_view_options *options);
 
-// Names of functions as the options want them.
+// Names of functions as the options want them. `source`: what the user named; of a PID the files are those
+// that the process sees. NULL: ours.
 SEEP_MUST_CHECK struct seep_error *seep_report_symbols(const struct seep_view_options *options,
-                                                       struct seep_symbols **ret_symbols);
+                                                       const char *source, struct seep_symbols **ret_symbols);
 
 // The report of the processes that --pid and --program select.
 SEEP_MUST_CHECK struct seep_error *seep_report_selected(FILE *out, const struct seep_session *session,

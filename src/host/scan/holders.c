@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/own_root.h"
 #include "base/map.h"
 #include "scan/holders.h"
 #include "scan/pointers.h"
@@ -230,8 +231,12 @@ static struct seep_error *group_roots(const struct seep_chains *chains, struct s
     return err;
 }
 
-struct seep_error *seep_holders_variables(struct seep_symbols **ret_symbols) {
-    const struct seep_symbols_options hasty = {.hasty = true, .no_demangle = true, .no_debuginfod = true};
+struct seep_error *seep_holders_variables(pid_t pid, struct seep_symbols **ret_symbols) {
+    char root[SEEP_OWN_ROOT_ROOM];
+    const struct seep_symbols_options hasty = {.hasty = true,
+                                               .no_demangle = true,
+                                               .no_debuginfod = true,
+                                               .sysroot = seep_process_own_root(pid, root) ? root : NULL};
     return seep_symbols_create(&hasty, ret_symbols);
 }
 
@@ -243,7 +248,9 @@ static struct seep_error *group(const struct seep_chains *chains, struct seep_ho
         seep_symbols_close_files(chains->variables);
         return err;
     }
-    struct seep_error *err = seep_holders_variables(&symbols);
+    const struct seep_process *process = &chains->profile->process;
+    pid_t pid = process->exit_kind == SEEP_EXIT_RUNNING ? (pid_t)process->pid : 0; // not that of a core file
+    struct seep_error *err = seep_holders_variables(pid, &symbols);
     if (!err)
         err = group_roots(chains, symbols, holders);
     seep_symbols_destroy(symbols);
