@@ -19,5 +19,5 @@ bool seep_process_own_root(pid_t pid, char ret_path[SEEP_OWN_ROOT_ROOM]) {
     int thread = (int)seep_live_thread(pid);
     snprintf(mounts, sizeof(mounts), "/proc/%d/ns/mnt", thread);
     snprintf(ret_path, SEEP_OWN_ROOT_ROOM, "/proc/%d/root", thread);
-    return differ("/proc/self/ns/mnt", mounts) || differ("/proc/self/root/.", ret_path);
+    return differ("/proc/self/ns/mnt", mounts) || differ("/", ret_path);
 }
