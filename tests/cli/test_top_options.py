@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The options of seep top; what its screens show is in tests/live/test_top.py and tests/unit/test_screen.c."""
 import os
+import subprocess
 
 import pytest
 
 
+@pytest.fixture(scope="module")
+def shop(root, tmp_path_factory):
+    """Compiled here: a sanitized build has no programs to trace."""
+    program = tmp_path_factory.mktemp("shop") / "shop"
+    subprocess.run(["gcc", "-g", "-w", "-fno-builtin", "-pthread", "-o", program, os.path.join(root, "tests", "live", "shop.c")],
+                   check=True)
+    return program
+
+
 @pytest.fixture
-def trace(run, seep, build, tmp_path):
+def trace(run, seep, shop, tmp_path):
     out = tmp_path / "shop.seep"
-    done = run(seep, "run", "-q", "-o", str(out), "--", os.path.join(build, "tests", "live", "live-shop"), input="churn 10\n5\n")
+    done = run(seep, "run", "-q", "-o", str(out), "--", shop, input="churn 10\n5\n")
     assert out.exists(), done.stderr
     return str(out)
 

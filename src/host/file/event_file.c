@@ -249,7 +249,7 @@ struct seep_error *seep_event_file_seek(struct seep_event_file *file, int64_t fr
     if (error || file->alone)
         return error;
     look_for_index(file);
-    struct seep_take take = {file->index, file->index + file->index_bytes, !file->index};
+    struct seep_take take = {file->index, file->index ? file->index + file->index_bytes : NULL, !file->index};
     uint64_t nr = seep_take_leb(&take);
     uint64_t at = 0, first = 0, behind = file->first_off;
     for (uint64_t i = 0; i < nr && !take.failed; i++) {

@@ -107,11 +107,11 @@ static struct seep_error *place_in_process(struct seep_attached *attached,
 }
 
 struct seep_error *seep_attach_place_landings(struct seep_attached *attached) {
-    struct seep_attach_landing *asked = attached->landings + attached->nr_landings_placed;
     size_t nr = attached->nr_landings - attached->nr_landings_placed;
-    attached->nr_landings_placed = attached->nr_landings;
     if (!nr)
         return NULL;
+    struct seep_attach_landing *asked = attached->landings + attached->nr_landings_placed;
+    attached->nr_landings_placed = attached->nr_landings;
     qsort(asked, nr, sizeof(*asked), compare_landings);
     struct seep_error *err = NULL;
     for (size_t i = 0, end; !err && i < nr; i = end) {
