@@ -105,3 +105,10 @@ def test_processes_of_one_program_are_told_alike(tmp_path):
     assert nr == 1 and any(what.startswith('global ') for what, _ in alone), alone
     many, nr = holders(traced(['/bin/sh', '-c', 'for i in 0 1 2 3 4 5 6 7 8 9; do /bin/ls /dev/null; done'], tmp_path, name='many'))
     assert nr == 10 and many == alone
+
+
+def test_a_parent_that_goes_on_while_it_is_copied(tmp_path):
+    """Both have their first block after the fork: what the parent's tables lead to meanwhile is not in the child's view."""
+    for _ in range(60):
+        alone = run([HOSTILE, 'generations'], cwd=tmp_path, env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone'))
+        assert (alone.code, alone.out, alone.err) == (0, b'ends with 0\n', b''), alone

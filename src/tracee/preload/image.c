@@ -346,10 +346,11 @@ static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
     const struct seep_image_area *areas = seep_g.header->areas;
     uint64_t pool_bytes = __atomic_load_n(&areas[SEEP_AREA_POOL].used, __ATOMIC_ACQUIRE) * SEEP_POOL_PAGE;
     pool_bytes = SEEP_MIN(pool_bytes, seep_window_visible(SEEP_AREA_POOL));
+    uint64_t thread_bytes = __atomic_load_n(&areas[SEEP_AREA_THREADS].used, __ATOMIC_ACQUIRE);
+    thread_bytes = round_up(thread_bytes * sizeof(struct seep_image_thread), SEEP_POOL_PAGE);
+    thread_bytes = SEEP_MIN(thread_bytes, seep_window_visible(SEEP_AREA_THREADS));
     if (!copy_present(fresh, seep_g.base, 0, SEEP_POOL_PAGE) ||
-        !copy_present(
-            fresh, seep_g.base, seep_g.area_off[SEEP_AREA_THREADS],
-            round_up(areas[SEEP_AREA_THREADS].used * sizeof(struct seep_image_thread), SEEP_POOL_PAGE)) ||
+        !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_THREADS], thread_bytes) ||
         !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_ODD], seep_g.area_size[SEEP_AREA_ODD]) ||
         !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_DIR], seep_g.area_size[SEEP_AREA_DIR]) ||
         !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_POOL], pool_bytes))
@@ -361,13 +362,12 @@ static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
 // What is in the rings is the parent's; before the tool has the image, which takes at once what is there.
 static void forget_events(unsigned char *fresh) {
     const struct seep_image_header *header = (const struct seep_image_header *)fresh;
-    unsigned char *pool = fresh + seep_g.area_off[SEEP_AREA_POOL];
-    if (!(header->flags & SEEP_FLAG_EVENTS) || !header->ring_dir_page)
+    if (!(header->flags & SEEP_FLAG_EVENTS))
         return;
-    const uint32_t *rings = (const uint32_t *)(pool + header->ring_dir_page * SEEP_POOL_PAGE);
-    for (uint64_t i = 0; i < header->areas[SEEP_AREA_THREADS].used && i < SEEP_RING_SLOTS; i++) {
-        struct seep_ring *ring = (struct seep_ring *)(pool + (uint64_t)rings[i] * SEEP_POOL_PAGE);
-        if (rings[i])
+    const uint32_t *rings = seep_window_pool(fresh, header->ring_dir_page, SEEP_RING_SLOTS * sizeof(*rings));
+    for (uint64_t i = 0; rings && i < header->areas[SEEP_AREA_THREADS].used && i < SEEP_RING_SLOTS; i++) {
+        struct seep_ring *ring = seep_window_pool(fresh, rings[i], SEEP_POOL_PAGE);
+        if (ring)
             ring->written = ring->read = 0;
     }
 }

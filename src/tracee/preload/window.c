@@ -471,6 +471,15 @@ static bool populate_opened(void) {
     return done;
 }
 
+// The parent went on while it was copied: what its tables lead to by now may lie beyond what was seen of it,
+// and what is open. That is zero here, and has to be there.
+static bool open_used(void) {
+    bool done = true;
+    for (int i = 0; done && i < SEEP_AREA_PAGED_NR; i++)
+        done = seep_area_open((enum seep_area_kind)i, seep_g.header->areas[i].used * element_bytes[i]);
+    return done;
+}
+
 bool seep_window_replace(unsigned char *twin) {
     if (seep_g.reserved) {
         if (!move(twin, seep_g.base, seep_g.window_bytes)) {
@@ -494,7 +503,7 @@ bool seep_window_replace(unsigned char *twin) {
     }
     is_view = false;
     advise_pieces();
-    return true;
+    return open_used();
 }
 
 // This process will have no image: nothing of its parent's stays.
