@@ -6,6 +6,7 @@
 // {
 //   "sites": [
 //     {"in": "lived", "via": "malloc", "allocations": 20, "frees": 20},
+//     {"in": "grown", "via": "malloc", "allocations": 1, "frees": 1},
 //     {"in": "grown", "via": "realloc", "allocations": 9, "frees": 9},
 //     {"in": "handed_over", "via": "malloc", "allocations": 30, "frees": 30},
 //     {"in": "kept", "via": "malloc", "live_blocks": 1, "live_bytes": 5000}

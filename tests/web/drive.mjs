@@ -84,8 +84,10 @@ await check('by holder', 'shop', async (page) => {
   await page.locator('#graph .flame').focus();
   for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowDown');
   found.walked = await text(page, '#detail h2');
+  found.walkedDetail = await text(page, '#detail');
   await page.locator('#detail .near button').first().click();
   found.next = await text(page, '#detail h2');
+  found.nextDetail = await text(page, '#detail');
   await page.locator('#search').fill('load_picture');
   await settled(page);
   found.matched = await text(page, '#matched');
