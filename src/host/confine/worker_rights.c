@@ -95,17 +95,9 @@ static bool limit(__rlimit_resource_t resource, rlim_t value) {
     return setrlimit(resource, &now) == 0;
 }
 
-#if defined(__SANITIZE_ADDRESS__) // gcc's word for it; clang's is a feature
-#define HAS_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#define HAS_ADDRESS_SANITIZER __has_feature(address_sanitizer)
-#else
-#define HAS_ADDRESS_SANITIZER 0
-#endif
-
 static bool limit_all(void) {
-#if HAS_ADDRESS_SANITIZER
-    const rlim_t addresses = RLIM_INFINITY; // it has 20 TiB
+#if SEEP_WITH_ASAN
+    const rlim_t addresses = RLIM_INFINITY; // its shadow has 20 TiB
 #else
     const rlim_t addresses = ADDRESSES_MAX;
 #endif
