@@ -82,7 +82,7 @@ await check('by holder', 'shop', async (page) => {
     return { boxes };
   });
   await page.locator('#graph .flame').focus();
-  for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowDown');
+  for (let i = 0; i < 2; i++) await page.keyboard.press('ArrowDown');
   found.walked = await text(page, '#detail h2');
   found.walkedDetail = await text(page, '#detail');
   await page.locator('#detail .near button').first().click();
