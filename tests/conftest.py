@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -38,6 +39,22 @@ def pytest_collection_modifyitems(items):
         random.Random(int(seed)).shuffle(items)
     else:
         items.sort(key=lambda item: next((i for i, file in enumerate(LONG) if file in item.nodeid), len(LONG)))
+
+
+def _processor_time():
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    item.processor_time = _processor_time()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    """What a test took, with its programs, for tools/run-tests.py."""
+    if call.when == "teardown":
+        item.user_properties.append(("processor_time", "%.3f" % (_processor_time() - item.processor_time)))
 
 
 def _need(path):

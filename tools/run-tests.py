@@ -29,6 +29,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 
@@ -44,12 +45,15 @@ FAST = ["cli/test_run.py", "cli/test_check.py", "cli/test_scan.py", "cli/test_di
         "lint/test_coverage.py", "lint/test_runner.py", "live/test_exit_scan.py", "live/test_mappings.py",
         "live/test_own_malloc.py", "live/test_segments.py", "live/test_one_word.py", "live/test_musl.py"]
 AGAIN = 4  # more failures than these are no accident
+DEAREST = 12  # files of tests whose processor time is told
 FULL_FAILURES = 25  # of these all output is shown, of the others the end
 
 Result = collections.namedtuple("Result", "suite name status detail")  # status: passed, failed, skipped
 
 results = []
 unstable = []    # results that failed among others and passed alone
+seconds = collections.Counter()  # of processor time, by part of the whole
+dearest = collections.Counter()  # the same by file of tests
 pytest_ids = {}  # (suite, name) of a test on the ordinary build: what pytest calls it
 started = time.monotonic()
 
@@ -76,17 +80,22 @@ def clean_environment():
     return environment
 
 
-def run(command, timeout, **options):
+def run(command, timeout, part=None, **options):
     """(exit status, output). A process that takes too long is killed with all it started: (None, output)."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True, **options)
-    try:
-        output, _ = process.communicate(timeout=timeout)
-        return process.returncode, output.decode("utf-8", "replace")
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return None, output.decode("utf-8", "replace")
+    late = []
+    timer = threading.Timer(timeout, lambda: (late.append(True), os.killpg(process.pid, signal.SIGKILL)))
+    timer.start()
+    with process.stdout:
+        output = process.stdout.read().decode("utf-8", "replace")
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    timer.cancel()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if part:
+        seconds[part] += used.ru_utime + used.ru_stime
+    return None if late else process.returncode, output
 
 
 # ---- building ----
@@ -102,9 +111,10 @@ def build(name, directory, meson_options, environment, jobs, before=()):
     setup = ["meson", "setup", directory] + meson_options
     if os.path.exists(os.path.join(directory, "build.ninja")):
         setup = ["meson", "configure", directory] + [o for o in meson_options if o.startswith("-D")]
-    status, output = run([*before, *setup], 600, cwd=ROOT, env=environment)
+    part = "build " + name
+    status, output = run([*before, *setup], 600, part, cwd=ROOT, env=environment)
     if status == 0:
-        status, output = run([*before, "ninja", "-C", directory, "-j", str(jobs)], 2400, cwd=ROOT, env=environment)
+        status, output = run([*before, "ninja", "-C", directory, "-j", str(jobs)], 2400, part, cwd=ROOT, env=environment)
     if status != 0:
         record("build", name, "failed", output)
         return False
@@ -158,7 +168,7 @@ def describe(status):
 def run_meson_test(prefix, test, environment, slowness):
     suite = prefix + (test["suite"][0].split(":")[-1] if test["suite"] else "meson")
     environment = dict(environment, **test["env"])
-    status, output = run(test["cmd"], (test["timeout"] or 30) * slowness, env=environment,
+    status, output = run(test["cmd"], (test["timeout"] or 30) * slowness, prefix + "meson tests", env=environment,
                          cwd=test["workdir"] or ROOT)
     if status is not None and count_cmocka(suite, test["name"], status, output):
         return
@@ -208,7 +218,7 @@ def run_pytest(prefix, directory, suites, environment, options):
     if options.jobs > 1 and has_module("xdist"):
         # Whole files: what a file makes once for its tests is made once.
         command += ["-n", str(options.jobs), "--dist", "loadfile"]
-    status, output = run(command + folders, 2400, cwd=ROOT, env=environment)
+    status, output = run(command + folders, 2400, prefix + "pytest", cwd=ROOT, env=environment)
     count = 0
     if os.path.exists(report):
         for case in ElementTree.parse(report).getroot().iter("testcase"):
@@ -239,6 +249,8 @@ def count_pytest_case(prefix, case):
     parts = case.get("classname", "").split(".")
     suite = prefix + (parts[1] if len(parts) > 1 and parts[0] == "tests" else "pytest")
     name = "%s::%s" % (parts[-1], case.get("name"))
+    dearest[prefix + "/".join(parts[1:])] += sum(float(p.get("value")) for p in case.iter("property")
+                                                 if p.get("name") == "processor_time")
     if not prefix:
         pytest_ids[suite, name] = "/".join(parts) + ".py::" + case.get("name")
     for tag, status in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
@@ -295,7 +307,9 @@ def print_results():
         say("    " + result.detail[-8000:].replace("\n", "\n    "))
     counts = collections.Counter(result.status for result in results)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    say("\n%.0f seconds (%.0f of processor time)"
+    say("\nprocessor time: " + ", ".join("%s %.0f s" % part for part in seconds.items()))
+    say("the dearest files: " + ", ".join("%s %.0f s" % file for file in dearest.most_common(DEAREST)))
+    say("%.0f seconds (%.0f of processor time)"
         % (time.monotonic() - started, used.ru_utime + used.ru_stime))
     return "%d passed, %d failed, %d skipped" % (counts["passed"], counts["failed"], counts["skipped"])
 
