@@ -71,6 +71,8 @@ struct seep_kernel_site {
 enum seep_kernel_counter {
     SEEP_KERNEL_ALLOCATIONS, // that were recorded
     SEEP_KERNEL_ALLOCATED_BYTES,
+    SEEP_KERNEL_PAGE_ALLOCATIONS, // of these, of pages
+    SEEP_KERNEL_PAGE_ALLOCATED_BYTES,
     SEEP_KERNEL_FREES,    // of recorded blocks
     SEEP_KERNEL_IMPLICIT, // a block's free was not seen: its address was given out again, or its slab is gone
     SEEP_KERNEL_LOST_BLOCKS, // no room for the block

@@ -66,6 +66,7 @@ static const struct {
     [SEEP_NOTE_OF_SNAPSHOT] = {"of_snapshot", 0},
     [SEEP_NOTE_RECORDED_LATE] = {"recorded_late", 0},
     [SEEP_NOTE_HEADERS] = {"headers", 0},
+    [SEEP_NOTE_FREES_IMPLIED] = {"frees_implied", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

@@ -13,7 +13,9 @@
 #include "source/kernel/profile_kernel.h"
 #include "file/session_file.h"
 #include "names/kallsyms.h"
-#include "output/report_kernel.h"
+#include "names/symbols.h"
+#include "output/report.h"
+#include "output/report_outstanding.h"
 
 // What is younger is most likely on its way to a free.
 #define OLDER_NS   (INT64_C(500) * 1000000)
@@ -51,14 +53,13 @@ static const struct seep_option_meant meant[] = {
     {"max-size", .help = "record only blocks of at most this size"},
     {"sample-rate", .help = "record about one allocation in N, by chance"},
     {"combined-only", .help = "figures of stacks only, kept in the kernel: quicker reports, no ages"},
-    {"json", .help = "each report as JSON, one on a line"},
     {NULL},
 };
 
 struct watching {
     struct seep_kernel_probes *probes;
     const struct seep_watch_values *shown;
-    struct seep_kernel_report how;
+    struct seep_kernel_moment moment;
     int64_t begun_ns; // CLOCK_MONOTONIC
 };
 
@@ -68,28 +69,26 @@ static struct seep_error *check_values(const struct seep_watch_values *shown) {
     return seep_watch_check(shown);
 }
 
-static struct seep_kernel_report report_of(const struct kernel_values *values,
-                                           const struct seep_watch_values *shown) {
-    return (struct seep_kernel_report){.top = shown->top,
-                                       .by_count = shown->sort == SEEP_WATCH_SORT_COUNT,
-                                       .blocks = shown->blocks,
-                                       .combined = shown->combined,
-                                       .percpu = values->percpu,
-                                       .vmalloc = values->vmalloc,
-                                       .sample = shown->sample,
-                                       .older_ns = seep_watch_older_ns(shown, OLDER_NS)};
+// What is too young was not read.
+static struct seep_view_options view_of(const struct seep_watch_values *shown) {
+    struct seep_view_options view = seep_view_options_default;
+    view.top = shown->top;
+    view.sort = shown->sort == SEEP_WATCH_SORT_COUNT ? SEEP_SORT_BLOCKS : SEEP_SORT_LIVE;
+    view.blocks = shown->blocks;
+    view.json = shown->json; // the newest schema
+    return view;
 }
 
-static struct seep_error *save(const struct seep_kernel_heap *heap, const struct seep_kallsyms *symbols,
-                               const struct watching *watching) {
-    const struct seep_kernel_report *how = &watching->how;
-    struct seep_kernel_moment moment = {
-        .start_ns = how->start_ns, .duration_ns = how->duration_ns, .sample = how->sample};
-    struct seep_session *session = NULL;
-    struct seep_error *err = seep_session_from_kernel(heap, symbols, &moment, &session);
+static struct seep_error *print(const struct seep_session *session, const struct seep_watch_values *shown) {
+    struct seep_view_options view = view_of(shown);
+    struct seep_symbols *symbols = NULL;
+    // The functions that were seen are in the session: other ones than in the report before.
+    struct seep_error *err = seep_symbols_create(&(struct seep_symbols_options){0}, &symbols);
     if (!err)
-        err = seep_watch_saved(seep_session_save(session, watching->shown->output));
-    seep_session_destroy(session);
+        err = shown->json ? seep_report_write(stdout, session, symbols, &view, NULL)
+                          : seep_report_kernel_outstanding(stdout, session, symbols, &view);
+    seep_symbols_destroy(symbols);
+    fflush(stdout);
     return err;
 }
 
@@ -98,19 +97,22 @@ static struct seep_error *report(void *data, bool last, bool ended) {
     struct watching *watching = data;
     (void)ended;
     struct seep_kernel_heap heap;
-    struct seep_kallsyms *symbols;
-    watching->how.duration_ns = seep_monotonic_ns() - watching->begun_ns;
-    struct seep_error *err = seep_kernel_probes_read(watching->probes, watching->how.older_ns, &heap);
+    struct seep_kallsyms *symbols = NULL;
+    struct seep_session *session = NULL;
+    watching->moment.duration_ns = seep_monotonic_ns() - watching->begun_ns;
+    struct seep_error *err =
+        seep_kernel_probes_read(watching->probes, seep_watch_older_ns(watching->shown, OLDER_NS), &heap);
     if (err)
         return err;
     err = seep_kallsyms_read(&symbols);
-    if (!err) {
-        err = watching->shown->json ? seep_report_kernel_json(stdout, &heap, symbols, &watching->how)
-                                    : seep_report_kernel_text(stdout, &heap, symbols, &watching->how);
-        if (!err && last && watching->shown->output)
-            err = save(&heap, symbols, watching);
-        seep_kallsyms_destroy(symbols);
-    }
+    if (!err)
+        err = seep_session_from_kernel(&heap, symbols, &watching->moment, &session);
+    if (!err)
+        err = print(session, watching->shown);
+    if (!err && last && watching->shown->output)
+        err = seep_watch_saved(seep_session_save(session, watching->shown->output));
+    seep_session_destroy(session);
+    seep_kallsyms_destroy(symbols);
     seep_kernel_heap_deinit(&heap);
     return err;
 }
@@ -119,7 +121,7 @@ static struct seep_error *run_kernel(const struct seep_arguments *arguments, int
     (void)ret_status;
     const struct kernel_values *values = seep_arguments_values(arguments, &kernel_group);
     const struct seep_watch_values *shown = seep_arguments_values(arguments, &seep_watch_group);
-    struct watching watching = {.shown = shown, .how = report_of(values, shown)};
+    struct watching watching = {.shown = shown, .moment = {.sample = shown->sample}};
     struct seep_watch watch = {.data = &watching, .wait = seep_watch_sleep, .report = report};
     struct seep_error *err = check_values(shown);
     if (!err)
@@ -148,7 +150,7 @@ static struct seep_error *run_kernel(const struct seep_arguments *arguments, int
             puts("Attaching to kernel allocators, Ctrl+C to quit.");
         fflush(stdout);
         watching.begun_ns = seep_monotonic_ns();
-        watching.how.start_ns = seep_clock_ns(CLOCK_REALTIME);
+        watching.moment.start_ns = seep_clock_ns(CLOCK_REALTIME);
         err = seep_watch_run(&watch);
     }
     seep_kernel_probes_destroy(watching.probes);

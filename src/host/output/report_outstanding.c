@@ -26,7 +26,7 @@ static void put_frame(FILE *out, const struct seep_view_frame *frame) {
         seep_put_escaped(out, frame->name);
         if (frame->inlined)
             fputs(" (inlined)", out);
-        else
+        else if (frame->function_offset)
             fprintf(out, "+0x%" PRIx64, frame->function_offset);
     } else {
         fprintf(out, "0x%" PRIx64, frame->offset);
@@ -173,19 +173,25 @@ static void put_younger(FILE *out, const struct seep_view *view) {
                 seep_format_duration(view->options.older_ns).text, nr == 1 ? "it" : "them");
 }
 
-static struct seep_error *put_view(FILE *out, struct seep_view *view) {
-    struct seep_style style = seep_style_of(out);
+static struct seep_error *put_rows(FILE *out, struct seep_view *view, const char *what,
+                                   const struct seep_style *style) {
     size_t nr = 0;
     while (nr < view->nr_rows && view->rows[nr].live_blocks > 0)
         nr++;
     put_time(out);
-    fprintf(out, "%sTop %zu stacks with outstanding allocations:%s\n", seep_style_bold(&style), nr,
-            seep_style_off(&style));
+    fprintf(out, "%sTop %zu stacks with outstanding %s:%s\n", seep_style_bold(style), nr, what,
+            seep_style_off(style));
     struct seep_error *err = NULL;
     for (size_t i = 0; i < nr && !err; i++)
         err = put_row(out, view, &view->rows[i]);
     if (!nr && view->options.older_ns > 0)
         put_younger(out, view);
+    return err;
+}
+
+static struct seep_error *put_view(FILE *out, struct seep_view *view) {
+    struct seep_style style = seep_style_of(out);
+    struct seep_error *err = put_rows(out, view, "allocations", &style);
     if (!err)
         err = put_faults(out, view, &style);
     if (!err && view->map_totals.maps)
@@ -200,6 +206,40 @@ struct seep_error *seep_report_outstanding(FILE *out, const struct seep_session 
     struct seep_error *err = seep_view_create(session, SIZE_MAX, symbols, options, &view);
     if (!err)
         err = put_view(out, view);
+    seep_view_destroy(view);
+    return err ? err : seep_stream_check(out, "the report");
+}
+
+static struct seep_error *put_part(FILE *out, const struct seep_session *session, size_t process,
+                                   struct seep_symbols *symbols, const struct seep_view_options *options) {
+    struct seep_style style = seep_style_of(out);
+    struct seep_view *view = NULL;
+    struct seep_error *err = seep_view_create(session, process, symbols, options, &view);
+    if (!err)
+        err = put_rows(out, view, process ? "pages" : "allocations", &style);
+    if (!err) {
+        const struct seep_totals *totals = &session->profiles[process]->totals;
+        fprintf(out, INDENT "in all %s in %s allocation%s%s\n", seep_format_bytes(totals->live_bytes).text,
+                seep_format_count(totals->live_blocks).text, seep_plural(totals->live_blocks),
+                process ? " of pages" : "");
+    }
+    seep_view_destroy(view);
+    return err;
+}
+
+struct seep_error *seep_report_kernel_outstanding(FILE *out, const struct seep_session *session,
+                                                  struct seep_symbols *symbols,
+                                                  const struct seep_view_options *options) {
+    struct seep_error *err = NULL;
+    for (size_t i = 0; i < session->nr_profiles && !err; i++)
+        err = put_part(out, session, i, symbols, options);
+    struct seep_view *view = NULL;
+    if (!err)
+        err = seep_view_create(session, SIZE_MAX, symbols, options, &view);
+    if (!err) {
+        struct seep_style style = seep_style_of(out);
+        err = seep_text_health(out, view, &style);
+    }
     seep_view_destroy(view);
     return err ? err : seep_stream_check(out, "the report");
 }

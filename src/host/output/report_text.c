@@ -75,7 +75,7 @@ static struct health_sum sum_health(const struct seep_view *view) {
 }
 
 static void put_who(FILE *out, const struct seep_view *view, const struct seep_profile *profile) {
-    if (view->nr_processes > 1)
+    if (view->nr_processes > 1 && profile->process.pid)
         fprintf(out, "pid %" PRIu32 ": ", profile->process.pid);
 }
 

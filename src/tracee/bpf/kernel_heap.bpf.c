@@ -138,6 +138,10 @@ static __always_inline int record(void *context, uint64_t key, uint64_t size, co
     if (blocks_add(key, &block)) {
         __sync_fetch_and_add(&counters->values[SEEP_KERNEL_ALLOCATIONS], 1);
         __sync_fetch_and_add(&counters->values[SEEP_KERNEL_ALLOCATED_BYTES], size);
+        if (origin->class_of == SEEP_KERNEL_PAGES) {
+            __sync_fetch_and_add(&counters->values[SEEP_KERNEL_PAGE_ALLOCATIONS], 1);
+            __sync_fetch_and_add(&counters->values[SEEP_KERNEL_PAGE_ALLOCATED_BYTES], size);
+        }
     } else {
         if (seep_combined)
             account(block.site, block.size, false);

@@ -20,11 +20,8 @@ static const char *const class_names[SEEP_KERNEL_CLASSES_NR] = {
     [SEEP_KERNEL_PAGES] = "pages",     [SEEP_KERNEL_VMALLOC] = "vmalloc",
 };
 
-const char *seep_kernel_class_name(uint32_t class_of) {
-    return class_of < SEEP_KERNEL_CLASSES_NR ? class_names[class_of] : NULL;
-}
-
-uint32_t seep_kernel_nr_frames(const struct seep_kernel_site *site) {
+// The frames that there are, whatever was written in the map.
+static uint32_t nr_frames(const struct seep_kernel_site *site) {
     return SEEP_MIN(site->nr_frames, SEEP_KERNEL_FRAMES_MAX);
 }
 
@@ -36,10 +33,12 @@ static bool is_of_probe(const char *name) {
     return false;
 }
 
-uint32_t seep_kernel_own_frames(const struct seep_kernel_site *site, const struct seep_kallsyms *symbols) {
+// The innermost of them that are our own program and what called it: the tracepoint. Others' programs further
+// out may allocate as well.
+static uint32_t nr_own_frames(const struct seep_kernel_site *site, const struct seep_kallsyms *symbols) {
     uint32_t nr = 0;
     struct seep_kernel_function function;
-    while (nr < seep_kernel_nr_frames(site) && seep_kallsyms_find(symbols, site->frames[nr], &function) &&
+    while (nr < nr_frames(site) && seep_kallsyms_find(symbols, site->frames[nr], &function) &&
            is_of_probe(function.name))
         nr++;
     return nr;
@@ -73,6 +72,8 @@ struct building {
 
 #define ALLOCATORS      1u // module of the innermost frames
 #define ALLOCATOR_BYTES 16u
+// The one stack of what is no longer outstanding.
+#define GONE "freed since, or younger than what is shown"
 
 static void building_deinit(struct building *building) {
     for (size_t i = 0; i < building->nr_modules; i++) {
@@ -201,11 +202,21 @@ static struct seep_error *add_frame(struct building *building, uint64_t address,
     return err ? err : add_node(building, &node, node_id);
 }
 
+// A frame that is a name.
+static struct seep_error *add_leaf(struct building *building, uint32_t parent, const char *name,
+                                   uint32_t *ret_node) {
+    // The name is its own place: the same in each profile.
+    uint64_t place = (seep_hash_bytes(name, strlen(name)) >> 8) * ALLOCATOR_BYTES;
+    struct seep_node leaf = {.parent = parent, .module = ALLOCATORS, .offset = place, .exact = true};
+    struct seep_error *err = add_name(building, ALLOCATORS, place, ALLOCATOR_BYTES, name);
+    return err ? err : add_node(building, &leaf, ret_node);
+}
+
 static const char *allocator_name(const struct seep_kernel_site *site, char text[64]) {
     char cache[SEEP_KERNEL_CACHE_NAME_MAX];
     memcpy(cache, site->cache, sizeof(cache));
     cache[sizeof(cache) - 1] = 0;
-    const char *name = seep_kernel_class_name(site->class_of);
+    const char *name = site->class_of < SEEP_KERNEL_CLASSES_NR ? class_names[site->class_of] : NULL;
     snprintf(text, 64, "%s%s%s", name ? name : "not known", cache[0] ? " " : "", cache);
     return text;
 }
@@ -214,13 +225,13 @@ static struct seep_error *add_stack(struct building *building, const struct seep
                                     uint32_t *ret_node) {
     uint32_t node = 0;
     struct seep_error *err = NULL;
-    uint32_t nr = site ? seep_kernel_nr_frames(site) : 0;
+    uint32_t nr = site ? nr_frames(site) : 0;
     if (!nr || nr == SEEP_KERNEL_FRAMES_MAX) {
         uint64_t why = nr ? SEEP_CUT_DEPTH : SEEP_CUT_BAD_READ;
         building->profile->health.cut[why]++;
         err = add_node(building, &(struct seep_node){.kind = SEEP_NODE_CUT, .offset = why}, &node);
     }
-    uint32_t own = nr ? seep_kernel_own_frames(site, building->symbols) : 0;
+    uint32_t own = nr ? nr_own_frames(site, building->symbols) : 0;
     for (uint32_t i = nr; i-- > own && !err;)
         err = add_frame(building, site->frames[i], &node);
     if (err || !site) {
@@ -228,12 +239,7 @@ static struct seep_error *add_stack(struct building *building, const struct seep
         return err;
     }
     char text[64];
-    allocator_name(site, text);
-    // The name is its own place: the same in each profile.
-    uint64_t place = (seep_hash_bytes(text, strlen(text)) >> 8) * ALLOCATOR_BYTES;
-    err = add_name(building, ALLOCATORS, place, ALLOCATOR_BYTES, text);
-    struct seep_node leaf = {.parent = node, .module = ALLOCATORS, .offset = place, .exact = true};
-    return err ? err : add_node(building, &leaf, ret_node);
+    return add_leaf(building, node, allocator_name(site, text), ret_node);
 }
 
 // ---- the profile ----
@@ -253,7 +259,8 @@ static struct seep_error *add_sites(struct building *building, const struct seep
     size_t nr_blocks = 0;
     for (size_t i = 0; i < heap->nr_sites; i++)
         nr_blocks += is_of(&heap->sites[i], pages) ? heap->sites[i].live_blocks : 0;
-    profile->sites = seep_arena_alloc(&profile->arena, heap->nr_sites + 1, sizeof(*profile->sites));
+    // One more for what is gone; [0] is never used.
+    profile->sites = seep_arena_alloc(&profile->arena, heap->nr_sites + 2, sizeof(*profile->sites));
     profile->blocks = seep_arena_alloc(&profile->arena, nr_blocks, sizeof(*profile->blocks));
     if (!profile->sites || !profile->blocks)
         return seep_error_no_memory();
@@ -267,12 +274,12 @@ static struct seep_error *add_sites(struct building *building, const struct seep
         site->counters = (struct seep_counters){.allocations = live->live_blocks,
                                                 .allocated_bytes = live->live_bytes,
                                                 .peak_bytes = live->live_bytes,
-                                                .size_min = live->size_min,
+                                                .size_min = heap->blocks ? live->size_min : UINT64_MAX,
                                                 .size_max = live->size_max};
         struct seep_error *err = add_stack(building, live->site, &site->node);
         if (err)
             return err;
-        for (size_t b = 0; b < live->live_blocks; b++) {
+        for (size_t b = 0; heap->blocks && b < live->live_blocks; b++) {
             const struct seep_kernel_live_block *block = &heap->blocks[live->first_block + b];
             profile->blocks[profile->nr_blocks++] = (struct seep_block){
                 block->address, block->size, profile->nr_sites, UINT32_MAX, block->age_ns};
@@ -281,6 +288,37 @@ static struct seep_error *add_sites(struct building *building, const struct seep
     }
     qsort(profile->blocks, profile->nr_blocks, sizeof(*profile->blocks), compare_blocks);
     return NULL;
+}
+
+static uint64_t above(uint64_t whole, uint64_t part) {
+    return whole > part ? whole - part : 0;
+}
+
+// What was recorded and is no longer outstanding has a site of its own, so that the totals are those of all
+// that was recorded.
+static struct seep_error *add_gone(struct building *building, const struct seep_kernel_heap *heap,
+                                   bool pages) {
+    struct seep_profile *profile = building->profile;
+    uint64_t nr = heap->counters[SEEP_KERNEL_PAGE_ALLOCATIONS];
+    uint64_t bytes = heap->counters[SEEP_KERNEL_PAGE_ALLOCATED_BYTES];
+    if (!pages) {
+        nr = above(heap->counters[SEEP_KERNEL_ALLOCATIONS], nr);
+        bytes = above(heap->counters[SEEP_KERNEL_ALLOCATED_BYTES], bytes);
+    }
+    for (uint32_t i = 1; i < profile->nr_sites; i++) {
+        nr = above(nr, profile->sites[i].counters.allocations);
+        bytes = above(bytes, profile->sites[i].counters.allocated_bytes);
+    }
+    if (!nr)
+        return NULL;
+    struct seep_site *site = &profile->sites[profile->nr_sites++];
+    site->via = SEEP_VIA_KERNEL;
+    site->counters = (struct seep_counters){.allocations = nr,
+                                            .frees = nr,
+                                            .allocated_bytes = bytes,
+                                            .freed_bytes = bytes,
+                                            .size_min = UINT64_MAX};
+    return add_leaf(building, 0, GONE, &site->node);
 }
 
 static int compare_names(const void *left, const void *right) {
@@ -320,21 +358,26 @@ static struct seep_error *keep(struct building *building) {
 static struct seep_error *add_notes(struct seep_profile *profile, const struct seep_kernel_heap *heap,
                                     const struct seep_kernel_moment *moment) {
     struct seep_error *err = seep_profile_note(profile, SEEP_NOTE_KERNEL_OUTSTANDING,
-                                               "the kernel's memory: allocations are those that were "
-                                               "outstanding; slabs are made of pages, so [kernel] and "
-                                               "[kernel pages] overlap");
+                                               "the kernel's memory: only what is outstanding has stacks; "
+                                               "slabs are made of pages, so [kernel] and [kernel pages] "
+                                               "overlap");
     if (!err && moment->sample > 1)
         err = seep_profile_note(profile, SEEP_NOTE_SAMPLED,
                                 "about one allocation in %llu was recorded, by chance: multiply",
                                 (unsigned long long)moment->sample);
+    uint64_t implied = heap->counters[SEEP_KERNEL_IMPLICIT];
+    if (!err && implied)
+        err = seep_profile_note(profile, SEEP_NOTE_FREES_IMPLIED,
+                                "%llu free%s not seen, but by the address that was given out again, or the "
+                                "slab that is gone",
+                                (unsigned long long)implied, implied == 1 ? " was" : "s were");
     uint64_t lost = heap->counters[SEEP_KERNEL_LOST_BLOCKS] + heap->missed;
     if (!err && lost)
         err = seep_profile_note(
             profile, SEEP_NOTE_BLOCKS_LOST,
-            "%llu blocks are in no figure: %llu found no room (--max-blocks), %llu came in the "
-            "middle of a program of ours",
-            (unsigned long long)lost, (unsigned long long)heap->counters[SEEP_KERNEL_LOST_BLOCKS],
-            (unsigned long long)heap->missed);
+            "calls in no figure: %llu allocations found no room (--max-blocks), %llu calls came while a "
+            "program of seep ran on the same CPU",
+            (unsigned long long)heap->counters[SEEP_KERNEL_LOST_BLOCKS], (unsigned long long)heap->missed);
     return err;
 }
 
@@ -351,6 +394,9 @@ static struct seep_error *fill(struct building *building, const struct seep_kern
     };
     profile->health.state = SEEP_STATE_LIVE;
     profile->health.depth_limit = SEEP_KERNEL_FRAMES_MAX;
+    if (!pages)
+        profile->health.lost[SEEP_LOST_NO_SITE] =
+            heap->counters[SEEP_KERNEL_LOST_STACKS] + heap->counters[SEEP_KERNEL_LOST_NESTED];
     uint32_t id;
     struct seep_error *err = add_module(building, "no module", 0, &id);
     if (!err)
@@ -363,8 +409,11 @@ static struct seep_error *fill(struct building *building, const struct seep_kern
     building->profile_modules[0] = profile->modules[0];
     err = add_sites(building, heap, pages);
     if (!err)
-        err = keep(building);
+        err = add_gone(building, heap, pages);
     if (!err)
+        err = keep(building);
+    // The losses are of the kernel as a whole: they stand once.
+    if (!err && !pages)
         err = add_notes(profile, heap, moment);
     if (err)
         return err;
