@@ -364,7 +364,7 @@ def main():
             run_meson_tests("", options.build, environment, options, 2)
             run_pytest("", options.build, FAST if options.fast else PYTEST_SUITES, environment, options)
         if sanitized and sanitized.result():
-            environment["ASAN_OPTIONS"] = "detect_leaks=1:abort_on_error=0"
+            environment["ASAN_OPTIONS"] = "detect_leaks=1:strict_string_checks=1:abort_on_error=0"
             environment["UBSAN_OPTIONS"] = "print_stacktrace=1:halt_on_error=1"
             run_meson_tests("sanitized ", options.sanitized_build, environment, options, 6)
             run_pytest("sanitized ", options.sanitized_build, SANITIZED, environment, options)

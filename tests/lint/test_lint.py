@@ -188,6 +188,13 @@ def strip_comments(text):
 # ---- files ----
 
 
+def test_parts_of_texts_are_copied_by_a_function_of_the_project():
+    # strndup() of a part that no zero byte follows is an error to AddressSanitizer's strict_string_checks.
+    found = [path for path in tree() if is_c(path) and path.startswith("src/")
+             and re.search(r"\bstrndup\s*\(", strip_comments(text_of(path)))]
+    assert not found, "seep_text_copy() of base/text_copy.h instead of strndup() in " + ", ".join(found)
+
+
 def test_every_source_names_its_licence():
     troubles = []
     for path in tree():

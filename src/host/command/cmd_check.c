@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text_copy.h"
 #include "base/words.h"
 #include "command/command.h"
 #include "command/reporting.h"
@@ -169,7 +170,7 @@ static struct seep_error *check_file(const char *path, const char *what) {
     if (!path || strcmp(path, "-") == 0)
         return NULL;
     const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)SEEP_MAX(slash - path, (ptrdiff_t)1)) : strdup(".");
+    char *folder = slash ? seep_text_copy(path, (size_t)SEEP_MAX(slash - path, (ptrdiff_t)1)) : strdup(".");
     if (!folder)
         return seep_error_no_memory();
     bool there = access(path, F_OK) == 0;

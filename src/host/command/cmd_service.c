@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "base/text_copy.h"
 #include "base/words.h"
 #include "command/command.h"
 #include "output/format.h"
@@ -92,7 +93,7 @@ static struct seep_error *parse_snap_at(const char *text, struct seep_service_op
     size_t length = strlen(text);
     if (!length || text[length - 1] != '%')
         return seep_parse_size("--snap-at", text, &options->at_bytes);
-    char *number = strndup(text, length - 1);
+    char *number = seep_text_copy(text, length - 1);
     uint64_t percent = 0;
     struct seep_error *error =
         number ? seep_parse_number("--snap-at", number, 1, 99, &percent) : seep_error_no_memory();

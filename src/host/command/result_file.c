@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text_copy.h"
 #include "command/result_file.h"
 #include "output/format.h"
 
@@ -66,7 +67,7 @@ struct seep_error *seep_result_end(struct seep_result *result, struct seep_error
     if (fclose(result->out) != 0 && !error)
         error = seep_error_system(errno, "cannot write %s", result->path);
     size_t nr = result->temp_path ? strlen(result->temp_path) - strlen(".XXXXXX") : 0;
-    char *real = result->temp_path ? strndup(result->temp_path, nr) : NULL;
+    char *real = result->temp_path ? seep_text_copy(result->temp_path, nr) : NULL;
     if (result->temp_path && !real && !error)
         error = seep_error_no_memory();
     if (!error && real && rename(result->temp_path, real) != 0)

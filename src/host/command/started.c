@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text_copy.h"
 #include "command/started.h"
 #include "session/session_open.h"
 
@@ -134,7 +135,7 @@ char *seep_started_line(struct seep_started *started) {
     for (size_t i = 0; i < length; i++)
         if (!text[i])
             text[i] = ' ';
-    return strndup(text, length);
+    return seep_text_copy(text, length);
 }
 
 void seep_started_end(struct seep_started *started) {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text_copy.h"
 #include "command/trace_name.h"
 
 struct seep_error *seep_trace_name(const char *pattern, const char *program, uint32_t pid, char **ret_name) {
@@ -54,7 +55,7 @@ static struct seep_error *try_folder(const char *folder) {
 
 char *seep_folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
-    return slash ? strndup(path, (size_t)SEEP_MAX(slash - path, (ptrdiff_t)1)) : strdup(".");
+    return slash ? seep_text_copy(path, (size_t)SEEP_MAX(slash - path, (ptrdiff_t)1)) : strdup(".");
 }
 
 struct seep_error *seep_trace_place_check(const char *output) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/text_copy.h"
 #include "names/far_serve.h"
 #include "names/far_words.h"
 #include "names/module_file.h"
@@ -38,7 +39,7 @@ static int wish_file(void *context, bool in_sysroot, const char *path, const cha
     size_t length;
     struct seep_error *error = seep_far_take_text(&take, &server->texts, &trouble);
     const char *directory = seep_take_text(&take, &length);
-    *ret_directory = directory ? strndup(directory, length) : NULL;
+    *ret_directory = directory ? seep_text_copy(directory, length) : NULL;
     *ret_trouble = trouble ? trouble : "file cannot be opened";
     seep_error_destroy(error);
     seep_put_deinit(&wish);

@@ -13,6 +13,7 @@
 
 #include <elfutils/libdwelf.h>
 
+#include "base/text_copy.h"
 #include "confine/foreign.h"
 #include "names/module_file.h"
 #include "names/names.h"
@@ -313,7 +314,7 @@ static struct seep_error *find_main(struct seep_file_search *search, const char 
         files->trouble = "file was deleted while it was in use";
         if (!id.nr_bytes)
             return NULL; // what has the name now is most likely another build
-        char *name = strndup(path, length - suffix);
+        char *name = seep_text_copy(path, length - suffix);
         if (!name)
             return seep_error_no_memory();
         const char *trouble;

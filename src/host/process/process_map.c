@@ -14,6 +14,7 @@
 #include "base/live_thread.h"
 #include "base/map.h"
 #include "base/map_line.h"
+#include "base/text_copy.h"
 #include "process/gone.h"
 #include "process/process_map.h"
 
@@ -24,7 +25,7 @@ static char *path_of(const char *text) {
     size_t nr = strlen(text), nr_deleted = sizeof(deleted) - 1;
     if (nr > nr_deleted && strcmp(text + nr - nr_deleted, deleted) == 0)
         nr -= nr_deleted;
-    return strndup(text, nr);
+    return seep_text_copy(text, nr);
 }
 
 // false: not executable, or nothing that we can read.

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text_copy.h"
 #include "base/text_file.h"
 #include "service/drop_in.h"
 
@@ -225,7 +226,7 @@ struct seep_error *seep_drop_in_remove(const char *path, bool *ret_was) {
         error = cannot(errno, path, "removed");
     close(folder);
     if (*ret_was) {
-        char *name = strndup(path, (size_t)(strrchr(path, '/') - path));
+        char *name = seep_text_copy(path, (size_t)(strrchr(path, '/') - path));
         if (name)
             (void)rmdir(name); // others' drop-ins keep it
         free(name);
@@ -242,7 +243,7 @@ char *seep_drop_in_calls(const char *path) {
     if (at) {
         at += sizeof(key) - 1;
         const char *end = memchr(at, '\n', nr_bytes - (size_t)(at - text));
-        calls = strndup(at, (end ? (size_t)(end - at) : nr_bytes - (size_t)(at - text)));
+        calls = seep_text_copy(at, (end ? (size_t)(end - at) : nr_bytes - (size_t)(at - text)));
     }
     free(text);
     seep_error_destroy(error); // none is there yet

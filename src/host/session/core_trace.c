@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text_copy.h"
 #include "session/core_trace.h"
 #include "file/session_file.h"
 
@@ -32,7 +33,7 @@ static struct seep_error *look_in(const char *folder, pid_t pid, char **ret_name
 
 static struct seep_error *find_trace(const struct seep_core *core, const char *core_path, char **ret_name) {
     const char *slash = strrchr(core_path, '/');
-    char *folder = strndup(core_path, slash ? (size_t)(slash - core_path) + 1 : 0);
+    char *folder = seep_text_copy(core_path, slash ? (size_t)(slash - core_path) + 1 : 0);
     if (!folder)
         return seep_error_no_memory();
     *ret_name = NULL;

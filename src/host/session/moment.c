@@ -6,6 +6,7 @@
 
 #include "base/numbers.h"
 #include "base/sum.h"
+#include "base/text_copy.h"
 #include "base/words.h"
 #include "growth/snapshots.h"
 #include "profile/marks.h"
@@ -192,7 +193,7 @@ struct seep_error *seep_moment_open_some(const char *source, uint64_t only_pid, 
     const char *at = strrchr(source, '@');
     if (!at || !at[1] || at == source || access(source, F_OK) == 0)
         return seep_session_open_some(source, only_pid, program, ret_session);
-    char *file = strndup(source, (size_t)(at - source));
+    char *file = seep_text_copy(source, (size_t)(at - source));
     if (!file)
         return seep_error_no_memory();
     struct seep_session *session = NULL;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text_copy.h"
 #include "wire/wire.h"
 
 #define NODES_MOST   (UINT32_C(1) << 27)
@@ -196,7 +197,7 @@ static struct seep_error *take_modules(struct replica_image *image, struct seep_
                        sizeof(*image->modules)) ||
             !seep_grow(&image->paths, &image->paths_capacity, image->nr_modules + 1, sizeof(*image->paths)))
             return seep_error_no_memory();
-        char *copy = strndup(path, length);
+        char *copy = seep_text_copy(path, length);
         if (!copy)
             return seep_error_no_memory();
         image->paths[image->nr_modules] = copy;

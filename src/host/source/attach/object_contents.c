@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/map.h"
+#include "base/text_copy.h"
 #include "confine/foreign.h"
 #include "confine/worker.h"
 #include "source/attach/object_contents.h"
@@ -200,7 +201,7 @@ static void take_allocator(struct seep_take *take, uint64_t file_bytes,
     allocator->operators = take_operators(take, &allocator->nr_operators);
     allocator->usdt = take_raw(take, sizeof(*allocator->usdt), LISTED_MAX, &allocator->nr_usdt);
     const char *refused = seep_take_text(take, &length);
-    allocator->otel_refused = refused ? strndup(refused, SEEP_MIN(length, (size_t)256)) : NULL;
+    allocator->otel_refused = refused ? seep_text_copy(refused, SEEP_MIN(length, (size_t)256)) : NULL;
     allocator->has_malloc = seep_take_bool(take);
     allocator->throws_itself = seep_take_bool(take);
     check_allocator(take, allocator);
@@ -246,7 +247,7 @@ static bool serve(void *context, struct seep_worker_end *end, struct seep_take *
         .fd = file, .name = "", .wants_table = seep_take_bool(words), .budget = is_bounded ? &budget : NULL};
     size_t length;
     const char *prefix = seep_take_text(words, &length);
-    char *copy = prefix ? strndup(prefix, length) : NULL;
+    char *copy = prefix ? seep_text_copy(prefix, length) : NULL;
     question.prefix = copy;
     struct seep_object_contents contents = {.build_id_bytes = 0};
     const char *trouble = NULL;
