@@ -177,7 +177,7 @@ def test_damaged_cores(tmp_path):
     machine = 62 if os.uname().machine == 'x86_64' else 183
     make = lambda **more: small_core(tmp_path / 'bad', **{'segments': [page], 'machine': machine, **more})
     (tmp_path / 'text').write_text('not a core\n' * 20)
-    assert 'not a core file' in refused('text', cwd=tmp_path)
+    assert 'not a seep trace' in refused('text', cwd=tmp_path)
     assert 'another CPU' in refused(make(machine=40), cwd=tmp_path)
     assert 'headers' in refused(make(phnum=0xfffe), cwd=tmp_path)
     assert 'overlap' in refused(make(segments=[page, (0x10800, bytes(64), 4096)]), cwd=tmp_path)
@@ -188,7 +188,7 @@ def test_damaged_cores(tmp_path):
         (tmp_path / 'cut').write_bytes(whole[:length])
         refused('cut', cwd=tmp_path)
     assert 'has no trace here' in refused(make(), cwd=tmp_path)
-    assert 'is no PID' in refused('missing', cwd=tmp_path)
+    assert 'cannot open' in refused('missing', cwd=tmp_path)
 
 
 def test_trace_of_another_run_and_a_cut_core(tmp_path):

@@ -7,7 +7,8 @@
 #include "command/events_of.h"
 #include "command/reporting.h"
 #include "command/result_file.h"
-#include "command/scanned.h"
+#include "scan/scan.h"
+#include "session/source.h"
 #include "output/format.h"
 #include "output/output.h"
 #include "output/report_events.h"
@@ -98,7 +99,7 @@ static struct seep_error *open_session(const char *source, const struct seep_vie
                                        struct seep_session **ret_session) {
     if (!(seep_output_of(options)->needs & SEEP_OUTPUT_POINTERS))
         return seep_session_open_some(source, options->pid, options->program, ret_session);
-    return seep_scanned_open(source, NULL, &(struct seep_scan_options){.keep_pointers = true}, ret_session);
+    return seep_session_scan(source, NULL, &(struct seep_scan_options){.keep_pointers = true}, ret_session);
 }
 
 static struct seep_error *run_export(const struct seep_arguments *arguments, int *ret_status) {

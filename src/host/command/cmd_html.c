@@ -52,12 +52,7 @@ struct seep_error *seep_html_write(const struct seep_page_source *source, const 
 
 // What the resident memory of a running process is for: without it the page lacks a table, no more.
 static void take_account(const char *name, struct seep_session *session) {
-    bool is_pid = false;
-    pid_t pid;
-    struct seep_error *error = seep_parse_pid(name, &is_pid, &pid);
-    if (!error && is_pid && session->nr_profiles)
-        error = seep_account_take(session->profiles[0], pid);
-    seep_error_destroy(error);
+    seep_error_destroy(seep_session_take_account(name, session));
 }
 
 // Of a recording: what the time view shows of it.

@@ -38,12 +38,8 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
     const struct report_values *values = seep_arguments_values(arguments, &moment_group);
     if (!error && values->at)
         error = seep_moment_go_in(session, source, values->at);
-    pid_t pid;
-    bool is_pid = false;
     if (!error && options->rss)
-        error = seep_parse_pid(source, &is_pid, &pid);
-    if (!error && is_pid)
-        error = seep_account_take(session->profiles[0], pid);
+        error = seep_session_take_account(source, session);
     if (!error)
         error = seep_report_session(stdout, session, &suppress, options, source);
     seep_suppress_deinit(&suppress);

@@ -5,7 +5,8 @@
 #include "base/large.h"
 #include "command/command.h"
 #include "command/reporting.h"
-#include "command/scanned.h"
+#include "scan/scan.h"
+#include "session/source.h"
 #include "source/image/profile_image.h"
 #include "file/session_file.h"
 #include "file/trace.h"
@@ -45,7 +46,8 @@ static struct seep_error *open_scanned(const char *operand, const struct scan_va
                                        struct seep_session **ret_session) {
     struct seep_scan_options options = {
         .roots = (enum seep_roots)values->roots, .unaligned = values->unaligned, .cow = values->cow};
-    return seep_scanned_open(operand, values->trace, &options, ret_session);
+    return seep_session_scan(operand, &(struct seep_source_options){.trace = values->trace}, &options,
+                             ret_session);
 }
 
 static struct seep_error *scan_and_report(const char *operand, const struct scan_values *values,

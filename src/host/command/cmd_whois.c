@@ -5,7 +5,7 @@
 
 #include "command/command.h"
 #include "command/reporting.h"
-#include "session/session_open.h"
+#include "session/source.h"
 #include "scan/inspect.h"
 #include "output/report_whois.h"
 
@@ -44,10 +44,10 @@ static struct seep_error *parse_address(const char *text, uint64_t *ret_address)
 }
 
 // Of several processes the main one is asked, and those that have a block there.
-static struct seep_error *ask_trace(const char *file, uint64_t address, struct seep_symbols *symbols,
-                                    struct seep_whois **ret_whois) {
+static struct seep_error *ask_snapshot(struct seep_source *source, uint64_t address,
+                                       struct seep_symbols *symbols, struct seep_whois **ret_whois) {
     struct seep_session *session;
-    struct seep_error *error = seep_session_open(file, &session);
+    struct seep_error *error = seep_source_snapshot(source, &session);
     if (error)
         return error;
     struct seep_whois *whois = NULL;
@@ -77,11 +77,10 @@ static struct seep_error *ask_trace(const char *file, uint64_t address, struct s
 static struct seep_error *run_whois(const struct seep_arguments *arguments, int *ret_status) {
     const struct whois_values *values = seep_arguments_values(arguments, &whois_group);
     uint64_t address = 0;
-    bool is_pid;
-    pid_t pid;
+    struct seep_source source;
     struct seep_error *error = parse_address(arguments->operands[1], &address);
     if (!error)
-        error = seep_parse_pid(arguments->operands[0], &is_pid, &pid);
+        error = seep_source_open(arguments->operands[0], NULL, &source);
     if (error)
         return error;
     struct seep_view_options how = seep_view_options_default;
@@ -89,27 +88,29 @@ static struct seep_error *run_whois(const struct seep_arguments *arguments, int 
     struct seep_symbols *symbols = NULL;
     struct seep_whois *whois = NULL;
     error = seep_report_symbols(&how, arguments->operands[0], &symbols);
-    if (!error && is_pid)
-        error = seep_whois_process(pid, address, values->top, symbols, &whois);
+    // Who points to it is known where its memory is.
+    if (!error && source.ops->is_live)
+        error = seep_whois_process(source.pid, address, values->top, symbols, &whois);
     else if (!error)
-        error = ask_trace(arguments->operands[0], address, symbols, &whois);
+        error = ask_snapshot(&source, address, symbols, &whois);
     if (!error && values->json)
         error = seep_whois_json(stdout, whois);
     else if (!error)
         seep_whois_text(stdout, whois);
     seep_whois_destroy(whois);
     seep_symbols_destroy(symbols);
+    seep_source_close(&source);
     return error;
 }
 
 const struct seep_command seep_command_whois = {
     .name = "whois",
     .summary = "which block is at an address, who allocated it, who points to it",
-    .usage = "[options] PID|FILE ADDRESS",
+    .usage = "[options] PID|CORE|FILE ADDRESS",
     .about =
         "PID is a process that is being traced. It is stopped while its memory is read, as by 'seep scan'.\n"
-        "Of a saved trace FILE the block and where it was allocated are known, if the trace has its "
-        "blocks.\n",
+        "Of a saved trace FILE, or a core file with its trace beside it, the block and where it was\n"
+        "allocated are known, if the trace has its blocks.\n",
     .groups = (const struct seep_option_group *const[]){&whois_group, NULL},
     .examples =
         (const struct seep_example[]){

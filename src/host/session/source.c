@@ -2,6 +2,8 @@
 // The table of sources, see source.h.
 #include <string.h>
 
+#include "analysis/account.h"
+#include "scan/scan.h"
 #include "session/source.h"
 
 #define DECLARE(name) extern const struct seep_source_ops seep_source_##name;
@@ -36,11 +38,50 @@ struct seep_error *seep_source_snapshot(struct seep_source *source, struct seep_
     return source->ops->snapshot(source, ret_session);
 }
 
+static struct seep_error *check_options(const struct seep_source *source,
+                                        const struct seep_scan_options *options) {
+    const struct seep_source_ops *ops = source->ops;
+    if (options->cow && !ops->is_live)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--cow goes with a PID, not with a core file"),
+                               "leave it out: a core file changes no more");
+    if (source->options.trace && ops->is_live)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--trace goes with a core file, not with a PID"),
+            "leave it out: the process has its image");
+    return NULL;
+}
+
 struct seep_error *seep_source_scan(struct seep_source *source, const struct seep_scan_options *options,
                                     struct seep_session **ret_session) {
+    struct seep_error *err = check_options(source, options);
+    if (err)
+        return err;
     if (source->ops->scan)
         return source->ops->scan(source, options, ret_session);
     return seep_error_hint(
         seep_error_create(SEEP_E_UNSUPPORTED, "%s: its memory is not there to be looked at", source->spec),
         "scan the process while it runs, or its core file");
+}
+
+struct seep_error *seep_session_scan(const char *spec, const struct seep_source_options *source_options,
+                                     const struct seep_scan_options *options,
+                                     struct seep_session **ret_session) {
+    struct seep_source source;
+    struct seep_error *err = seep_source_open(spec, source_options, &source);
+    if (err)
+        return err;
+    err = seep_source_scan(&source, options, ret_session);
+    seep_source_close(&source);
+    return err;
+}
+
+struct seep_error *seep_session_take_account(const char *spec, struct seep_session *session) {
+    struct seep_source source;
+    struct seep_error *err = seep_source_open(spec, NULL, &source);
+    if (err)
+        return err;
+    if (source.ops->is_live && session->nr_profiles)
+        err = seep_account_take(session->profiles[0], source.pid);
+    seep_source_close(&source);
+    return err;
 }

@@ -23,7 +23,7 @@ struct seep_source_options {
 
 struct seep_source_ops {
     const char *form; // as a user writes it
-    bool is_live;     // the next snapshot may be another
+    bool is_live;     // a process: the next snapshot may be another
     // Whether the text names one. The first of the table that says so has it.
     bool (*takes)(const char *spec);
     SEEP_MUST_CHECK struct seep_error *(*open)(struct seep_source *source); // NULL: there is nothing to open
@@ -60,10 +60,19 @@ void seep_source_close(struct seep_source *source);
 // May be called again for a source that is live.
 SEEP_MUST_CHECK struct seep_error *seep_source_snapshot(struct seep_source *source,
                                                         struct seep_session **ret_session);
-// SEEP_E_UNSUPPORTED where its memory is not there.
+// Of a trace what was found when it was made. SEEP_E_UNSUPPORTED where its memory is not there, and was not
+// scanned; SEEP_E_USAGE where an option goes with another kind of source.
 SEEP_MUST_CHECK struct seep_error *seep_source_scan(struct seep_source *source,
                                                     const struct seep_scan_options *options,
                                                     struct seep_session **ret_session);
+
+// Opened, scanned, closed.
+SEEP_MUST_CHECK struct seep_error *seep_session_scan(const char *spec,
+                                                     const struct seep_source_options *source_options,
+                                                     const struct seep_scan_options *options,
+                                                     struct seep_session **ret_session);
+// The account of resident memory, where `spec` is a process; else nothing is done.
+SEEP_MUST_CHECK struct seep_error *seep_session_take_account(const char *spec, struct seep_session *session);
 
 // Digits only: then *ret_pid, if it fits a pid.
 SEEP_MUST_CHECK struct seep_error *seep_parse_pid(const char *text, bool *ret_is_pid, pid_t *ret_pid);

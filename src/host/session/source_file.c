@@ -41,5 +41,33 @@ static struct seep_error *snapshot(struct seep_source *source, struct seep_sessi
     return other ? err : NULL;
 }
 
-const struct seep_source_ops seep_source_stream = {.form = "-", .takes = takes_stream, .snapshot = snapshot};
-const struct seep_source_ops seep_source_file = {.form = "FILE", .takes = takes_any, .snapshot = snapshot};
+// A trace has no memory; `seep run` and `seep scan -o` have looked when there was some.
+static struct seep_error *scan(struct seep_source *source, const struct seep_scan_options *options,
+                               struct seep_session **ret_session) {
+    (void)options;
+    struct seep_session *session = NULL;
+    struct seep_error *err = snapshot(source, &session);
+    if (!err && source->options.trace)
+        err = seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "%s: a saved trace, not a core file", source->spec),
+            "name the core file, and the trace with --trace");
+    bool any = false;
+    for (size_t i = 0; !err && i < session->nr_profiles; i++)
+        any |= session->profiles[i]->leaks.known;
+    if (!err && !any)
+        err = seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                                "%s: no one looked at the memory, and a trace has none",
+                                                source->spec),
+                              "of a process that crashed: seep scan CORE --trace %s", source->spec);
+    if (err) {
+        seep_session_destroy(session);
+        return err;
+    }
+    *ret_session = session;
+    return NULL;
+}
+
+const struct seep_source_ops seep_source_stream = {
+    .form = "-", .takes = takes_stream, .snapshot = snapshot, .scan = scan};
+const struct seep_source_ops seep_source_file = {
+    .form = "FILE", .takes = takes_any, .snapshot = snapshot, .scan = scan};
