@@ -62,6 +62,8 @@ static const struct seep_option_meant meant[] = {
     {"report", .help = "write the report to FILE (default: none is written; -: standard output)"},
     {"quiet", .help = "say nothing when it passes, and do not list what leaks"},
     {"error-exitcode", .help = "exit with N when a budget is broken (default 1)"},
+    {"allocator", .help = "allocate with glibc, jemalloc, mimalloc, tcmalloc, scudo or a library"},
+    {"rounds", .refused = true},
     {NULL},
 };
 

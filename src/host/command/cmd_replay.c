@@ -3,11 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/interrupt.h"
 #include "command/command.h"
+#include "command/comparing.h"
 #include "output/report_replay.h"
+#include "replay/allocator_choice.h"
 #include "replay/compare.h"
 #include "session/session_open.h"
 
@@ -54,33 +55,15 @@ static const struct seep_option_group replay_group = {.title = "Options",
                                                       .values_bytes = sizeof(struct replay_values),
                                                       .defaults = &defaults};
 
-// Splits in place.
-static struct seep_error *split(char *list, const char **names, size_t *ret_nr) {
-    *ret_nr = 0;
-    for (char *rest = list, *name; (name = strsep(&rest, ","));) {
-        if (!*name)
-            return seep_error_create(SEEP_E_USAGE, "--allocator: an empty name in the list");
-        if (*ret_nr == SEEP_ALLOCATORS_MAX)
-            return seep_error_create(SEEP_E_USAGE, "--allocator: more than %u names", SEEP_ALLOCATORS_MAX);
-        names[(*ret_nr)++] = name;
-    }
-    return NULL;
-}
-
-static void show_progress(void *data, uint32_t round, uint32_t nr_rounds) {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\rround %u of %u%s", round, nr_rounds, round == nr_rounds ? "\n" : "");
-}
-
 static struct seep_error *compare(const struct replay_values *values, const struct seep_plan *plan,
                                   char *list) {
     const char *names[SEEP_ALLOCATORS_MAX];
     struct seep_compare_options options = {.names = names,
                                            .nr_rounds = (uint32_t)values->rounds,
                                            .touch = (enum seep_replay_touch)values->touch,
-                                           .progress = show_progress};
+                                           .progress = seep_show_rounds};
     struct seep_comparison comparison = {NULL, 0, 0};
-    struct seep_error *error = split(list, names, &options.nr_names);
+    struct seep_error *error = seep_allocators_split(list, names, &options.nr_names);
     if (!error)
         error = seep_compare(plan, &options, &comparison);
     if (error)

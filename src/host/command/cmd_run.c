@@ -13,7 +13,9 @@
 
 #include "base/words.h"
 #include "source/run/allocator.h"
+#include "source/run/program.h"
 #include "command/command.h"
+#include "command/comparing.h"
 #include "command/html.h"
 #include "command/recording.h"
 #include "command/reporting.h"
@@ -44,6 +46,7 @@ struct run_values {
     bool no_args;
     const char *html;
     const char *allocator;
+    uint64_t rounds;
     int mode; // enum mode
     bool drop;
     uint64_t keep_bytes;
@@ -112,8 +115,10 @@ static const struct seep_option run_options[] = {
      .help =
          "report when the program has ended, whatever it started and still runs (default: wait for them)"},
     {"allocator", 0, SEEP_OPTION_STRING, AT(allocator), .value = "NAME",
-     .help = "allocate with glibc, jemalloc, mimalloc, tcmalloc or a library (default next: what the program "
-             "has)"},
+     .help = "allocate with glibc, jemalloc, mimalloc, tcmalloc, scudo or a library (default next: what the "
+             "program has); with a comma list, run the program with each in turn, untraced, and compare"},
+    {"rounds", 0, SEEP_OPTION_NUMBER, AT(rounds), .min = 3, .max = 1000,
+     .help = "with a list of allocators, rounds that count (default 10)"},
     {"interval", 0, SEEP_OPTION_DURATION, AT(interval_ns),
      .help = "look every T: report what is outstanding, and in the end what grows"},
     {"count", 0, SEEP_OPTION_NUMBER, AT(count), .min = 1,
@@ -624,6 +629,9 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     struct threshold threshold = {0};
     struct seep_error *err = seep_report_check(view);
+    if (!err && values->rounds)
+        err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "--rounds needs a list of allocators"),
+                              "as in seep run --allocator glibc,jemalloc");
     if (!err)
         err = check_quiet(values, view);
     if (!err && !values->quiet && (!judge || values->report))
@@ -716,7 +724,42 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     return NULL;
 }
 
+// A list of allocators. Nothing is traced then, so what asks for a trace or its report contradicts it.
+static struct seep_error *compare(const struct seep_arguments *arguments, const struct run_values *values,
+                                  int *ret_status) {
+    const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
+    struct run_values plain;
+    memcpy(&plain, &run_defaults, sizeof(plain)); // with the bytes between members
+    plain.allocator = values->allocator;
+    plain.rounds = values->rounds;
+    plain.report = values->report;
+    bool asks_more = values->quiet || memcmp(&plain, values, sizeof(plain)) != 0;
+    const struct seep_output *output = seep_output_of(view);
+    bool json = output == &seep_output_json, csv = output == &seep_output_csv;
+    if (asks_more || !(json || csv || output == &seep_output_text))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "a list of allocators compares them, and nothing is traced"),
+            "only --rounds, --report, --json and --csv go with it");
+    struct seep_compared_run run = {.argv = arguments->operands,
+                                    .allocators = values->allocator,
+                                    .nr_rounds = values->rounds ? (uint32_t)values->rounds : 10,
+                                    .report = values->report,
+                                    .json = json,
+                                    .csv = csv};
+    struct seep_error *error = seep_run_compared(&run, ret_status);
+    if (!error)
+        return NULL;
+    int status = *ret_status;
+    *ret_status = seep_command_fail(error);
+    if (status == SEEP_EXIT_NOT_FOUND || status == SEEP_EXIT_NOT_EXECUTABLE)
+        *ret_status = status;
+    return NULL;
+}
+
 static struct seep_error *run_run(const struct seep_arguments *arguments, int *ret_status) {
+    const struct run_values *values = seep_arguments_values(arguments, &seep_run_group);
+    if (values->allocator && strchr(values->allocator, ','))
+        return compare(arguments, values, ret_status);
     return seep_run_judged(arguments, NULL, ret_status);
 }
 
@@ -736,6 +779,7 @@ const struct seep_command seep_command_run = {
              "only save the trace, for 'seep report app.seep'"},
             {"seep run --report report.json --json ./app", "the report as JSON, into a file"},
             {"seep run --error-exitcode 9 ./test", "in a script: fail when blocks are lost"},
+            {"seep run --allocator glibc,jemalloc ./app", "which allocator would be faster, or smaller?"},
             {NULL},
         },
     .operand = "PROG",

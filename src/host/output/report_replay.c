@@ -48,20 +48,34 @@ static struct seep_number nanoseconds(double value) {
     return number;
 }
 
+static void put_row(FILE *out, const struct seep_replay_figures *row, const struct seep_plan *plan,
+                    bool is_first) {
+    fprintf(out, "  %10s", seep_format_duration((int64_t)row->wall_ns).text);
+    if (plan)
+        fprintf(out, "  %6.1f", row->wall_ns / (double)plan->nr_calls);
+    else
+        fprintf(out, "  %10s", seep_format_duration((int64_t)row->cpu_ns).text);
+    fprintf(out, "  %-28s  %9s", is_first ? "1" : against(row).text,
+            seep_format_bytes(row->peak_rss_bytes).text);
+    if (plan)
+        fprintf(out, "  %9s  %9s", ratio(row->rss_over_live).text, ratio(row->mean_rss_over_live).text);
+    fprintf(out, "  %11s\n", seep_format_count((uint64_t)row->faults).text);
+}
+
+// `plan` NULL: the program itself was run, and what is live in it is not known.
 static void put_costs(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison,
                       int width) {
     const struct seep_style style = seep_style_of(out);
-    fprintf(out, "%s%-*s  %10s  %6s  %-28s  %9s  %9s  %9s  %11s%s\n", seep_style_bold(&style), width,
-            "allocator", plan->at_speed ? "CPU time" : "time", "ns/op", "time against the first", "peak RSS",
-            "RSS/live", "mean", "page faults", seep_style_off(&style));
+    fprintf(out, "%s%-*s  %10s  %*s  %-28s  %9s", seep_style_bold(&style), width, "allocator",
+            plan && plan->at_speed ? "CPU time" : "time", plan ? 6 : 10, plan ? "ns/op" : "CPU time",
+            "time against the first", "peak RSS");
+    if (plan)
+        fprintf(out, "  %9s  %9s", "RSS/live", "mean");
+    fprintf(out, "  %11s%s\n", "page faults", seep_style_off(&style));
     for (size_t i = 0; i < comparison->nr_rows; i++) {
         const struct seep_replay_figures *row = &comparison->rows[i];
         put_name(out, row->name, width);
-        fprintf(out, "  %10s  %6.1f  %-28s  %9s  %9s  %9s  %11s\n",
-                seep_format_duration((int64_t)row->wall_ns).text, row->wall_ns / (double)plan->nr_calls,
-                i ? against(row).text : "1", seep_format_bytes(row->peak_rss_bytes).text,
-                ratio(row->rss_over_live).text, ratio(row->mean_rss_over_live).text,
-                seep_format_count((uint64_t)row->faults).text);
+        put_row(out, row, plan, i == 0);
         if (row->nr_failed)
             fprintf(out, "%*s  %s calls returned no memory\n", width, "",
                     seep_format_count(row->nr_failed).text);
@@ -112,6 +126,14 @@ void seep_replay_text(FILE *out, const struct seep_plan *plan, const struct seep
             seep_format_duration((int64_t)comparison->rows[0].own_ns).text);
 }
 
+void seep_runs_text(FILE *out, const char *program, const struct seep_comparison *comparison) {
+    fputs("ran ", out);
+    seep_put_escaped(out, program);
+    fprintf(out, ": %u rounds, in turn; the ratio is that of rounds in pairs, with its 95 %% interval\n\n",
+            comparison->nr_rounds);
+    put_costs(out, NULL, comparison, name_width(comparison));
+}
+
 // ---- JSON ----
 
 static json_t *figure(double value) {
@@ -122,34 +144,60 @@ static json_t *row_json(const struct seep_plan *plan, const struct seep_replay_f
     json_t *object = json_object(), *latency = json_object(), *samples = json_array();
     set(&object, "allocator", string(row->name));
     set(&object, "time_ns", figure(row->wall_ns));
-    set(&object, "replayer_ns", figure(row->own_ns));
-    set(&object, "ns_per_call", figure(row->wall_ns / (double)plan->nr_calls));
+    if (plan) {
+        set(&object, "replayer_ns", figure(row->own_ns));
+        set(&object, "ns_per_call", figure(row->wall_ns / (double)plan->nr_calls));
+    } else {
+        set(&object, "cpu_ns", figure(row->cpu_ns));
+    }
     set(&object, "ratio", figure(row->against.middle));
     set(&object, "ratio_low", figure(row->against.low));
     set(&object, "ratio_high", figure(row->against.high));
     set(&object, "differs", json_boolean(row->differs));
     set(&object, "peak_rss_bytes", integer(row->peak_rss_bytes));
-    set(&object, "end_rss_bytes", integer(row->end_rss_bytes));
-    set(&object, "rss_over_live_at_peak", figure(row->rss_over_live));
-    set(&object, "rss_over_live_mean", figure(row->mean_rss_over_live));
+    if (plan) {
+        set(&object, "end_rss_bytes", integer(row->end_rss_bytes));
+        set(&object, "rss_over_live_at_peak", figure(row->rss_over_live));
+        set(&object, "rss_over_live_mean", figure(row->mean_rss_over_live));
+    }
     set(&object, "page_faults", figure(row->faults));
-    set(&object, "failed_calls", integer(row->nr_failed));
-    for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++) {
+    if (plan)
+        set(&object, "failed_calls", integer(row->nr_failed));
+    for (size_t k = 0; plan && k < SEEP_REPLAY_CALLS_NR; k++) {
         json_t *call = json_object();
         for (size_t s = 0; s < SEEP_ARRAY_SIZE(share_names); s++)
             set(&call, share_names[s], figure(row->latency_ns[k][s]));
         set(&latency, call_names[k], call);
     }
-    set(&object, "latency", latency);
-    for (uint32_t i = 0; i < plan->nr_samples; i++)
+    if (plan)
+        set(&object, "latency", latency);
+    else
+        json_decref(latency);
+    for (uint32_t i = 0; i < (plan ? plan->nr_samples : row->nr_rss); i++)
         append(&samples, integer(row->rss[i]));
+    if (!plan)
+        set(&object, "rss_every_ns", integer((uint64_t)row->rss_every_ns));
     set(&object, "rss_bytes", samples);
     return object;
 }
 
+static struct seep_error *write_json(FILE *out, json_t *root, const struct seep_plan *plan,
+                                     const struct seep_comparison *comparison) {
+    json_t *rows = json_array();
+    for (size_t i = 0; i < comparison->nr_rows; i++)
+        append(&rows, row_json(plan, &comparison->rows[i]));
+    set(&root, "allocators", rows);
+    if (!root)
+        return seep_error_no_memory();
+    int failed = json_dumpf(root, out, JSON_INDENT(1));
+    json_decref(root);
+    fputc('\n', out);
+    return failed ? seep_error_create(SEEP_E_IO, "cannot write the report") : NULL;
+}
+
 struct seep_error *seep_replay_json(FILE *out, const struct seep_plan *plan,
                                     const struct seep_comparison *comparison) {
-    json_t *root = json_object(), *rows = json_array(), *moments = json_array();
+    json_t *root = json_object(), *moments = json_array();
     set(&root, "program", string(plan->program));
     set(&root, "pid", integer(plan->pid));
     set(&root, "calls", integer(plan->nr_calls));
@@ -166,15 +214,14 @@ struct seep_error *seep_replay_json(FILE *out, const struct seep_plan *plan,
         append(&moments, moment);
     }
     set(&root, "samples", moments);
-    for (size_t i = 0; i < comparison->nr_rows; i++)
-        append(&rows, row_json(plan, &comparison->rows[i]));
-    set(&root, "allocators", rows);
-    if (!root)
-        return seep_error_no_memory();
-    int failed = json_dumpf(root, out, JSON_INDENT(1));
-    json_decref(root);
-    fputc('\n', out);
-    return failed ? seep_error_create(SEEP_E_IO, "cannot write the report") : NULL;
+    return write_json(out, root, plan, comparison);
+}
+
+struct seep_error *seep_runs_json(FILE *out, const char *program, const struct seep_comparison *comparison) {
+    json_t *root = json_object();
+    set(&root, "program", string(program));
+    set(&root, "rounds", integer(comparison->nr_rounds));
+    return write_json(out, root, NULL, comparison);
 }
 
 // ---- CSV ----
@@ -184,6 +231,26 @@ static void put_cell(FILE *out, double value) {
         fputc(',', out);
     else
         fprintf(out, ",%.6g", value);
+}
+
+static void put_quoted_name(FILE *out, const char *name) {
+    fputc('"', out);
+    for (const char *at = name; *at; at++)
+        fprintf(out, *at == '"' ? "\"\"" : "%c", *at);
+    fputc('"', out);
+}
+
+void seep_runs_csv(FILE *out, const struct seep_comparison *comparison) {
+    fputs("allocator,time_ns,cpu_ns,ratio,ratio_low,ratio_high,differs,peak_rss_bytes,page_faults\n", out);
+    for (size_t i = 0; i < comparison->nr_rows; i++) {
+        const struct seep_replay_figures *row = &comparison->rows[i];
+        put_quoted_name(out, row->name);
+        fprintf(out, ",%.0f,%.0f", row->wall_ns, row->cpu_ns);
+        put_cell(out, row->against.middle);
+        put_cell(out, row->against.low);
+        put_cell(out, row->against.high);
+        fprintf(out, ",%d,%" PRIu64 ",%.0f\n", row->differs, row->peak_rss_bytes, row->faults);
+    }
 }
 
 void seep_replay_csv(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison) {
@@ -197,10 +264,8 @@ void seep_replay_csv(FILE *out, const struct seep_plan *plan, const struct seep_
     fputc('\n', out);
     for (size_t i = 0; i < comparison->nr_rows; i++) {
         const struct seep_replay_figures *row = &comparison->rows[i];
-        fputc('"', out);
-        for (const char *at = row->name; *at; at++)
-            fprintf(out, *at == '"' ? "\"\"" : "%c", *at);
-        fprintf(out, "\",%.0f", row->wall_ns);
+        put_quoted_name(out, row->name);
+        fprintf(out, ",%.0f", row->wall_ns);
         put_cell(out, row->wall_ns / (double)plan->nr_calls);
         put_cell(out, row->against.middle);
         put_cell(out, row->against.low);

@@ -15,18 +15,16 @@
 
 #include "base/interrupt.h"
 #include "base/numbers.h"
+#include "replay/allocator_choice.h"
 #include "replay/compare.h"
-#include "source/run/allocator.h"
 #include "source/run/program.h"
 
 extern char **environ;
 
-enum { STREAM_FD = 100, RESULTS_FD, RESAMPLES = 2000, ENVIRONMENT_MAX = 4 };
+enum { STREAM_FD = 100, RESULTS_FD, ENVIRONMENT_MAX = 4 };
 
 struct allocator {
-    const char *name;
-    char *preload;   // "LD_PRELOAD=...", or NULL
-    char *tunables;  // "GLIBC_TUNABLES=...", or NULL
+    struct seep_allocator_choice choice;
     double *wall_ns; // by round
     double *faults;
     struct seep_replay_results sum; // latencies of all rounds
@@ -44,30 +42,6 @@ struct compared {
     double own_ns;
 };
 
-// ---- allocators
-// ---------------------------------------------------------------------------------------------
-
-static struct seep_error *find_allocator(const char *name, struct allocator *ret) {
-    static const char glibc[] = "glibc:";
-    ret->name = name;
-    if (strncmp(name, glibc, sizeof(glibc) - 1) == 0) {
-        const char *setting = name + sizeof(glibc) - 1;
-        if (!strchr(setting, '='))
-            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--allocator %s: no value", name),
-                                   "glibc:arena_max=1, for example");
-        return asprintf(&ret->tunables, "GLIBC_TUNABLES=%s%s",
-                        strncmp(setting, "glibc.", 6) == 0 ? "" : "glibc.malloc.", setting) < 0
-                   ? seep_error_no_memory()
-                   : NULL;
-    }
-    char *path = NULL;
-    struct seep_error *error = strcmp(name, "glibc") == 0 ? NULL : seep_allocator_find(name, &path);
-    if (!error && path && asprintf(&ret->preload, "LD_PRELOAD=%s", path) < 0)
-        error = seep_error_no_memory();
-    free(path);
-    return error;
-}
-
 // ---- one run
 // ------------------------------------------------------------------------------------------------
 
@@ -78,10 +52,10 @@ static struct seep_error *spawn(const struct compared *compared, const struct al
     memset(pad + 4, 'x', 1 + (round * 157) % 480);
     char *environment[ENVIRONMENT_MAX] = {pad};
     size_t nr = 1;
-    if (allocator->preload)
-        environment[nr++] = allocator->preload;
-    if (allocator->tunables)
-        environment[nr++] = allocator->tunables;
+    if (allocator->choice.preload)
+        environment[nr++] = allocator->choice.preload;
+    if (allocator->choice.tunables)
+        environment[nr++] = allocator->choice.tunables;
     snprintf(stream, sizeof(stream), "%d", STREAM_FD);
     snprintf(results, sizeof(results), "%d", RESULTS_FD);
     char *argv[] = {compared->replayer, stream, results, NULL};
@@ -106,12 +80,12 @@ static struct seep_error *how_it_ended(const struct allocator *allocator, int st
     if (WIFSIGNALED(status))
         return seep_error_hint(
             seep_error_create(SEEP_E_UNSUPPORTED, "the replay with %s was ended by signal %d (%s)",
-                              allocator->name, WTERMSIG(status), strsignal(WTERMSIG(status))),
+                              allocator->choice.name, WTERMSIG(status), strsignal(WTERMSIG(status))),
             WTERMSIG(status) == SIGKILL ? "there was not enough memory for it"
                                         : "the allocator fails on what the program does; leave it out");
     if (WEXITSTATUS(status) != 0 || !is_done)
         return seep_error_create(SEEP_E_UNSUPPORTED, "the replay with %s ended with status %d",
-                                 allocator->name, WEXITSTATUS(status));
+                                 allocator->choice.name, WEXITSTATUS(status));
     return NULL;
 }
 
@@ -137,55 +111,6 @@ static struct seep_error *run_once(struct compared *compared, const struct alloc
 
 // ---- figures
 // ------------------------------------------------------------------------------------------------
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *values, size_t nr) {
-    double *sorted = malloc(nr * sizeof(*sorted));
-    if (!sorted || !nr) {
-        free(sorted);
-        return NAN;
-    }
-    memcpy(sorted, values, nr * sizeof(*sorted));
-    qsort(sorted, nr, sizeof(*sorted), by_value);
-    double middle = nr % 2 ? sorted[nr / 2] : (sorted[nr / 2 - 1] + sorted[nr / 2]) / 2;
-    free(sorted);
-    return middle;
-}
-
-// Source of the method: B. Efron and R. Tibshirani, An Introduction to the Bootstrap, chapter 13
-// (percentiles).
-struct seep_interval seep_ratio_interval(const double *numerators, const double *denominators, size_t nr) {
-    struct seep_interval interval = {NAN, NAN, NAN};
-    double *means = malloc(RESAMPLES * sizeof(*means)), sum = 0;
-    uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-    if (!means || !nr) {
-        free(means);
-        return interval;
-    }
-    for (size_t i = 0; i < nr; i++)
-        sum += log(numerators[i] / denominators[i]);
-    for (size_t k = 0; k < RESAMPLES; k++) {
-        double of_this = 0;
-        for (size_t i = 0; i < nr; i++) {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            size_t pick = (size_t)(state % nr);
-            of_this += log(numerators[pick] / denominators[pick]);
-        }
-        means[k] = of_this / (double)nr;
-    }
-    qsort(means, RESAMPLES, sizeof(*means), by_value);
-    interval.middle = exp(sum / (double)nr);
-    interval.low = exp(means[RESAMPLES / 40]);
-    interval.high = exp(means[RESAMPLES - 1 - RESAMPLES / 40]);
-    free(means);
-    return interval;
-}
 
 static double percentile(const uint64_t *buckets, double share, double ns_per_tick) {
     uint64_t all = 0, sum = 0;
@@ -225,14 +150,14 @@ static void fill_row(const struct compared *compared, size_t index, struct seep_
     static const double shares[] = {0.5, 0.99, 0.999};
     const struct allocator *own = &compared->allocators[index], *first = &compared->allocators[0];
     uint32_t nr = compared->options->nr_rounds;
-    row->name = own->name;
+    row->name = own->choice.name;
     row->own_ns = compared->own_ns;
-    row->wall_ns = median(own->wall_ns, nr);
-    row->faults = median(own->faults, nr);
+    row->wall_ns = seep_median(own->wall_ns, nr);
+    row->faults = seep_median(own->faults, nr);
     row->nr_failed = own->nr_failed;
     row->against =
         index ? seep_ratio_interval(own->wall_ns, first->wall_ns, nr) : (struct seep_interval){1, 1, 1};
-    row->differs = index && (row->against.low > 1 || row->against.high < 1);
+    row->differs = index && seep_interval_differs(&row->against);
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
         for (size_t s = 0; s < SEEP_ARRAY_SIZE(shares); s++)
             row->latency_ns[k][s] = percentile(own->sum.latency[k], shares[s], own->ns_per_tick);
@@ -261,7 +186,7 @@ static void take_time(struct compared *compared, struct allocator *allocator, ui
 // What the replayer takes by itself: the fastest of three runs that do all but the calls.
 static struct seep_error *measure_own(struct compared *compared) {
     struct seep_replay_how how = {.touch = SEEP_REPLAY_TOUCH_NONE, .is_empty = 1};
-    struct allocator none = {.name = "no allocator"};
+    struct allocator none = {.choice = {.name = "no allocator"}};
     for (uint32_t i = 0; i < 3; i++) {
         struct seep_error *error = run_once(compared, &none, how, i);
         if (error)
@@ -320,7 +245,7 @@ static struct seep_error *prepare(struct compared *compared, struct seep_compari
     comparison->nr_rounds = options->nr_rounds;
     for (size_t i = 0; i < options->nr_names; i++) {
         struct allocator *allocator = &compared->allocators[i];
-        struct seep_error *error = find_allocator(options->names[i], allocator);
+        struct seep_error *error = seep_allocator_choose(options->names[i], false, &allocator->choice);
         if (error)
             return error;
         allocator->wall_ns = calloc(options->nr_rounds, sizeof(double));
@@ -348,8 +273,7 @@ static struct seep_error *prepare(struct compared *compared, struct seep_compari
 
 static void compared_deinit(struct compared *compared) {
     for (size_t i = 0; compared->allocators && i < compared->options->nr_names; i++) {
-        free(compared->allocators[i].preload);
-        free(compared->allocators[i].tunables);
+        seep_allocator_choice_deinit(&compared->allocators[i].choice);
         free(compared->allocators[i].wall_ns);
         free(compared->allocators[i].faults);
     }

@@ -5,12 +5,7 @@
 #define SEEP_REPLAY_COMPARE_H
 
 #include "replay/plan.h"
-
-#define SEEP_ALLOCATORS_MAX 16u
-
-struct seep_interval {
-    double middle, low, high; // 95 %
-};
+#include "replay/statistics.h"
 
 struct seep_replay_figures {
     const char *name; // as it was asked for; borrowed
@@ -28,6 +23,10 @@ struct seep_replay_figures {
     uint64_t nr_failed;                         // calls that returned no block, in all rounds
     double latency_ns[SEEP_REPLAY_CALLS_NR][3]; // 50, 99 and 99.9 per cent; NaN: no such call was measured
     uint64_t *rss;                              // by sample of the plan
+    // Of a program that was run itself:
+    double cpu_ns;        // of all its threads and the processes that it waited for
+    int64_t rss_every_ns; // between two of rss
+    uint32_t nr_rss;
 };
 
 struct seep_comparison {
@@ -51,8 +50,5 @@ SEEP_MUST_CHECK struct seep_error *seep_compare(const struct seep_plan *plan,
                                                 const struct seep_compare_options *options,
                                                 struct seep_comparison *ret_comparison);
 void seep_comparison_deinit(struct seep_comparison *comparison);
-
-// The 95 % bootstrap interval of the mean of paired ratios; always the same for the same numbers. For tests.
-struct seep_interval seep_ratio_interval(const double *numerators, const double *denominators, size_t nr);
 
 #endif

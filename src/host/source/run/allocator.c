@@ -15,11 +15,17 @@
 #include "base/read_at.h"
 #include "source/run/allocator.h"
 
+#if defined(__aarch64__)
+#define SCUDO_CPU "aarch64"
+#else
+#define SCUDO_CPU "x86_64"
+#endif
+
 // The names of the same library, best first.
 static const struct {
     const char *name;
-    const char *files[5];
-    const char *package; // Debian's
+    const char *files[5]; // within the usual places, or from / on
+    const char *package;  // Debian's
 } known[] = {
     {"glibc", {"libc.so.6"}, "libc6"},
     {"jemalloc", {"libjemalloc.so.2", "libjemalloc.so"}, "libjemalloc2"},
@@ -29,6 +35,9 @@ static const struct {
     {"tcmalloc",
      {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so", "libtcmalloc.so"},
      "libtcmalloc-minimal4"},
+    {"scudo",
+     {"libscudo.so", "/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.scudo_standalone-" SCUDO_CPU ".so"},
+     "libclang-rt-14-dev"},
 };
 
 // ---- what kind of file it is ----------------------------------------------------------------------
@@ -93,7 +102,7 @@ static struct seep_error *check(const char *path, char **ret_path) {
         return seep_error_hint(
             seep_error_system(errno, "--allocator: cannot read '%s'", path),
             "the program was not started; name a library, or one of glibc, jemalloc, mimalloc, "
-            "tcmalloc");
+            "tcmalloc, scudo");
     if (!seep_read_at(library.fd, 0, &library.header, sizeof(library.header)))
         memset(&library.header, 0, sizeof(library.header));
     const char *trouble = trouble_with(&library);
@@ -133,6 +142,10 @@ static bool is_in_folder(const char *folder, size_t length, const char *file, ch
 // As the loader: LD_LIBRARY_PATH, then where the C library is, then the usual places.
 static char *search(const char *file) {
     char *found = NULL;
+    if (file[0] == '/') {
+        is_in_folder("/", 1, file + 1, &found);
+        return found;
+    }
     const char *folders = getenv("LD_LIBRARY_PATH");
     while (folders && *folders && !found) {
         size_t length = strcspn(folders, ":");
@@ -164,7 +177,7 @@ static struct seep_error *not_found(const char *name, const char *package) {
             package);
     return seep_error_hint(
         err, "the program was not started; give the path of the library, or one of next, glibc, "
-             "jemalloc, mimalloc, tcmalloc");
+             "jemalloc, mimalloc, tcmalloc, scudo");
 }
 
 struct seep_error *seep_allocator_find(const char *name, char **ret_path) {
