@@ -50,6 +50,7 @@ run:
 
 build: build/build.ninja
 	@ninja -C build $(if $(VERBOSE),-v) seep libseep.so libseep-record.so seep-replayer completions
+	@build/seep info | sed -n '/NO: left out of this build$$/ { N; s/^ *\(.*[^ ]\)  *NO: \(.*\)\n */\1: \2: /p; }'
 
 build/build.ninja:
 	@meson setup build --prefix=$(PREFIX)

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +107,27 @@ def test_the_tests_need_what_test_installs(root, only_build, tmp_path):
     setup = subprocess.run(["meson", "setup", str(tmp_path / "b"), root, "-Dtests=enabled"], env=only_build,
                            capture_output=True, text=True, check=False, timeout=300)
     assert setup.returncode != 0 and "cmocka" in setup.stdout
+
+
+def test_what_is_left_out_is_said_at_the_end(root, tmp_path):
+    """Of a build without libbpf and libedit, one line each; of one that has all, nothing."""
+    def make_build(*lines):
+        seep.write_text("#!/bin/sh\ncat <<'END'\n%s\nEND\n" % "\n".join(lines))
+        seep.chmod(0o755)
+        done = subprocess.run(["make", "-s", "-f", os.path.join(root, "Makefile"), "build"], cwd=tmp_path, check=False,
+                              capture_output=True, text=True, env={"PATH": "%s:/usr/bin:/bin" % (tmp_path / "bin")}, timeout=60)
+        assert done.returncode == 0 and not done.stderr, done
+        return done.stdout
+
+    seep, ninja = tmp_path / "build" / "seep", tmp_path / "bin" / "ninja"
+    seep.parent.mkdir()
+    ninja.parent.mkdir()
+    (tmp_path / "build" / "build.ninja").touch()
+    ninja.write_text("#!/bin/sh\n")
+    ninja.chmod(0o755)
+    assert make_build("build", "  version              0.1.0", "", "bpf", "  BPF programs         yes") == ""
+    source = Path(root, "src/host/command/cmd_info.c").read_text(encoding="utf-8")
+    assert '#define LEFT_OUT "left out of this build"' in source
+    assert make_build("build", "  libedit              NO: left out of this build", "                       history needs it", "", "bpf",
+                      "  BPF programs         NO: left out of this build", "                       build with libbpf") == (
+        "libedit: left out of this build: history needs it\nBPF programs: left out of this build: build with libbpf\n")

@@ -107,6 +107,9 @@ static bool meminfo(const char *key, unsigned long long *ret_kib) {
 
 // ---- build ----
 
+// What a build without a library lacks; `make build` says these lines too.
+#define LEFT_OUT "left out of this build"
+
 // What is there, by blanks: a list of names that ends with NULL.
 static void add_names(struct info *info, const char *name, const char *const *names) {
     char *text = NULL;
@@ -136,20 +139,15 @@ static void add_formats(struct info *info) {
         if (!seep_outputs[i]->lacks)
             names[nr++] = seep_outputs[i]->name;
     add_names(info, "formats", names);
-    if (!seep_line_editor_is_built) {
-        struct item *item = add(info, "build", "a library", BAD, "built without libedit");
-        advise(info, item, "history and completion in seep connect need it");
-    }
-    if (!seep_full_screen_is_built) {
-        struct item *item = add(info, "build", "a library", BAD, "built without ncursesw");
-        advise(info, item, "the full screen of seep top needs it");
-    }
+    if (!seep_line_editor_is_built)
+        advise(info, add(info, "build", "libedit", BAD, LEFT_OUT),
+               "history and completion in seep connect need it");
+    if (!seep_full_screen_is_built)
+        advise(info, add(info, "build", "ncursesw", BAD, LEFT_OUT), "the full screen of seep top needs it");
     for (size_t i = 0; seep_outputs[i]; i++) {
         if (!seep_outputs[i]->lacks)
             continue;
-        char name[64];
-        snprintf(name, sizeof(name), "built without %s", seep_outputs[i]->lacks);
-        struct item *item = add(info, "build", "a library", BAD, "%s", name);
+        struct item *item = add(info, "build", seep_outputs[i]->lacks, BAD, LEFT_OUT);
         char *what = NULL;
         if (asprintf(&what, "--format %s needs it", seep_outputs[i]->name) < 0)
             info->out_of_memory = true;
@@ -306,7 +304,7 @@ static void add_rights(struct info *info) {
 static void add_bpf(struct info *info) {
     struct seep_bpf_features features;
     if (!seep_bpf_is_built()) {
-        advise(info, add(info, "bpf", "in this build", BAD, "left out"),
+        advise(info, add(info, "bpf", "BPF programs", BAD, LEFT_OUT),
                "for 'seep attach' and 'seep kernel' build with libbpf, clang, llvm-strip and bpftool");
         return;
     }

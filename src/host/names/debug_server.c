@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The debuginfod client, see debug_server.h.
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -51,6 +53,18 @@ static bool connect_client(struct seep_debug_server *server) {
     return server->client != NULL;
 }
 
+// The client of elfutils 0.192 calls nobody back before a server answers. The variable is gone again
+// afterwards: programs that we start do not have it.
+static int find_in_time(struct seep_debug_server *server, const uint8_t *build_id, size_t build_id_bytes) {
+    char seconds[24];
+    snprintf(seconds, sizeof(seconds), "%" PRId64, (server->remaining_ns + NS_PER_S - 1) / NS_PER_S);
+    bool ours = !getenv(DEBUGINFOD_MAXTIME_ENV_VAR) && setenv(DEBUGINFOD_MAXTIME_ENV_VAR, seconds, 1) == 0;
+    int fd = server->find(server->client, build_id, (int)build_id_bytes, NULL);
+    if (ours)
+        unsetenv(DEBUGINFOD_MAXTIME_ENV_VAR);
+    return fd;
+}
+
 int seep_debug_server_find(struct seep_debug_server *server, const uint8_t *build_id, size_t build_id_bytes) {
     if (server->off || !build_id_bytes || build_id_bytes > INT_MAX)
         return -1;
@@ -60,7 +74,7 @@ int seep_debug_server_find(struct seep_debug_server *server, const uint8_t *buil
     }
     int64_t start_ns = seep_monotonic_ns();
     deadline_ns = start_ns + server->remaining_ns;
-    int fd = server->find(server->client, build_id, (int)build_id_bytes, NULL);
+    int fd = find_in_time(server, build_id, build_id_bytes);
     server->remaining_ns -= seep_monotonic_ns() - start_ns;
     server->off = server->remaining_ns <= 0;
     return fd >= 0 ? fd : -1;
