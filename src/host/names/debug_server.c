@@ -53,7 +53,7 @@ static bool connect_client(struct seep_debug_server *server) {
     return server->client != NULL;
 }
 
-// The client of elfutils 0.192 calls nobody back before a server answers. The variable is gone again
+// The client of elfutils 0.192 does not call back before a server answers. The variable is gone again
 // afterwards: programs that we start do not have it.
 static int find_in_time(struct seep_debug_server *server, const uint8_t *build_id, size_t build_id_bytes) {
     char seconds[24];
