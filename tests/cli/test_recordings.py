@@ -3,9 +3,16 @@
 import json
 import os
 import shutil
+import pathlib
 import subprocess
+import sys
 
 import pytest
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+GOLDEN = TESTS / "golden"
+sys.path.insert(0, str(TESTS / "live"))
+from recording import chunks, sections  # noqa: E402
 
 
 def made(build, folder, *options):
@@ -133,6 +140,18 @@ def test_events_as_log_and_table(run, seep, recording, plain, tmp_path):
     lines = run(seep, "export", recording, "--events", "csv", "--anonymize").stdout
     assert "module1" in lines and "libc" not in lines
     one_line(run(seep, "export", plain, "--events", "csv"), 1, "no events")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_recordings_of_each_encoding_are_read(run, seep, version):
+    """A recording that a seep of then made: the events are what they were, by both readers."""
+    trace = GOLDEN / f"recording-v{version}.seep"
+    assert [of for of, _ in sections(trace.read_bytes())] == [version]
+    done = run(seep, "export", "--events", "csv", trace)
+    assert done.returncode == 0 and done.stdout == (GOLDEN / f"recording-v{version}.csv").read_text()
+    (chunk,) = chunks(trace)
+    rows = [line.split(",")[4:7] for line in done.stdout.splitlines()[1:]]
+    assert rows == [[hex(event.address), str(event.size), str(event.site)] for event in chunk.events] and len(rows) == 56
 
 
 def imported(run, seep, tmp_path, text, name, *options):

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "file/event_chunk.h"
+#include "file/trace.h"
 
 static uint64_t state;
 
@@ -73,7 +74,9 @@ static void check_round(uint32_t nr, bool wild) {
                                .net_bytes = -77,
                                .most_bytes = 99};
     struct seep_put put = {0};
-    assert_true(seep_chunk_put(&put, &chunk, events));
+    struct seep_chunk_starts starts;
+    assert_true(seep_chunk_put(&put, &chunk, events, &starts));
+    assert_true(starts.at[0] < put.used + 1 && starts.at[SEEP_CHUNK_COLUMNS - 1] <= put.used);
     struct seep_take take = {put.bytes, put.bytes + put.used, false};
     struct seep_chunk read;
     assert_true(seep_chunk_take(&take, &read));
@@ -82,7 +85,7 @@ static void check_round(uint32_t nr, bool wild) {
     assert_true(read.begin.stamp == 100 && read.begin.at_ns == 200);
     assert_true(read.end.stamp == 300 && read.end.at_ns == UINT64_MAX);
     assert_true(read.net_bytes == -77 && read.most_bytes == 99);
-    assert_true(seep_chunk_take_events(&take, &read, back));
+    assert_true(seep_chunk_take_events(&take, SEEP_CHUNK_VERSION, &read, back));
     for (uint32_t i = 0; i < nr; i++) {
         assert_true(events[i].stamp == back[i].stamp);
         assert_true(events[i].address == back[i].address);
@@ -94,7 +97,8 @@ static void check_round(uint32_t nr, bool wild) {
     // Whatever is cut off is missed.
     for (size_t cut = 0; nr < 100 && cut < put.used; cut++) {
         struct seep_take part = {put.bytes, put.bytes + cut, false};
-        assert_false(seep_chunk_take(&part, &read) && seep_chunk_take_events(&part, &read, back));
+        assert_false(seep_chunk_take(&part, &read) &&
+                     seep_chunk_take_events(&part, SEEP_CHUNK_VERSION, &read, back));
     }
     seep_put_deinit(&put);
     free(events);
@@ -108,6 +112,24 @@ static void test_what_is_put_in_comes_out(void **unused) {
         check_round((uint32_t)(seed % 7 ? seed * 13 : SEEP_CHUNK_EVENTS), seed % 3 == 0);
     }
     check_round(0, false);
+}
+
+// Recordings stay: the encoding of a stream is what it was, byte by byte.
+static void test_the_encoding_is_what_it_was(void **unused) {
+    static struct seep_recorded events[3000];
+    (void)unused;
+    uint32_t crc = 0;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        state = seed * UINT64_C(0x9e3779b97f4a7c15);
+        fill(events, SEEP_ARRAY_SIZE(events), seed % 3 == 0);
+        struct seep_chunk chunk = {.pid = 1, .nr_events = SEEP_ARRAY_SIZE(events)};
+        struct seep_chunk_starts starts;
+        struct seep_put put = {0};
+        assert_true(seep_chunk_put(&put, &chunk, events, &starts));
+        crc = seep_trace_crc32(crc, put.bytes, put.used);
+        seep_put_deinit(&put);
+    }
+    assert_int_equal(crc, UINT32_C(0x4317c8ee));
 }
 
 static void test_more_events_than_fit_are_refused(void **unused) {
@@ -137,6 +159,7 @@ static void test_the_time_of_a_stamp(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_put_in_comes_out),
+        cmocka_unit_test(test_the_encoding_is_what_it_was),
         cmocka_unit_test(test_more_events_than_fit_are_refused),
         cmocka_unit_test(test_the_time_of_a_stamp),
     };

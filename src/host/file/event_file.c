@@ -159,7 +159,7 @@ struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_
     if (section.type == SEEP_TRACE_EVENTS) {
         struct seep_take take = *ret_take;
         if (!seep_chunk_take(&take, &file->chunk) ||
-            !seep_chunk_take_events(&take, &file->chunk, file->events))
+            !seep_chunk_take_events(&take, section.version, &file->chunk, file->events))
             return stop(file, seep_trace_section_error(&reader, &section, "its events do not fit"));
     }
     *ret_type = section.type;

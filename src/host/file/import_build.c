@@ -145,10 +145,7 @@ static struct seep_error *write_chunk(struct seep_importing *importing) {
     chunk.begin = (struct seep_chunk_clock){importing->events[0].stamp, (uint64_t)importing->first_ns};
     chunk.end = (struct seep_chunk_clock){importing->events[nr - 1].stamp, (uint64_t)importing->at_ns};
     struct seep_put put = {0};
-    struct seep_error *error =
-        seep_chunk_put(&put, &chunk, importing->events)
-            ? seep_trace_writer_section(importing->writer, SEEP_TRACE_EVENTS, 1, put.bytes, put.used)
-            : seep_error_no_memory();
+    struct seep_error *error = seep_chunk_write(importing->writer, &put, &chunk, importing->events);
     seep_put_deinit(&put);
     importing->nr_events = 0;
     return error;

@@ -171,6 +171,10 @@ static void stop_at_cut(struct seep_trace_reader *reader) {
     reader->cut_at = reader->part_off + reader->at;
 }
 
+static unsigned newest_version(uint32_t type) {
+    return type == SEEP_TRACE_EVENTS ? 2 : 1;
+}
+
 struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,
                                           struct seep_trace_section *ret_section, bool *ret_more) {
     *ret_more = false;
@@ -204,7 +208,7 @@ struct seep_error *seep_trace_reader_next(struct seep_trace_reader *reader,
     bool known = seep_trace_type_is_known(section.type);
     if (!known && (section.flags & SEEP_TRACE_FLAG_REQUIRED))
         return newer(reader, &section, "is needed to read the trace, and this seep does not know it");
-    if (known && section.version != 1)
+    if (known && (!section.version || section.version > newest_version(section.type)))
         return newer(reader, &section, "is of a version that this seep does not know");
     if (known && (section.flags & ~SEEP_TRACE_FLAGS_KNOWN))
         return newer(reader, &section, "is stored in a way that this seep does not know");

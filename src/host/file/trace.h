@@ -30,6 +30,12 @@ SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create_fd(int fd, const cha
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, uint32_t type,
                                                              uint16_t version, const void *raw,
                                                              size_t raw_bytes);
+// The same of many numbers in columns: quickly, each part (where it begins in `raw`) by statistics of its
+// own.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_parts(struct seep_trace_writer *writer, uint32_t type,
+                                                           uint16_t version, const void *raw,
+                                                           size_t raw_bytes, const size_t *parts,
+                                                           size_t nr_parts);
 // Writes the end section and gives the file its name. `lasting`: it is made to last first (fsync), which the
 // disk takes its time for. Nothing but destroy may follow, whether it failed or not.
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer, bool lasting);

@@ -14,7 +14,8 @@
 #include "file/trace.h"
 
 // 3 is zstd's default: on block tables higher levels cost three times the time for some 5 per cent.
-#define ZSTD_LEVEL 3
+#define ZSTD_LEVEL      3
+#define ZSTD_LEVEL_FAST 1
 // A zstd frame that readers skip: u32 magic, u32 length of what follows. Source: RFC 8878, 3.1.2.
 #define SKIPPABLE_MAGIC        UINT32_C(0x184d2a50)
 #define SKIPPABLE_HEADER_BYTES 8u
@@ -186,22 +187,61 @@ static size_t pad(unsigned char *packed, size_t packed_bytes, size_t raw_bytes) 
     return packed_bytes + SKIPPABLE_HEADER_BYTES + fill;
 }
 
+// Room for a section that is packed. false: out of memory.
+static bool make_room(struct seep_trace_writer *writer, size_t raw_bytes, size_t nr_parts) {
+    enum { BLOCK_HEADER_BYTES = 3 };
+    size_t need = ZSTD_compressBound(raw_bytes) + nr_parts * BLOCK_HEADER_BYTES +
+                  raw_bytes / SEEP_TRACE_RATIO_MAX + 2 * SKIPPABLE_HEADER_BYTES;
+    if (writer->packed_capacity >= need)
+        return true;
+    free(writer->packed);
+    writer->packed = malloc(need);
+    writer->packed_capacity = writer->packed ? need : 0;
+    return writer->packed;
+}
+
+static struct seep_error *zstd_error(const struct seep_trace_writer *writer, size_t result) {
+    return seep_error_create(SEEP_E_IO, "%s: cannot compress: %s", writer->name, ZSTD_getErrorName(result));
+}
+
 static struct seep_error *compress(struct seep_trace_writer *writer, const void *raw, size_t raw_bytes,
                                    size_t *ret_bytes) {
-    size_t need =
-        ZSTD_compressBound(raw_bytes) + raw_bytes / SEEP_TRACE_RATIO_MAX + 2 * SKIPPABLE_HEADER_BYTES;
-    if (writer->packed_capacity < need) {
-        free(writer->packed);
-        writer->packed = malloc(need);
-        writer->packed_capacity = writer->packed ? need : 0;
-        if (!writer->packed)
-            return seep_error_no_memory();
-    }
-    size_t bytes = ZSTD_compressCCtx(writer->zstd, writer->packed, need, raw, raw_bytes, ZSTD_LEVEL);
+    if (!make_room(writer, raw_bytes, 0))
+        return seep_error_no_memory();
+    size_t bytes =
+        ZSTD_compressCCtx(writer->zstd, writer->packed, writer->packed_capacity, raw, raw_bytes, ZSTD_LEVEL);
     if (ZSTD_isError(bytes))
-        return seep_error_create(SEEP_E_IO, "%s: cannot compress: %s", writer->name,
-                                 ZSTD_getErrorName(bytes));
+        return zstd_error(writer, bytes);
     *ret_bytes = pad(writer->packed, bytes, raw_bytes);
+    return NULL;
+}
+
+// A block of zstd ends with each part that is worth a table of its own.
+static struct seep_error *compress_parts(struct seep_trace_writer *writer, const unsigned char *raw,
+                                         size_t raw_bytes, const size_t *parts, size_t nr_parts,
+                                         size_t *ret_bytes) {
+    enum { WORTH_BYTES = 256 };
+    if (!make_room(writer, raw_bytes, nr_parts + 1))
+        return seep_error_no_memory();
+    ZSTD_CCtx_reset(writer->zstd, ZSTD_reset_session_and_parameters);
+    ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL_FAST);
+    ZSTD_CCtx_setPledgedSrcSize(writer->zstd, raw_bytes);
+    ZSTD_outBuffer out = {writer->packed, writer->packed_capacity, 0};
+    size_t from = 0, left = 0;
+    for (size_t i = 0; i <= nr_parts; i++) {
+        bool is_last = i == nr_parts;
+        size_t to = is_last ? raw_bytes : parts[i];
+        if (!is_last && to - from < WORTH_BYTES)
+            continue;
+        ZSTD_inBuffer in = {raw + from, to - from, 0};
+        left = ZSTD_compressStream2(writer->zstd, &out, &in, is_last ? ZSTD_e_end : ZSTD_e_flush);
+        if (ZSTD_isError(left))
+            return zstd_error(writer, left);
+        if (left || in.pos < in.size)
+            return seep_error_create(SEEP_E_IO, "%s: cannot compress: no room", writer->name);
+        from = to;
+    }
+    *ret_bytes = pad(writer->packed, out.pos, raw_bytes);
     return NULL;
 }
 
@@ -224,27 +264,45 @@ static struct seep_error *write_section(struct seep_trace_writer *writer, uint32
     return error;
 }
 
-struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, uint32_t type,
-                                             uint16_t version, const void *raw, size_t raw_bytes) {
-    if (raw_bytes > SEEP_TRACE_RAW_MAX)
-        return seep_error_create(SEEP_E_UNSUPPORTED, "%s: section %s of %zu bytes is too large to be saved",
-                                 writer->name, seep_trace_type_name(type), raw_bytes);
-    size_t packed_bytes = 0;
-    struct seep_error *error = compress(writer, raw, raw_bytes, &packed_bytes);
-    if (error)
-        return error;
+static struct seep_error *too_large(const struct seep_trace_writer *writer, uint32_t type, size_t raw_bytes) {
+    return raw_bytes > SEEP_TRACE_RAW_MAX
+               ? seep_error_create(SEEP_E_UNSUPPORTED, "%s: section %s of %zu bytes is too large to be saved",
+                                   writer->name, seep_trace_type_name(type), raw_bytes)
+               : NULL;
+}
+
+// Packed where that is shorter.
+static struct seep_error *write_shorter(struct seep_trace_writer *writer, uint32_t type, uint16_t version,
+                                        const void *raw, size_t raw_bytes, size_t packed_bytes) {
     if (packed_bytes < raw_bytes)
         return write_section(writer, type, version, SEEP_TRACE_FLAG_ZSTD, writer->packed, packed_bytes,
                              raw_bytes);
     return write_section(writer, type, version, 0, raw, raw_bytes, raw_bytes);
 }
 
+struct seep_error *seep_trace_writer_section(struct seep_trace_writer *writer, uint32_t type,
+                                             uint16_t version, const void *raw, size_t raw_bytes) {
+    size_t packed_bytes = 0;
+    struct seep_error *error = too_large(writer, type, raw_bytes);
+    if (!error)
+        error = compress(writer, raw, raw_bytes, &packed_bytes);
+    return error ? error : write_shorter(writer, type, version, raw, raw_bytes, packed_bytes);
+}
+
+struct seep_error *seep_trace_writer_parts(struct seep_trace_writer *writer, uint32_t type, uint16_t version,
+                                           const void *raw, size_t raw_bytes, const size_t *parts,
+                                           size_t nr_parts) {
+    size_t packed_bytes = 0;
+    struct seep_error *error = too_large(writer, type, raw_bytes);
+    if (!error)
+        error = compress_parts(writer, raw, raw_bytes, parts, nr_parts, &packed_bytes);
+    return error ? error : write_shorter(writer, type, version, raw, raw_bytes, packed_bytes);
+}
+
 struct seep_error *seep_trace_writer_plain(struct seep_trace_writer *writer, uint32_t type, uint16_t version,
                                            const void *raw, size_t raw_bytes) {
-    if (raw_bytes > SEEP_TRACE_RAW_MAX)
-        return seep_error_create(SEEP_E_UNSUPPORTED, "%s: section %s of %zu bytes is too large to be saved",
-                                 writer->name, seep_trace_type_name(type), raw_bytes);
-    return write_section(writer, type, version, 0, raw, raw_bytes, raw_bytes);
+    struct seep_error *error = too_large(writer, type, raw_bytes);
+    return error ? error : write_section(writer, type, version, 0, raw, raw_bytes, raw_bytes);
 }
 
 void seep_trace_span_begin(const struct seep_trace_writer *writer, struct seep_trace_span *ret_span) {

@@ -180,13 +180,10 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
         chunk.most_bytes = SEEP_MAX(chunk.most_bytes, chunk.net_bytes);
     }
     struct seep_error *error = write_stacks(recorder, process, events, nr);
-    recorder->put.used = 0;
-    if (!error && !seep_chunk_put(&recorder->put, &chunk, events))
-        error = seep_error_no_memory();
     struct seep_trace_span span;
     if (!error) {
         seep_trace_span_begin(recorder->writer, &span);
-        error = write_put(recorder, SEEP_TRACE_EVENTS);
+        error = seep_chunk_write(recorder->writer, &recorder->put, &chunk, events);
     }
     if (!error && !recorder->options.keep_bytes) {
         if (seep_grow(&recorder->placed, &recorder->placed_capacity, recorder->nr_placed + 1,

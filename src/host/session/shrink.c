@@ -199,10 +199,7 @@ static struct seep_error *write_chunk(struct seep_trace_writer *writer, const st
         chunk.most_bytes = SEEP_MAX(chunk.most_bytes, chunk.net_bytes);
     }
     struct seep_put put = {0};
-    struct seep_error *error =
-        seep_chunk_put(&put, &chunk, events)
-            ? seep_trace_writer_section(writer, SEEP_TRACE_EVENTS, 1, put.bytes, put.used)
-            : seep_error_no_memory();
+    struct seep_error *error = seep_chunk_write(writer, &put, &chunk, events);
     seep_put_deinit(&put);
     return error;
 }
