@@ -23,7 +23,7 @@ packages_of() {
     case $1 in
     build) echo gcc g++ make meson ninja-build pkg-config libc6-dev libdw-dev libelf-dev libdebuginfod-dev \
         libzstd-dev libjansson-dev libsqlite3-dev libiberty-dev liblzma-dev zlib1g-dev binutils \
-        libbpf-dev clang llvm bpftool libncurses-dev libedit-dev ;;
+        libbpf-dev clang llvm bpftool libncurses-dev libedit-dev libcairo2-dev ;;
     demo) echo perl ;;
     test) echo git python3 python3-yaml python3-pytest python3-pytest-xdist libcmocka-dev zstd procps cmake ;;
     traced) echo redis-server redis-tools nginx-light curl gdb rustc dconf-gsettings-backend z3 sqlite3 graphviz protobuf-compiler vim strace systemd-container libpam-systemd dbus heaptrack jq perl git tmux libglib2.0-bin libjemalloc2 libjemalloc-dev \
@@ -46,13 +46,13 @@ other_distributions() {
 The same by the names of other distributions (build and test):
   Fedora, RHEL  gcc gcc-c++ make meson ninja-build pkgconf elfutils-devel elfutils-debuginfod-client-devel
                 libzstd-devel jansson-devel binutils-devel xz-devel zlib-devel libcmocka-devel python3-pytest python3-pytest-xdist
-                git zstd clang clang-tools-extra compiler-rt llvm libbpf-devel bpftool ncurses-devel libedit-devel
+                git zstd clang clang-tools-extra compiler-rt llvm libbpf-devel bpftool ncurses-devel libedit-devel cairo-devel
   Arch          base-devel meson ninja libelf debuginfod zstd xz zlib jansson binutils cmocka python-pytest
-                python-pytest-xdist git clang compiler-rt llvm libbpf bpf ncurses libedit
+                python-pytest-xdist git clang compiler-rt llvm libbpf bpf ncurses libedit cairo
   Alpine        build-base meson elfutils-dev zstd-dev xz-dev zlib-dev jansson-dev binutils-dev cmocka-dev py3-pytest
-                py3-pytest-xdist git clang compiler-rt llvm libbpf-dev bpftool ncurses-dev libedit-dev
+                py3-pytest-xdist git clang compiler-rt llvm libbpf-dev bpftool ncurses-dev libedit-dev cairo-dev
   openSUSE      gcc gcc-c++ make meson ninja pkgconf libdw-devel libelf-devel libdebuginfod-devel libzstd-devel
-                libjansson-devel binutils-devel xz-devel zlib-devel libcmocka-devel python3-pytest python3-pytest-xdist git zstd clang ncurses-devel libedit-devel
+                libjansson-devel binutils-devel xz-devel zlib-devel libcmocka-devel python3-pytest python3-pytest-xdist git zstd clang ncurses-devel libedit-devel cairo-devel
 END
 }
 

@@ -62,6 +62,10 @@ def test_links_of_the_installed_documents(installed, root):
     assert nr_links > 20
 
 
+def test_all_manual_pages_are_installed(installed, root):
+    assert set(os.listdir(os.path.join(root, "docs", "man"))) == set(os.listdir(os.path.join(installed, "share", "man", "man1")))
+
+
 def test_manual_pages_refer_to_what_is_installed(installed):
     folder = os.path.join(installed, "share", "man", "man1")
     place = os.path.join(installed, "share", "doc", "seep")

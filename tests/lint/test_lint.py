@@ -37,6 +37,7 @@ for _room, _below in (
         ("session", "base process profile growth source/image source/run file analysis scan"),
         ("replay", "base process profile source/run file session"),
         ("output", "base profile growth names source/attach source/kernel view analysis replay"),
+        ("plot", "base profile growth names view analysis output"),
         ("page", "base profile growth names view analysis output"),
         ("serve", "base"),
         ("service", "base process profile source/image source/run file analysis session"),

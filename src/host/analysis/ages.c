@@ -30,14 +30,16 @@ static size_t span_of(int64_t age_ns) {
     return i;
 }
 
+void seep_ages_add_block(struct seep_ages *ages, uint64_t size, int64_t age_ns) {
+    if (age_ns < 0)
+        return;
+    struct seep_age_span *span = &ages->spans[span_of(age_ns)];
+    ages->known = true;
+    span->blocks++;
+    seep_add_up(&span->bytes, size);
+}
+
 void seep_ages_add(struct seep_ages *ages, const struct seep_profile *profile) {
-    for (size_t i = 0; i < profile->nr_blocks; i++) {
-        const struct seep_block *block = &profile->blocks[i];
-        if (block->age_ns < 0)
-            continue;
-        struct seep_age_span *span = &ages->spans[span_of(block->age_ns)];
-        ages->known = true;
-        span->blocks++;
-        seep_add_up(&span->bytes, block->size);
-    }
+    for (size_t i = 0; i < profile->nr_blocks; i++)
+        seep_ages_add_block(ages, profile->blocks[i].size, profile->blocks[i].age_ns);
 }

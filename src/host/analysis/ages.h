@@ -15,7 +15,9 @@ struct seep_ages {
     } spans[SEEP_AGE_SPANS];
 };
 
-// Adds those of a process; begin with zeros.
+// Adds a block, where its age is known (below 0: it is not); begin with zeros.
+void seep_ages_add_block(struct seep_ages *ages, uint64_t size, int64_t age_ns);
+// Adds those of a process.
 void seep_ages_add(struct seep_ages *ages, const struct seep_profile *profile);
 
 // The age that those of a span are below; INT64_MAX for the last. And the span in words.

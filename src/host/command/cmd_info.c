@@ -26,6 +26,7 @@
 #include "names/kallsyms.h"
 #include "output/format.h"
 #include "output/output.h"
+#include "plot/pen.h"
 #include "screen/full_screen.h"
 
 struct info_options {
@@ -144,6 +145,8 @@ static void add_formats(struct info *info) {
                "history and completion in seep connect need it");
     if (!seep_full_screen_is_built)
         advise(info, add(info, "build", "ncursesw", BAD, LEFT_OUT), "the full screen of seep top needs it");
+    if (seep_pen_png_lacks)
+        advise(info, add(info, "build", seep_pen_png_lacks, BAD, LEFT_OUT), "seep plot -o x.png needs it");
     for (size_t i = 0; seep_outputs[i]; i++) {
         if (!seep_outputs[i]->lacks)
             continue;

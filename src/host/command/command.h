@@ -64,6 +64,7 @@ struct seep_command {
     X(export)                                                                                                \
     X(import)                                                                                                \
     X(html)                                                                                                  \
+    X(plot)                                                                                                  \
     X(serve)                                                                                                 \
     X(replay)                                                                                                \
     X(service)                                                                                               \

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Plots in a terminal, by block characters: what pens draw of the same figures.
+#ifndef SEEP_PLOT_PLOT_TEXT_H
+#define SEEP_PLOT_PLOT_TEXT_H
+
+#include <stdio.h>
+
+#include "plot/bars.h"
+#include "plot/timeline.h"
+
+SEEP_MUST_CHECK struct seep_error *seep_timeline_print(FILE *out, const struct seep_timeline *timeline,
+                                                       const char *title);
+void seep_bars_print(FILE *out, const struct seep_bars *bars, const char *title);
+
+#endif
