@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -40,6 +41,8 @@ def place(tmp_path_factory, seep, libseep):
     (folder / "my.supp").write_text("leak:of_no_function\n")
     (folder / "bin").mkdir()
     (folder / "bin" / "seep").symlink_to(seep)
+    (folder / "mmleak.out").write_text("0x1000 0x4005d0 24\n0x2000 0x4005d0 32\n0x1000 0x4005e0\n")
+    (folder / "mprof.log").write_text("malloc\t64\tA0\nfree\tA0\n")
     for trace, mode in (("app.seep", "live"), ("rec0.seep", "record")):
         subprocess.run([seep, "run", "-q", "--mode", mode, "-o", folder / trace, "./app"], cwd=folder, check=True)
     running = subprocess.Popen([seep, "run", "-q", "-o", folder / "long.seep", "./app", "wait"], cwd=folder, stdout=subprocess.PIPE)
@@ -82,6 +85,12 @@ def test_command(place, section, command, tmp_path):
     if re.search(r"\brun\b", command) and " -o " not in command:  # traces go to a folder of the test
         command = command.replace(" run ", " run -o %s/%%e.%%p.seep " % tmp_path)
     environment = {"PATH": "%s:/usr/sbin:/usr/bin:/bin" % (folder / "bin"), "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
+    if command.startswith("seep serve "):  # goes on until it is interrupted
+        with subprocess.Popen(command.split(), cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as serving:
+            assert b"unix:" in serving.stdout.readline()
+            serving.send_signal(signal.SIGINT)
+            assert serving.wait(100) == 0
+        return
     done = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=100)
     wanted = next((status for option, status in FINDS.items() if option in command), 0)

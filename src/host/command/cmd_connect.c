@@ -18,6 +18,7 @@ struct connect_values {
     const char *file;
     bool json;
     bool no_demangle;
+    const char *sysroot;
 };
 
 #define AT(field) offsetof(struct connect_values, field)
@@ -29,6 +30,8 @@ static const struct seep_option connect_options[] = {
      .help = "run the lines of a file and leave; - is standard input"},
     {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "each answer as a line of JSON"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
+    {"sysroot", 0, SEEP_OPTION_STRING, AT(sysroot), .value = "DIR",
+     .help = "programs and libraries are those under DIR, if their build-ids are the same"},
     {NULL},
 };
 
@@ -161,7 +164,7 @@ static struct seep_error *run_by_hand(struct seep_console *console) {
 
 static struct seep_error *run_connect(const struct seep_arguments *arguments, int *ret_status) {
     const struct connect_values *values = seep_arguments_values(arguments, &connect_group);
-    struct seep_view_options view = {.no_demangle = values->no_demangle};
+    struct seep_view_options view = {.no_demangle = values->no_demangle, .sysroot = values->sysroot};
     struct seep_symbols *symbols = NULL;
     struct seep_live_source source;
     struct seep_console console;

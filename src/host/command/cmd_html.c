@@ -19,6 +19,7 @@ struct html_values {
     bool embed_sources;
     bool full_paths;
     bool no_demangle;
+    const char *sysroot;
 };
 
 static const struct seep_option html_options[] = {
@@ -32,6 +33,8 @@ static const struct seep_option html_options[] = {
      .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, offsetof(struct html_values, no_demangle),
      .help = "symbol names as they are in the file"},
+    {"sysroot", 0, SEEP_OPTION_STRING, offsetof(struct html_values, sysroot), .value = "DIR",
+     .help = "programs and libraries are those under DIR, if their build-ids are the same"},
     {NULL},
 };
 
@@ -67,6 +70,7 @@ static struct seep_error *run_html(const struct seep_arguments *arguments, int *
     struct seep_view_options options = seep_view_options_default;
     options.full_paths = values->full_paths;
     options.no_demangle = values->no_demangle;
+    options.sysroot = values->sysroot;
     struct seep_page_source source = {.name = arguments->operands[two ? 1 : 0],
                                       .old_name = two ? arguments->operands[0] : NULL,
                                       .options = &options,

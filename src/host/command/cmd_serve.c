@@ -25,6 +25,7 @@ struct serve_values {
     const char *listen;
     bool full_paths;
     bool no_demangle;
+    const char *sysroot;
 };
 
 static const struct seep_option serve_options[] = {
@@ -36,6 +37,8 @@ static const struct seep_option serve_options[] = {
      .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, offsetof(struct serve_values, no_demangle),
      .help = "symbol names as they are in the file"},
+    {"sysroot", 0, SEEP_OPTION_STRING, offsetof(struct serve_values, sysroot), .value = "DIR",
+     .help = "programs and libraries are those under DIR, if their build-ids are the same"},
     {NULL},
 };
 
@@ -374,6 +377,7 @@ static struct seep_error *run_serve(const struct seep_arguments *arguments, int 
         .source = arguments->operands[0], .options = seep_view_options_default, .suppress = &suppress};
     serving.options.full_paths = values->full_paths;
     serving.options.no_demangle = values->no_demangle;
+    serving.options.sysroot = values->sysroot;
     struct seep_error *error = seep_suppress_read(arguments, &suppress);
     if (!error)
         error = seep_report_symbols(&serving.options, serving.source, &serving.symbols);

@@ -34,6 +34,7 @@ struct top_values {
     bool once;
     bool ascii;
     bool no_demangle;
+    const char *sysroot;
 };
 
 static const struct top_values top_defaults = {.interval_ns = 1000000000};
@@ -54,6 +55,8 @@ static const struct seep_option top_options[] = {
     {"ascii", 0, SEEP_OPTION_FLAG, AT(ascii),
      .help = "no other characters than ASCII; so it is by itself where the locale has no more"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
+    {"sysroot", 0, SEEP_OPTION_STRING, AT(sysroot), .value = "DIR",
+     .help = "programs and libraries are those under DIR, if their build-ids are the same"},
     {NULL},
 };
 
@@ -365,7 +368,7 @@ static struct seep_error *watch(struct top *top, const struct top_values *values
 
 static struct seep_error *run_top(const struct seep_arguments *arguments, int *ret_status) {
     const struct top_values *values = seep_arguments_values(arguments, &top_group);
-    struct seep_view_options view = {.no_demangle = values->no_demangle};
+    struct seep_view_options view = {.no_demangle = values->no_demangle, .sysroot = values->sysroot};
     struct seep_symbols *symbols = NULL;
     struct seep_started started = {.output_fd = -1};
     struct top top = {.ascii = values->ascii};

@@ -52,6 +52,8 @@ static const struct seep_option report_options[] = {
     {"full-stacks", 0, SEEP_OPTION_FLAG, AT(full_stacks),
      .help = "each frame of the C++ library, not only the one that was called"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
+    {"sysroot", 0, SEEP_OPTION_STRING, AT(sysroot), .value = "DIR",
+     .help = "programs and libraries are those under DIR, if their build-ids are the same"},
     {"format", 0, SEEP_OPTION_CHOICE, AT(format), .value = "NAME", .choices = seep_output_names,
      .help = "the report in another form (docs/formats.md)"},
     {"json", 0, SEEP_OPTION_OPTIONAL, AT(json), .value = "SCHEMA", .choices = json_schemas,
@@ -125,7 +127,9 @@ static pid_t pid_of(const char *source) {
 struct seep_error *seep_report_symbols(const struct seep_view_options *options, const char *source,
                                        struct seep_symbols **ret_symbols) {
     char root[SEEP_OWN_ROOT_ROOM];
-    struct seep_symbols_options how = {.no_demangle = options->no_demangle};
+    struct seep_symbols_options how = {.no_demangle = options->no_demangle, .sysroot = options->sysroot};
+    if (options->sysroot)
+        return seep_symbols_create(&how, ret_symbols);
     if (seep_process_own_root(pid_of(source), root))
         how.sysroot = root;
     struct seep_error *error = seep_symbols_create(&how, ret_symbols);

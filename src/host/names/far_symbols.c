@@ -69,19 +69,30 @@ static bool goes_up(const char *path) {
     return false;
 }
 
-static bool is_itself(const struct seep_far_module *module, const char *path) {
+static bool is_named(const char *module_path, const char *path) {
     size_t nr_bytes = strlen(path);
-    return !strncmp(module->path, path, nr_bytes) &&
-           (!module->path[nr_bytes] || !strcmp(module->path + nr_bytes, SEEP_DELETED_SUFFIX));
+    return !strncmp(module_path, path, nr_bytes) &&
+           (!module_path[nr_bytes] || !strcmp(module_path + nr_bytes, SEEP_DELETED_SUFFIX));
+}
+
+// In another root also without some of the leading folders.
+static bool is_itself(const struct seep_far_symbols *far, bool in_sysroot, const char *path) {
+    const char *name = far->module->path;
+    bool is = is_named(name, path);
+    if (!in_sysroot || far->search->sysroot_fd < 0)
+        return is;
+    for (name = strchr(name + 1, '/'); name && !is; name = strchr(name + 1, '/'))
+        is = is_named(name, path);
+    return is;
 }
 
 // The module itself, what lies beside it, and what lies where debug information does.
-static bool may_ask_for(const struct seep_far_symbols *far, const char *path) {
+static bool may_ask_for(const struct seep_far_symbols *far, bool in_sysroot, const char *path) {
     const char *name = strrchr(far->module->path, '/');
     size_t length = name ? (size_t)(name - far->module->path) : 0;
     const char *debug_dir = seep_file_search_debug_dir(far->search);
     return path[0] == '/' && !goes_up(path) &&
-           (is_itself(far->module, path) || is_below(path, far->module->path, length) ||
+           (is_itself(far, in_sysroot, path) || is_below(path, far->module->path, length) ||
             is_below(path, debug_dir, strlen(debug_dir)) ||
             (far->directory && is_below(path, far->directory, strlen(far->directory))));
 }
@@ -90,7 +101,7 @@ static bool may_ask_for(const struct seep_far_symbols *far, const char *path) {
 // folder. Of another root they lead to what is in it.
 static bool lies_there(const struct seep_far_symbols *far, bool in_sysroot, const char *path, int fd) {
     const char *debug_dir = seep_file_search_debug_dir(far->search), *wanted = far->directory;
-    if ((in_sysroot && far->search->sysroot_fd >= 0) || is_itself(far->module, path) || !wanted ||
+    if ((in_sysroot && far->search->sysroot_fd >= 0) || is_itself(far, in_sysroot, path) || !wanted ||
         is_below(path, debug_dir, strlen(debug_dir)))
         return true;
     size_t nr_bytes = strlen(wanted);
@@ -105,7 +116,8 @@ static bool may_have(struct seep_far_symbols *far, bool in_sysroot, const char *
     struct stat status;
     if (fstat(fd, &status) != 0 || !lies_there(far, in_sysroot, path, fd))
         return false;
-    bool is_theirs = is_itself(far->module, path) && seep_file_search_is_foreign(far->search, in_sysroot, fd);
+    bool is_theirs =
+        is_itself(far, in_sysroot, path) && seep_file_search_is_foreign(far->search, in_sysroot, fd);
     if (is_theirs) {
         far->owner = status.st_uid;
         far->has_owner = status.st_uid != 0 && status.st_uid != geteuid();
@@ -118,7 +130,7 @@ static int give_file(struct seep_far_symbols *far, struct seep_take *wish, struc
     bool in_sysroot = seep_take_bool(wish);
     struct seep_error *error = seep_far_take_text(wish, far->names, &path);
     int fd = -1;
-    if (!error && !wish->failed && path && may_ask_for(far, path))
+    if (!error && !wish->failed && path && may_ask_for(far, in_sysroot, path))
         fd = seep_file_search_open(far->search, in_sysroot, path, &trouble);
     if (fd >= 0 && !may_have(far, in_sysroot, path, fd)) {
         close(fd);
@@ -128,7 +140,7 @@ static int give_file(struct seep_far_symbols *far, struct seep_take *wish, struc
     char *directory = fd >= 0 ? seep_directory_of(fd) : NULL;
     seep_put_text(reply, fd < 0 ? trouble : NULL);
     seep_put_text(reply, directory);
-    if (directory && is_itself(far->module, path)) {
+    if (directory && is_itself(far, in_sysroot, path)) {
         free(far->directory);
         far->directory = directory;
     } else {

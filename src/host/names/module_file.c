@@ -211,8 +211,13 @@ static struct seep_error *try_build_id(struct seep_file_search *search, const st
         return NULL;
     for (size_t i = 0; i < nr_bytes; i++)
         snprintf(hex + 2 * i, 3, "%02x", wanted->id.bytes[i]);
-    return try_path(search, wanted, !search->debug_dir, file, "%s/.build-id/%.2s/%s.debug",
-                    seep_file_search_debug_dir(search), hex, hex + 2);
+    const char *root = seep_file_search_debug_dir(search);
+    struct seep_error *error =
+        try_path(search, wanted, !search->debug_dir, file, "%s/.build-id/%.2s/%s.debug", root, hex, hex + 2);
+    // The name says which build it is, so that of this machine will do.
+    if (!error && search->sysroot && !search->debug_dir)
+        error = try_path(search, wanted, false, file, "%s/.build-id/%.2s/%s.debug", root, hex, hex + 2);
+    return error;
 }
 
 static struct seep_error *try_server(struct seep_file_search *search, const struct wanted *wanted,
@@ -301,6 +306,37 @@ static struct seep_error *find_debug(struct seep_file_search *search, const char
     return error;
 }
 
+static const char another_build[] = "file is another build";
+
+// Opens a file under the root that is of this build; *ret_trouble says why there is none.
+static struct seep_error *open_build(struct seep_file_search *search, bool in_sysroot, const char *path,
+                                     struct seep_build_id id, struct seep_symbol_file **ret_file,
+                                     const char **ret_trouble) {
+    struct seep_error *error = open_file(search, in_sysroot, path, ret_file, ret_trouble);
+    if (error || !*ret_file || !id.nr_bytes || same_build(id, seep_symbol_file_build_id(*ret_file)))
+        return error;
+    seep_symbol_file_close(*ret_file);
+    *ret_file = NULL;
+    *ret_trouble = another_build;
+    return NULL;
+}
+
+// A root may have a part of the target's folders only, as what a build has left: without the leading ones. Of
+// what is not there at all this machine may have the same build.
+static struct seep_error *open_elsewhere(struct seep_file_search *search, const char *path,
+                                         struct seep_build_id id, struct seep_module_files *files) {
+    struct seep_error *error = NULL;
+    for (const char *rest = strchr(path + 1, '/'); rest && !files->main && !error;
+         rest = strchr(rest + 1, '/')) {
+        const char *trouble;
+        error = open_build(search, true, rest, id, &files->main, &trouble);
+    }
+    const char *trouble;
+    if (!error && !files->main)
+        error = open_build(search, false, path, id, &files->main, &trouble);
+    return error;
+}
+
 // The loaded file itself. Sets trouble where it is not to be had.
 static struct seep_error *find_main(struct seep_file_search *search, const char *path,
                                     struct seep_build_id id, struct seep_module_files *files) {
@@ -308,7 +344,9 @@ static struct seep_error *find_main(struct seep_file_search *search, const char 
         files->trouble = "mapped by the kernel, not from a file";
         return NULL;
     }
-    struct seep_error *error = open_file(search, true, path, &files->main, &files->trouble);
+    struct seep_error *error = open_build(search, true, path, id, &files->main, &files->trouble);
+    if (!error && !files->main && search->sysroot && id.nr_bytes && path[0] == '/')
+        error = open_elsewhere(search, path, id, files);
     size_t length = strlen(path), suffix = strlen(SEEP_DELETED_SUFFIX);
     if (!error && !files->main && length > suffix && !strcmp(path + length - suffix, SEEP_DELETED_SUFFIX)) {
         files->trouble = "file was deleted while it was in use";
@@ -318,17 +356,12 @@ static struct seep_error *find_main(struct seep_file_search *search, const char 
         if (!name)
             return seep_error_no_memory();
         const char *trouble;
-        error = open_file(search, true, name, &files->main, &trouble);
+        error = open_build(search, true, name, id, &files->main, &trouble);
+        if (!error && !files->main && trouble == another_build)
+            files->trouble = trouble;
         free(name);
     }
-    if (error || !files->main || !id.nr_bytes)
-        return error;
-    if (!same_build(id, seep_symbol_file_build_id(files->main))) {
-        seep_symbol_file_close(files->main);
-        files->main = NULL;
-        files->trouble = "file is another build";
-    }
-    return NULL;
+    return error;
 }
 
 struct seep_error *seep_module_files_find(struct seep_file_search *search, const char *path,

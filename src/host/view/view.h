@@ -95,7 +95,8 @@ struct seep_view_options {
     bool full_names;  // of functions
     bool full_stacks; // frames of the C++ library, too
     bool no_demangle;
-    bool all_rows; // nothing is cut to the top, which the output cuts in a way of its own
+    const char *sysroot; // a folder with the files of the traced system; NULL: this one's
+    bool all_rows;       // nothing is cut to the top, which the output cuts in a way of its own
     // Which output; see seep_output_of() in output/output.h.
     int format; // in seep_output_names
     int json;   // 0: not asked for; 1: the newest schema; 2: schema 1
