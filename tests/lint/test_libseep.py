@@ -8,7 +8,7 @@ import re
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MAX_STRIPPED_BYTES = {"libseep.so": 144 * 1024, "libseep-record.so": 168 * 1024}
+MAX_STRIPPED_BYTES = {"libseep.so": 148 * 1024, "libseep-record.so": 172 * 1024}
 
 
 @pytest.fixture(params=["libseep.so", "libseep-record.so"])
@@ -39,8 +39,9 @@ def test_it_calls_only_what_is_allowed(run, require, libseep):
 
 
 def test_it_never_calls_what_locks_or_allocates(run, require, libseep):
+    """But dl_iterate_phdr, after a dlopen that took the same lock: deep_bind.c."""
     calls = symbols(run, require, libseep, "--undefined-only")
-    never = {"__tls_get_addr", "dl_iterate_phdr", "printf", "fprintf", "fopen", "pthread_mutex_lock",
+    never = {"__tls_get_addr", "printf", "fprintf", "fopen", "pthread_mutex_lock",
              "pthread_create", "_Unwind_Backtrace", "backtrace", "malloc", "calloc", "realloc", "free"}
     assert not calls & never
 
@@ -53,7 +54,8 @@ def test_exactly_the_hooks_are_visible(run, require, libseep):
 
 
 def test_the_loader_sees_the_programs_call(run, require, libseep):
-    """dlopen searches from where its caller lies: ours must end in a jump, and never call the real one."""
+    """dlopen searches from where its caller lies: ours must end in a jump, and call the real one only for a path, which is
+    found from anywhere, with RTLD_DEEPBIND (open_deep)."""
     done = run(require("objdump"), "-d", "--no-show-raw-insn", libseep)
     assert done.returncode == 0, done.stderr
     if "x86-64" not in done.stdout:

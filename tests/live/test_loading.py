@@ -30,8 +30,11 @@ RELATIVE = BUILD / 'tests/live/live-relative'
 RELATIVE_LIBRARY = BUILD / 'tests/live/live-relative-plugin.so'
 
 COVERS = [
+    ('RTLD_DEEPBIND', 'covered', 'test_a_library_that_is_bound_deep_is_seen',
+     'of a library that is opened by a path, once its constructors have run'),
     ('RTLD_DEEPBIND', 'declared', 'test_a_library_whose_calls_go_past_us_is_said',
-     "its calls reach libc first; 'seep attach' sees them"),
+     "of one that the loader has to search for; 'seep attach' sees its calls"),
+    ('RTLD_DEEPBIND', 'declared', 'test_a_deep_library_with_an_allocator_of_its_own', 'with an allocator of its own'),
     ('dlmopen', 'declared', 'test_a_library_whose_calls_go_past_us_is_said',
      "it has a libc of its own; 'seep attach' sees it"),
     ('dlmopen', 'covered', 'test_a_library_that_is_loaded_as_usual_is_seen', 'into the namespace of the program'),
@@ -72,8 +75,8 @@ LOADER = program_source('loading_loader.c')
 def compiler(tmp_path):
     need('gcc')
 
-    def compile(source, output, *options):
-        name = tmp_path / (output.replace('/', '_') + '.c')
+    def compile(source, output, *options, language='c'):
+        name = tmp_path / (output.replace('/', '_') + ('.c' if language == 'c' else '.cpp'))
         name.write_text(source)
         (tmp_path / output).parent.mkdir(parents=True, exist_ok=True)
         done = run(['gcc', '-g', '-O1', '-fno-builtin', '-w', name, '-o', tmp_path / output, *options], cwd=tmp_path)
@@ -109,10 +112,46 @@ def test_a_library_that_is_loaded_as_usual_is_seen(how, compiler, tmp_path):
     assert [(s['allocations'], s['live_blocks'], s['live_bytes']) for s in of_library(process)] == [(100, 25, 1925)]
 
 
+@pytest.mark.parametrize('options', [['-Wl,-z,lazy'], ['-Wl,-z,now', '-Wl,-z,relro'], ['-fno-plt', '-Wl,-z,relro']])
+@pytest.mark.parametrize('how', ['deep', 'deep_lazy'])
+def test_a_library_that_is_bound_deep_is_seen(how, options, compiler, tmp_path):
+    program = compiler(LOADER, 'program', '-ldl')
+    plugin = compiler(LIBRARY, 'libplugin.so', '-shared', '-fPIC', *options)
+    process = same([program, how, plugin], tmp_path)
+    no_losses(process)
+    assert process['health']['complete'] and process['health']['notes'] == []
+    assert [(s['allocations'], s['live_blocks'], s['live_bytes']) for s in of_library(process)] == [(100, 25, 1925)]
+
+
+def test_a_runtime_that_is_bound_deep_too(compiler, tmp_path):
+    """libstdc++ comes with the library: its own strings call its own operators, whose blocks the library frees."""
+    need('g++')
+    program = compiler(LOADER, 'program', '-ldl')
+    plugin = compiler(program_source('loading_strings.cpp'), 'libplugin.so', '-shared', '-fPIC', '-lstdc++',
+                      language='c++')
+    process = same([program, 'deep', plugin], tmp_path)
+    no_losses(process)
+    assert process['health']['complete'] and process['mismatches'] == []
+    of_all = [s for s in process['sites'] if any(f['function'] == 'library_alloc' for f in s['stack'])]
+    assert sum(s['live_blocks'] for s in of_all) == 25 and sum(s['allocations'] for s in of_all) >= 300
+    assert sum(s['live_bytes'] for s in of_all) == 1925
+
+
+def test_a_deep_library_with_an_allocator_of_its_own(compiler, tmp_path):
+    """It binds deep to have that one: it is left alone."""
+    program = compiler(LOADER, 'program', '-ldl')
+    own = 'static char room[1 << 16]; static size_t at; void *malloc(size_t n) { at += (n + 15) & ~15ul; return room + at - n; }' \
+          ' void free(void *p) {}'
+    plugin = compiler(LIBRARY + own, 'libplugin.so', '-shared', '-fPIC')
+    process = same([program, 'deep', plugin], tmp_path)
+    assert of_library(process) == [] and notes_about(process, 'RTLD_DEEPBIND')
+
+
 @pytest.mark.parametrize('how, words', [('deep', 'RTLD_DEEPBIND'), ('space', 'dlmopen')])
 def test_a_library_whose_calls_go_past_us_is_said(how, words, compiler, tmp_path):
-    program = compiler(LOADER, 'program', '-ldl')
+    program = compiler(LOADER, 'program', '-ldl', f'-Wl,-rpath,{tmp_path}')
     plugin = compiler(LIBRARY, 'libplugin.so', '-shared', '-fPIC')
+    plugin = 'libplugin.so' if how == 'deep' else plugin
     process = same([program, how, plugin], tmp_path)
     assert not process['health']['complete'] and of_library(process) == []
     (note,) = notes_about(process, words)
@@ -125,9 +164,9 @@ def test_by_the_library_alone_too(compiler, tmp_path):
     program = compiler(LOADER, 'program', '-ldl')
     plugin = compiler(LIBRARY, 'libplugin.so', '-shared', '-fPIC')
     env = environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone.seep')
-    done = run([program, 'deep', plugin], env=env)
+    done = run([program, 'space', plugin], env=env)
     assert (done.code, done.out, done.err) == (5, b'done\n', b''), done
-    assert len(notes_about(report(tmp_path / 'alone.seep')[0], 'RTLD_DEEPBIND')) == 1
+    assert len(notes_about(report(tmp_path / 'alone.seep')[0], 'dlmopen')) == 1
 
 
 def test_the_loader_searches_from_where_the_caller_lies(compiler, tmp_path):

@@ -4,10 +4,13 @@
 //
 // dlopen and dlmopen look for a library from where their caller lies ($ORIGIN, RUNPATH, its namespace), and
 // they know the caller by their return address. So ours end in a jump to the real ones, which see the
-// program's call as if we were not there; what becomes of it we cannot know.
-// Proof: tests/lint/test_libseep.py, tests/live/test_loading.py.
+// program's call as if we were not there; what becomes of it we cannot know. A library that is named by a
+// path is found from anywhere: with RTLD_DEEPBIND it is opened by a call of ours, see deep_bind.h. Proof:
+// tests/lint/test_libseep.py, tests/live/test_loading.py.
 #include <dlfcn.h>
+#include <errno.h>
 
+#include "preload/deep_bind.h"
 #include "preload/hooks.h"
 
 #if __has_attribute(musttail)
@@ -27,12 +30,30 @@ static __attribute__((noinline)) void note_unseen(const char *path, uint32_t *co
         *name_off = seep_string(path, __builtin_strlen(path));
 }
 
+static void note_deep(const char *path) {
+    note_unseen(path, &seep_g.header->nr_deep_bound, &seep_g.header->deep_bound_off);
+}
+
+static __attribute__((noinline)) void *open_deep(const char *path, int mode,
+                                                 const struct seep_deep_bind *loaded) {
+    void *library = seep_g.real.dlopen(path, mode);
+    int kept = errno;
+    if (library && !seep_deep_bind_end(loaded))
+        note_deep(path);
+    errno = kept;
+    return library;
+}
+
 SEEP_EXPORT void *dlopen(const char *path, int mode) {
     if (!seep_g.real.dlopen)
         seep_start(); // or there is no real function yet
 #ifdef RTLD_DEEPBIND
-    if (mode & RTLD_DEEPBIND && is_recorded())
-        note_unseen(path, &seep_g.header->nr_deep_bound, &seep_g.header->deep_bound_off);
+    if (mode & RTLD_DEEPBIND && is_recorded()) {
+        struct seep_deep_bind loaded;
+        if (seep_deep_bind_begin(path, &loaded))
+            return open_deep(path, mode, &loaded);
+        note_deep(path);
+    }
 #endif
     MUST_TAIL return seep_g.real.dlopen(path, mode);
 }
@@ -45,6 +66,10 @@ SEEP_EXPORT void *dlmopen(long space, const char *path, int mode) {
         return NULL;
     if (space != 0 /* LM_ID_BASE */ && is_recorded())
         note_unseen(path, &seep_g.header->nr_namespaces, &seep_g.header->namespace_off);
+#ifdef RTLD_DEEPBIND
+    if (space == 0 && mode & RTLD_DEEPBIND && is_recorded())
+        note_deep(path);
+#endif
     MUST_TAIL return seep_g.real.dlmopen(space, path, mode);
 }
 

@@ -29,7 +29,7 @@ const struct link_map *seep_link_first(void) {
 }
 
 // glibc has made addresses of what the dynamic section says, but in the vdso, which it cannot write to.
-static const void *table_of(const struct link_map *map, ElfW(Sxword) tag) {
+const void *seep_link_table(const struct link_map *map, ElfW(Sxword) tag) {
     for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
         ElfW(Addr) at = entry->d_un.d_ptr;
         if (entry->d_tag == tag)
@@ -40,11 +40,11 @@ static const void *table_of(const struct link_map *map, ElfW(Sxword) tag) {
 
 // Symbol `at` where it is that one. As the loader does: one without a section counts when it has an address.
 static const ElfW(Sym) * matching(const struct link_map *map, uint32_t at, const char *name) {
-    const ElfW(Sym) *symbol = (const ElfW(Sym) *)table_of(map, DT_SYMTAB) + at;
-    const ElfW(Half) *versions = table_of(map, DT_VERSYM);
+    const ElfW(Sym) *symbol = (const ElfW(Sym) *)seep_link_table(map, DT_SYMTAB) + at;
+    const ElfW(Half) *versions = seep_link_table(map, DT_VERSYM);
     bool hidden = versions && (versions[at] & VERSION_HIDDEN) && symbol->st_shndx != SHN_UNDEF;
     if (!symbol->st_value || hidden || ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ||
-        __builtin_strcmp((const char *)table_of(map, DT_STRTAB) + symbol->st_name, name) != 0)
+        __builtin_strcmp((const char *)seep_link_table(map, DT_STRTAB) + symbol->st_name, name) != 0)
         return NULL;
     return symbol;
 }
@@ -57,7 +57,7 @@ const ElfW(Sym) * seep_link_symbol(const struct link_map *map, const char *name)
         sysv = (sysv ^ (sysv >> 24 & 0xf0)) & 0x0fffffff;
     }
     const ElfW(Sym) *symbol = NULL;
-    const uint32_t *table = table_of(map, DT_GNU_HASH);
+    const uint32_t *table = seep_link_table(map, DT_GNU_HASH);
     if (table && table[0]) {
         const uint32_t *buckets = (const void *)((const ElfW(Addr) *)(table + 4) + table[2]);
         const uint32_t *chain = buckets + table[0] - table[1];
@@ -66,7 +66,7 @@ const ElfW(Sym) * seep_link_symbol(const struct link_map *map, const char *name)
             symbol = (chain[at] | 1) == (gnu | 1) ? matching(map, at, name) : NULL;
             more = !(chain[at] & 1);
         }
-    } else if ((table = table_of(map, DT_HASH)) && table[0]) {
+    } else if ((table = seep_link_table(map, DT_HASH)) && table[0]) {
         for (uint32_t at = table[2 + sysv % table[0]]; !symbol && at; at = table[2 + table[0] + at])
             symbol = matching(map, at, name);
     }

@@ -21,6 +21,8 @@ struct seep_link_object {
 
 // The modules in the order of the search, the program first. NULL: not known.
 const struct link_map *seep_link_first(void);
+// What the module's dynamic section has under `tag`, an address; NULL: nothing.
+const void *seep_link_table(const struct link_map *map, ElfW(Sxword) tag);
 // As the module defines it, in its default version; NULL: it does not. A symbol without a section is the
 // program's own jump to a function of a library.
 const ElfW(Sym) * seep_link_symbol(const struct link_map *map, const char *name);

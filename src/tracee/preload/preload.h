@@ -398,6 +398,8 @@ void seep_readable_under_valgrind(
 
 // start.c: resolves the real functions and makes the image, once. true: hooks may record.
 bool seep_start(void);
+// NULL contains nothing.
+bool seep_path_contains(const char *path, const char *word);
 void seep_config_read(struct seep_config *ret_config);
 
 // image.c

@@ -124,7 +124,7 @@ static const char *module_name_of(const void *function) {
     return module ? module->path : NULL;
 }
 
-static bool name_contains(const char *path, const char *word) {
+bool seep_path_contains(const char *path, const char *word) {
     if (!path)
         return false;
     for (; *path; path++) {
@@ -260,16 +260,16 @@ static void resolve(void) {
     const char *allocator = module_name_of(real_malloc);
     // glibc's blocks are at least 32 bytes apart (MINSIZE on 64-bit); of others we know 8.
     seep_g.granule_shift =
-        name_contains(allocator, "/libc.so.6") || name_contains(allocator, "/libc-2.") ? 5 : 4;
+        seep_path_contains(allocator, "/libc.so.6") || seep_path_contains(allocator, "/libc-2.") ? 5 : 4;
     seep_g.sub_mask = seep_g.granule_shift == 5;
     void *operator_new = next("_Znwm");
     void *operator_delete = next("_ZdlPv");
     const char *of_new = module_name_of(operator_new);
     const char *of_delete = module_name_of(operator_delete);
     seep_g.new_is_malloc =
-        !operator_new || name_contains(of_new, "libstdc++") || name_contains(of_new, "libc++");
-    seep_g.delete_is_free =
-        !operator_delete || name_contains(of_delete, "libstdc++") || name_contains(of_delete, "libc++");
+        !operator_new || seep_path_contains(of_new, "libstdc++") || seep_path_contains(of_new, "libc++");
+    seep_g.delete_is_free = !operator_delete || seep_path_contains(of_delete, "libstdc++") ||
+                            seep_path_contains(of_delete, "libc++");
     if (seep_g.front_free) // theirs are called, and call the malloc and free that the program calls
         seep_g.new_is_malloc = seep_g.delete_is_free = false;
     if (!__register_atfork && found.malloc != seep_boot_malloc)
@@ -619,7 +619,7 @@ static bool start_once(void) {
     seep_config_read(&seep_g.config);
     if (seep_g.config.disabled || seep_g.config.is_ignored)
         return false;
-    if (name_contains(setting("LD_PRELOAD"), "/vgpreload_"))
+    if (seep_path_contains(setting("LD_PRELOAD"), "/vgpreload_"))
         seep_readable_under_valgrind();
     seep_place_of_tid_learn();
     seep_g.depth = seep_g.config.depth;

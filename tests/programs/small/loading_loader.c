@@ -12,6 +12,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 3; i++) {
         library = !strcmp(argv[1], "plain")  ? dlopen(argv[2], RTLD_NOW)
                   : !strcmp(argv[1], "deep") ? dlopen(argv[2], RTLD_NOW | RTLD_DEEPBIND)
+                  : !strcmp(argv[1], "deep_lazy") ? dlopen(argv[2], RTLD_LAZY | RTLD_DEEPBIND)
                   : !strcmp(argv[1], "base") ? dlmopen(LM_ID_BASE, argv[2], RTLD_NOW)
                                              : dlmopen(LM_ID_NEWLM, argv[2], RTLD_NOW);
         if (!library) {

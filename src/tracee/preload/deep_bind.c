@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Libraries opened with RTLD_DEEPBIND, see deep_bind.h.
+#include <dlfcn.h>
+#include <elf.h>
+
+#include "preload/deep_bind.h"
+#include "preload/link.h"
+#include "preload/preload.h"
+
+#if defined(__x86_64__)
+#define R_SLOT   R_X86_64_JUMP_SLOT
+#define R_GLOBAL R_X86_64_GLOB_DAT
+#define R_WORD   R_X86_64_64
+#elif defined(__aarch64__)
+#define R_SLOT   R_AARCH64_JUMP_SLOT
+#define R_GLOBAL R_AARCH64_GLOB_DAT
+#define R_WORD   R_AARCH64_ABS64
+#endif
+
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"), weak));
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library
+
+// musl has it too. Weak: see libseep-undefined.allow.
+extern int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+    __attribute__((weak));
+
+struct pass {
+    struct seep_deep_bind loaded; // before
+    size_t nr;                    // modules so far
+    const struct link_map *libc;
+    bool defines[2]; // whether one of the new modules has operators of its own, an allocator of its own
+    bool failed;
+};
+
+// What a module says of itself.
+struct tables {
+    struct link_map map;
+    const ElfW(Phdr) * segments;
+    ElfW(Half) nr_segments;
+    const ElfW(Sym) * symbols;
+    const char *names;
+};
+
+static bool is_operator(const char *name) {
+    return name[0] == '_' && name[1] == 'Z' && (name[2] == 'n' || name[2] == 'd');
+}
+
+static bool is_cxx_runtime(const char *path) {
+    return seep_path_contains(path, "libstdc++") || seep_path_contains(path, "libc++");
+}
+
+static bool describe(const struct dl_phdr_info *info, struct tables *ret_tables) {
+    struct tables tables = {.map = {.l_addr = info->dlpi_addr, .l_name = (char *)info->dlpi_name},
+                            .segments = info->dlpi_phdr,
+                            .nr_segments = info->dlpi_phnum};
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            tables.map.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    tables.symbols = seep_link_table(&tables.map, DT_SYMTAB);
+    tables.names = seep_link_table(&tables.map, DT_STRTAB);
+    *ret_tables = tables;
+    return tables.map.l_ld && tables.map.l_ld != _DYNAMIC && tables.symbols && tables.names;
+}
+
+static const struct link_map *module_of(const void *address) {
+    struct seep_link_object object;
+    return seep_g.find_object((void *)address, &object) == 0 ? object.link_map : NULL;
+}
+
+// The real function lies where ours calls on to, or has not been looked for yet.
+static bool is_before_ours(const struct pass *pass, const struct tables *tables, const char *name,
+                           uint32_t type, const void *value) {
+    const struct link_map *module = module_of(value);
+    if (!module)
+        return false;
+    if (is_operator(name))
+        return !pass->defines[0] &&
+               (is_cxx_runtime(module->l_name) || (type == R_SLOT && module->l_ld == tables->map.l_ld));
+    return module == pass->libc || (type == R_SLOT && module->l_ld == tables->map.l_ld);
+}
+
+// false: the kernel did not let us.
+static bool put(const struct tables *tables, void **slot, void *value) {
+    uint64_t at = (uint64_t)slot, page = at & ~UINT64_C(4095);
+    bool is_read_only = false;
+    for (int i = 0; i < tables->nr_segments; i++) {
+        const ElfW(Phdr) *segment = &tables->segments[i];
+        uint64_t start = tables->map.l_addr + segment->p_vaddr;
+        if (segment->p_type == PT_GNU_RELRO && at >= start && at < start + segment->p_memsz)
+            is_read_only = true;
+    }
+    if (is_read_only && sys3(SYS_mprotect, (void *)page, 4096, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+    if (is_read_only)
+        sys3(SYS_mprotect, (void *)page, 4096, PROT_READ);
+    return true;
+}
+
+static void bind_table(struct pass *pass, const struct tables *tables, const struct link_map *ours,
+                       const ElfW(Rela) * entries, size_t bytes) {
+    for (size_t i = 0; entries && i < bytes / sizeof(*entries); i++) {
+        uint32_t type = (uint32_t)ELF64_R_TYPE(entries[i].r_info);
+        if (type != R_SLOT && type != R_GLOBAL && (type != R_WORD || entries[i].r_addend))
+            continue;
+        const char *name = tables->names + tables->symbols[ELF64_R_SYM(entries[i].r_info)].st_name;
+        const ElfW(Sym) *hook = seep_link_symbol(ours, name);
+        if (!hook || hook->st_shndx == SHN_UNDEF)
+            continue;
+        void **slot = (void **)(tables->map.l_addr + entries[i].r_offset);
+        void *value = __atomic_load_n(slot, __ATOMIC_RELAXED);
+        if (is_before_ours(pass, tables, name, type, value) &&
+            !put(tables, slot, (void *)(ours->l_addr + hook->st_value)))
+            pass->failed = true;
+    }
+}
+
+static size_t number_of(const struct tables *tables, ElfW(Sxword) tag) {
+    for (const ElfW(Dyn) *entry = tables->map.l_ld; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == tag)
+            return entry->d_un.d_val;
+    return 0;
+}
+
+static bool is_new(struct pass *pass, const struct dl_phdr_info *info) {
+    size_t at = pass->nr++;
+    return at >= pass->loaded.nr_modules || info->dlpi_subs != pass->loaded.nr_unloaded;
+}
+
+static int count_one(struct dl_phdr_info *info, size_t size, void *data) {
+    struct pass *pass = data;
+    (void)size;
+    pass->loaded.nr_modules++;
+    pass->loaded.nr_unloaded = info->dlpi_subs;
+    return 0;
+}
+
+static bool defines(const struct tables *tables, const char *name) {
+    const ElfW(Sym) *symbol = seep_link_symbol(&tables->map, name);
+    return symbol && symbol->st_shndx != SHN_UNDEF;
+}
+
+static int look_at_one(struct dl_phdr_info *info, size_t size, void *data) {
+    struct pass *pass = data;
+    struct tables tables;
+    (void)size;
+    if (!is_new(pass, info) || !describe(info, &tables))
+        return 0;
+    pass->defines[1] |= tables.map.l_ld != pass->libc->l_ld && defines(&tables, "malloc");
+    pass->defines[0] |= !is_cxx_runtime(tables.map.l_name) && defines(&tables, "_Znwm");
+    return 0;
+}
+
+static int bind_one(struct dl_phdr_info *info, size_t size, void *data) {
+    struct pass *pass = data;
+    struct tables tables;
+    (void)size;
+    if (!is_new(pass, info) || !describe(info, &tables) || tables.map.l_ld == pass->libc->l_ld)
+        return 0;
+    const struct link_map *ours = module_of(__ehdr_start);
+    bind_table(pass, &tables, ours, seep_link_table(&tables.map, DT_JMPREL),
+               number_of(&tables, DT_PLTRELSZ)); // of Elf64_Rela on these processors
+    bind_table(pass, &tables, ours, seep_link_table(&tables.map, DT_RELA), number_of(&tables, DT_RELASZ));
+    return 0;
+}
+
+static const struct link_map *libc_of_ours(void) {
+    const struct link_map *libc = module_of((const void *)seep_g.real.exit_now);
+    return module_of((const void *)seep_g.real.malloc) == libc &&
+                   module_of((const void *)seep_g.real.free) == libc
+               ? libc
+               : NULL;
+}
+
+bool seep_deep_bind_begin(const char *path, struct seep_deep_bind *ret_loaded) {
+    bool is_a_path = false;
+    for (const char *at = path; at && *at; at++) {
+        if (*at == '$')
+            return false;
+        is_a_path |= *at == '/';
+    }
+    if (!is_a_path || !seep_g.find_object || &dl_iterate_phdr == NULL || seep_g.preempted_by ||
+        !libc_of_ours() || !seep_calls_seem_free())
+        return false;
+    struct pass pass = {.nr = 0};
+    dl_iterate_phdr(count_one, &pass);
+    *ret_loaded = pass.loaded;
+    return true;
+}
+
+bool seep_deep_bind_end(const struct seep_deep_bind *loaded) {
+    struct pass pass = {.loaded = *loaded, .libc = libc_of_ours()};
+    if (!pass.libc || !seep_calls_seem_free())
+        return false;
+    dl_iterate_phdr(look_at_one, &pass);
+    if (pass.defines[1])
+        return false;
+    pass.nr = 0;
+    dl_iterate_phdr(bind_one, &pass);
+    return !pass.failed;
+}
