@@ -487,6 +487,10 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
         err = seep_profile_note(profile, SEEP_NOTE_OUT_OF_DESCRIPTORS,
                                 "more processes at once than the tool may have descriptors (ulimit -n): some "
                                 "descendants may be missing");
+    if (!err && run->notices_ran_out)
+        err = seep_profile_note(profile, SEEP_NOTE_NOTICES_CUT,
+                                "more programs were started than are noted: which of them were not traced is "
+                                "not known of all");
     return err;
 }
 

@@ -56,6 +56,10 @@ SEEP_MUST_CHECK struct seep_error *seep_image_copy_from_pid(pid_t pid, unsigned 
 // gone. -1: it is not traced, has no image of its own yet, or there is no way to the file.
 int seep_image_open_pid(pid_t pid);
 
+// Images are memory files: what is said to be one and is not may keep who reads it waiting, or is written to
+// by mistake.
+bool seep_image_is_memory_file(int fd);
+
 // Appends a record (struct seep_image_mark and what follows it, of a multiple of 8 bytes) to the marks that
 // the tool keeps in the live image of a process: the only thing that is ever written there. The process is
 // neither stopped nor signalled.

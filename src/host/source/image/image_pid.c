@@ -169,10 +169,10 @@ static bool same_file(int fd, uint64_t inode) {
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode;
 }
 
-// Images are memory files. What only has the name of one may be any file, mounted there by who can mount in a
+// What only has the name of one may be any file, mounted there by who can mount in a
 // namespace of his own: as root we would write into what its owner may only read. All memory files lie on one
 // file system, where no path leads.
-static bool is_memory_file(int fd) {
+bool seep_image_is_memory_file(int fd) {
     struct stat its, ours;
     int memory = memfd_create("seep", MFD_CLOEXEC);
     bool is = memory >= 0 && fstat(memory, &ours) == 0 && fstat(fd, &its) == 0 && its.st_dev == ours.st_dev &&
@@ -199,7 +199,7 @@ static int open_descriptor(pid_t pid, uint64_t inode, int access) {
         if (strncmp(target, IMAGE_NAME, strlen(IMAGE_NAME)) != 0)
             continue;
         found = openat(dirfd(folder), entry->d_name, access | O_CLOEXEC | O_NONBLOCK);
-        if (found >= 0 && !(same_file(found, inode) && is_memory_file(found))) {
+        if (found >= 0 && !(same_file(found, inode) && seep_image_is_memory_file(found))) {
             close(found);
             found = -1;
         }
@@ -215,7 +215,7 @@ static int open_image(pid_t pid, const struct image_file *file, int access) {
              (unsigned long long)file->windows[0].address,
              (unsigned long long)(file->windows[0].address + file->windows[0].nr_bytes));
     int fd = open(path, access | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && same_file(fd, file->inode) && is_memory_file(fd))
+    if (fd >= 0 && same_file(fd, file->inode) && seep_image_is_memory_file(fd))
         return fd;
     if (fd >= 0)
         close(fd);

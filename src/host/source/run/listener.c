@@ -13,12 +13,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/map.h"
+#include "source/image/image_copy.h"
 #include "source/run/listener.h"
 #include "image/hello.h"
 
-#define BACKLOG 4096 // the kernel cuts it to net.core.somaxconn
-#define FDS_MAX 4
+#define BACKLOG   4096 // the kernel cuts it to net.core.somaxconn
+#define FDS_MAX   4
+#define SILENT_NS INT64_C(1000000000) // longer than a process takes from connecting to its hello
 _Static_assert(sizeof(struct seep_parked) == sizeof(struct seep_hello), "one size of message");
 
 static bool socket_address(const char *path, struct sockaddr_un *ret_address) {
@@ -169,7 +172,7 @@ struct seep_error *seep_listener_init(struct seep_listener *ret_listener) {
 
 void seep_listener_deinit(struct seep_listener *listener) {
     for (size_t i = 0; i < listener->nr_peers; i++)
-        close(listener->peers[i]);
+        close(listener->peers[i].fd);
     free(listener->peers);
     if (listener->fd >= 0)
         close(listener->fd);
@@ -237,10 +240,9 @@ static bool is_notice(const union words *words, ssize_t got, int fd) {
 }
 
 static bool is_hello(const union words *words, ssize_t got, int fd) {
-    struct stat status;
     const struct seep_hello *hello = &words->hello;
     return got == (ssize_t)sizeof(*hello) && fd >= 0 && hello->magic == SEEP_IMAGE_MAGIC &&
-           hello->version == SEEP_HELLO_VERSION && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+           hello->version == SEEP_HELLO_VERSION && seep_image_is_memory_file(fd);
 }
 
 static enum outcome receive(struct seep_listener *listener, int peer, union words *words,
@@ -307,7 +309,7 @@ static struct seep_error *accept_all(struct seep_listener *listener) {
             return seep_error_no_memory();
         int peer = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (peer >= 0) {
-            listener->peers[listener->nr_peers++] = peer;
+            listener->peers[listener->nr_peers++] = (struct seep_listener_peer){peer, seep_monotonic_ns()};
             continue;
         }
         if (errno == EINTR || errno == ECONNABORTED)
@@ -316,6 +318,11 @@ static struct seep_error *accept_all(struct seep_listener *listener) {
         break;
     }
     return NULL;
+}
+
+// Who connects speaks at once. Where descriptors are short, those that do not may not keep the others out.
+static bool keeps_others_out(const struct seep_listener *listener, const struct seep_listener_peer *peer) {
+    return listener->out_of_descriptors && seep_monotonic_ns() - peer->since_ns > SILENT_NS;
 }
 
 struct seep_error *seep_listener_read(struct seep_listener *listener,
@@ -327,15 +334,17 @@ struct seep_error *seep_listener_read(struct seep_listener *listener,
     for (size_t i = 0; i < listener->nr_peers; i++) {
         union words words;
         struct seep_listener_message message;
-        int peer = listener->peers[i];
+        int peer = listener->peers[i].fd;
         drop_spare(listener);
         enum outcome outcome = err ? OUTCOME_WAIT : receive(listener, peer, &words, &message);
         pid_t pid;
         // Any user may knock: every other user is answered. The images of those who do came before.
-        if (outcome == OUTCOME_WAIT && !err && peer_standing(listener, peer, &pid) == PEER_REFUSED)
+        if (outcome == OUTCOME_WAIT && !err &&
+            (keeps_others_out(listener, &listener->peers[i]) ||
+             peer_standing(listener, peer, &pid) == PEER_REFUSED))
             outcome = OUTCOME_REFUSED;
         if (outcome == OUTCOME_WAIT)
-            listener->peers[kept++] = peer;
+            listener->peers[kept++] = listener->peers[i];
         else if (outcome != OUTCOME_MESSAGE || message.peer < 0)
             close(peer);
         keep_spare(listener); // where it fails no connection is taken next time
@@ -351,5 +360,5 @@ void seep_listener_polls(const struct seep_listener *listener, struct pollfd *re
     // Out of descriptors the queue would wake us without end.
     ret_polls[0] = (struct pollfd){.fd = listener->out_of_descriptors ? -1 : listener->fd, .events = POLLIN};
     for (size_t i = 0; i < listener->nr_peers; i++)
-        ret_polls[i + 1] = (struct pollfd){.fd = listener->peers[i], .events = POLLIN};
+        ret_polls[i + 1] = (struct pollfd){.fd = listener->peers[i].fd, .events = POLLIN};
 }

@@ -26,11 +26,16 @@ struct seep_listener_message {
     bool foreign;                     // of another user than ours
 };
 
+struct seep_listener_peer {
+    int fd;
+    int64_t since_ns; // CLOCK_MONOTONIC
+};
+
 struct seep_listener {
     char folder[108];
     char path[108];
     int fd;
-    int *peers; // connections that have not sent their hello yet
+    struct seep_listener_peer *peers; // connections that have not sent their hello yet
     size_t nr_peers;
     size_t capacity;
     bool (*is_known)(void *data,

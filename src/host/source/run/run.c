@@ -30,12 +30,15 @@
 #define IMAGES_HELD 64u
 // How long peers that connected have to say hello when the program has ended.
 #define LAST_WORDS_MS 200
+// What the library says may be anybody's lie: so many notices are kept.
+#define NOTICES_MAX 65536u
 // So long after the program's end it is said who runs on.
 #define SAY_WAITING_NS INT64_C(1000000000)
 // Descendants beyond those that are polled for are looked at that often.
 #define LOOK_AGAIN_MS 100
 // Polled for at once: each takes a descriptor.
 #define POLLED_FOR_MAX 64u
+#define NS_PER_S       INT64_C(1000000000)
 
 // SIGINT and SIGQUIT come from the terminal to the program as well: it decides; and a reader that stops
 // reading reports must not end the trace. The others are for us to hand on.
@@ -246,6 +249,36 @@ static void take_back_notice(struct supervisor *supervisor, pid_t pid) {
         free(run->notices[--run->nr_notices].path);
 }
 
+// The process exists: it runs, or is about to park. Not one that only waits for its parent to notice its end.
+// *ret_start_ns: when it began, CLOCK_BOOTTIME, rounded down to a tick.
+static bool find_process(pid_t pid, int64_t *ret_start_ns) {
+    char path[64];
+    char text[512];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)seep_live_thread(pid));
+    FILE *file = fopen(path, "re");
+    size_t got = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[got] = 0;
+    const char *name_end = strrchr(text, ')'); // the name itself may have anything in it
+    unsigned long long ticks = 0;
+    if (!name_end || !name_end[1] || strchr("ZXx", name_end[2]))
+        return false;
+    // Source: proc(5), stat, fields 3 and 22.
+    (void)sscanf(name_end + 2,
+                 "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks);
+    *ret_start_ns = (int64_t)(ticks * (1000000000 / (unsigned long long)sysconf(_SC_CLK_TCK)));
+    return true;
+}
+
+// Whether a process that another one names may be of this run: all that ran before the program are not, and a
+// run that waited for one of those would not end.
+static bool began_before(const struct seep_run *run, pid_t pid) {
+    int64_t start_ns, tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
+    int64_t run_ns = run->start_ns + seep_clock_ns(CLOCK_BOOTTIME) - seep_monotonic_ns();
+    return find_process(pid, &start_ns) && start_ns + tick_ns < run_ns;
+}
+
 static struct seep_error *take_notice(struct supervisor *supervisor,
                                       const struct seep_listener_message *message) {
     const struct seep_notice *notice = message->notice;
@@ -253,7 +286,8 @@ static struct seep_error *take_notice(struct supervisor *supervisor,
     // What a process in a pid namespace of its own says of others cannot be told apart here.
     bool spawned = notice->flags & SEEP_NOTICE_SPAWNED;
     pid_t pid = spawned ? (pid_t)notice->pid : message->pid;
-    if (supervisor->ignore_children || (spawned && message->own_pid != (uint32_t)message->pid))
+    if (supervisor->ignore_children || (spawned && message->own_pid != (uint32_t)message->pid) ||
+        (spawned && began_before(run, pid)))
         return NULL;
     if (notice->flags & SEEP_NOTICE_FAILED) {
         take_back_notice(supervisor, pid);
@@ -264,6 +298,10 @@ static struct seep_error *take_notice(struct supervisor *supervisor,
         image->announced = true;
         if (message->own_pid == (uint32_t)message->pid)
             image->started_by = notice->image_pid;
+        return NULL;
+    }
+    if (run->nr_notices == NOTICES_MAX) {
+        run->notices_ran_out = true;
         return NULL;
     }
     uint64_t *of_pid = seep_map_at(&supervisor->notice_of_pid, (uint64_t)pid, NULL);
@@ -326,28 +364,6 @@ static struct seep_error *take_message(void *data, const struct seep_listener_me
     return supervisor->events->arrived
                ? supervisor->events->arrived(supervisor->events->data, &run->images[run->nr_images - 1])
                : NULL;
-}
-
-// The process exists: it runs, or is about to park. Not one that only waits for its parent to notice its end.
-// *ret_start_ns: when it began, CLOCK_BOOTTIME, rounded down to a tick.
-static bool find_process(pid_t pid, int64_t *ret_start_ns) {
-    char path[64];
-    char text[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)seep_live_thread(pid));
-    FILE *file = fopen(path, "re");
-    size_t got = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[got] = 0;
-    const char *name_end = strrchr(text, ')'); // the name itself may have anything in it
-    unsigned long long ticks = 0;
-    if (!name_end || !name_end[1] || strchr("ZXx", name_end[2]))
-        return false;
-    // Source: proc(5), stat, fields 3 and 22.
-    (void)sscanf(name_end + 2,
-                 "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks);
-    *ret_start_ns = (int64_t)(ticks * (1000000000 / (unsigned long long)sysconf(_SC_CLK_TCK)));
-    return true;
 }
 
 static bool is_there(pid_t pid) {

@@ -90,6 +90,7 @@ struct seep_run {
     size_t idle_capacity;
     uint64_t nr_refused;
     bool descriptors_ran_out;
+    bool notices_ran_out; // more programs were announced than are kept
 };
 
 // A process that is leaving and waits until it is released.
