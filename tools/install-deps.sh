@@ -18,7 +18,7 @@
 # were not there before. Exit status: 0 all there, 1 a package of `build` or `test` is missing.
 set -eu
 
-# a|b: as the releases of Debian name it, one of the two is enough.
+# What each release names otherwise (libmimalloc2.0, libmimalloc3) comes with its -dev package.
 packages_of() {
     case $1 in
     build) echo gcc g++ make meson ninja-build pkg-config libc6-dev libdw-dev libelf-dev libdebuginfod-dev \
@@ -27,7 +27,7 @@ packages_of() {
     demo) echo perl ;;
     test) echo git python3 python3-yaml python3-pytest python3-pytest-xdist libcmocka-dev zstd procps cmake ;;
     traced) echo redis-server redis-tools nginx-light curl gdb rustc dconf-gsettings-backend z3 sqlite3 graphviz protobuf-compiler vim strace systemd-container libpam-systemd dbus heaptrack jq perl git tmux libglib2.0-bin libjemalloc2 libjemalloc-dev \
-        'libmimalloc3|libmimalloc2.0' libmimalloc-dev libgoogle-perftools-dev 'libtcmalloc-minimal4t64|libtcmalloc-minimal4' libunwind-dev libc6-dbg \
+        libmimalloc-dev libgoogle-perftools-dev libunwind-dev libc6-dbg \
         golang-go golang-github-haya14busa-go-sarif-dev default-jdk-headless nodejs musl-tools dwz llvm xz-utils valgrind autoconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
     sarif) echo python3-jsonschema ;;
@@ -94,40 +94,17 @@ fi
 
 missing_of() {
     # One question for all: dpkg-query is slow to start. It complains of names that it never heard of.
-    # shellcheck disable=SC2046
-    here=" $(dpkg-query -W -f='${db:Status-Abbrev}${binary:Package}\n' $(either "$*") 2>/dev/null |
+    here=" $(dpkg-query -W -f='${db:Status-Abbrev}${binary:Package}\n' "$@" 2>/dev/null |
         sed -n 's/^ii  *\([^:]*\).*/\1/p' | tr '\n' ' ')"
     # The nodejs of other repositories has npm in it, and conflicts with the package of that name.
     if command -v npm >/dev/null 2>&1; then here="$here npm "; fi
-    for names in "$@"; do
-        found=no
-        for name in $(either "$names"); do
-            case $here in *" $name "*) found=yes ;; esac
-        done
-        [ $found = yes ] || echo "$names"
+    for name in "$@"; do
+        case $here in *" $name "*) ;; *) echo "$name" ;; esac
     done | sort -u | tr '\n' ' '
-}
-
-either() {
-    echo "$1" | tr '|' ' '
 }
 
 has_package() {
     apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'
-}
-
-# The names that this release has, one for each of a|b; of what it does not have, the first with a '?'.
-names_of() {
-    for names in "$@"; do
-        chosen=$(either "$names" | cut -d ' ' -f 1)\?
-        for name in $(either "$names"); do
-            if has_package "$name"; then
-                chosen=$name
-                break
-            fi
-        done
-        echo "$chosen"
-    done | tr '\n' ' '
 }
 
 has_lists() {
@@ -146,11 +123,10 @@ if has_lists; then
     # shellcheck disable=SC2086
     required_missing=$(missing_of $required)
     wanted_now=
-    for names in $missing; do
-        case " $required_missing " in *" $names "*) wanted_now="$wanted_now $names" ;; *)
-            # shellcheck disable=SC2086
-            case $(names_of "$names") in *\?*) ;; *) wanted_now="$wanted_now $names" ;; esac
-            ;;
+    for name in $missing; do
+        case " $required_missing " in
+        *" $name "*) wanted_now="$wanted_now $name" ;;
+        *) ! has_package "$name" || wanted_now="$wanted_now $name" ;;
         esac
     done
     missing=$wanted_now
@@ -169,8 +145,8 @@ if [ "$(id -u)" != 0 ]; then
             exit 0
         fi
         echo "install-deps.sh: not root, and sudo does not do it without a password. Please run as root:" >&2
-        # shellcheck disable=SC2086
-        echo "    apt-get update && apt-get install --no-install-recommends $(names_of $missing | tr -d '?')" >&2
+        # shellcheck disable=SC2086,SC2116
+        echo "    apt-get update && apt-get install --no-install-recommends $(echo $missing)" >&2
         exit 1
     fi
 fi
@@ -196,12 +172,12 @@ echo "install-deps.sh: installing $missing"
 run_apt update || echo "install-deps.sh: apt-get update failed, trying with the lists at hand" >&2
 
 available=
-# shellcheck disable=SC2086
-for name in $(names_of $missing); do
-    case $name in
-    *\?) echo "install-deps.sh: this system has no package '${name%\?}', going on without it" >&2 ;;
-    *) available="$available $name" ;;
-    esac
+for name in $missing; do
+    if has_package "$name"; then
+        available="$available $name"
+    else
+        echo "install-deps.sh: this system has no package '$name', going on without it" >&2
+    fi
 done
 if [ -n "$available" ]; then
     # shellcheck disable=SC2086
