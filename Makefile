@@ -121,8 +121,8 @@ hostile:
 	@tools/install-deps.sh build test traced
 	@$(MAKE) --no-print-directory build
 	@ninja -C build
-	@SEEP_BUILD=$(CURDIR)/build SEEP_KILL_ROUNDS=$(or $(ROUNDS),200) $(PYTHON) -m pytest -q -p no:cacheprovider \
-		-n $(JOBS) tests/hostile tests/live/test_hostile.py tests/live/test_kill.py
+	@SEEP_BUILD=$(CURDIR)/build SEEP_KILL_ROUNDS=$(or $(ROUNDS),200) SEEP_ALL_FAULTS=1 $(PYTHON) -m pytest -q -p no:cacheprovider \
+		-n $(JOBS) tests/hostile tests/live/test_hostile.py tests/live/test_kill.py tests/live/test_faults.py
 
 # UPDATE=1 makes what is counted now the committed state.
 bench-instructions:

@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,9 @@ class Traced:
         self.said = b''
         if wait:
             while wait.encode() not in self.said:
+                if not select.select([self.process.stdout], [], [], PATIENCE_S)[0]:
+                    self.process.kill()
+                    pytest.fail(f'it does not say {wait!r}: {self.said}')
                 piece = os.read(self.process.stdout.fileno(), 65536)
                 assert piece, self.said
                 self.said += piece
@@ -394,7 +398,7 @@ def test_redis(tmp_path):
     socket = tmp_path / 'redis.sock'
     with Traced('redis-server', '--port', '0', '--unixsocket', socket, '--save', '',
                 '--enable-debug-command', 'yes', cwd=tmp_path,
-                wait='ready to accept') as program:
+                wait='eady to accept') as program:
         fill = subprocess.run(['redis-cli', '-s', str(socket), 'debug', 'populate', '20000'], timeout=PATIENCE_S,
                               stdout=subprocess.PIPE)
         assert fill.returncode == 0
