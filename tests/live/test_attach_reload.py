@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep attach: code that goes, and other code that comes to its place. The unwinder keeps rows by address, and those of
 code that is gone must go as well."""
-from harness import need, report, run
+from harness import SEEP, need, report, run
 from test_attach import Attached, can, hear, private, say  # noqa: F401 (fixtures)
 from small_programs import program_source
 
@@ -49,3 +49,38 @@ def test_other_code_at_the_same_address(private, tmp_path):  # noqa: F811
             module = site['stack'][1]['module'].split('/')[-1]
             seen[module] = seen.get(module, 0) + site['allocations']
     assert seen == {'small.so': 300, 'large.so': 300}, seen
+
+
+# Its frame pointer leads to two words that are zero, which look like the end of a stack.
+ODD_POINTER = r"""
+__asm__(".text\n.globl through\n.type through,@function\nthrough:\n.cfi_startproc\n"
+        "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6,-16\n"
+        "sub $32,%rsp\n.cfi_def_cfa_offset 48\n"
+        "movq $0,(%rsp)\nmovq $0,8(%rsp)\nmov %rsp,%rbp\n"
+        "call *%rdi\n"
+        "add $32,%rsp\n.cfi_def_cfa_offset 16\npop %rbp\n.cfi_def_cfa_offset 8\n"
+        "ret\n.cfi_endproc\n.size through,.-through\n"
+        ".section .note.GNU-stack,\"\"\n.text\n");
+"""
+
+
+def test_right_after_a_library_was_opened(can, tmp_path):  # noqa: F811
+    """Code that is not read yet is no end of a stack, whatever its frame pointer is: cut, or whole."""
+    need('gcc')
+    (tmp_path / 'program.c').write_text(program_source('attach_opened.c'))
+    libraries = [tmp_path / f'opened{i}.so' for i in range(12)]
+    for i, library in enumerate(libraries):
+        done = run(['gcc', '-shared', '-fPIC', '-x', 'c', '-', '-o', library], input=f'int number{i};{ODD_POINTER}'.encode())
+        assert done.code == 0, done
+    done = run(['gcc', '-O2', '-fomit-frame-pointer', tmp_path / 'program.c', '-o', tmp_path / 'program', '-ldl'])
+    assert done.code == 0, done
+    trace = tmp_path / 'opened.seep'
+    done = run([SEEP, 'attach', '--output', trace, '--', tmp_path / 'program', *libraries], timeout=120)
+    assert done.code == 0, done
+    process, = report(trace)
+    found = [([frame['function'] for frame in site['stack']], site['cut']) for site in process['sites']
+             if site['stack'][0]['function'] == 'allocate']
+    assert sum(site['allocations'] for site in process['sites'] if site['stack'][0]['function'] == 'allocate') == 12
+    for names, cut in found:
+        assert (names == ['allocate', 'through'] and cut == 'unread') or \
+            (names[:3] == ['allocate', 'through', 'main'] and names[-1] == '_start' and cut is None), (names, cut)

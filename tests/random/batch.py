@@ -68,6 +68,7 @@ class Batch:
         """One that `parent` executes at this point."""
         p = programs.Program(self, len(self.programs), parent.random.random())
         p.seed, p.depth, p.silent = None, parent.depth + 1, parent.silent
+        p.life.left_behind = parent.life.left_behind
         self.programs.append(p)
         self.write(p)
         parent.output += p.output

@@ -33,6 +33,7 @@ struct seep_walk {
     uint64_t bp;
     uint64_t hash;
     uint64_t unknown_pc; // the first that had no row; 0: all had one
+    uint32_t nr_known;   // frames up to that one
     uint32_t generation;
     bool exact;
     bool cut;
@@ -350,8 +351,10 @@ static long seep_walk_step(uint32_t i, void *context) {
     if (kind == SEEP_ROW_NONE) {
         if (seep_is_start(walk))
             return 1;
-        if (!walk->unknown_pc)
+        if (!walk->unknown_pc) {
             walk->unknown_pc = walk->exact ? walk->pc : walk->pc - 1;
+            walk->nr_known = at + 1;
+        }
         if (!seep_walk_pointer(walk, &cfa, &bp))
             return seep_walk_cut(walk, SEEP_CUT_NO_CFI);
     } else if (kind == SEEP_ROW_UNSUPPORTED) {
@@ -386,8 +389,8 @@ static inline void seep_fill_window(struct seep_bpf_thread *thread, uint64_t sp)
         thread->window_start = UINT64_C(1) << 63; // where no stack is
 }
 
-// true: it is cut, and met code that is not read yet. Whatever it ended by then: the frame pointer was only a
-// guess there.
+// true: it met code that is not read yet, at the last of nr_known frames. However it ended then: the frame
+// pointer was only a guess there, which may lead past callers or to the end of a stack.
 static __always_inline bool seep_walk_from(struct seep_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp,
                                            bool exact) {
     walk->pc = pc;
@@ -399,7 +402,7 @@ static __always_inline bool seep_walk_from(struct seep_walk *walk, uint64_t pc, 
     walk->hash = walk->place.seed;
     walk->thread->stack.nr_frames = 0;
     bpf_loop(SEEP_BPF_FRAMES_MAX, seep_walk_step, walk, 0);
-    return walk->cut && walk->unknown_pc && seep_is_unread(&walk->place, walk->unknown_pc);
+    return walk->unknown_pc && seep_is_unread(&walk->place, walk->unknown_pc);
 }
 
 // Walks from these registers into thread->stack. Returns the id of the stack.
@@ -424,7 +427,11 @@ static __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint6
         unread = seep_walk_from(&walk, pc, sp, bp, exact);
     }
     thread->is_walking = 0;
-    thread->stack.end = !walk.cut ? 0 : 1 + (unread ? SEEP_CUT_UNREAD : walk.reason);
+    if (unread) {
+        thread->stack.nr_frames = walk.nr_known;
+        walk.hash = ~walk.hash; // the same walk may be right when the code is read
+    }
+    thread->stack.end = unread ? 1 + SEEP_CUT_UNREAD : walk.cut ? 1 + walk.reason : 0;
     return walk.hash ? walk.hash : 1;
 }
 
