@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The JSON report (schema 2) with what its tables say put in place: stacks as lists of frames, innermost first,
+"""The JSON report (schema 2), and that of a diff, with what its tables say put in place: stacks as lists of frames, innermost first,
 notes and holders as texts. For tests that look at single sites."""
 import json
 
@@ -24,6 +24,11 @@ def spread(report):
             node = caller
         return stack
 
+    if "rows" in report:  # of a diff
+        for row in report["rows"]:
+            if "stack" in row:
+                row["stack"] = stack_of(row["stack"])
+        return report
     for process in report.get("processes", [report]):
         sites = list(process["sites"])
         for part in ("mappings", "page_faults", "pools"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep diff and seep mark: marks, snapshots, runs, versions of a program; wrong use."""
+import csv
 import json
 import os
 import subprocess
@@ -8,6 +9,8 @@ import sys
 import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import report_json  # noqa: E402
 import schema  # noqa: E402
 
 # LINES moves all code down, EXTRA puts an allocation before the others: what a new version does.
@@ -84,7 +87,7 @@ def diff(run, seep, root, *args, status=0):
     with open(os.path.join(root, "docs", "diff.schema.json")) as file:
         shape = json.load(file)
     assert not schema.check(got, shape, shape)
-    return got
+    return report_json.spread(got)
 
 
 def rows(got):
@@ -129,7 +132,23 @@ def test_marks_of_a_running_process(run, seep, root, build, tmp_path):
     done = run(seep, "diff", trace + "@none", trace)
     assert done.returncode == 1 and "there is no mark 'none' in it (its marks are ten, again, again)" in done.stderr
     done = run(seep, "diff", trace + "@ten", trace, "--csv", "--by", "function", "--function", "grow")
-    assert done.stdout.splitlines()[1].startswith("grew,800,8,8,800,0,0,1000,1800,") and '"grow"' in done.stdout
+    assert done.stdout.splitlines()[1].startswith("grew,800,8,8,800,0,0,1000,1800,") and done.stdout.splitlines()[1].endswith(",grow")
+
+
+def test_rows_refer_to_stacks(run, seep, build, tmp_path):
+    """JSON and CSV have each frame and each stack once, and CSV says the same as JSON."""
+    trace = Traced(seep, build("app"), tmp_path / "app.seep").step(3).end()
+    got = json.loads(run(seep, "diff", "--json", trace, trace).stdout)
+    assert len({json.dumps(frame) for frame in got["frames"]}) == len(got["frames"])
+    assert len({tuple(stack) for stack in got["stacks"]}) == len(got["stacks"])
+    table = list(csv.DictReader(run(seep, "diff", "--csv", trace, trace).stdout.splitlines()))
+    sites = [row for row in table if row["row"] == "site"]
+    assert [int(row["stack"]) for row in sites] == [row["stack"] for row in got["rows"]]
+    assert sites[0]["function"] == got["frames"][got["stacks"][got["rows"][0]["stack"]][0]]["function"]
+    stacks = [row for row in table if row["row"] == "stack"]
+    assert [int(row["caller"] or -1) for row in stacks] == [stack[1] for stack in got["stacks"]]
+    assert [row["function"] or None for row in stacks] == \
+        [got["frames"][stack[0]]["function"] for stack in got["stacks"]]
 
 
 def test_a_new_version_of_a_program(run, seep, root, build, tmp_path):

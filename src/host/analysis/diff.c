@@ -9,11 +9,15 @@
 
 enum { EXACT, SAME_LINES, SAME_FUNCTIONS, NR_LEVELS };
 
-// What a row is compared by, from the strictest to the loosest.
-struct fingerprint {
+// What a stack, or a frame of one, is compared by, from the strictest to the loosest.
+struct print {
     uint64_t keys[NR_LEVELS];
     uint64_t order;   // among those of one key: by lines
     uint64_t offsets; // of several on one line
+};
+
+struct fingerprint {
+    struct print print;
     uint32_t row;
     bool paired;
 };
@@ -65,45 +69,58 @@ static uint64_t mix_module(uint64_t hash, const struct side *side, const char *m
     return mix_number(mix(hash, name, length), length);
 }
 
-static void add_frame(const struct side *side, struct fingerprint *print,
-                      const struct seep_view_frame *frame) {
+static struct print print_frame(const struct side *side, const struct seep_view_frame *frame) {
+    struct print print = {.order = frame->line ? frame->line : frame->offset, .offsets = frame->offset};
     uint64_t named = frame->function ? 1 : frame->offset;
-    for (int level = EXACT; level < NR_LEVELS; level++) {
-        uint64_t hash = mix_module(print->keys[level], side, frame->module);
-        hash = mix_number(mix_text(hash, frame->function), named);
-        if (level <= SAME_LINES)
-            hash = mix_number(hash, frame->line);
-        if (level == EXACT)
-            hash = mix_number(mix_number(hash, frame->offset), frame->build);
-        print->keys[level] = hash;
-    }
-    print->order += frame->line ? frame->line : frame->offset;
-    print->offsets += frame->offset;
+    uint64_t hash = mix_number(mix_text(mix_module(HASH_START, side, frame->module), frame->function), named);
+    print.keys[SAME_FUNCTIONS] = hash;
+    print.keys[SAME_LINES] = mix_number(hash, frame->line);
+    print.keys[EXACT] = mix_number(mix_number(print.keys[SAME_LINES], frame->offset), frame->build);
+    return print;
 }
 
-// Of each stack of the view, by row. Stacks share their outer frames: each node of their tree is done once.
+static struct print print_call(struct print caller, const struct print *frame) {
+    for (int level = EXACT; level < NR_LEVELS; level++)
+        caller.keys[level] = seep_hash64(caller.keys[level] ^ frame->keys[level]);
+    caller.order += frame->order;
+    caller.offsets += frame->offsets;
+    return caller;
+}
+
+// Of each stack of the view, by row. Each frame is looked at once, and each node of the tree of stacks,
+// whose outer frames they share.
+static struct seep_error *print_nodes(struct side *side, const struct seep_stack_table *table,
+                                      const uint32_t *nodes) {
+    static const struct print none = {.keys = {HASH_START, HASH_START, HASH_START}};
+    struct print *by_frame = calloc(table->nr_frames + 1, sizeof(*by_frame));
+    struct print *by_node = calloc(table->nr_nodes + 1, sizeof(*by_node));
+    struct seep_error *error = by_frame && by_node ? NULL : seep_error_no_memory();
+    for (size_t i = 0; !error && i < table->nr_frames; i++)
+        by_frame[i] = print_frame(side, &table->frames[i].frame);
+    for (size_t i = 0; !error && i < table->nr_nodes; i++) {
+        uint32_t caller = table->nodes[i].caller;
+        by_node[i] =
+            print_call(caller == SEEP_NO_STACK ? none : by_node[caller], &by_frame[table->nodes[i].frame]);
+    }
+    for (size_t i = 0; !error && i < side->nr; i++) {
+        struct print print = nodes[i] == SEEP_NO_STACK ? none : by_node[nodes[i]];
+        for (int level = EXACT; level < NR_LEVELS; level++)
+            print.keys[level] = mix_number(print.keys[level], side->view->rows[i].via);
+        side->prints[i] = (struct fingerprint){.print = print, .row = (uint32_t)i};
+    }
+    free(by_frame);
+    free(by_node);
+    return error;
+}
+
 static struct seep_error *print_stacks(struct side *side) {
     struct seep_stack_table table = SEEP_STACK_TABLE_INIT;
     uint32_t *nodes = NULL;
     struct seep_error *error = seep_stack_table_of(&table, side->view, &nodes);
-    struct fingerprint *by_node = calloc(table.nr_nodes + 1, sizeof(*by_node)), none = {0};
-    if (!error && !by_node)
-        error = seep_error_no_memory();
-    for (int level = EXACT; level < NR_LEVELS; level++)
-        none.keys[level] = HASH_START;
-    for (size_t i = 0; !error && i < table.nr_nodes; i++) {
-        uint32_t caller = table.nodes[i].caller;
-        by_node[i] = caller == SEEP_NO_STACK ? none : by_node[caller];
-        add_frame(side, &by_node[i], &table.frames[table.nodes[i].frame].frame);
+    if (!error) {
+        seep_ids_deinit(&table.node_ids); // it is complete
+        error = print_nodes(side, &table, nodes);
     }
-    for (size_t i = 0; !error && i < side->nr; i++) {
-        struct fingerprint *print = &side->prints[i];
-        *print = nodes[i] == SEEP_NO_STACK ? none : by_node[nodes[i]];
-        print->row = (uint32_t)i;
-        for (int level = EXACT; level < NR_LEVELS; level++)
-            print->keys[level] = mix_number(print->keys[level], side->view->rows[i].via);
-    }
-    free(by_node);
     free(nodes);
     seep_stack_table_deinit(&table);
     return error;
@@ -126,7 +143,7 @@ static void print_key(const struct side *side, const struct seep_view_row *row, 
         from = "the program", length = strlen(from);
     uint64_t hash = mix(HASH_START, from, length);
     for (int level = EXACT; level < NR_LEVELS; level++)
-        print->keys[level] = hash;
+        print->print.keys[level] = hash;
 }
 
 static struct seep_error *print_side(struct side *side) {
@@ -158,12 +175,12 @@ static int compare_prints(const void *left, const void *right) {
     const struct fingerprint *a = left, *b = right;
     if (a->paired != b->paired)
         return a->paired ? 1 : -1;
-    if (a->keys[sort_level] != b->keys[sort_level])
-        return a->keys[sort_level] < b->keys[sort_level] ? -1 : 1;
-    if (a->order != b->order)
-        return a->order < b->order ? -1 : 1;
-    if (a->offsets != b->offsets)
-        return a->offsets < b->offsets ? -1 : 1;
+    if (a->print.keys[sort_level] != b->print.keys[sort_level])
+        return a->print.keys[sort_level] < b->print.keys[sort_level] ? -1 : 1;
+    if (a->print.order != b->print.order)
+        return a->print.order < b->print.order ? -1 : 1;
+    if (a->print.offsets != b->print.offsets)
+        return a->print.offsets < b->print.offsets ? -1 : 1;
     return (a->row > b->row) - (a->row < b->row);
 }
 
@@ -201,7 +218,7 @@ static void pair_group(struct pairing *pairing, struct fingerprint *a, size_t nr
 
 static size_t group_length(const struct fingerprint *prints, size_t from, size_t nr, int level) {
     size_t to = from;
-    while (to < nr && !prints[to].paired && prints[to].keys[level] == prints[from].keys[level])
+    while (to < nr && !prints[to].paired && prints[to].print.keys[level] == prints[from].print.keys[level])
         to++;
     return to - from;
 }
@@ -213,7 +230,7 @@ static void pair_level(struct pairing *pairing, int level) {
     qsort(after->prints, after->nr, sizeof(*after->prints), compare_prints);
     size_t i = 0, j = 0;
     while (i < before->nr && j < after->nr && !before->prints[i].paired && !after->prints[j].paired) {
-        uint64_t a = before->prints[i].keys[level], b = after->prints[j].keys[level];
+        uint64_t a = before->prints[i].print.keys[level], b = after->prints[j].print.keys[level];
         size_t nr_a = group_length(before->prints, i, before->nr, level);
         size_t nr_b = group_length(after->prints, j, after->nr, level);
         if (a == b)

@@ -100,6 +100,22 @@ size_t seep_text_width(const char *text) {
     return width;
 }
 
+void seep_put_number(FILE *out, uint64_t value) {
+    char digits[20];
+    size_t at = sizeof(digits);
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    while (at < sizeof(digits))
+        putc_unlocked(digits[at++], out);
+}
+
+void seep_put_signed(FILE *out, int64_t value) {
+    if (value < 0)
+        fputc('-', out);
+    seep_put_number(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
 struct seep_error *seep_stream_check(FILE *out, const char *what) {
     bool failed = ferror(out) != 0;
     errno = 0;

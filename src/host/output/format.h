@@ -24,6 +24,10 @@ size_t seep_text_width(const char *text);
 // text ends at its NUL: do not call there).
 unsigned seep_utf8_next(const char *text, uint32_t *ret_code);
 
+// Decimal digits, as fprintf() writes them, for formats with millions.
+void seep_put_number(FILE *out, uint64_t value);
+void seep_put_signed(FILE *out, int64_t value);
+
 // Flushes. An error where not everything that was written to `out` arrived: "cannot write <what>:
 // <why>".
 SEEP_MUST_CHECK struct seep_error *seep_stream_check(FILE *out, const char *what);

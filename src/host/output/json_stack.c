@@ -5,6 +5,7 @@
 
 #include "output/json_build.h"
 #include "output/json_stack.h"
+#include "output/json_text.h"
 
 // What a frame's text is made of. No padding that is not set: it is compared as bytes.
 struct frame_key {
@@ -82,4 +83,46 @@ struct seep_error *seep_json_stack_put(struct seep_json_stack *stack, FILE *out,
     }
     fputc(']', out);
     return NULL;
+}
+
+// ---- tables ----
+
+static void put_text(FILE *out, const char *key, const char *text) {
+    fputs(key, out);
+    if (text)
+        seep_put_json_text(out, text);
+    else
+        fputs("null", out);
+}
+
+// As seep_json_frame() has it, and without a tree of objects for each.
+static void put_frame(FILE *out, const struct seep_view_frame *frame) {
+    put_text(out, "{\"function\":", frame->function);
+    put_text(out, ",\"file\":", frame->file);
+    fputs(frame->line ? ",\"line\":" : ",\"line\":null", out);
+    if (frame->line)
+        seep_put_number(out, frame->line);
+    put_text(out, ",\"module\":", frame->module);
+    fputs(",\"offset\":", out);
+    seep_put_number(out, SEEP_MIN(frame->offset, (uint64_t)INT64_MAX));
+    fputs(frame->inlined ? ",\"inlined\":true}" : ",\"inlined\":false}", out);
+}
+
+void seep_json_put_tables(FILE *out, const struct seep_stack_table *table) {
+    fputs("\"frames\": [", out);
+    for (size_t i = 0; i < table->nr_frames; i++) {
+        fputs(i ? ",\n  " : "\n  ", out);
+        put_frame(out, &table->frames[i].frame);
+    }
+    fputs("],\n\"stacks\": [", out);
+    for (size_t i = 0; i < table->nr_nodes; i++) {
+        const struct seep_table_node *node = &table->nodes[i];
+        fputs(i ? (i % 16 ? "," : ",\n  ") : "\n  ", out);
+        fputc('[', out);
+        seep_put_number(out, node->frame);
+        fputc(',', out);
+        seep_put_signed(out, node->caller == SEEP_NO_STACK ? -1 : (int64_t)node->caller);
+        fputc(']', out);
+    }
+    fputs("],\n", out);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Stacks as JSON text. The text of a frame is made once and kept: in a report of deep stacks each frame
+// Stacks as JSON text: as tables of frames and stacks, which sites refer to (schema 2), or each with all its
+// frames (schema 1). There the text of a frame is made once and kept: in a report of deep stacks each frame
 // stands in thousands of them. For the .c files of this room.
 #ifndef SEEP_OUTPUT_JSON_STACK_H
 #define SEEP_OUTPUT_JSON_STACK_H
@@ -11,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "view/stack_table.h"
 #include "view/view.h"
 
 struct seep_json_stack {
@@ -27,5 +29,8 @@ json_t *seep_json_frame(const struct seep_view_frame *frame); // NULL: out of me
 // Writes `frames` as an array. Their texts must live as long as `stack`.
 SEEP_MUST_CHECK struct seep_error *seep_json_stack_put(struct seep_json_stack *stack, FILE *out,
                                                        const struct seep_view_frame *frames, size_t nr);
+
+// `"frames": [...],` and `"stacks": [...],`, each with its line end.
+void seep_json_put_tables(FILE *out, const struct seep_stack_table *table);
 
 #endif

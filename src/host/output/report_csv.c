@@ -1,41 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The rows of a view as CSV (Source: RFC 4180, with \n for line ends): a header, then one line per
-// row, or per live block with --blocks. A figure that is not known is empty. Control characters in
-// names are escaped as in the text report, so a line of the file is always one row.
-//
-// Sites name their stack by number. Behind them comes a row for each stack that they share: its number, that
-// of its caller, and its frame. The column `row` says which of the two a row is.
+// The rows of a view as CSV (output/csv.h): a header, then one line per row, or per live block with --blocks.
+// A figure that is not known is empty. The column `row` says whether a row is a site or a stack.
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "output/csv.h"
 #include "output/format.h"
 #include "output/output.h"
 #include "view/stack_table.h"
 
-static struct seep_error *put_field(FILE *out, const char *text) {
-    char *safe = seep_escape(text ? text : "");
-    if (!safe)
-        return seep_error_no_memory();
-    if (strpbrk(safe, "\",\n")) {
-        fputc('"', out);
-        for (const char *at = safe; *at; at++) {
-            if (*at == '"')
-                fputc('"', out);
-            fputc(*at, out);
-        }
-        fputc('"', out);
-    } else {
-        fputs(safe, out);
-    }
-    free(safe);
-    return NULL;
-}
-
 static void put_count(FILE *out, const struct seep_view_row *row, uint32_t bits, uint64_t value) {
     if ((row->known & bits) == bits)
-        fprintf(out, "%" PRIu64, value);
+        seep_put_number(out, value);
     fputc(',', out);
 }
 
@@ -43,9 +20,11 @@ static void put_figures(FILE *out, const struct seep_view_row *row) {
     const struct seep_counters *c = &row->counters;
     uint32_t sizes = c->allocations && c->size_min <= c->size_max ? SEEP_KNOWN_SIZES : UINT32_MAX;
     if (row->known & SEEP_KNOWN_LIVE)
-        fprintf(out, "%" PRId64 ",%" PRId64 ",", row->live_bytes, row->live_blocks);
-    else
-        fputs(",,", out);
+        seep_put_signed(out, row->live_bytes);
+    fputc(',', out);
+    if (row->known & SEEP_KNOWN_LIVE)
+        seep_put_signed(out, row->live_blocks);
+    fputc(',', out);
     put_count(out, row, SEEP_KNOWN_ALLOCATIONS, c->allocations);
     put_count(out, row, SEEP_KNOWN_BYTES, c->allocated_bytes);
     put_count(out, row, SEEP_KNOWN_FREES, c->frees);
@@ -56,55 +35,29 @@ static void put_figures(FILE *out, const struct seep_view_row *row) {
     put_count(out, row, sizes, c->size_max);
 }
 
-// function,file,line,module of the innermost frame.
-static struct seep_error *put_place(FILE *out, const struct seep_view_frame *frames, size_t nr) {
-    struct seep_error *error = put_field(out, nr ? frames[0].function : NULL);
-    fputc(',', out);
-    if (!error)
-        error = put_field(out, nr ? frames[0].file : NULL);
-    fputc(',', out);
-    if (nr && frames[0].line)
-        fprintf(out, "%u", frames[0].line);
-    fputc(',', out);
-    return error ? error : put_field(out, nr ? frames[0].module : NULL);
-}
-
-// via,kind,cut,processes,stack,caller, and the place.
-static struct seep_error *put_site(FILE *out, const struct seep_view_row *row,
-                                   const struct seep_stack_table *table, uint32_t node) {
+// via,kind,cut,processes, and the stack.
+static void put_site(FILE *out, const struct seep_view_row *row, const struct seep_csv_places *places,
+                     uint32_t node) {
     fputs("site,", out);
     put_figures(out, row);
     fprintf(out, "%s,%s,%s,%" PRIu32 ",", seep_via_name(row->via), row->kind ? seep_kind_name(row->kind) : "",
             row->cut >= 0 ? seep_cut_name((uint32_t)row->cut) : "", row->nr_shares);
-    bool known = node != SEEP_NO_STACK;
-    if (known)
-        fprintf(out, "%" PRIu32, node);
-    fputs(",,", out);
-    struct seep_error *error =
-        put_place(out, known ? &table->frames[table->nodes[node].frame].frame : NULL, known);
-    fputc('\n', out);
-    return error;
-}
-
-static struct seep_error *put_stack(FILE *out, const struct seep_stack_table *table, uint32_t node) {
-    fprintf(out, "stack,,,,,,,,,,,,,,,%" PRIu32 ",", node);
-    if (table->nodes[node].caller != SEEP_NO_STACK)
-        fprintf(out, "%" PRIu32, table->nodes[node].caller);
-    fputc(',', out);
-    struct seep_error *error = put_place(out, &table->frames[table->nodes[node].frame].frame, 1);
-    fputc('\n', out);
-    return error;
+    seep_csv_put_stack(out, places, node);
 }
 
 static struct seep_error *put_sites(FILE *out, struct seep_view *view) {
     struct seep_stack_table table = SEEP_STACK_TABLE_INIT;
+    struct seep_csv_places places = SEEP_CSV_PLACES_INIT;
     uint32_t *nodes = NULL;
     struct seep_error *error = seep_stack_table_of(&table, view, &nodes);
+    if (!error)
+        error = seep_csv_places_make(&places, &table);
     for (size_t i = 0; !error && i < view->nr_rows; i++)
-        error = put_site(out, &view->rows[i], &table, nodes[i]);
-    for (size_t i = 0; !error && i < table.nr_nodes; i++)
-        error = put_stack(out, &table, (uint32_t)i);
+        put_site(out, &view->rows[i], &places, nodes[i]);
+    if (!error)
+        seep_csv_put_stacks(out, "stack,,,,,,,,,,,,,,,", &places);
     free(nodes);
+    seep_csv_places_deinit(&places);
     seep_stack_table_deinit(&table);
     return error;
 }
@@ -125,7 +78,7 @@ static struct seep_error *put_blocks(FILE *out, struct seep_view *view, size_t i
             fprintf(out, "%" PRIu32, block->tid);
         fprintf(out, ",%" PRIu32 ",%s,%s,", view->session->profiles[block->process]->process.pid,
                 seep_via_name(row->via), block->kind ? seep_kind_name(block->kind) : "");
-        error = put_place(out, frames, nr);
+        error = seep_csv_put_place(out, frames, nr);
         fputc('\n', out);
     }
     return error;
@@ -139,7 +92,7 @@ static struct seep_error *write_csv(FILE *out, struct seep_view *view, const str
     if (view->options.blocks && sites)
         fputs("site,address,size,age_s,thread,pid,via,kind,function,file,line,module\n", out);
     else if (sites)
-        fprintf(out, "row,%s,via,kind,cut,processes,stack,caller,function,file,line,module\n", figures);
+        fprintf(out, "row,%s,via,kind,cut,processes," SEEP_CSV_STACK "\n", figures);
     else
         fprintf(out, "%s,processes,%s\n", figures, seep_view_by_name(view->options.by));
     if (sites && !view->options.blocks)
@@ -151,7 +104,7 @@ static struct seep_error *write_csv(FILE *out, struct seep_view *view, const str
         } else {
             put_figures(out, &view->rows[i]);
             fprintf(out, "%" PRIu32 ",", view->rows[i].nr_shares);
-            error = put_field(out, view->rows[i].key);
+            error = seep_csv_put_field(out, view->rows[i].key);
             fputc('\n', out);
         }
         if (error)

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The report of a diff: what the two are and how far they can be compared, the totals side by side, then
-// what changed, most growth first. Numbers with a sign are changes.
-#include "base/words.h"
+// what changed, most growth first. Numbers with a sign are changes. Rows of JSON and CSV refer to a table of
+// frames and a tree of stacks.
 #include "output/report_diff.h"
 
 #include <inttypes.h>
 
 #include "base/version.h"
+#include "base/words.h"
+#include "output/csv.h"
 #include "output/json_build.h"
+#include "output/json_stack.h"
 #include "output/report_text.h"
 
 // "+1,234", "-5", "0".
@@ -191,32 +194,83 @@ static struct seep_error *put_text(FILE *out, const struct seep_diff *diff,
     return NULL;
 }
 
-// ---- JSON ----
+// ---- stacks ----
 
-static json_t *row_figures(const struct seep_view_row *row) {
-    if (!row)
-        return json_null();
-    json_t *object = json_object();
-    set(&object, "live_bytes", json_integer(row->live_bytes));
-    set(&object, "live_blocks", json_integer(row->live_blocks));
-    set(&object, "allocations", integer(row->counters.allocations));
-    set(&object, "allocated_bytes", integer(row->counters.allocated_bytes));
-    set(&object, "frees", integer(row->counters.frees));
-    set(&object, "temporary", integer(row->counters.temporary));
-    return object;
+// The stack of each row in one table.
+struct row_stacks {
+    struct seep_stack_table table;
+    uint32_t *nodes; // by row
+};
+
+static void row_stacks_deinit(struct row_stacks *stacks) {
+    free(stacks->nodes);
+    seep_stack_table_deinit(&stacks->table);
 }
 
-static json_t *changes(const struct seep_diff_row *row) {
-    json_t *object = json_object();
-    set(&object, "live_bytes", json_integer(row->live_bytes));
-    set(&object, "live_blocks", json_integer(row->live_blocks));
-    set(&object, "allocations", json_integer(row->allocations));
-    set(&object, "allocated_bytes", json_integer(row->allocated_bytes));
-    set(&object, "frees", json_integer(row->frees));
-    set(&object, "temporary", json_integer(row->temporary));
-    set(&object, "old", row_figures(row->before));
-    set(&object, "new", row_figures(row->after));
-    return object;
+static struct seep_error *add_rows(struct row_stacks *stacks, const struct seep_diff *diff, bool of_after) {
+    struct seep_stack_map map;
+    struct seep_error *error =
+        seep_stack_map_init(&map, &stacks->table, of_after ? diff->after : diff->before);
+    if (error)
+        return error;
+    for (size_t i = 0; !error && i < diff->nr_rows; i++) {
+        const struct seep_diff_row *row = &diff->rows[i];
+        if ((row->after != NULL) == of_after)
+            error = seep_stack_map_add(&map, of_after ? row->after : row->before, &stacks->nodes[i]);
+    }
+    seep_stack_map_deinit(&map);
+    return error;
+}
+
+// Empty tables where rows are not sites.
+static struct seep_error *row_stacks_init(struct row_stacks *stacks, const struct seep_diff *diff) {
+    *stacks = (struct row_stacks){.nodes = calloc(diff->nr_rows + 1, sizeof(*stacks->nodes))};
+    if (!stacks->nodes)
+        return seep_error_no_memory();
+    if (diff->after->options.by != SEEP_BY_SITE)
+        return NULL;
+    struct seep_error *error = add_rows(stacks, diff, true);
+    if (!error)
+        error = add_rows(stacks, diff, false);
+    return error;
+}
+
+// ---- JSON ----
+
+static void put_integer(FILE *out, const char *key, int64_t value) {
+    fputs(key, out);
+    seep_put_signed(out, value);
+}
+
+static void put_count(FILE *out, const char *key, uint64_t value) {
+    put_integer(out, key, (int64_t)SEEP_MIN(value, (uint64_t)INT64_MAX));
+}
+
+static void put_row_figures(FILE *out, const char *key, const struct seep_view_row *row) {
+    fputs(key, out);
+    if (!row) {
+        fputs("null", out);
+        return;
+    }
+    put_integer(out, "{\"live_bytes\":", row->live_bytes);
+    put_integer(out, ",\"live_blocks\":", row->live_blocks);
+    put_count(out, ",\"allocations\":", row->counters.allocations);
+    put_count(out, ",\"allocated_bytes\":", row->counters.allocated_bytes);
+    put_count(out, ",\"frees\":", row->counters.frees);
+    put_count(out, ",\"temporary\":", row->counters.temporary);
+    fputc('}', out);
+}
+
+// Members of an object that is open.
+static void put_changes(FILE *out, const struct seep_diff_row *row) {
+    put_integer(out, "\"live_bytes\":", row->live_bytes);
+    put_integer(out, ",\"live_blocks\":", row->live_blocks);
+    put_integer(out, ",\"allocations\":", row->allocations);
+    put_integer(out, ",\"allocated_bytes\":", row->allocated_bytes);
+    put_integer(out, ",\"frees\":", row->frees);
+    put_integer(out, ",\"temporary\":", row->temporary);
+    put_row_figures(out, ",\"old\":", row->before);
+    put_row_figures(out, ",\"new\":", row->after);
 }
 
 static json_t *side_json(const char *name, const struct seep_view *view) {
@@ -232,21 +286,6 @@ static json_t *side_json(const char *name, const struct seep_view *view) {
     return object;
 }
 
-static json_t *stack_json(const struct seep_view_frame *frames, size_t nr) {
-    json_t *stack = json_array();
-    for (size_t i = 0; i < nr; i++) {
-        json_t *frame = json_object();
-        set(&frame, "function", string(frames[i].function));
-        set(&frame, "file", string(frames[i].file));
-        set(&frame, "line", frames[i].line ? json_integer(frames[i].line) : json_null());
-        set(&frame, "module", string(frames[i].module));
-        set(&frame, "offset", integer(frames[i].offset));
-        set(&frame, "inlined", json_boolean(frames[i].inlined));
-        append(&stack, frame);
-    }
-    return stack;
-}
-
 static struct seep_error *dump(FILE *out, json_t *value) {
     char *text = value ? json_dumps(value, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY) : NULL;
     json_decref(value);
@@ -258,139 +297,103 @@ static struct seep_error *dump(FILE *out, json_t *value) {
 }
 
 static struct seep_error *put_json_row(FILE *out, const struct seep_diff *diff,
-                                       const struct seep_diff_row *row) {
+                                       const struct seep_diff_row *row, uint32_t node) {
     const struct seep_view_row *shown = row->after ? row->after : row->before;
-    json_t *object = json_object();
-    set(&object, "change", json_string(seep_diff_change_name(row->change)));
-    set(&object, "moved", json_boolean(row->moved));
-    json_t *figures = changes(row);
-    if (!object || !figures || json_object_update(object, figures) != 0) {
-        json_decref(object);
-        object = NULL;
-    }
-    json_decref(figures);
+    struct seep_error *error = NULL;
+    fprintf(out, "{\"change\":\"%s\",\"moved\":%s,", seep_diff_change_name(row->change),
+            row->moved ? "true" : "false");
+    put_changes(out, row);
     if (diff->after->options.by != SEEP_BY_SITE) {
-        set(&object, "key", string(shown->key));
-        return dump(out, object);
+        fputs(",\"key\":", out);
+        error = dump(out, string(shown->key));
+    } else {
+        fprintf(out, ",\"via\":\"%s\",\"stack\":", seep_via_name(shown->via));
+        if (node == SEEP_NO_STACK)
+            fputs("null", out);
+        else
+            seep_put_number(out, node);
     }
-    const struct seep_view_frame *frames = NULL;
-    size_t nr = 0;
-    uint32_t more = 0;
-    struct seep_error *error =
-        seep_view_frames(row->after ? diff->after : diff->before, shown, &frames, &nr, &more);
-    if (error) {
-        json_decref(object);
-        return error;
-    }
-    set(&object, "via", json_string(seep_via_name(shown->via)));
-    set(&object, "stack", stack_json(frames, nr));
-    return dump(out, object);
+    fputc('}', out);
+    return error;
+}
+
+static struct seep_error *put_sides(FILE *out, const struct seep_diff *diff,
+                                    const struct seep_diff_names *names) {
+    fputs("\"old\": ", out);
+    struct seep_error *error = dump(out, side_json(names->before, diff->before));
+    fputs(",\n\"new\": ", out);
+    if (!error)
+        error = dump(out, side_json(names->after, diff->after));
+    fprintf(out, ",\n\"same_program\": %s, \"same_sampling\": %s,\n\"changes\": {",
+            diff->other_program ? "false" : "true", diff->other_sampling ? "false" : "true");
+    for (uint32_t i = 0; i < SEEP_DIFF_NR; i++)
+        fprintf(out, "%s\"%s\":%zu", i ? "," : "", seep_diff_change_name(i), diff->nr_changes[i]);
+    fputs("},\n\"totals\": {", out);
+    put_changes(out, &diff->all);
+    fputs("},\n", out);
+    return error;
 }
 
 static struct seep_error *put_json(FILE *out, const struct seep_diff *diff,
                                    const struct seep_diff_names *names) {
-    fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": 1},\n \"old\": ", SEEP_VERSION);
-    struct seep_error *error = dump(out, side_json(names->before, diff->before));
-    if (!error) {
-        fputs(",\n \"new\": ", out);
-        error = dump(out, side_json(names->after, diff->after));
-    }
-    json_t *counts = json_object();
-    for (uint32_t i = 0; i < SEEP_DIFF_NR; i++)
-        set(&counts, seep_diff_change_name(i), integer(diff->nr_changes[i]));
-    if (error) {
-        json_decref(counts);
-        return error;
-    }
-    fprintf(out, ",\n \"same_program\": %s, \"same_sampling\": %s,\n \"changes\": ",
-            diff->other_program ? "false" : "true", diff->other_sampling ? "false" : "true");
-    error = dump(out, counts);
-    if (!error) {
-        fputs(",\n \"totals\": ", out);
-        error = dump(out, changes(&diff->all));
-    }
-    fprintf(out, ",\n \"by\": \"%s\", \"rows_left_out\": %zu,\n \"rows\": [",
+    struct row_stacks stacks;
+    struct seep_error *error = row_stacks_init(&stacks, diff);
+    fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": 2},\n", SEEP_VERSION);
+    if (!error)
+        error = put_sides(out, diff, names);
+    if (!error)
+        seep_json_put_tables(out, &stacks.table);
+    fprintf(out, "\"by\": \"%s\", \"rows_left_out\": %zu,\n\"rows\": [",
             seep_view_by_name(diff->after->options.by), diff->nr_rows_all - diff->nr_rows);
     for (size_t i = 0; !error && i < diff->nr_rows; i++) {
         fputs(i ? ",\n  " : "\n  ", out);
-        error = put_json_row(out, diff, &diff->rows[i]);
+        error = put_json_row(out, diff, &diff->rows[i], stacks.nodes[i]);
     }
-    fputs("\n ]}\n", out);
+    fputs("\n]}\n", out);
+    row_stacks_deinit(&stacks);
     return error;
 }
 
 // ---- CSV ----
 
-static struct seep_error *put_field(FILE *out, const char *text) {
-    char *safe = seep_escape(text ? text : "");
-    if (!safe)
-        return seep_error_no_memory();
-    fputc('"', out);
-    for (const char *at = safe; *at; at++) {
-        if (*at == '"')
-            fputc('"', out);
-        fputc(*at, out);
-    }
-    fputc('"', out);
-    free(safe);
-    return NULL;
-}
-
-// The stack in one field, innermost first, as `seep report --csv` has it.
-static struct seep_error *put_csv_stack(FILE *out, const struct seep_diff *diff,
-                                        const struct seep_diff_row *row) {
-    const struct seep_view_row *shown = row->after ? row->after : row->before;
-    const struct seep_view_frame *frames = NULL;
-    size_t nr = 0;
-    uint32_t more = 0;
-    struct seep_error *error =
-        seep_view_frames(row->after ? diff->after : diff->before, shown, &frames, &nr, &more);
-    if (error)
-        return error;
-    char *text = NULL;
-    size_t nr_bytes = 0;
-    FILE *whole = open_memstream(&text, &nr_bytes);
-    if (!whole)
-        return seep_error_no_memory();
-    for (size_t i = 0; i < nr; i++) {
-        fprintf(whole, "%s%s", i ? " < " : "", frames[i].function ? frames[i].function : frames[i].module);
-        if (frames[i].file)
-            fprintf(whole, " (%s:%u)", frames[i].file, frames[i].line);
-        else if (!frames[i].function)
-            fprintf(whole, "+0x%" PRIx64, frames[i].offset);
-    }
-    error = fclose(whole) ? seep_error_no_memory() : put_field(out, text);
-    free(text);
-    return error;
-}
-
 static struct seep_error *put_csv(FILE *out, const struct seep_diff *diff) {
     bool by_site = diff->after->options.by == SEEP_BY_SITE;
+    struct row_stacks stacks;
+    struct seep_csv_places places = SEEP_CSV_PLACES_INIT;
+    struct seep_error *error = row_stacks_init(&stacks, diff);
+    if (!error)
+        error = seep_csv_places_make(&places, &stacks.table);
     fprintf(out,
-            "change,live_bytes,live_blocks,allocations,allocated_bytes,frees,temporary,old_live_bytes,"
+            "%schange,live_bytes,live_blocks,allocations,allocated_bytes,frees,temporary,old_live_bytes,"
             "new_live_bytes,%s\n",
-            by_site ? "via,stack" : seep_view_by_name(diff->after->options.by));
-    for (size_t i = 0; i < diff->nr_rows; i++) {
+            by_site ? "row," : "",
+            by_site ? "via," SEEP_CSV_STACK : seep_view_by_name(diff->after->options.by));
+    for (size_t i = 0; !error && i < diff->nr_rows; i++) {
         const struct seep_diff_row *row = &diff->rows[i];
         const struct seep_view_row *shown = row->after ? row->after : row->before;
-        fprintf(out,
-                "%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
-                ",%" PRId64 ",",
-                seep_diff_change_name(row->change), row->live_bytes, row->live_blocks, row->allocations,
-                row->allocated_bytes, row->frees, row->temporary, row->before ? row->before->live_bytes : 0,
-                row->after ? row->after->live_bytes : 0);
-        struct seep_error *error = NULL;
+        fprintf(out, "%s%s", by_site ? "site," : "", seep_diff_change_name(row->change));
+        put_integer(out, ",", row->live_bytes);
+        put_integer(out, ",", row->live_blocks);
+        put_integer(out, ",", row->allocations);
+        put_integer(out, ",", row->allocated_bytes);
+        put_integer(out, ",", row->frees);
+        put_integer(out, ",", row->temporary);
+        put_integer(out, ",", row->before ? row->before->live_bytes : 0);
+        put_integer(out, ",", row->after ? row->after->live_bytes : 0);
+        fputc(',', out);
         if (by_site) {
             fprintf(out, "%s,", seep_via_name(shown->via));
-            error = put_csv_stack(out, diff, row);
+            seep_csv_put_stack(out, &places, stacks.nodes[i]);
         } else {
-            error = put_field(out, shown->key);
+            error = seep_csv_put_field(out, shown->key);
+            fputc('\n', out);
         }
-        if (error)
-            return error;
-        fputc('\n', out);
     }
-    return NULL;
+    if (!error && by_site)
+        seep_csv_put_stacks(out, "stack,,,,,,,,,,,", &places);
+    seep_csv_places_deinit(&places);
+    row_stacks_deinit(&stacks);
+    return error;
 }
 
 struct seep_error *seep_diff_write(FILE *out, const struct seep_diff *diff,

@@ -45,10 +45,6 @@ struct json_report {
     struct json_part *part;        // the process at hand
 };
 
-static json_t *known(const struct seep_view_row *row, uint32_t bits, uint64_t value) {
-    return (row->known & bits) == bits ? integer(value) : json_null();
-}
-
 // Writes and takes `value`, which may be NULL for out of memory.
 static struct seep_error *dump(FILE *out, json_t *value) {
     if (!value)
@@ -280,28 +276,41 @@ static struct seep_error *put_leaks(FILE *out, struct seep_view *view, const str
 
 // ---- rows ----
 
-static json_t *figures_json(const struct seep_view *view, const struct seep_view_row *row) {
+// `key` with its quotes, its colon and what goes before it.
+static void put_integer(FILE *out, const char *key, bool is_known, int64_t value) {
+    fputs(key, out);
+    if (is_known)
+        seep_put_signed(out, value);
+    else
+        fputs("null", out);
+}
+
+static void put_known(FILE *out, const char *key, const struct seep_view_row *row, uint32_t bits,
+                      uint64_t value) {
+    put_integer(out, key, (row->known & bits) == bits, (int64_t)SEEP_MIN(value, (uint64_t)INT64_MAX));
+}
+
+// Members of an object that is open, straight to the stream: there is one for each site.
+static void put_figures(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
     const struct seep_counters *c = &row->counters;
     bool live = row->known & SEEP_KNOWN_LIVE && !view->live_is_net;
     bool sizes = row->known & SEEP_KNOWN_SIZES && c->allocations && c->size_min <= c->size_max;
-    json_t *object = json_object();
-    set(&object, "live_blocks", live ? json_integer(row->live_blocks) : json_null());
-    set(&object, "live_bytes", live ? json_integer(row->live_bytes) : json_null());
-    set(&object, "allocations", known(row, SEEP_KNOWN_ALLOCATIONS, c->allocations));
-    set(&object, "allocated_bytes", known(row, SEEP_KNOWN_BYTES, c->allocated_bytes));
-    set(&object, "frees", known(row, SEEP_KNOWN_FREES, c->frees));
-    set(&object, "freed_bytes", known(row, SEEP_KNOWN_FREES, c->freed_bytes));
-    set(&object, "temporary", known(row, SEEP_KNOWN_TEMPORARY, c->temporary));
-    set(&object, "peak_bytes", known(row, SEEP_KNOWN_PEAK, c->peak_bytes));
+    put_integer(out, "\"live_blocks\":", live, row->live_blocks);
+    put_integer(out, ",\"live_bytes\":", live, row->live_bytes);
+    put_known(out, ",\"allocations\":", row, SEEP_KNOWN_ALLOCATIONS, c->allocations);
+    put_known(out, ",\"allocated_bytes\":", row, SEEP_KNOWN_BYTES, c->allocated_bytes);
+    put_known(out, ",\"frees\":", row, SEEP_KNOWN_FREES, c->frees);
+    put_known(out, ",\"freed_bytes\":", row, SEEP_KNOWN_FREES, c->freed_bytes);
+    put_known(out, ",\"temporary\":", row, SEEP_KNOWN_TEMPORARY, c->temporary);
+    put_known(out, ",\"peak_bytes\":", row, SEEP_KNOWN_PEAK, c->peak_bytes);
     if (view->sampled)
-        set(&object, "samples", integer(c->peak_bytes));
-    set(&object, "size_min", sizes ? integer(c->size_min) : json_null());
-    set(&object, "size_max", sizes ? integer(c->size_max) : json_null());
+        put_known(out, ",\"samples\":", row, 0, c->peak_bytes);
+    put_known(out, ",\"size_min\":", row, sizes ? 0 : UINT32_MAX, c->size_min);
+    put_known(out, ",\"size_max\":", row, sizes ? 0 : UINT32_MAX, c->size_max);
     if (view->live_is_net) {
-        set(&object, "net_blocks", json_integer(row->live_blocks));
-        set(&object, "net_bytes", json_integer(row->live_bytes));
+        put_integer(out, ",\"net_blocks\":", true, row->live_blocks);
+        put_integer(out, ",\"net_bytes\":", true, row->live_bytes);
     }
-    return object;
 }
 
 static json_t *blocks_json(const struct seep_view_row *row) {
@@ -432,17 +441,6 @@ static json_t *process_growth_json(const struct seep_view *view, uint32_t proces
     return object;
 }
 
-// An object without its end, for more members to follow. Not for an empty one.
-static struct seep_error *dump_open(FILE *out, json_t *object) {
-    char *text = object ? json_dumps(object, FLAGS) : NULL;
-    json_decref(object);
-    if (!text)
-        return seep_error_no_memory();
-    fwrite(text, 1, strlen(text) - 1, out);
-    free(text);
-    return NULL;
-}
-
 // The node of a stack in the table, null for one without frames.
 static struct seep_error *put_stack_node(struct json_report *report, const struct seep_view_row *row) {
     uint32_t node;
@@ -452,7 +450,7 @@ static struct seep_error *put_stack_node(struct json_report *report, const struc
     if (node == SEEP_NO_STACK)
         fputs("null", report->out);
     else
-        fprintf(report->out, "%" PRIu32, node);
+        seep_put_number(report->out, node);
     return NULL;
 }
 
@@ -485,6 +483,16 @@ static json_t *held_json(const struct json_report *report, const struct seep_vie
     return list;
 }
 
+// `key` as of put_integer().
+static void put_member(FILE *out, const char *key, json_t *value, struct seep_error **error) {
+    if (*error) {
+        json_decref(value);
+        return;
+    }
+    fputs(key, out);
+    *error = dump(out, value);
+}
+
 static struct seep_error *put_site(struct json_report *report, const struct seep_view_row *row) {
     struct seep_view *view = report->part->sites;
     FILE *out = report->out;
@@ -492,48 +500,54 @@ static struct seep_error *put_site(struct json_report *report, const struct seep
     struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, &type);
     if (error)
         return error;
-    json_t *object = figures_json(view, row);
+    fputc('{', out);
+    put_figures(out, view, row);
     if (report->schema >= 2)
-        set(&object, "at_peak_bytes", known(row, SEEP_KNOWN_AT_PEAK, row->counters.at_peak_bytes));
-    set(&object, "via", json_string(seep_via_name(row->via)));
-    set(&object, "kind", row->kind ? json_string(seep_kind_name(row->kind)) : json_null());
-    if (row->kind)
-        set(&object, "kinds", kinds_json(&row->kinds));
-    set(&object, "held_by", held_json(report, row, held_by));
+        put_known(out, ",\"at_peak_bytes\":", row, SEEP_KNOWN_AT_PEAK, row->counters.at_peak_bytes);
+    fprintf(out, ",\"via\":\"%s\"", seep_via_name(row->via));
+    if (row->kind) {
+        fprintf(out, ",\"kind\":\"%s\"", seep_kind_name(row->kind));
+        put_member(out, ",\"kinds\":", kinds_json(&row->kinds), &error);
+    } else {
+        fputs(",\"kind\":null", out);
+    }
+    if (held_by)
+        put_member(out, ",\"held_by\":", held_json(report, row, held_by), &error);
+    else
+        fputs(",\"held_by\":null", out);
     if (type)
-        set(&object, "type", string(type));
+        put_member(out, ",\"type\":", string(type), &error);
     if (row->retained_bytes)
-        set(&object, "retained_bytes", integer(row->retained_bytes));
+        put_integer(out, ",\"retained_bytes\":", true,
+                    (int64_t)SEEP_MIN(row->retained_bytes, (uint64_t)INT64_MAX));
     if (row->suppressed_by)
-        set(&object, "suppressed", suppressed_json(view, row));
+        put_member(out, ",\"suppressed\":", suppressed_json(view, row), &error);
     if (view->at_exit.known)
-        set(&object, "freed_at_exit", exit_json(row->exit_blocks, row->exit_bytes, row->exit_all));
+        put_member(out, ",\"freed_at_exit\":", exit_json(row->exit_blocks, row->exit_bytes, row->exit_all),
+                   &error);
     if (row->growth) {
         uint64_t left, limit = seep_view_limit(view, row->growth_process, &left);
-        set(&object, "growth", growth_json(row->growth, limit, left));
+        put_member(out, ",\"growth\":", growth_json(row->growth, limit, left), &error);
     }
-    set(&object, "cut", row->cut >= 0 ? json_string(seep_cut_name((uint32_t)row->cut)) : json_null());
-    error = dump_open(out, object);
+    if (row->cut >= 0)
+        fprintf(out, ",\"cut\":\"%s\"", seep_cut_name((uint32_t)row->cut));
+    else
+        fputs(",\"cut\":null", out);
     if (!error)
         error = put_stack(report, row);
-    if (!error && view->options.blocks) {
-        fputs(",\"blocks\":", out);
-        error = dump(out, blocks_json(row));
-    }
+    if (view->options.blocks)
+        put_member(out, ",\"blocks\":", blocks_json(row), &error);
     fputc('}', out);
     return error;
 }
 
 static struct seep_error *put_group(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
-    json_t *object = json_object();
-    set(&object, "key", string(row->key));
-    json_t *figures = figures_json(view, row);
-    if (!object || !figures || json_object_update(object, figures) != 0) {
-        json_decref(object);
-        object = NULL;
-    }
-    json_decref(figures);
-    return dump(out, object);
+    struct seep_error *error = NULL;
+    put_member(out, "{\"key\":", string(row->key), &error);
+    fputc(',', out);
+    put_figures(out, view, row);
+    fputc('}', out);
+    return error;
 }
 
 static struct seep_error *put_rows(struct json_report *report, struct seep_view *view) {
@@ -879,46 +893,6 @@ static struct seep_error *add_stacks(struct json_report *report, struct json_par
     return error;
 }
 
-static void put_text(FILE *out, const char *key, const char *text) {
-    fputs(key, out);
-    if (text)
-        seep_put_json_text(out, text);
-    else
-        fputs("null", out);
-}
-
-// As seep_json_frame() has it, and without a tree of objects for each.
-static void put_table_frame(FILE *out, const struct seep_view_frame *frame) {
-    put_text(out, "{\"function\":", frame->function);
-    put_text(out, ",\"file\":", frame->file);
-    if (frame->line)
-        fprintf(out, ",\"line\":%u", frame->line);
-    else
-        fputs(",\"line\":null", out);
-    put_text(out, ",\"module\":", frame->module);
-    fprintf(out, ",\"offset\":%" PRIu64 ",\"inlined\":%s}", SEEP_MIN(frame->offset, (uint64_t)INT64_MAX),
-            frame->inlined ? "true" : "false");
-}
-
-static struct seep_error *put_tables(struct json_report *report) {
-    FILE *out = report->out;
-    struct seep_error *error = NULL;
-    fputs("\"frames\": [", out);
-    for (size_t i = 0; !error && i < report->table.nr_frames; i++) {
-        fputs(i ? ",\n  " : "\n  ", out);
-        put_table_frame(out, &report->table.frames[i].frame);
-    }
-    fputs("],\n\"stacks\": [", out);
-    for (size_t i = 0; !error && i < report->table.nr_nodes; i++) {
-        const struct seep_table_node *node = &report->table.nodes[i];
-        fputs(i ? (i % 16 ? "," : ",\n  ") : "\n  ", out);
-        fprintf(out, "[%" PRIu32 ",%" PRId64 "]", node->frame,
-                node->caller == SEEP_NO_STACK ? INT64_C(-1) : (int64_t)node->caller);
-    }
-    fputs("],\n", out);
-    return error;
-}
-
 // ---- all processes ----
 
 static void report_deinit(struct json_report *report) {
@@ -977,7 +951,9 @@ static struct seep_error *put_report(struct json_report *report, const struct se
     FILE *out = report->out;
     bool several = session->nr_profiles > 1;
     fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": %u},\n", SEEP_VERSION, report->schema);
-    struct seep_error *error = report->schema >= 2 ? put_tables(report) : NULL;
+    struct seep_error *error = NULL;
+    if (report->schema >= 2)
+        seep_json_put_tables(out, &report->table);
     if (!error && report->schema >= 2)
         error = put_key(out, "findings", findings_json(report->summary));
     if (!error && session->suppressions_applied)

@@ -10,8 +10,8 @@
 void seep_stack_table_deinit(struct seep_stack_table *table) {
     free(table->frames);
     free(table->nodes);
-    seep_map_deinit(&table->frame_ids);
-    seep_map_deinit(&table->node_ids);
+    seep_ids_deinit(&table->frame_ids);
+    seep_ids_deinit(&table->node_ids);
     seep_map_deinit(&table->texts);
     seep_arena_deinit(&table->arena);
 }
@@ -80,13 +80,13 @@ static struct seep_error *add_frame(struct seep_stack_table *table, struct seep_
     if (error)
         return error;
     struct frame_key key = key_of(&frame);
-    uint64_t *slot = seep_map_at(&table->frame_ids, seep_hash_bytes(&key, sizeof(key)), NULL);
-    if (!slot)
-        return seep_error_no_memory();
-    if (*slot) {
-        struct frame_key known = key_of(&table->frames[*slot - 1].frame);
+    uint64_t hash = seep_hash_bytes(&key, sizeof(key));
+    size_t at;
+    uint32_t id = seep_ids_first(&table->frame_ids, hash, &at);
+    for (; id != SEEP_NO_ID; id = seep_ids_next(&table->frame_ids, hash, &at)) {
+        struct frame_key known = key_of(&table->frames[id].frame);
         if (memcmp(&known, &key, sizeof(key)) == 0) {
-            *ret_frame = (uint32_t)*slot - 1;
+            *ret_frame = id;
             return NULL;
         }
     }
@@ -96,28 +96,31 @@ static struct seep_error *add_frame(struct seep_stack_table *table, struct seep_
     else if (!label)
         label = seep_arena_printf(&table->arena, "%s+0x%" PRIx64, frame.module, frame.offset);
     if (!label || table->nr_frames >= SEEP_NO_STACK - 1 ||
-        !seep_grow(&table->frames, &table->frames_capacity, table->nr_frames + 1, sizeof(*table->frames)))
+        !seep_grow(&table->frames, &table->frames_capacity, table->nr_frames + 1, sizeof(*table->frames)) ||
+        !seep_ids_add(&table->frame_ids, hash, (uint32_t)table->nr_frames))
         return seep_error_no_memory();
     table->frames[table->nr_frames] = (struct seep_table_frame){frame, label};
     *ret_frame = (uint32_t)table->nr_frames++;
-    if (!*slot)
-        *slot = *ret_frame + 1;
     return NULL;
 }
 
 static struct seep_error *add_node(struct seep_stack_table *table, uint32_t frame, uint32_t caller,
                                    uint32_t *ret_node) {
-    uint64_t *slot = seep_map_at(&table->node_ids, (uint64_t)caller << 32 | frame, NULL);
-    if (!slot)
-        return seep_error_no_memory();
-    if (!*slot) {
-        if (table->nr_nodes >= SEEP_NO_STACK - 1 ||
-            !seep_grow(&table->nodes, &table->nodes_capacity, table->nr_nodes + 1, sizeof(*table->nodes)))
-            return seep_error_no_memory();
-        table->nodes[table->nr_nodes++] = (struct seep_table_node){frame, caller};
-        *slot = table->nr_nodes;
+    uint64_t hash = seep_hash64((uint64_t)caller << 32 | frame);
+    size_t at;
+    uint32_t id = seep_ids_first(&table->node_ids, hash, &at);
+    for (; id != SEEP_NO_ID; id = seep_ids_next(&table->node_ids, hash, &at)) {
+        if (table->nodes[id].frame == frame && table->nodes[id].caller == caller) {
+            *ret_node = id;
+            return NULL;
+        }
     }
-    *ret_node = (uint32_t)*slot - 1;
+    if (table->nr_nodes >= SEEP_NO_STACK - 1 ||
+        !seep_grow(&table->nodes, &table->nodes_capacity, table->nr_nodes + 1, sizeof(*table->nodes)) ||
+        !seep_ids_add(&table->node_ids, hash, (uint32_t)table->nr_nodes))
+        return seep_error_no_memory();
+    table->nodes[table->nr_nodes] = (struct seep_table_node){frame, caller};
+    *ret_node = (uint32_t)table->nr_nodes++;
     return NULL;
 }
 

@@ -9,6 +9,7 @@
 #define SEEP_VIEW_STACK_TABLE_H
 
 #include "base/arena.h"
+#include "base/ids.h"
 #include "base/map.h"
 #include "view/view.h"
 
@@ -31,8 +32,8 @@ struct seep_stack_table {
     struct seep_table_node *nodes;
     size_t nr_nodes;
     size_t nodes_capacity;
-    struct seep_map frame_ids;
-    struct seep_map node_ids;
+    struct seep_ids frame_ids;
+    struct seep_ids node_ids;
     struct seep_map texts;
     struct seep_arena arena;
 };

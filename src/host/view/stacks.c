@@ -29,9 +29,7 @@ void seep_stacks_destroy(struct seep_stacks *stacks) {
     free(stacks->frames);
     free(stacks->nodes);
     free(stacks->files_shown);
-    seep_map_deinit(&stacks->module_ids);
-    seep_map_deinit(&stacks->frame_ids);
-    seep_map_deinit(&stacks->node_ids);
+    seep_stacks_complete(stacks);
     seep_texts_deinit(&stacks->files);
     free(stacks->functions_shown);
     seep_texts_deinit(&stacks->functions);
@@ -123,53 +121,57 @@ static struct seep_error *add_names(struct seep_stacks *stacks, const struct see
 
 static struct seep_error *add_frame(struct seep_stacks *stacks, uint32_t module, uint64_t offset, bool exact,
                                     uint32_t *ret_id) {
-    uint64_t key = seep_hash64(offset ^ seep_hash64((uint64_t)module << 1 | exact));
-    for (;; key = seep_hash64(key + 1)) {
-        bool is_new;
-        uint64_t *slot = seep_map_at(&stacks->frame_ids, key, &is_new);
-        if (!slot)
-            return seep_error_no_memory();
-        if (!is_new) {
-            const struct seep_stack_frame *frame = &stacks->frames[*slot];
-            if (frame->module != module || frame->offset != offset || frame->exact != exact)
-                continue;
-            *ret_id = (uint32_t)*slot;
+    uint64_t hash = seep_hash64(offset ^ seep_hash64((uint64_t)module << 1 | exact));
+    size_t at;
+    uint32_t id = seep_ids_first(&stacks->frame_ids, hash, &at);
+    for (; id != SEEP_NO_ID; id = seep_ids_next(&stacks->frame_ids, hash, &at)) {
+        const struct seep_stack_frame *frame = &stacks->frames[id];
+        if (frame->module == module && frame->offset == offset && frame->exact == exact) {
+            *ret_id = id;
             return NULL;
         }
-        if (stacks->nr_frames >= SEEP_NO_FRAME || !seep_grow(&stacks->frames, &stacks->frames_capacity,
-                                                             stacks->nr_frames + 1, sizeof(*stacks->frames)))
-            return seep_error_no_memory();
-        stacks->frames[stacks->nr_frames] = (struct seep_stack_frame){module, exact, offset, NULL};
-        *slot = stacks->nr_frames;
-        *ret_id = (uint32_t)stacks->nr_frames++;
-        return NULL;
     }
+    if (stacks->nr_frames >= SEEP_NO_FRAME ||
+        !seep_grow(&stacks->frames, &stacks->frames_capacity, stacks->nr_frames + 1,
+                   sizeof(*stacks->frames)) ||
+        !seep_ids_add(&stacks->frame_ids, hash, (uint32_t)stacks->nr_frames))
+        return seep_error_no_memory();
+    stacks->frames[stacks->nr_frames] = (struct seep_stack_frame){module, exact, offset, NULL};
+    *ret_id = (uint32_t)stacks->nr_frames++;
+    return NULL;
 }
 
 static struct seep_error *add_node(struct seep_stacks *stacks, uint32_t parent, uint32_t frame, int cut,
                                    uint32_t *ret_id) {
     // Cut nodes take the keys of frames that cannot exist.
-    uint64_t key = (uint64_t)parent << 32 | (cut >= 0 ? SEEP_NO_FRAME - 1u - (uint32_t)cut : frame);
-    bool is_new;
-    uint64_t *slot = seep_map_at(&stacks->node_ids, key, &is_new);
-    if (!slot)
-        return seep_error_no_memory();
-    if (!is_new) {
-        *ret_id = (uint32_t)*slot;
-        return NULL;
+    uint64_t hash =
+        seep_hash64((uint64_t)parent << 32 | (cut >= 0 ? SEEP_NO_FRAME - 1u - (uint32_t)cut : frame));
+    size_t at;
+    uint32_t id = seep_ids_first(&stacks->node_ids, hash, &at);
+    for (; id != SEEP_NO_ID; id = seep_ids_next(&stacks->node_ids, hash, &at)) {
+        const struct seep_stack_node *node = &stacks->nodes[id];
+        if (node->parent == parent && node->frame == frame && (frame != SEEP_NO_FRAME || node->cut == cut)) {
+            *ret_id = id;
+            return NULL;
+        }
     }
-    if (stacks->nr_nodes >= UINT32_MAX ||
-        !seep_grow(&stacks->nodes, &stacks->nodes_capacity, stacks->nr_nodes + 1, sizeof(*stacks->nodes)))
+    if (stacks->nr_nodes >= SEEP_NO_ID ||
+        !seep_grow(&stacks->nodes, &stacks->nodes_capacity, stacks->nr_nodes + 1, sizeof(*stacks->nodes)) ||
+        !seep_ids_add(&stacks->node_ids, hash, (uint32_t)stacks->nr_nodes))
         return seep_error_no_memory();
     stacks->nodes[stacks->nr_nodes] =
         (struct seep_stack_node){parent, frame, cut >= 0 ? cut : stacks->nodes[parent].cut};
-    *slot = stacks->nr_nodes;
     *ret_id = (uint32_t)stacks->nr_nodes++;
     return NULL;
 }
 
 static struct seep_error *add_nodes(struct seep_stacks *stacks, const struct seep_profile *profile,
                                     const uint32_t *modules, uint32_t *nodes) {
+    // Of a first profile nearly every node is new.
+    if (stacks->nr_nodes == 1 &&
+        (!seep_grow(&stacks->nodes, &stacks->nodes_capacity, profile->nr_nodes, sizeof(*stacks->nodes)) ||
+         !seep_ids_reserve(&stacks->node_ids, profile->nr_nodes)))
+        return seep_error_no_memory();
     for (uint32_t i = 1; i < profile->nr_nodes; i++) {
         const struct seep_node *node = &profile->nodes[i];
         uint32_t parent = nodes[node->parent];
@@ -209,6 +211,12 @@ struct seep_error *seep_stacks_add(struct seep_stacks *stacks, const struct seep
     }
     *ret_nodes = nodes;
     return NULL;
+}
+
+void seep_stacks_complete(struct seep_stacks *stacks) {
+    seep_map_deinit(&stacks->module_ids);
+    seep_ids_deinit(&stacks->frame_ids);
+    seep_ids_deinit(&stacks->node_ids);
 }
 
 // ---- names ----

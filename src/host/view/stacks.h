@@ -9,6 +9,7 @@
 #define SEEP_VIEW_STACKS_H
 
 #include "base/arena.h"
+#include "base/ids.h"
 #include "base/map.h"
 #include "profile/texts.h"
 #include "profile/profile.h"
@@ -58,8 +59,8 @@ struct seep_stacks {
     size_t nr_nodes;
     size_t nodes_capacity;
     struct seep_map module_ids;
-    struct seep_map frame_ids;
-    struct seep_map node_ids;
+    struct seep_ids frame_ids;
+    struct seep_ids node_ids;
     struct seep_texts files;     // source files of frames that are shown
     const char **files_shown;    // by id in files; NULL until seep_stacks_shorten
     struct seep_texts functions; // of frames that are shown
@@ -75,6 +76,8 @@ void seep_stacks_destroy(struct seep_stacks *stacks); // takes NULL
 // profile's node i; malloc'ed, the caller frees it.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_add(struct seep_stacks *stacks,
                                                    const struct seep_profile *profile, uint32_t **ret_nodes);
+// No profile is added any more: frees what only seep_stacks_add needs.
+void seep_stacks_complete(struct seep_stacks *stacks);
 
 // The names of a frame; code without a file has the one that its compiler wrote down for perf, or none.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_resolve(struct seep_stacks *stacks, uint32_t frame,

@@ -481,6 +481,7 @@ struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
         error = find_births(build);
     for (size_t p = 0; !error && p < build->nr_parts; p++)
         error = seep_stacks_add(build->stacks, build->parts[p].profile, &build->parts[p].nodes);
+    seep_stacks_complete(build->stacks);
     if (!error && build->filter_frames)
         error = match_nodes(build);
     bool of_threads = options->thread || options->by == SEEP_BY_THREAD;

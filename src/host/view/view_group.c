@@ -352,7 +352,17 @@ static struct seep_error *rows_of_sizes(struct seep_view_build *build, struct se
     return NULL;
 }
 
+// A first part brings a row for nearly each of its sites.
+static bool reserve_rows(struct seep_view_build *build) {
+    size_t nr =
+        build->nr_parts && build->view->options.by == SEEP_BY_SITE ? build->parts[0].profile->nr_sites : 0;
+    return seep_grow(&build->rows, &build->rows_capacity, nr, sizeof(*build->rows)) &&
+           seep_grow(&build->labels, &build->labels_capacity, nr, sizeof(*build->labels));
+}
+
 struct seep_error *seep_view_build_rows(struct seep_view_build *build) {
+    if (!reserve_rows(build))
+        return seep_error_no_memory();
     for (size_t p = 0; p < build->nr_parts; p++) {
         struct seep_view_part *part = &build->parts[p];
         struct seep_error *error;
@@ -364,7 +374,10 @@ struct seep_error *seep_view_build_rows(struct seep_view_build *build) {
             error = rows_of_sites(build, part);
         if (error)
             return error;
+        free(part->figures); // all of them are in rows
+        part->figures = NULL;
     }
+    seep_map_deinit(&build->row_of_key);
     return NULL;
 }
 
