@@ -63,7 +63,7 @@ for (const name of ['shop', 'strange', 'family'])
   await check(`figures of ${name}`, name, async (page) => ({ sites: await sites(page), groups: await groups(page),
     tiles: await page.locator('.tile').allInnerTexts(), health: await text(page, '#health') }));
 // Tables of what is not of sites.
-for (const [name, tabs] of [['shop', ['threads', 'sizes']], ['snapped', ['resident', 'ages']]])
+for (const [name, tabs] of [['shop', ['threads', 'sizes']], ['snapped', ['resident', 'ages']], ['recorded', ['lives']]])
   await check(`tables of ${name}`, name, async (page) => page.evaluate((wanted) => Object.fromEntries(wanted.map((tab) => {
     if (!document.querySelector(`[data-tab=${tab}]`)) return [tab, null];
     window.seep.state.go({ tab });
@@ -83,9 +83,11 @@ await check('by holder', 'shop', async (page) => {
   });
   await page.locator('#graph .flame').focus();
   for (let i = 0; i < 2; i++) await page.keyboard.press('ArrowDown');
+  await settled(page);
   found.walked = await text(page, '#detail h2');
   found.walkedDetail = await text(page, '#detail');
   await page.locator('#detail .near button').first().click();
+  await settled(page);
   found.next = await text(page, '#detail h2');
   found.nextDetail = await text(page, '#detail');
   await page.locator('#search').fill('load_picture');
@@ -240,6 +242,29 @@ await check('over time', 'grown', async (page) => {
   const peak = await page.evaluate(() => window.seep.weights().total);
   return { series, dragged, place: (place.x + place.width / 2 - area.x) / area.width, stepped, far, whole, peak };
 });
+await check('recorded', 'recorded', async (page) => {
+  await page.waitForFunction(() => document.documentElement.dataset.times === 'ready');
+  return page.evaluate(() => {
+    const series = window.seep.seriesNow();
+    const { model } = window.seep;
+    return { totals: series.totals, states: [0, 7, 8, series.at.length - 1].map((i) => series.state(i).reduce((a, b) => a + b, 0)),
+      sites: Array.from({ length: model.nrSites }, (_, i) => ({ freed: model.site('freed_lives')[i], mean: model.site('mean_life_ns')[i], most: model.site('longest_life_ns')[i] })) };
+  });
+});
+// On paper: light, in its width, and no more rows than are of use.
+await check('paper', 'many', async (page) => {
+  await page.waitForFunction(() => document.documentElement.dataset.times === 'ready');
+  await page.emulateMedia({ media: 'print' });
+  await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+  await page.setViewportSize({ width: 703, height: 1000 });
+  await page.screenshot({ path: `${files.shots}/paper.png`, fullPage: true });
+  const found = await page.evaluate(() => ({ ink: getComputedStyle(document.body).color, rows: document.querySelectorAll('.table-row').length,
+    wide: document.documentElement.scrollWidth - window.innerWidth, toolbar: document.querySelector('.toolbar').offsetHeight,
+    canvas: document.querySelector('#graph canvas').getBoundingClientRect().width }));
+  await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
+  await page.emulateMedia({ media: 'screen' });
+  return { ...found, after: await page.evaluate(() => getComputedStyle(document.body).color) };
+}, { scheme: 'dark' });
 for (const name of ['cut', 'garbled', 'none'])
   await check(`damaged: ${name}`, name, async (page) => ({ said: await text(page, '#failure'), main: await page.locator('#main').isVisible() }));
 
@@ -267,7 +292,7 @@ if (files.live) {
   await context.close();
 }
 
-const views = { holders: ['shop', { hash: '#v=held&p=3' }], source: ['sourced', { scheme: 'dark', hash: '#p=0' }], resident: ['snapped', { width: 390, height: 844, hash: '#t=resident' }], light: ['shop', {}], dark: ['shop', { scheme: 'dark' }], phone: ['shop', { width: 390, height: 844, ratio: 2 }],
+const views = { lifetimes: ['recorded', { width: 390, height: 844, scheme: 'dark', hash: '#t=lives' }], legend: ['many', { scheme: 'dark' }], holders: ['shop', { hash: '#v=held&p=3' }], source: ['sourced', { scheme: 'dark', hash: '#p=0' }], resident: ['snapped', { width: 390, height: 844, hash: '#t=resident' }], light: ['shop', {}], dark: ['shop', { scheme: 'dark' }], phone: ['shop', { width: 390, height: 844, ratio: 2 }],
   time: ['grown', {}], range: ['grown', { scheme: 'dark', hash: '#r=2-9' }], marks: ['many', { hash: '#r=1-6' }],
   diff: ['diff', {}], sandwich: ['shop', { hash: '#v=sandwich&f=4' }], family: ['family', { scheme: 'dark' }], strange: ['hostile', { width: 390, height: 844 }] };
 for (const [name, [file, options]] of Object.entries(views))

@@ -52,12 +52,13 @@ def traces(build, seep, tmp_path_factory):
     call(seep, "run", "-q", "-o", "newer.seep", "--", binary(build, "shop"), "2600")
     call(seep, "run", "-q", "-o", "family.seep", "--", "/bin/sh", "-c", "ls / >/dev/null; ls /usr >/dev/null; true")
     call(seep, "run", "-q", "-o", "grown.seep", "--interval", "100ms", "--", binary(build, "shop"), "1500", "1000")
+    call(seep, "run", "-q", "--mode", "record", "-o", "recorded.seep", "--", binary(build, "shop"), "300", "300")
     snap(build, seep, folder, call)
     call(binary(build, "page_traces"), "hostile", "hostile.seep")
     call(binary(build, "page_traces"), "sites", "300", "12", "many.seep")
     make = os.path.join(build, "tests", "golden", "make_traces")
     call(make, "make", "empty", "empty.seep")
-    return {name: str(folder / (name + ".seep")) for name in ("shop", "newer", "family", "grown", "many", "hostile", "empty", "snapped")}
+    return {name: str(folder / (name + ".seep")) for name in ("shop", "newer", "family", "grown", "many", "hostile", "empty", "snapped", "recorded")}
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +72,7 @@ def pages(seep, traces, tmp_path_factory):
         assert done.returncode == 0 and not done.stdout and not done.stderr, done.stderr.decode()
         return str(out)
 
-    files = {name: make(name, traces[name]) for name in ("shop", "family", "grown", "many", "hostile", "empty", "snapped")}
+    files = {name: make(name, traces[name]) for name in ("shop", "family", "grown", "many", "hostile", "empty", "snapped", "recorded")}
     files["sourced"] = make("sourced", traces["shop"], "--embed-sources")
     files["strange"] = files["hostile"]
     files["folded"] = make("folded", traces["many"], "--max-size", "%d" % (os.path.getsize(files["many"]) - 20000))
@@ -276,6 +277,24 @@ def test_resident_memory_is_that_of_the_report(seen, seep, traces):
     assert rows == set(account["rows"].values()) and sum(account["rows"].values()) == account["rss"] > 0
 
 
+def test_lifetimes_are_those_of_the_history(seen, seep, traces):
+    done = subprocess.run([seep, "history", "--json", "--top", "0", traces["recorded"]], stdout=subprocess.PIPE, check=True, timeout=120)
+    (process,) = json.loads(done.stdout)["processes"]
+    sites = [site for site in process["sites"] if site["lives"]]
+    expected = [sum(site["lives"][i] for site in sites) for i in range(10)]
+    rows = result(seen, "tables of recorded")["lives"]
+    assert [row["freed_lives"] for row in rows] == expected and sum(expected) > 100
+    assert rows[0]["key"] == "less than 1 µs" and rows[-1]["key"] == "100 s and more"
+    page = sorted(site["freed"] for site in result(seen, "recorded")["sites"])
+    assert sum(page) == sum(expected)
+
+
+def test_a_recording_has_many_moments(seen, seep, traces):
+    found = result(seen, "recorded")
+    assert len(found["totals"]) == 1000 and found["totals"][-1] == report(seep, "report", traces["recorded"])["totals"]["live_bytes"]
+    assert found["states"] == [found["totals"][i] for i in (0, 7, 8, -1)]
+
+
 def test_boxes_of_holders_add_up(seen, seep, traces):
     """Each site once, below who holds it; what is lost below that word. The keyboard walks, and a click goes on to the holder."""
     found = result(seen, "by holder")
@@ -425,6 +444,12 @@ def test_served_page_is_live(seen):
     assert found["troubles"] == [] or all("401" in trouble for trouble in found["troubles"])
 
 
+def test_paper_is_light_and_has_what_it_needs(seen):
+    found = result(seen, "paper")
+    assert found["ink"] == "rgb(29, 33, 37)" and found["after"] == "rgb(227, 230, 232)"
+    assert found["rows"] == 60 and found["wide"] <= 0 and found["toolbar"] == 0 and found["canvas"] < 703
+
+
 @pytest.mark.parametrize("name", ["cut", "garbled", "none"])
 def test_damaged_page_says_so(seen, name):
     found = result(seen, "damaged: " + name)
@@ -436,7 +461,7 @@ def test_trace_of_nothing_is_a_page(seen):
     assert "Nothing to draw" in found["note"]
 
 
-@pytest.mark.parametrize("name", ["light", "dark", "phone", "time", "range", "marks", "diff", "sandwich", "family", "strange"])
+@pytest.mark.parametrize("name", ["light", "dark", "phone", "time", "range", "marks", "diff", "sandwich", "family", "strange", "holders", "source", "resident", "lifetimes", "legend"])
 def test_views_are_sound(seen, name):
     """No serious finding of axe-core, nothing wider than the screen. The screenshots stay in the build directory."""
     found = result(seen, "view " + name)

@@ -77,6 +77,7 @@ function siteDetail(page, site) {
       ['Freed', at('frees') ? `${words.bytes(at('freed_bytes'))} in ${words.plural(at('frees'), 'call')}` : 'nothing'],
       ['Sizes', sizes], ['Peak of the site', words.bytes(at('peak_bytes'))],
       ['Live at the peak', at('at_peak_bytes') ? words.bytes(at('at_peak_bytes')) : null],
+      ['Lived', at('freed_lives') ? `${words.duration(at('mean_life_ns') / 1e9)} on average, ${words.duration(at('longest_life_ns') / 1e9)} at most` : null],
       ['Temporary', at('temporary') ? words.share(at('temporary'), at('allocations')) : null],
       ['Class', kind ? KINDS[kind] : null],
       ['Lost', at('lost_bytes') + at('indirect_bytes') ? words.bytes(at('lost_bytes') + at('indirect_bytes')) : null],

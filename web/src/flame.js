@@ -17,8 +17,6 @@ export function paletteOf(style) {
   };
 }
 
-const RUNTIME = /^(libc[.-]|libstdc\+\+|libc\+\+|ld-|libgcc|libpthread|libjemalloc|libtcmalloc|libmimalloc|\[vdso\]|libm[.-])/;
-
 export class Flame {
   /** `on`: {pick(box), zoom(box), over(box, x, y), menu(box, action)}; `label(box)`: [name, value] for people. */
   constructor(host, on) {
@@ -129,13 +127,8 @@ export class Flame {
     if (fn < 0) return p.root;
     let colour = this.colours.get(fn);
     if (!colour) {
-      const module = box.tree.model.module(fn);
-      if (RUNTIME.test(module)) colour = p.runtime;
-      else {
-        let hash = 7;
-        for (let i = 0; i < module.length; i++) hash = (hash * 31 + module.charCodeAt(i)) | 0;
-        colour = p.hues[(hash >>> 3) % p.hues.length];
-      }
+      const hue = box.tree.model.hue(fn);
+      colour = hue < 0 ? p.runtime : p.hues[hue % p.hues.length];
       this.colours.set(fn, colour);
     }
     return colour;

@@ -26,6 +26,13 @@ function grouped(id, title, what, group) {
     rows: group.groups.map((row) => ({ name: safe(row.key), values: columns.map((figure) => row[figure.id]) })) };
 }
 
+/** "1 to 10 ms": lives between two of the limits. */
+function livesOf({ below_ns: below, freed }) {
+  const of = (ns) => duration(ns / 1e9, true);
+  return freed.map((value, i) => ({ name: i === 0 ? `less than ${of(below[0])}` : below[i] === null ? `${of(below[i - 1])} and more`
+    : `${of(below[i - 1])} to ${of(below[i])}`, values: [value] }));
+}
+
 export function groupTables(part, reports) {
   const tables = [];
   for (const [id, title, what] of [['threads', 'Threads', 'Thread'], ['sizes', 'Sizes', 'Bytes of a block']])
@@ -33,6 +40,9 @@ export function groupTables(part, reports) {
   const ages = reports.map((report) => report.ages).filter(Boolean);
   if (ages.length)
     tables.push({ id: 'ages', title: 'Ages', what: 'Age of what is live', columns: [FIGURES.live_bytes, FIGURES.live_blocks], inOrder: true, rows: agesOf(ages) });
+  if (part.has('lives'))
+    tables.push({ id: 'lives', title: 'Lifetimes', what: 'How long freed blocks lived', inOrder: true, rows: livesOf(part.json('lives')),
+      columns: [column('freed_lives', 'Freed', 'blocks that were freed at that age', count)] });
   const accounts = reports.map((report) => report.resident).filter(Boolean);
   if (accounts.length)
     tables.push({ id: 'resident', title: 'Resident', what: `Resident memory, ${bytes(accounts.reduce((a, { rss }) => a + rss, 0))} in all`,

@@ -3,14 +3,12 @@
 // only its blocks point to. A site stands below the nearest other one on the way to its largest block, once, so widths
 // add up to the whole.
 
-const ROOT = 'libc-'; // grey, as what is not the program's own
-
 const byWeight = (a, b) => b.weight - a.weight || a.fn - b.fn;
 
 class HolderBox {
-  constructor(fn, name, place, module, site = -1) {
+  constructor(fn, name, place, hue, site = -1) {
     Object.assign(this, { fn, name, place, site, parent: null, children: [], weight: 0, signed: 0, depth: 0 });
-    this.tree = { model: { module: () => module } }; // its hue, as in the other graphs
+    this.tree = { model: { hue: () => hue } }; // as in the other graphs; -1: grey, as what is not the program's own
   }
 
   add(child) {
@@ -64,10 +62,10 @@ export class Holders {
     const root = model.site('root');
     const kind = model.site('kind');
     const self = model.site('self');
-    const top = new HolderBox(-1, 'all', '', '');
+    const top = new HolderBox(-1, 'all', '', -1);
     const boxes = Array.from(own, (weight, i) => {
       const { name, place } = model.siteLabel(i);
-      const box = new HolderBox(model.nrFunctions + i, name, place, self[i] ? model.module(model.frameFunction[self[i] - 1]) : '', i);
+      const box = new HolderBox(model.nrFunctions + i, name, place, self[i] ? model.hue(model.frameFunction[self[i] - 1]) : -1, i);
       box.weight = box.signed = weight;
       return box;
     });
@@ -78,7 +76,7 @@ export class Holders {
       const key = root[i] || (lost ? -1 : -2);
       if (!roots.has(key)) {
         const name = root[i] ? safe(model.text(root[i])) : lost ? 'lost: no pointer to it' : 'who holds it is not known';
-        roots.set(key, new HolderBox(model.nrFunctions + model.nrSites + roots.size, name, '', ROOT));
+        roots.set(key, new HolderBox(model.nrFunctions + model.nrSites + roots.size, name, '', -1));
       }
       roots.get(key).add(box);
       return undefined;

@@ -203,16 +203,22 @@ class Page {
       search.focus();
       search.select();
     });
-    window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-      for (const flame of [this.flame, this.callers]) {
-        flame.theme();
-        flame.draw();
-      }
+    const redraw = () => {
+      for (const flame of [this.flame, this.callers]) flame.theme();
+      this.show();
       if (this.timeline?.plot) {
         this.timeline.draw();
         this.timeline.place();
       }
-    });
+    };
+    window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+    // Paper is light.
+    const paper = (isOn) => () => {
+      document.documentElement.toggleAttribute('data-paper', isOn);
+      redraw();
+    };
+    window.addEventListener('beforeprint', paper(true));
+    window.addEventListener('afterprint', paper(false));
   }
 
   // ---- what follows from the state ----
@@ -386,9 +392,39 @@ class Page {
       const root = this.root(view, (tree) => (view === 'up' ? tree.bottomUp() : tree.topDown()));
       this.flame.show(root, this.unzip(root), options);
     }
+    this.legend(view, measure);
     $('no-graph').hidden = total > 0;
     $('no-graph').textContent = `Nothing to draw: no site has ${measure.title.toLowerCase()}.`;
     $('matched').textContent = !found ? '' : `${words.share(view === 'held' ? part : this.tree().matched(found), total)} matches${this.wrong ? ' (as plain text)' : ''}`;
+  }
+
+  /** What the colours say: modules, those that are wide first; of changes the two directions. */
+  legend(view, measure) {
+    const dot = (colour, text) => {
+      const mark = el('i', {});
+      mark.style.background = colour;
+      return el('li', {}, mark, text);
+    };
+    const palette = this.flame.palette;
+    if (measure.change && view !== 'held') {
+      fill($('colours'), dot(palette.up.replace('%', 0.8), 'more'), dot(palette.down.replace('%', 0.8), 'less'), dot(palette.same, 'as much up as down'));
+      $('colours').hidden = false;
+      return;
+    }
+    const wide = new Map();
+    for (const row of this.flame.rows)
+      for (const { box, w } of row ?? []) {
+        const fn = box.site >= 0 ? this.selfOf(box.site) : box.fn;
+        if (fn < 0 || fn >= this.model.nrFunctions) continue;
+        const hue = this.model.hue(fn);
+        const key = hue < 0 ? 'C and C++ runtime' : this.model.module(fn);
+        const at = wide.get(key) ?? { hue, width: 0 };
+        at.width += w;
+        wide.set(key, at);
+      }
+    const shown = [...wide].filter(([name]) => name).sort(([, a], [, b]) => b.width - a.width).slice(0, 8);
+    fill($('colours'), shown.map(([name, { hue }]) => dot(hue < 0 ? palette.runtime : palette.hues[hue % palette.hues.length], name)));
+    $('colours').hidden = shown.length < 2;
   }
 
   /** The box that the path in the state leads to, as far as it goes. */
@@ -514,7 +550,8 @@ class Page {
     return { nr, total, find: (wanted) => sorted.indexOf(Number(wanted)), at: (i) => {
       const site = sorted[i];
       const label = model.siteLabel(site);
-      return { key: String(site), site, values: data.map((column) => column[site]), name: label.name, place: label.place,
+      const caller = label.fn === undefined ? -1 : model.callerOf(site, label.fn);
+      return { key: String(site), site, values: data.map((column) => column[site]), name: label.name, place: label.place, caller: caller >= 0 ? model.name(caller) : null,
         fn: this.selfOf(site), badge: this.badge(kind[site], site) };
     } };
   }

@@ -9,7 +9,10 @@ export const TRENDS = ['', 'steady', 'growing', 'plateau', 'sawtooth', 'shrinkin
 const FIGURES = ['live_bytes', 'live_blocks', 'allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary',
   'peak_bytes', 'at_peak_bytes', 'size_min', 'size_max', 'lost_bytes', 'lost_blocks', 'indirect_bytes', 'indirect_blocks',
   'possible_bytes', 'possible_blocks', 'reachable_bytes', 'reachable_blocks', 'retained_bytes', 'suppressed_bytes',
-  'old_live_bytes', 'old_live_blocks', 'old_allocations', 'old_allocated_bytes', 'old_frees', 'old_temporary', 'slope'];
+  'old_live_bytes', 'old_live_blocks', 'old_allocations', 'old_allocated_bytes', 'old_frees', 'old_temporary', 'slope', 'freed_lives', 'mean_life_ns', 'longest_life_ns'];
+/** Modules of the C and C++ runtime, which are grey. */
+export const RUNTIME = /^(libc[.-]|libstdc\+\+|libc\+\+|ld-|libgcc|libpthread|libjemalloc|libtcmalloc|libmimalloc|\[vdso\]|libm[.-])/;
+
 const IDS = ['process', 'self', 'module', 'via', 'known', 'kind', 'held', 'root', 'holder', 'type', 'cut', 'growth', 'change', 'folded'];
 
 export class Model {
@@ -40,6 +43,7 @@ export class Model {
     this.siteNode = new Int32Array(this.nrSites);
     for (let i = 0, at = 0; i < this.nrSites; i++) this.siteNode[i] = at += deltas[i];
     this.columns = new Map();
+    this.hues = null;
     this.names = new Array(functions);
   }
 
@@ -111,6 +115,19 @@ export class Model {
     return frames;
   }
 
+  /** Hues of modules, by the text of their name: those with most functions first, so that big ones differ; -1: the runtime. */
+  hue(fn) {
+    if (!this.hues) {
+      const nr = new Map();
+      for (const id of this.functionModule) nr.set(id, (nr.get(id) ?? 0) + 1);
+      this.hues = new Map();
+      let next = 0;
+      for (const id of [...nr.keys()].sort((a, b) => nr.get(b) - nr.get(a) || a - b))
+        this.hues.set(id, RUNTIME.test(this.text(id)) ? -1 : next++);
+    }
+    return this.hues.get(this.functionModule[fn]) ?? 0;
+  }
+
   /** "parse (json.c:12)", where the site is attributed to. */
   siteLabel(site) {
     const self = this.site('self')[site];
@@ -118,7 +135,21 @@ export class Model {
     const frame = this.frame(self - 1);
     const folded = this.site('folded')[site];
     if (folded) return { name: `(${plural(folded, 'smaller site')})`, place: '' };
-    return { name: frame.name, place: frame.file ? (frame.line ? `${frame.file}:${frame.line}` : frame.file) : frame.module };
+    return { name: frame.name, fn: frame.fn, place: frame.file ? (frame.line ? `${frame.file}:${frame.line}` : frame.file) : frame.module };
+  }
+
+  /** The function that called the one that a site is attributed to, where other sites are attributed to the same place; else -1. */
+  callerOf(site, fn) {
+    const self = this.site('self');
+    if (!this.alike) {
+      this.alike = new Map();
+      for (const frame of self) this.alike.set(frame, (this.alike.get(frame) ?? 0) + 1);
+    }
+    if (this.alike.get(self[site]) < 2) return -1;
+    let node = this.siteNode[site];
+    while (node && this.nodeFunction[node] !== fn) node = this.parents[node];
+    while (node && this.nodeFunction[node] === fn) node = this.parents[node];
+    return node ? this.nodeFunction[node] : -1;
   }
 
   /** Functions whose name or module matches. */

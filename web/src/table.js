@@ -5,6 +5,7 @@ import { el, fill } from './words.js';
 const ROW = 30;
 const HEAD = 33;
 const MOST = 480;
+const PRINTED = 60; // rows on paper
 
 export class Table {
   /** `on`: {pick(row), open(row), sort(id)} */
@@ -23,6 +24,9 @@ export class Table {
     this.scroller.addEventListener('scroll', () => this.draw(), { passive: true });
     this.scroller.addEventListener('keydown', (event) => this.key(event));
     new ResizeObserver(() => this.draw()).observe(this.scroller);
+    // On paper there is nothing to scroll: the first rows, all of them seen.
+    window.addEventListener('beforeprint', () => this.print(PRINTED));
+    window.addEventListener('afterprint', () => this.print(0));
   }
 
   /** `columns`: [{id, title, text(row), hint, share(row)}], the first is the name. `rows`: {nr, at(index), find(key)}, sorted. */
@@ -32,21 +36,31 @@ export class Table {
     this.picked = picked;
     this.grid.setAttribute('aria-label', label);
     this.grid.setAttribute('aria-rowcount', String(rows.nr + 1));
-    this.grid.style.setProperty('--figures', `repeat(${columns.length - 1}, minmax(4.6rem, 6.2rem))`);
+    this.grid.style.setProperty('--figures', `repeat(${columns.length - 1}, minmax(4.6rem, 5.6rem))`);
     fill(this.head, columns.map((column) =>
       el('div', { role: 'columnheader', 'aria-sort': sort === column.id ? 'descending' : null, class: column.name ? 'name' : 'figure' },
         column.name ? el('span', {}, column.title)
           : el('button', { type: 'button', title: column.hint, onclick: () => this.on.sort(column.id) }, column.title))));
-    this.spacer.style.height = `${rows.nr * ROW}px`;
+    this.stretch();
     this.empty.textContent = rows.nr ? '' : empty;
     this.scroller.hidden = !rows.nr;
     this.scroller.style.height = `${Math.min(MOST, HEAD + rows.nr * ROW + 6)}px`;
     this.draw();
   }
 
+  print(rows) {
+    this.printed = rows;
+    this.stretch();
+    this.draw();
+  }
+
+  stretch() {
+    this.spacer.style.height = `${(this.printed ? Math.min(this.printed, this.rows.nr) : this.rows.nr) * ROW}px`;
+  }
+
   draw() {
-    const seen = this.scroller.clientHeight;
-    const first = Math.max(0, Math.floor((this.scroller.scrollTop - HEAD) / ROW) - 4);
+    const seen = this.printed ? (this.printed - 4) * ROW : this.scroller.clientHeight;
+    const first = this.printed ? 0 : Math.max(0, Math.floor((this.scroller.scrollTop - HEAD) / ROW) - 4);
     const last = Math.min(this.rows.nr, Math.ceil((this.scroller.scrollTop + seen) / ROW) + 4);
     this.body.style.transform = `translateY(${first * ROW}px)`;
     const shown = [];
@@ -62,6 +76,7 @@ export class Table {
         if (column.name)
           return el('div', { role: 'gridcell', class: 'name' }, el('span', { class: 'row-name', title: row.name }, row.name),
             row.place ? el('span', { class: 'row-place' }, row.place) : null,
+            row.caller ? el('span', { class: 'row-caller', title: `called by ${row.caller}` }, `‹ ${row.caller}`) : null,
             row.badge ? el('span', { class: `badge ${row.badge}` }, row.badge) : null);
         const cell = el('div', { role: 'gridcell', class: 'figure' }, column.text(row));
         const part = column.share?.(row);

@@ -6,6 +6,8 @@ import { bytes, duration, el, fill, safe, signed } from './words.js';
 
 const SITES = 5;
 const HEIGHT = 170;
+const SECONDS = [1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120,
+  300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2419200, 4838400, 9676800, 31536000]; // steps of clocks
 
 function clock(seconds) {
   if (seconds < 60) return seconds ? `${+seconds.toFixed(3)} s` : '0';
@@ -79,19 +81,22 @@ export class Timeline {
     let sum = new Float64Array(series.at.length);
     biggest.forEach(({ site, values }, i) => {
       sum = sum.map((value, k) => value + values[k]);
-      layers.push({ values: sum, colour: hues[i], label: model.siteLabel(site).name });
+      const { name, place } = model.siteLabel(site);
+      layers.push({ values: sum, colour: hues[i], label: name, place });
     });
     layers.push({ values: Float64Array.from(series.totals), colour: palette.root, label: 'all others' });
-    const hasRss = series.rss.some((value) => value > 0);
+    // Where it is far more than the heap, that would be a line at the bottom.
+    const mostRss = series.rss.reduce((a, b) => Math.max(a, b), 0);
+    const hasRss = mostRss > 0 && mostRss <= 4 * series.totals[series.peak];
     const data = [series.at, ...[...layers].reverse().map(({ values }) => Array.from(values)),
       ...(hasRss ? [series.rss.map((value) => value || null)] : [])];
     const line = { stroke: read('--line'), width: 1 };
     const axis = { stroke: read('--muted'), grid: line, ticks: { show: false }, font: `11px ${getComputedStyle(document.body).fontFamily}` };
     const options = {
-      width: Math.max(200, this.stage.clientWidth), height: HEIGHT, legend: { show: false }, padding: [10, 12, 0, 0],
+      width: Math.max(200, this.stage.clientWidth), height: HEIGHT, legend: { show: false }, padding: [10, 28, 0, 0],
       scales: { x: { time: false }, y: { range: (_, low, high) => [0, (high || 1) * 1.05] } },
       cursor: { drag: { x: true, y: false, setScale: false, dist: 4 }, points: { show: false }, y: false },
-      axes: [{ ...axis, grid: { show: false }, size: 26, space: 90, values: (_, ticks) => ticks.map(clock) },
+      axes: [{ ...axis, grid: { show: false }, size: 26, space: 70, incrs: SECONDS, values: (_, ticks) => ticks.map(clock) },
         { ...axis, size: 66, incrs: Array.from({ length: 60 }, (_, i) => 2 ** i), values: (_, ticks) => ticks.map((tick) => (tick ? bytes(tick) : '0')) }],
       series: [{}, ...[...layers].reverse().map(({ colour, label }) => ({ label, fill: colour, stroke: colour, width: 1, points: { show: false } })),
         ...(hasRss ? [{ label: 'resident', stroke: read('--muted'), width: 1.25, dash: [4, 3], points: { show: false }, scale: 'y' }] : [])],
@@ -111,11 +116,11 @@ export class Timeline {
     this.plot?.destroy();
     this.plot = new uPlot(options, data, this.stage);
     this.plot.over.append(...this.handles);
-    fill(this.legend, layers.map(({ colour, label }) => {
+    fill(this.legend, layers.map(({ colour, label, place }) => {
       const dot = el('i', {});
       dot.style.background = colour;
-      return el('li', {}, dot, label);
-    }), hasRss ? el('li', {}, el('i', { class: 'dashed' }), 'resident memory') : null);
+      return el('li', { title: place ? `${label} ${place}` : null }, dot, label, place ? el('span', { class: 'quiet' }, place) : null);
+    }), mostRss ? el('li', {}, hasRss ? el('i', { class: 'dashed' }) : null, `resident memory, ${bytes(mostRss)} at most${hasRss ? '' : ', far above'}`) : null);
   }
 
   drawMarks(plot, ink) {
@@ -123,6 +128,7 @@ export class Timeline {
     const ratio = window.devicePixelRatio || 1;
     c.save();
     c.font = `${11 * ratio}px sans-serif`;
+    c.textAlign = 'left';
     for (const mark of this.marks.slice(0, 40)) {
       const x = plot.valToPos(mark.at_s, 'x', true);
       if (!(x >= plot.bbox.left && x <= plot.bbox.left + plot.bbox.width)) continue;

@@ -2,7 +2,8 @@
 // What sites had over time: moments, and for each the sites that were not as before. The state at any moment is made from
 // the nearest key state before it.
 
-const KEY = 8; // moments between key states
+const KEY = 8; // moments between key states, at least
+const KEYS_BYTES = 48e6; // of all of them
 
 export class Times {
   constructor(part, model) {
@@ -41,6 +42,7 @@ class Series {
     const now = new Float64Array(times.nrSites);
     this.most = new Float64Array(times.nrSites);
     let total = 0;
+    this.step = Math.max(KEY, Math.ceil((moments.length * times.nrSites * 8) / KEYS_BYTES));
     moments.forEach((m, i) => {
       for (let c = times.starts[m]; c < times.starts[m + 1]; c++) {
         const site = times.sites[c];
@@ -49,7 +51,7 @@ class Series {
         if (times.bytes[c] > this.most[site]) this.most[site] = times.bytes[c];
       }
       this.totals.push(total);
-      if (i % KEY === 0) this.keys.push(now.slice());
+      if (i % this.step === 0) this.keys.push(now.slice());
     });
     this.peak = this.totals.indexOf(Math.max(...this.totals));
   }
@@ -57,9 +59,9 @@ class Series {
   /** What each site had at a moment. */
   state(index) {
     const { times } = this;
-    const from = Math.floor(index / KEY);
+    const from = Math.floor(index / this.step);
     const state = this.keys[from].slice();
-    for (let i = from * KEY + 1; i <= index; i++) {
+    for (let i = from * this.step + 1; i <= index; i++) {
       const m = this.moments[i];
       for (let c = times.starts[m]; c < times.starts[m + 1]; c++) state[times.sites[c]] = times.bytes[c];
     }

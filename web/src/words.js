@@ -39,12 +39,14 @@ export function share(part, whole) {
   return `${percent >= 99.95 && part < whole ? '99.9' : percent.toFixed(1)}%`;
 }
 
-export function duration(seconds) {
+/** `isRound`: of a limit, "1 ms", "10 s", where others have their digits. */
+export function duration(seconds, isRound = false) {
   if (seconds === null || seconds === undefined) return '–';
   if (seconds < 1e-3) return `${(seconds * 1e6).toFixed(0)} µs`;
   if (seconds < 1) return `${(seconds * 1e3).toFixed(0)} ms`;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
+  if (seconds < 60) return `${isRound ? seconds.toFixed(0) : seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
   const two = (n) => String(Math.floor(n)).padStart(2, '0');
+  if (seconds < 3600 && isRound && seconds % 60) return `${seconds.toFixed(0)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
   if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ${two((seconds % 3600) / 60)} min`;
   return `${Math.floor(seconds / 86400)} d ${Math.floor((seconds % 86400) / 3600)} h`;

@@ -67,9 +67,7 @@ static struct seep_error *run_history(const struct seep_arguments *arguments, in
         error = seep_histories_make(session, arguments->operands[0], &options, &histories);
     if (!error)
         error = show(values, session, histories);
-    for (size_t i = 0; histories && i < session->nr_profiles; i++)
-        seep_history_deinit(&histories[i]);
-    free(histories);
+    seep_histories_destroy(histories, session);
     seep_session_destroy(session);
     return error;
 }

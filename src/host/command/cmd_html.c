@@ -59,7 +59,7 @@ static void take_account(const char *name, struct seep_session *session) {
 }
 
 // Of a recording: what the time view shows of it.
-enum { MOMENTS = 200 };
+enum { MOMENTS = 1000 };
 
 static struct seep_error *run_html(const struct seep_arguments *arguments, int *ret_status) {
     const struct html_values *values = seep_arguments_values(arguments, &html_group);
@@ -78,6 +78,7 @@ static struct seep_error *run_html(const struct seep_arguments *arguments, int *
                                       .max_bytes = values->max_bytes};
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     struct seep_session *session = NULL, *old = NULL;
+    struct seep_history *histories = NULL;
     struct seep_error *error = seep_suppress_read(arguments, &suppress);
     if (!error)
         error = seep_moment_open(source.name, &session);
@@ -90,13 +91,15 @@ static struct seep_error *run_html(const struct seep_arguments *arguments, int *
     if (!error)
         error = seep_suppress_apply(&suppress, session, source.symbols);
     if (!error)
-        error = seep_history_snapshots(session, source.name, MOMENTS);
+        error = seep_history_snapshots(session, source.name, MOMENTS, &histories);
+    source.histories = histories;
     source.session = session;
     source.old = old;
     if (!error)
         error = seep_html_write(&source, values->output);
     seep_symbols_destroy(source.symbols);
     seep_suppress_deinit(&suppress);
+    seep_histories_destroy(histories, session);
     seep_session_destroy(session);
     seep_session_destroy(old);
     return error;

@@ -127,7 +127,7 @@ static struct seep_error *run_plot(const struct seep_arguments *arguments, int *
     if (!error)
         error = seep_suppress_apply(&suppress, session, plot.symbols);
     if (!error && plot.what == SEEP_PLOT_TIMELINE)
-        error = seep_history_snapshots(session, plot.source, MOMENTS);
+        error = seep_history_snapshots(session, plot.source, MOMENTS, NULL);
     plot.session = session;
     if (!error && (options->pid || options->program)) {
         error = seep_session_select(session, options->pid, options->program, &some);

@@ -88,13 +88,14 @@ static json_t *sites_of(struct making *making) {
     }
     json_t *rows = json_array();
     for (uint32_t i = 1; i < history->nr_sites; i++) {
-        if (!live[i])
+        // One that never lasts to the end of a part has lives, too.
+        if (!live[i] && !(history->recorded && history->sites[i].freed))
             continue;
         json_t *row = json_object();
         set(&row, "site", integer(i));
         set(&row, "place", place_of(making, i));
         set(&row, "stack", stack_of(making, i));
-        set(&row, "live", live[i]);
+        set(&row, "live", live[i] ? live[i] : json_array());
         if (history->recorded) {
             const struct seep_history_site *site = &history->sites[i];
             set(&row, "freed", integer(site->freed));

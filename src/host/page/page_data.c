@@ -15,6 +15,7 @@
 #include "page/page_data.h"
 #include "page/page_fold.h"
 #include "page/page_holder.h"
+#include "page/page_lives.h"
 #include "page/page_pack.h"
 #include "page/page_source.h"
 #include "page/page_times.h"
@@ -130,6 +131,7 @@ struct building {
     size_t nr_sites;
     uint32_t last_node;
     struct seep_page_times times;
+    struct seep_page_lives lives;
     double least; // sites of less weight are folded; 0: none
     size_t nr_folded;
 };
@@ -330,6 +332,11 @@ static struct seep_error *put_view(struct building *building, struct seep_view *
     if (!error)
         error =
             seep_page_times_add(&building->times, view, process, places, first, building->nr_sites - first);
+    if (!error)
+        error =
+            seep_page_lives_add(&building->lives, view,
+                                building->source->histories ? &building->source->histories[process] : NULL,
+                                places, first, building->nr_sites - first);
     free(places);
     seep_page_branch_deinit(&branch);
     return error;
@@ -529,7 +536,7 @@ static json_t *head_json(const struct building *building) {
 static struct seep_error *assemble_sites(struct building *building, struct seep_page_column *ret_part) {
     const struct seep_page_source *source = building->source;
     struct seep_page_column report = {NULL}, old_report = {NULL}, texts = {NULL}, lengths = {NULL};
-    struct seep_page_column threads = {NULL}, sizes = {NULL};
+    struct seep_page_column threads = {NULL}, sizes = {NULL}, lives = {NULL};
     struct seep_page_embedded embedded = {{NULL}};
     uint64_t top = building->least > 0 ? 1 : LISTED;
     struct seep_error *error = put_report(source, source->session, top, &report);
@@ -543,12 +550,17 @@ static struct seep_error *assemble_sites(struct building *building, struct seep_
         error = seep_page_embed(&building->tree, &embedded);
     if (!error)
         error = put_texts(&building->tree.texts, &texts, &lengths);
+    seep_page_lives_put(&building->lives, &lives);
     const struct seep_page_tree *tree = &building->tree;
-    struct section sections[17 + NR_COLUMNS] = {
+    struct section sections[21 + NR_COLUMNS] = {
         {"report", 't', &report},
         {"old_report", 't', &old_report},
         {"threads", 't', &threads},
         {"sizes", 't', &sizes},
+        {"lives", 't', &lives},
+        {"site.freed_lives", 'u', &building->lives.freed},
+        {"site.mean_life_ns", 'f', &building->lives.mean},
+        {"site.longest_life_ns", 'u', &building->lives.most},
         {"source.file", 'u', &embedded.files},
         {"source.lengths", 'u', &embedded.lengths},
         {"source.bytes", 't', &embedded.bytes},
@@ -563,7 +575,7 @@ static struct seep_error *assemble_sites(struct building *building, struct seep_
         {"node.parent", 'u', &tree->node_parents},
         {"node.frame", 'u', &tree->node_frames},
     };
-    size_t nr = 17;
+    size_t nr = 21;
     for (size_t i = 0; i < NR_COLUMNS; i++)
         if (building->sites[i].nr)
             sections[nr++] = (struct section){columns[i].name, columns[i].form, &building->sites[i]};
@@ -573,6 +585,7 @@ static struct seep_error *assemble_sites(struct building *building, struct seep_
     seep_page_column_deinit(&old_report);
     seep_page_column_deinit(&threads);
     seep_page_column_deinit(&sizes);
+    seep_page_column_deinit(&lives);
     seep_page_embedded_deinit(&embedded);
     seep_page_column_deinit(&texts);
     seep_page_column_deinit(&lengths);
@@ -656,6 +669,7 @@ static void building_deinit(struct building *building) {
     for (size_t i = 0; i < NR_COLUMNS; i++)
         seep_page_column_deinit(&building->sites[i]);
     seep_page_times_deinit(&building->times);
+    seep_page_lives_deinit(&building->lives);
 }
 
 static int descending(const void *a, const void *b) {

@@ -7,6 +7,7 @@
 #define SEEP_PAGE_PAGE_DATA_H
 
 #include "page/page_column.h"
+#include "profile/history.h"
 #include "view/view.h"
 
 struct seep_page_source {
@@ -17,6 +18,7 @@ struct seep_page_source {
     struct seep_symbols *symbols;
     const struct seep_view_options *options; // filters and how names are shown
     bool embed_sources;                      // source files too, of frames
+    const struct seep_history *histories;    // by profile of the session: lives of blocks; NULL: not known
     uint64_t max_bytes; // of the data in the page: the smallest sites are folded until it is no more
 };
 

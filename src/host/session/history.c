@@ -601,17 +601,39 @@ static struct seep_error *add_snapshots(struct seep_profile *profile, const stru
     return NULL;
 }
 
-struct seep_error *seep_history_snapshots(struct seep_session *session, const char *path, uint32_t nr_bins) {
+#define CHANGES_MOST ((uint64_t)1 << 23)
+#define BINS_LEAST   200u
+
+static uint32_t bins_for(const struct seep_session *session, uint32_t most) {
+    uint64_t nr_sites = 1;
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        nr_sites += session->profiles[i]->nr_sites;
+    uint64_t nr = SEEP_MAX(CHANGES_MOST / nr_sites, (uint64_t)BINS_LEAST);
+    return (uint32_t)SEEP_MIN(nr, (uint64_t)most);
+}
+
+void seep_histories_destroy(struct seep_history *histories, const struct seep_session *session) {
+    for (size_t i = 0; histories && i < session->nr_profiles; i++)
+        seep_history_deinit(&histories[i]);
+    free(histories);
+}
+
+struct seep_error *seep_history_snapshots(struct seep_session *session, const char *path, uint32_t nr_bins,
+                                          struct seep_history **ret_histories) {
     struct seep_history *histories = NULL;
-    struct seep_history_options options = {.nr_bins = nr_bins};
+    struct seep_history_options options = {.nr_bins = bins_for(session, nr_bins)};
+    if (ret_histories)
+        *ret_histories = NULL;
     if (strcmp(path, "-") == 0 || !seep_event_file_is_one(path))
         return NULL;
     struct seep_error *error = seep_histories_make(session, path, &options, &histories);
     for (size_t i = 0; !error && i < session->nr_profiles; i++)
         if (!session->profiles[i]->nr_snapshots)
             error = add_snapshots(session->profiles[i], &histories[i]);
-    for (size_t i = 0; histories && i < session->nr_profiles; i++)
-        seep_history_deinit(&histories[i]);
-    free(histories);
+    if (!error && ret_histories) {
+        *ret_histories = histories;
+        return NULL;
+    }
+    seep_histories_destroy(histories, session);
     return error;
 }

@@ -20,8 +20,14 @@ SEEP_MUST_CHECK struct seep_error *seep_histories_make(struct seep_session *sess
                                                        struct seep_history **ret_histories);
 
 // Gives the profiles of a recording that have no snapshots some of its events, for what shows those: at the
-// end of each of nr_bins parts of the run.
+// end of each of at most nr_bins parts of the run; fewer where there are so many sites that what changed in
+// all of them would not fit. *ret_histories, where it is asked for: as those of seep_histories_make, NULL of
+// what is no recording.
 SEEP_MUST_CHECK struct seep_error *seep_history_snapshots(struct seep_session *session, const char *path,
-                                                          uint32_t nr_bins);
+                                                          uint32_t nr_bins,
+                                                          struct seep_history **ret_histories);
+
+// Frees what seep_histories_make gave; takes NULL.
+void seep_histories_destroy(struct seep_history *histories, const struct seep_session *session);
 
 #endif
