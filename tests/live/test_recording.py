@@ -118,9 +118,15 @@ def test_a_killed_program_loses_nothing(tmp_path):
     assert list(in_order(events).values())[0][0] == 77
 
 
+def stamps(trace):
+    done = run([SEEP, 'sql', '--csv', trace, 'select thread, stamp from event'])
+    assert done.code == 0, done
+    return [tuple(map(int, line.split(','))) for line in done.out.decode().splitlines()[1:]]
+
+
 @pytest.mark.parametrize('number', [signal.SIGSTOP, signal.SIGKILL])
-def test_a_tool_that_takes_nothing_does_not_hold_the_program(number, tmp_path):
-    """Stopped or killed when the program has just begun: it goes on all the same, and what was lost is told."""
+def test_a_tool_that_takes_nothing_is_taken_over_from(number, tmp_path):
+    """Stopped or killed when the program has just begun: the library writes what its rings have no room for, and nothing is lost."""
     program = compiled(tmp_path, BUSY.replace('int main(int argc, char **argv) {', """int main(int argc, char **argv) {
         char go;
         if (read(0, &go, 1) != 1)
@@ -135,20 +141,47 @@ def test_a_tool_that_takes_nothing_does_not_hold_the_program(number, tmp_path):
     tool.stdin.write(b'g')
     tool.stdin.close()
     deadline = time.monotonic() + 60
-    while not done.exists():
+    while not done.exists() or not list(tmp_path.glob('stopped.seep.*')):
         assert time.monotonic() < deadline, 'the program waits for ever'
         time.sleep(0.01)
     if number == signal.SIGKILL:
         tool.wait(timeout=60)
-        return
+        while [file for file in tmp_path.glob('stopped.seep.*.*')]:  # it has its last name when the program has ended
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        (rest,) = tmp_path.glob('stopped.seep.*')
+        (process,) = report(rest)
+        events = {(event.slot, event.stamp) for chunk in chunks(trace) for event in chunk.events} | set(stamps(rest))
+    else:
+        tool.send_signal(signal.SIGCONT)
+        assert tool.wait(timeout=60) == 0
+        assert not list(tmp_path.glob('stopped.seep.*'))  # it is in the trace now
+        (process,) = report(trace)
+        in_order(event for chunk in chunks(trace) for event in chunk.events)
+        events = [event for chunk in chunks(trace) for event in chunk.events]
+    assert process['totals']['allocations'] >= 100000
+    assert not process['health']['lost'] and process['health']['complete']
+    assert len(events) == process['totals']['allocations'] + process['totals']['frees']
+
+
+def test_a_tool_that_is_late_gets_what_the_library_has_written(tmp_path):
+    """Threads that hand blocks on, while the tool is stopped: one recording, whole, in an order that can be."""
+    program = compiled(tmp_path, HANDING_ON)
+    trace = tmp_path / 'late.seep'
+    tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, program], env=environment())
+    while not trace.exists():
+        assert tool.poll() is None
+        time.sleep(0.01)
+    tool.send_signal(signal.SIGSTOP)
+    time.sleep(0.6)
     tool.send_signal(signal.SIGCONT)
     assert tool.wait(timeout=60) == 0
     (process,) = report(trace)
-    assert process['totals']['allocations'] >= 100000  # the counts are whole
-    assert process['health']['lost']['event'] > 0 and not process['health']['complete']
     events = [event for chunk in chunks(trace) for event in chunk.events]
-    operations = process['totals']['allocations'] + process['totals']['frees']
-    assert len(events) + process['health']['lost']['event'] == operations
+    assert not process['health']['lost'] and process['health']['complete']
+    assert len(events) == process['totals']['allocations'] + process['totals']['frees']
+    assert len(in_order(events)) == process['totals']['live_blocks']
+    assert not list(tmp_path.glob('late.seep.*'))
 
 
 def test_what_is_cut_is_told(tmp_path):

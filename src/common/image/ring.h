@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Events: what a thread did to the heap, one after the other, in a ring of its own in the image
-// (SEEP_FLAG_EVENTS). The library writes and counts up `written`; the tool takes and counts up `read`, the
-// only word of it that the tool writes. docs/recording.md says the same in words, and has the proof of the
-// order.
+// (SEEP_FLAG_EVENTS). The library writes and counts up `written`; the tool takes, and counts up `read`, the
+// only word of it that the tool writes, when what it took is in its file. A tool that is gone or stuck is
+// taken over from: the library then writes what is in its rings into a file of its own, and says so in `own`.
+// docs/recording.md says the same in words, and has the proof of the order.
 //
 // Invariants
 //  - An event is complete before `written` counts it (release store, acquire load by the reader).
@@ -11,6 +12,9 @@
 //  address,
 //    whichever thread made that.
 //  - A free is written before the block is freed, an allocation after it was had.
+//  - Once `own` of any ring is set the tool takes nothing more of the process while that lives: what was not
+//    counted in `read` by then is in the library's file, or still in the rings. What is in both has the same
+//    stamps.
 //  - Each side treats what the other writes as hostile: the library never reads an event, and a wrong `read`
 //  makes it
 //    wait for a limited time, or write over what was not read.
@@ -45,13 +49,15 @@ struct seep_ring {
     uint64_t written;    // events, ever
     uint64_t capacity;   // events: a power of two, at most SEEP_RING_EVENTS
     uint64_t last_stamp; // of the latest
-    uint64_t unused[5];
+    uint64_t own;        // 0, or 1 + so many events, ever, that the library itself has written to a file
+    uint64_t unused[4];
     uint64_t read; // events, ever
     uint64_t unused_too[7];
 };
-#define SEEP_RING_EVENTS     8192u
-#define SEEP_RING_EVENTS_FEW 1024u // of slots from this one on:
-#define SEEP_RING_SLOTS_MANY 64u
+#define SEEP_RING_EVENTS 131072u
+// Threads are few or many: of the slots from the first on, from the fifth on, and so on.
+#define SEEP_RING_CAPACITY(slot)                                                                             \
+    ((slot) < 4u ? SEEP_RING_EVENTS : (slot) < 64u ? 16384u : (slot) < 1024u ? 4096u : 1024u)
 
 // header.ring_dir_page: the page where a table of so many uint32_t begins, the page of each slot's ring; 0:
 // none.

@@ -654,6 +654,8 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
         err = open_report(values, &out);
     if (!err && values->log)
         err = prepare_log(values->log, &log);
+    if (!err && values->mode == MODE_RECORD)
+        log = seep_recording_rest(values->output ? values->output : SEEP_TRACE_NAME_DEFAULT);
     options.allocator = allocator;
     options.log = log;
     if (!err)
@@ -688,6 +690,7 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     at_exit.data = variables;
     struct seep_recording recording = {.pattern = values->output ? values->output : SEEP_TRACE_NAME_DEFAULT,
                                        .program = arguments->operands[0],
+                                       .rest = log,
                                        .keep_bytes = values->keep_bytes,
                                        .keeps_others = !values->output};
     if (!err && values->mode == MODE_RECORD)

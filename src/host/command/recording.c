@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The trace of a recording, see recording.h.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "command/recording.h"
 #include "command/trace_name.h"
@@ -40,8 +43,26 @@ static struct seep_error *open_trace(void *data, pid_t pid, struct seep_trace_wr
 
 struct seep_error *seep_recording_begin(struct seep_recording *recording) {
     struct seep_recorder_options options = {
-        .open = open_trace, .data = recording, .keep_bytes = recording->keep_bytes};
+        .open = open_trace, .data = recording, .keep_bytes = recording->keep_bytes, .rest = recording->rest};
     return seep_recorder_create(&options, &recording->recorder);
+}
+
+char *seep_recording_rest(const char *pattern) {
+    if (strcmp(pattern, "-") == 0)
+        pattern = SEEP_TRACE_NAME_DEFAULT;
+    const char *slash = strrchr(pattern, '/');
+    char *folder = slash ? strndup(pattern, (size_t)(slash - pattern) + 1) : strdup(".");
+    char *whole = folder ? realpath(folder, NULL) : NULL;
+    struct stat about;
+    char *rest = NULL;
+    // As the library asks for it.
+    bool safe = whole && stat(whole, &about) == 0 &&
+                (about.st_uid == 0 || about.st_uid == geteuid() || about.st_mode & S_ISVTX);
+    if (safe && asprintf(&rest, "%s/%s.%%p", whole, slash ? slash + 1 : pattern) < 0)
+        rest = NULL;
+    free(folder);
+    free(whole);
+    return rest;
 }
 
 void seep_recording_deinit(struct seep_recording *recording) {

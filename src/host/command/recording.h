@@ -9,6 +9,7 @@
 struct seep_recording {
     const char *pattern; // of its name; borrowed, as is the next
     const char *program;
+    const char *rest;               // see struct seep_recorder_options
     uint64_t keep_bytes;            // of events, the latest; 0: all
     bool keeps_others;              // the user has not named it: a file that is there is kept
     struct seep_recorder *recorder; // NULL: nothing is recorded
@@ -16,6 +17,8 @@ struct seep_recording {
     bool is_open;
 };
 
+// Where a library goes on that has taken over: beside the trace, malloc'ed. NULL: not there.
+char *seep_recording_rest(const char *pattern);
 SEEP_MUST_CHECK struct seep_error *seep_recording_begin(struct seep_recording *recording);
 void seep_recording_deinit(
     struct seep_recording *recording); // what was not saved stays, as a trace that was cut

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,17 +12,20 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/read_at.h"
 #include "file/event_chunk.h"
 #include "file/event_stacks.h"
 #include "session/recorder.h"
+#include "source/image/event_alone.h"
 #include "source/image/event_rings.h"
 #include "source/image/event_stacks_image.h"
 
 enum {
     NAP_LEAST_NS = 200000,
     NAP_MOST_NS = 2000000,
-    SEAL_MS = 100,    // a chunk waits no longer to be written
-    LOOK_PASSES = 64, // ends of processes are looked for that seldom
+    SEAL_MS = 100,      // a chunk waits no longer to be written
+    MANY_EVENTS = 4096, // in a pass: no nap follows
+    LOOK_PASSES = 64,   // ends of processes are looked for that seldom
 };
 
 // Events of one thread that were taken and not yet written, in the order of their stamps.
@@ -30,6 +34,7 @@ struct queue {
     size_t first;
     size_t end;
     size_t capacity;
+    uint64_t last_stamp; // of what is in the trace
 };
 
 struct recorded_process {
@@ -42,6 +47,7 @@ struct recorded_process {
     size_t nr_queues;
     size_t queues_capacity;
     size_t nr_events;       // in all of them
+    bool pressed;           // a ring is half full of what is not written yet
     uint64_t latest_before; // stamp: the latest that there was a pass ago
     uint64_t latest;
     struct seep_chunk_clock clock; // when the last chunk was sealed
@@ -249,6 +255,17 @@ static bool take_next(struct queue *queue, uint32_t slot, struct seep_recorded *
     return is_known(ret_event->kind);
 }
 
+// What is in the file need not stay in the rings.
+static void acknowledge(struct recorded_process *process) {
+    for (size_t slot = 0; slot < process->nr_queues; slot++) {
+        struct queue *queue = &process->queues[slot];
+        queue->last_stamp =
+            queue->first ? SEEP_EVENT_STAMP(queue->events[queue->first - 1]) : queue->last_stamp;
+        if (slot < process->rings.nr_rings && process->rings.rings[slot].off)
+            seep_event_rings_done(&process->rings, slot, queue->end - queue->first);
+    }
+}
+
 // Merges what the threads did up to a stamp into chunks. A part of one is written only when it is `due`.
 static void merge(struct seep_recorder *recorder, struct recorded_process *process, uint64_t up_to,
                   bool due) {
@@ -270,15 +287,18 @@ static void merge(struct seep_recorder *recorder, struct recorded_process *proce
             continue;
         if (!recorder->error)
             write_chunk(recorder, process, recorder->chunk, nr);
+        acknowledge(process);
         nr = 0;
     }
     if (nr && !recorder->error)
         write_chunk(recorder, process, recorder->chunk, nr);
+    acknowledge(process);
 }
 
 // Events up to that stamp are complete: they are written when it is time, or when they are many.
 static void seal(struct seep_recorder *recorder, struct recorded_process *process, uint64_t up_to, bool all) {
-    bool due = all || seep_monotonic_ns() - process->sealed_ns >= SEAL_MS * INT64_C(1000000);
+    bool due =
+        all || process->pressed || seep_monotonic_ns() - process->sealed_ns >= SEAL_MS * INT64_C(1000000);
     if (!process->nr_events || (!due && process->nr_events < 2 * SEEP_CHUNK_EVENTS))
         return;
     if (!seep_grow(&recorder->heap, &recorder->heap_capacity, process->nr_queues, sizeof(*recorder->heap)))
@@ -289,8 +309,8 @@ static void seal(struct seep_recorder *recorder, struct recorded_process *proces
 
 // ---- passes ----------------------------------------------------------------------------------------
 
-// Room for a whole ring at the end of a queue. false: out of memory.
-static bool make_room(struct recorded_process *process, size_t slot) {
+// Room for so many more at the end of a queue. false: out of memory.
+static bool make_room(struct recorded_process *process, size_t slot, size_t nr) {
     if (slot >= process->nr_queues) {
         if (!seep_grow(&process->queues, &process->queues_capacity, slot + 1, sizeof(*process->queues)))
             return false;
@@ -305,35 +325,152 @@ static bool make_room(struct recorded_process *process, size_t slot) {
         queue->end -= queue->first;
         queue->first = 0;
     }
-    return seep_grow(&queue->events, &queue->capacity, queue->end + SEEP_RING_EVENTS, sizeof(*queue->events));
+    return seep_grow(&queue->events, &queue->capacity, queue->end + nr, sizeof(*queue->events));
 }
 
 // Once through all threads of a process. Returns how many events there were.
-static size_t take_all(struct seep_recorder *recorder, struct recorded_process *process) {
+static size_t take_all(struct seep_recorder *recorder, struct recorded_process *process, bool over) {
     size_t sum = 0;
+    process->pressed = false;
     for (size_t slot = 0; slot < process->rings.nr_rings; slot++) {
-        if (!process->rings.rings[slot].off || !make_room(process, slot)) {
-            if (process->rings.rings[slot].off)
-                fail(recorder, seep_error_no_memory());
+        size_t nr = seep_event_rings_waiting(&process->rings, slot, over);
+        if (nr && !make_room(process, slot, nr)) {
+            fail(recorder, seep_error_no_memory());
             continue;
         }
-        struct queue *queue = &process->queues[slot];
-        size_t nr =
-            seep_event_rings_take(&process->rings, slot, queue->events + queue->end, SEEP_RING_EVENTS);
-        if (!nr)
-            continue;
+        struct queue *queue = slot < process->nr_queues ? &process->queues[slot] : NULL;
+        if (nr)
+            nr = seep_event_rings_take(&process->rings, slot, queue->events + queue->end, nr, over);
         // What is of one event stays together.
         if (nr > 1 && SEEP_EVENT_KIND(queue->events[queue->end + nr - 1]) == SEEP_EVENT_WIDE) {
             process->rings.rings[slot].read--;
             nr--;
         }
-        seep_event_rings_done(&process->rings, slot);
-        queue->end += nr;
-        process->nr_events += nr;
-        process->latest = SEEP_MAX(process->latest, SEEP_EVENT_STAMP(queue->events[queue->end - 1]));
-        sum += nr;
+        if (nr) {
+            queue->end += nr;
+            process->nr_events += nr;
+            process->latest = SEEP_MAX(process->latest, SEEP_EVENT_STAMP(queue->events[queue->end - 1]));
+            sum += nr;
+        }
+        process->pressed |= queue && (queue->end - queue->first) * 2 > process->rings.rings[slot].capacity;
     }
     return sum;
+}
+
+// ---- the rest, of a library that has taken over
+// ------------------------------------------------------------
+
+// As the library does: see expand() in tracee/preload/dump.c.
+static char *rest_name(const char *pattern, const struct seep_image_head *head, int fd) {
+    char exe[4097] = {0};
+    const struct seep_image_area *strings = &head->header.areas[SEEP_AREA_STRINGS];
+    uint64_t off = head->header.exe_off;
+    if (off < strings->size &&
+        !seep_read_at(fd, strings->off + off, exe, (size_t)SEEP_MIN(strings->size - off, sizeof(exe) - 1)))
+        return NULL;
+    const char *slash = strrchr(exe, '/');
+    char *name = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&name, &bytes);
+    for (const char *at = pattern; to && *at; at++) {
+        if (at[0] == '%' && at[1] == 'e')
+            fputs(slash ? slash + 1 : exe, to), at++;
+        else if (at[0] == '%' && at[1] == 'p')
+            fprintf(to, "%u", head->header.pid), at++;
+        else
+            fputc(*at, to);
+    }
+    if (to && fclose(to) != 0) {
+        free(name);
+        name = NULL;
+    }
+    return name;
+}
+
+// The file that it left: with its last name, or of a process that was killed with the pid behind.
+static char *find_rest(const struct seep_recorder *recorder, const struct recorded_process *process) {
+    const struct seep_image_head *head = &process->rings.head;
+    char *name = recorder->options.rest ? rest_name(recorder->options.rest, head, process->fd) : NULL;
+    char *longer = NULL;
+    if (!name || access(name, F_OK) == 0)
+        return name;
+    if (asprintf(&longer, "%s.%u", name, head->header.pid) < 0 || access(longer, F_OK) != 0) {
+        free(longer);
+        longer = NULL;
+    }
+    free(name);
+    return longer;
+}
+
+// Events of a queue, as they are in chunks; *ret_nr of them, malloc'ed.
+static struct seep_recorded *unpack_queue(struct queue *queue, uint32_t slot, size_t *ret_nr) {
+    struct seep_recorded *events = calloc(queue->end - queue->first + 1, sizeof(*events));
+    *ret_nr = 0;
+    while (events && queue->first < queue->end)
+        *ret_nr += take_next(queue, slot, &events[*ret_nr]);
+    return events;
+}
+
+static struct seep_error *merge_rest(struct seep_recorder *recorder, struct recorded_process *process,
+                                     struct seep_event_alone *alone) {
+    struct seep_error *error = NULL;
+    for (uint32_t slot = 0; !error && slot < process->nr_queues; slot++) {
+        size_t nr;
+        struct seep_recorded *events = unpack_queue(&process->queues[slot], slot, &nr);
+        if (!events || !seep_event_alone_add_ring(alone, slot, events, nr))
+            error = seep_error_no_memory();
+        free(events);
+    }
+    process->nr_events = 0;
+    if (!error)
+        error = seep_event_alone_rewind(alone);
+    while (!error && !recorder->error) {
+        struct seep_chunk chunk;
+        size_t nr = 0;
+        error = seep_event_alone_next(alone, &chunk, recorder->chunk);
+        if (error || !chunk.nr_events)
+            break;
+        for (size_t i = 0; i < chunk.nr_events; i++) { // what we wrote before it took over is in both
+            const struct seep_recorded *event = &recorder->chunk[i];
+            if (event->slot >= process->nr_queues || event->stamp > process->queues[event->slot].last_stamp)
+                recorder->chunk[nr++] = *event;
+        }
+        if (nr)
+            write_chunk(recorder, process, recorder->chunk, nr);
+    }
+    return error;
+}
+
+// The process has ended, and has left a file. Where no ring was taken over all of it is in the image too.
+static void add_rest(struct seep_recorder *recorder, struct recorded_process *process, char *name) {
+    unsigned char *bytes = NULL;
+    size_t nr_bytes;
+    struct seep_event_alone *alone = NULL;
+    struct seep_error *error = seep_trace_slurp(name, &bytes, &nr_bytes);
+    if (!error)
+        error = seep_event_alone_create(bytes, nr_bytes, name, &alone);
+    bool is_its = !error && seep_event_alone_start(alone) == process->rings.head.header.start_realtime_ns;
+    if (is_its && process->rings.own)
+        error = merge_rest(recorder, process, alone);
+    else
+        seal(recorder, process, 0, true);
+    if (is_its && !error && !recorder->error && !seep_event_alone_damaged(alone))
+        unlink(name);
+    if (error && process->rings.own)
+        fail(recorder, error);
+    else
+        seep_error_destroy(error);
+    seep_event_alone_destroy(alone);
+    free(bytes);
+}
+
+static void finish_process(struct seep_recorder *recorder, struct recorded_process *process) {
+    char *name = find_rest(recorder, process);
+    if (name)
+        add_rest(recorder, process, name);
+    else
+        seal(recorder, process, 0, true);
+    free(name);
 }
 
 static void process_destroy(struct recorded_process *process) {
@@ -374,6 +511,13 @@ static bool welcome(struct seep_recorder *recorder) {
     return !stop;
 }
 
+// What was taken and not written is in the file of the library, or in the rings still.
+static void take_nothing(struct recorded_process *process) {
+    for (size_t slot = 0; slot < process->nr_queues; slot++)
+        process->queues[slot].first = process->queues[slot].end = 0;
+    process->nr_events = 0;
+}
+
 static size_t pass(struct seep_recorder *recorder, uint64_t number, bool last) {
     size_t sum = 0;
     beat(recorder);
@@ -384,8 +528,16 @@ static size_t pass(struct seep_recorder *recorder, uint64_t number, bool last) {
         if (!seep_event_rings_look(
                 &process->rings)) // each time: events of a new thread may come before others
             fail(recorder, seep_error_no_memory());
-        sum += take_all(recorder, process);
-        seal(recorder, process, process->latest_before, over || last);
+        if (process->rings.own && !over) // its library has taken over, and writes what comes
+            take_nothing(process);
+        else
+            sum += take_all(recorder, process, over);
+        if (process->rings.own && !over) // found just now: what was taken in this pass is not all there was
+            take_nothing(process);
+        else if (over)
+            finish_process(recorder, process);
+        else
+            seal(recorder, process, process->latest_before, last);
         process->latest_before = process->latest;
         if (!over) {
             i++;
@@ -403,7 +555,7 @@ static void *work(void *data) {
     uint64_t number = 0;
     while (welcome(recorder)) {
         size_t nr = pass(recorder, number++, false);
-        if (nr > SEEP_RING_EVENTS / 2)
+        if (nr > MANY_EVENTS)
             continue;
         nap_ns = nr ? NAP_LEAST_NS : SEEP_MIN(nap_ns * 2, (int64_t)NAP_MOST_NS);
         struct timespec nap = {0, nap_ns};

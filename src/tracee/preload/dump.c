@@ -397,6 +397,8 @@ bool seep_dump_events(const void *record, uint64_t nr_bytes, uint64_t nr_events)
 
 // The file is the parent's.
 void seep_dump_in_child(void) {
+    if (SEEP_MODES)
+        seep_events_in_child();
     uint32_t state = atomic_exchange(&early.state, NOT_BEGUN);
     if (state == BEGUN || state == FAILED) {
         sys_close(file.dump.fd);
@@ -468,6 +470,7 @@ void seep_at_exit(int status) {
     seep_g.header->end_ns = seep_clock_ns(CLOCK_MONOTONIC);
     seep_g.header->exit_code = status == SEEP_STATUS_UNKNOWN ? status : status & 0xff;
     seep_g.header->state = SEEP_STATE_EXITED;
-    if (!seep_g.handed_over && !*seep_g.config.socket && seep_g.config.mode != SEEP_MODE_LOG)
+    if ((SEEP_MODES && seep_events_leave()) ||
+        (!seep_g.handed_over && !*seep_g.config.socket && seep_g.config.mode != SEEP_MODE_LOG))
         dump_at_exit();
 }

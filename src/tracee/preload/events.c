@@ -6,12 +6,12 @@
 
 enum {
     // A thread waits for so many naps in which the tool does not move: a quarter of a second, and longer
-    // where
-    // processors are short, for the tool too. Then what does not fit is counted.
+    // where processors are short, for the tool too. Then it is taken over from.
     PATIENCE = 150,
     NAP_NS = 50000,
     NAP_MOST_NS = 2000000,
     SPINS = 200,
+    EVENTS_ALONE = 8192, // a power of two
 };
 
 static uint32_t *rings(void) {
@@ -32,22 +32,34 @@ void seep_events_no_clock(void) {
     seep_g.no_clock = true;
 }
 
+static bool is_alone(void) {
+    return !seep_g.handed_over && !*seep_g.config.socket;
+}
+
+// Who is killed loses what is in the rings where there is no tool.
+static uint64_t capacity_of(uint32_t slot) {
+    return SEEP_MIN(SEEP_RING_CAPACITY(slot), is_alone() ? (uint32_t)EVENTS_ALONE : SEEP_RING_EVENTS);
+}
+
 static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
     thread->ring = ring;
     thread->ring_events = (struct seep_event *)((unsigned char *)ring + SEEP_POOL_PAGE);
     // What stands in shared memory is not trusted with where we write.
-    uint64_t capacity =
-        thread->slot_index < SEEP_RING_SLOTS_MANY ? SEEP_RING_EVENTS : (uint64_t)SEEP_RING_EVENTS_FEW;
+    uint64_t capacity = capacity_of(thread->slot_index);
+    capacity = SEEP_MIN(capacity, ring->own ? (uint64_t)EVENTS_ALONE : capacity);
     thread->ring_mask = capacity - 1;
     thread->ring_written = ring->written;
     thread->ring_left = 0;
+    thread->ring_is_own = ring->own;
+    thread->ring_read = ring->own - 1;
+    if (ring->own && thread->ring_written - thread->ring_read > capacity)
+        thread->ring_read = thread->ring_written; // not as we left it
     thread->last_stamp = ring->last_stamp;
     ring->capacity = capacity;
 }
 
 void seep_events_begin(struct seep_thread *thread) {
-    uint64_t capacity =
-        thread->slot_index < SEEP_RING_SLOTS_MANY ? SEEP_RING_EVENTS : (uint64_t)SEEP_RING_EVENTS_FEW;
+    uint64_t capacity = capacity_of(thread->slot_index);
     uint32_t *page = &rings()[thread->slot_index];
     thread->ring = NULL;
     if (!*page) {
@@ -111,7 +123,8 @@ enum { ROOM_BEFORE = 2048, ROW_MOST = 40 };
 // What is in a full ring, into the file. It is written in the order of the ring.
 static bool write_out(struct seep_thread *thread) {
     unsigned char *record = (unsigned char *)thread->ring_events - ROOM_BEFORE;
-    uint64_t from = thread->ring->read, nr = thread->ring_written - from;
+    uint64_t from = thread->ring_is_own ? thread->ring_read : thread->ring->read;
+    uint64_t nr = thread->ring_written - from;
     if ((from & thread->ring_mask) || nr != thread->ring_mask + 1)
         return false; // not as we left it
     struct seep_raw_events head = {.slot = thread->slot_index};
@@ -119,7 +132,8 @@ static bool write_out(struct seep_thread *thread) {
     bool good = true;
     uint64_t i = 0, begin = 0;
     while (good && i < nr) {
-        struct packing last = {.all_known = !(seep_g.header->flags & SEEP_FLAG_FORKED) &&
+        struct packing last = {.all_known = !thread->ring_is_own &&
+                                            !(seep_g.header->flags & SEEP_FLAG_FORKED) &&
                                             !*seep_lost_place(SEEP_LOST_EVENT)};
         unsigned char *at = rows;
         begin = i;
@@ -136,12 +150,70 @@ static bool write_out(struct seep_thread *thread) {
     }
     if (!good) // the rows stand where they were
         __atomic_fetch_add(seep_lost_place(SEEP_LOST_EVENT), nr - begin, __ATOMIC_RELAXED);
-    __atomic_store_n(&thread->ring->read, thread->ring_written, __ATOMIC_RELEASE);
+    if (thread->ring_is_own) {
+        thread->ring_read = thread->ring_written;
+        __atomic_store_n(&thread->ring->own, thread->ring_read + 1, __ATOMIC_RELEASE);
+    } else {
+        __atomic_store_n(&thread->ring->read, thread->ring_written, __ATOMIC_RELEASE);
+    }
     return good;
 }
 
-static bool is_alone(void) {
-    return !seep_g.handed_over && !*seep_g.config.socket;
+// ---- taking over from a tool ---------------------------------------------------------------------------
+
+static _Atomic bool taken_over;
+
+static bool are_own(void) {
+    return atomic_load_explicit(&taken_over, memory_order_relaxed);
+}
+
+void seep_events_in_child(void) {
+    atomic_store_explicit(&taken_over, false, memory_order_relaxed);
+}
+
+// What the tool has not taken, into our file. The ring stays as it is meanwhile: the tool may wake up and
+// read it.
+static bool write_untaken(struct seep_thread *thread) {
+    enum { RECORD_MOST = 2048 };
+    unsigned char record[RECORD_MOST];
+    struct seep_raw_events head = {.slot = thread->slot_index};
+    unsigned char *rows = record + sizeof(struct seep_raw_record) + sizeof(head);
+    uint64_t at_event = __atomic_load_n(&thread->ring->read, __ATOMIC_ACQUIRE);
+    if (thread->ring_written - at_event > thread->ring_mask + 1)
+        at_event = thread->ring_written - (thread->ring_mask + 1);
+    bool good = true;
+    while (good && at_event != thread->ring_written) {
+        struct packing last = {0};
+        unsigned char *at = rows;
+        head.nr_events = 0;
+        for (; at_event != thread->ring_written && at + ROW_MOST <= record + RECORD_MOST; at_event++) {
+            at = put_row(at, &last, thread->ring_events[at_event & thread->ring_mask]);
+            head.nr_events++;
+        }
+        head.stamp = event_clock();
+        head.at_ns = seep_clock_ns(CLOCK_MONOTONIC);
+        struct seep_raw_record header = {.image_offset = SEEP_RAW_EVENTS,
+                                         .nr_bytes = (uint64_t)(at - rows) + sizeof(head)};
+        __builtin_memcpy(record, &header, sizeof(header));
+        __builtin_memcpy(record + sizeof(header), &head, sizeof(head));
+        good = seep_dump_events(record, (uint64_t)(at - record), head.nr_events);
+    }
+    return good;
+}
+
+// The ring begins anew at its first event, as write_out() wants it.
+static bool take_over(struct seep_thread *thread) {
+    if (!write_untaken(thread))
+        return false;
+    uint64_t next = (thread->ring_written + thread->ring_mask) & ~thread->ring_mask;
+    thread->ring_is_own = true;
+    thread->ring_mask = SEEP_MIN(thread->ring_mask, (uint64_t)EVENTS_ALONE - 1);
+    __atomic_store_n(&thread->ring->capacity, thread->ring_mask + 1, __ATOMIC_RELAXED);
+    thread->ring_written = thread->ring_read = next;
+    __atomic_store_n(&thread->ring->own, next + 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&thread->ring->written, next, __ATOMIC_RELEASE);
+    atomic_store_explicit(&taken_over, true, memory_order_relaxed);
+    return true;
 }
 
 // ---- room --------------------------------------------------------------------------------------------
@@ -169,21 +241,39 @@ static void nap(uint32_t ns) {
 
 static uint64_t room_now(const struct seep_thread *thread) {
     uint64_t capacity = thread->ring_mask + 1;
-    uint64_t unread = thread->ring_written - __atomic_load_n(&thread->ring->read, __ATOMIC_ACQUIRE);
+    uint64_t read =
+        thread->ring_is_own ? thread->ring_read : __atomic_load_n(&thread->ring->read, __ATOMIC_ACQUIRE);
+    uint64_t unread = thread->ring_written - read;
     return unread <= capacity ? capacity - unread : 0;
 }
 
-// As long as the tool moves: one that is stopped, or gone, is not waited for.
-static void wait_for_tool(const struct seep_thread *thread) {
+// As long as the tool moves: one that is stopped, or gone, is not waited for. false: it does not move.
+static bool wait_for_tool(const struct seep_thread *thread) {
     uint64_t beat = __atomic_load_n(&seep_g.header->ring_beat, __ATOMIC_RELAXED);
     uint32_t nap_ns = NAP_NS;
-    for (int turn = 0; turn < PATIENCE && !room_now(thread); turn++) {
+    for (int turn = 0; turn < PATIENCE; turn++) {
+        if (thread && room_now(thread))
+            return true;
         nap(nap_ns);
         nap_ns = SEEP_MIN(nap_ns * 2, (uint32_t)NAP_MOST_NS);
         uint64_t latest = __atomic_load_n(&seep_g.header->ring_beat, __ATOMIC_RELAXED);
+        if (latest != beat && !thread)
+            return true;
         turn = latest == beat ? turn : 0;
         beat = latest;
     }
+    return false;
+}
+
+// When the process leaves: what is in the rings is lost with a tool that is gone, and it would be too late
+// then.
+bool seep_events_leave(void) {
+    if (are_own())
+        return true;
+    if (!seep_g.handed_over || !events_are_kept() || !seep_calls_seem_free() || wait_for_tool(NULL))
+        return false;
+    atomic_store_explicit(&taken_over, true, memory_order_relaxed);
+    return true;
 }
 
 // Half of the ring at most, so that the last stamp is told now and then.
@@ -196,18 +286,21 @@ bool seep_events_room(struct seep_thread *thread) {
     ring->last_stamp = thread->last_stamp;
     uint64_t room = room_now(thread);
     uint64_t most = (thread->ring_mask + 1) / 2;
-    if (!room && is_alone() && !thread->ring_given_up) {
+    bool own = is_alone() || thread->ring_is_own;
+    if (!room && own && !thread->ring_given_up) {
         thread->ring_given_up = !write_out(thread);
         room = room_now(thread);
     }
-    for (int turn = 0; !room && turn < SPINS && !is_alone(); turn++) {
+    for (int turn = 0; !room && turn < SPINS && !own; turn++) {
         pause_here();
         room = room_now(thread);
     }
-    if (!room && seep_g.handed_over && !seep_g.config.drop && !thread->ring_given_up) {
-        wait_for_tool(thread);
+    if (!room && !own && seep_g.handed_over && !seep_g.config.drop && !thread->ring_given_up) {
+        if (!are_own())
+            (void)wait_for_tool(thread);
+        if (!room_now(thread) && !take_over(thread))
+            thread->ring_given_up = true;
         room = room_now(thread);
-        thread->ring_given_up = !room;
     }
     if (room > most)
         thread->ring_given_up = false; // it takes again

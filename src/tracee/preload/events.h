@@ -24,6 +24,10 @@ bool seep_events_start(void);                       // at start: the table of ri
 void seep_events_begin(struct seep_thread *thread); // a thread has got its slot; threads_lock held
 // Room for an event, for which the thread waits a limited time. false: there is none, which is counted.
 bool seep_events_room(struct seep_thread *thread);
+// A tool that took nothing for long is not waited for again: events go to a file of our own.
+// Whether that is so, asked when the process leaves.
+bool seep_events_leave(void);
+void seep_events_in_child(void); // the tool has this image anew
 void seep_events_no_clock(void); // the counter of the processor may not be read from now on
 // Of a block that may be anywhere, and of any size. The thread is entered.
 void seep_event_note(struct seep_thread *thread, uint32_t kind, uint64_t address, uint32_t site,

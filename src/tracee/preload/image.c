@@ -368,7 +368,7 @@ static void forget_events(unsigned char *fresh) {
     for (uint64_t i = 0; rings && i < header->areas[SEEP_AREA_THREADS].used && i < SEEP_RING_SLOTS; i++) {
         struct seep_ring *ring = seep_window_pool(fresh, rings[i], SEEP_POOL_PAGE);
         if (ring)
-            ring->written = ring->read = 0;
+            ring->written = ring->read = ring->own = 0;
     }
 }
 

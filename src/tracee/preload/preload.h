@@ -186,7 +186,9 @@ struct seep_thread {
     uint64_t ring_written;
     uint64_t ring_left; // so many may be written before anybody asks what was read
     uint64_t last_stamp;
-    bool ring_given_up; // a tool that takes nothing is not waited for again
+    bool ring_given_up; // what does not fit is counted, and nothing waited for
+    bool ring_is_own;   // the tool has been taken over from, and
+    uint64_t ring_read; // so much of it is in our file
     uint64_t own_lo; // of its own stack, to its end: pages that were all readable, while nothing was unmapped
     uint64_t own_hi;
 };

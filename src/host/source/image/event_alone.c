@@ -32,6 +32,7 @@ struct stream {
     size_t capacity;
     size_t at;
     size_t nr;
+    uint64_t wide; // size of the event that follows in the next piece; 0: it has its own
 };
 
 struct seep_event_alone {
@@ -150,6 +151,7 @@ static struct seep_error *take_ring(struct seep_event_alone *alone, uint32_t slo
     uint64_t off = seep_image_pool_off(alone->copy, page);
     seep_image_read(alone->copy, off, &ring, sizeof(ring));
     seep_image_swap_ring(&alone->copy->head, &ring);
+    ring.read = ring.own ? ring.own - 1 : ring.read; // of a tool that was taken over from
     uint64_t nr = ring.written - ring.read;
     if (!nr || !ring.capacity || ring.capacity > SEEP_RING_EVENTS || ring.capacity & (ring.capacity - 1) ||
         nr > ring.capacity) {
@@ -180,6 +182,22 @@ static struct seep_error *take_ring(struct seep_event_alone *alone, uint32_t slo
         wide = kind == SEEP_EVENT_WIDE ? event.address : 0;
     }
     return NULL;
+}
+
+bool seep_event_alone_add_ring(struct seep_event_alone *alone, uint32_t slot,
+                               const struct seep_recorded *events, size_t nr) {
+    struct stream *stream = stream_of(alone, slot);
+    if (!stream)
+        return false;
+    if (!nr || stream->nr_ring)
+        return true;
+    stream->ring = calloc(nr, sizeof(*events));
+    if (stream->ring)
+        memcpy(stream->ring, events, nr * sizeof(*events));
+    stream->nr_ring = stream->ring ? nr : 0;
+    uint32_t *heap = realloc(alone->heap, (alone->nr_streams + 1) * sizeof(*heap));
+    alone->heap = heap ? heap : alone->heap;
+    return stream->ring && heap;
 }
 
 static struct seep_error *take_rings(struct seep_event_alone *alone) {
@@ -234,7 +252,6 @@ static struct seep_error *unpack(struct seep_event_alone *alone, struct stream *
         return seep_error_no_memory();
     struct seep_take take = {piece->rows, piece->rows + piece->nr_bytes, false};
     struct seep_recorded last = {.slot = piece->slot};
-    uint64_t wide = 0;
     stream->at = stream->nr = 0;
     for (uint32_t i = 0; i < piece->nr_events; i++) {
         uint64_t known;
@@ -243,13 +260,13 @@ static struct seep_error *unpack(struct seep_event_alone *alone, struct stream *
             break;
         }
         if (last.kind == SEEP_EVENT_WIDE) {
-            wide = last.address;
+            stream->wide = last.address;
             continue;
         }
         struct seep_recorded *event = &stream->events[stream->nr++];
         *event = last;
-        event->size = known ? UINT64_MAX : wide ? wide : last.size;
-        wide = 0;
+        event->size = known ? UINT64_MAX : stream->wide ? stream->wide : last.size;
+        stream->wide = 0;
     }
     return NULL;
 }
@@ -271,6 +288,8 @@ static struct seep_error *refill(struct seep_event_alone *alone, struct stream *
         return seep_error_no_memory();
     memcpy(stream->events, stream->ring, stream->nr_ring * sizeof(*stream->events));
     stream->nr = stream->nr_ring;
+    stream->events[0].size = stream->wide ? stream->wide : stream->events[0].size;
+    stream->wide = 0;
     return NULL;
 }
 
@@ -304,6 +323,7 @@ struct seep_error *seep_event_alone_rewind(struct seep_event_alone *alone) {
     for (size_t i = 0; i < alone->nr_streams; i++) {
         alone->streams[i].next = alone->streams[i].first;
         alone->streams[i].ring_taken = false;
+        alone->streams[i].wide = 0;
         struct seep_error *error = refill(alone, &alone->streams[i]);
         if (error)
             return error;
@@ -362,6 +382,10 @@ struct seep_error *seep_event_alone_next(struct seep_event_alone *alone, struct 
     }
     *ret_chunk = chunk;
     return error;
+}
+
+uint64_t seep_event_alone_start(const struct seep_event_alone *alone) {
+    return alone->copy->head.header.start_realtime_ns;
 }
 
 uint64_t seep_event_alone_damaged(const struct seep_event_alone *alone) {

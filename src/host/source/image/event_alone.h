@@ -17,6 +17,14 @@ SEEP_MUST_CHECK struct seep_error *seep_event_alone_create(const void *bytes, si
                                                            struct seep_event_alone **ret_alone);
 void seep_event_alone_destroy(struct seep_event_alone *alone); // takes NULL
 
+// CLOCK_REALTIME, in nanoseconds: with the pid it says of which process it is.
+uint64_t seep_event_alone_start(const struct seep_event_alone *alone);
+
+// What the rings of a process that has ended had besides, where the file does not have them: in the order of
+// their stamps. false: out of memory. Rewind before the next chunk is asked for.
+SEEP_MUST_CHECK bool seep_event_alone_add_ring(struct seep_event_alone *alone, uint32_t slot,
+                                               const struct seep_recorded *events, size_t nr);
+
 // The next at most SEEP_CHUNK_EVENTS; ret_chunk->nr_events 0: there are none.
 SEEP_MUST_CHECK struct seep_error *seep_event_alone_next(struct seep_event_alone *alone,
                                                          struct seep_chunk *ret_chunk,

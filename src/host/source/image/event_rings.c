@@ -60,7 +60,8 @@ static void find_ring(struct seep_event_rings *rings, size_t slot) {
     uint64_t room = rings->pool_bytes - (uint64_t)page * SEEP_POOL_PAGE;
     if (room < SEEP_POOL_PAGE + head.capacity * sizeof(struct seep_event))
         return;
-    *ring = (struct seep_event_ring){.off = off, .capacity = head.capacity, .read = head.read};
+    *ring =
+        (struct seep_event_ring){.off = off, .capacity = head.capacity, .read = head.read, .done = head.read};
 }
 
 bool seep_event_rings_look(struct seep_event_rings *rings) {
@@ -80,20 +81,40 @@ bool seep_event_rings_look(struct seep_event_rings *rings) {
     return true;
 }
 
-size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct seep_event *ret_events,
-                             size_t room) {
+// Whether the library has taken over. What it has written out itself since is not to be had here.
+static bool is_own(struct seep_event_rings *rings, struct seep_event_ring *ring) {
+    struct seep_ring head;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); // behind what was read of its events
+    if (!seep_read_at(rings->fd, ring->off, &head, sizeof(head)))
+        return false;
+    seep_image_swap_ring(&rings->head, &head);
+    if (!head.own)
+        return false;
+    rings->own = true;
+    if (head.capacity && head.capacity <= ring->capacity && !(head.capacity & (head.capacity - 1)))
+        ring->capacity = head.capacity;
+    ring->read = SEEP_MAX(ring->read, head.own - 1);
+    return true;
+}
+
+size_t seep_event_rings_waiting(struct seep_event_rings *rings, size_t slot, bool over) {
     struct seep_event_ring *ring = &rings->rings[slot];
     uint64_t written = 0;
+    if (over && ring->off)
+        (void)is_own(rings, ring);
     if (!ring->off || !read_number(rings, ring->off + offsetof(struct seep_ring, written), &written))
         return 0;
     uint64_t nr = written - ring->read;
-    if (!nr)
-        return 0;
     if (nr > ring->capacity) { // overwritten, or no ring at all: what is left of it
         ring->read = written - ring->capacity;
         nr = ring->capacity;
     }
-    nr = SEEP_MIN(nr, (uint64_t)room);
+    return (size_t)nr;
+}
+
+size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct seep_event *ret_events,
+                             size_t nr, bool over) {
+    struct seep_event_ring *ring = &rings->rings[slot];
     uint64_t first = ring->read & (ring->capacity - 1);
     uint64_t straight = SEEP_MIN(nr, ring->capacity - first);
     uint64_t off = ring->off + SEEP_POOL_PAGE;
@@ -102,9 +123,11 @@ size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct
         (nr > straight &&
          !seep_read_at(rings->fd, off, ret_events + straight, (nr - straight) * sizeof(*ret_events))))
         return 0;
+    if (!over && is_own(rings, ring))
+        return 0;
     seep_image_swap_words(&rings->head, &ret_events->stamp_kind, nr * sizeof(*ret_events) / sizeof(uint64_t));
     ring->read += nr;
-    return (size_t)nr;
+    return nr;
 }
 
 static void write_number(const struct seep_event_rings *rings, uint64_t off, uint64_t number) {
@@ -113,9 +136,12 @@ static void write_number(const struct seep_event_rings *rings, uint64_t off, uin
     (void)done; // a program that has truncated its image waits its time, and counts
 }
 
-void seep_event_rings_done(struct seep_event_rings *rings, size_t slot) {
-    const struct seep_event_ring *ring = &rings->rings[slot];
-    write_number(rings, ring->off + offsetof(struct seep_ring, read), ring->read);
+void seep_event_rings_done(struct seep_event_rings *rings, size_t slot, size_t nr_held) {
+    struct seep_event_ring *ring = &rings->rings[slot];
+    if (ring->done == ring->read - nr_held)
+        return;
+    ring->done = ring->read - nr_held;
+    write_number(rings, ring->off + offsetof(struct seep_ring, read), ring->done);
 }
 
 void seep_event_rings_beat(const struct seep_event_rings *rings, uint64_t beat) {

@@ -13,7 +13,8 @@
 struct seep_event_ring {
     uint64_t off; // in the file; 0: not there yet
     uint64_t capacity;
-    uint64_t read;
+    uint64_t read; // what was taken
+    uint64_t done; // what the program was told of
 };
 
 struct seep_event_rings {
@@ -25,6 +26,7 @@ struct seep_event_rings {
     struct seep_event_ring *rings; // by slot
     size_t nr_rings;
     size_t capacity;
+    bool own; // the library has taken over: see image/ring.h
 };
 
 // false: no image that records events.
@@ -34,10 +36,14 @@ void seep_event_rings_deinit(struct seep_event_rings *rings);
 // Learns of threads that have come; false: out of memory.
 SEEP_MUST_CHECK bool seep_event_rings_look(struct seep_event_rings *rings);
 
-// Takes at most `room` events of a slot: their number. They stay in the ring until seep_event_rings_done().
+// How many events of a slot wait. `over`: the process has ended, and what its library has not written itself
+// is to be had.
+size_t seep_event_rings_waiting(struct seep_event_rings *rings, size_t slot, bool over);
+// Takes so many of them, or none. They stay in the ring until seep_event_rings_done(), which is told how many
+// of those that were taken are not done with yet.
 size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct seep_event *ret_events,
-                             size_t room);
-void seep_event_rings_done(struct seep_event_rings *rings, size_t slot);
+                             size_t nr, bool over);
+void seep_event_rings_done(struct seep_event_rings *rings, size_t slot, size_t nr_held);
 
 // Tells the program that its events are taken: `beat` grows.
 void seep_event_rings_beat(const struct seep_event_rings *rings, uint64_t beat);

@@ -19,7 +19,7 @@ struct seep_run_options {
     char *const *argv;       // of the program, ends with NULL
     const char *mode;        // SEEP_MODE; NULL: live
     bool drop;               // SEEP_DROP, with mode record
-    const char *log;         // with mode log: SEEP_OUT, an absolute path; NULL: log_fd
+    const char *log;         // with mode log and record: SEEP_OUT, an absolute path; NULL: log_fd
     uint64_t log_fd;         // SEEP_LOG_FD
     const char *log_columns; // SEEP_LOG_COLUMNS; NULL: none
     uint64_t depth;          // SEEP_DEPTH; 0: the library's default
