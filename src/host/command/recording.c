@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text_copy.h"
 #include "command/recording.h"
 #include "command/trace_name.h"
 #include "file/session_file.h"
@@ -51,7 +52,7 @@ char *seep_recording_rest(const char *pattern) {
     if (strcmp(pattern, "-") == 0)
         pattern = SEEP_TRACE_NAME_DEFAULT;
     const char *slash = strrchr(pattern, '/');
-    char *folder = slash ? strndup(pattern, (size_t)(slash - pattern) + 1) : strdup(".");
+    char *folder = slash ? seep_text_copy(pattern, (size_t)(slash - pattern) + 1) : strdup(".");
     char *whole = folder ? realpath(folder, NULL) : NULL;
     struct stat about;
     char *rest = NULL;
