@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "base/read_at.h"
 #include "file/event_chunk.h"
 #include "file/event_stacks.h"
 #include "session/recorder.h"
@@ -360,41 +359,14 @@ static size_t take_all(struct seep_recorder *recorder, struct recorded_process *
 // ---- the rest, of a library that has taken over
 // ------------------------------------------------------------
 
-// As the library does: see expand() in tracee/preload/dump.c.
-static char *rest_name(const char *pattern, const struct seep_image_head *head, int fd) {
-    char exe[4097] = {0};
-    const struct seep_image_area *strings = &head->header.areas[SEEP_AREA_STRINGS];
-    uint64_t off = head->header.exe_off;
-    if (off < strings->size &&
-        !seep_read_at(fd, strings->off + off, exe, (size_t)SEEP_MIN(strings->size - off, sizeof(exe) - 1)))
-        return NULL;
-    const char *slash = strrchr(exe, '/');
-    char *name = NULL;
-    size_t bytes;
-    FILE *to = open_memstream(&name, &bytes);
-    for (const char *at = pattern; to && *at; at++) {
-        if (at[0] == '%' && at[1] == 'e')
-            fputs(slash ? slash + 1 : exe, to), at++;
-        else if (at[0] == '%' && at[1] == 'p')
-            fprintf(to, "%u", head->header.pid), at++;
-        else
-            fputc(*at, to);
-    }
-    if (to && fclose(to) != 0) {
-        free(name);
-        name = NULL;
-    }
-    return name;
-}
-
 // The file that it left: with its last name, or of a process that was killed with the pid behind.
 static char *find_rest(const struct seep_recorder *recorder, const struct recorded_process *process) {
-    const struct seep_image_head *head = &process->rings.head;
-    char *name = recorder->options.rest ? rest_name(recorder->options.rest, head, process->fd) : NULL;
+    const struct seep_event_rings *rings = &process->rings;
+    char *name = recorder->options.rest ? seep_event_rings_rest(rings, recorder->options.rest) : NULL;
     char *longer = NULL;
     if (!name || access(name, F_OK) == 0)
         return name;
-    if (asprintf(&longer, "%s.%u", name, head->header.pid) < 0 || access(longer, F_OK) != 0) {
+    if (asprintf(&longer, "%s.%u", name, rings->head.header.pid) < 0 || access(longer, F_OK) != 0) {
         free(longer);
         longer = NULL;
     }

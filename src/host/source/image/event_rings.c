@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Takes events out of rings, see event_rings.h.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,4 +147,31 @@ void seep_event_rings_done(struct seep_event_rings *rings, size_t slot, size_t n
 
 void seep_event_rings_beat(const struct seep_event_rings *rings, uint64_t beat) {
     write_number(rings, rings->head.ring_beat_at, beat);
+}
+
+// As the library does: see expand() in tracee/preload/dump.c.
+char *seep_event_rings_rest(const struct seep_event_rings *rings, const char *pattern) {
+    char exe[4097] = {0};
+    const struct seep_image_area *strings = &rings->head.header.areas[SEEP_AREA_STRINGS];
+    uint64_t off = rings->head.header.exe_off;
+    if (off < strings->size && !seep_read_at(rings->fd, strings->off + off, exe,
+                                             (size_t)SEEP_MIN(strings->size - off, sizeof(exe) - 1)))
+        return NULL;
+    const char *slash = strrchr(exe, '/');
+    char *name = NULL;
+    size_t bytes;
+    FILE *to = open_memstream(&name, &bytes);
+    for (const char *at = pattern; to && *at; at++) {
+        if (at[0] == '%' && at[1] == 'e')
+            fputs(slash ? slash + 1 : exe, to), at++;
+        else if (at[0] == '%' && at[1] == 'p')
+            fprintf(to, "%u", rings->head.header.pid), at++;
+        else
+            fputc(*at, to);
+    }
+    if (to && fclose(to) != 0) {
+        free(name);
+        name = NULL;
+    }
+    return name;
 }

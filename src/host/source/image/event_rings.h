@@ -45,6 +45,9 @@ size_t seep_event_rings_take(struct seep_event_rings *rings, size_t slot, struct
                              size_t nr, bool over);
 void seep_event_rings_done(struct seep_event_rings *rings, size_t slot, size_t nr_held);
 
+// The name that the library of the process makes of a pattern (SEEP_OUT), malloc'ed; NULL: not known.
+char *seep_event_rings_rest(const struct seep_event_rings *rings, const char *pattern);
+
 // Tells the program that its events are taken: `beat` grows.
 void seep_event_rings_beat(const struct seep_event_rings *rings, uint64_t beat);
 
