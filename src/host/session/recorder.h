@@ -21,7 +21,7 @@ struct seep_recorder_options {
     struct seep_error *(*open)(void *data, pid_t pid, struct seep_trace_writer **ret_writer);
     void *data;
     uint64_t keep_bytes; // of chunks: the latest of them; 0: all
-    const char *rest;    // SEEP_OUT: where a library goes on that has taken over from us; borrowed, may be NULL
+    const char *rest; // SEEP_OUT: where a library goes on that has taken over from us; borrowed, may be NULL
 };
 
 SEEP_MUST_CHECK struct seep_error *seep_recorder_create(const struct seep_recorder_options *options,
