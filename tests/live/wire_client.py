@@ -143,6 +143,11 @@ class Client:
         for _ in self.ask(5, text(name)):
             pass
 
+    def control(self, recording=0, depth=0):
+        for kind, reader in self.ask(6, leb(recording) + leb(depth)):
+            if kind == 31:
+                return reader.leb() == 1
+
     def pull(self):
         have = b''.join(leb(pid) + leb(start) + leb(len(image.modules)) + leb(len(image.nodes)) + leb(len(image.sites))
                         for (pid, start), image in self.images.items())

@@ -122,7 +122,7 @@ static void check_names(const char *(*name_of)(uint32_t), uint32_t first, uint32
 static void test_names(void **state) {
     check_names(seep_via_name, SEEP_VIA_MALLOC, SEEP_VIA_OTEL + 1);
     check_names(seep_release_name, 0, SEEP_RELEASE_IMPLICIT + 1);
-    check_names(seep_lost_name, 0, SEEP_LOST_EVENT + 1);
+    check_names(seep_lost_name, 0, SEEP_LOST_STOPPED + 1);
     check_names(seep_misuse_name, SEEP_MISUSE_MISMATCH, SEEP_MISUSE_NR);
     check_names(seep_cut_name, 0, SEEP_CUT_PROBE + 1);
     assert_string_equal(seep_via_name(SEEP_VIA_NONE), "unknown");
@@ -176,7 +176,7 @@ static void test_names_of_processes(void **state) {
 }
 
 static void test_meanings(void **state) {
-    check_meanings(seep_lost_meaning, SEEP_LOST_EVENT + 1);
+    check_meanings(seep_lost_meaning, SEEP_LOST_STOPPED + 1);
     check_meanings(seep_cut_meaning, SEEP_CUT_PROBE + 1);
     check_meanings(seep_passive_meaning, SEEP_PASSIVE_NR);
 }

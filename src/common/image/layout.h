@@ -88,6 +88,8 @@ enum seep_lost {
                        // it
     SEEP_LOST_LOG,     // line of a log that could not be written
     SEEP_LOST_EVENT,   // event that found no room in the ring of its thread: counted, and not recorded
+    SEEP_LOST_STOPPED, // allocation that came while recording was stopped; also `skipped_allocations` of the
+                       // slots where nothing is sampled
     SEEP_LOST_NR = 48
 };
 
@@ -167,6 +169,15 @@ enum seep_passive_reason {
 #define SEEP_FLAG_FREE_STACKS (1u << 4) // where blocks were freed is kept, see below
 #define SEEP_FLAG_CALLS       (1u << 5) // calls are counted and nothing else, see SEEP_SITE_CALLS
 #define SEEP_FLAG_EVENTS      (1u << 6) // events are recorded, see image/ring.h
+#define SEEP_FLAG_STOPPED     (1u << 7) // allocations are not recorded now, see SEEP_CONTROL_STOPPED
+
+// header.control: bit 0, allocations are not recorded (releases are: what lived before goes on to be exact);
+// the upper half, the depth limit from now on, 0: as it is.
+#define SEEP_CONTROL_STOPPED  UINT64_C(1)
+#define SEEP_CONTROL_DEPTH(c) ((uint32_t)((c) >> 32))
+#define SEEP_CONTROL_MAKE(stopped, depth)                                                                    \
+    ((uint64_t)(depth) << 32 | ((stopped) ? SEEP_CONTROL_STOPPED : UINT64_C(0)))
+#define SEEP_CONTROL_DEPTH_MOST 16384u
 
 #define SEEP_IMAGE_SIZE_CLASSES 64
 
@@ -257,6 +268,8 @@ struct seep_image_header {
     uint64_t ring_stamp;    // with SEEP_FLAG_EVENTS: a stamp, and CLOCK_MONOTONIC of the same moment
     uint64_t ring_stamp_ns;
     uint64_t copied_stamp; // the stamp of copied_ns
+    uint64_t control;      // written by the tool: what it wants, see SEEP_CONTROL_STOPPED
+    uint64_t control_done; // of that, what the library does now
 
     // At areas_off, and the area of losses: readers do not rely on where they are. New fields go before them.
     struct seep_image_area areas[SEEP_AREA_NR];

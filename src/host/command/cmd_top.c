@@ -74,6 +74,8 @@ struct top {
     struct seep_started *started;    // NULL: it was there
     bool ascii;
     bool scan_wanted;
+    struct seep_live_order orders[8]; // marks and controls that wait for the worker, the oldest first
+    size_t nr_orders;
     unsigned nr_marks;
     int64_t next_ns; // when the next look is due
 };
@@ -177,6 +179,35 @@ static void say_error(struct top *top, struct seep_error *error) {
     seep_error_destroy(error);
 }
 
+// The worker does it when it is free: a key is answered at once, however far away the process is.
+static void give_order(struct top *top, const struct seep_live_order *order) {
+    if (top->nr_orders == SEEP_ARRAY_SIZE(top->orders))
+        seep_screen_say(&top->screen, true, "the process does not answer");
+    else
+        top->orders[top->nr_orders++] = *order;
+}
+
+// What is to be recorded: "stop", "start", or a depth.
+static void change_recording(struct top *top, const char *what) {
+    struct seep_live_order order = {.job = SEEP_LIVE_CONTROL};
+    char *end = NULL;
+    if (!top->source.is_pid || top->live.look.ended) {
+        seep_screen_say(&top->screen, true, "what has ended records nothing");
+        return;
+    }
+    if (strcmp(what, "stop") == 0)
+        order.control.recording = SEEP_RECORDING_STOP;
+    else if (strcmp(what, "start") == 0)
+        order.control.recording = SEEP_RECORDING_START;
+    else
+        order.control.depth = (uint32_t)SEEP_MIN(strtoul(what, &end, 10), (unsigned long)UINT32_MAX);
+    if (end && (*end || order.control.depth < 1 || order.control.depth > SEEP_CONTROL_DEPTH_MOST)) {
+        seep_screen_say(&top->screen, true, "depth: a number of frames");
+        return;
+    }
+    give_order(top, &order);
+}
+
 // The moment is named in the image, too, for seep diff; where it cannot be it counts here only.
 static void make_mark(struct top *top, const char *given) {
     char name[64], text[160];
@@ -191,10 +222,10 @@ static void make_mark(struct top *top, const char *given) {
         return;
     }
     top->screen.stale = true;
-    error = top->source.is_pid && !top->live.look.ended ? seep_live_source_mark(&top->source, name) : NULL;
-    if (error) {
-        say_error(top, error);
-        return;
+    if (top->source.is_pid && !top->live.look.ended) {
+        struct seep_live_order order = {.job = SEEP_LIVE_MARK};
+        snprintf(order.mark, sizeof(order.mark), "%s", name);
+        give_order(top, &order);
     }
     snprintf(text, sizeof(text), "since \"%s\" from now on; d sorts by it", top->live.mark);
     seep_screen_say(&top->screen, false, text);
@@ -233,6 +264,9 @@ static bool fulfil(struct top *top, enum seep_wish wish) {
     case SEEP_WISH_MARK:
         make_mark(top, top->screen.argument);
         break;
+    case SEEP_WISH_RECORDING:
+        change_recording(top, top->screen.argument);
+        break;
     case SEEP_WISH_SAVE:
         save(top, top->screen.argument);
         break;
@@ -245,13 +279,19 @@ static bool fulfil(struct top *top, enum seep_wish wish) {
 static void start_job(struct top *top) {
     if (seep_live_worker_is_busy(top->worker) || !top->source.is_pid || top->live.look.ended)
         return;
-    if (top->scan_wanted) {
+    struct seep_live_order order = {.job = SEEP_LIVE_LOOK, .before = &top->live.look};
+    if (top->nr_orders) {
+        order = top->orders[0];
+        order.before = &top->live.look;
+        memmove(top->orders, top->orders + 1, --top->nr_orders * sizeof(*top->orders));
+        (void)seep_live_worker_start(top->worker, &order);
+    } else if (top->scan_wanted) {
         top->scan_wanted = false;
-        top->screen.scanning = seep_live_worker_start(top->worker, SEEP_LIVE_SCAN, NULL);
-        return;
+        order.job = SEEP_LIVE_SCAN;
+        top->screen.scanning = seep_live_worker_start(top->worker, &order);
+    } else if (!top->screen.frozen && seep_monotonic_ns() >= top->next_ns) {
+        (void)seep_live_worker_start(top->worker, &order);
     }
-    if (!top->screen.frozen && seep_monotonic_ns() >= top->next_ns)
-        (void)seep_live_worker_start(top->worker, SEEP_LIVE_LOOK, &top->live.look);
 }
 
 static void take_scan(struct top *top, struct seep_look *look) {
@@ -274,20 +314,35 @@ static void take_scan(struct top *top, struct seep_look *look) {
     look->session = NULL;
 }
 
+static void take_order(struct top *top, struct seep_live_result *result) {
+    struct seep_error *error = result->look.error;
+    result->look.error = NULL;
+    if (error)
+        say_error(top, error);
+    else if (result->job == SEEP_LIVE_CONTROL)
+        seep_screen_say(&top->screen, false,
+                        result->obeyed ? "so it records from now on"
+                                       : "so it will record as soon as it allocates a little more");
+    seep_look_deinit(&result->look);
+    if (result->job == SEEP_LIVE_CONTROL)
+        top->next_ns = seep_monotonic_ns();
+}
+
 static struct seep_error *take_result(struct top *top) {
-    enum seep_live_job job;
-    struct seep_look look;
+    struct seep_live_result result;
     struct seep_error *error = NULL;
-    if (!seep_live_worker_take(top->worker, &job, &look))
+    if (!seep_live_worker_take(top->worker, &result))
         return NULL;
-    if (job == SEEP_LIVE_SCAN) {
-        take_scan(top, &look);
-        seep_look_deinit(&look);
+    if (result.job == SEEP_LIVE_SCAN) {
+        take_scan(top, &result.look);
+        seep_look_deinit(&result.look);
+    } else if (result.job != SEEP_LIVE_LOOK) {
+        take_order(top, &result);
     } else if (top->screen.frozen) { // it was frozen meanwhile
-        seep_look_deinit(&look);
+        seep_look_deinit(&result.look);
     } else {
         seep_screen_changed(&top->screen);
-        error = seep_live_take(&top->live, &look);
+        error = seep_live_take(&top->live, &result.look);
         plan_next(top);
     }
     return error;

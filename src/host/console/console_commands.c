@@ -104,8 +104,11 @@ static struct seep_error *done(const struct seep_console *console, FILE *out, co
 static const char *state_of(const struct seep_console *console) {
     return !console->source->is_pid   ? "file"
            : console->live.look.ended ? "ended"
-           : console->paused          ? "running, looks are paused"
-                                      : "running";
+           : seep_look_is_stopped(&console->live.look)
+               ? console->paused ? "running, recording is stopped, looks are paused"
+                                 : "running, recording is stopped"
+           : console->paused ? "running, looks are paused"
+                             : "running";
 }
 
 static struct seep_error *run_status(struct seep_console *console, char *const *words, FILE *out) {
@@ -723,13 +726,46 @@ static struct seep_error *run_filter(struct seep_console *console, char *const *
                 console->filter[0] ? "only what is like that is shown" : "all is shown");
 }
 
+static struct seep_error *control(struct seep_console *console, FILE *out, const char *name,
+                                  const struct seep_image_control *asked, const char *did) {
+    bool done_now = false;
+    char text[160];
+    TRY(needs_run(console, name));
+    TRY(seep_live_source_control(console->source, &console->live.look, asked, &done_now));
+    snprintf(text, sizeof(text), "%s%s", did, done_now ? "" : " as soon as it allocates a little more");
+    return done(console, out, name, text);
+}
+
+static struct seep_error *run_stop(struct seep_console *console, char *const *words, FILE *out) {
+    return control(console, out, "stop", &(struct seep_image_control){.recording = SEEP_RECORDING_STOP},
+                   "allocations are not recorded, releases are");
+}
+
+static struct seep_error *run_start(struct seep_console *console, char *const *words, FILE *out) {
+    return control(console, out, "start", &(struct seep_image_control){.recording = SEEP_RECORDING_START},
+                   "allocations are recorded");
+}
+
+static struct seep_error *set_depth(struct seep_console *console, uint64_t depth, FILE *out) {
+    char text[64];
+    if (depth < 1 || depth > SEEP_CONTROL_DEPTH_MOST)
+        return seep_error_create(SEEP_E_USAGE, "set depth: 1 to %u frames", SEEP_CONTROL_DEPTH_MOST);
+    snprintf(text, sizeof(text), "stacks are recorded to a depth of %" PRIu64, depth);
+    return control(console, out, "set", &(struct seep_image_control){.depth = (uint32_t)depth}, text);
+}
+
 static struct seep_error *run_set(struct seep_console *console, char *const *words, FILE *out) {
     const char *key = words[0], *value = key ? words[1] : NULL;
     uint64_t number = 0;
     if (!key || !value)
-        return seep_error_create(SEEP_E_USAGE, "set: top N, sort KEY, filter RE, thread TID, or json on|off");
+        return seep_error_create(SEEP_E_USAGE,
+                                 "set: top N, sort KEY, filter RE, thread TID, depth N, or json on|off");
     if (strcmp(key, "filter") == 0)
         return run_filter(console, words + 1, out);
+    if (strcmp(key, "depth") == 0) {
+        TRY(parse_count("depth", value, &number));
+        return set_depth(console, number, out);
+    }
     if (strcmp(key, "top") == 0) {
         TRY(parse_count("top", value, &console->top));
     } else if (strcmp(key, "thread") == 0) {
@@ -860,7 +896,10 @@ const struct seep_console_command seep_console_commands[] = {
     {"maps", "", "modules, and mappings of the program", false, run_maps},
     {"filter", "[RE]", "only what has a function, file or module like this; without RE: all", true,
      run_filter},
-    {"set", "KEY VALUE", "top N, sort KEY, filter RE, thread TID, json on|off", true, run_set},
+    {"stop", "", "record no allocations from now on", false, run_stop},
+    {"start", "", "record them again", false, run_start},
+    {"set", "KEY VALUE",
+     "top N, sort KEY, filter RE, thread TID, json on|off; depth N of the program's stacks", true, run_set},
     {"show", "", "what is set", true, run_show},
     {"pause", "", "no new looks: all commands are of the last one", true, run_pause},
     {"resume", "", "a look before each command again", true, run_resume},

@@ -292,6 +292,25 @@ static struct seep_error *answer_mark(struct seep_link_server *server, struct cl
     return error;
 }
 
+static struct seep_error *answer_control(struct seep_link_server *server, struct client *client,
+                                         uint16_t stream, const unsigned char *bytes, size_t nr) {
+    struct seep_take take = {bytes, bytes + nr, false};
+    uint64_t recording = seep_take_leb(&take), depth = seep_take_leb(&take);
+    bool done = false;
+    if (take.failed || recording > SEEP_RECORDING_START || depth > SEEP_CONTROL_DEPTH_MOST)
+        return seep_error_create(SEEP_E_USAGE, "what is to be recorded is not known here");
+    struct seep_image_control asked = {(enum seep_image_recording)recording, (uint32_t)depth};
+    struct seep_error *error = server->look.ended
+                                   ? seep_error_create(SEEP_E_UNSUPPORTED, "the program has ended")
+                                   : seep_live_source_control(server->source, &server->look, &asked, &done);
+    struct seep_put payload = {NULL};
+    seep_put_leb(&payload, done);
+    if (!error)
+        error = seep_wire_put(&client->out, SEEP_WIRE_END, stream, &payload, false);
+    seep_put_deinit(&payload);
+    return error;
+}
+
 static void answer_error(struct client *client, uint16_t stream, struct seep_error *error) {
     struct seep_put payload = {NULL};
     client->leaves |= error->code == SEEP_E_FORMAT || error->code == SEEP_E_VERSION;
@@ -338,6 +357,8 @@ static void answer(struct seep_link_server *server, struct client *client, const
         error = answer_scan(server, client, head->stream);
     else if (head->type == SEEP_WIRE_MARK)
         error = answer_mark(server, client, head->stream, bytes, nr);
+    else if (head->type == SEEP_WIRE_CONTROL)
+        error = answer_control(server, client, head->stream, bytes, nr);
     else
         error = seep_error_create(SEEP_E_UNSUPPORTED, "a question of kind %u is not known here", head->type);
     if (error)

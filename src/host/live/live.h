@@ -15,6 +15,7 @@
 
 #include "growth/series.h"
 #include "profile/profile.h"
+#include "source/image/image_copy.h"
 #include "wire/wire_client.h"
 
 #define SEEP_LIVE_POINTS 64u  // of the history of totals, as of the series of a site
@@ -55,6 +56,14 @@ SEEP_MUST_CHECK struct seep_error *seep_live_source_scan(const struct seep_live_
 // Names this moment in the image.
 SEEP_MUST_CHECK struct seep_error *seep_live_source_mark(const struct seep_live_source *source,
                                                          const char *name);
+// What the processes of the last look record from now on. *ret_done: all of them do so already; one that is
+// not there any more counts for that.
+SEEP_MUST_CHECK struct seep_error *seep_live_source_control(const struct seep_live_source *source,
+                                                            const struct seep_look *look,
+                                                            const struct seep_image_control *asked,
+                                                            bool *ret_done);
+// Whether a process of the look records no allocations now.
+bool seep_look_is_stopped(const struct seep_look *look);
 // Over a link what a look does not bring: blocks, mappings, marks. *ret_session stays NULL where the look has
 // all.
 SEEP_MUST_CHECK struct seep_error *seep_live_source_whole(const struct seep_live_source *source,

@@ -91,6 +91,24 @@ struct seep_error *seep_live_source_mark(const struct seep_live_source *source, 
     return source->link ? seep_wire_client_mark(source->link, name) : seep_mark_live(source->pid, name);
 }
 
+struct seep_error *seep_live_source_control(const struct seep_live_source *source,
+                                            const struct seep_look *look,
+                                            const struct seep_image_control *asked, bool *ret_done) {
+    if (source->link)
+        return seep_wire_client_control(source->link, asked->recording, asked->depth, ret_done);
+    *ret_done = true;
+    for (size_t i = 0; i < look->session->nr_profiles; i++) {
+        bool done = false;
+        struct seep_error *error =
+            seep_image_control_pid((pid_t)look->session->profiles[i]->process.pid, asked, &done);
+        if (error && !i)
+            return error;
+        *ret_done &= done || error;
+        seep_error_destroy(error);
+    }
+    return NULL;
+}
+
 struct seep_error *seep_live_source_whole(const struct seep_live_source *source,
                                           struct seep_session **ret_session) {
     *ret_session = NULL;

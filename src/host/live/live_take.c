@@ -35,6 +35,13 @@ static void moment_deinit(struct seep_live_moment *moment) {
     *moment = (struct seep_live_moment){NULL};
 }
 
+bool seep_look_is_stopped(const struct seep_look *look) {
+    for (size_t i = 0; look->session && i < look->session->nr_profiles; i++)
+        if (look->session->profiles[i]->health.flags & SEEP_FLAG_STOPPED)
+            return true;
+    return false;
+}
+
 void seep_live_deinit(struct seep_live *live) {
     seep_look_deinit(&live->look);
     for (size_t i = 0; i < live->nr_lives; i++) {

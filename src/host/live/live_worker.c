@@ -15,12 +15,11 @@ struct seep_live_worker {
     pthread_t thread;
     pthread_mutex_t lock; // of all below
     pthread_cond_t wake;
-    enum seep_live_job job;
+    struct seep_live_order order;
     bool started; // a job waits, or is at work
     bool done;    // its result waits
     bool leave;
-    const struct seep_look *before;
-    struct seep_look result;
+    struct seep_live_result result;
     int fd;
 };
 
@@ -32,6 +31,26 @@ static void scan(const struct seep_live_source *source, struct seep_look *look) 
     look->took_ns = look->at_ns - begin_ns;
 }
 
+static void do_order(const struct seep_live_source *source, const struct seep_live_order *order,
+                     struct seep_live_result *result) {
+    *result = (struct seep_live_result){.job = order->job};
+    switch (order->job) {
+    case SEEP_LIVE_LOOK:
+        seep_look_make(source, order->before, &result->look);
+        break;
+    case SEEP_LIVE_SCAN:
+        scan(source, &result->look);
+        break;
+    case SEEP_LIVE_MARK:
+        result->look.error = seep_live_source_mark(source, order->mark);
+        break;
+    case SEEP_LIVE_CONTROL:
+        result->look.error =
+            seep_live_source_control(source, order->before, &order->control, &result->obeyed);
+        break;
+    }
+}
+
 static void *work(void *data) {
     struct seep_live_worker *worker = data;
     pthread_mutex_lock(&worker->lock);
@@ -40,16 +59,12 @@ static void *work(void *data) {
             pthread_cond_wait(&worker->wake, &worker->lock);
             continue;
         }
-        enum seep_live_job job = worker->job;
-        const struct seep_look *before = worker->before;
+        struct seep_live_order order = worker->order;
         pthread_mutex_unlock(&worker->lock);
-        struct seep_look look;
-        if (job == SEEP_LIVE_LOOK)
-            seep_look_make(worker->source, before, &look);
-        else
-            scan(worker->source, &look);
+        struct seep_live_result result;
+        do_order(worker->source, &order, &result);
         pthread_mutex_lock(&worker->lock);
-        worker->result = look;
+        worker->result = result;
         worker->done = true;
         uint64_t one = 1;
         if (write(worker->fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
@@ -100,20 +115,18 @@ void seep_live_worker_destroy(struct seep_live_worker *worker) {
     pthread_mutex_unlock(&worker->lock);
     pthread_join(worker->thread, NULL);
     if (worker->done)
-        seep_look_deinit(&worker->result);
+        seep_look_deinit(&worker->result.look);
     pthread_mutex_destroy(&worker->lock);
     pthread_cond_destroy(&worker->wake);
     close(worker->fd);
     free(worker);
 }
 
-bool seep_live_worker_start(struct seep_live_worker *worker, enum seep_live_job job,
-                            const struct seep_look *before) {
+bool seep_live_worker_start(struct seep_live_worker *worker, const struct seep_live_order *order) {
     pthread_mutex_lock(&worker->lock);
     bool free_now = !worker->started;
     if (free_now) {
-        worker->job = job;
-        worker->before = before;
+        worker->order = *order;
         worker->started = true;
         pthread_cond_signal(&worker->wake);
     }
@@ -129,17 +142,15 @@ int seep_live_worker_fd(const struct seep_live_worker *worker) {
     return worker->fd;
 }
 
-bool seep_live_worker_take(struct seep_live_worker *worker, enum seep_live_job *ret_job,
-                           struct seep_look *ret_look) {
+bool seep_live_worker_take(struct seep_live_worker *worker, struct seep_live_result *ret_result) {
     uint64_t nr;
     if (read(worker->fd, &nr, sizeof(nr)) != (ssize_t)sizeof(nr))
         return false;
     pthread_mutex_lock(&worker->lock);
     bool there = worker->done;
     if (there) {
-        *ret_job = worker->job;
-        *ret_look = worker->result;
-        worker->result = (struct seep_look){NULL};
+        *ret_result = worker->result;
+        worker->result = (struct seep_live_result){.obeyed = false};
         worker->done = worker->started = false;
     }
     pthread_mutex_unlock(&worker->lock);

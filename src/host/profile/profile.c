@@ -292,6 +292,7 @@ static const char *const lost_names[SEEP_LOST_NR] = {
     [SEEP_LOST_SWAPPED] = "swapped",
     [SEEP_LOST_LOG] = "log",
     [SEEP_LOST_EVENT] = "event",
+    [SEEP_LOST_STOPPED] = "stopped",
 };
 
 static const char *const lost_meanings[SEEP_LOST_NR] = {
@@ -354,6 +355,9 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
     [SEEP_LOST_EVENT] =
         "events that are counted and not in the recording: seep was stopped, killed or too slow to take them "
         "(or --drop was given), so what was live at a moment is not exact; the totals are right",
+    [SEEP_LOST_STOPPED] =
+        "allocations that were not recorded because recording was stopped ('stop' of seep connect): neither "
+        "they nor their releases are in the figures; what was live before is exact",
 };
 
 static const char *const cut_names[SEEP_CUT_NR] = {

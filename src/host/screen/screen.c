@@ -167,8 +167,8 @@ static enum seep_wish wish(struct seep_screen *screen, enum seep_wish wish, cons
 }
 
 static enum seep_wish run_command(struct seep_screen *screen, const char *line) {
-    static const char *const commands[] = {"filter", "sort",   "mark",   "save", "scan", "quit",
-                                           "tree",   "thread", "freeze", "help", NULL};
+    static const char *const commands[] = {"filter", "sort",   "mark", "save", "scan",  "quit",  "tree",
+                                           "thread", "freeze", "help", "stop", "start", "depth", NULL};
     char word[32] = "", rest[SEEP_INPUT_MAX] = "";
     if (sscanf(line, " %31s %199[^\n]", word, rest) < 1)
         return SEEP_WISH_NONE;
@@ -201,6 +201,11 @@ static enum seep_wish run_command(struct seep_screen *screen, const char *line) 
         return seep_screen_key(screen, ' ');
     case 9:
         return seep_screen_key(screen, '?');
+    case 10:
+    case 11:
+        return wish(screen, SEEP_WISH_RECORDING, index_of(word, commands) == 10 ? "stop" : "start");
+    case 12:
+        return wish(screen, SEEP_WISH_RECORDING, rest);
     default:
         if (tab < 0)
             return unknown(screen, word);
@@ -330,6 +335,9 @@ enum seep_wish seep_screen_key(struct seep_screen *screen, int key) {
         break;
     case 'S':
         return SEEP_WISH_SCAN;
+    case 'X':
+        return wish(screen, SEEP_WISH_RECORDING,
+                    seep_look_is_stopped(&screen->live->look) ? "start" : "stop");
     case ' ':
         screen->frozen = !screen->frozen;
         screen->stale |= !screen->frozen;

@@ -41,7 +41,14 @@ enum {
 
 // What is to be done, as the loop that has the terminal and the worker does it; `argument` of the screen says
 // of what.
-enum seep_wish { SEEP_WISH_NONE, SEEP_WISH_QUIT, SEEP_WISH_SCAN, SEEP_WISH_MARK, SEEP_WISH_SAVE };
+enum seep_wish {
+    SEEP_WISH_NONE,
+    SEEP_WISH_QUIT,
+    SEEP_WISH_SCAN,
+    SEEP_WISH_MARK,
+    SEEP_WISH_SAVE,
+    SEEP_WISH_RECORDING, // `argument`: "stop", "start", or a depth of stacks
+};
 
 enum seep_input {
     SEEP_INPUT_NONE,

@@ -117,7 +117,10 @@ static const char *state_of(const struct seep_screen *screen) {
         return "FILE";
     if (screen->frozen)
         return "FROZEN";
-    return screen->live->look.ended ? "ENDED" : screen->scanning ? "SCANNING" : "LIVE";
+    return screen->live->look.ended                    ? "ENDED"
+           : screen->scanning                          ? "SCANNING"
+           : seep_look_is_stopped(&screen->live->look) ? "STOPPED"
+                                                       : "LIVE";
 }
 
 static const char *health_of(const struct seep_session *session, bool *ret_good) {
@@ -662,10 +665,12 @@ static void draw_help(struct seep_canvas *canvas) {
         "m, d               mark this moment; sort by what came since",
         "< >                only what one thread did",
         "S                  scan the memory for leaks: the program waits for that long",
+        "X                  record no allocations; record them again",
         "Space              freeze, and go on",
         "+ -                look less often, more often",
         "w                  save what there is now as a trace",
-        ":                  filter sort mark save scan tree thread freeze quit, or a tab",
+        ":                  filter sort mark save scan tree thread freeze quit stop",
+        "                   start, depth N (of the program's stacks), or a tab",
         "q                  quit; the program goes on",
     };
     seep_canvas_put(canvas, 1, 0, -1, SEEP_ATTR_BOLD, "seep top: keys (any of them goes back)");

@@ -32,6 +32,7 @@ enum seep_wire_type {
     SEEP_WIRE_SNAPSHOT = 3,
     SEEP_WIRE_SCAN = 4,
     SEEP_WIRE_MARK = 5,
+    SEEP_WIRE_CONTROL = 6,
     // Of the server.
     SEEP_WIRE_LOOK = 16,
     SEEP_WIRE_PROCESS = 17,

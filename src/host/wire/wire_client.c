@@ -407,3 +407,24 @@ struct seep_error *seep_wire_client_mark(struct seep_wire_client *client, const 
     seep_put_deinit(&payload);
     return error;
 }
+
+static struct seep_error *take_flag(void *data, uint8_t type, const unsigned char *bytes, size_t nr,
+                                    bool *ret_ended) {
+    struct seep_take take = {bytes, bytes + nr, false};
+    *ret_ended = type == SEEP_WIRE_END;
+    if (*ret_ended)
+        *(bool *)data = seep_take_leb(&take) != 0 && !take.failed;
+    return NULL;
+}
+
+struct seep_error *seep_wire_client_control(struct seep_wire_client *client, uint64_t recording,
+                                            uint64_t depth, bool *ret_done) {
+    struct seep_put payload = {NULL};
+    seep_put_leb(&payload, recording);
+    seep_put_leb(&payload, depth);
+    pthread_mutex_lock(&client->lock);
+    struct seep_error *error = question(client, SEEP_WIRE_CONTROL, &payload, take_flag, ret_done);
+    pthread_mutex_unlock(&client->lock);
+    seep_put_deinit(&payload);
+    return error;
+}

@@ -25,6 +25,10 @@ SEEP_MUST_CHECK struct seep_error *seep_wire_client_pull(struct seep_wire_client
 // it).
 SEEP_MUST_CHECK struct seep_error *seep_wire_client_trace(struct seep_wire_client *client, bool scan,
                                                           unsigned char **ret_bytes, size_t *ret_nr);
+// What is recorded from now on, see seep_image_control_pid: enum seep_image_recording, and 0 or a depth.
+SEEP_MUST_CHECK struct seep_error *seep_wire_client_control(struct seep_wire_client *client,
+                                                            uint64_t recording, uint64_t depth,
+                                                            bool *ret_done);
 SEEP_MUST_CHECK struct seep_error *seep_wire_client_mark(struct seep_wire_client *client, const char *name);
 uint64_t seep_wire_client_received(const struct seep_wire_client *client); // bytes, over all
 

@@ -7,6 +7,7 @@
 #include "core/platform.h"
 #include "image/ring.h"
 #include "preload/at_peak.h"
+#include "preload/control.h"
 #include "preload/inherit.h"
 #include "preload/swap.h"
 #include "preload/undo.h"
@@ -390,6 +391,7 @@ bool seep_image_create_as_copy(void) {
         fill_identity(header);
         header->end_ns = header->copied_ns = 0;
         header->state = SEEP_STATE_LIVE;
+        seep_control_inherit(header);
         forget_events(fresh);
         seep_g.fd = fd;
         fill_areas(header);

@@ -2,6 +2,7 @@
 // Telling and keeping what was freed in a wrong way, see misuse.h.
 #include "preload/misuse.h"
 
+#include "preload/control.h"
 #include "preload/freed.h"
 
 enum { LOOK_BACK = 4096 }; // granules before an address that are searched for a block around it
@@ -69,6 +70,8 @@ static void found(struct seep_thread *thread, struct seep_image_misuse misuse, e
 void seep_misuse_check(struct seep_thread *thread, struct seep_image_counters *counters, uint32_t site,
                        uint64_t address, uint64_t size, enum seep_release release,
                        struct seep_caller caller) {
+    control_look(); // the tool clears the bit of SEEP_RELEASE_OK, so that a program that goes no other long
+                    // way does
     enum seep_family family = family_of_via(seep_g.sites[site].via);
     if (family == SEEP_FAMILY_ANY || family == family_of_release(release))
         counters->temporary |= SEEP_RELEASE_OK(release);

@@ -170,6 +170,7 @@ struct seep_thread {
         *walk_kept;    // innermost frame of the memo that the latest walk left, NULL: none
     uint32_t stamp;    // of the latest walk
     uint32_t capacity; // of frames and walk in frames, of slots in three times that
+    uint32_t limit;    // of depth, that the nodes of the memo are made for
     uint64_t stack_lo; // memory known to be readable: [lo, hi), as long as nothing was unmapped
     uint64_t stack_hi;
     uint32_t unmap_epoch; // when that was found out
@@ -310,6 +311,7 @@ enum {
     SEEP_SPECIAL_FREED = 16,
     SEEP_SPECIAL_MODE = 32, // not live
     SEEP_SPECIAL_WIPE = 64,
+    SEEP_SPECIAL_STOPPED = 128,
 };
 
 struct seep_link_object;
@@ -324,10 +326,10 @@ struct seep_global {
     struct seep_image_node *nodes;
     struct seep_image_site *sites;
     uint32_t granule_shift;
-    uint32_t sub_mask; // 1 with granules of 32 bytes, else 0
-    uint32_t depth;
-    uint64_t sample_bytes; // 0: every allocation is recorded
-    uint8_t *filter;       // changed by atomic operations
+    uint32_t sub_mask;      // 1 with granules of 32 bytes, else 0
+    _Atomic uint32_t depth; // changed by control.c
+    uint64_t sample_bytes;  // 0: every allocation is recorded
+    uint8_t *filter;        // changed by atomic operations
     _Atomic(struct seep_rule_table *) rules;
     _Atomic(struct seep_node_table *) node_index;
     _Atomic uint32_t unmap_epoch; // grows when memory has been unmapped
@@ -370,9 +372,11 @@ struct seep_global {
     int (*find_object)(void *pc, struct seep_link_object *ret_object); // glibc's _dl_find_object, or NULL
     bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;
-    bool no_clock;    // the processor's counter may not be read
-    bool emulated;    // who answers system calls is no kernel (qemu-user)
-    bool handed_over; // a tool has the image
+    bool no_clock;                 // the processor's counter may not be read
+    bool emulated;                 // who answers system calls is no kernel (qemu-user)
+    bool handed_over;              // a tool has the image
+    bool was_stopped;              // there may be blocks that were allocated while recording was stopped
+    _Atomic uint64_t control_done; // see control.h
     struct seep_config config;
 };
 

@@ -4,6 +4,7 @@
 #include "preload/annotation.h"
 #include "preload/at_peak.h"
 #include "preload/calls.h"
+#include "preload/control.h"
 #include "preload/events.h"
 #include "preload/freed.h"
 #include "preload/undo.h"
@@ -106,6 +107,32 @@ static void wipe(const struct seep_thread *thread, uint64_t address, uint64_t si
     }
 }
 
+// Recording is stopped. What is known of the address is of a block that was freed before: another may be
+// freed there now.
+static void pass_by(struct seep_thread *thread, const void *block, uint64_t size) {
+    if (thread->last_block == (uint64_t)block)
+        return; // the real function called another of ours by name, which was first
+    uint64_t *at = map_entry((uint64_t)block);
+    if (at && SEEP_ENTRY_IS_LIVE(*at)) { // its free was not seen
+        uint64_t old_size;
+        uint32_t old = map_take((uint64_t)block, &old_size);
+        if (!old)
+            return; // the other block of the granule
+        seep_lost(SEEP_LOST_FREE_UNSEEN);
+        if (undo_is_on())
+            seep_undo_note_odd();
+        count_free(thread, old, old_size, SEEP_RELEASE_IMPLICIT, false);
+    }
+    if (at) {
+        *at = 0;
+        if (releases_are_kept())
+            *freed_word(at) = 0;
+    }
+    thread->last_block = (uint64_t)block;
+    thread->slot->skipped_allocations++;
+    thread->slot->skipped_bytes += size;
+}
+
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
                                     enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp) {
     struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
@@ -117,6 +144,10 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
         wipe(thread, (uint64_t)block, size, via);
     if (thread->lsan_disabled)
         seep_region_add(SEEP_REGION_IGNORED, (uint64_t)block, 0);
+    if (!thread->filter && allocations_pass()) {
+        pass_by(thread, block, size);
+        return;
+    }
     if (thread->filter) {
         record_sampled(thread, block, size, via, caller);
         return;
@@ -270,10 +301,12 @@ void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum
         seep_calls_release(thread, via);
         return;
     }
-    if (thread->filter)
+    if (thread->filter || seep_g.was_stopped)
         thread->slot->skipped_frees++;
     else
         thread->slot->unknown_frees++;
+    if (seep_g.was_stopped)
+        return;
     // Where blocks are sampled, what was freed is known by what is kept of releases; but a child of fork
     // may have it from a moment at which the block was not yet.
     if (!thread->filter || (releases_are_kept() && !seep_g.header->lost[SEEP_LOST_FORK_INEXACT]))
@@ -281,7 +314,8 @@ void seep_record_unknown_free(struct seep_thread *thread, uint64_t address, enum
 }
 
 void seep_record_unknown_kept(struct seep_thread *thread) {
-    uint64_t *count = thread->filter ? &thread->slot->skipped_frees : &thread->slot->unknown_frees;
+    uint64_t *count =
+        thread->filter || seep_g.was_stopped ? &thread->slot->skipped_frees : &thread->slot->unknown_frees;
     *count -= *count != 0;
 }
 
@@ -318,6 +352,7 @@ void *seep_allocated_long(void *block, uint64_t size, enum seep_via via, uint64_
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return block;
+    control_look();
     if (SEEP_LIKELY(block != NULL))
         record_allocation(thread, block, size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
     else
@@ -332,6 +367,7 @@ void seep_released_long(const void *block, enum seep_release via, uint64_t pc, u
         seep_record_free_unentered(block);
         return;
     }
+    control_look();
     record_free(thread, block, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
     thread_leave(thread);
 }

@@ -4,6 +4,7 @@
 
 #include "image/sample.h"
 #include "preload/boot.h"
+#include "preload/control.h"
 #include "preload/freed.h"
 #include "preload/record.h"
 
@@ -68,6 +69,11 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
     if (old_site) { // its free was never seen
         seep_lost(SEEP_LOST_FREE_UNSEEN);
         seep_sample_count_free(thread, old_site, old_size, SEEP_RELEASE_IMPLICIT, false);
+    }
+    if (allocations_pass()) {
+        seep_lost(SEEP_LOST_STOPPED);
+        sample_count_skipped(thread, size);
+        return;
     }
     uint32_t site = seep_stack_site(thread, via, caller);
     seep_sample_put_back(block, site, size);

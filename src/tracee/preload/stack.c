@@ -29,6 +29,7 @@ enum leave { LEFT, LEFT_UNPROVEN, OUTERMOST, NEEDS_ALL_REGISTERS, CUT };
 
 struct walk {
     struct seep_thread *thread;
+    uint32_t limit; // frames that are kept of a stack
     uint32_t nr;    // frames walked
     int cut;        // enum seep_cut, or CUT_NONE
     bool unproven;  // rests on more than rules
@@ -547,7 +548,7 @@ static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
     uint32_t depth = kept;
     uint32_t nr_slots = kept ? (uint32_t)(thread->frames[kept - 1].slots_end - thread->slots) : 0;
     bool need_bp = kept && thread->frames[kept - 1].need_bp;
-    bool whole = seep_g.depth >= SEEP_MAX_DEPTH;
+    bool whole = walk->limit >= SEEP_MAX_DEPTH;
     uint32_t node = kept ? thread->frames[kept - 1].node : 0;
     uint32_t path = kept ? thread->frames[kept - 1].path : 0;
     bool rooted = kept > 0;
@@ -584,8 +585,8 @@ static uint32_t grow_memo(struct walk *walk, uint32_t kept) {
 }
 
 // With a limit, a stack's node is that of its innermost frames alone, under the mark of the cut.
-static uint32_t limited_node(struct seep_thread *thread, uint32_t depth) {
-    uint32_t first = depth > seep_g.depth ? depth - seep_g.depth : 0;
+static uint32_t limited_node(struct seep_thread *thread, uint32_t depth, uint32_t limit) {
+    uint32_t first = depth > limit ? depth - limit : 0;
     uint32_t path = first ? seep_path_hash(0, seep_frame_hash(SEEP_FRAME_CUT(SEEP_CUT_DEPTH))) : 0;
     uint32_t node = first ? seep_tree_child(0, SEEP_FRAME_CUT(SEEP_CUT_DEPTH), path) : 0;
     if (first && !node)
@@ -648,8 +649,14 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
         thread->unmap_epoch = unmaps;
         thread->stack_lo = thread->stack_hi = thread->own_lo = thread->own_hi = 0;
     }
+    // One limit for all of a walk, and for all of a memo: it may be changed at any time (control.c).
+    const uint32_t limit = atomic_load_explicit(&seep_g.depth, memory_order_relaxed);
+    if (SEEP_UNLIKELY(thread->limit != limit)) {
+        thread->limit = limit;
+        thread->memo_end = thread->frames;
+    }
 #ifdef SEEP_ARCH_FAST_WALK
-    uint32_t fast = seep_g.depth < SEEP_MAX_DEPTH ? 0 : seep_stack_walk_fast(thread, caller);
+    uint32_t fast = limit < SEEP_MAX_DEPTH ? 0 : seep_stack_walk_fast(thread, caller);
     if (SEEP_LIKELY(fast)) {
         thread->top_via = via;
         thread->top_site = seep_tree_site(fast, via);
@@ -658,21 +665,26 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
     }
 #endif
     thread->walk_kept = NULL;
-    struct walk walk = {.thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
+    struct walk walk = {
+        .thread = thread, .limit = limit, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
     uint32_t kept = walk_outward(&walk, caller);
     while (kept + walk.nr > thread->capacity && seep_thread_deeper(thread)) {
     }
     if (kept + walk.nr >
         thread->capacity) { // too deep for the memo: keep the innermost, as a full walk would
         thread->memo_end = thread->frames;
-        walk = (struct walk){
-            .thread = thread, .cut = CUT_NONE, .pc = caller.pc, .sp = caller.sp, .bp = caller.bp};
+        walk = (struct walk){.thread = thread,
+                             .limit = limit,
+                             .cut = CUT_NONE,
+                             .pc = caller.pc,
+                             .sp = caller.sp,
+                             .bp = caller.bp};
         kept = walk_outward(&walk, caller);
     }
     uint32_t depth = grow_memo(&walk, kept);
-    uint32_t node = seep_g.depth < SEEP_MAX_DEPTH ? limited_node(thread, depth)
-                    : depth                       ? thread->frames[depth - 1].node
-                                                  : 0;
+    uint32_t node = limit < SEEP_MAX_DEPTH ? limited_node(thread, depth, limit)
+                    : depth                ? thread->frames[depth - 1].node
+                                           : 0;
     thread->memo_end = thread->frames + (walk.cut == CUT_NONE && !walk.unproven ? depth : 0);
     thread->top_via = via;
     thread->top_site = seep_tree_site(node, via);

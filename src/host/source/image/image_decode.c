@@ -21,7 +21,7 @@
     "3Q8QQQ" /* live_bytes_flushed to nr_thread_starts */                                                    \
     "64Q3Q"  /* own, pools */                                                                                \
     "2Q2I5Q" /* deep_bound_off to copied_ns */                                                               \
-    "8QQ5Q"  /* at_peak to copied_stamp */
+    "8QQ7Q"  /* at_peak to control_done */
 #define SHAPE_HEADER_V1                                                                                      \
     "QIIBBHIQ"                                                                                               \
     "48Q"                                                                                                    \
@@ -33,10 +33,10 @@
 #define SHAPE_MARK     "IIQIIQ"
 #define SHAPE_RING     "16Q"
 
-// SHAPE_HEADER ends with copied_stamp: a field behind it must come into the shape (test_image.c counts it
+// SHAPE_HEADER ends with control_done: a field behind it must come into the shape (test_image.c counts it
 // too).
 _Static_assert(offsetof(struct seep_image_header, areas) ==
-                   offsetof(struct seep_image_header, copied_stamp) + sizeof(uint64_t),
+                   offsetof(struct seep_image_header, control_done) + sizeof(uint64_t),
                "a field was added to the header: add it to SHAPE_HEADER");
 
 static const struct {
@@ -301,6 +301,8 @@ static struct seep_error *decode_v2(const unsigned char *bytes, uint32_t header_
     for (uint32_t i = 0; i < header->nr_areas && !err; i++)
         err = take_area(bytes, header->areas_off + (uint64_t)i * header->area_bytes, name, head);
     head->ring_beat_at = offsetof(struct seep_image_header, ring_beat);
+    if (nr_bytes >= offsetof(struct seep_image_header, control_done) + sizeof(uint64_t))
+        head->control_at = offsetof(struct seep_image_header, control);
     return err;
 }
 

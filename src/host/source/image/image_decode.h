@@ -25,6 +25,7 @@ struct seep_image_head {
     // Where words stand in the file that change, or that the tool writes.
     uint64_t used_at[SEEP_AREA_NR];
     uint64_t ring_beat_at;
+    uint64_t control_at; // 0: the library takes no requests; `control_done` follows
 };
 
 // `bytes`: the first SEEP_POOL_PAGE bytes of the image; fewer than a header is an error.

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/live_thread.h"
@@ -407,24 +408,21 @@ static struct seep_error *append_mark(const struct place *place, const char *nam
     return NULL;
 }
 
-static struct seep_error *append_mark_to(pid_t pid, const struct image_file *file, const void *record,
-                                         size_t nr_bytes) {
-    char name[64];
-    snprintf(name, sizeof(name), "process %d", (int)pid);
-    struct place place = {.fd = open_image(pid, file, O_RDWR)};
-    if (place.fd < 0) {
+static struct seep_error *open_place(pid_t pid, const struct image_file *file, struct place *ret_place) {
+    *ret_place = (struct place){.fd = open_image(pid, file, O_RDWR)};
+    if (ret_place->fd < 0) {
         char path[64];
         snprintf(path, sizeof(path), "/proc/%d/mem", (int)seep_live_thread(pid));
-        place = (struct place){.fd = open(path, O_RDWR | O_CLOEXEC), .file = file};
+        *ret_place = (struct place){.fd = open(path, O_RDWR | O_CLOEXEC), .file = file};
     }
-    if (place.fd < 0)
-        return open_error(pid, errno);
-    struct seep_error *err = append_mark(&place, name, record, nr_bytes);
-    close(place.fd);
-    return err;
+    return ret_place->fd < 0 ? open_error(pid, errno) : NULL;
 }
 
-struct seep_error *seep_image_mark_pid(pid_t pid, const void *record, size_t nr_bytes) {
+// The image that is the process's own: a child that has not used its heap yet maps its parent's, too.
+static struct seep_error *write_own(pid_t pid,
+                                    struct seep_error *(*write)(const struct place *place, const char *name,
+                                                                void *context),
+                                    void *context) {
     struct image_files files = {NULL, 0, 0};
     bool any_mapping = false;
     struct seep_image_copy *copy = NULL;
@@ -433,16 +431,142 @@ struct seep_error *seep_image_mark_pid(pid_t pid, const void *record, size_t nr_
         err = no_image(pid, any_mapping);
     unsigned long own_pid = status_number(pid, "NSpid:");
     for (size_t i = 0; !err && i < files.nr_items; i++) {
-        // A child that has not used its heap yet maps its parent's: that one is not its own to mark.
         err = copy_file(pid, 0, &files.items[i], &copy);
         bool own = !err && copy->head.header.pid == (own_pid ? own_pid : (unsigned long)pid);
         seep_image_copy_destroy(copy);
         copy = NULL;
-        if (own) {
-            err = append_mark_to(pid, &files.items[i], record, nr_bytes);
-            break;
+        if (!own)
+            continue;
+        char name[64];
+        snprintf(name, sizeof(name), "process %d", (int)pid);
+        struct place place;
+        err = open_place(pid, &files.items[i], &place);
+        if (!err) {
+            err = write(&place, name, context);
+            close(place.fd);
         }
+        break;
     }
     files_deinit(&files);
+    return err;
+}
+
+struct bytes {
+    const void *at;
+    size_t nr;
+};
+
+static struct seep_error *write_mark(const struct place *place, const char *name, void *context) {
+    const struct bytes *bytes = context;
+    return append_mark(place, name, bytes->at, bytes->nr);
+}
+
+struct seep_error *seep_image_mark_pid(pid_t pid, const void *record, size_t nr_bytes) {
+    struct bytes bytes = {record, nr_bytes};
+    return write_own(pid, write_mark, &bytes);
+}
+
+// ---- what the library is to do ----------------------------------------------------------------------
+
+#define CONTROL_WAIT_MS  500
+#define CONTROL_NUDGE_MS 20 // longer than a program takes that allocates and goes the long way now and then
+#define CHUNK_BYTES      (SEEP_CHUNK_SITES * sizeof(struct seep_image_counters))
+
+// A program whose every operation goes the short way would not look. What the short way of a release asks is
+// whether such a release is known to be right for the site: where that is forgotten it goes the long way
+// once, and knows it again. The bits are cleared in one step; a count of the program's that comes between is
+// not lost.
+static void forget_releases(const struct place *place, uint64_t off) {
+    struct seep_image_counters *there = malloc(CHUNK_BYTES);
+    bool read = there && read_place(place, off, there, CHUNK_BYTES);
+    unsigned char *map = MAP_FAILED;
+    for (uint32_t i = 0; read && i < SEEP_CHUNK_SITES; i++) {
+        if (SEEP_TEMPORARY(there[i].temporary) == there[i].temporary)
+            continue;
+        if (map == MAP_FAILED)
+            map = mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, place->fd, (off_t)off);
+        if (map == MAP_FAILED)
+            break;
+        struct seep_image_counters *counters = (struct seep_image_counters *)(void *)map + i;
+        __atomic_fetch_and(&counters->temporary, SEEP_TEMPORARY(UINT64_MAX), __ATOMIC_RELAXED);
+    }
+    if (map != MAP_FAILED)
+        munmap(map, CHUNK_BYTES);
+    free(there);
+}
+
+static void nudge(const struct place *place, const struct seep_image_head *head) {
+    const struct seep_image_area *slots = &head->header.areas[SEEP_AREA_THREADS];
+    const struct seep_image_area *pool = &head->header.areas[SEEP_AREA_POOL];
+    uint32_t *pages = malloc(SEEP_CHUNKS_PER_THREAD * sizeof(*pages));
+    uint64_t nr_chunks = head->header.areas[SEEP_AREA_SITES].used / SEEP_CHUNK_SITES + 1;
+    // Only where the file itself is open, on a machine like this one.
+    for (uint64_t i = 0; pages && !place->file && !head->is_swapped && i < slots->used; i++) {
+        struct seep_image_thread slot;
+        uint64_t at = slots->off + i * slots->element_bytes;
+        if (slots->element_bytes < sizeof(slot) || !read_place(place, at, &slot, sizeof(slot)) ||
+            !slot.chunk_dir_page || slot.chunk_dir_page >= pool->size / SEEP_POOL_PAGE ||
+            !read_place(place, pool->off + slot.chunk_dir_page * SEEP_POOL_PAGE, pages,
+                        SEEP_CHUNKS_PER_THREAD * sizeof(*pages)))
+            continue;
+        for (uint64_t c = 0; c < nr_chunks && c < SEEP_CHUNKS_PER_THREAD; c++)
+            if (pages[c] && pages[c] < (pool->size - CHUNK_BYTES) / SEEP_POOL_PAGE)
+                forget_releases(place, pool->off + (uint64_t)pages[c] * SEEP_POOL_PAGE);
+    }
+    free(pages);
+}
+
+struct control {
+    const struct seep_image_control *asked;
+    bool done;
+};
+
+static bool is_done(const struct place *place, const struct seep_image_head *head, uint64_t word) {
+    uint64_t done = 0;
+    if (!read_place(place, head->control_at + sizeof(uint64_t), &done, sizeof(done)))
+        return true; // it has ended
+    seep_image_swap_words(head, &done, 1);
+    return done == word;
+}
+
+static struct seep_error *write_control(const struct place *place, const char *name, void *context) {
+    struct control *control = context;
+    const struct seep_image_control *asked = control->asked;
+    unsigned char page[SEEP_POOL_PAGE];
+    struct seep_image_head head;
+    if (!read_place(place, 0, page, sizeof(page)))
+        return seep_error_system(errno ? errno : EIO, "%s: cannot read its image", name);
+    struct seep_error *err = seep_image_head_decode(page, sizeof(page), name, &head);
+    if (err)
+        return err;
+    const struct seep_image_header *header = &head.header;
+    if (!head.control_at)
+        return seep_error_create(SEEP_E_UNSUPPORTED,
+                                 "%s: its libseep.so is of an older seep, and takes no such requests", name);
+    if (header->flags & SEEP_FLAG_CALLS)
+        return seep_error_create(SEEP_E_UNSUPPORTED, "%s: calls are counted only, which cannot be changed",
+                                 name);
+    bool stopped = asked->recording == SEEP_RECORDING_STOP ||
+                   (asked->recording == SEEP_RECORDING_AS_IT_IS && header->control & SEEP_CONTROL_STOPPED);
+    uint64_t word =
+        SEEP_CONTROL_MAKE(stopped, asked->depth ? asked->depth : SEEP_CONTROL_DEPTH(header->control));
+    uint64_t there = word;
+    seep_image_swap_words(&head, &there, 1);
+    if (!write_place(place, head.control_at, &there, sizeof(there)))
+        return seep_error_system(errno ? errno : EIO, "%s: cannot write into its image", name);
+    for (int ms = 0; ms < CONTROL_WAIT_MS && !(control->done = is_done(place, &head, word)); ms++) {
+        if (ms >= CONTROL_NUDGE_MS && ms % CONTROL_NUDGE_MS == 0)
+            nudge(place, &head);
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    return NULL;
+}
+
+struct seep_error *seep_image_control_pid(pid_t pid, const struct seep_image_control *asked, bool *ret_done) {
+    if (asked->depth > SEEP_CONTROL_DEPTH_MOST)
+        return seep_error_create(SEEP_E_USAGE, "depth: 1 to %u frames", SEEP_CONTROL_DEPTH_MOST);
+    struct control control = {.asked = asked};
+    struct seep_error *err = write_own(pid, write_control, &control);
+    *ret_done = control.done;
     return err;
 }

@@ -256,7 +256,7 @@ static struct seep_error *note_space(struct seep_image_reader *reader) {
 static struct seep_error *read_health(struct seep_image_reader *reader) {
     const struct seep_image_header *header = &reader->copy->head.header;
     struct seep_health *health = &reader->profile->health;
-    seep_image_losses(reader->copy, health->lost);
+    seep_image_losses(reader->copy, health->lost); // those of SEEP_LOST_STOPPED come with the threads
     memcpy(health->cut, header->cut, sizeof(health->cut));
     health->state = header->state;
     health->passive_reason = header->passive_reason;
@@ -291,6 +291,8 @@ static struct seep_error *read_threads(struct seep_image_reader *reader) {
         memcpy(thread->name, from.name, sizeof(from.name));
         totals->unknown_frees += from.unknown_frees;
         totals->failed += from.failed;
+        if (!reader->copy->head.header.sample_bytes)
+            profile->health.lost[SEEP_LOST_STOPPED] += from.skipped_allocations;
         for (size_t j = 0; j < SEEP_RELEASE_NR; j++)
             totals->releases[j] += from.releases[j];
         for (size_t j = 0; j < SEEP_IMAGE_SIZE_CLASSES; j++)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Recording is stopped, started and changed in depth while the program runs: what was not seen is said, what lived before is exact."""
+import subprocess
+import time
+
+import pytest
+
+import harness
+import wire_client
+from harness import BUILD, SEEP, environment, run
+from test_connect import Console
+from test_top import children_of, terminal  # noqa: F401 (fixture)
+from test_wire import serve  # noqa: F401 (fixture)
+
+SWITCHED = BUILD / 'tests/live/live-switched'
+
+
+class Switched:
+    def __init__(self, folder, threads, *options):
+        self.run = subprocess.Popen([SEEP, 'run', '-q', '-o', str(folder / 'switched.seep'), *options, '--', SWITCHED, str(threads)],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), cwd=folder)
+        assert self.run.stdout.readline() == b'ok\n'
+        self.pid = children_of(self.run.pid)[0]
+
+    def tell(self, *steps):
+        for step in steps:
+            self.run.stdin.write(f'{step}\n'.encode())
+            self.run.stdin.flush()
+            assert self.run.stdout.readline() == b'ok\n'
+
+    def obeys(self, console, words):
+        """It does nothing by itself: it looks when it frees a block."""
+        answer = console.ask(words)
+        self.tell('spare')
+        return answer
+
+    def end(self):
+        if self.run.poll() is None:
+            self.run.stdin.close()
+            self.run.wait(timeout=harness.TIMEOUT)
+        self.run.stdout.close()
+
+
+@pytest.fixture
+def switched(tmp_path):
+    made = []
+
+    def make(threads, *options):
+        made.append(Switched(tmp_path, threads, *options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.end()
+
+
+def kept(process):
+    """Live blocks and allocations of keep()."""
+    sites = [site for site in process['sites'] if any(frame['function'] == 'keep' for frame in site['stack'])]
+    return sum(site['live_blocks'] for site in sites), sum(site['allocations'] for site in sites)
+
+
+def wrong(process):
+    return process['totals']['unknown_frees'], process.get('mismatches'), process.get('misuses')
+
+
+@pytest.mark.parametrize('options', [(), ('--free-stacks',), ('--age',), ('--mode', 'record')])
+def test_what_lived_before_is_exact_and_the_rest_is_a_loss(switched, options):
+    program = switched(0, *options)
+    program.tell('keep 100')
+    before = harness.report(program.pid)[0]
+    console = Console(program.pid)
+    program.obeys(console, 'stop')
+    program.tell('keep 50')  # not seen
+    while_stopped = harness.report(program.pid)[0]
+    assert kept(while_stopped) == kept(before) == (100, 100)
+    assert while_stopped['health']['lost'] == {'stopped': 50}
+    assert console.ask('status')['state'] == 'running, recording is stopped'
+    program.tell('drop 70')  # 50 that were not seen, and 20 that were
+    assert kept(harness.report(program.pid)[0]) == (80, 100)
+    assert 'soon' not in console.ask('stop')['done']  # it has done so
+    program.obeys(console, 'start')
+    program.tell('keep 7')
+    after = harness.report(program.pid)[0]
+    assert kept(after) == (87, 107) and after['health']['lost'] == {'stopped': 50}
+    assert wrong(after) == wrong(before)
+    assert console.ask('status')['state'] == 'running'
+    console.end()
+    text = run([SEEP, 'report', program.pid]).out.decode()
+    assert 'INCOMPLETE' in text and 'lost 50 (stopped)' in text
+    program.tell('drop 87')
+    program.end()
+    saved = harness.report(program.run.args[4])[0]  # and in the trace
+    assert saved['health']['lost'] == {'stopped': 50} and kept(saved) == (0, 107) and wrong(saved) == wrong(before)
+
+
+def test_threads_that_go_no_long_way_stop_too(switched):
+    """Their operations are all of the shortest kind: nothing but what the tool takes from them makes them look."""
+    program = switched(2)
+    console = Console(program.pid)
+    time.sleep(0.2)
+    for _ in range(3):
+        assert console.ask('stop')['done'] == 'allocations are not recorded, releases are'
+        first = console.ask('status')
+        time.sleep(0.1)
+        assert console.ask('status')['allocations'] == first['allocations']
+        assert console.ask('start')['done'] == 'allocations are recorded'
+        time.sleep(0.1)
+        then = console.ask('status')
+        assert then['allocations'] > first['allocations'] and 0 <= then['allocations'] - then['frees'] < 100
+    assert wrong(harness.report(program.pid)[0])[0] == 0
+    console.end()
+
+
+def test_depth_is_changed_live(switched):
+    program = switched(0)
+    console = Console(program.pid)
+
+    def deepest():
+        process = harness.report(program.pid)[0]
+        return {site['allocations']: [frame['function'] for frame in site['stack']] for site in process['sites']
+                if site['stack'] and site['stack'][0]['function'] == 'deep'}, process['health']
+
+    for round_nr in range(3):
+        program.tell('deep 30')
+    stacks, health = deepest()
+    assert stacks[3].count('deep') == 31 and 'main' in stacks[3] and not health['cut']
+    program.obeys(console, 'set depth 4')
+    program.tell(*['deep 30'] * 6)
+    stacks, health = deepest()
+    assert stacks[6] == ['deep'] * 4 and health['cut'] == {'depth': 1}
+    program.obeys(console, 'set depth 16384')
+    program.tell(*['deep 30'] * 2)
+    stacks, _ = deepest()
+    assert stacks[5].count('deep') == 31 and 'main' in stacks[5]  # the three of before, and these
+    for words in ('set depth 0', 'set depth 16385', 'set depth x', 'set depth'):
+        assert 'error' in console.ask(words), words
+    console.end()
+
+
+def test_descendants_and_children_of_fork(switched):
+    program = switched(0)
+    console = Console(program.pid)
+    program.tell('keep 10', 'fork')
+    program.obeys(console, 'stop')
+    program.tell('fork', 'keep 5')  # a child that is born while it is stopped
+    processes = harness.report(program.pid)
+    assert kept(processes[0]) == (10, 10) and processes[0]['health']['lost'] == {'stopped': 5}
+    born = sorted(children_of(program.pid))[-1]
+    child = harness.report(born)[0]
+    assert kept(child)[0] == 10 and child['health']['lost'] == {'stopped': 1}
+    program.obeys(console, 'start')
+    program.tell('keep 5')
+    assert kept(harness.report(program.pid)[0]) == (15, 15)
+    console.end()
+
+
+def test_sampled(switched):
+    program = switched(0, '--sample', '2K')
+    console = Console(program.pid)
+    program.tell('keep 1000')
+    before = kept(harness.report(program.pid)[0])
+    assert before[0] > 0
+    program.obeys(console, 'stop')
+    program.tell('keep 1000', 'keep 1000')
+    process = harness.report(program.pid)[0]
+    assert kept(process) == before and process['health']['lost']['stopped'] > 100
+    program.tell('drop 3000')
+    assert kept(harness.report(program.pid)[0]) == (0, before[1])
+    console.end()
+
+
+def test_calls_that_are_counted_only_are_not_changed(switched):
+    program = switched(0, '--mode', 'count')
+    console = Console(program.pid)
+    answer = console.ask('stop')
+    assert 'cannot be changed' in answer['error']
+    console.end()
+
+
+def test_what_others_write_there_is_checked(switched):
+    """Who has the image may write anything: what is out of range is not done."""
+    program = switched(0)
+    program.tell('keep 3')
+    with open(f'/proc/{program.pid}/maps') as maps:
+        start = next(int(line.split('-')[0], 16) for line in maps if '/memfd:seep-image' in line and line.split()[2] == '00000000')
+    for word in ((1 << 64) - 2, 16385 << 32, 0xfffffffe):
+        with open(f'/proc/{program.pid}/mem', 'r+b', buffering=0) as memory:
+            memory.seek(start + 960)
+            memory.write(word.to_bytes(8, 'little'))
+        program.tell('keep 1', 'deep 40')
+    process = harness.report(program.pid)[0]
+    assert kept(process) == (6, 6) and not process['health']['lost'] and not process['health']['cut']
+
+
+def test_over_a_link_and_on_the_screen(switched, serve, terminal):  # noqa: F811
+    program = switched(0)
+    server = serve(program.pid)
+    client = wire_client.connect(server.path)
+    assert client.control(recording=1) in (True, False)  # it allocates nothing now
+    program.tell('spare', 'keep 9')
+    assert client.control(recording=1)
+    assert harness.report(program.pid)[0]['health']['lost'] == {'stopped': 9}
+    for wrong_words in (b'\3\0', b'\0\xff\xff\x7f', b'\x80'):
+        with pytest.raises(wire_client.ServerError):
+            list(client.ask(6, wrong_words))
+    screen = terminal('-i', '0.1', server.address)
+    screen.shows(rf'live-switched {program.pid}  STOPPED')
+    screen.keys('X')
+    screen.shows('it (will record|records)')
+    program.tell('keep 1')
+    screen.shows(rf'live-switched {program.pid}  LIVE .* health: incomplete')
+    screen.keys(':', *'stop', 'Enter')
+    screen.shows('it (will record|records)')
+    program.tell('spare', 'keep 1')
+    screen.shows(rf'live-switched {program.pid}  STOPPED')
+    screen.keys('q')
+    screen.shows('left with 0')
