@@ -129,6 +129,62 @@ def test_who_stays_silent_keeps_nobody_else_out(server):
         assert get(server, "/data/sites")[0] == 200
 
 
+@pytest.fixture
+def folder(trace, tmp_path):
+    inside = tmp_path / "traces"
+    inside.mkdir()
+    for name in ("one.seep", "it@1.seep", "<b>&.seep", ".hidden.seep", "notes.txt"):
+        (inside / name).write_bytes(open(trace, "rb").read())
+    (inside / "broken.seep").write_bytes(b"no trace")
+    (tmp_path / "outside.seep").write_bytes(open(trace, "rb").read())
+    os.symlink(tmp_path / "outside.seep", inside / "link.seep")
+    os.symlink("/etc/passwd", inside / "users.seep")
+    os.mkfifo(inside / "pipe.seep")
+    (inside / "folder.seep").mkdir()
+    return str(inside)
+
+
+def test_folder_lists_its_traces_and_no_path_leaves_it(seep, run, folder, trace):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SEEP_")}
+    process = subprocess.Popen([seep, "serve", "--http", folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
+    try:
+        match = re.fullmatch(r"http://(127\.0\.0\.1):(\d+)/#token=([0-9a-f]{32})\n", process.stdout.readline())
+        server = match.group(1), int(match.group(2)), match.group(3)
+        assert b"<html data-folder" in get(server, "/", Authorization=None)[1]
+        assert get(server, "/data/traces", Authorization=None)[0] == 401
+        status, text, _ = get(server, "/data/traces")
+        listed = json.loads(text)
+        assert status == 200 and {item["name"] for item in listed["traces"]} == {"one.seep", "it@1.seep", "<b>&.seep", "broken.seep"}
+        ids = {item["name"]: item["id"] for item in listed["traces"]}
+        for name in ("one.seep", "it@1.seep", "<b>&.seep"):
+            status, data, _ = get(server, "/data/%s/sites" % ids[name])
+            head = json.loads(gzip.decompress(data).split(b"\n", 1)[0])
+            assert status == 200 and head["source"] == name
+            assert get(server, "/data/%s/times" % ids[name])[0] == 200
+            assert get(server, "/data/%s/sites" % ids[name], Authorization=None)[0] == 401
+        assert get(server, "/data/%s/sites" % ids["broken.seep"])[0] == 500
+        # Of what is not listed there is nothing, by whatever name.
+        for path in ("/data/one.seep/sites", "/data/%s/sites" % ("0" * 16), "/data/%s/../sites" % ids["one.seep"], "/data/%s" % ids["one.seep"],
+                     "/data/../outside.seep/sites", "/data/..%2foutside.seep/sites", "/data/sites", "/data/%sf/sites" % ids["one.seep"],
+                     "/data/%s/sites/" % ids["one.seep"], "/metrics", "/one.seep", "/data//etc/passwd/sites"):
+            assert get(server, path)[0] == 404, path
+        # A name that becomes a link is no longer there.
+        os.unlink(os.path.join(folder, "one.seep"))
+        os.symlink("/etc/passwd", os.path.join(folder, "one.seep"))
+        get(server, "/data/%s/sites" % ids["it@1.seep"])
+        assert get(server, "/data/%s/sites" % ids["one.seep"])[0] == 404
+    finally:
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=30)
+    assert process.returncode == 0 and errors.count("\n") == 1 and "broken.seep: " in errors, errors
+
+
+def test_slow_requests_are_dropped(server):
+    with socket.create_connection(server[:2], timeout=30) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n")
+        assert connection.recv(1) == b"", "after ten seconds it is closed"
+
+
 def test_metrics_are_those_of_the_report(server, run, seep, trace):
     status, text, response = get(server, "/metrics")
     assert status == 200 and response.headers["Content-Type"].startswith("text/plain")

@@ -292,6 +292,37 @@ if (files.live) {
   await context.close();
 }
 
+if (files.folder) {
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+  const page = await context.newPage();
+  const troubles = [];
+  page.on('console', (message) => troubles.push(`console ${message.type()}: ${message.text()}`));
+  page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
+  const ready = () => page.waitForFunction(() => document.documentElement.dataset.state !== 'loading');
+  try {
+    await page.goto(files.folder);
+    await ready();
+    const names = await page.locator('#folder-rows a').allInnerTexts();
+    await page.screenshot({ path: `${files.shots}/folder.png`, fullPage: true });
+    await page.locator('#folder-rows a', { hasText: 'shop.seep' }).click();
+    await page.waitForFunction(() => document.documentElement.dataset.times === 'ready');
+    const live = await page.evaluate(() => window.seep.reports[0].totals.live_bytes);
+    await page.locator('[data-view=up]').click();
+    const link = page.url();
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.waitForFunction(() => document.documentElement.dataset.times === 'ready');
+    const view = await page.evaluate(() => window.seep.state.view);
+    await page.getByText('all traces').click();
+    await page.locator('#folder-rows a').first().waitFor();
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    results.folder = { names, live, view, wide, troubles };
+  } catch (error) {
+    results.folder = { error: String(error.stack ?? error), troubles };
+  }
+  await context.close();
+}
+
 const views = { lifetimes: ['recorded', { width: 390, height: 844, scheme: 'dark', hash: '#t=lives' }], legend: ['many', { scheme: 'dark' }], holders: ['shop', { hash: '#v=held&p=3' }], source: ['sourced', { scheme: 'dark', hash: '#p=0' }], resident: ['snapped', { width: 390, height: 844, hash: '#t=resident' }], light: ['shop', {}], dark: ['shop', { scheme: 'dark' }], phone: ['shop', { width: 390, height: 844, ratio: 2 }],
   time: ['grown', {}], range: ['grown', { scheme: 'dark', hash: '#r=2-9' }], marks: ['many', { hash: '#r=1-6' }],
   diff: ['diff', {}], sandwich: ['shop', { hash: '#v=sandwich&f=4' }], family: ['family', { scheme: 'dark' }], strange: ['hostile', { width: 390, height: 844 }] };

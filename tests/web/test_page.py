@@ -123,14 +123,24 @@ def live_server(build, seep, folder):
             server.wait()
 
 
+@contextlib.contextmanager
+def folder_server(seep, folder):
+    server = subprocess.Popen([seep, "serve", "--http", folder], stdout=subprocess.PIPE, text=True)
+    try:
+        yield server.stdout.readline().strip()
+    finally:
+        server.terminate()
+        server.wait()
+
+
 @pytest.fixture(scope="session")
-def seen(pages, build, seep, modules, chromium, tmp_path_factory):
+def seen(pages, traces, build, seep, modules, chromium, tmp_path_factory):
     """What drive.mjs found, by check."""
     shots = os.path.join(build, "web", "shots")
     os.makedirs(shots, exist_ok=True)
-    with live_server(build, seep, tmp_path_factory.mktemp("live")) as live:
+    with live_server(build, seep, tmp_path_factory.mktemp("live")) as live, folder_server(seep, os.path.dirname(traces["shop"])) as folder:
         done = subprocess.run(["node", os.path.join(ROOT, "tests", "web", "drive.mjs"), modules, chromium],
-                              input=json.dumps({**pages, "shots": shots, "live": live}).encode(), stdout=subprocess.PIPE,
+                              input=json.dumps({**pages, "shots": shots, "live": live, "folder": folder}).encode(), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=600)
     assert done.returncode == 0, done.stderr.decode("utf-8", "replace")[-3000:]
     return json.loads(done.stdout)
@@ -448,6 +458,13 @@ def test_paper_is_light_and_has_what_it_needs(seen):
     found = result(seen, "paper")
     assert found["ink"] == "rgb(29, 33, 37)" and found["after"] == "rgb(227, 230, 232)"
     assert found["rows"] == 60 and found["wide"] <= 0 and found["toolbar"] == 0 and found["canvas"] < 703
+
+
+def test_folder_is_served(seen, seep, traces):
+    found = result(seen, "folder")
+    assert sorted(found["names"]) == sorted(name for name in os.listdir(os.path.dirname(traces["shop"])) if name.endswith(".seep"))
+    assert found["live"] == report(seep, "report", traces["shop"])["totals"]["live_bytes"]
+    assert found["view"] == "up" and found["wide"] <= 0
 
 
 @pytest.mark.parametrize("name", ["cut", "garbled", "none"])

@@ -671,21 +671,35 @@ function later() {
 
 /** A page that seep serves: the data is asked for, with the token of the fragment, and again as long as somebody looks. */
 async function live() {
-  const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  const token = fragment.get('token') ?? '';
+  const isFolder = document.documentElement.dataset.folder !== undefined;
+  const trace = isFolder ? fragment.get('d') ?? '' : '';
   const ask = async (path) => {
     const response = await fetch(path, { headers: { Authorization: `Bearer ${token}` }, cache: 'no-store', credentials: 'omit' });
     if (response.status === 401) throw new Damage('the address lacks its token, or seep was started again: open the address that it printed');
     if (!response.ok) throw new Damage(`seep answered ${response.status}: it says why where it was started`);
+    if (path === LIST) return response.json();
     const bytes = new Uint8Array(await response.arrayBuffer());
     return bytes.length ? Part.ofBytes(bytes) : null;
   };
-  const page = new Page(await ask('/data/sites'));
+  if (isFolder)
+    window.addEventListener('hashchange', () => {
+      if ((new URLSearchParams(location.hash.slice(1)).get('d') ?? '') !== trace) location.reload();
+    });
+  if (isFolder && !trace) return listTraces(await ask(LIST), token);
+  const base = trace ? `/data/${encodeURIComponent(trace)}` : '/data';
+  const page = new Page(await ask(`${base}/sites`));
   $('main').hidden = false;
   page.start();
   window.seep = page;
-  const times = await ask('/data/times');
+  const times = await ask(`${base}/times`);
   if (times) page.over(times);
   document.documentElement.dataset.times = 'ready';
+  if (trace) {
+    $('source').append(' ', el('a', { href: `#token=${token}`, class: 'again' }, 'all traces'));
+    return undefined;
+  }
   const again = el('button', { type: 'button', class: 'again', 'aria-pressed': 'true', title: 'stop or go on' }, 'live');
   let isLive = true;
   again.addEventListener('click', () => {
@@ -711,6 +725,23 @@ async function live() {
     setTimeout(step, 2000);
   };
   setTimeout(step, 2000);
+}
+
+const LIST = '/data/traces';
+
+/** The traces of a folder, the newest first: each is a page. */
+function listTraces({ folder, traces, left_out: left }, token) {
+  document.title = `${words.safe(folder, 80)} – seep`;
+  $('folder-name').textContent = words.safe(folder, 400);
+  const when = (seconds) => new Date(seconds * 1000).toISOString().replace('T', ' ').slice(0, 16);
+  fill($('folder-note'), traces.length ? `${words.plural(traces.length, 'trace')}, the newest first${left ? `; ${words.count(left)} older ones are left out` : ''}`
+    : 'There are no traces (*.seep) in this folder.');
+  fill($('folder-rows'), traces.map(({ id, name, bytes, at_s: at }) => el('tr', {},
+    el('td', {}, el('a', { href: `#d=${encodeURIComponent(id)}&token=${token}` }, words.safe(name, 200))),
+    el('td', {}, `${when(at)} UTC`), el('td', {}, words.bytes(bytes)))));
+  $('folder-table').hidden = !traces.length;
+  $('folder').hidden = false;
+  document.documentElement.dataset.state = 'ready';
 }
 
 async function begin() {

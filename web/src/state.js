@@ -11,6 +11,7 @@ export class State {
   constructor(changed) {
     this.changed = changed;
     this.secret = '';
+    this.trace = '';
     this.read();
     window.addEventListener('hashchange', () => {
       if (location.hash === this.written) return;
@@ -25,6 +26,7 @@ export class State {
     for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
       if (Object.hasOwn(KEYS, key)) this[KEYS[key]] = value.slice(0, 20000);
       else if (key === 'token') this.secret = value;
+      else if (key === 'd') this.trace = value;
     }
     this.written = location.hash;
   }
@@ -32,6 +34,7 @@ export class State {
   fragment() {
     const out = new URLSearchParams();
     for (const [key, name] of Object.entries(KEYS)) if (this[name] !== DEFAULTS[name]) out.set(key, this[name]);
+    if (this.trace) out.set('d', this.trace); // of a folder that is served
     if (this.secret) out.set('token', this.secret);
     return '#' + out;
   }

@@ -58,9 +58,6 @@ static void take_account(const char *name, struct seep_session *session) {
     seep_error_destroy(seep_session_take_account(name, session));
 }
 
-// Of a recording: what the time view shows of it.
-enum { MOMENTS = 1000 };
-
 static struct seep_error *run_html(const struct seep_arguments *arguments, int *ret_status) {
     const struct html_values *values = seep_arguments_values(arguments, &html_group);
     if (!values->output)
@@ -91,7 +88,7 @@ static struct seep_error *run_html(const struct seep_arguments *arguments, int *
     if (!error)
         error = seep_suppress_apply(&suppress, session, source.symbols);
     if (!error)
-        error = seep_history_snapshots(session, source.name, MOMENTS, &histories);
+        error = seep_history_snapshots(session, source.name, SEEP_HTML_MOMENTS, &histories);
     source.histories = histories;
     source.session = session;
     source.old = old;

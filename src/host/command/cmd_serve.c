@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// `seep serve --http PID|FILE`: the page of seep html, always as it is now; and what scrapers read:
+// `seep serve --http PID|FILE|DIR`: the page of seep html, always as it is now; and what scrapers read:
 // Prometheus' metrics, pprof's profiles. Nothing happens in the program: its image is read, as seep report
 // does.
 #include <inttypes.h>
@@ -12,12 +12,14 @@
 #include "command/command.h"
 #include "command/html.h"
 #include "command/reporting.h"
+#include "command/serve_folder.h"
 #include "command/started.h"
 #include "link/link_server.h"
 #include "output/format.h"
 #include "output/output.h"
 #include "page/page_file.h"
 #include "serve/http_server.h"
+#include "session/history.h"
 #include "session/moment.h"
 
 struct serve_values {
@@ -52,6 +54,8 @@ struct serving {
     struct seep_suppress *suppress;
     struct seep_page_packed packed; // of packed_ns, or nothing
     int64_t packed_ns;
+    bool is_folder;                           // the source has traces
+    char packed_id[SEEP_FOLDER_ID_CHARS + 1]; // of a folder: which of them is packed
 };
 
 // What is looked at again and again is not made more often than that.
@@ -59,8 +63,9 @@ struct serving {
 
 // ---- what is served ----
 
-static struct seep_error *open_now(struct serving *serving, struct seep_session **ret_session) {
-    struct seep_error *error = seep_moment_open(serving->source, ret_session);
+static struct seep_error *open_now(struct serving *serving, const char *source,
+                                   struct seep_session **ret_session) {
+    struct seep_error *error = seep_moment_open(source, ret_session);
     if (error)
         return error;
     error = seep_suppress_apply(serving->suppress, *ret_session, serving->symbols);
@@ -76,7 +81,7 @@ static struct seep_error *pack_now(struct serving *serving) {
     if (serving->packed.sites.nr_bytes && now - serving->packed_ns < FRESH_NS)
         return NULL;
     struct seep_session *session = NULL;
-    struct seep_error *error = open_now(serving, &session);
+    struct seep_error *error = open_now(serving, serving->source, &session);
     seep_page_packed_deinit(&serving->packed);
     if (!error) {
         struct seep_page_source source = {.session = session,
@@ -93,8 +98,44 @@ static struct seep_error *pack_now(struct serving *serving) {
     return error;
 }
 
-static struct seep_error *answer_part(struct serving *serving, bool times, struct seep_http_answer *answer) {
-    struct seep_error *error = pack_now(serving);
+// A trace of the folder: it is packed once for both of its parts.
+static struct seep_error *pack_trace(struct serving *serving, const char *id) {
+    if (serving->packed.sites.nr_bytes && strcmp(serving->packed_id, id) == 0)
+        return NULL;
+    seep_page_packed_deinit(&serving->packed);
+    struct seep_folder_file file = {.fd = -1};
+    struct seep_session *session = NULL;
+    struct seep_history *histories = NULL;
+    struct seep_error *error = seep_folder_open(serving->source, id, &file);
+    if (!error)
+        error = open_now(serving, file.path, &session);
+    if (!error)
+        error = seep_history_snapshots(session, file.path, SEEP_HTML_MOMENTS, &histories);
+    if (!error) {
+        struct seep_page_source source = {.session = session,
+                                          .histories = histories,
+                                          .name = file.name,
+                                          .symbols = serving->symbols,
+                                          .options = &serving->options,
+                                          .max_bytes = SEEP_HTML_BYTES};
+        error = seep_page_data(&source, &serving->packed);
+    }
+    if (error && file.name)
+        error = seep_error_prefix(error, "%s", file.name);
+    if (error)
+        seep_page_packed_deinit(&serving->packed);
+    else
+        snprintf(serving->packed_id, sizeof(serving->packed_id), "%s", id);
+    seep_histories_destroy(histories, session);
+    seep_session_destroy(session);
+    seep_folder_file_deinit(&file);
+    return error;
+}
+
+// `id` NULL: of what is served as a whole.
+static struct seep_error *answer_part(struct serving *serving, const char *id, bool times,
+                                      struct seep_http_answer *answer) {
+    struct seep_error *error = id ? pack_trace(serving, id) : pack_now(serving);
     if (error)
         return error;
     const struct seep_page_column *part = times ? &serving->packed.times : &serving->packed.sites;
@@ -110,9 +151,11 @@ static struct seep_error *answer_part(struct serving *serving, bool times, struc
 }
 
 // The page without data; it may ask this server for it, and no other.
-static struct seep_error *answer_page(struct seep_http_answer *answer) {
-    static const char *const changes[][2] = {
-        {"connect-src 'none'", "connect-src 'self'"}, {"@seep-sites@", ""}, {"@seep-times@", ""}};
+static struct seep_error *answer_page(const struct serving *serving, struct seep_http_answer *answer) {
+    const char *const changes[][2] = {{"<html", serving->is_folder ? "<html data-folder" : "<html"},
+                                      {"connect-src 'none'", "connect-src 'self'"},
+                                      {"@seep-sites@", ""},
+                                      {"@seep-times@", ""}};
     size_t nr_left;
     const char *left = seep_page_template(&nr_left);
     struct seep_page_column out = {NULL};
@@ -246,7 +289,7 @@ static struct seep_error *answer_stream(struct serving *serving, const char *pat
                                                                   struct seep_session *, const char *),
                                         struct seep_http_answer *answer) {
     struct seep_session *session = NULL;
-    struct seep_error *error = open_now(serving, &session);
+    struct seep_error *error = open_now(serving, serving->source, &session);
     if (error)
         return error;
     char *text = NULL;
@@ -270,17 +313,52 @@ static bool is_open(const char *path) {
     return strcmp(path, "/") == 0; // the page: all that it shows it has to ask for
 }
 
-// Paths are names of this table, and nothing else: there is no file behind them.
+// "/data/traces", "/data/ID/sites", "/data/ID/times".
+static struct seep_error *answer_of_folder(struct serving *serving, const char *path,
+                                           struct seep_http_answer *answer) {
+    static const char begin[] = "/data/";
+    char id[SEEP_FOLDER_ID_CHARS + 1] = "";
+    if (strcmp(path, "/data/traces") == 0) {
+        char *text = NULL;
+        struct seep_error *error = seep_folder_list(serving->source, &text);
+        if (!error)
+            *answer = (struct seep_http_answer){.status = 200,
+                                                .type = "application/json",
+                                                .body = (unsigned char *)text,
+                                                .nr_bytes = strlen(text)};
+        return error;
+    }
+    if (strncmp(path, begin, strlen(begin)) != 0)
+        return NULL;
+    path += strlen(begin);
+    size_t nr = strspn(path, "0123456789abcdef");
+    bool sites = nr == SEEP_FOLDER_ID_CHARS && strcmp(path + nr, "/sites") == 0;
+    bool times = nr == SEEP_FOLDER_ID_CHARS && strcmp(path + nr, "/times") == 0;
+    if (!sites && !times)
+        return NULL;
+    memcpy(id, path, SEEP_FOLDER_ID_CHARS);
+    struct seep_error *error = answer_part(serving, id, times, answer);
+    if (error && error->code == SEEP_E_NOT_FOUND) {
+        seep_error_destroy(error);
+        error = NULL;
+    }
+    return error;
+}
+
+// Paths are names of this table, and nothing else: there is no file behind them. Those of a folder name one
+// of its traces by an id.
 static void answer(void *data, const char *path, struct seep_http_answer *answer) {
     struct serving *serving = data;
     struct seep_error *error = NULL;
     answer->status = 404;
     if (strcmp(path, "/") == 0) {
-        error = answer_page(answer);
+        error = answer_page(serving, answer);
+    } else if (serving->is_folder) {
+        error = answer_of_folder(serving, path, answer);
     } else if (strcmp(path, "/data/sites") == 0) {
-        error = answer_part(serving, false, answer);
+        error = answer_part(serving, NULL, false, answer);
     } else if (strcmp(path, "/data/times") == 0) {
-        error = answer_part(serving, true, answer);
+        error = answer_part(serving, NULL, true, answer);
     } else if (strcmp(path, "/metrics") == 0) {
         answer->type = "text/plain; version=0.0.4; charset=utf-8";
         error = answer_stream(serving, path, put_metrics, answer);
@@ -298,7 +376,12 @@ static void answer(void *data, const char *path, struct seep_http_answer *answer
 
 static struct seep_error *serve(struct serving *serving, const char *where) {
     struct seep_http_server server = {.answer = answer, .is_open = is_open, .data = serving};
-    struct seep_error *error = pack_now(serving); // what cannot be read is said before somebody looks
+    // What cannot be read is said before somebody looks.
+    char *list = NULL;
+    serving->is_folder = seep_folder_is_one(serving->source);
+    struct seep_error *error =
+        serving->is_folder ? seep_folder_list(serving->source, &list) : pack_now(serving);
+    free(list);
     if (!error)
         error = seep_http_listen(&server, where);
     if (error)
@@ -394,20 +477,23 @@ static struct seep_error *run_serve(const struct seep_arguments *arguments, int 
 const struct seep_command seep_command_serve = {
     .name = "serve",
     .summary = "a traced process for seep top and connect elsewhere, or its page for a browser",
-    .usage = "[options] PID|FILE | -- PROG [ARG...]",
+    .usage = "[options] PID|FILE|DIR | -- PROG [ARG...]",
     .about =
         "Prints the address to connect to, and answers until it is interrupted. Without --http it speaks "
         "the\n"
         "protocol of seep, on a socket that only you can open; 'seep connect ssh://HOST/PID' starts it with\n"
         "--listen stdio. With --http it is for a browser, the token behind the # is what allows to look, "
         "and\n"
-        "/metrics is for Prometheus. It listens on this machine alone, unless told otherwise.\n",
+        "/metrics is for Prometheus. It listens on this machine alone, unless told otherwise. DIR is a "
+        "folder of\n"
+        "traces (*.seep): the browser lists them.\n",
     .groups = (const struct seep_option_group *const[]){&serve_group, &seep_suppress_group, NULL},
     .examples =
         (const struct seep_example[]){
             {"seep serve 1234", "for seep top and seep connect"},
             {"seep serve -- ./server --port 80", "start a program with it"},
             {"seep serve --http 1234", "a traced process, in the browser"},
+            {"seep serve --http traces/", "the traces of a folder, in the browser"},
             {"seep serve --http=127.0.0.1:8080 1234", "on a port that is known"},
             {NULL},
         },
