@@ -697,7 +697,7 @@ async function live() {
   if (times) page.over(times);
   document.documentElement.dataset.times = 'ready';
   if (trace) {
-    $('source').append(' ', el('a', { href: `#token=${token}`, class: 'again' }, 'all traces'));
+    $('facts').append(' ', el('a', { href: `#token=${token}`, class: 'again' }, 'all traces'));
     return undefined;
   }
   const again = el('button', { type: 'button', class: 'again', 'aria-pressed': 'true', title: 'stop or go on' }, 'live');
@@ -738,7 +738,7 @@ function listTraces({ folder, traces, left_out: left }, token) {
     : 'There are no traces (*.seep) in this folder.');
   fill($('folder-rows'), traces.map(({ id, name, bytes, at_s: at }) => el('tr', {},
     el('td', {}, el('a', { href: `#d=${encodeURIComponent(id)}&token=${token}` }, words.safe(name, 200))),
-    el('td', {}, `${when(at)} UTC`), el('td', {}, words.bytes(bytes)))));
+    el('td', {}, when(at)), el('td', {}, words.bytes(bytes)))));
   $('folder-table').hidden = !traces.length;
   $('folder').hidden = false;
   document.documentElement.dataset.state = 'ready';
