@@ -52,6 +52,22 @@ def test_a_site_of_two_classes(run, seep, tmp_path, build):
     assert "held by: global void *kept[" in only
 
 
+def test_each_holder_of_a_site(run, seep, build):
+    """Of each class, that of most blocks first, with how many it holds."""
+    done = run(seep, "run", "-o", "h.seep", build("holders", program_source("several_holders.c")))
+    lines = [line.strip() for line in done.stderr.splitlines() if "held by (" in line]
+    assert [line.split(" (several_holders")[0].split(" (holders")[0] for line in lines] == [
+        "held by (4 blocks, indirectly lost): lost block of 8 B from make", "held by (1 block, possibly lost): global void *one",
+        "held by (7 blocks, reachable): global void *many[]", "held by (3 blocks, reachable): global void *some[]",
+        "held by (1 block, reachable): global void **few"], lines
+    site, = [s for s in json.loads(run(seep, "report", "--json", "h.seep").stdout)["sites"] if s["held_by"] and len(s["held_by"]) > 1]
+    assert [(holder["kind"], holder["blocks"]) for holder in site["held_by"]] == [
+        ("indirect", 4), ("possible", 1), ("reachable", 7), ("reachable", 3), ("reachable", 1)]
+    # Of some of its blocks it is not told how many each holds.
+    only = run(seep, "report", "--kind", "reachable", "h.seep").stdout
+    assert "held by (" not in only
+
+
 HOLDS_MORE = r"""
 #include <stdlib.h>
 void *kept[10];

@@ -543,6 +543,21 @@ static void make_arrived(struct seep_session *session) {
     profile->sites[1].held = chain;
 }
 
+// Several holders of one site: the one that its chain leads from, others.
+static void make_several(struct seep_session *session) {
+    static const struct seep_held held[] = {{1, SEEP_KIND_INDIRECT, 2, 128, NULL},
+                                            {1, SEEP_KIND_REACHABLE, UINT64_MAX, 1, NULL},
+                                            {1, SEEP_KIND_REACHABLE, 1, UINT64_MAX, NULL}};
+    make_arrived(session);
+    struct seep_profile *profile = session->profiles[0];
+    const struct seep_chain *chain = profile->sites[1].held;
+    profile->leaks.nr_held = SEEP_ARRAY_SIZE(held);
+    profile->leaks.held = room(profile, SEEP_ARRAY_SIZE(held), sizeof(*held));
+    memcpy(profile->leaks.held, held, sizeof(held));
+    profile->leaks.held[0].chain = profile->leaks.held[2].chain = chain;
+    profile->leaks.held[1].chain = make_chain(profile, chain->links + 10, 3);
+}
+
 // What a forked process began with; more than it has is none of it.
 static void make_forked(struct seep_session *session) {
     for (int i = 0; i < 2; i++) {
@@ -557,11 +572,13 @@ static const struct recipe {
     const char *name;
     void (*make)(struct seep_session *session);
 } recipes[] = {
-    {"empty", make_empty},     {"tiny", make_tiny},       {"modules", make_modules}, {"cut", make_cut},
-    {"huge", make_huge},       {"family", make_family},   {"large", make_large},     {"even", make_even},
-    {"mapped", make_mapped},   {"pooled", make_pooled},   {"indexed", make_indexed}, {"grown", make_grown},
-    {"named", make_named},     {"scanned", make_scanned}, {"forked", make_forked},   {"freed", make_freed},
-    {"arrived", make_arrived}, {"noted", make_noted},     {"foreign", make_foreign},
+    {"empty", make_empty},   {"tiny", make_tiny},       {"modules", make_modules},
+    {"cut", make_cut},       {"huge", make_huge},       {"family", make_family},
+    {"large", make_large},   {"even", make_even},       {"mapped", make_mapped},
+    {"pooled", make_pooled}, {"indexed", make_indexed}, {"grown", make_grown},
+    {"named", make_named},   {"scanned", make_scanned}, {"forked", make_forked},
+    {"freed", make_freed},   {"arrived", make_arrived}, {"several", make_several},
+    {"noted", make_noted},   {"foreign", make_foreign},
 };
 
 static struct seep_session *make(const char *name) {

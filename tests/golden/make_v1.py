@@ -16,7 +16,7 @@ import seep_reader as reader  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-        "freed", "arrived", "noted", "foreign")
+        "freed", "arrived", "noted", "foreign", "several")
 
 
 def make(tool, name):
@@ -256,6 +256,18 @@ def broken_indexes(indexed):
     yield "index-first", trace([sections[0], whole] + sections[1:])
 
 
+def broken_held(several):
+    def changed(change):
+        sections = [Section(s.kind, change(s.stored) if s.kind == reader.HELD else s.stored) for s in plain(several)]
+        return trace(sections, header(minor=1))
+
+    yield "held-kind", changed(lambda raw: raw[:2] + b"\1" + raw[3:])
+    yield "held-site", changed(lambda raw: raw[:1] + b"\x7e" + raw[2:])
+    yield "held-cut", changed(lambda raw: raw[:-1])
+    yield "held-many", changed(lambda raw: b"\x7f" + raw[1:])
+    yield "held-twice", trace([one for s in plain(several) for one in ([s, s] if s.kind == reader.HELD else [s])], header(minor=1))
+
+
 def seeds(good):
     """Small files without compression, so that a fuzzer's change of a byte changes a number."""
     for name in ("empty", "tiny", "cut", "huge"):
@@ -267,6 +279,7 @@ def seeds(good):
     yield "named", trace(plain(good["named"]))
     yield "freed", trace(plain(good["freed"]))
     yield "arrived", trace(plain(good["arrived"]), header(minor=1))
+    yield "several", trace(plain(good["several"]), header(minor=1))
     yield "foreign", trace(plain(good["foreign"]), header(minor=2))
     sections = [s for s in plain(good["indexed"]) if s.kind != reader.INDEX]
     yield "indexed", trace(sections + [index_of(sections)])
@@ -282,6 +295,7 @@ def main():
     broken += broken_contents(good["tiny"])
     broken += broken_indexes(good["indexed"])
     broken += broken_arrivals(good["arrived"])
+    broken += broken_held(good["several"])
     broken += broken_platforms(good["foreign"])
     corpus = os.path.join(HERE, "..", "fuzz", "corpus", "trace")
     os.makedirs(corpus, exist_ok=True)

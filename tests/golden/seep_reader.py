@@ -15,7 +15,7 @@ MAJOR, MINOR = 1, 2
 ZSTD, REQUIRED = 1, 2
 (END, SESSION, PROCESS, HEALTH, TOTALS, MODULES, NODES, SITES, THREADS, THREAD_SITES, BLOCKS, LEAKS) = range(1, 13)
 MAPPINGS, WRONG_RELEASES, ACCOUNT, POOLS, PIECES, MARKS, SNAPSHOTS = range(13, 20)
-HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX = 20, 21, 22, 23, 24, 25, 29, 30
+HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX, HELD = 20, 21, 22, 23, 24, 25, 29, 30, 33
 NR_ACCOUNT = 9
 NR_LOST, NR_CUT, NR_VIA, NR_RELEASE, NR_SIZE_CLASS = 48, 8, 16, 8, 64
 U64 = (1 << 64) - 1
@@ -153,7 +153,7 @@ def sections(data):
         here, stored = at, data[at + 32:at + 32 + stored_length]
         at += 32 + stored_length
         count += 1
-        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX):
+        if not 1 <= kind <= SNAPSHOTS and kind not in (HOLDERS, CHAINS, LEADERS, NAMES, FIRST_RELEASES, ARRIVALS, PLATFORM, INDEX, HELD):
             if flags & REQUIRED:
                 raise BadTrace("required section of unknown type %d" % kind)
             continue
@@ -429,7 +429,26 @@ def steps_of(take, profile, nr_blocks):
 
 def take_arrivals(take, profile):
     chains = profile.get("chains", {"sites": {}, "holders": []})
-    for link in [link for chain in list(chains["sites"].values()) + chains["holders"] for link in chain]:
+    arrivals_of(take, profile, list(chains["sites"].values()) + chains["holders"])
+
+
+def take_held(take, profile):
+    if "held" in profile:
+        raise BadTrace("two HELD sections")
+    profile["held"], least = [], (0, 0)
+    for _ in range(take_number(take, 5)):
+        site, kind, blocks, size, own = (take.leb() for _ in range(5))
+        if not 2 <= kind <= 4 or not blocks or own > 1 or site >= len(profile["sites"]) or (site, kind) < least:
+            raise BadTrace("held")
+        chain = chain_of(take, profile) if own else None
+        if own:
+            arrivals_of(take, profile, [chain])
+        profile["held"].append([site, kind, blocks, size, chain])
+        least = (site, kind)
+
+
+def arrivals_of(take, profile, chains):
+    for link in [link for chain in chains for link in chain]:
         if link["kind"] == 10 and not link["whole"]:
             arrival = take.leb()
             if arrival:
@@ -631,7 +650,7 @@ def derive(profile):
 
 ONE_RECORD = {MAPPINGS: take_mappings, WRONG_RELEASES: take_wrong_releases, POOLS: take_pools, PIECES: take_pieces,
               MARKS: take_mark, SNAPSHOTS: take_snapshot, NAMES: take_names,
-              FIRST_RELEASES: take_first_releases, ARRIVALS: take_arrivals, PLATFORM: take_platform}
+              FIRST_RELEASES: take_first_releases, ARRIVALS: take_arrivals, PLATFORM: take_platform, HELD: take_held}
 
 
 def new_profile(process, promised):

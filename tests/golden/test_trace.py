@@ -17,10 +17,10 @@ import make_v1  # noqa: E402
 import seep_reader  # noqa: E402
 
 SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-            "freed", "arrived", "noted", "foreign")
+            "freed", "arrived", "noted", "foreign", "several")
 # Golden files that are whole: what they hold is the session of that name still.
 GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-                "freed", "arrived", "noted", "foreign")
+                "freed", "arrived", "noted", "foreign", "several")
 
 DAMAGED = "the file is damaged: copy it again from where it was made"
 UPDATE = "it was made by a newer seep: update seep"
@@ -106,6 +106,11 @@ BROKEN = {
     "arrivals-none": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
     "arrivals-number": ("section ARRIVALS at offset 905: the number of blocks that are left out is another one", DAMAGED),
     "arrivals-twice": ("section ARRIVALS at offset 973: out of order", DAMAGED),
+    "held-cut": ("section HELD at offset 973: cut short, or a number is out of range", DAMAGED),
+    "held-kind": ("section HELD at offset 973: cut short, or a number is out of range", DAMAGED),
+    "held-many": ("section HELD at offset 973: cut short, or a number is out of range", DAMAGED),
+    "held-site": ("section HELD at offset 973: a site does not exist, or sites are not in order", DAMAGED),
+    "held-twice": ("section HELD at offset 1104: out of order", DAMAGED),
     "arrivals-module": ("section ARRIVALS at offset 905: a module does not exist", DAMAGED),
     "index-text": ("section INDEX at offset 2462: a text that does not exist", DAMAGED),
     "index-short": ("section INDEX at offset 2462: its length is not at its end", DAMAGED),

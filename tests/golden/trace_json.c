@@ -237,6 +237,18 @@ static void set_leaks(json_t *json, const struct seep_profile *profile) {
         json_array_append_new(holders, row);
         json_array_append_new(of_holders, chain_json(leaks->holders[i].chain));
     }
+    json_t *several = json_array();
+    for (uint32_t i = 0; i < leaks->nr_held; i++) {
+        const struct seep_held *one = &leaks->held[i];
+        bool own = one->chain != profile->sites[one->site].held;
+        json_array_append_new(several, json_pack("[I,I,o,o,o]", (json_int_t)one->site, (json_int_t)one->kind,
+                                                 number(one->blocks), number(one->bytes),
+                                                 own ? chain_json(one->chain) : json_null()));
+    }
+    if (leaks->nr_held)
+        set(json, "held", several);
+    else
+        json_decref(several);
     for (uint32_t i = 0; i < profile->nr_sites; i++) {
         char id[16];
         snprintf(id, sizeof(id), "%u", i);

@@ -68,6 +68,7 @@ enum seep_trace_type {
     SEEP_TRACE_INDEX = 30,          // last before END, where there are several processes; of no group
     SEEP_TRACE_EVENT_INDEX = 31,    // of recordings: where the chunks are, and until when; of no group
     SEEP_TRACE_GAP = 32,            // what was there is gone: skipped by all readers
+    SEEP_TRACE_HELD = 33,           // only where sites have several holders; after CHAINS
     SEEP_TRACE_TYPE_NR
 };
 

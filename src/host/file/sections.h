@@ -39,7 +39,8 @@ struct seep_section {
     SECTION(first_releases)                                                                                  \
     SECTION(arrivals)                                                                                        \
     SECTION(peak)                                                                                            \
-    SECTION(platform)
+    SECTION(platform)                                                                                        \
+    SECTION(held)
 
 #define SEEP_SECTION_DECLARE(name) extern const struct seep_section seep_section_##name;
 SEEP_SECTIONS(SEEP_SECTION_DECLARE)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The LEAKS, HOLDERS, CHAINS, LEADERS and ARRIVALS sections. Four kinds take two bits, so a section has
+// The LEAKS, HOLDERS, CHAINS, LEADERS, ARRIVALS and HELD sections. Four kinds take two bits, so a section has
 // room for 2^27 blocks and more. Words in place of chains stand in older traces only.
 #include "file/sections.h"
 
@@ -419,16 +419,18 @@ static void put_steps(struct seep_put *put, const struct seep_link *link) {
     }
 }
 
-static void arrivals_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
-    for (uint32_t i = 0; i < nr_chains(profile); i++) {
-        const struct seep_chain *chain = chain_at(profile, i);
-        for (uint32_t j = 0; chain && j < chain->nr_links; j++) {
-            if (has_arrival(&chain->links[j]))
-                seep_put_leb(put, chain->links[j].arrival);
-            else if (chain->links[j].kind == SEEP_LINK_LEFT_OUT)
-                put_steps(put, &chain->links[j]);
-        }
+static void put_arrivals(struct seep_put *put, const struct seep_chain *chain) {
+    for (uint32_t j = 0; chain && j < chain->nr_links; j++) {
+        if (has_arrival(&chain->links[j]))
+            seep_put_leb(put, chain->links[j].arrival);
+        else if (chain->links[j].kind == SEEP_LINK_LEFT_OUT)
+            put_steps(put, &chain->links[j]);
     }
+}
+
+static void arrivals_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+    for (uint32_t i = 0; i < nr_chains(profile); i++)
+        put_arrivals(put, chain_at(profile, i));
 }
 
 static const char *take_steps(struct seep_take *take, struct seep_profile *profile, struct seep_link *link,
@@ -459,20 +461,103 @@ static const char *take_steps(struct seep_take *take, struct seep_profile *profi
     return NULL;
 }
 
+static const char *take_arrivals(struct seep_take *take, struct seep_profile *profile,
+                                 const struct seep_chain *chain, bool *ret_no_memory) {
+    const char *wrong = NULL;
+    for (uint32_t j = 0; !wrong && !*ret_no_memory && chain && j < chain->nr_links; j++) {
+        if (has_arrival(&chain->links[j]))
+            chain->links[j].arrival = seep_take_leb(take);
+        else if (chain->links[j].kind == SEEP_LINK_LEFT_OUT)
+            wrong = take_steps(take, profile, &chain->links[j], ret_no_memory);
+    }
+    return wrong;
+}
+
 static const char *arrivals_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     const char *wrong = NULL;
     *ret_no_memory = false;
-    for (uint32_t i = 0; !wrong && i < nr_chains(profile); i++) {
-        const struct seep_chain *chain = chain_at(profile, i);
-        for (uint32_t j = 0; !wrong && !*ret_no_memory && chain && j < chain->nr_links; j++) {
-            if (has_arrival(&chain->links[j]))
-                chain->links[j].arrival = seep_take_leb(take);
-            else if (chain->links[j].kind == SEEP_LINK_LEFT_OUT)
-                wrong = take_steps(take, profile, &chain->links[j], ret_no_memory);
-        }
-    }
+    for (uint32_t i = 0; !wrong && !*ret_no_memory && i < nr_chains(profile); i++)
+        wrong = take_arrivals(take, profile, chain_at(profile, i), ret_no_memory);
     return wrong;
 }
 
 const struct seep_section seep_section_arrivals = {SEEP_TRACE_ARRIVALS, "ARRIVALS",   false,
                                                    arrivals_nr,         arrivals_put, arrivals_take};
+
+// ---- HELD ----
+
+// Of sites with one holder the chain in CHAINS says all.
+static bool has_several(const struct seep_profile *profile, uint32_t i) {
+    const struct seep_held *held = profile->leaks.held;
+    return (i > 0 && held[i - 1].site == held[i].site) ||
+           (i + 1 < profile->leaks.nr_held && held[i + 1].site == held[i].site);
+}
+
+static uint32_t held_nr(const struct seep_profile *profile) {
+    for (uint32_t i = 0; profile->leaks.known && i < profile->leaks.nr_held; i++)
+        if (has_several(profile, i))
+            return 1;
+    return 0;
+}
+
+static void held_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+    uint64_t nr = 0;
+    for (uint32_t i = 0; i < profile->leaks.nr_held; i++)
+        nr += has_several(profile, i);
+    seep_put_leb(put, nr);
+    for (uint32_t i = 0; i < profile->leaks.nr_held; i++) {
+        const struct seep_held *held = &profile->leaks.held[i];
+        if (!has_several(profile, i))
+            continue;
+        bool own = held->chain && held->chain != profile->sites[held->site].held;
+        seep_put_leb(put, held->site);
+        seep_put_leb(put, held->kind);
+        seep_put_leb(put, held->blocks);
+        seep_put_leb(put, held->bytes);
+        seep_put_leb(put, own);
+        if (!own)
+            continue;
+        put_chain(put, held->chain);
+        put_arrivals(put, held->chain);
+    }
+}
+
+static const char *take_one_held(struct seep_take *take, struct seep_profile *profile, struct seep_held *held,
+                                 bool *ret_no_memory) {
+    const struct seep_held *before = profile->leaks.nr_held ? held - 1 : NULL;
+    uint64_t site = seep_take_leb(take), kind = seep_take_leb(take), blocks = seep_take_leb(take),
+             bytes = seep_take_leb(take), own = seep_take_leb(take);
+    if (take->failed || kind <= SEEP_KIND_LOST || kind >= SEEP_KIND_NR || !blocks || own > 1)
+        return "cut short, or a number is out of range";
+    if (site >= profile->nr_sites ||
+        (before && (site < before->site || (site == before->site && kind < before->kind))))
+        return "a site does not exist, or sites are not in order";
+    *held = (struct seep_held){(uint32_t)site, (uint8_t)kind, blocks, bytes, profile->sites[site].held};
+    if (!own)
+        return NULL;
+    const char *wrong = take_chain(take, profile, &held->chain, ret_no_memory);
+    return wrong || *ret_no_memory ? wrong : take_arrivals(take, profile, held->chain, ret_no_memory);
+}
+
+static const char *held_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    struct seep_leaks *leaks = &profile->leaks;
+    *ret_no_memory = false;
+    if (leaks->nr_held)
+        return "stands twice";
+    uint64_t nr = seep_take_leb(take);
+    const char *wrong = take->failed || nr > (uint64_t)(SEEP_KIND_NR)*SEEP_HELD_MAX * profile->nr_sites ||
+                                nr > seep_take_left(take)
+                            ? "cut short, or a number is out of range"
+                            : NULL;
+    if (wrong)
+        return wrong;
+    leaks->held = seep_arena_alloc(&profile->arena, SEEP_MAX((size_t)nr, (size_t)1), sizeof(*leaks->held));
+    *ret_no_memory = !leaks->held;
+    for (uint64_t i = 0; !wrong && !*ret_no_memory && i < nr; i++) {
+        wrong = take_one_held(take, profile, &leaks->held[leaks->nr_held], ret_no_memory);
+        leaks->nr_held += !wrong && !*ret_no_memory;
+    }
+    return wrong;
+}
+
+const struct seep_section seep_section_held = {SEEP_TRACE_HELD, "HELD", false, held_nr, held_put, held_take};

@@ -469,17 +469,38 @@ static struct seep_error *put_stack(struct json_report *report, const struct see
     return error;
 }
 
+static json_t *holder_json(uint8_t kind, uint64_t blocks, const char *text) {
+    json_t *holder = json_object();
+    set(&holder, "kind", string(kind ? seep_kind_name(kind) : NULL));
+    set(&holder, "blocks", integer(blocks));
+    set(&holder, "text", string(text));
+    return holder;
+}
+
+// *ret_list: NULL: there is but one holder, or out of memory.
+static struct seep_error *each_held_json(struct seep_view *view, const struct seep_view_row *row,
+                                         json_t **ret_list) {
+    uint32_t nr;
+    const struct seep_held *held = seep_view_held(view, row, &nr);
+    *ret_list = nr > 1 ? json_array() : NULL;
+    for (uint32_t i = 0; i < nr && nr > 1; i++) {
+        const char *text = NULL;
+        struct seep_error *error = seep_view_chain(view, row->held_process, held[i].chain, &text, NULL);
+        if (error)
+            return error;
+        if (text)
+            append(ret_list, holder_json(held[i].kind, held[i].blocks, text));
+    }
+    return NULL;
+}
+
 // NULL: out of memory.
 static json_t *held_json(const struct json_report *report, const struct seep_view_row *row,
                          const char *held_by) {
     if (report->schema < 2 || !held_by)
         return string(row->held_kind == row->kind ? held_by : NULL);
-    json_t *holder = json_object();
-    set(&holder, "kind", string(row->held_kind ? seep_kind_name(row->held_kind) : NULL));
-    set(&holder, "blocks", integer(row->kinds.blocks[row->held_kind]));
-    set(&holder, "text", string(held_by));
     json_t *list = json_array();
-    append(&list, holder);
+    append(&list, holder_json(row->held_kind, row->kinds.blocks[row->held_kind], held_by));
     return list;
 }
 
@@ -498,8 +519,13 @@ static struct seep_error *put_site(struct json_report *report, const struct seep
     FILE *out = report->out;
     const char *held_by = NULL, *type = NULL;
     struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, &type);
-    if (error)
+    json_t *holders = NULL;
+    if (!error && report->schema >= 2)
+        error = each_held_json(view, row, &holders);
+    if (error) {
+        json_decref(holders);
         return error;
+    }
     fputc('{', out);
     put_figures(out, view, row);
     if (report->schema >= 2)
@@ -512,9 +538,11 @@ static struct seep_error *put_site(struct json_report *report, const struct seep
         fputs(",\"kind\":null", out);
     }
     if (held_by)
-        put_member(out, ",\"held_by\":", held_json(report, row, held_by), &error);
+        put_member(out, ",\"held_by\":", holders ? holders : held_json(report, row, held_by), &error);
     else
         fputs(",\"held_by\":null", out);
+    if (!held_by)
+        json_decref(holders);
     if (type)
         put_member(out, ",\"type\":", string(type), &error);
     if (row->retained_bytes)

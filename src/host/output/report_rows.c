@@ -296,7 +296,48 @@ static void put_history(FILE *out, const struct seep_view *view, const struct se
     fputc('\n', out);
 }
 
+static uint32_t nr_kinds(const struct seep_view_kinds *kinds) {
+    uint32_t nr = 0;
+    for (uint32_t i = 0; i < SEEP_KIND_NR; i++)
+        nr += kinds->blocks[i] != 0;
+    return nr;
+}
+
+static void put_held(FILE *out, uint64_t blocks, const char *kind, const char *text) {
+    fprintf(out, "    held by (%s block%s%s%s): ", seep_format_count(blocks).text, seep_plural(blocks),
+            kind ? ", " : "", kind ? kind : "");
+    seep_put_escaped(out, text);
+    fputc('\n', out);
+}
+
+// Of each class those that hold most blocks.
+static struct seep_error *put_each_held(FILE *out, struct seep_view *view, const struct seep_view_row *row,
+                                        const struct seep_held *held, uint32_t nr) {
+    for (uint32_t i = 0; i < nr;) {
+        uint8_t kind = held[i].kind;
+        const char *of_kind = nr_kinds(&row->kinds) > 1 ? seep_text_kind(kind) : NULL;
+        uint64_t left = row->kinds.blocks[kind];
+        for (; i < nr && held[i].kind == kind; i++) {
+            const char *text = NULL;
+            struct seep_error *error = seep_view_chain(view, row->held_process, held[i].chain, &text, NULL);
+            if (error)
+                return error;
+            if (!text)
+                continue;
+            put_held(out, held[i].blocks, of_kind, text);
+            left -= held[i].blocks;
+        }
+        if (left)
+            put_held(out, left, of_kind, "others");
+    }
+    return NULL;
+}
+
 static struct seep_error *put_holder(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
+    uint32_t nr;
+    const struct seep_held *held = seep_view_held(view, row, &nr);
+    if (nr > 1)
+        return put_each_held(out, view, row, held, nr);
     const char *held_by = NULL;
     struct seep_error *error = seep_view_chain(view, row->held_process, row->held, &held_by, NULL);
     if (error || !held_by)
@@ -308,13 +349,6 @@ static struct seep_error *put_holder(FILE *out, struct seep_view *view, const st
     seep_put_escaped(out, held_by);
     fputc('\n', out);
     return NULL;
-}
-
-static uint32_t nr_kinds(const struct seep_view_kinds *kinds) {
-    uint32_t nr = 0;
-    for (uint32_t i = 0; i < SEEP_KIND_NR; i++)
-        nr += kinds->blocks[i] != 0;
-    return nr;
 }
 
 // Which of its blocks are what, where that is not the same of all: the worst first.

@@ -56,6 +56,7 @@ static bool hide_texts(struct seep_profile *profile) {
         profile->sites[i].held = NULL;
     profile->leaks.holders = NULL;
     profile->leaks.nr_holders = 0;
+    profile->leaks.nr_held = 0;
     profile->leaks.nr_holders_all = 0;
     if (profile->limit)
         profile->limit = "limit";

@@ -37,6 +37,24 @@ struct seep_leaked seep_profile_leaked(const struct seep_profile *profile) {
     return leaked;
 }
 
+const struct seep_held *seep_profile_held(const struct seep_profile *profile, uint32_t site,
+                                          uint32_t *ret_nr) {
+    const struct seep_leaks *leaks = &profile->leaks;
+    uint32_t low = 0, high = leaks->nr_held;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (leaks->held[middle].site < site)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    uint32_t nr = 0;
+    while (low + nr < leaks->nr_held && leaks->held[low + nr].site == site)
+        nr++;
+    *ret_nr = nr;
+    return nr ? &leaks->held[low] : NULL;
+}
+
 void seep_profile_derive_leaks(struct seep_profile *profile) {
     struct seep_leaks *leaks = &profile->leaks;
     leaks->known = true;

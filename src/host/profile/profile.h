@@ -76,6 +76,18 @@ struct seep_holder {
     uint64_t blocks;
 };
 
+// Who holds blocks of a site, of one class: a variable, a thread, a mapping; of indirectly lost blocks, the
+// lost blocks of one site.
+struct seep_held {
+    uint32_t site;
+    uint8_t kind; // enum seep_kind, not lost: what is lost has no holder
+    uint64_t blocks;
+    uint64_t bytes;
+    const struct seep_chain *chain; // to the largest of them; NULL: not known
+};
+
+#define SEEP_HELD_MAX 4u // holders of one class of a site that are kept, those of most blocks
+
 struct seep_leaks {
     bool known; // a scan was made: profile.block_kinds are there
     uint64_t blocks[SEEP_KIND_NR];
@@ -89,6 +101,8 @@ struct seep_leaks {
     struct seep_holder *holders; // those that retain most, sorted; what one retains no other does
     uint32_t nr_holders;
     uint64_t nr_holders_all; // 0: not asked for
+    struct seep_held *held;  // by site, then the worst kind first, then most blocks first
+    uint32_t nr_held;
 };
 
 struct seep_site {
@@ -481,6 +495,9 @@ struct seep_leaked {
     uint64_t blocks;
     uint64_t bytes;
 };
+// The holders of a site, *ret_nr of them; 0: none are known, but site.held may be.
+const struct seep_held *seep_profile_held(const struct seep_profile *profile, uint32_t site,
+                                          uint32_t *ret_nr);
 struct seep_leaked seep_profile_leaked(const struct seep_profile *profile);
 // The suppression that takes a block: index + 1 in those of the session; 0: none. `site` and `kind` of
 // the block.

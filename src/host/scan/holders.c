@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "process/own_root.h"
+#include "base/sum.h"
 #include "base/map.h"
 #include "scan/holders.h"
 #include "scan/pointers.h"
@@ -52,14 +53,176 @@ static struct seep_error *choose(const struct seep_profile *profile, struct choi
     return NULL;
 }
 
-static struct seep_error *describe_sites(struct seep_profile *profile, const struct seep_chains *chains) {
+// ---- holders of the blocks of a site ----
+
+struct group {
+    uint32_t site;
+    uint32_t rank; // of the site, among those of which chains are kept
+    uint8_t kind;
+    bool is_rooted;
+    bool has_many_roots; // several words of the holder lead to its blocks
+    uint32_t root;       // one of them
+    uint32_t block;      // the largest
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
+static int most_blocks_first(const void *left, const void *right) {
+    const struct group *a = left, *b = right;
+    if (a->rank != b->rank)
+        return (a->rank > b->rank) - (a->rank < b->rank);
+    if (a->kind != b->kind)
+        return (a->kind > b->kind) - (a->kind < b->kind);
+    if (a->blocks != b->blocks)
+        return (a->blocks < b->blocks) - (a->blocks > b->blocks);
+    return a->bytes != b->bytes ? (a->bytes < b->bytes) - (a->bytes > b->bytes)
+                                : (a->block > b->block) - (a->block < b->block);
+}
+
+static int by_site(const void *left, const void *right) {
+    const struct seep_held *a = left, *b = right;
+    if (a->site != b->site)
+        return (a->site > b->site) - (a->site < b->site);
+    if (a->kind != b->kind)
+        return (a->kind > b->kind) - (a->kind < b->kind);
+    if (a->blocks != b->blocks)
+        return (a->blocks < b->blocks) - (a->blocks > b->blocks);
+    return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+// The end of the chain of holders from `block`: held by a root, or lost. `tops` knows those that were found,
+// + 1.
+static uint32_t top_of(const struct seep_graph *graph, uint32_t block, uint32_t *tops) {
+    uint32_t top = block;
+    for (size_t steps = 0; steps < graph->nr_blocks; steps++) {
+        if (tops[top]) {
+            top = tops[top] - 1;
+            break;
+        }
+        if (graph->held_by_root[top] || graph->holder[top] >= graph->nr_blocks)
+            break;
+        top = graph->holder[top];
+    }
+    for (uint32_t at = block; at != top && !tops[at]; at = graph->holder[at])
+        tops[at] = top + 1;
+    return top;
+}
+
+// Blocks of one site and class with the same holder are a group. *ret_groups is malloc'ed.
+static struct seep_error *group_blocks(const struct seep_profile *profile, const struct seep_graph *graph,
+                                       const struct seep_holders *holders, const uint32_t *ranks,
+                                       struct group **ret_groups, size_t *ret_nr) {
+    struct seep_map ids = SEEP_MAP_INIT; // 1 + the group
+    struct group *groups = NULL;
+    size_t nr = 0, capacity = 0;
+    uint32_t *tops = calloc(SEEP_MAX(profile->nr_blocks, (size_t)1), sizeof(*tops));
+    bool fits = tops != NULL;
+    for (uint32_t b = 0; fits && b < profile->nr_blocks; b++) {
+        uint32_t site = profile->blocks[b].site;
+        uint8_t kind = profile->block_kinds[b];
+        if (ranks[site] == UINT32_MAX || kind == SEEP_KIND_LOST || kind == SEEP_KIND_UNKNOWN)
+            continue;
+        uint32_t top = top_of(graph, b, tops);
+        bool is_rooted = graph->held_by_root[top];
+        uint64_t holder = is_rooted ? holders->of_root[graph->holder[top]] : profile->blocks[top].site;
+        uint64_t *id = seep_map_at(
+            &ids, (uint64_t)ranks[site] << 48 | (uint64_t)kind << 40 | (uint64_t)is_rooted << 36 | holder,
+            NULL);
+        fits = id && (*id || seep_grow(&groups, &capacity, nr + 1, sizeof(*groups)));
+        if (fits && !*id) {
+            groups[nr] = (struct group){.site = site, .rank = ranks[site], .kind = kind, .block = b};
+            *id = ++nr;
+        }
+        struct group *group = fits ? &groups[*id - 1] : NULL;
+        if (!group)
+            break;
+        uint32_t root = is_rooted ? graph->holder[top] : 0;
+        group->has_many_roots |= group->blocks && is_rooted && root != group->root;
+        group->is_rooted = is_rooted;
+        group->root = root;
+        group->blocks++;
+        seep_add_up(&group->bytes, profile->blocks[b].size);
+        if (profile->blocks[b].size > profile->blocks[group->block].size)
+            group->block = b;
+    }
+    free(tops);
+    seep_map_deinit(&ids);
+    if (!fits) {
+        free(groups);
+        return seep_error_no_memory();
+    }
+    *ret_groups = groups;
+    *ret_nr = nr;
+    return NULL;
+}
+
+// Of several words of a variable the variable itself is told.
+static struct seep_error *make_held(struct seep_profile *profile, const struct seep_chains *chains,
+                                    const struct group *group, const struct seep_chain **ret_chain) {
+    struct seep_error *err = seep_chains_make(chains, group->block, false, &profile->arena, ret_chain);
+    if (err || !*ret_chain || !group->has_many_roots)
+        return err;
+    const struct seep_chain *one = *ret_chain;
+    struct seep_chain *made = seep_arena_alloc(&profile->arena, 1, sizeof(*made));
+    struct seep_link *links = seep_arena_alloc(&profile->arena, one->nr_links, sizeof(*links));
+    if (!made || !links)
+        return seep_error_no_memory();
+    memcpy(links, one->links, one->nr_links * sizeof(*links));
+    links[0] = seep_chains_root(chains, &chains->graph->roots[group->root], true);
+    *made = (struct seep_chain){links, one->nr_links};
+    *ret_chain = made;
+    return NULL;
+}
+
+// The first SEEP_HELD_MAX groups of each site and class, of all SEEP_HELD_SITES_MAX at most.
+static struct seep_error *keep_held(struct seep_profile *profile, const struct seep_chains *chains,
+                                    const struct choice *choices, struct group *groups, size_t nr) {
+    struct seep_leaks *leaks = &profile->leaks;
+    size_t most = SEEP_MIN(nr, (size_t)SEEP_HELD_SITES_MAX);
+    struct seep_error *err = NULL;
+    qsort(groups, nr, sizeof(*groups), most_blocks_first);
+    leaks->nr_held = 0;
+    leaks->held = seep_arena_alloc(&profile->arena, SEEP_MAX(most, (size_t)1), sizeof(*leaks->held));
+    if (!leaks->held)
+        return seep_error_no_memory();
+    for (size_t i = 0, in_class = 0; i < nr && leaks->nr_held < most && !err; i++) {
+        const struct group *group = &groups[i];
+        in_class = i && group->rank == group[-1].rank && group->kind == group[-1].kind ? in_class + 1 : 0;
+        if (in_class >= SEEP_HELD_MAX)
+            continue;
+        struct seep_held *held = &leaks->held[leaks->nr_held++];
+        *held = (struct seep_held){group->site, group->kind, group->blocks, group->bytes, NULL};
+        if (choices[group->rank].block == group->block && !group->has_many_roots)
+            held->chain = profile->sites[group->site].held;
+        else
+            err = make_held(profile, chains, group, &held->chain);
+    }
+    qsort(leaks->held, leaks->nr_held, sizeof(*leaks->held), by_site);
+    return err;
+}
+
+static struct seep_error *describe_sites(struct seep_profile *profile, const struct seep_chains *chains,
+                                         const struct seep_holders *holders) {
     struct choice *choices = NULL;
-    size_t nr = 0;
-    struct seep_error *err = choose(profile, &choices, &nr);
-    for (size_t i = 0; !err && i < nr && i < SEEP_HELD_SITES_MAX; i++)
+    struct group *groups = NULL;
+    size_t nr = 0, nr_groups = 0;
+    uint32_t *ranks = malloc(SEEP_MAX(profile->nr_sites, 1u) * sizeof(*ranks));
+    struct seep_error *err = ranks ? choose(profile, &choices, &nr) : seep_error_no_memory();
+    nr = SEEP_MIN(nr, (size_t)SEEP_HELD_SITES_MAX);
+    if (ranks)
+        memset(ranks, 0xff, profile->nr_sites * sizeof(*ranks));
+    for (size_t i = 0; !err && i < nr; i++) {
+        ranks[choices[i].site] = (uint32_t)i;
         err = seep_chains_make(chains, choices[i].block, false, &profile->arena,
                                &profile->sites[choices[i].site].held);
+    }
+    if (!err)
+        err = group_blocks(profile, chains->graph, holders, ranks, &groups, &nr_groups);
+    if (!err)
+        err = keep_held(profile, chains, choices, groups, nr_groups);
+    free(groups);
     free(choices);
+    free(ranks);
     return err;
 }
 
@@ -284,9 +447,9 @@ void seep_holders_destroy(struct seep_holders *holders) {
 struct seep_error *seep_holders_describe(struct seep_profile *profile, const struct seep_chains *chains,
                                          bool keep_pointers) {
     struct seep_holders *holders = NULL;
-    struct seep_error *err = describe_sites(profile, chains);
+    struct seep_error *err = seep_holders_create(chains, &holders);
     if (!err)
-        err = seep_holders_create(chains, &holders);
+        err = describe_sites(profile, chains, holders);
     if (!err)
         err = add_retained(profile, holders->dominators);
     if (!err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Who holds the blocks of a site: the shortest chain of pointers from a root to its largest
-// block of the site's kind; and who holds most: the variables, threads and shared blocks that retain the
+// Who holds the blocks of a site: of each holder of each class the shortest chain of pointers from a
+// root to its largest block; and who holds most: the variables, threads and shared blocks that retain the
 // most bytes. Needs nothing of the process any more.
 #ifndef SEEP_SCAN_HOLDERS_H
 #define SEEP_SCAN_HOLDERS_H
@@ -30,8 +30,8 @@ SEEP_MUST_CHECK struct seep_error *seep_holders_create(const struct seep_chains 
                                                        struct seep_holders **ret_holders);
 void seep_holders_destroy(struct seep_holders *holders); // takes NULL
 
-// Fills held and retained_bytes of sites, and leaks.holders, in the profile's arena; with `keep_pointers` the
-// pointers too. `chains` are of that profile, with a classified graph.
+// Fills held and retained_bytes of sites, leaks.held and leaks.holders, in the profile's arena; with
+// `keep_pointers` the pointers too. `chains` are of that profile, with a classified graph.
 SEEP_MUST_CHECK struct seep_error *seep_holders_describe(struct seep_profile *profile,
                                                          const struct seep_chains *chains,
                                                          bool keep_pointers);

@@ -455,6 +455,24 @@ struct seep_error *seep_view_chain(struct seep_view *view, uint32_t process, con
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
+const struct seep_held *seep_view_held(const struct seep_view *view, const struct seep_view_row *row,
+                                       uint32_t *ret_nr) {
+    *ret_nr = 0;
+    if (!row->held || row->nr_sites != 1)
+        return NULL;
+    const struct seep_profile *profile = view->session->profiles[row->held_process];
+    const struct seep_held *held = seep_profile_held(profile, row->held_site, ret_nr);
+    uint64_t blocks[SEEP_KIND_NR] = {0};
+    bool is_all = (int64_t)profile->sites[row->held_site].live_blocks == row->live_blocks;
+    for (uint32_t i = 0; i < *ret_nr; i++) {
+        blocks[held[i].kind] += held[i].blocks;
+        is_all &= blocks[held[i].kind] <= row->kinds.blocks[held[i].kind];
+    }
+    if (!is_all)
+        *ret_nr = 0;
+    return *ret_nr ? held : NULL;
+}
+
 void seep_view_destroy(struct seep_view *view) {
     if (!view)
         return;

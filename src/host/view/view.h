@@ -175,6 +175,7 @@ struct seep_view_row {
     uint8_t held_kind;      // what `held` leads to
     const struct seep_chain *held; // of the first site that has the worst kind; NULL: none, or not known
     uint32_t held_process;         // index in the session, of `held`
+    uint32_t held_site;            // in that process
     uint64_t retained_bytes;       // of its sites, where all of their blocks pass; 0: not known
     int64_t oldest_ns;             // -1: not known
     int64_t measure;               // as the options ask for it
@@ -355,6 +356,11 @@ struct seep_view_frame seep_view_frame_of(const struct seep_view *view, uint32_t
 SEEP_MUST_CHECK struct seep_error *seep_view_chain(struct seep_view *view, uint32_t process,
                                                    const struct seep_chain *chain, const char **ret_text,
                                                    const char **ret_type);
+
+// The holders of the row's blocks, the worst class first, most blocks first. NULL: `held` is all that is
+// known, or the row has not all blocks of one site.
+const struct seep_held *seep_view_held(const struct seep_view *view, const struct seep_view_row *row,
+                                       uint32_t *ret_nr);
 
 // The class of a C++ object of that process, by the address of its vtable; NULL: it has no name. Lives as
 // long as the view.

@@ -22,6 +22,7 @@ struct seep_view_figures {
     struct seep_view_kinds kinds;
     const struct seep_chain *held;
     uint8_t held_kind;
+    uint32_t held_site;
     uint64_t retained_bytes;
     int64_t suppressed_blocks;
     int64_t suppressed_bytes;

@@ -265,6 +265,7 @@ static void add_kind(const struct seep_view_part *part, size_t block, struct see
     if (kind == site->held_kind) {
         figures->held = site->held;
         figures->held_kind = kind;
+        figures->held_site = profile->blocks[block].site;
     }
 }
 

@@ -91,6 +91,7 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
         row->held = figures->held;
         row->held_kind = figures->held_kind;
         row->held_process = process;
+        row->held_site = figures->held_site;
     }
     row->retained_bytes += figures->retained_bytes;
     return add_share(build, row, process, figures);
