@@ -12,7 +12,12 @@
 
 #ifndef CORPUS_LIBRARY
 
-enum { STALE_LOST = 200, STALE_SIZES = 64, STALE_EACH = 7, STALE_ALL = STALE_LOST + STALE_SIZES * STALE_EACH };
+enum {
+    STALE_LOST = 200,
+    STALE_SIZES = 64,
+    STALE_EACH = 7,
+    STALE_ALL = STALE_LOST + STALE_SIZES * STALE_EACH
+};
 
 void *stale_buffers[3];
 
@@ -24,7 +29,8 @@ __attribute__((constructor, noinline)) static void leave_old_words(void) {
         walls[t] = malloc(2000); // so that what is freed stays apart
     }
     for (int i = 0; i < STALE_ALL; i++)
-        tables[0][i] = tables[1][i] = malloc(i < STALE_LOST ? 40 : 16 * (size_t)((i - STALE_LOST) / STALE_EACH) + 8);
+        tables[0][i] = tables[1][i] =
+            malloc(i < STALE_LOST ? 40 : 16 * (size_t)((i - STALE_LOST) / STALE_EACH) + 8);
     for (int i = STALE_LOST; i < STALE_ALL; i++)
         free(tables[0][i]);
     for (int t = 0; t < 2; t++) {
