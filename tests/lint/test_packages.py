@@ -131,3 +131,13 @@ def test_what_is_left_out_is_said_at_the_end(root, tmp_path):
     assert make_build("build", "  libedit              NO: left out of this build", "                       history needs it", "", "bpf",
                       "  BPF programs         NO: left out of this build", "                       build with libbpf") == (
         "libedit: left out of this build: history needs it\nBPF programs: left out of this build: build with libbpf\n")
+
+
+def test_debian_packages_are_built_with_all_libraries(root):
+    """A library that is not among the Build-Depends is left out of the package without a word."""
+    build = words(os.path.join(root, "tools", "install-deps.sh"), "--list", "build").split()
+    control = Path(root, "packaging/debian/control").read_text(encoding="utf-8")
+    depends = re.search(r"^Build-Depends:((?:.|\n )*)", control, re.M).group(1)
+    named = set(re.findall(r"[a-z][a-z0-9.+-]+", depends))
+    missing = [name for name in build if name.startswith("lib") and name not in named | {"libc6-dev"}]
+    assert len(build) > 15 and not missing, missing
