@@ -39,7 +39,16 @@ static void on_signal(int number) {
     park();
 }
 
-static void *thread(void *other_stack) {
+struct argument {
+    void *stack, *other_stack;
+};
+
+static void *thread(void *data) {
+    const struct argument *argument = data;
+    void *other_stack = argument->other_stack;
+    // As a libc may have them there when it starts a thread.
+    void *volatile words[2] = {(void *)STACK_BYTES, argument->stack};
+    (void)words;
     own = malloc(1002);
     pthread_setspecific(key, malloc(1003));
     void *volatile local = malloc(1004);
@@ -64,7 +73,10 @@ static void start(void *stack, void *other_stack) {
     pthread_attr_init(&attributes);
     if (stack)
         pthread_attr_setstack(&attributes, stack, STACK_BYTES);
-    pthread_create(&id, &attributes, thread, other_stack);
+    static struct argument arguments[7];
+    static int nr;
+    arguments[nr] = (struct argument){stack, other_stack};
+    pthread_create(&id, &attributes, thread, &arguments[nr++]);
 }
 
 static void leave_free(void) {

@@ -56,11 +56,16 @@ static uint64_t static_tls_start(const struct seep_memory *memory, uint64_t tls,
 }
 
 // A control block knows the mapping that it lies in: start and size, one after the other (glibc: with the
-// guard, whose size follows; musl: the stack follows). It ends in the kernel's mapping at the latest.
+// guard, whose size follows; musl: the stack follows). It ends in the kernel's mapping at the latest. On the
+// other side of the thread pointer lies a stack, with size and start of it in any order.
 static bool read_map(const struct seep_memory *memory, const struct seep_stopped_thread *thread,
                      uint64_t end_max, uint64_t *ret_start, uint64_t *ret_end) {
     uint64_t words[PAGE_BYTES / 8 + 1];
-    uint64_t from = (thread->tls - CONTROL_BYTES) & ~UINT64_C(7), end = thread->tls + CONTROL_BYTES;
+#if defined(__x86_64__)
+    uint64_t from = thread->tls & ~UINT64_C(7), end = thread->tls + CONTROL_BYTES;
+#else
+    uint64_t from = (thread->tls - CONTROL_BYTES) & ~UINT64_C(7), end = thread->tls;
+#endif
     for (uint64_t at = from; at < end; at = (at | (PAGE_BYTES - 1)) + 1) {
         size_t nr = (size_t)(PAGE_BYTES - at % PAGE_BYTES) / 8; // and the first word of the next page
         if (seep_memory_read(memory, at, words, (nr + 1) * 8))
@@ -70,8 +75,8 @@ static bool read_map(const struct seep_memory *memory, const struct seep_stopped
         for (size_t i = 0; i + 1 < nr; i++) {
             uint64_t start = words[i], map_end;
             if (!start || (start | words[i + 1]) % PAGE_BYTES || start > thread->tls ||
-                __builtin_add_overflow(start, words[i + 1], &map_end) || map_end <= thread->tls ||
-                map_end > end_max)
+                words[i + 1] > start || __builtin_add_overflow(start, words[i + 1], &map_end) ||
+                map_end <= thread->tls || map_end > end_max)
                 continue;
             *ret_start = start;
             *ret_end = map_end;
