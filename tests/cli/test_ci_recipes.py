@@ -70,7 +70,9 @@ def test_ctest(shell, require, page, tmp_path):
 
 def test_ctest_with_a_launcher(shell, require, page, tmp_path):
     require("ctest")
-    configure, build = recipe(page, "CTest", "")
+    launcher, emulator, build = recipe(page, "CTest", "")
+    version = subprocess.run(["cmake", "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.split()[2].split(".")
+    configure = launcher if (int(version[0]), int(version[1])) >= (3, 29) else emulator
     write(tmp_path, **{"CMakeLists.txt": "cmake_minimum_required(VERSION 3.13)\nproject(p C)\nenable_testing()\n"
                                          "add_executable(parse_test parse_test.c)\nadd_test(NAME parse COMMAND parse_test)\n"})
     write(tmp_path, **{"parse_test.c": CLEAN})

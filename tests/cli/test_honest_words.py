@@ -72,7 +72,7 @@ HOLDS_MORE = r"""
 #include <stdlib.h>
 void *kept[10];
 int main(void) {
-    for (int i = 0; i < 10; i++) {
+    for (volatile int i = 0; i < 10; i++) {
         void **block = malloc(i ? 1000 : 10);
         *block = malloc(2000);
         kept[i] = block;

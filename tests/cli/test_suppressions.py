@@ -176,7 +176,8 @@ def test_leak_sanitizer_takes_what_is_generated(run, seep, require, tmp_path, so
     assert run(seep, "run", "-q", "-o", "plain.seep", plain).returncode == 0
     file.write_text(run(seep, "report", "plain.seep", "--gen-suppressions=lsan").stdout)
     binary = str(tmp_path / "leaky")
-    done = run(require(compiler), "-w", flags, "-O1", "-fno-omit-frame-pointer", "-fsanitize=leak", "-o", binary,
+    done = run(require(compiler), "-w", flags, "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
+               "-fsanitize=leak", "-o", binary,
                str(tmp_path / ("plain.c" if source == C_SOURCE else "plain.cpp")), timeout=120)
     if done.returncode:
         pytest.skip("no LeakSanitizer here: " + done.stderr[-200:])
@@ -339,7 +340,8 @@ def test_the_mark_of_utf_8_is_no_suppression(run, seep, tmp_path):
 # ---- what is built in ----
 
 
-GLIB = {"glib slices", "gobject types", "gobject types, at start", "gio extension points"}
+GLIB = {"gobject types", "gobject types, at start"}
+OLD_GLIB = GLIB | {"glib slices", "gio extension points"}  # since 2.76 there are no slices
 
 
 @pytest.mark.parametrize("arguments", [("list", "/usr"), ("info", "/usr/bin")])
@@ -349,7 +351,9 @@ def test_each_built_in_rule_is_used_by_real_programs(run, seep, require, tmp_pat
     assert run(seep, "run", "-q", "-o", trace, require("gio"), *arguments).returncode == 0
     report = json.loads(run(seep, "report", "--json", trace).stdout)
     rules = {rule["name"]: rule for rule in report["suppressions"]["rules"] if rule["file"] == "built in"}
-    assert set(rules) >= GLIB and all(rule["blocks"] > 0 and rule["reason"] for rule in rules.values()), rules
+    version = [int(part) for part in run("gio", "--version").stdout.split(".")[:2]]
+    assert set(rules) >= (OLD_GLIB if version < [2, 76] else GLIB), rules
+    assert all(rule["blocks"] > 0 and rule["reason"] for rule in rules.values()), rules
     assert report["leaks"]["lost"]["blocks"] == report["leaks"]["indirect"]["blocks"] == 0
     text = run(seep, "report", trace).stdout
     for rule in rules.values():

@@ -28,7 +28,7 @@ int main(void) {
     if (child == 0) {
         sleep(2);
         free(block);
-        for (int i = 0; i < 10; i++)
+        for (volatile int i = 0; i < 10; i++)
             child_keeps();
         sleep(1); // reports are made of what has come by then
         _exit(0);

@@ -24,12 +24,12 @@ __attribute__((noinline)) static char *map(size_t nr_pages) {
 }
 
 __attribute__((noinline)) static void touch(char *start, size_t nr_pages) {
-    for (size_t i = 0; i < nr_pages; i++)
+    for (volatile size_t i = 0; i < nr_pages; i++)
         ((volatile char *)start)[i * PAGE] = 1;
 }
 
 __attribute__((noinline)) static void touch_and_drop(char *start, size_t nr_pages) {
-    for (size_t i = 0; i < nr_pages; i++)
+    for (volatile size_t i = 0; i < nr_pages; i++)
         ((volatile char *)start)[i * PAGE] = 1;
     if (madvise(start, nr_pages * PAGE, MADV_DONTNEED) != 0)
         abort();
@@ -37,7 +37,7 @@ __attribute__((noinline)) static void touch_and_drop(char *start, size_t nr_page
 
 __attribute__((noinline)) static void grow_break(void) {
     volatile char *start = sbrk(8 * PAGE);
-    for (size_t i = 0; i < 8; i++)
+    for (volatile size_t i = 0; i < 8; i++)
         start[i * PAGE] = 1;
 }
 

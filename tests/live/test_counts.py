@@ -93,7 +93,7 @@ def c_source():
 
 def test_sqlite3(tmp_path):
     need('sqlite3')
-    compare(['sqlite3', ':memory:'], tmp_path, input=sql_script().encode(), at_least=100_000)
+    compare(['sqlite3', ':memory:'], tmp_path, input=sql_script().encode(), at_least=5_000)  # 3.46 allocates less
 
 
 def test_jq(tmp_path):

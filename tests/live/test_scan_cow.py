@@ -56,6 +56,11 @@ def scan(pid, *options, code=0):
     return json.loads(done.out) if code == 0 else done.err.decode()
 
 
+def nr_held(report):
+    """Python points behind the header of an object: some of its blocks are held by that alone."""
+    return report['leaks']['reachable']['blocks'] + report['leaks']['possible']['blocks']
+
+
 def kinds_of(report):
     return {b['address']: b['kind'] for site in report['sites'] for b in site['blocks']}
 
@@ -147,7 +152,7 @@ def test_killed_in_the_middle(tmp_path):
                     status_of(program.pid, 'State') not in 'RS' or status_of(program.pid, 'SigBlk') != '0' * 16:
                 assert time.monotonic() < until
         assert seen
-        assert scan(program.pid, '--cow')['leaks']['reachable']['blocks'] > 100000
+        assert nr_held(scan(program.pid, '--cow')) > 100000
 
 
 # ptrace(2) requests, and wait(2) for children of any kind.
@@ -191,7 +196,7 @@ def test_killed_and_somebody_else_traces_the_process(tmp_path):
         assert ptrace(DETACH, program.pid, None, None) == 0
         while children_of(program.pid):
             assert time.monotonic() < until
-        assert scan(program.pid, '--cow')['leaks']['reachable']['blocks'] > 100000
+        assert nr_held(scan(program.pid, '--cow')) > 100000
 
 
 def test_what_cannot_be_copied_is_told(tmp_path):

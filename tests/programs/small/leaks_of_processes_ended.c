@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 int main(void) {
     for (int i = 0; i < 5; i++) {
         if (!fork()) {
