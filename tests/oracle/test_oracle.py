@@ -268,7 +268,9 @@ def test_clang(tmp_path):
         )
     )
     # One process: the driver's own, which compiles in itself where it can.
-    compare(['clang', '-w', '-O2', '-c', 'in.c', '-o', 'out.o'], tmp_path, at_least=10_000)
+    found = compare(['clang', '-w', '-O2', '-c', 'in.c', '-o', 'out.o'], tmp_path, at_least=10_000, partial=True)
+    # Destructors of a library are called by __do_global_dtors_aux, which has no call-frame information: libgcc ends there.
+    assert found['partial'] <= 2, found
 
 
 def test_z3(tmp_path):
