@@ -231,12 +231,12 @@ def without_bags(value):
     return [without_bags(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_sarif_is_read_by_types_made_from_the_schema(run, seep, app, require, tmp_path):
+def test_sarif_is_read_by_types_made_from_the_schema(run, seep, build, app, require, tmp_path):
     require("go")
     if not os.path.exists(GO_PACKAGES + "/src/github.com/haya14busa/go-sarif"):
         pytest.skip("golang-github-haya14busa-go-sarif-dev is not installed")
     (tmp_path / "read.go").write_text(SARIF_READER)
-    environment = {**os.environ, "GOPATH": GO_PACKAGES, "GO111MODULE": "off", "GOFLAGS": "", "GOCACHE": str(tmp_path / "cache"),
+    environment = {**os.environ, "GOPATH": GO_PACKAGES, "GO111MODULE": "off", "GOFLAGS": "", "GOCACHE": os.path.join(build, "go-cache"),
                    "GOTOOLCHAIN": "local"}
     subprocess.run(["go", "build", "-o", "read", "read.go"], check=True, cwd=str(tmp_path), env=environment, timeout=300)
     file = tmp_path / "out.sarif"

@@ -31,7 +31,7 @@ COVERS = [
 
 FILES = {
     'jemalloc': ('libjemalloc.so.2',),
-    'mimalloc': ('libmimalloc.so.2.0', 'libmimalloc.so.2'),
+    'mimalloc': ('libmimalloc.so.3', 'libmimalloc.so.2', 'libmimalloc.so.2.0'),
     'tcmalloc': ('libtcmalloc_minimal.so.4', 'libtcmalloc.so.4'),
     'glibc': ('libc.so.6',),
 }

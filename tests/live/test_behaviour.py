@@ -435,7 +435,7 @@ def test_tmux(way, tmp_path):
 ALLOCATOR_PROGRAM = program_source('behaviour_allocator_program.c')
 ALLOCATORS = {
     'jemalloc': ('libjemalloc.so.2',),
-    'mimalloc': ('libmimalloc.so.2.0', 'libmimalloc.so.2'),
+    'mimalloc': ('libmimalloc.so.3', 'libmimalloc.so.2', 'libmimalloc.so.2.0'),
     'tcmalloc': ('libtcmalloc.so.4', 'libtcmalloc_minimal.so.4'),
 }
 

@@ -306,7 +306,7 @@ ARRAYS = program_source('loading_arrays.c')
 OPERATORS = program_source('loading_operators.cpp')
 ALLOCATORS = {
     'jemalloc': ('libjemalloc.so.2',),
-    'mimalloc': ('libmimalloc.so.2.0', 'libmimalloc.so.2'),
+    'mimalloc': ('libmimalloc.so.3', 'libmimalloc.so.2', 'libmimalloc.so.2.0'),
     'tcmalloc': ('libtcmalloc_minimal.so.4', 'libtcmalloc.so.4'),
 }
 

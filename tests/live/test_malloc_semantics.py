@@ -12,7 +12,7 @@ COVERS = [
 ALLOCATORS = {
     'glibc': None,
     'jemalloc': ('libjemalloc.so.2',),
-    'mimalloc': ('libmimalloc.so.2.0', 'libmimalloc.so.2'),
+    'mimalloc': ('libmimalloc.so.3', 'libmimalloc.so.2', 'libmimalloc.so.2.0'),
     'tcmalloc': ('libtcmalloc.so.4',),
     'tcmalloc_minimal': ('libtcmalloc_minimal.so.4',),
 }

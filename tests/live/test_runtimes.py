@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from harness import environment, no_losses, run, traced
+from harness import BUILD, environment, no_losses, run, traced
 from small_programs import program_source
 
 COVERS = [
@@ -33,7 +33,7 @@ def compiler(*names):
 
 
 def build(command, folder, **more):
-    env = {**os.environ, 'GOCACHE': str(folder / 'cache'), 'GOFLAGS': '-mod=mod', **more}
+    env = {**os.environ, 'GOCACHE': str(BUILD / 'go-cache'), 'GOFLAGS': '-mod=mod', **more}
     done = run(command, env=env, cwd=folder, timeout=300)
     assert done.code == 0, done
 

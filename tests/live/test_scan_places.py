@@ -19,7 +19,7 @@ PATIENCE_S = 60
 COMPILERS = {'glibc': 'gcc', 'musl': 'musl-gcc'}
 # By size of block; see the source.
 HELD = {1000: 1, 1001: 1, 1002: 7, 1003: 7, 1004: 7, 1005: 4, 1006: 1, 1007: 1, 1008: 1}
-ALLOCATORS = {'jemalloc': ('libjemalloc.so.2',), 'mimalloc': ('libmimalloc.so.2.0', 'libmimalloc.so.2'),
+ALLOCATORS = {'jemalloc': ('libjemalloc.so.2',), 'mimalloc': ('libmimalloc.so.3', 'libmimalloc.so.2', 'libmimalloc.so.2.0'),
               'tcmalloc': ('libtcmalloc_minimal.so.4', 'libtcmalloc.so.4')}
 
 

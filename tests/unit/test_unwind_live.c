@@ -405,10 +405,12 @@ static void test_thread(void **state) {
 
 static volatile unsigned nr_traps;
 
+static volatile sig_atomic_t enough_traps;
+
 // Compares from the interrupted instruction outward, and from the handler through the signal frame.
 static void on_trap(int number, siginfo_t *info, void *argument) {
     ucontext_t *context = argument;
-    if (nr_traps++ == NR_TRAPS)
+    if (nr_traps++ == NR_TRAPS || enough_traps)
         context->uc_mcontext.gregs[REG_EFL] &= ~0x100ll;
     truth.nr = 0;
     _Unwind_Backtrace(collect, &truth);
@@ -433,8 +435,7 @@ static void test_every_instruction(void **state) {
         snprintf(text, sizeof(text), "%d %s %g", i, "some text", i / 3.0);
         copies[i] = strdup(text);
     }
-    __asm__ volatile("sub $128, %%rsp; pushf; andl $~0x100, (%%rsp); popf; add $128, %%rsp" ::
-                         : "memory", "cc");
+    enough_traps = 1; // by the handler: here an instruction would find the stack where no table has it
     for (int i = 0; i < 8; i++)
         free(copies[i]);
     assert_int_equal(sigaction(SIGTRAP, &old, NULL), 0);

@@ -89,6 +89,7 @@ static void *chosen_allocator(void) {
     static const char *const known[][2] = {
         {"glibc", "libc.so.6"},
         {"jemalloc", "libjemalloc.so.2"},
+        {"mimalloc", "libmimalloc.so.3"},
         {"mimalloc", "libmimalloc.so.2"},
         {"mimalloc", "libmimalloc.so.2.0"},
         {"tcmalloc", "libtcmalloc_minimal.so.4"},
