@@ -13,8 +13,8 @@ static int compare(const void *left, const void *right) {
 
 static void environment(void) {
     char *text = strcpy((char *)make(32), "CORPUS_ONE=1"); // EXPECT: reachable
-    putenv(text);                 // EXPECT: any reachable
-    setenv("CORPUS_TWO", "2", 1); // EXPECT: any reachable
+    putenv(text);                                          // EXPECT: any reachable
+    setenv("CORPUS_TWO", "2", 1);                          // EXPECT: any reachable
 }
 
 static void streams(void) {
