@@ -227,6 +227,23 @@ def test_quickfix_leads_vim_to_the_line(export, require, tmp_path):
     assert os.path.basename(name) == "app.c" and "malloc(size)" in SOURCE.splitlines()[int(number_) - 1]
 
 
+def test_quickfix_leads_emacs_to_the_line(export, require, tmp_path):
+    """The same as M-x compile and next-error understand it."""
+    emacs = require("emacs")
+    path = export("quickfix")
+    said = tmp_path / "said"
+    script = tmp_path / "visit.el"
+    script.write_text("""(setq made (compile "cat '%s'"))
+(while (get-buffer-process made) (accept-process-output nil 0.1))
+(next-error)
+(with-current-buffer (window-buffer (selected-window))
+  (write-region (format "%%s:%%d" (buffer-file-name) (line-number-at-pos)) nil "%s"))
+""" % (path, said))
+    call(emacs, "-Q", "--batch", "-l", str(script))
+    name, _, number_ = said.read_text().strip().rpartition(":")
+    assert os.path.basename(name) == "app.c" and "malloc(size)" in SOURCE.splitlines()[int(number_) - 1]
+
+
 def test_peak_is_that_of_the_process(run, seep, trace, export):
     """--sort peak weighs sites by what they held when the process held most, so that the sum means something."""
     sites = json.loads(run(seep, "report", "--json", str(trace)).stdout)["sites"]
