@@ -68,6 +68,15 @@ def test_each_holder_of_a_site(run, seep, build):
     assert "held by (" not in only
 
 
+def test_missing_lines_are_told(run, seep, tmp_path):
+    """With all names and no line, and how to get them; with -g the report says nothing of it."""
+    (tmp_path / "plain.c").write_text("#include <stdlib.h>\nvoid *kept;\nint main(void) { kept = malloc(10); return 0; }\n")
+    for options, lines in (["-O2"], 1), (["-O2", "-g"], 0):
+        subprocess.run(["gcc", *options, "-o", "plain", "plain.c"], check=True, cwd=tmp_path)
+        text = run(seep, "run", "-o", f"plain{lines}.seep", "./plain").stderr
+        assert text.count("  no lines: plain (built without -g: build with -g, beside -O2 too)") == lines, text
+
+
 HOLDS_MORE = r"""
 #include <stdlib.h>
 void *kept[10];

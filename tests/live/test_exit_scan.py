@@ -245,6 +245,17 @@ def test_a_thread_that_sleeps_on_a_futex_sleeps_on(dies, tmp_path):
         assert not any(process['leaks'][kind]['blocks'] for kind in ('lost', 'indirect', 'possible')), process['leaks']
 
 
+def test_where_the_library_remembered_for_a_child_of_fork(tmp_path):
+    """The memory is given back, and a block lies at its address: no variable of the library's leads there."""
+    harness.need('gcc')
+    (tmp_path / 'place.c').write_text(program_source('fork_log_place.c'))
+    subprocess.run(['gcc', '-g', '-O0', str(tmp_path / 'place.c'), '-o', str(tmp_path / 'place')], check=True, timeout=PATIENCE_S)
+    done, processes = run(tmp_path / 'place', tmp_path)
+    assert done.code == 0, done
+    lost = [process['leaks']['lost']['blocks'] for process in processes if process['process']['origin'] == 'fork']
+    assert lost == [200], processes
+
+
 def test_what_the_library_remembers_for_a_child_of_fork_holds_nothing(tmp_path):
     harness.need('gcc')
     subprocess.run(['gcc', '-g', '-O1', '-w', '-pthread', str(HERE / 'fork_log.c'), '-o', str(tmp_path / 'fork_log')],

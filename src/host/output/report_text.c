@@ -237,6 +237,19 @@ static void put_without_symbols(FILE *out, const struct seep_view *view) {
     }
 }
 
+static void put_without_lines(FILE *out, const struct seep_view *view) {
+    if (!view->nr_without_lines)
+        return;
+    fputs("  no lines: ", out);
+    for (size_t i = 0; i < view->nr_without_lines && i < NAMELESS_SHOWN; i++) {
+        fputs(i ? ", " : "", out);
+        seep_put_escaped(out, view->without_lines[i]);
+    }
+    if (view->nr_without_lines > NAMELESS_SHOWN)
+        fprintf(out, " and %zu more", view->nr_without_lines - NAMELESS_SHOWN);
+    fputs(" (built without -g: build with -g, beside -O2 too)\n", out);
+}
+
 struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     struct health_sum sum = sum_health(view);
     put_verdict(out, view, &sum, style);
@@ -268,6 +281,7 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
         put_process_health(out, view, seep_text_profile(view, p));
     struct seep_error *error = put_notes(out, view, &sum);
     put_without_symbols(out, view);
+    put_without_lines(out, view);
     return error;
 }
 

@@ -274,13 +274,19 @@ static struct seep_error *list_trouble(struct seep_view_build *build) {
     const struct seep_stacks *stacks = build->stacks;
     view->without_symbols = seep_arena_alloc(&view->arena, SEEP_MAX(stacks->nr_modules, (size_t)1),
                                              sizeof(*view->without_symbols));
-    if (!view->without_symbols)
+    view->without_lines =
+        seep_arena_alloc(&view->arena, SEEP_MAX(stacks->nr_modules, (size_t)1), sizeof(*view->without_lines));
+    if (!view->without_symbols || !view->without_lines)
         return seep_error_no_memory();
     for (size_t i = 0; i < stacks->nr_modules; i++) {
         const struct seep_stack_module *module = &stacks->modules[i];
-        if (!module->used || !module->asked || !module->nameless)
+        if (!module->used || !module->asked)
             continue;
         enum seep_symbols_quality quality = seep_symbols_quality(stacks->symbols, module->symbols_id);
+        if (quality == SEEP_SYMBOLS_TABLE)
+            view->without_lines[view->nr_without_lines++] = module->shown;
+        if (!module->nameless)
+            continue;
         if (quality > SEEP_SYMBOLS_DYNAMIC)
             continue; // it has symbols, only none for this place
         const char *why = quality == SEEP_SYMBOLS_DYNAMIC

@@ -324,6 +324,8 @@ struct seep_view {
     uint64_t cut_live_bytes;
     struct seep_view_trouble *without_symbols; // modules of which only the offset could be shown
     size_t nr_without_symbols;
+    const char **without_lines; // modules with all names and no line
+    size_t nr_without_lines;
 };
 
 // `process` is an index in the session, or SIZE_MAX for all. `symbols` is used for what is shown and

@@ -206,6 +206,7 @@ void seep_undo_prepare(void) {
 
 void seep_undo_in_child(void) {
     own = pending;
+    pending = place_of(NULL); // the log goes in the end, and its address may be a block's
     own_missing = !own.log;
     own_pid = own.log ? sys_getpid() : 0;
     // What was pending for the parent is nothing to this process.
