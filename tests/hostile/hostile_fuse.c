@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // A file system whose one file, a copy of the program that is named, is there until its contents are asked for
-// after the first `n` reads: then it never answers. `hostile-fuse FOLDER FILE N`: mounts it, says "ready", and leaves
-// when its input ends. Exit status 77: not possible here. Source: Linux, include/uapi/linux/fuse.h.
+// after the first `n` reads: then it never answers. After SIGUSR1 it answers nothing at all, not even what is there.
+// `hostile-fuse FOLDER FILE N`: mounts it, says "ready", and leaves when its input ends. Exit status 77: not possible here. Source: Linux, include/uapi/linux/fuse.h.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,12 @@
 static int device;
 static struct stat status;
 static int contents;
+static volatile sig_atomic_t silent;
+
+static void be_silent(int number) {
+    (void)number;
+    silent = 1;
+}
 
 static void answer(const struct fuse_in_header *in, int error, const void *bytes, size_t nr_bytes) {
     static char whole[1 << 18];
@@ -87,15 +94,17 @@ int main(int argc, char **argv) {
         perror("fuse");
         return 77;
     }
+    signal(SIGUSR1, be_silent);
     puts("ready");
     fflush(stdout);
     for (;;) {
         struct pollfd waits[2] = {{.fd = device, .events = POLLIN}, {.fd = 0, .events = POLLIN}};
-        poll(waits, 2, -1);
+        if (poll(waits, 2, -1) < 0)
+            continue;
         if (waits[1].revents)
             break;
         ssize_t got = read(device, request, sizeof(request));
-        if (got >= (ssize_t)sizeof(struct fuse_in_header))
+        if (got >= (ssize_t)sizeof(struct fuse_in_header) && !silent)
             serve((void *)request, request + sizeof(struct fuse_in_header), &reads);
     }
     return umount2(argv[1], MNT_DETACH) != 0;

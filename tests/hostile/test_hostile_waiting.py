@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What would keep a reader waiting for as long as somebody likes: memory and files whose contents do not come."""
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -60,3 +62,47 @@ def test_a_file_that_does_not_come_is_named(tmp_path):
         end(process)
     finally:
         end(files)
+
+
+@pytest.fixture
+def silent(tmp_path):
+    """A traced process and one that is not, which have mapped a file of a file system that answers nothing any more, not even a
+    look-up; with the folder of the trace."""
+    folder = tmp_path / 'mounted'
+    folder.mkdir()
+    files = start(FUSE, folder, TARGET, 1000)
+    traced = start(SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', TARGET, folder / 'x')
+    bare = start(TARGET, folder / 'x')
+    files.send_signal(signal.SIGUSR1)
+    yield traced, bare
+    for process in (traced, bare):
+        process.kill()
+    end(files)  # who waits for it goes on
+    for process in (traced, bare):
+        process.wait(TIMEOUT)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to mount')
+def test_a_file_system_that_answers_nothing_is_not_waited_for(silent):
+    traced, bare = silent
+    child = Path('/proc/%d/task/%d/children' % (traced.pid, traced.pid)).read_text().split()[0]
+    for command in (['scan', child], ['report', child], ['attach', bare.pid, '100ms', '2', '-o', '0']):
+        done = run([SEEP, *command])
+        if b'BPF' in done.err:
+            continue
+        assert done.code == 0 and b'hostile_target.c:' in done.out, done
+        assert command[0] != 'attach' or b'/x was not read' in done.out, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root: to mount')
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_heard_meanwhile(silent, number):
+    _, bare = silent
+    seep = subprocess.Popen([SEEP, 'attach', str(bare.pid), '1000s'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env=environment())
+    time.sleep(0.5)  # in the middle of its wait for the file; a later moment is as good
+    seep.send_signal(number)
+    out, err = seep.communicate(timeout=TIMEOUT)
+    assert b'nothing was traced' in err or b'health:' in out or b'BPF' in err, (out, err)

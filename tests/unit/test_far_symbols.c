@@ -40,14 +40,27 @@ static unsigned module_of(struct seep_symbols *symbols, const char *path) {
     return module;
 }
 
+// The other child opens files (confine/opener.h).
+static bool is_filtered(unsigned pid) {
+    char path[64], line[256];
+    bool is = false;
+    snprintf(path, sizeof(path), "/proc/%u/status", pid);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof(line), file))
+        is |= strncmp(line, "Seccomp:\t2", 10) == 0;
+    if (file)
+        fclose(file);
+    return is;
+}
+
 static unsigned pid_of_worker(void) {
     char path[64];
-    unsigned pid = 0;
+    unsigned pid = 0, child;
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
     FILE *file = fopen(path, "r");
     assert_non_null(file);
-    if (fscanf(file, "%u", &pid) != 1)
-        pid = 0;
+    while (fscanf(file, "%u", &child) == 1)
+        pid = is_filtered(child) ? child : pid;
     fclose(file);
     return pid;
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Whose file it is, see foreign.h.
+#include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "confine/foreign.h"
+#include "confine/opener.h"
 
 // Members of the user's own group may write to many files of a user, not to those of root.
 bool seep_status_is_foreign(const struct stat *status, uid_t user, gid_t group) {
@@ -25,8 +29,31 @@ static bool is_on_users_mount(int fd) {
            (flags.f_flag & (ST_NOSUID | ST_NODEV)) == (ST_NOSUID | ST_NODEV);
 }
 
-bool seep_file_is_foreign(int fd) {
+bool seep_file_status(int fd, struct stat *ret_status) {
+    struct statx cached;
+    if (!seep_is_handle(fd))
+        return fstat(fd, ret_status) == 0;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &cached) != 0)
+        return false;
+    *ret_status = (struct stat){.st_dev = makedev(cached.stx_dev_major, cached.stx_dev_minor),
+                                .st_ino = cached.stx_ino,
+                                .st_mode = cached.stx_mode,
+                                .st_nlink = cached.stx_nlink,
+                                .st_uid = cached.stx_uid,
+                                .st_gid = cached.stx_gid,
+                                .st_size = (off_t)cached.stx_size,
+                                .st_blocks = (blkcnt_t)cached.stx_blocks,
+                                .st_mtim = {cached.stx_mtime.tv_sec, cached.stx_mtime.tv_nsec},
+                                .st_ctim = {cached.stx_ctime.tv_sec, cached.stx_ctime.tv_nsec}};
+    return true;
+}
+
+bool seep_handle_is_foreign(int fd) {
     struct stat status;
     return fstat(fd, &status) != 0 || seep_status_is_foreign(&status, geteuid(), getegid()) ||
            (geteuid() == 0 && is_on_users_mount(fd));
+}
+
+bool seep_file_is_foreign(int fd) {
+    return seep_is_handle(fd) || seep_handle_is_foreign(fd);
 }

@@ -12,6 +12,9 @@
 
 // Whether another user made the open file, or can change it; also where that cannot be known.
 bool seep_file_is_foreign(int fd);
+bool seep_handle_is_foreign(int fd); // the same of a handle, which asks its file system and may wait for it
+// As fstat(); of a handle (confine/opener.h) without waiting for its file system, by what the kernel knows.
+bool seep_file_status(int fd, struct stat *ret_status);
 // The same by what is known of the file, for a tool of this user and group.
 bool seep_status_is_foreign(const struct stat *status, uid_t user, gid_t group);
 

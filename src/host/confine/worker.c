@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "confine/opener.h"
 #include "confine/worker.h"
 #include "confine/worker_rights.h"
 
@@ -116,6 +117,11 @@ static enum seep_worker_verdict send_bytes(int socket, const void *bytes, size_t
         enum seep_worker_verdict verdict = wait_for(socket, POLLOUT, wait);
         if (verdict != SEEP_WORKER_ANSWERED)
             return verdict;
+        if (file >= 0 && seep_is_handle(file)) {
+            if (!seep_give_handle(file, socket, bytes, nr_bytes))
+                return errno == EINTR ? SEEP_WORKER_STOPPED : SEEP_WORKER_SLOW;
+            return SEEP_WORKER_ANSWERED;
+        }
         ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL | (wait->worker ? MSG_DONTWAIT : 0));
         if (sent < 0 && (errno == EINTR || errno == EAGAIN))
             continue;

@@ -117,7 +117,7 @@ static bool close_from(int first) {
 }
 
 // Nothing but the socket: nothing is behind the first three, and nothing can be written there.
-static bool keep_only(int socket) {
+bool seep_worker_keep_only(int socket) {
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int kept = fcntl(socket, F_DUPFD_CLOEXEC, SEEP_WORKER_SOCKET + 1);
     return nothing >= 0 && kept >= 0 && dup2(nothing, 0) == 0 && dup2(nothing, 1) == 1 &&
@@ -162,7 +162,7 @@ const char *seep_worker_drop_rights(int socket, pid_t parent) {
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(ignored); i++)
         signal(ignored[i], SIG_IGN);
     go_first();
-    if (!keep_only(socket))
+    if (!seep_worker_keep_only(socket))
         return "close files";
     if (!limit_all())
         return "set limits";

@@ -13,6 +13,9 @@
 // and errno. NULL: all is done. `parent` is whose child this is: it ends with that.
 SEEP_MUST_CHECK const char *seep_worker_drop_rights(int socket, pid_t parent);
 
+// The same of open files alone.
+SEEP_MUST_CHECK bool seep_worker_keep_only(int socket);
+
 #define SEEP_WORKER_SOCKET 3
 
 #endif

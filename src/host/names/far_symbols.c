@@ -114,7 +114,7 @@ static bool lies_there(const struct seep_far_symbols *far, bool in_sysroot, cons
 // What everybody may read, or the user whose module it is. The module itself is that user's.
 static bool may_have(struct seep_far_symbols *far, bool in_sysroot, const char *path, int fd) {
     struct stat status;
-    if (fstat(fd, &status) != 0 || !lies_there(far, in_sysroot, path, fd))
+    if (!seep_file_status(fd, &status) || !lies_there(far, in_sysroot, path, fd))
         return false;
     bool is_theirs =
         is_itself(far, in_sysroot, path) && seep_file_search_is_foreign(far->search, in_sysroot, fd);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "confine/opener.h"
 #include "names/jit_names.h"
 #include "names/ranges.h"
 
@@ -86,7 +87,7 @@ void seep_jit_names_destroy(struct seep_jit_names *names) {
 
 static bool is_usable(int fd, int64_t since_ns, int64_t until_ns, size_t *ret_nr_bytes) {
     struct stat status;
-    if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size > TEXT_BYTES_MAX ||
+    if (seep_is_handle(fd) || fstat(fd, &status) || status.st_size > TEXT_BYTES_MAX ||
         (status.st_uid != geteuid() && status.st_uid != 0))
         return false;
     int64_t written_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
@@ -100,7 +101,7 @@ struct seep_error *seep_jit_names_open(uint32_t pid, int64_t since_ns, int64_t u
     size_t nr_bytes = 0;
     *ret_names = NULL;
     snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    int fd = seep_open_no_link(path);
     if (fd < 0)
         return NULL;
     char *text = is_usable(fd, since_ns, until_ns, &nr_bytes) ? malloc(nr_bytes + 1) : NULL;

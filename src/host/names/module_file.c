@@ -2,19 +2,18 @@
 // Where the files of a module are, see module_file.h.
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <elfutils/libdwelf.h>
 
 #include "base/text_copy.h"
 #include "confine/foreign.h"
+#include "confine/opener.h"
 #include "names/module_file.h"
 #include "names/names.h"
 
@@ -51,27 +50,6 @@ void seep_file_search_deinit(struct seep_file_search *search) {
     *search = (struct seep_file_search){.sysroot_fd = -1};
 }
 
-// A handle that does nothing to the file: opening a device or a FIFO for reading might.
-static int open_handle(const struct seep_file_search *search, bool in_sysroot, const char *path) {
-    if (!in_sysroot || search->sysroot_fd < 0)
-        return open(path, O_PATH | O_CLOEXEC);
-    // Absolute links inside the sysroot must lead back into it.
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-    int fd = (int)syscall(SYS_openat2, search->sysroot_fd, path, &how, sizeof(how));
-    if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
-        return fd;
-    char *joined; // an old kernel, or a sandbox that does not know the call
-    if (asprintf(&joined, "%s/%s", search->sysroot, path) < 0) {
-        errno = ENOMEM;
-        return -1;
-    }
-    fd = open(joined, O_PATH | O_CLOEXEC);
-    int kept_errno = errno;
-    free(joined);
-    errno = kept_errno;
-    return fd;
-}
-
 static const char *trouble_of_errno(int sys_errno) {
     switch (sys_errno) {
     case ENOENT:
@@ -82,6 +60,10 @@ static const char *trouble_of_errno(int sys_errno) {
         return "file may not be read";
     case EWOULDBLOCK: // not waited for: its holder may keep us for 45 s, and for each file again
         return "another process holds a lease on the file";
+    case EMEDIUMTYPE:
+        return "not a regular file";
+    case ETIMEDOUT:
+        return "its file system does not answer";
     case EMFILE:
     case ENFILE:
         return "too many files are open";
@@ -92,20 +74,9 @@ static const char *trouble_of_errno(int sys_errno) {
 
 int seep_file_search_open(const struct seep_file_search *search, bool in_sysroot, const char *path,
                           const char **ret_trouble) {
-    int handle = open_handle(search, in_sysroot, path);
-    if (handle < 0) {
-        *ret_trouble = trouble_of_errno(errno);
-        return -1;
-    }
-    struct stat status;
-    char link[64];
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", handle);
-    bool regular = fstat(handle, &status) == 0 && S_ISREG(status.st_mode);
-    int fd = regular ? open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    int open_errno = errno;
-    close(handle);
+    int fd = seep_open_regular(in_sysroot ? search->sysroot_fd : -1, path);
     if (fd < 0)
-        *ret_trouble = regular ? trouble_of_errno(open_errno) : "not a regular file";
+        *ret_trouble = trouble_of_errno(errno);
     return fd;
 }
 
@@ -117,7 +88,7 @@ bool seep_module_file_is_public(const struct seep_file_search *search, const cha
     const char *trouble;
     struct stat status;
     int fd = path[0] == '/' ? seep_file_search_open(search, true, path, &trouble) : -1;
-    bool is = fd >= 0 && fstat(fd, &status) == 0 &&
+    bool is = fd >= 0 && seep_file_status(fd, &status) &&
               ((status.st_mode & S_IROTH) || seep_file_search_is_foreign(search, true, fd));
     if (fd >= 0)
         close(fd);

@@ -2,6 +2,7 @@
 // Source files within a page, see page_source.h.
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text_file.h"
 #include "output/json_build.h"
@@ -13,12 +14,13 @@ void seep_page_embedded_deinit(struct seep_page_embedded *embedded) {
     seep_page_column_deinit(&embedded->bytes);
 }
 
-// Names of files come from debug information, which anybody may have made: a device or a pipe is not read.
-// What is not there is left out.
+// Names of files come from debug information, which anybody may have made: a device or a pipe is not read,
+// and what only root may read does not get into a page by such a name. What is not there is left out.
 static char *read_file(const char *path, size_t *ret_nr) {
     struct stat status;
     char *text = NULL;
-    if (!path || stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+    if (!path || stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
+        (geteuid() == 0 && !(status.st_mode & S_IROTH)))
         return NULL;
     struct seep_error *error = seep_text_file_read(path, "the source", SEEP_PAGE_SOURCE_BYTES, &text, ret_nr);
     seep_error_destroy(error);

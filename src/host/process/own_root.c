@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Compares a process's root and mounts with ours, see own_root.h.
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -7,8 +8,12 @@
 #include "process/own_root.h"
 
 static bool differ(const char *ours, const char *its) {
-    struct stat a, b;
-    return stat(ours, &a) == 0 && stat(its, &b) == 0 && (a.st_ino != b.st_ino || a.st_dev != b.st_dev);
+    struct statx a, b;
+    // Its root may be a file system that does not answer: what the kernel knows of it is enough.
+    return statx(AT_FDCWD, ours, AT_STATX_DONT_SYNC, STATX_INO, &a) == 0 &&
+           statx(AT_FDCWD, its, AT_STATX_DONT_SYNC, STATX_INO, &b) == 0 &&
+           (a.stx_ino != b.stx_ino || a.stx_dev_major != b.stx_dev_major ||
+            a.stx_dev_minor != b.stx_dev_minor);
 }
 
 bool seep_process_own_root(pid_t pid, char ret_path[SEEP_OWN_ROOT_ROOM]) {

@@ -14,6 +14,8 @@
 #include "base/live_thread.h"
 #include "base/map.h"
 #include "base/map_line.h"
+#include "confine/foreign.h"
+#include "confine/opener.h"
 #include "base/text_copy.h"
 #include "process/gone.h"
 #include "process/process_map.h"
@@ -108,13 +110,14 @@ static int copy_vdso(pid_t pid, const struct seep_code_area *area) {
 // A name may mean another file for us than for the process; only an open file can be told.
 static int open_same(const char *name, const struct seep_code_area *area, bool same_device) {
     struct stat status;
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = seep_open_regular(-1, name);
     if (fd < 0)
         return -1;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == area->inode &&
+    if (seep_file_status(fd, &status) && status.st_ino == area->inode &&
         (!same_device || ((uint64_t)major(status.st_dev) << 20 | minor(status.st_dev)) == area->device))
         return fd;
     close(fd);
+    errno = ESTALE;
     return -1;
 }
 
@@ -128,7 +131,7 @@ int seep_code_area_open(pid_t pid, const struct seep_code_area *area) {
     // Needs a right that root has; then nothing can be mistaken.
     snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tid, area->start, area->end);
     int fd = open_same(name, area, false);
-    if (fd >= 0)
+    if (fd >= 0 || errno == ETIMEDOUT || errno == EINTR)
         return fd;
     // As the process sees it: it may live in another root (a container).
     snprintf(name, sizeof(name), "/proc/%d/root%s", (int)tid, area->path);

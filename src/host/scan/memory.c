@@ -19,6 +19,7 @@
 #include "base/map.h"
 #include "base/map_line.h"
 #include "base/page_scan.h"
+#include "confine/opener.h"
 #include "process/gone.h"
 #include "process/rights.h"
 #include "scan/core_file.h"
@@ -88,8 +89,12 @@ static void add_detail(struct seep_memory *memory, const char *line) {
                                                        : NULL;
     if (kib)
         last->present_bytes += (uint64_t)strtoull(kib, NULL, 10) << 10;
-    else if (strncmp(line, "VmFlags:", 8) == 0 && has_mark_of_seep(line))
+    if (strncmp(line, "VmFlags:", 8) != 0)
+        return;
+    if (has_mark_of_seep(line))
         last->of_seep = last->of_seep || !*last->path || strcmp(last->path, SHARED_ANONYMOUS) == 0;
+    // Source: Linux, fs/proc/task_mmu.c, show_smap_vma_flags().
+    last->of_monitor = strstr(line, " um") || strstr(line, " ui");
 }
 
 static int open_of(pid_t tid, const char *name) {
@@ -258,7 +263,7 @@ const struct seep_memory_area *seep_memory_find(const struct seep_memory *memory
 
 // ---- bytes ----
 
-bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *ret_bytes, size_t nr_bytes) {
+static bool read_bytes(const struct seep_memory *memory, uint64_t address, void *ret_bytes, size_t nr_bytes) {
     if (memory->core)
         return seep_core_read(memory->core, address, ret_bytes, nr_bytes);
     struct iovec here = {ret_bytes, nr_bytes};
@@ -268,6 +273,55 @@ bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *
         return true;
     return memory->mem_fd >= 0 && address <= INT64_MAX &&
            pread(memory->mem_fd, ret_bytes, nr_bytes, (off_t)address) == (ssize_t)nr_bytes;
+}
+
+// -1: another file has the name, or it is one that the tool does not read itself.
+static int open_file_of(const char *path, const struct seep_memory_area *area) {
+    struct stat status;
+    int fd = seep_open_regular(-1, path);
+    if (fd < 0 || (!seep_is_handle(fd) && fstat(fd, &status) == 0 && status.st_ino == area->inode &&
+                   status.st_dev == area->device))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+// A page of a file that the process has not touched is read from the file.
+static bool pages_come(const struct seep_memory *memory, struct seep_memory_area *area) {
+    char path[64];
+    if (area->of_monitor)
+        return false;
+    if (!area->inode || area->pages != SEEP_PAGES_UNKNOWN)
+        return area->pages != SEEP_PAGES_WAIT;
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)memory->tid,
+             (unsigned long long)area->start, (unsigned long long)area->end);
+    int fd = seep_open_regular(-1, path);
+    area->pages = fd >= 0 ? seep_is_handle(fd) : errno == ETIMEDOUT || errno == EINTR;
+    area->pages = area->pages ? SEEP_PAGES_WAIT : SEEP_PAGES_COME;
+    if (fd >= 0)
+        close(fd);
+    return area->pages == SEEP_PAGES_COME;
+}
+
+bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *ret_bytes, size_t nr_bytes) {
+    uint64_t entries[64], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), end;
+    bool is_sound = !__builtin_add_overflow(address, nr_bytes, &end) && end <= INT64_MAX;
+    for (uint64_t at = address; !memory->core && is_sound && memory->pagemap_fd >= 0 && at < end;) {
+        uint64_t page = at / page_bytes;
+        size_t nr = SEEP_MIN((end + page_bytes - 1) / page_bytes - page, SEEP_ARRAY_SIZE(entries));
+        if (pread(memory->pagemap_fd, entries, nr * 8, (off_t)(page * 8)) != (ssize_t)(nr * 8))
+            break; // there is nothing: that is found soon
+        struct seep_memory_area *area = NULL;
+        for (size_t i = 0; i < nr; i++, page++) {
+            if (entries[i] >> 62 || (area && page * page_bytes < area->end))
+                continue;
+            area = (struct seep_memory_area *)seep_memory_find(memory, SEEP_MAX(page * page_bytes, address));
+            if (area && !pages_come(memory, area))
+                return false;
+        }
+        at = page * page_bytes;
+    }
+    return read_bytes(memory, address, ret_bytes, nr_bytes);
 }
 
 // Whether the page is a guard that the program made by madvise, as the C library does for stacks from
@@ -290,7 +344,7 @@ static bool give(struct seep_memory *memory, uint64_t start, const unsigned char
     }
     for (uint64_t at = start; at < start + nr_bytes;) {
         size_t part = (size_t)SEEP_MIN(start + nr_bytes - at, PAGE_BYTES - at % PAGE_BYTES);
-        if (seep_memory_read(memory, at, memory->piece, part)) {
+        if (read_bytes(memory, at, memory->piece, part)) {
             memory->read_bytes += part;
             if (!take(data, at, memory->piece, part))
                 return false;
@@ -312,7 +366,7 @@ static bool give_all(struct seep_memory *memory, uint64_t start, uint64_t end, s
     size_t most = is_short ? SHORT_BYTES : PIECE_BYTES;
     for (uint64_t at = start; at < end; at += most) {
         size_t part = (size_t)SEEP_MIN(end - at, (uint64_t)most);
-        bool there = seep_memory_read(memory, at, room, part);
+        bool there = read_bytes(memory, at, room, part);
         if (!give(memory, at, there ? room : NULL, part, take, data))
             return false;
     }
@@ -361,30 +415,22 @@ static bool walk_regions(struct seep_memory *memory, uint64_t start, uint64_t en
 // As much as this is read without knowing what of it is there: that makes empty pages of holes.
 #define SHARED_BLIND (UINT64_C(16) << 20)
 
-static bool is_file_of(const char *path, const struct seep_memory_area *area) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == area->inode &&
-           status.st_dev == area->device;
-}
-
 // The file behind a mapping: as the kernel has it, which takes rights; under its name; or open in the
 // process (a memory file). -1: not to be had.
 static int open_shared(const struct seep_memory *memory, const struct seep_memory_area *area) {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)memory->tid,
              (unsigned long long)area->start, (unsigned long long)area->end);
-    if (is_file_of(path, area))
-        return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open_file_of(path, area);
     int length = snprintf(path, sizeof(path), "/proc/%d/root%s", (int)memory->tid, area->path);
-    if (*area->path == '/' && length < (int)sizeof(path) && is_file_of(path, area))
-        return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int fd = -1;
+    if (fd < 0 && *area->path == '/' && length < (int)sizeof(path))
+        fd = open_file_of(path, area);
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)memory->tid);
-    DIR *folder = opendir(path);
+    DIR *folder = fd < 0 ? opendir(path) : NULL;
     for (const struct dirent *entry; folder && fd < 0 && (entry = readdir(folder)) != NULL;) {
         snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)memory->tid, entry->d_name);
-        if (*entry->d_name != '.' && is_file_of(path, area))
-            fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (*entry->d_name != '.')
+            fd = open_file_of(path, area);
     }
     if (folder)
         closedir(folder);

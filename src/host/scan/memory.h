@@ -23,7 +23,9 @@ struct seep_memory_area {
     bool writable;
     bool executable;
     bool shared;
-    bool of_seep; // memory of libseep.so, or its image
+    bool of_seep;    // memory of libseep.so, or its image
+    bool of_monitor; // a page that is not there comes from another program (userfaultfd)
+    enum { SEEP_PAGES_UNKNOWN, SEEP_PAGES_COME, SEEP_PAGES_WAIT } pages; // of its file: see seep_memory_read
 };
 
 struct seep_core;
@@ -53,7 +55,8 @@ void seep_memory_close(struct seep_memory *memory); // takes NULL
 // The mapping that has `address`, or NULL.
 const struct seep_memory_area *seep_memory_find(const struct seep_memory *memory, uint64_t address);
 
-// false: not all of it could be read.
+// false: not all of it could be read. A page that is not there and may never come (userfaultfd, a file on
+// FUSE) is not waited for.
 SEEP_MUST_CHECK bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *ret_bytes,
                                       size_t nr_bytes);
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "confine/opener.h"
 #include "scan/core_file.h"
 #include "scan/vtable.h"
 
@@ -15,9 +16,8 @@ enum { SEGMENTS_MOST = 64 };
 // may be anything.
 static bool read_file(const struct seep_core_mapping *file, uint64_t file_off, void *ret_bytes,
                       size_t nr_bytes) {
-    struct stat status;
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool done = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && file_off <= INT64_MAX &&
+    int fd = seep_open_regular(-1, file->path);
+    bool done = fd >= 0 && file_off <= INT64_MAX &&
                 pread(fd, ret_bytes, nr_bytes, (off_t)file_off) == (ssize_t)nr_bytes;
     if (fd >= 0)
         close(fd);

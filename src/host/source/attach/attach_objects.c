@@ -4,6 +4,7 @@
 // have it. See attach_parts.h.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "source/attach/heap.skel.h"
+#include "confine/opener.h"
 #include "process/process_map.h"
 #include "source/attach/attach_parts.h"
 
@@ -105,6 +107,8 @@ static struct seep_error *read_object(struct seep_attached *attached, pid_t pid,
                                       const struct seep_code_area *area, struct seep_attach_object *object) {
     object->fd = seep_code_area_open(pid, area);
     object->unreadable = object->fd < 0;
+    if (object->unreadable && errno == ETIMEDOUT)
+        object->trouble = "its file system does not answer";
     if (object->unreadable)
         return NULL;
     uint64_t *used = seep_map_at(&attached->steps, (uint32_t)pid, NULL);
@@ -117,7 +121,8 @@ static struct seep_error *read_object(struct seep_attached *attached, pid_t pid,
     object->is_cut = budget.steps == 0;
     if (err || object->unreadable)
         return err;
-    if (!is_wanted(attached, object->path))
+    // For a probe the kernel reads the file, and who asks for it would wait.
+    if (!is_wanted(attached, object->path) || seep_is_handle(object->fd))
         forget_places(object, SEEP_SOURCE_AUTO);
     seep_attach_keep_source(attached, object);
     return NULL;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/live_thread.h"
+#include "confine/opener.h"
 #include "source/attach/private_file.h"
 #include "source/attach/attach_parts.h"
 
@@ -68,10 +69,14 @@ static void copy_file(struct seep_attached *attached, pid_t pid, const char *pat
     *ret_interpreter = 0;
     snprintf(seen, sizeof(seen), "/proc/%d/%s/%s", (int)seep_live_thread(pid), *path == '/' ? "root" : "cwd",
              path);
-    int fd = open(seen, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = seep_open_regular(-1, seen);
     struct stat status;
     if (fd < 0)
         return;
+    if (seep_is_handle(fd)) {
+        close(fd);
+        return;
+    }
     snprintf(seen, sizeof(seen), "/proc/self/fd/%d", fd);
     ssize_t nr = readlink(seen, real, sizeof(real) - 1);
     real[nr > 0 ? nr : 0] = 0;

@@ -302,7 +302,7 @@ struct seep_error *seep_object_read(struct seep_object_reader *reader,
     if (!seep_file_is_foreign(question->fd))
         return read_here(question, ret_contents, ret_trouble);
     *ret_trouble = "too many readers of other users' files died";
-    if (fstat(question->fd, &status) != 0 || (!reader->worker && reader->nr_ended == WORKERS_MAX))
+    if (!seep_file_status(question->fd, &status) || (!reader->worker && reader->nr_ended == WORKERS_MAX))
         return NULL;
     struct seep_error *err = reader->worker ? NULL : seep_worker_start(serve, NULL, &reader->worker);
     if (err && err->code == SEEP_E_MEMORY)

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +17,17 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/live_thread.h"
 #include "source/attach/private_file.h"
 
 #define TREE_CLONE       1u
 #define TREE_CLOEXEC     ((unsigned)O_CLOEXEC)
+#define CHILD_NS         INT64_C(10000000000)
 #define MOVE_EMPTY_PATHS (4u | 0x40u) // of what is moved, and where to
 
 bool seep_private_enter(void) {
@@ -37,9 +42,13 @@ static bool in_child(bool (*work)(void *), void *context) {
         _exit(work(context) ? 0 : 1);
     if (pid < 0)
         return false;
-    do
-        found = waitpid(pid, &status, 0);
-    while (found < 0 && errno == EINTR);
+    // What it opens may be on a file system that does not answer: then it is left to that.
+    const struct timespec pause = {0, 1000000};
+    int64_t end_ns = seep_monotonic_ns() + CHILD_NS;
+    while ((found = waitpid(pid, &status, WNOHANG)) == 0 && seep_monotonic_ns() < end_ns && !seep_interrupted)
+        nanosleep(&pause, NULL);
+    if (found == 0)
+        kill(pid, SIGKILL);
     return found == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "confine/foreign.h"
+#include "confine/opener.h"
 #include "confine/worker.h"
 #include "process/own_allocator.h"
 #include "source/image/profile_image.h"
@@ -29,17 +30,13 @@ void seep_unseen_deinit(struct seep_unseen *unseen) {
     *unseen = (struct seep_unseen)SEEP_UNSEEN_INIT;
 }
 
-// -1: none that may be read. Opening a device or a FIFO for reading might do something, so a handle is first.
+// -1: none that may be read.
 static int open_regular(const char *path, struct stat *ret_status) {
-    char link[64];
-    int handle = open(path, O_PATH | O_CLOEXEC);
-    int fd = -1;
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", handle);
-    if (handle >= 0 && fstat(handle, ret_status) == 0 && S_ISREG(ret_status->st_mode))
-        fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (handle >= 0)
-        close(handle);
-    return fd;
+    int fd = seep_open_regular(-1, path);
+    if (fd < 0 || seep_file_status(fd, ret_status))
+        return fd;
+    close(fd);
+    return -1;
 }
 
 static bool same_file(const struct stat *a, const struct stat *b) {

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/live_thread.h"
 #include "base/map.h"
+#include "confine/opener.h"
 #include "source/run/environment.h"
 #include "source/run/listener.h"
 #include "source/run/program.h"
@@ -649,6 +650,15 @@ static struct seep_error *last_words(struct supervisor *supervisor) {
     return err;
 }
 
+// The path is a process's word: a file that only comes when its file system likes is not looked into.
+static bool is_at_hand(const char *path) {
+    int fd = strchr(path, '/') ? seep_open_regular(-1, path) : -1;
+    bool is = fd >= 0 ? !seep_is_handle(fd) : errno != ETIMEDOUT;
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
 // What nothing came of: why.
 static struct seep_error *finish_notices(struct supervisor *supervisor, const char *library) {
     struct seep_run *run = supervisor->run;
@@ -659,7 +669,7 @@ static struct seep_error *finish_notices(struct supervisor *supervisor, const ch
         struct seep_program program = {NULL};
         int status;
         struct seep_error *err = NULL;
-        if (*notice->path)
+        if (*notice->path && is_at_hand(notice->path))
             err = seep_program_find(notice->path, &program, &status);
         if (!err && program.path)
             err = seep_program_inspect(&program, library);
