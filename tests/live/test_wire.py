@@ -436,3 +436,120 @@ def test_a_server_that_lies(tmp_path, frames):
     liar.serve(process)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 1 and err.count(b'\n') == 1 and not out and b'\x1b' not in err, (out, err)
+
+
+def test_what_has_most_comes_first(shop, serve, tmp_path):  # noqa: F811
+    """A trace of a few sites, and of one for all others: the totals are those of the whole."""
+    program = shop()
+    program.tell(1000, 'churn 300', 'lose')
+    client = wire_client.connect(serve(program.pid).path)
+    (tmp_path / 'top.seep').write_bytes(client.top(2))
+    first, whole = harness.report(tmp_path / 'top.seep')[0], harness.report(program.pid)[0]
+    for name in ('live_bytes', 'live_blocks', 'allocations', 'allocated_bytes', 'frees', 'temporary', 'peak_bytes'):
+        assert first['totals'][name] == whole['totals'][name], name
+    most = sorted(whole['sites'], key=lambda site: -site['live_bytes'])[:2]
+    named = [site for site in first['sites'] if 'the other sites' not in site['stack'][0]['module']]
+    assert [site['stack'] for site in sorted(named, key=lambda site: -site['live_bytes'])] == [site['stack'] for site in most]
+    assert len(first['sites']) == 3
+    for wrong in (b'\0', b'\xe9\7', b''):
+        with pytest.raises(wire_client.ServerError):
+            list(client.ask(8, wrong))
+
+
+def test_blocks_come_by_pages(shop, serve):  # noqa: F811
+    program = shop()
+    program.tell(3000, 'lose')
+    server = serve(program.pid)
+    client, console = wire_client.connect(server.path), Console(server.address)
+    total, page = client.blocks(0, 10000)
+    assert total == len(page) == harness.totals(program.pid)[0]['totals']['live_blocks']
+    assert page == sorted(page, key=lambda block: (-block[2], block[0], block[1]))
+    parts = [block for first in range(0, total, 700) for block in client.blocks(first, 700)[1]]
+    assert parts == page
+    assert client.blocks(total - 1, 700) == (total, page[-1:]) and client.blocks(total, 700) == (total, [])
+    assert client.blocks(0, 0) == (total, [])
+    site = next(block[3] for block in page if block[2] == 640)
+    nr, sessions = client.blocks(0, 10000, site=site)
+    assert nr == len(sessions) == 3000 and {block[2] for block in sessions} == {640}
+    assert client.blocks(0, 10, site=1 << 40) == (0, [])
+    with pytest.raises(wire_client.ServerError):
+        client.blocks(0, 10001)
+    for words, rows in ((f'blocks {site} 5 2990', sessions[2990:2995]), ('blocks 0 7', page[:7]), (f'blocks {site} 0', sessions)):
+        answer = console.ask(words)
+        assert [(row['address'], row['size']) for row in answer['rows']] == [(f'0x{block[1]:x}', block[2]) for block in rows], words
+    assert console.ask(f'blocks {site} 5 2990')['more'] == 5
+    console.end()
+
+
+def test_a_question_is_cancelled(shop, serve):  # noqa: F811
+    """While an answer is made, and while it is sent; others are answered meanwhile."""
+    program = shop()
+    program.tell(2000)
+    server = serve(program.pid)
+    client, other = wire_client.connect(server.path), wire_client.connect(server.path)
+    for kind, name in ((3, 'snapshot'), (4, 'scan')):
+        for _ in range(3):
+            client.stream += 1
+            client.send(kind, b'')
+            client.send(7, b'')  # of that stream
+            other.pull()
+            try:
+                while client.read()[0] != 31:
+                    pass
+            except wire_client.ServerError as error:  # else it was over
+                assert error.args[1] == 'it was interrupted', name
+    client.send(7, b'')  # of what is over: nothing comes
+    client.pull()
+    other.pull()
+    assert figures_of(client) == figures_of(other) == figures(program.pid)[1]
+    assert len(children(server.process.pid)) == 0
+    with open(f'/proc/{program.pid}/status') as status:
+        assert 'TracerPid:\t0\n' in status.read()
+
+
+def children(pid):
+    with open(f'/proc/{pid}/task/{pid}/children') as file:
+        return file.read().split()
+
+
+def test_an_interrupt_ends_a_question_at_the_server_too(shop, serve):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    process = subprocess.Popen([SEEP, 'connect', '--json', '-f', '-', server.address], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=environment())
+
+    def ask(words):
+        process.stdin.write(words.encode() + b'\n')
+        process.stdin.flush()
+
+    ask('status')
+    assert json.loads(process.stdout.readline())['pid'] == str(program.pid)
+    os.kill(server.process.pid, signal.SIGSTOP)  # it is as slow as it can be
+    ask('scan')
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    os.kill(server.process.pid, signal.SIGCONT)
+    answer = json.loads(process.stdout.readline())
+    assert answer['error'] == 'it was interrupted', answer
+    ask('status')
+    assert json.loads(process.stdout.readline())['pid'] == str(program.pid)
+    process.stdin.close()
+    process.wait(timeout=harness.TIMEOUT)
+    process.stdout.close()
+    assert not children(server.process.pid)
+
+
+def test_many_clients_share_looks_and_answers(shop, serve):  # noqa: F811
+    program = shop()
+    server = serve(program.pid)
+    clients = [wire_client.connect(server.path) for _ in range(40)]
+    for step in range(4):
+        program.tell(10)
+        time.sleep(0.8)  # longer than a look is shared
+        for client in clients:
+            client.pull()
+        assert len({client.epoch for client in clients}) == 1
+        assert len({client.received for client in clients}) == 1
+    expected = figures(program.pid)[1]
+    assert all(figures_of(client) == expected for client in clients)

@@ -143,6 +143,19 @@ class Client:
         for _ in self.ask(5, text(name)):
             pass
 
+    def top(self, nr):
+        return b''.join(reader.data for kind, reader in self.ask(8, leb(nr)) if kind == 23)
+
+    def blocks(self, first, nr, process=0, site=0):
+        """How many there are, and (process, address, size, site, age) of those."""
+        found, total = [], 0
+        for kind, reader in self.ask(9, leb(process) + leb(site) + leb(first) + leb(nr)):
+            if kind == 24:
+                total = reader.leb()
+                while reader.at < len(reader.data):
+                    found.append((reader.leb(), reader.leb(), reader.leb(), reader.leb(), reader.zig()))
+        return total, found
+
     def control(self, recording=0, depth=0):
         for kind, reader in self.ask(6, leb(recording) + leb(depth)):
             if kind == 31:

@@ -175,6 +175,8 @@ static struct seep_error *run_connect(const struct seep_arguments *arguments, in
     if (error)
         return error;
     catch_interrupts();
+    if (source.link)
+        seep_wire_client_stop_by(source.link, &stopped);
     error = seep_console_init(&console, &source, symbols);
     console.json = values->json;
     console.stop = &stopped;

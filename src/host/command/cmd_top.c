@@ -73,6 +73,7 @@ struct top {
     struct seep_live_worker *worker; // of a full screen
     struct seep_started *started;    // NULL: it was there
     bool ascii;
+    bool partial; // what there is are the first sites of a link
     bool scan_wanted;
     struct seep_live_order orders[8]; // marks and controls that wait for the worker, the oldest first
     size_t nr_orders;
@@ -340,8 +341,16 @@ static struct seep_error *take_result(struct top *top) {
         take_order(top, &result);
     } else if (top->screen.frozen) { // it was frozen meanwhile
         seep_look_deinit(&result.look);
+    } else if (top->partial && result.look.error) {
+        take_order(top, &result);
+        plan_next(top);
     } else {
         seep_screen_changed(&top->screen);
+        if (top->partial) { // it begins now
+            seep_live_deinit(&top->live);
+            seep_live_init(&top->live);
+            top->partial = top->screen.loading = false;
+        }
         error = seep_live_take(&top->live, &result.look);
         plan_next(top);
     }
@@ -389,6 +398,8 @@ static struct seep_error *run_full(struct top *top) {
     if (error)
         return error;
     plan_next(top);
+    if (top->partial)
+        top->next_ns = seep_monotonic_ns();
     bool goes_on = true;
     while (!error && goes_on && !seep_interrupted) {
         take_output(top);
@@ -409,12 +420,27 @@ static struct seep_error *run_full(struct top *top) {
 
 // ---- the command ----
 
+// Over a link at first what has most, so that there is something to be seen.
+#define FIRST_SITES 20u
+static struct seep_error *look_first(struct top *top) {
+    struct seep_look first;
+    seep_look_make_top(&top->source, FIRST_SITES, &first);
+    if (first.error) { // of an older server, for example
+        seep_look_deinit(&first);
+        return look(top);
+    }
+    seep_screen_changed(&top->screen);
+    top->partial = top->screen.loading = true;
+    return seep_live_take(&top->live, &first);
+}
+
 static struct seep_error *watch(struct top *top, const struct top_values *values) {
-    struct seep_error *error = look(top);
+    const char *why = NULL;
+    bool full = !values->once && seep_full_screen_is_possible(&why);
+    struct seep_error *error = full && top->source.link ? look_first(top) : look(top);
     if (error)
         return error;
-    const char *why = NULL;
-    if (!values->once && seep_full_screen_is_possible(&why))
+    if (full)
         return run_full(top);
     if (!values->once && isatty(STDOUT_FILENO))
         fprintf(stderr, "seep: no full screen, because %s\n", why);

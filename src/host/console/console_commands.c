@@ -338,25 +338,37 @@ static int compare_sized(const void *left, const void *right) {
     return (x < y) - (x > y);
 }
 
-// The largest blocks, of a site or of all. A heap of the size of all blocks is not sorted: the first N are
-// kept.
-static struct seep_error *run_blocks(struct seep_console *console, char *const *words, FILE *out) {
-    static const struct seep_grid_column columns[] = {{"address", "address", SEEP_GRID_ADDRESS},
-                                                      {"size", "size", SEEP_GRID_COUNT},
-                                                      {"age_s", "age", SEEP_GRID_NS},
-                                                      {"kind", "class", SEEP_GRID_TEXT},
-                                                      {"pid", "pid", SEEP_GRID_TEXT},
-                                                      {"site", "site", SEEP_GRID_TEXT},
-                                                      {NULL}};
-    const struct seep_profile *only = NULL;
-    struct seep_session *session;
-    uint32_t process = 0, site = 0;
-    uint64_t top = console->top;
-    TRY(whole_of(console, &session));
-    if (words[0])
-        TRY(parse_site(session, words[0], &only, &process, &site));
-    if (words[0] && words[1])
-        TRY(parse_count("blocks", words[1], &top));
+static const struct seep_grid_column block_columns[] = {{"address", "address", SEEP_GRID_ADDRESS},
+                                                        {"size", "size", SEEP_GRID_COUNT},
+                                                        {"age_s", "age", SEEP_GRID_NS},
+                                                        {"kind", "class", SEEP_GRID_TEXT},
+                                                        {"pid", "pid", SEEP_GRID_TEXT},
+                                                        {"site", "site", SEEP_GRID_TEXT},
+                                                        {NULL}};
+
+struct block_row {
+    uint64_t address, size, site;
+    int64_t age_ns;
+    const char *kind;
+    uint32_t pid;
+};
+
+static struct seep_error *put_block(struct seep_grid *grid, const struct block_row *row) {
+    char pid[16], number[24];
+    snprintf(pid, sizeof(pid), "%" PRIu32, row->pid);
+    snprintf(number, sizeof(number), "%" PRIu64, row->site);
+    TRY(seep_grid_number(grid, (int64_t)row->address));
+    TRY(seep_grid_number(grid, (int64_t)row->size));
+    TRY(seep_grid_number_if(grid, row->age_ns >= 0, row->age_ns));
+    TRY(seep_grid_text(grid, row->kind));
+    TRY(seep_grid_text(grid, pid));
+    return seep_grid_text(grid, number);
+}
+
+// Of all blocks of what is there, or of those of one site.
+static struct seep_error *put_blocks_of(struct seep_grid *grid, const struct seep_session *session,
+                                        const struct seep_profile *only, uint32_t site, uint64_t top,
+                                        uint64_t first) {
     size_t nr = 0, capacity = 0;
     for (size_t p = 0; p < session->nr_profiles; p++)
         for (size_t i = 0; i < session->profiles[p]->nr_blocks && (!only || session->profiles[p] == only);
@@ -371,32 +383,80 @@ static struct seep_error *run_blocks(struct seep_console *console, char *const *
             if (!only || session->profiles[p]->blocks[i].site == site)
                 all[nr++] = (struct sized){session->profiles[p], i};
     qsort(all, nr, sizeof(*all), compare_sized);
-    struct seep_grid grid;
-    seep_grid_init(&grid, columns);
-    grid.empty = "no block is known";
-    size_t shown = top ? SEEP_MIN(nr, (size_t)top) : nr;
-    grid.nr_more = nr - shown;
+    size_t begin = (size_t)SEEP_MIN(first, (uint64_t)nr);
+    size_t shown = top ? (size_t)SEEP_MIN(nr - begin, top) : nr - begin;
+    grid->nr_more = nr - begin - shown;
     struct seep_error *error = NULL;
-    for (size_t i = 0; !error && i < shown; i++) {
+    for (size_t i = begin; !error && i < begin + shown; i++) {
         const struct seep_profile *profile = all[i].profile;
         const struct seep_block *block = &profile->blocks[all[i].block];
-        char pid[16], number[16];
-        snprintf(pid, sizeof(pid), "%" PRIu32, profile->process.pid);
-        snprintf(number, sizeof(number), "%" PRIu32, block->site);
-        error = seep_grid_number(&grid, (int64_t)block->address);
-        if (!error)
-            error = seep_grid_number(&grid, (int64_t)block->size);
-        if (!error)
-            error = seep_grid_number_if(&grid, block->age_ns >= 0, block->age_ns);
-        if (!error)
-            error = seep_grid_text(
-                &grid, profile->block_kinds ? seep_kind_name(profile->block_kinds[all[i].block]) : NULL);
-        if (!error)
-            error = seep_grid_text(&grid, pid);
-        if (!error)
-            error = seep_grid_text(&grid, number);
+        struct block_row row = {
+            .address = block->address,
+            .size = block->size,
+            .site = block->site,
+            .age_ns = block->age_ns,
+            .kind = profile->block_kinds ? seep_kind_name(profile->block_kinds[all[i].block]) : NULL,
+            .pid = profile->process.pid};
+        error = put_block(grid, &row);
     }
     free(all);
+    return error;
+}
+
+// The other side has them, and sends what is shown.
+#define PAGE_BLOCKS 1000u
+static struct seep_error *put_blocks_far(struct seep_console *console, struct seep_grid *grid,
+                                         const struct seep_profile *only, uint32_t site, uint64_t top,
+                                         uint64_t first) {
+    const struct seep_session *session = session_of(console);
+    uint64_t process = 0, nr_all = 0;
+    while (only && session->profiles[process] != only)
+        process++;
+    for (uint64_t shown = 0; !*console->stop;) {
+        struct seep_wire_block *blocks = NULL;
+        size_t nr = 0;
+        uint64_t most = top ? SEEP_MIN(top - shown, (uint64_t)PAGE_BLOCKS) : PAGE_BLOCKS;
+        struct seep_error *error = seep_live_source_blocks(console->source, process, only ? site : 0,
+                                                           first + shown, most, &blocks, &nr, &nr_all);
+        for (size_t i = 0; !error && i < nr; i++) {
+            bool known = blocks[i].process < session->nr_profiles;
+            struct block_row row = {.address = blocks[i].address,
+                                    .size = blocks[i].size,
+                                    .site = blocks[i].site,
+                                    .age_ns = blocks[i].age_ns,
+                                    .pid = known ? session->profiles[blocks[i].process]->process.pid : 0};
+            error = put_block(grid, &row);
+        }
+        free(blocks);
+        if (error)
+            return error;
+        shown += nr;
+        uint64_t beyond = SEEP_MIN(first, nr_all) + shown;
+        grid->nr_more = nr_all > beyond ? (size_t)(nr_all - beyond) : 0;
+        if (nr < most || (top && shown >= top))
+            break;
+    }
+    return NULL;
+}
+
+// The largest blocks, of a site or of all. Over a link a scan's classes are of the whole that was fetched for
+// it.
+static struct seep_error *run_blocks(struct seep_console *console, char *const *words, FILE *out) {
+    const struct seep_profile *only = NULL;
+    struct seep_session *session = session_of(console);
+    uint32_t process = 0, site = 0;
+    uint64_t top = console->top, first = 0;
+    if (words[0] && strcmp(words[0], "0") != 0)
+        TRY(parse_site(session, words[0], &only, &process, &site));
+    if (words[0] && words[1])
+        TRY(parse_count("blocks", words[1], &top));
+    if (words[0] && words[1] && words[2])
+        TRY(parse_count("blocks", words[2], &first));
+    struct seep_grid grid;
+    seep_grid_init(&grid, block_columns);
+    grid.empty = "no block is known";
+    struct seep_error *error = console->source->link ? put_blocks_far(console, &grid, only, site, top, first)
+                                                     : put_blocks_of(&grid, session, only, site, top, first);
     return answer(console, out, "blocks", &grid, error);
 }
 
@@ -882,7 +942,8 @@ const struct seep_console_command seep_console_commands[] = {
     {"processes", "[N] [KEY]", "by process", false, run_processes},
     {"top", "[N] [KEY]", "the same as sites", false, run_sites},
     {"stack", "SITE", "the stack of a site", false, run_stack},
-    {"blocks", "[SITE [N]]", "the largest live blocks, of a site or of all", false, run_blocks},
+    {"blocks", "[SITE [N [FIRST]]]", "the largest live blocks, of a site or of all (0); from the FIRST on",
+     false, run_blocks},
     {"scan", "", "which blocks are lost: the program waits for that long", false, run_scan},
     {"leaks", "[N]", "the sites that lost most, in the last scan", false, run_leaks},
     {"holders", "[N]", "what holds most, in the last scan", false, run_holders},

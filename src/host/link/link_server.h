@@ -11,9 +11,10 @@
 
 #include "live/live.h"
 
-#define SEEP_LINK_CLIENTS  100u
-#define SEEP_LINK_GREET_NS INT64_C(10000000000)
-#define SEEP_LINK_LOOK_NS  INT64_C(20000000) // between two looks, however many ask
+#define SEEP_LINK_CLIENTS      100u
+#define SEEP_LINK_GREET_NS     INT64_C(10000000000)
+#define SEEP_LINK_LOOK_NS      INT64_C(10000000) // between two looks, for each client there is; at most
+#define SEEP_LINK_LOOK_MOST_NS INT64_C(750000000)
 
 struct seep_link_server;
 // Makes the first look, so that what cannot be looked at is said at once. `source` is borrowed.

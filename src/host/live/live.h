@@ -69,6 +69,15 @@ bool seep_look_is_stopped(const struct seep_look *look);
 SEEP_MUST_CHECK struct seep_error *seep_live_source_whole(const struct seep_live_source *source,
                                                           struct seep_session **ret_session);
 
+// A page of the blocks, the largest first; only over a link, see seep_wire_client_blocks.
+SEEP_MUST_CHECK struct seep_error *seep_live_source_blocks(const struct seep_live_source *source,
+                                                           uint64_t process, uint64_t site, uint64_t first,
+                                                           uint64_t nr, struct seep_wire_block **ret_blocks,
+                                                           size_t *ret_nr, uint64_t *ret_all);
+
+// Only over a link: a look at the `nr` sites that have most and one that stands for all others. What follows
+// is no successor of it: sites have other ids.
+void seep_look_make_top(const struct seep_live_source *source, uint32_t nr, struct seep_look *ret_look);
 // `before`: the last look, NULL at first; when the process is gone it is read from the descriptors of that.
 void seep_look_make(const struct seep_live_source *source, const struct seep_look *before,
                     struct seep_look *ret_look);

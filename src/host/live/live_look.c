@@ -115,6 +115,26 @@ struct seep_error *seep_live_source_whole(const struct seep_live_source *source,
     return source->link ? trace_of(source, false, ret_session) : NULL;
 }
 
+struct seep_error *seep_live_source_blocks(const struct seep_live_source *source, uint64_t process,
+                                           uint64_t site, uint64_t first, uint64_t nr,
+                                           struct seep_wire_block **ret_blocks, size_t *ret_nr,
+                                           uint64_t *ret_all) {
+    return seep_wire_client_blocks(source->link, process, site, first, nr, ret_blocks, ret_nr, ret_all);
+}
+
+void seep_look_make_top(const struct seep_live_source *source, uint32_t nr, struct seep_look *ret_look) {
+    unsigned char *bytes = NULL;
+    size_t nr_bytes = 0;
+    *ret_look = (struct seep_look){NULL};
+    int64_t begin_ns = seep_monotonic_ns();
+    ret_look->error = seep_wire_client_top(source->link, nr, &bytes, &nr_bytes);
+    if (!ret_look->error)
+        ret_look->error = seep_session_load_bytes(bytes, nr_bytes, source->name, &ret_look->session);
+    free(bytes);
+    ret_look->at_ns = seep_monotonic_ns();
+    ret_look->took_ns = ret_look->at_ns - begin_ns;
+}
+
 // ---- descendants ----
 
 struct pids {

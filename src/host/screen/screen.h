@@ -66,7 +66,8 @@ struct seep_screen {
     const char *title;            // "1234", "app.seep"
     bool is_file;
     bool scanning;
-    bool plain; // it is printed, and no key is pressed
+    bool loading; // the first sites only are there
+    bool plain;   // it is printed, and no key is pressed
     int64_t interval_ns;
 
     int tab;  // enum seep_tab

@@ -117,10 +117,13 @@ static const char *state_of(const struct seep_screen *screen) {
         return "FILE";
     if (screen->frozen)
         return "FROZEN";
-    return screen->live->look.ended                    ? "ENDED"
-           : screen->scanning                          ? "SCANNING"
-           : seep_look_is_stopped(&screen->live->look) ? "STOPPED"
-                                                       : "LIVE";
+    if (screen->live->look.ended)
+        return "ENDED";
+    if (screen->scanning)
+        return "SCANNING";
+    if (screen->loading)
+        return "LOADING";
+    return seep_look_is_stopped(&screen->live->look) ? "STOPPED" : "LIVE";
 }
 
 static const char *health_of(const struct seep_session *session, bool *ret_good) {

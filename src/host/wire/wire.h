@@ -33,6 +33,9 @@ enum seep_wire_type {
     SEEP_WIRE_SCAN = 4,
     SEEP_WIRE_MARK = 5,
     SEEP_WIRE_CONTROL = 6,
+    SEEP_WIRE_CANCEL = 7,
+    SEEP_WIRE_TOP = 8,
+    SEEP_WIRE_PAGE = 9,
     // Of the server.
     SEEP_WIRE_LOOK = 16,
     SEEP_WIRE_PROCESS = 17,
@@ -41,9 +44,10 @@ enum seep_wire_type {
     SEEP_WIRE_SITES = 20,
     SEEP_WIRE_COUNTERS = 21,
     SEEP_WIRE_THREAD_SITES = 22,
-    SEEP_WIRE_BYTES = 23, // of a trace
-    SEEP_WIRE_END = 31,   // of an answer
-    SEEP_WIRE_ERROR = 32, // the same
+    SEEP_WIRE_BYTES = 23,  // of a trace
+    SEEP_WIRE_BLOCKS = 24, // a page of them
+    SEEP_WIRE_END = 31,    // of an answer
+    SEEP_WIRE_ERROR = 32,  // the same
 };
 
 struct seep_wire_head {

@@ -18,6 +18,7 @@
 #include "wire/wire_client.h"
 
 #define GREETING_MS INT64_C(30000)  // ssh may ask for a password first
+#define WAIT_MS     100             // between looks whether it is to end
 #define ANSWER_MS   INT64_C(120000) // between two pieces of an answer: a scan takes its time
 
 struct seep_wire_client {
@@ -27,6 +28,8 @@ struct seep_wire_client {
     int out_fd;
     pid_t ssh; // 0: none
     uint16_t stream;
+    const volatile sig_atomic_t *stop; // NULL: none
+    bool cancelled;                    // the server was told to end the question
     struct seep_replica *replica;
     unsigned char *frame; // scratch
     size_t frame_capacity;
@@ -156,15 +159,32 @@ static struct seep_error *write_all(struct seep_wire_client *client, const unsig
     return NULL;
 }
 
+// The server is told once, and ends its answer by an error.
+static struct seep_error *cancel(struct seep_wire_client *client) {
+    unsigned char frame[SEEP_WIRE_HEAD_BYTES];
+    client->cancelled = true;
+    seep_wire_head_put(frame, &(struct seep_wire_head){.type = SEEP_WIRE_CANCEL, .stream = client->stream});
+    return write_all(client, frame, sizeof(frame));
+}
+
 static struct seep_error *read_all(struct seep_wire_client *client, unsigned char *bytes, size_t nr,
                                    int64_t wait_ms) {
+    int64_t waited_ms = 0;
     for (size_t got = 0; got < nr;) {
         struct pollfd wait = {.fd = client->in_fd, .events = POLLIN};
-        int ready = poll(&wait, 1, (int)wait_ms);
+        if (client->stop && *client->stop && client->stream && !client->cancelled) {
+            struct seep_error *error = cancel(client);
+            if (error)
+                return error;
+        }
+        int ready = poll(&wait, 1, WAIT_MS);
         if (ready < 0 && errno == EINTR)
             continue;
-        if (ready == 0)
+        waited_ms = ready == 0 ? waited_ms + WAIT_MS : 0;
+        if (waited_ms >= wait_ms)
             return broken(client, "is silent");
+        if (ready == 0)
+            continue;
         ssize_t done = read(client->in_fd, bytes + got, nr - got);
         if (done < 0 && errno == EINTR)
             continue;
@@ -271,7 +291,10 @@ uint64_t seep_wire_client_received(const struct seep_wire_client *client) {
 static struct seep_error *ask(struct seep_wire_client *client, enum seep_wire_type type,
                               const struct seep_put *payload) {
     struct seep_put out = {NULL};
-    struct seep_error *error = seep_wire_put(&out, type, ++client->stream, payload, false);
+    client->cancelled = false;
+    if (++client->stream == 0) // that of the greeting
+        client->stream = 1;
+    struct seep_error *error = seep_wire_put(&out, type, client->stream, payload, false);
     if (!error)
         error = write_all(client, out.bytes, out.used);
     seep_put_deinit(&out);
@@ -376,12 +399,12 @@ static struct seep_error *take_trace(void *data, uint8_t type, const unsigned ch
     return put->failed ? seep_error_no_memory() : NULL;
 }
 
-struct seep_error *seep_wire_client_trace(struct seep_wire_client *client, bool scan,
-                                          unsigned char **ret_bytes, size_t *ret_nr) {
-    struct seep_put nothing = {NULL}, trace = {NULL};
+static struct seep_error *ask_trace(struct seep_wire_client *client, enum seep_wire_type type,
+                                    const struct seep_put *payload, unsigned char **ret_bytes,
+                                    size_t *ret_nr) {
+    struct seep_put trace = {NULL};
     pthread_mutex_lock(&client->lock);
-    struct seep_error *error =
-        question(client, scan ? SEEP_WIRE_SCAN : SEEP_WIRE_SNAPSHOT, &nothing, take_trace, &trace);
+    struct seep_error *error = question(client, type, payload, take_trace, &trace);
     pthread_mutex_unlock(&client->lock);
     if (error) {
         seep_put_deinit(&trace);
@@ -390,6 +413,76 @@ struct seep_error *seep_wire_client_trace(struct seep_wire_client *client, bool 
     *ret_bytes = trace.bytes;
     *ret_nr = trace.used;
     return NULL;
+}
+
+struct seep_error *seep_wire_client_trace(struct seep_wire_client *client, bool scan,
+                                          unsigned char **ret_bytes, size_t *ret_nr) {
+    struct seep_put nothing = {NULL};
+    return ask_trace(client, scan ? SEEP_WIRE_SCAN : SEEP_WIRE_SNAPSHOT, &nothing, ret_bytes, ret_nr);
+}
+
+struct seep_error *seep_wire_client_top(struct seep_wire_client *client, uint32_t nr,
+                                        unsigned char **ret_bytes, size_t *ret_nr) {
+    struct seep_put payload = {NULL};
+    seep_put_leb(&payload, nr);
+    struct seep_error *error = ask_trace(client, SEEP_WIRE_TOP, &payload, ret_bytes, ret_nr);
+    seep_put_deinit(&payload);
+    return error;
+}
+
+struct page {
+    struct seep_wire_block *blocks;
+    size_t nr;
+    size_t capacity;
+    uint64_t nr_all;
+};
+
+static struct seep_error *take_page(void *data, uint8_t type, const unsigned char *bytes, size_t nr,
+                                    bool *ret_ended) {
+    struct page *page = data;
+    struct seep_take take = {bytes, bytes + nr, false};
+    *ret_ended = type == SEEP_WIRE_END;
+    if (type != SEEP_WIRE_BLOCKS)
+        return NULL;
+    page->nr_all = seep_take_leb(&take);
+    while (take.at < take.end && !take.failed) {
+        if (!seep_grow(&page->blocks, &page->capacity, page->nr + 1, sizeof(*page->blocks)))
+            return seep_error_no_memory();
+        struct seep_wire_block *block = &page->blocks[page->nr++];
+        block->process = seep_take_leb(&take);
+        block->address = seep_take_leb(&take);
+        block->size = seep_take_leb(&take);
+        block->site = seep_take_leb(&take);
+        block->age_ns = seep_take_zigzag(&take);
+    }
+    return take.failed ? seep_error_create(SEEP_E_FORMAT, "blocks that are cut") : NULL;
+}
+
+struct seep_error *seep_wire_client_blocks(struct seep_wire_client *client, uint64_t process, uint64_t site,
+                                           uint64_t first, uint64_t nr, struct seep_wire_block **ret_blocks,
+                                           size_t *ret_nr, uint64_t *ret_all) {
+    struct seep_put payload = {NULL};
+    struct page page = {NULL};
+    seep_put_leb(&payload, process);
+    seep_put_leb(&payload, site);
+    seep_put_leb(&payload, first);
+    seep_put_leb(&payload, nr);
+    pthread_mutex_lock(&client->lock);
+    struct seep_error *error = question(client, SEEP_WIRE_PAGE, &payload, take_page, &page);
+    pthread_mutex_unlock(&client->lock);
+    seep_put_deinit(&payload);
+    if (error) {
+        free(page.blocks);
+        return error;
+    }
+    *ret_blocks = page.blocks;
+    *ret_nr = page.nr;
+    *ret_all = page.nr_all;
+    return NULL;
+}
+
+void seep_wire_client_stop_by(struct seep_wire_client *client, const volatile sig_atomic_t *stop) {
+    client->stop = stop;
 }
 
 static struct seep_error *take_done(void *data, uint8_t type, const unsigned char *bytes, size_t nr,

@@ -7,6 +7,8 @@
 #ifndef SEEP_WIRE_WIRE_CLIENT_H
 #define SEEP_WIRE_WIRE_CLIENT_H
 
+#include <signal.h>
+
 #include "wire/wire.h"
 
 struct seep_wire_client;
@@ -30,6 +32,24 @@ SEEP_MUST_CHECK struct seep_error *seep_wire_client_control(struct seep_wire_cli
                                                             uint64_t recording, uint64_t depth,
                                                             bool *ret_done);
 SEEP_MUST_CHECK struct seep_error *seep_wire_client_mark(struct seep_wire_client *client, const char *name);
+// The `nr` sites that have most, and one for all others: what a slow link brings within a moment. As a trace.
+SEEP_MUST_CHECK struct seep_error *seep_wire_client_top(struct seep_wire_client *client, uint32_t nr,
+                                                        unsigned char **ret_bytes, size_t *ret_nr);
+struct seep_wire_block {
+    uint64_t process; // place in the look
+    uint64_t address;
+    uint64_t size;
+    uint64_t site;
+    int64_t age_ns; // -1: not known
+};
+// Blocks [first, first + nr) of a site of the process (0: of all), the largest first; malloc'ed. *ret_all:
+// that there are.
+SEEP_MUST_CHECK struct seep_error *seep_wire_client_blocks(struct seep_wire_client *client, uint64_t process,
+                                                           uint64_t site, uint64_t first, uint64_t nr,
+                                                           struct seep_wire_block **ret_blocks,
+                                                           size_t *ret_nr, uint64_t *ret_all);
+// While it is not 0 questions end, here and at the server. Borrowed; NULL: nothing ends them.
+void seep_wire_client_stop_by(struct seep_wire_client *client, const volatile sig_atomic_t *stop);
 uint64_t seep_wire_client_received(const struct seep_wire_client *client); // bytes, over all
 
 #endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the files of the server share: clients, and what answers them.
+#ifndef SEEP_LINK_LINK_CLIENT_H
+#define SEEP_LINK_LINK_CLIENT_H
+
+#include "link/link_job.h"
+#include "link/link_server.h"
+#include "wire/wire.h"
+
+#define SEEP_LINK_SHARED      4u
+#define SEEP_LINK_SHARED_MOST (UINT64_C(8) << 20) // bytes of an answer that is kept for others
+
+struct seep_link_client {
+    int in_fd;
+    int out_fd;
+    bool greeted;
+    bool packed;      // it takes frames that are
+    bool leaves;      // once its answer is sent
+    bool has_ended;   // it sends no more
+    int64_t until_ns; // to greet
+    unsigned char in[SEEP_WIRE_HEAD_BYTES + SEEP_WIRE_ASK_MAX];
+    size_t nr_in;
+    struct seep_put out;
+    size_t sent;
+    uint16_t stream; // of the question that is being answered
+    struct seep_link_job job;
+    bool job_is_scan;
+};
+
+// An answer to a Pull, for those who ask the same of the same epoch.
+struct seep_link_shared {
+    uint64_t epoch; // of the server; 0: none
+    bool packed;
+    struct seep_put question;
+    struct seep_put answer;
+};
+
+struct seep_link_server {
+    const struct seep_live_source *source;
+    struct seep_look look;
+    struct seep_shadow *shadow;
+    uint64_t nr_looks;
+    struct seep_link_shared shared[SEEP_LINK_SHARED];
+    unsigned next_shared;
+    int listen_fd; // -1: it does not
+    char path[108];
+    bool has_path;
+    struct seep_link_client *clients[SEEP_LINK_CLIENTS]; // NULL: it has just gone
+    size_t nr_clients;
+};
+
+SEEP_MUST_CHECK struct seep_error *seep_link_look_again(struct seep_link_server *server);
+void seep_link_answer(struct seep_link_server *server, struct seep_link_client *client,
+                      const struct seep_wire_head *head, const unsigned char *bytes);
+// The job of the client has ended: what it did is the answer.
+void seep_link_answer_job(struct seep_link_server *server, struct seep_link_client *client);
+// The client wants no more of the answer to this question.
+void seep_link_cancel(struct seep_link_client *client, uint16_t stream);
+
+#endif
