@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import os
+import resource
 import shutil
 import statistics
 import struct
@@ -108,10 +109,10 @@ def written_alone(folder):
 def timed(seep, trace):
     """Seconds of CPU that one pass over the events takes: of history, less what opening the file takes."""
     def cpu(*command):
-        before = os.times()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([seep, *command, trace], stdout=subprocess.DEVNULL, check=True)
-        after = os.times()
-        return after.children_user + after.children_system - before.children_user - before.children_system
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return max(cpu("history", "--top", "1") - cpu("report", "--top", "1"), 0.001)
 
 

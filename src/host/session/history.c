@@ -23,7 +23,8 @@ struct process {
     struct moving *moving; // by slot
     size_t nr_slots;
     size_t slots_capacity;
-    size_t bin;        // at work
+    size_t bin; // at work
+    int64_t bin_end_ns;
     uint32_t *touched; // sites that changed in it
     size_t nr_touched;
     size_t touched_capacity;
@@ -133,6 +134,8 @@ static bool close_bin(struct process *process) {
 // false: out of memory.
 static bool go_to(struct process *process, int64_t at_ns) {
     struct seep_history *history = process->history;
+    if (SEEP_LIKELY(at_ns < process->bin_end_ns))
+        return true;
     size_t bin = SEEP_MIN((size_t)(at_ns / history->bin_ns), history->nr_bins - 1);
     while (process->bin < bin) {
         if (!close_bin(process))
@@ -140,6 +143,8 @@ static bool go_to(struct process *process, int64_t at_ns) {
         process->bin++;
         history->bins[process->bin].most_bytes = process->heap.live_bytes;
     }
+    bool is_last = process->bin + 1 == history->nr_bins;
+    process->bin_end_ns = is_last ? INT64_MAX : (int64_t)(process->bin + 1) * history->bin_ns;
     return true;
 }
 
@@ -304,6 +309,8 @@ static struct seep_error *walk_events(struct walk *walk, struct seep_event_file 
         struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
         for (uint64_t i = 0; process && !error && i < chunk->nr_events; i++) {
             int64_t at_ns = seep_chunk_scaled_ns(&scale, events[i].stamp);
+            if (i + SEEP_PAST_AHEAD < chunk->nr_events)
+                seep_past_heap_fetch(&process->heap, events[i + SEEP_PAST_AHEAD].address);
             if (walk->stop_at &&
                 at_ns / process->history->bin_ns > (int64_t)walk->stop_at[process - walk->processes])
                 break;

@@ -2,6 +2,7 @@
 // A heap that is made of events, see past_heap.h.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/map.h"
 #include "session/moment.h"
@@ -9,10 +10,24 @@
 
 enum { FIRST_BITS = 12 };
 
+// Large pages: every event looks at another place of the table.
+static struct seep_past_block *make_table(unsigned bits) {
+    enum { HUGE_BYTES = 2 << 20 };
+    size_t bytes = sizeof(struct seep_past_block) << bits;
+    if (bytes < HUGE_BYTES)
+        return calloc(1, bytes);
+    void *table = aligned_alloc(HUGE_BYTES, (bytes + HUGE_BYTES - 1) & ~((size_t)HUGE_BYTES - 1));
+    if (!table)
+        return NULL;
+    madvise(table, bytes, MADV_HUGEPAGE); // where there are none, small ones do
+    memset(table, 0, bytes);
+    return table;
+}
+
 bool seep_past_heap_init(struct seep_past_heap *ret_heap, uint32_t nr_sites) {
     struct seep_past_heap heap = {.nr_sites = nr_sites, .bits = FIRST_BITS};
     heap.sites = calloc(nr_sites ? nr_sites : 1, sizeof(*heap.sites));
-    heap.blocks = calloc((size_t)1 << heap.bits, sizeof(*heap.blocks));
+    heap.blocks = make_table(heap.bits);
     for (uint32_t i = 0; heap.sites && i < nr_sites; i++)
         heap.sites[i].size_min = UINT64_MAX;
     *ret_heap = heap;
@@ -29,26 +44,25 @@ void seep_past_heap_deinit(struct seep_past_heap *heap) {
 
 // ---- the table of live blocks ------------------------------------------------------------------------
 
-static size_t place_of(unsigned bits, uint64_t address) {
-    return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits));
-}
-
 static struct seep_past_block *find(const struct seep_past_heap *heap, uint64_t address) {
+    if (heap->latest && heap->latest->address == address)
+        return heap->latest;
     size_t mask = ((size_t)1 << heap->bits) - 1;
-    size_t at = place_of(heap->bits, address);
+    size_t at = seep_past_heap_place(heap->bits, address);
     while (heap->blocks[at].address && heap->blocks[at].address != address)
         at = (at + 1) & mask;
     return &heap->blocks[at];
 }
 
-struct seep_past_block *seep_past_heap_find(const struct seep_past_heap *heap, uint64_t address) {
+struct seep_past_block *seep_past_heap_find(struct seep_past_heap *heap, uint64_t address) {
     struct seep_past_block *block = find(heap, address);
-    return block->address ? block : NULL;
+    heap->latest = block->address ? block : NULL;
+    return heap->latest;
 }
 
 static bool grow(struct seep_past_heap *heap) {
     struct seep_past_heap larger = {.bits = heap->bits + 1};
-    larger.blocks = calloc((size_t)1 << larger.bits, sizeof(*larger.blocks));
+    larger.blocks = make_table(larger.bits);
     if (!larger.blocks)
         return false;
     for (size_t i = 0; i < (size_t)1 << heap->bits; i++)
@@ -57,6 +71,7 @@ static bool grow(struct seep_past_heap *heap) {
     free(heap->blocks);
     heap->blocks = larger.blocks;
     heap->bits = larger.bits;
+    heap->latest = NULL;
     return true;
 }
 
@@ -65,7 +80,7 @@ static void take_out(struct seep_past_heap *heap, struct seep_past_block *block)
     size_t mask = ((size_t)1 << heap->bits) - 1;
     size_t gap = (size_t)(block - heap->blocks);
     for (size_t i = (gap + 1) & mask; heap->blocks[i].address; i = (i + 1) & mask) {
-        size_t home = place_of(heap->bits, heap->blocks[i].address);
+        size_t home = seep_past_heap_place(heap->bits, heap->blocks[i].address);
         if (((i - home) & mask) >= ((i - gap) & mask)) {
             heap->blocks[gap] = heap->blocks[i];
             gap = i;
@@ -115,6 +130,7 @@ static bool allocate(struct seep_past_heap *heap, const struct seep_recorded *ev
                                       .at_ns = at_ns,
                                       .site = event->site,
                                       .slot = event->slot};
+    heap->latest = block;
     struct seep_counters *site = &heap->sites[event->site];
     heap->live_bytes += (int64_t)event->size;
     if (event->kind == SEEP_EVENT_KEPT) { // the realloc that took it has failed: it was never freed

@@ -23,7 +23,8 @@ struct seep_past_heap {
     struct seep_counters *sites;    // by id; peak_bytes: the highest that the site's live bytes ever were
     struct seep_past_block *blocks; // a hash table
     size_t nr_blocks;
-    unsigned bits;  // of its size
+    unsigned bits;                  // of its size
+    struct seep_past_block *latest; // that was looked for, or NULL
     uint64_t *last; // by slot: the block that its latest event allocated, or 0; with the lowest bit where a
                     // realloc that is under way has been counted as its free at once
     size_t nr_slots;
@@ -48,8 +49,17 @@ void seep_past_heap_deinit(struct seep_past_heap *heap);
 SEEP_MUST_CHECK bool seep_past_heap_step(struct seep_past_heap *heap, const struct seep_recorded *event,
                                          int64_t at_ns);
 
+static inline size_t seep_past_heap_place(unsigned bits, uint64_t address) {
+    return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits));
+}
+// Where the block of an event that comes soon would be is on its way to the cache then.
+static inline void seep_past_heap_fetch(const struct seep_past_heap *heap, uint64_t address) {
+    __builtin_prefetch(&heap->blocks[seep_past_heap_place(heap->bits, address)], 1);
+}
+enum { SEEP_PAST_AHEAD = 12 }; // so many events before
+
 // The live block that begins there, or NULL. Valid until the next step.
-struct seep_past_block *seep_past_heap_find(const struct seep_past_heap *heap, uint64_t address);
+struct seep_past_block *seep_past_heap_find(struct seep_past_heap *heap, uint64_t address);
 
 // What was live before the first event of the recording, as far as the counts of `last`, which it ended with,
 // are more than its events make: of a forked process what it began with. Called once, behind the last event;
