@@ -248,47 +248,60 @@ static struct seep_error *put_blocks(struct base *base, const struct seep_view *
     return error;
 }
 
-static struct seep_error *put_all(struct base *base, struct seep_view *view,
-                                  const struct seep_summary *summary, bool blocks) {
+// All frames get their names here.
+static struct seep_error *put_stacks_and_sites(struct base *base, struct seep_view *view) {
     struct seep_stack_table table = SEEP_STACK_TABLE_INIT;
     uint32_t *nodes = NULL;
     struct seep_error *error = seep_stack_table_of(&table, view, &nodes);
     if (!error)
-        error = run(base, tables);
-    if (!error)
-        error = put_meta(base, view, summary);
-    if (!error)
-        error = put_processes(base, view);
-    if (!error)
         error = put_stacks(base, &table);
     if (!error)
         error = put_sites(base, view, nodes);
-    if (!error && blocks)
-        error = put_blocks(base, view);
-    if (!error)
-        error = run(base, "COMMIT;");
     free(nodes);
     seep_stack_table_deinit(&table);
     return error;
 }
 
-struct seep_error *seep_sqlite_fill(sqlite3 *db, struct seep_view *view, const struct seep_summary *summary,
-                                    bool blocks) {
+static struct seep_error *put_first(struct base *base, const struct seep_view *view,
+                                    const struct seep_summary *summary) {
+    struct seep_error *error = run(base, tables);
+    if (!error)
+        error = put_meta(base, view, summary);
+    return error ? error : put_processes(base, view);
+}
+
+static struct seep_error *put_all(struct base *base, struct seep_view *view,
+                                  const struct seep_summary *summary, bool blocks) {
+    struct seep_error *error = put_first(base, view, summary);
+    if (!error)
+        error = put_stacks_and_sites(base, view);
+    if (!error && blocks)
+        error = put_blocks(base, view);
+    return error ? error : run(base, "COMMIT;");
+}
+
+static struct seep_error *end(struct base *base, struct seep_error *error) {
+    sqlite3_finalize(base->insert);
+    base->insert = NULL;
+    return error ? error : run(base, "COMMIT;");
+}
+
+struct seep_error *seep_sqlite_begin(sqlite3 *db, const struct seep_view *view,
+                                     const struct seep_summary *summary) {
     struct base base = {.db = db};
-    struct seep_error *error = put_all(&base, view, summary, blocks);
-    sqlite3_finalize(base.insert);
-    return error;
+    return end(&base, put_first(&base, view, summary));
+}
+
+struct seep_error *seep_sqlite_fill_sites(sqlite3 *db, struct seep_view *view) {
+    struct base base = {.db = db};
+    struct seep_error *error = run(&base, "BEGIN;");
+    return end(&base, error ? error : put_stacks_and_sites(&base, view));
 }
 
 struct seep_error *seep_sqlite_fill_blocks(sqlite3 *db, const struct seep_view *view) {
     struct base base = {.db = db};
     struct seep_error *error = run(&base, "BEGIN;");
-    if (!error)
-        error = put_blocks(&base, view);
-    if (!error)
-        error = run(&base, "COMMIT;");
-    sqlite3_finalize(base.insert);
-    return error;
+    return end(&base, error ? error : put_blocks(&base, view));
 }
 
 static struct seep_error *write_sqlite(FILE *out, struct seep_view *view,

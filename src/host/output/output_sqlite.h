@@ -8,8 +8,11 @@
 #include "view/summary.h"
 #include "view/view.h"
 
-SEEP_MUST_CHECK struct seep_error *seep_sqlite_fill(sqlite3 *db, struct seep_view *view,
-                                                    const struct seep_summary *summary, bool blocks);
+// The tables, of which those of sites (site, stack, frame) and blocks are empty: each is filled when it is
+// asked for.
+SEEP_MUST_CHECK struct seep_error *seep_sqlite_begin(sqlite3 *db, const struct seep_view *view,
+                                                     const struct seep_summary *summary);
+SEEP_MUST_CHECK struct seep_error *seep_sqlite_fill_sites(sqlite3 *db, struct seep_view *view);
 SEEP_MUST_CHECK struct seep_error *seep_sqlite_fill_blocks(sqlite3 *db, const struct seep_view *view);
 
 #endif

@@ -18,8 +18,9 @@ struct seep_sql {
     sqlite3 *db;
     struct seep_view *view;
     const struct seep_event_source *events;
-    int64_t **row_of; // by process looked at, by site: its id in the table `site`, or -1
-    bool has_blocks;
+    int64_t **row_of;            // by process looked at, by site: its id in the table `site`, or -1
+    bool wants_sites, has_sites; // the tables of sites and their names
+    bool wants_blocks, has_blocks;
     struct seep_error *trouble; // of the events: the first
 };
 
@@ -348,6 +349,32 @@ static struct seep_error *find_rows(struct seep_sql *sql) {
     return error;
 }
 
+// SQLite asks when it prepares a statement: so we know which tables it reads before it does.
+static int note_reading(void *data, int action, const char *table, const char *unused_a, const char *unused_b,
+                        const char *unused_c) {
+    static const char *const of_sites[] = {"site", "stack", "frame"};
+    struct seep_sql *sql = data;
+    if (action != SQLITE_READ || !table)
+        return SQLITE_OK;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(of_sites); i++)
+        sql->wants_sites |= strcasecmp(table, of_sites[i]) == 0;
+    sql->wants_blocks |= strcasecmp(table, "block") == 0;
+    return SQLITE_OK;
+}
+
+static struct seep_error *fill_wanted(struct seep_sql *sql) {
+    struct seep_error *error = NULL;
+    if (sql->wants_sites && !sql->has_sites) {
+        error = seep_sqlite_fill_sites(sql->db, sql->view);
+        sql->has_sites = !error;
+    }
+    if (!error && sql->wants_blocks && !sql->has_blocks) {
+        error = seep_sqlite_fill_blocks(sql->db, sql->view);
+        sql->has_blocks = !error;
+    }
+    return error;
+}
+
 struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_summary *summary,
                                  const struct seep_event_source *events, struct seep_sql **ret_sql) {
     struct seep_sql *sql = calloc(1, sizeof(*sql));
@@ -358,7 +385,7 @@ struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_summa
     struct seep_error *error =
         sqlite3_open(":memory:", &sql->db) == SQLITE_OK ? NULL : seep_error_no_memory();
     if (!error)
-        error = seep_sqlite_fill(sql->db, view, summary, false);
+        error = seep_sqlite_begin(sql->db, view, summary);
     if (!error)
         error = find_rows(sql);
     if (!error &&
@@ -370,6 +397,7 @@ struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_summa
              "function FROM site_frame ORDER BY site, depth) GROUP BY site;",
              NULL, NULL, NULL) != SQLITE_OK))
         error = failed(sql);
+    sqlite3_set_authorizer(sql->db, note_reading, sql);
     if (error)
         seep_sql_close(sql);
     else
@@ -470,14 +498,6 @@ static struct seep_error *step_all(struct seep_sql *sql, sqlite3_stmt *statement
     return code == SQLITE_DONE ? NULL : failed(sql);
 }
 
-static bool mentions(const char *statements, const char *word) {
-    size_t length = strlen(word);
-    for (const char *at = statements; *at; at++)
-        if (strncasecmp(at, word, length) == 0)
-            return true;
-    return false;
-}
-
 struct seep_error *seep_sql_run(struct seep_sql *sql, const char *statements, enum seep_sql_form form,
                                 FILE *out) {
     struct seep_error *error = NULL;
@@ -486,15 +506,13 @@ struct seep_error *seep_sql_run(struct seep_sql *sql, const char *statements, en
             "SELECT sql || ';' AS schema FROM sqlite_schema WHERE name <> 'event' AND sql IS NOT NULL "
             "UNION ALL SELECT 'CREATE TABLE event (at_ns INTEGER, at_s REAL, process INTEGER, thread "
             "INTEGER, kind TEXT, address INTEGER, size INTEGER, site INTEGER, stamp INTEGER);'";
-    if (!sql->has_blocks && mentions(statements, "block")) {
-        error = seep_sqlite_fill_blocks(sql->db, sql->view);
-        sql->has_blocks = !error;
-    }
     while (!error && *statements) {
         sqlite3_stmt *statement = NULL;
         if (sqlite3_prepare_v2(sql->db, statements, -1, &statement, &statements) != SQLITE_OK)
             return failed(sql);
         if (statement)
+            error = fill_wanted(sql);
+        if (statement && !error)
             error = step_all(sql, statement, form, out);
         sqlite3_finalize(statement);
     }
