@@ -90,6 +90,23 @@ def test_threads_that_hand_blocks_on(tmp_path):
     assert len(live) == process['totals']['live_blocks']
 
 
+def test_what_each_thread_did_until_a_moment(tmp_path):
+    """At the end it is what the library counted; and what is live is of the thread that allocated it."""
+    trace = record(tmp_path, PROGRAMS / 'gcc-O2@threads')
+    made, counted = ({group['key']: group for group in json.loads(run([SEEP, 'report', '--json', '--by', 'thread', '--top', '0', *at, trace]).out)['groups']}
+                     for at in (['--at', '1000h'], []))
+    assert made.keys() == counted.keys() and len(made) > 5
+    for key, group in made.items():
+        for figure in ('allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary', 'size_min', 'size_max'):
+            assert group[figure] == counted[key][figure], (key, figure)
+    live = collections.Counter()
+    for chunk in chunks(trace):
+        for event in chunk.events:
+            live[event.address] = 0 if FREE <= event.kind < FREE + 5 else event.slot + 1
+    assert sorted(group['live_blocks'] for group in made.values() if group['live_blocks']) == \
+        sorted(collections.Counter(slot for slot in live.values() if slot).values())
+
+
 def test_what_is_live_at_the_peak(tmp_path):
     """Three stages of which the second holds most; asked for by peak, by time, and by a mark."""
     program = compiled(tmp_path, program_source('recording_peak.c').replace('#include "seep.h"', f'#include "{BUILD.parent if (BUILD.parent / "include").exists() else BUILD}/include/seep.h"'))

@@ -96,6 +96,7 @@ static struct seep_error *heaps_init(struct past *past) {
         seep_past_heap_deinit(&past->heaps[i]);
         if (!seep_past_heap_init(&past->heaps[i], past->session->profiles[i]->nr_sites))
             return seep_error_no_memory();
+        past->heaps[i].counts_threads = true;
     }
     return NULL;
 }

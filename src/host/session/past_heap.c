@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/map.h"
+#include "base/sum.h"
 #include "session/moment.h"
 #include "session/past_heap.h"
 
@@ -39,6 +40,8 @@ void seep_past_heap_deinit(struct seep_past_heap *heap) {
     free(heap->blocks);
     free(heap->last);
     free(heap->earlier);
+    free(heap->thread_sites);
+    seep_map_deinit(&heap->thread_site_of);
     *heap = (struct seep_past_heap){0};
 }
 
@@ -116,6 +119,40 @@ static void raise_peak(struct seep_past_heap *heap, struct seep_counters *site) 
     }
 }
 
+// NULL: out of memory.
+static struct seep_counters *thread_counters(struct seep_past_heap *heap, const struct seep_recorded *event) {
+    uint64_t *place = seep_map_at(&heap->thread_site_of, (uint64_t)event->slot << 32 | event->site, NULL);
+    if (!place || (!*place && !seep_grow(&heap->thread_sites, &heap->thread_sites_capacity,
+                                         heap->nr_thread_sites + 1, sizeof(*heap->thread_sites))))
+        return NULL;
+    if (!*place) {
+        heap->thread_sites[heap->nr_thread_sites++] = (struct seep_thread_site){
+            .site = event->site, .thread = event->slot, .counters = {.size_min = UINT64_MAX}};
+        *place = heap->nr_thread_sites;
+    }
+    return &heap->thread_sites[*place - 1].counters;
+}
+
+static bool count_for_thread(struct seep_past_heap *heap, const struct seep_recorded *event, bool temporary) {
+    struct seep_counters *counters = heap->counts_threads ? thread_counters(heap, event) : NULL;
+    if (!counters)
+        return !heap->counts_threads;
+    if (event->kind == SEEP_EVENT_KEPT) {
+        counters->frees--;
+        counters->freed_bytes -= event->size;
+    } else if (seep_event_is_free(event->kind)) {
+        counters->frees++;
+        counters->freed_bytes += event->size;
+        counters->temporary += temporary;
+    } else {
+        counters->allocations++;
+        counters->allocated_bytes += event->size;
+        counters->size_min = SEEP_MIN(counters->size_min, event->size);
+        counters->size_max = SEEP_MAX(counters->size_max, event->size);
+    }
+    return true;
+}
+
 static bool allocate(struct seep_past_heap *heap, const struct seep_recorded *event, int64_t at_ns,
                      uint64_t *last) {
     if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
@@ -184,14 +221,14 @@ bool seep_past_heap_step(struct seep_past_heap *heap, const struct seep_recorded
         return true;
     }
     if (!seep_event_is_free(event->kind))
-        return allocate(heap, event, at_ns, last);
+        return count_for_thread(heap, event, false) && allocate(heap, event, at_ns, last);
     bool implicit = event->kind == SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT;
     bool temporary = !implicit && *last == event->address;
     if (event->kind == SEEP_EVENT_FREE + SEEP_RELEASE_REALLOC)
         *last = (*last & ~UINT64_C(1)) | temporary;
     else if (!implicit)
         *last = 0;
-    return give_back(heap, event, temporary);
+    return count_for_thread(heap, event, temporary) && give_back(heap, event, temporary);
 }
 
 // ---- before and after ------------------------------------------------------------------------------
@@ -302,9 +339,43 @@ static bool show_blocks(const struct seep_past_heap *heap, int64_t at_ns, struct
     return blocks;
 }
 
+static int compare_thread_sites(const void *left, const void *right) {
+    const struct seep_thread_site *a = left, *b = right;
+    return a->site != b->site ? (a->site > b->site) - (a->site < b->site)
+                              : (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+static bool show_threads(const struct seep_past_heap *heap, struct seep_profile *profile) {
+    struct seep_thread_site *rows =
+        seep_arena_alloc(&profile->arena, heap->nr_thread_sites + 1, sizeof(*rows));
+    size_t nr = 0;
+    for (uint32_t i = 0; i < profile->nr_threads; i++) {
+        struct seep_thread *thread = &profile->threads[i];
+        thread->allocations = thread->allocated_bytes = thread->frees = thread->freed_bytes = 0;
+    }
+    for (size_t i = 0; rows && i < heap->nr_thread_sites; i++) {
+        const struct seep_thread_site *from = &heap->thread_sites[i];
+        if (from->thread >= profile->nr_threads)
+            continue;
+        struct seep_thread *thread = &profile->threads[from->thread];
+        seep_add_up(&thread->allocations, from->counters.allocations);
+        seep_add_up(&thread->allocated_bytes, from->counters.allocated_bytes);
+        seep_add_up(&thread->frees, from->counters.frees);
+        seep_add_up(&thread->freed_bytes, from->counters.freed_bytes);
+        rows[nr++] = *from;
+    }
+    if (nr)
+        qsort(rows, nr, sizeof(*rows), compare_thread_sites);
+    profile->thread_sites = rows;
+    profile->nr_thread_sites = nr;
+    return rows;
+}
+
 struct seep_error *seep_past_heap_show(const struct seep_past_heap *heap, int64_t at_ns,
                                        struct seep_profile *profile) {
+    uint32_t nr_threads = profile->nr_threads;
     seep_moment_drop_details(profile);
+    profile->nr_threads = nr_threads; // blocks name theirs
     for (uint32_t i = 0; i < profile->nr_sites; i++) {
         struct seep_counters none = {.size_min = UINT64_MAX};
         bool is_heap = i && i < heap->nr_sites && seep_via_is_heap(profile->sites[i].via);
@@ -314,7 +385,7 @@ struct seep_error *seep_past_heap_show(const struct seep_past_heap *heap, int64_
     }
     memcpy(profile->totals.releases, heap->releases, sizeof(heap->releases));
     memcpy(profile->totals.size_class, heap->size_class, sizeof(heap->size_class));
-    if (!show_blocks(heap, at_ns, profile))
+    if (!show_blocks(heap, at_ns, profile) || !show_threads(heap, profile))
         return seep_error_no_memory();
     if (at_ns < profile->process.duration_ns)
         profile->process.exit_kind = SEEP_EXIT_RUNNING;

@@ -5,6 +5,7 @@
 #ifndef SEEP_SESSION_PAST_HEAP_H
 #define SEEP_SESSION_PAST_HEAP_H
 
+#include "base/map.h"
 #include "file/event_chunk.h"
 #include "profile/profile.h"
 
@@ -38,6 +39,11 @@ struct seep_past_heap {
     size_t nr_earlier;
     size_t earlier_capacity;
     uint64_t nr_strange; // events that follow from nothing: a free of no block, an address handed out twice
+    bool counts_threads; // to be set before the first event
+    struct seep_thread_site *thread_sites; // then: who has allocated and freed what
+    size_t nr_thread_sites;
+    size_t thread_sites_capacity;
+    struct seep_map thread_site_of; // slot << 32 | site to index + 1
     uint64_t releases[SEEP_RELEASE_NR];
     uint64_t size_class[SEEP_IMAGE_SIZE_CLASSES];
 };
