@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "preload/maps.h"
 #include "preload/preload.h"
@@ -146,6 +147,7 @@ static _Noreturn void try_all(void *page) {
     char name[16];
     long file = sys3(SYS_memfd_create, "seep-image", 1, 0);
     sys3(SYS_ftruncate, file, 4096, 0);
+    sys3(SYS_lseek, file, 0, SEEK_DATA);
     sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
     long fd = sys3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     sys3(SYS_connect, fd, NULL, 0);

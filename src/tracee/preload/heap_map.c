@@ -3,6 +3,32 @@
 #include "preload/heap_map.h"
 #include "preload/freed.h"
 
+// The pages of the directory that were ever written, each + 1; in private memory, so that a child of fork has
+// them as they were at the fork. 0: one that is being noted.
+enum { NR_NOTED = 64 };
+static _Atomic uint32_t noted_pages[NR_NOTED];
+static _Atomic uint32_t nr_noted; // more than NR_NOTED: any page may be
+
+static void note_page(uint32_t page) {
+    for (uint32_t i = 0; i < NR_NOTED; i++)
+        if (atomic_load_explicit(&noted_pages[i], memory_order_relaxed) == page + 1)
+            return;
+    uint32_t at = atomic_fetch_add_explicit(&nr_noted, 1, memory_order_acq_rel);
+    if (at < NR_NOTED)
+        atomic_store_explicit(&noted_pages[at], page + 1, memory_order_release);
+}
+
+bool seep_map_each_dir_page(void (*one)(void *data, uint64_t off), void *data) {
+    uint32_t nr = atomic_load_explicit(&nr_noted, memory_order_acquire);
+    for (uint32_t i = 0; i < nr; i++) {
+        uint32_t page = nr > NR_NOTED ? 0 : atomic_load_explicit(&noted_pages[i], memory_order_acquire);
+        if (!page)
+            return false;
+        one(data, (page - 1) * SEEP_POOL_PAGE);
+    }
+    return true;
+}
+
 uint64_t *seep_map_new_leaf(uint64_t address) {
     if (address & 7 || address >> SEEP_ADDRESS_BITS)
         return NULL;
@@ -11,6 +37,7 @@ uint64_t *seep_map_new_leaf(uint64_t address) {
     uint32_t page = seep_pool_pages(map_planes() * bytes);
     if (!page)
         return NULL;
+    note_page((uint32_t)((uint64_t)((unsigned char *)slot - (unsigned char *)seep_g.dir) / SEEP_POOL_PAGE));
     // Another thread may have been first: then our pages stay unused, and untouched.
     uint32_t none = 0;
     __atomic_compare_exchange_n(slot, &none, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);

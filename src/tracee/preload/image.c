@@ -8,6 +8,7 @@
 #include "image/ring.h"
 #include "preload/at_peak.h"
 #include "preload/control.h"
+#include "preload/heap_map.h"
 #include "preload/inherit.h"
 #include "preload/swap.h"
 #include "preload/undo.h"
@@ -307,6 +308,18 @@ static bool copy_present(unsigned char *to, const unsigned char *from, uint64_t 
     return true;
 }
 
+static void copy_dir_page(void *fresh, uint64_t off) {
+    off += seep_g.area_off[SEEP_AREA_DIR];
+    __builtin_memcpy((unsigned char *)fresh + off, seep_g.base + off, SEEP_POOL_PAGE);
+}
+
+// The directory is large and holds next to nothing: the kernel is asked about all of it only where what it
+// holds is not known.
+static bool copy_dir(unsigned char *fresh) {
+    return seep_map_each_dir_page(copy_dir_page, fresh) ||
+           copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_DIR], seep_g.area_size[SEEP_AREA_DIR]);
+}
+
 // The arrays that only grow. Copied last, so that whatever else was copied refers to what is there.
 static bool copy_arrays(unsigned char *fresh) {
     static const struct {
@@ -350,10 +363,11 @@ static bool copy_parent(unsigned char *fresh, bool *ret_exact) {
     uint64_t thread_bytes = __atomic_load_n(&areas[SEEP_AREA_THREADS].used, __ATOMIC_ACQUIRE);
     thread_bytes = round_up(thread_bytes * sizeof(struct seep_image_thread), SEEP_POOL_PAGE);
     thread_bytes = SEEP_MIN(thread_bytes, seep_window_visible(SEEP_AREA_THREADS));
+    bool odd = __atomic_load_n(&areas[SEEP_AREA_ODD].used, __ATOMIC_ACQUIRE) != 0;
+    uint64_t odd_bytes = odd ? seep_g.area_size[SEEP_AREA_ODD] : 0;
     if (!copy_present(fresh, seep_g.base, 0, SEEP_POOL_PAGE) ||
         !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_THREADS], thread_bytes) ||
-        !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_ODD], seep_g.area_size[SEEP_AREA_ODD]) ||
-        !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_DIR], seep_g.area_size[SEEP_AREA_DIR]) ||
+        !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_ODD], odd_bytes) || !copy_dir(fresh) ||
         !copy_present(fresh, seep_g.base, seep_g.area_off[SEEP_AREA_POOL], pool_bytes))
         return false;
     *ret_exact = seep_undo_apply(fresh);
@@ -383,7 +397,7 @@ bool seep_image_create_as_copy(void) {
     bool whole = fresh && seep_swap_in(seep_g.base);
     bool copied = fresh && copy_parent(fresh, &exact);
     whole = whole && copied && seep_swap_in(fresh);
-    copied = copied && seep_inherit(fresh);
+    copied = copied && seep_inherit(fresh, fd);
     if (copied) {
         struct seep_image_header *header = (struct seep_image_header *)fresh;
         header->forked_from = header->pid;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What a fork child begins with, see inherit.h.
+#include <errno.h>
+#include <unistd.h>
+
 #include "preload/inherit.h"
 
 #include "image/sample.h"
@@ -13,6 +16,7 @@ enum { NR_PER_PAGE = SEEP_POOL_PAGE / sizeof(struct seep_image_counters) };
 
 struct heir {
     unsigned char *fresh;
+    int fd; // its file
     struct seep_image_header *header;
     struct seep_image_thread *slots;
     uint64_t nr_slots;
@@ -117,6 +121,25 @@ static void count_block(struct heir *heir, uint64_t size) {
     slot->sampled_bytes += sample_bytes ? size : 0;
 }
 
+// As seep_pages_present(), which looks up each page: the file system tells data and holes by extents, where
+// it does.
+static bool pages_written(const struct heir *heir, const unsigned char *from, uint64_t nr_pages,
+                          unsigned char *ret_present) {
+    long at = from - heir->fresh, start = at, end = at + (long)(nr_pages * SEEP_POOL_PAGE);
+    __builtin_memset(ret_present, 0, nr_pages);
+    while (at < end) {
+        long data = sys3(SYS_lseek, heir->fd, at, SEEK_DATA);
+        if (data == -ENXIO || data >= end)
+            break;
+        long hole = sys3(SYS_lseek, heir->fd, data, SEEK_HOLE);
+        if (data < at || hole <= data)
+            return seep_pages_present(from, nr_pages, ret_present);
+        for (at = data; at < SEEP_MIN(hole, end); at += SEEP_POOL_PAGE)
+            ret_present[(at - start) / SEEP_POOL_PAGE] = 1;
+    }
+    return true;
+}
+
 // Calls `one` for each page of [start, start + nr_pages) that was ever written. false: it returned that, or
 // the kernel does not say which those are.
 static bool each_page(struct heir *heir, const unsigned char *start, uint64_t nr_pages,
@@ -125,7 +148,7 @@ static bool each_page(struct heir *heir, const unsigned char *start, uint64_t nr
     for (uint64_t first = 0; first < nr_pages; first += sizeof(present)) {
         const unsigned char *part = start + first * SEEP_POOL_PAGE;
         uint64_t nr = SEEP_MIN(nr_pages - first, sizeof(present));
-        if (!seep_pages_present(part, nr, present))
+        if (!pages_written(heir, part, nr, present))
             return false;
         for (uint64_t i = 0; i < nr; i++)
             if (present[i] & 1 && !one(heir, part + i * SEEP_POOL_PAGE))
@@ -177,10 +200,11 @@ static void drop_later_marks(const struct heir *heir) {
     }
 }
 
-bool seep_inherit(unsigned char *fresh) {
+bool seep_inherit(unsigned char *fresh, int fd) {
     struct seep_image_header *header = (struct seep_image_header *)fresh;
     struct heir heir = {
         .fresh = fresh,
+        .fd = fd,
         .header = header,
         .slots = (struct seep_image_thread *)(fresh + seep_g.area_off[SEEP_AREA_THREADS]),
         .nr_slots = SEEP_MIN(header->areas[SEEP_AREA_THREADS].used,

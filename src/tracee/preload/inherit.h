@@ -9,9 +9,9 @@
 
 #include "preload/preload.h"
 
-// `fresh`: a whole copy that nothing else writes, not yet in its place; its areas are visible as far as
-// they are used. false: the kernel gave no memory for that, or did not say what there is of it; then it is
-// not to be used.
-bool seep_inherit(unsigned char *fresh);
+// `fresh`: a whole copy in the file `fd` that nothing else writes, not yet in its place; its areas are
+// visible as far as they are used. false: the kernel gave no memory for that, or did not say what there is of
+// it; then it is not to be used.
+bool seep_inherit(unsigned char *fresh, int fd);
 
 #endif
