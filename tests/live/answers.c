@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A program that does one thing, for what a report answers first: leak, hold, peak, churn, clean, crowd, slowly. Its
-// allocations go through wrappers, which are nobody's answer.
+// A program that does one thing, for what a report answers first: leak, hold, peak, two, churn, pairs, clean, crowd,
+// slowly. Its allocations go through wrappers, which are nobody's answer.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +38,20 @@ OUT void place_peak(void) {
     seen = NULL;
 }
 
+OUT void place_two(void) {
+    void *half = xmalloc(5 << 20);
+    place_peak();
+    free(half);
+}
+
+// Half of the blocks outlive the allocation that comes after them.
+OUT void place_pairs(void) {
+    void *first = xmalloc(100);
+    void *second = xmalloc(100);
+    free(second);
+    free(first);
+}
+
 OUT void place_churn(void) {
     seen = xmalloc(100);
     free(seen);
@@ -59,6 +73,10 @@ int main(int argc, char **argv) {
         place_leak();
     if (strstr(how, "peak"))
         place_peak();
+    if (strstr(how, "two"))
+        place_two();
+    for (int i = 0; strstr(how, "pairs") && i < 5000; i++)
+        place_pairs();
     for (int i = 0; strstr(how, "churn") && i < 5000; i++)
         place_churn();
     if (strstr(how, "clean"))

@@ -26,7 +26,7 @@ const char *seep_finding_name(enum seep_finding_kind kind) {
 // ---- places ----
 
 // The innermost frame of the row that is the program's own: "serve (shop.c:5)", "serve [shop]",
-// "shop+0x1234".
+// "shop+0x1234"; "libstdc++.so.6 itself" where there is none.
 struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, const char **ret_place) {
     uint32_t frame;
     unsigned inlined;
@@ -49,7 +49,9 @@ struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, con
     if (error)
         return error;
     const char *function = name ? name : f->function;
-    if (function && file && f->line)
+    if (in->runtime) // no frame of the program's has anything to do with it
+        *ret_place = seep_arena_printf(&view->arena, "%s itself", module);
+    else if (function && file && f->line)
         *ret_place = seep_arena_printf(&view->arena, "%s (%s:%u)", function, file, f->line);
     else if (function)
         *ret_place = seep_arena_printf(&view->arena, "%s [%s]", function, module);
@@ -181,7 +183,33 @@ static struct seep_error *answer_frees(struct maker *maker) {
                finding.place ? finding.place : "a stack that is not known");
 }
 
-// ", 91.2% from 3 sites, first PLACE": as few as have most of it.
+// The places of the first `nr` rows, each once: "a (x.c:1)", "a (x.c:1) and b (x.c:2)", "..., ... and 1 more
+// place".
+static struct seep_error *name_places(struct maker *maker, const struct seep_view_leaders *leaders, size_t nr,
+                                      const char **ret_text) {
+    struct seep_arena *arena = &maker->view->arena;
+    const char *places[SEEP_VIEW_LEADERS];
+    size_t nr_places = 0;
+    for (size_t i = 0; i < nr; i++) {
+        const char *place;
+        struct seep_error *error = seep_summary_place(maker->view, leaders->rows[i].node, &place);
+        if (error)
+            return error;
+        size_t known = 0;
+        while (place && known < nr_places && strcmp(places[known], place) != 0)
+            known++;
+        if (place && known == nr_places)
+            places[nr_places++] = place;
+    }
+    *ret_text = nr_places == 0   ? "stacks that are not known"
+                : nr_places == 1 ? places[0]
+                : nr_places == 2 ? seep_arena_printf(arena, "%s and %s", places[0], places[1])
+                                 : seep_arena_printf(arena, "%s, %s and %zu more place%s", places[0],
+                                                     places[1], nr_places - 2, seep_plural(nr_places - 2));
+    return *ret_text ? NULL : seep_error_no_memory();
+}
+
+// ", 91.2% from PLACE and PLACE": as few rows as have most of it.
 static struct seep_error *put_concentration(struct maker *maker, enum seep_lead lead,
                                             struct seep_finding *finding, const char **ret_text) {
     struct seep_view *view = maker->view;
@@ -196,17 +224,20 @@ static struct seep_error *put_concentration(struct maker *maker, enum seep_lead 
     size_t nr = 0;
     while (nr < leaders->nr_rows && (double)part < 0.8 * (double)leaders->all)
         seep_add_up(&part, leaders->values[nr++]);
+    bool spread = (double)part < 0.8 * (double)leaders->all;
+    if (spread) {
+        nr = 1;
+        part = leaders->values[0];
+    }
+    const char *places;
+    error = name_places(maker, leaders, nr, &places);
+    if (error)
+        return error;
     struct seep_number share = seep_format_share(part, leaders->all);
-    if ((double)part < 0.8 * (double)leaders->all) // it is spread over many
-        *ret_text =
-            seep_arena_printf(&view->arena, ", the largest part (%s) from %s",
-                              seep_format_share(leaders->values[0], leaders->all).text, finding->place);
-    else if (nr == 1)
-        *ret_text = seep_arena_printf(&view->arena, ", %s from %s", part == leaders->all ? "all" : share.text,
-                                      finding->place);
-    else
-        *ret_text =
-            seep_arena_printf(&view->arena, ", %s from %zu sites, first %s", share.text, nr, finding->place);
+    *ret_text = spread
+                    ? seep_arena_printf(&view->arena, ", the largest part (%s) from %s", share.text, places)
+                    : seep_arena_printf(&view->arena, ", %s from %s",
+                                        part == leaders->all ? "all" : share.text, places);
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
@@ -240,15 +271,16 @@ static struct seep_error *answer_peak(struct maker *maker) {
     return add(maker, &finding, "%s%s", seep_format_bytes(finding.value).text, who);
 }
 
-// Where it is much: at least half of the allocations, and a thousand.
+// Where it is much: half of the allocations, or a tenth by one place, and a thousand. Of blocks that come in
+// pairs and go together only the last is freed at once.
 static struct seep_error *answer_churn(struct maker *maker) {
     const struct seep_view *view = maker->view;
     uint64_t all = view->all.counters.allocations;
     struct seep_finding finding = {.kind = SEEP_FINDING_CHURN, .value = view->all.counters.temporary};
-    if (!(view->all.known & SEEP_KNOWN_TEMPORARY) || finding.value < 1000 || finding.value < all / 2)
+    if (!(view->all.known & SEEP_KNOWN_TEMPORARY) || finding.value < 1000)
         return NULL;
     struct seep_error *error = put_place(maker, SEEP_LEAD_TEMPORARY, &finding);
-    if (error || !finding.place)
+    if (error || !finding.place || (finding.value < all / 2 && finding.place_value < all / 10))
         return error;
     return add(maker, &finding, "%s of %s allocations freed at once, most (%s) from %s",
                seep_format_share(finding.value, all).text, seep_format_count(all).text,
