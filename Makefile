@@ -11,7 +11,7 @@ WERROR ?= true
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile uninstall deb dist
+.PHONY: help run build test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile uninstall deb dist site
 
 help:
 	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
@@ -23,6 +23,7 @@ help:
 	@echo "make uninstall  take away what make install put there"
 	@echo "make deb      packages of Debian in build/deb, looked at by lintian, tried in a minimal root"
 	@echo "make dist     a tarball that builds without git, npm and a network"
+	@echo "make site     the documents and manual pages as a folder of pages, build/site/index.html"
 	@echo "make bench    what tracing costs, measured side by side (ONLY=micro,threads,real,memory,start,processes,growth,bpf,scan,parts,reports RUNS=n QUICK=1)"
 	@echo "make soak     servers under seep and real clients, 20 minutes (SECONDS=n): steady memory, nothing lost"
 	@echo "make soak ONLY=scan   eight real programs scanned idle, at work and when they leave: no false 'lost' (TIMES=n)"
@@ -88,6 +89,11 @@ deb:
 # A tarball of what is committed, which builds without git, npm and a network.
 dist: build/build.ninja
 	@meson dist -C build --no-tests --formats xztar
+
+# Screenshots are those that the tests of tests/web left in a build.
+site:
+	@tools/install-deps.sh web
+	@$(PYTHON) tools/site/make_site.py build/site $(patsubst %/web/shots,%,$(firstword $(wildcard build/web/shots build-test/web/shots)))
 
 lint:
 	@tools/install-deps.sh build test lint

@@ -31,7 +31,7 @@ packages_of() {
         golang-go golang-github-haya14busa-go-sarif-dev default-jdk-headless nodejs musl-tools dwz llvm xz-utils valgrind autoconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
     sarif) echo python3-jsonschema ;;
-    web) echo chromium firefox-esr fonts-dejavu-core nodejs npm ;;
+    web) echo chromium firefox-esr fonts-dejavu-core nodejs npm lowdown mandoc ;;
     deb) echo dpkg-dev debhelper lintian ;;
     bench) echo heaptrack valgrind libgoogle-perftools-dev libunwind-dev python3-matplotlib wrk ;;
     *)
