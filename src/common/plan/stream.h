@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define SEEP_REPLAY_MAGIC   UINT64_C(0x594c504552504553) // "SEPREPLY"
-#define SEEP_REPLAY_VERSION 1u
+#define SEEP_REPLAY_VERSION 2u
 
 enum seep_replay_kind {
     SEEP_REPLAY_MALLOC,  // slot = malloc(value)
@@ -23,6 +23,16 @@ enum seep_replay_kind {
     SEEP_REPLAY_WAIT = SEEP_REPLAY_CALLS_NR, // until thread `slot` has published `value` or more
     SEEP_REPLAY_MEASURE,                     // resident memory, as sample `slot`; `value` bytes are live now
     SEEP_REPLAY_TIME,                        // not before `value` ns after the start
+    // What an advice would have the program do in place of a call. Each thread has a pool, an arena and
+    // buffers of its own.
+    SEEP_REPLAY_POOL_TAKE,   // slot = a piece of `value` bytes, all of the same size
+    SEEP_REPLAY_POOL_GIVE,   // it may be taken again
+    SEEP_REPLAY_ARENA_TAKE,  // slot = the next `value` bytes of the arena
+    SEEP_REPLAY_ARENA_END,   // all that was taken of the arena is free
+    SEEP_REPLAY_BUFFER_TAKE, // slot = a buffer that is kept, of at least `value` bytes
+    SEEP_REPLAY_BUFFER_GIVE, // it may be taken again
+    SEEP_REPLAY_STACK,       // `value` bytes of the stack are written
+    SEEP_REPLAY_COPY,        // of slot `value` % 2^32, the first `value` / 2^32 bytes, into slot
 };
 
 #define SEEP_REPLAY_PUBLISH 1u // others wait for it: once it is done, publish its index + 1

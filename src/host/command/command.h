@@ -67,6 +67,7 @@ struct seep_command {
     X(plot)                                                                                                  \
     X(serve)                                                                                                 \
     X(replay)                                                                                                \
+    X(advise)                                                                                                \
     X(service)                                                                                               \
     X(info)                                                                                                  \
     X(help)

@@ -67,7 +67,7 @@ static void put_costs(FILE *out, const struct seep_plan *plan, const struct seep
                       int width) {
     const struct seep_style style = seep_style_of(out);
     fprintf(out, "%s%-*s  %10s  %*s  %-28s  %9s", seep_style_bold(&style), width, "allocator",
-            plan && plan->at_speed ? "CPU time" : "time", plan ? 6 : 10, plan ? "ns/op" : "CPU time",
+            plan && plan->is_cpu_time ? "CPU time" : "time", plan ? 6 : 10, plan ? "ns/op" : "CPU time",
             "time against the first", "peak RSS");
     if (plan)
         fprintf(out, "  %9s  %9s", "RSS/live", "mean");
@@ -207,6 +207,7 @@ struct seep_error *seep_replay_json(FILE *out, const struct seep_plan *plan,
     set(&root, "peak_live_bytes", integer(plan->peak_bytes));
     set(&root, "peak_live_blocks", integer(plan->peak_blocks));
     set(&root, "rounds", integer(comparison->nr_rounds));
+    set(&root, "time_is", string(plan->is_cpu_time ? "processor" : "elapsed"));
     for (uint32_t i = 0; i < plan->nr_samples; i++) {
         json_t *moment = json_object();
         set(&moment, "at_ns", integer((uint64_t)SEEP_MAX(plan->sample_ns[i], INT64_C(0))));

@@ -25,6 +25,8 @@ enum { STREAM_FD = 100, RESULTS_FD, ENVIRONMENT_MAX = 4 };
 
 struct allocator {
     struct seep_allocator_choice choice;
+    const struct seep_plan *plan;
+    double own_ns;   // what the replayer takes by itself
     double *wall_ns; // by round
     double *faults;
     struct seep_replay_results sum; // latencies of all rounds
@@ -33,13 +35,11 @@ struct allocator {
 };
 
 struct compared {
-    const struct seep_plan *plan;
     const struct seep_compare_options *options;
     char *replayer;
     int results_fd;
     struct seep_replay_results *results;
     struct allocator *allocators;
-    double own_ns;
 };
 
 // ---- one run
@@ -62,7 +62,7 @@ static struct seep_error *spawn(const struct compared *compared, const struct al
     posix_spawn_file_actions_t actions;
     if (posix_spawn_file_actions_init(&actions) != 0)
         return seep_error_no_memory();
-    int trouble = posix_spawn_file_actions_adddup2(&actions, compared->plan->fd, STREAM_FD);
+    int trouble = posix_spawn_file_actions_adddup2(&actions, allocator->plan->fd, STREAM_FD);
     if (!trouble)
         trouble = posix_spawn_file_actions_adddup2(&actions, compared->results_fd, RESULTS_FD);
     if (!trouble)
@@ -122,14 +122,14 @@ static double percentile(const uint64_t *buckets, double share, double ns_per_ti
     return NAN;
 }
 
-static void take_memory(const struct compared *compared, struct seep_replay_figures *row) {
-    const struct seep_plan *plan = compared->plan;
+static void take_memory(const struct compared *compared, const struct seep_plan *plan, bool is_first,
+                        struct seep_replay_figures *row) {
     double sum = 0;
-    uint64_t nr = 0, most_live = 0;
+    uint64_t nr = 0, most_live = 0, peak = 0;
     for (uint32_t i = 0; i < plan->nr_samples; i++) {
         uint64_t rss = compared->results->rss[i], live = plan->sample_live[i];
         row->rss[i] = rss;
-        row->peak_rss_bytes = SEEP_MAX(row->peak_rss_bytes, rss);
+        peak = SEEP_MAX(peak, rss);
         if (live > most_live) {
             most_live = live;
             row->rss_over_live = (double)rss / (double)live;
@@ -139,6 +139,8 @@ static void take_memory(const struct compared *compared, struct seep_replay_figu
             nr++;
         }
     }
+    row->peak_rss_bytes = is_first ? peak : SEEP_MIN(row->peak_rss_bytes, peak);
+    row->peak_most_bytes = SEEP_MAX(row->peak_most_bytes, peak);
     row->mean_rss_over_live = nr ? sum / (double)nr : NAN;
     if (plan->nr_samples) {
         row->end_rss_bytes = row->rss[plan->nr_samples - 1];
@@ -151,7 +153,7 @@ static void fill_row(const struct compared *compared, size_t index, struct seep_
     const struct allocator *own = &compared->allocators[index], *first = &compared->allocators[0];
     uint32_t nr = compared->options->nr_rounds;
     row->name = own->choice.name;
-    row->own_ns = compared->own_ns;
+    row->own_ns = own->own_ns;
     row->wall_ns = seep_median(own->wall_ns, nr);
     row->faults = seep_median(own->faults, nr);
     row->nr_failed = own->nr_failed;
@@ -166,8 +168,8 @@ static void fill_row(const struct compared *compared, size_t index, struct seep_
 // ---- rounds
 // -------------------------------------------------------------------------------------------------
 
-static double time_of(const struct compared *compared) {
-    return (double)(compared->plan->at_speed ? compared->results->cpu_ns : compared->results->wall_ns);
+static double time_of(const struct compared *compared, const struct allocator *allocator) {
+    return (double)(allocator->plan->is_cpu_time ? compared->results->cpu_ns : compared->results->wall_ns);
 }
 
 static void take_time(struct compared *compared, struct allocator *allocator, uint32_t round) {
@@ -175,7 +177,7 @@ static void take_time(struct compared *compared, struct allocator *allocator, ui
     allocator->nr_failed += results->nr_failed;
     if (round == 0)
         return; // warms the caches
-    allocator->wall_ns[round - 1] = SEEP_MAX(time_of(compared) - compared->own_ns, 1.0);
+    allocator->wall_ns[round - 1] = SEEP_MAX(time_of(compared, allocator) - allocator->own_ns, 1.0);
     allocator->faults[round - 1] = (double)results->faults;
     allocator->ns_per_tick = results->ns_per_tick;
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
@@ -184,28 +186,46 @@ static void take_time(struct compared *compared, struct allocator *allocator, ui
 }
 
 // What the replayer takes by itself: the fastest of three runs that do all but the calls.
-static struct seep_error *measure_own(struct compared *compared) {
+static struct seep_error *measure_own(struct compared *compared, size_t index) {
     struct seep_replay_how how = {.touch = SEEP_REPLAY_TOUCH_NONE, .is_empty = 1};
-    struct allocator none = {.choice = {.name = "no allocator"}};
+    struct allocator *own = &compared->allocators[index];
+    struct allocator none = {.choice = {.name = "no allocator"}, .plan = own->plan};
+    if (index && own->plan == compared->allocators[0].plan) {
+        own->own_ns = compared->allocators[0].own_ns;
+        return NULL;
+    }
     for (uint32_t i = 0; i < 3; i++) {
         struct seep_error *error = run_once(compared, &none, how, i);
         if (error)
             return error;
-        double ns = time_of(compared);
-        if (i == 0 || ns < compared->own_ns)
-            compared->own_ns = ns;
+        double ns = time_of(compared, &none);
+        if (i == 0 || ns < own->own_ns)
+            own->own_ns = ns;
     }
     return NULL;
 }
 
+static struct seep_error *measure_memory(struct compared *compared, size_t index,
+                                         struct seep_replay_figures *row) {
+    const struct allocator *own = &compared->allocators[index];
+    struct seep_replay_how how = {.touch = compared->options->touch, .measures = 1};
+    uint32_t nr = SEEP_MAX(compared->options->nr_memory_runs, 1u);
+    struct seep_error *error = NULL;
+    for (uint32_t i = 0; !error && i < nr; i++) {
+        error = run_once(compared, own, how, i);
+        if (!error)
+            take_memory(compared, own->plan, i == 0, row);
+    }
+    return error;
+}
+
 static struct seep_error *run_rounds(struct compared *compared, struct seep_comparison *comparison) {
     const struct seep_compare_options *options = compared->options;
-    struct seep_error *error = measure_own(compared);
+    struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < options->nr_names; i++) {
-        struct seep_replay_how how = {.touch = options->touch, .measures = 1};
-        error = run_once(compared, &compared->allocators[i], how, 0);
+        error = measure_own(compared, i);
         if (!error)
-            take_memory(compared, &comparison->rows[i]);
+            error = measure_memory(compared, i, &comparison->rows[i]);
     }
     for (uint32_t round = 0; !error && round <= options->nr_rounds; round++) {
         if (options->progress)
@@ -235,7 +255,8 @@ static struct seep_error *check_memory(const struct seep_plan *plan) {
                              seep_format_bytes(plan->peak_bytes).text, seep_format_bytes(there).text);
 }
 
-static struct seep_error *prepare(struct compared *compared, struct seep_comparison *comparison) {
+static struct seep_error *prepare(struct compared *compared, const struct seep_plan *plan,
+                                  struct seep_comparison *comparison) {
     const struct seep_compare_options *options = compared->options;
     compared->allocators = calloc(options->nr_names, sizeof(*compared->allocators));
     comparison->rows = calloc(options->nr_names, sizeof(*comparison->rows));
@@ -248,15 +269,16 @@ static struct seep_error *prepare(struct compared *compared, struct seep_compari
         struct seep_error *error = seep_allocator_choose(options->names[i], false, &allocator->choice);
         if (error)
             return error;
+        allocator->plan = options->plans ? options->plans[i] : plan;
         allocator->wall_ns = calloc(options->nr_rounds, sizeof(double));
         allocator->faults = calloc(options->nr_rounds, sizeof(double));
-        comparison->rows[i].rss = calloc(compared->plan->nr_samples + (size_t)1, sizeof(uint64_t));
+        comparison->rows[i].rss = calloc(allocator->plan->nr_samples + (size_t)1, sizeof(uint64_t));
         if (!allocator->wall_ns || !allocator->faults || !comparison->rows[i].rss)
             return seep_error_no_memory();
     }
     struct seep_error *error = seep_replayer_find(&compared->replayer);
     if (!error)
-        error = check_memory(compared->plan);
+        error = check_memory(plan);
     if (error)
         return error;
     compared->results_fd = memfd_create("seep-results", MFD_CLOEXEC);
@@ -294,9 +316,9 @@ void seep_comparison_deinit(struct seep_comparison *comparison) {
 
 struct seep_error *seep_compare(const struct seep_plan *plan, const struct seep_compare_options *options,
                                 struct seep_comparison *ret_comparison) {
-    struct compared compared = {.plan = plan, .options = options, .results_fd = -1};
+    struct compared compared = {.options = options, .results_fd = -1};
     struct seep_comparison comparison = {NULL, 0, 0};
-    struct seep_error *error = prepare(&compared, &comparison);
+    struct seep_error *error = prepare(&compared, plan, &comparison);
     if (!error)
         error = run_rounds(&compared, &comparison);
     for (size_t i = 0; !error && i < options->nr_names; i++)

@@ -12,10 +12,11 @@ struct seep_replay_figures {
     double wall_ns;   // of a round, less what the replayer itself takes; the median
     double own_ns;    // what was taken away
     struct seep_interval
-        against;  // the ratio of rounds to those of the first allocator; of the first itself 1
-    bool differs; // 1 is not within the interval
-    uint64_t peak_rss_bytes;
-    uint64_t end_rss_bytes; // at the last sample
+        against;              // the ratio of rounds to those of the first allocator; of the first itself 1
+    bool differs;             // 1 is not within the interval
+    uint64_t peak_rss_bytes;  // the lowest of all runs that measured it, and
+    uint64_t peak_most_bytes; // the highest
+    uint64_t end_rss_bytes;   // at the last sample
     uint64_t end_live_bytes;
     double rss_over_live;                       // at the peak of live bytes
     double mean_rss_over_live;                  // over all samples of at least a sixteenth of the peak
@@ -38,7 +39,9 @@ struct seep_comparison {
 struct seep_compare_options {
     const char *const *names; // of allocators: those of --allocator, and glibc:TUNABLE=VALUE
     size_t nr_names;
-    uint32_t nr_rounds; // that count; one more comes before them
+    const struct seep_plan *const *plans; // by name; NULL: one for all
+    uint32_t nr_rounds;                   // that count; one more comes before them
+    uint32_t nr_memory_runs;              // 0: one
     enum seep_replay_touch touch;
     void *data;
     void (*progress)(void *data, uint32_t round, uint32_t nr_rounds); // may be NULL

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "file/event_file.h"
 #include "replay/plan.h"
+#include "replay/walk.h"
 
 enum { SAMPLES_EVEN = 256, TIMED_ONE_IN = 16, TIMED_FROM_BYTES = 4096, GAP_NS = 100000 };
 
@@ -18,6 +18,8 @@ struct live_block {
     uint64_t op; // the operation that made it, of `thread`
     uint32_t thread;
     uint32_t slot;
+    uint8_t treatment; // enum seep_treatment
+    bool is_moved;     // its slot is another block's meanwhile
 };
 
 struct planned_thread {
@@ -34,6 +36,7 @@ struct planned_thread {
     uint64_t at_window_before;
     uint64_t seen_window; // the last window in which it has waited for the others
     int64_t time_ns;      // of its latest TIME
+    uint64_t nr_arena;    // live blocks of its arena
 };
 
 struct planner {
@@ -203,8 +206,72 @@ static uint8_t kind_of(const struct seep_profile *profile, uint32_t site) {
     }
 }
 
+// ---- a change ---------------------------------------------------------------------------------------------
+
+static bool put_plain(struct planner *planner, size_t thread, uint8_t kind, uint32_t slot, uint64_t value) {
+    return put_op(&planner->threads[thread],
+                  (struct seep_replay_op){.kind = kind, .slot = slot, .value = value});
+}
+
+// What the recording does in this event, as far as the change has to do with it.
+static uint8_t treatment_of(const struct planner *planner, uint32_t group) {
+    const struct seep_plan_change *change = planner->options->change;
+    if (!change || change->group != group || change->treatment == SEEP_TREAT_RESERVE)
+        return SEEP_TREAT_NONE;
+    return (uint8_t)change->treatment;
+}
+
+static bool free_treated(struct planner *planner, size_t thread, const struct live_block *block) {
+    struct planned_thread *maker = &planner->threads[block->thread];
+    switch (block->treatment) {
+    case SEEP_TREAT_POOL:
+        return wait_for(planner, thread, block->thread, block->op + 1) &&
+               put_plain(planner, thread, SEEP_REPLAY_POOL_GIVE, block->slot, 0);
+    case SEEP_TREAT_BUFFER:
+        return put_plain(planner, thread, SEEP_REPLAY_BUFFER_GIVE, block->slot, 0);
+    case SEEP_TREAT_ARENA:
+        return --maker->nr_arena || put_plain(planner, block->thread, SEEP_REPLAY_ARENA_END, block->slot, 0);
+    default:
+        return true;
+    }
+}
+
+static bool put_treated(struct planner *planner, size_t thread, struct live_block *block) {
+    static const uint8_t kinds[] = {[SEEP_TREAT_POOL] = SEEP_REPLAY_POOL_TAKE,
+                                    [SEEP_TREAT_ARENA] = SEEP_REPLAY_ARENA_TAKE,
+                                    [SEEP_TREAT_BUFFER] = SEEP_REPLAY_BUFFER_TAKE,
+                                    [SEEP_TREAT_STACK] = SEEP_REPLAY_STACK};
+    const struct seep_plan_change *change = planner->options->change;
+    uint64_t bytes =
+        block->treatment == SEEP_TREAT_POOL ? change->traits->groups[change->group].size_max : block->size;
+    planner->threads[thread].nr_arena += block->treatment == SEEP_TREAT_ARENA;
+    block->slot = take_slot(planner, &planner->threads[thread]);
+    return put_plain(planner, thread, kinds[block->treatment], block->slot, SEEP_MAX(bytes, UINT64_C(8)));
+}
+
+// The most that a block which begins in this event comes to, where that is its size in this plan; else 0.
+static uint64_t reserved_bytes(const struct planner *planner) {
+    const struct seep_plan_change *change = planner->options->change;
+    if (!change || change->treatment != SEEP_TREAT_RESERVE)
+        return 0;
+    const uint64_t *index = seep_map_find(&change->traits->growth_of, planner->nr_events);
+    const struct seep_grown *growth = index ? &change->traits->growths[*index - 1] : NULL;
+    return growth && growth->group == change->group ? growth->bytes : 0;
+}
+
+// The live block of which this event makes a larger copy, or NULL.
+static struct live_block *find_smaller(struct planner *planner) {
+    const struct seep_plan_change *change = planner->options->change;
+    const uint64_t *address = change ? seep_map_find(&change->traits->successor, planner->nr_events) : NULL;
+    return address ? find_block(planner, *address) : NULL;
+}
+
 static bool free_block(struct planner *planner, size_t thread, const struct live_block *block) {
     struct planned_thread *own = &planner->threads[thread];
+    if (block->is_moved)
+        return true;
+    if (block->treatment && block->treatment != SEEP_TREAT_RESERVE)
+        return free_treated(planner, thread, block) && give_slot(own, block->slot);
     return wait_for(planner, thread, block->thread, block->op + 1) &&
            put_call(planner, thread, SEEP_REPLAY_FREE, block->slot, 0, 0) && give_slot(own, block->slot);
 }
@@ -218,27 +285,61 @@ static bool end_pending(struct planner *planner, size_t thread) {
     return free_block(planner, thread, &own->pending);
 }
 
+static bool put_realloc(struct planner *planner, size_t thread, struct live_block *block) {
+    struct planned_thread *own = &planner->threads[thread];
+    own->is_pending = false;
+    block->slot = own->pending.slot;
+    if (own->pending.treatment == SEEP_TREAT_RESERVE && own->pending.thread == thread) {
+        block->treatment = SEEP_TREAT_RESERVE;
+        return true;
+    }
+    block->treatment = SEEP_TREAT_NONE;
+    return wait_for(planner, thread, own->pending.thread, own->pending.op + 1) &&
+           put_call(planner, thread, SEEP_REPLAY_REALLOC, block->slot, block->size, 0);
+}
+
+static bool put_allocation(struct planner *planner, size_t thread, const struct seep_recorded *event,
+                           struct live_block *block) {
+    uint64_t reserved = reserved_bytes(planner);
+    uint8_t kind = kind_of(planner->profile, event->site);
+    block->slot = take_slot(planner, &planner->threads[thread]);
+    block->treatment = reserved ? SEEP_TREAT_RESERVE : SEEP_TREAT_NONE;
+    return put_call(planner, thread, kind, block->slot, reserved ? reserved : event->size,
+                    kind == SEEP_REPLAY_ALIGNED ? shift_of(event->address) : 0);
+}
+
+// A container grows: it has the room already, or what it has is copied.
+static bool put_larger(struct planner *planner, size_t thread, const struct seep_recorded *event,
+                       struct live_block *smaller, struct live_block *block) {
+    if (smaller->treatment == SEEP_TREAT_RESERVE) {
+        block->slot = smaller->slot;
+        block->treatment = SEEP_TREAT_RESERVE;
+        smaller->is_moved = true;
+        return true;
+    }
+    uint32_t from = smaller->slot;
+    uint64_t bytes = SEEP_MIN(smaller->size, (uint64_t)UINT32_MAX);
+    return put_allocation(planner, thread, event, block) &&
+           (!planner->options->change->copies ||
+            put_plain(planner, thread, SEEP_REPLAY_COPY, block->slot, bytes << 32 | from));
+}
+
 static bool step_allocation(struct planner *planner, size_t thread, const struct seep_recorded *event) {
     struct planned_thread *own = &planner->threads[thread];
+    const struct seep_plan_change *change = planner->options->change;
     struct live_block block = {.size = event->size, .thread = (uint32_t)thread}, old;
     if (take_block(planner, event->address, &old) &&
         !free_block(planner, thread, &old)) // its free was not seen
         return false;
-    if (own->is_pending) {
-        own->is_pending = false;
-        block.slot = own->pending.slot;
-        if (!wait_for(planner, thread, own->pending.thread, own->pending.op + 1) ||
-            !put_call(planner, thread, SEEP_REPLAY_REALLOC, block.slot, event->size, 0))
-            return false;
-    } else {
-        uint8_t kind = kind_of(planner->profile, event->site);
-        block.slot = take_slot(planner, own);
-        if (!put_call(planner, thread, kind, block.slot, event->size,
-                      kind == SEEP_REPLAY_ALIGNED ? shift_of(event->address) : 0))
-            return false;
-    }
+    block.treatment =
+        change ? treatment_of(planner, seep_group_of(change->groups, event->site)) : SEEP_TREAT_NONE;
+    struct live_block *smaller = find_smaller(planner);
+    bool good = own->is_pending   ? put_realloc(planner, thread, &block)
+                : block.treatment ? put_treated(planner, thread, &block)
+                : smaller         ? put_larger(planner, thread, event, smaller, &block)
+                                  : put_allocation(planner, thread, event, &block);
     block.op = own->nr_ops - 1;
-    return add_block(planner, event->address, block);
+    return good && add_block(planner, event->address, block);
 }
 
 static bool step_free(struct planner *planner, size_t thread, const struct seep_recorded *event) {
@@ -335,30 +436,22 @@ static struct seep_error *too_large(const char *path, uint64_t nr) {
                            "record a part of the run, or with --max-size");
 }
 
-static struct seep_error *read_events(struct planner *planner, const char *path,
-                                      struct seep_event_file *file) {
-    const struct seep_process *process = &planner->profile->process;
-    for (;;) {
-        const struct seep_chunk *chunk;
-        struct seep_error *error = seep_event_file_next(file, &chunk);
-        if (error || !chunk)
-            return error;
-        if (chunk->pid != process->pid || chunk->start_realtime_ns != process->start_realtime_ns)
-            continue;
-        if (planner->nr_events + chunk->nr_events > SEEP_PLAN_EVENTS_MAX)
-            return too_large(path, planner->nr_events + chunk->nr_events);
-        const struct seep_recorded *events = seep_event_file_events(file);
-        for (uint64_t i = 0; i < chunk->nr_events; i++) {
-            if (!thread_of(planner, events[i].slot))
-                return events[i].slot >= SEEP_PLAN_THREADS_MAX
-                           ? seep_error_create(SEEP_E_UNSUPPORTED,
-                                               "%s: more than %u threads at once cannot be replayed", path,
-                                               SEEP_PLAN_THREADS_MAX)
-                           : seep_error_no_memory();
-            if (!step(planner, &events[i], seep_chunk_ns(chunk, events[i].stamp)))
-                return seep_error_no_memory();
-        }
-    }
+struct reading {
+    struct planner *planner;
+    const char *path;
+};
+
+static struct seep_error *read_event(void *data, const struct seep_recorded *event, int64_t at_ns) {
+    const struct reading *reading = data;
+    if (reading->planner->nr_events == SEEP_PLAN_EVENTS_MAX)
+        return too_large(reading->path, reading->planner->nr_events_all);
+    if (!thread_of(reading->planner, event->slot))
+        return event->slot >= SEEP_PLAN_THREADS_MAX
+                   ? seep_error_create(SEEP_E_UNSUPPORTED,
+                                       "%s: more than %u threads at once cannot be replayed", reading->path,
+                                       SEEP_PLAN_THREADS_MAX)
+                   : seep_error_no_memory();
+    return step(reading->planner, event, at_ns) ? NULL : seep_error_no_memory();
 }
 
 // ---- the stream -------------------------------------------------------------------------------------------
@@ -431,16 +524,6 @@ static void planner_deinit(struct planner *planner) {
     seep_map_deinit(&planner->waited);
 }
 
-static struct seep_error *choose(const struct seep_session *session, uint64_t pid, const char *path,
-                                 const struct seep_profile **ret_profile) {
-    for (size_t i = 0; i < session->nr_profiles; i++)
-        if (!pid || session->profiles[i]->process.pid == pid) {
-            *ret_profile = session->profiles[i];
-            return NULL;
-        }
-    return seep_error_create(SEEP_E_NOT_FOUND, "%s: no process %" PRIu64, path, pid);
-}
-
 void seep_plan_deinit(struct seep_plan *plan) {
     if (plan->fd >= 0)
         close(plan->fd);
@@ -455,13 +538,11 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
     struct seep_plan plan = {.fd = -1};
     struct planner planner = {
         .options = options, .plan = &plan, .addresses = SEEP_MAP_INIT, .waited = SEEP_MAP_INIT};
-    struct seep_event_file *file = NULL;
-    struct seep_error *error = choose(session, options->pid, path, &planner.profile);
-    if (!error)
-        error = seep_event_file_open(path, &file);
+    struct reading reading = {&planner, path};
+    struct seep_error *error = seep_walk_choose(session, options->pid, path, &planner.profile);
     if (!error) {
         planner.nr_events_all = planner.profile->totals.allocations + planner.profile->totals.frees;
-        error = read_events(&planner, path, file);
+        error = seep_walk_events(path, planner.profile, &reading, read_event);
     }
     for (size_t i = 0; !error && i < planner.nr_threads; i++)
         if (!end_pending(&planner, i))
@@ -473,12 +554,11 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
         error = write_stream(&planner);
     if (!error) {
         plan.pid = planner.profile->process.pid;
-        plan.at_speed = options->at_speed;
+        plan.is_cpu_time = options->at_speed || plan.nr_threads == 1;
         plan.program = strdup(planner.profile->process.name);
         if (!plan.program)
             error = seep_error_no_memory();
     }
-    seep_event_file_close(file);
     planner_deinit(&planner);
     if (error)
         seep_plan_deinit(&plan);

@@ -12,22 +12,44 @@
 
 #include "profile/profile.h"
 #include "plan/stream.h"
+#include "replay/traits.h"
 
 #define SEEP_PLAN_WINDOW      8192u
 #define SEEP_PLAN_EVENTS_MAX  (UINT64_C(1) << 28) // 4 GiB of operations
 #define SEEP_PLAN_THREADS_MAX 4096u
 
+// What is done otherwise than it was recorded, to try an advice: the blocks of one group are treated so.
+enum seep_treatment {
+    SEEP_TREAT_NONE,
+    SEEP_TREAT_POOL,    // pieces of one size
+    SEEP_TREAT_ARENA,   // freed together, when the last one of its thread is
+    SEEP_TREAT_BUFFER,  // the last one is kept for the next
+    SEEP_TREAT_STACK,   // on the stack
+    SEEP_TREAT_RESERVE, // a block that grows has from its start the size that it comes to
+};
+
+struct seep_plan_change {
+    enum seep_treatment treatment;
+    uint32_t group;
+    const struct seep_groups *groups;
+    const struct seep_traits *traits;
+    bool copies; // a block that a larger one replaces is copied into it, as the program did
+};
+
 struct seep_plan_options {
-    bool exact;    // every event waits for the one before it
-    bool at_speed; // and for its time
-    uint64_t pid;  // 0: the first process
+    const struct seep_plan_change *change; // NULL: none
+    bool exact;                            // every event waits for the one before it
+    bool at_speed;                         // and for its time
+    uint64_t pid;                          // 0: the first process
 };
 
 struct seep_plan {
     int fd; // the memory file
     char *program;
     uint64_t pid;
-    bool at_speed; // then time is that of processors: nearly all of the other is waiting
+    // Time is that of the processor: at recorded speed nearly all of the other is waiting, and of one thread
+    // it is the same but for what else the machine does meanwhile.
+    bool is_cpu_time;
     uint32_t nr_threads;
     uint64_t nr_calls; // of the allocator
     uint64_t nr_waits;

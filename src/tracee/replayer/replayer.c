@@ -21,7 +21,14 @@
 
 #include "plan/stream.h"
 
-enum { STACK_BYTES = 256 << 10, SPINS = 200, PAGE = 4096 };
+enum {
+    STACK_BYTES = 256 << 10,
+    SPINS = 200,
+    PAGE = 4096,
+    CHUNK_BYTES = 64 << 10,
+    BUFFERS = 8,
+    ON_STACK = 16 << 10
+};
 
 struct progress {
     _Atomic uint64_t published; // operations of this thread that are done, as far as others wait for them
@@ -143,6 +150,141 @@ static void call_timed(const struct seep_replay_op *op) {
     __atomic_fetch_add(&results->latency[op->kind][bucket], 1, __ATOMIC_RELAXED);
 }
 
+// ---- what an advice would have the program do ------------------------------------------------------------
+
+struct own_buffer {
+    void *block;
+    uint64_t bytes;
+    bool is_taken;
+};
+
+struct own_memory {
+    void *free_pieces;
+    void *chunks; // each begins with the one before it
+    void *spare;  // of an arena that has ended
+    unsigned char *at;
+    uint64_t left;
+    struct own_buffer buffers[BUFFERS];
+};
+
+static __thread struct own_memory own;
+
+static void *next_bytes(uint64_t bytes) {
+    bytes = (bytes + 15) & ~UINT64_C(15);
+    if (own.left < bytes) {
+        uint64_t room = bytes + 16 > CHUNK_BYTES ? bytes + 16 : CHUNK_BYTES;
+        unsigned char *chunk = room == CHUNK_BYTES ? own.spare : NULL;
+        if (chunk)
+            own.spare = *(void **)(void *)chunk;
+        else
+            chunk = malloc(room);
+        if (!chunk)
+            return NULL;
+        *(void **)(void *)chunk = own.chunks;
+        own.chunks = chunk;
+        own.at = chunk + 16;
+        own.left = room - 16;
+    }
+    void *block = own.at;
+    own.at += bytes;
+    own.left -= bytes;
+    return block;
+}
+
+static void *take_piece(uint64_t bytes) {
+    void *piece = own.free_pieces;
+    if (!piece)
+        return next_bytes(bytes);
+    own.free_pieces = *(void **)piece;
+    return piece;
+}
+
+static void give_piece(void *piece) {
+    if (!piece)
+        return;
+    *(void **)piece = own.free_pieces;
+    own.free_pieces = piece;
+}
+
+// Its chunks are for the next one. Blocks are far smaller than a chunk, so all chunks are of one size.
+static void end_arena(void) {
+    for (void *chunk = own.chunks, *before; chunk; chunk = before) {
+        before = *(void **)chunk;
+        *(void **)chunk = own.spare;
+        own.spare = chunk;
+    }
+    own.chunks = NULL;
+    own.left = 0;
+}
+
+static void *take_buffer(uint64_t bytes) {
+    struct own_buffer *free_one = NULL;
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        struct own_buffer *buffer = &own.buffers[i];
+        if (buffer->is_taken)
+            continue;
+        if (buffer->bytes >= bytes && buffer->block) {
+            buffer->is_taken = true;
+            return buffer->block;
+        }
+        free_one = buffer->block || !free_one ? buffer : free_one;
+    }
+    if (!free_one)
+        return malloc(bytes);
+    if (free_one->block) // it grows by more than it has to, as who keeps a buffer does
+        bytes += bytes / 2;
+    free(free_one->block);
+    *free_one = (struct own_buffer){.block = malloc(bytes), .bytes = bytes, .is_taken = true};
+    return free_one->block;
+}
+
+static void give_buffer(void *block) {
+    for (unsigned i = 0; i < BUFFERS; i++)
+        if (own.buffers[i].block == block) {
+            own.buffers[i].is_taken = false;
+            return;
+        }
+    free(block);
+}
+
+__attribute__((noinline)) static void use_stack(uint64_t bytes) {
+    volatile unsigned char block[ON_STACK];
+    touch((void *)(uintptr_t)block, bytes < ON_STACK ? bytes : ON_STACK);
+}
+
+static void advised(const struct seep_replay_op *op) {
+    void **slot = &slots[op->slot];
+    switch (op->kind) {
+    case SEEP_REPLAY_POOL_TAKE:
+        *slot = take_piece(op->value);
+        break;
+    case SEEP_REPLAY_ARENA_TAKE:
+        *slot = next_bytes(op->value);
+        break;
+    case SEEP_REPLAY_BUFFER_TAKE:
+        *slot = take_buffer(op->value);
+        break;
+    case SEEP_REPLAY_POOL_GIVE:
+        give_piece(*slot);
+        return;
+    case SEEP_REPLAY_BUFFER_GIVE:
+        give_buffer(*slot);
+        return;
+    case SEEP_REPLAY_ARENA_END:
+        end_arena();
+        return;
+    case SEEP_REPLAY_STACK:
+        use_stack(op->value);
+        return;
+    default:
+        if (*slot && slots[(uint32_t)op->value])
+            memcpy(*slot, slots[(uint32_t)op->value], op->value >> 32);
+        return;
+    }
+    if (*slot)
+        touch(*slot, op->value);
+}
+
 static void wait_for(const struct seep_replay_op *op) {
     unsigned spins = 0;
     // Pairs with the release in run(): what that thread did to its blocks is seen here.
@@ -175,8 +317,10 @@ static void run(uint32_t index) {
         } else if (op->kind == SEEP_REPLAY_MEASURE) {
             if (measures)
                 measure(op->slot);
-        } else {
+        } else if (op->kind == SEEP_REPLAY_TIME) {
             wait_until(op->value);
+        } else if (!is_empty) {
+            advised(op);
         }
         if (op->flags & SEEP_REPLAY_PUBLISH)
             atomic_store_explicit(&progress[index].published, i + 1, memory_order_release);
