@@ -91,6 +91,25 @@ def test_memory_is_that_of_the_program(tmp_path):
     assert touched['peak_rss_bytes'] < live / 2 and touched['page_faults'] < row['page_faults'] / 2
 
 
+def test_what_was_in_memory_is_what_is_written(tmp_path):
+    """Of 24 blocks of 4 MiB every fourth page was written, and the tool saw that while they lived."""
+    program = build(tmp_path, 'replay_sparse.c', 'program')
+    trace = record(tmp_path, program)
+    blocks, written = 24 * (4 << 20), 24 * (1 << 20)
+    [seen] = json.loads(replay(tmp_path, trace, '--json', '--touch', 'recorded').out)['allocators']
+    [whole] = json.loads(replay(tmp_path, trace, '--json').out)['allocators']
+    assert whole['peak_rss_bytes'] == pytest.approx(blocks, rel=0.03)
+    assert seen['peak_rss_bytes'] == pytest.approx(written, rel=0.05)
+
+
+def test_a_recording_in_which_nothing_was_seen(tmp_path):
+    program = tmp_path / 'small.c'
+    program.write_text('#include <stdlib.h>\nint main(void) { free(malloc(10)); return 0; }\n')
+    assert run(['gcc', '-fno-builtin', program, '-o', tmp_path / 'small']).code == 0
+    done = replay(tmp_path, record(tmp_path, tmp_path / 'small'), '--touch', 'recorded', code=1)
+    assert b'not recorded what was in memory' in done.err and b'--touch pages' in done.err, done
+
+
 @pytest.mark.parametrize('options, said', [
     (['--allocator', 'nosuch'], b"no library of 'nosuch' is installed"),
     (['--allocator', 'glibc:arena_max'], b'no value (glibc:arena_max=1, for example)'),

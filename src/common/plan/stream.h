@@ -23,6 +23,7 @@ enum seep_replay_kind {
     SEEP_REPLAY_WAIT = SEEP_REPLAY_CALLS_NR, // until thread `slot` has published `value` or more
     SEEP_REPLAY_MEASURE,                     // resident memory, as sample `slot`; `value` bytes are live now
     SEEP_REPLAY_TIME,                        // not before `value` ns after the start
+    SEEP_REPLAY_TOUCH,                       // the first `value` bytes of slot are written
     // What an advice would have the program do in place of a call. Each thread has a pool, an arena and
     // buffers of its own.
     SEEP_REPLAY_POOL_TAKE,   // slot = a piece of `value` bytes, all of the same size
@@ -37,6 +38,7 @@ enum seep_replay_kind {
 
 #define SEEP_REPLAY_PUBLISH 1u // others wait for it: once it is done, publish its index + 1
 #define SEEP_REPLAY_TIMED   2u // its latency is measured
+#define SEEP_REPLAY_TOUCHED 4u // of its block that is written which TOUCH says, behind it
 
 struct seep_replay_op {
     uint64_t value;

@@ -69,6 +69,7 @@ enum seep_trace_type {
     SEEP_TRACE_EVENT_INDEX = 31,    // of recordings: where the chunks are, and until when; of no group
     SEEP_TRACE_GAP = 32,            // what was there is gone: skipped by all readers
     SEEP_TRACE_HELD = 33,           // only where sites have several holders; after CHAINS
+    SEEP_TRACE_RESIDENCE = 34,      // of recordings: what was in memory of blocks; anywhere, of no group
     SEEP_TRACE_TYPE_NR
 };
 

@@ -14,7 +14,9 @@
 
 static const char *const orders[] = {"blocks", "exact", NULL};
 static const char *const speeds[] = {"full", "recorded", NULL};
-static const char *const touches[] = {"pages", "first", "none", NULL}; // as enum seep_replay_touch
+enum { TOUCH_RECORDED = SEEP_REPLAY_TOUCH_NONE + 1 };
+static const char *const touches[] = {"pages", "first", "none", "recorded",
+                                      NULL}; // as enum seep_replay_touch, and one
 
 struct replay_values {
     const char *allocators;
@@ -36,7 +38,8 @@ static const struct seep_option replay_options[] = {
      .max = 1000, .help = "rounds that count, each with every allocator (default 10)"},
     {"touch", 0, SEEP_OPTION_CHOICE, offsetof(struct replay_values, touch), .value = "WHAT",
      .choices = touches,
-     .help = "what is written of a block: each of its pages (default), its first byte, nothing"},
+     .help = "what is written of a block: each of its pages (default), its first byte, nothing, or as many "
+             "pages as were seen in memory while it was recorded"},
     {"order", 0, SEEP_OPTION_CHOICE, offsetof(struct replay_values, order), .value = "WHICH",
      .choices = orders,
      .help = "threads wait where a block goes from one to another (default), or for every event before"},
@@ -60,7 +63,9 @@ static struct seep_error *compare(const struct replay_values *values, const stru
     const char *names[SEEP_ALLOCATORS_MAX];
     struct seep_compare_options options = {.names = names,
                                            .nr_rounds = (uint32_t)values->rounds,
-                                           .touch = (enum seep_replay_touch)values->touch,
+                                           .touch = values->touch == TOUCH_RECORDED
+                                                        ? SEEP_REPLAY_TOUCH_PAGES
+                                                        : (enum seep_replay_touch)values->touch,
                                            .progress = seep_show_rounds};
     struct seep_comparison comparison = {NULL, 0, 0};
     struct seep_error *error = seep_allocators_split(list, names, &options.nr_names);
@@ -81,8 +86,10 @@ static struct seep_error *compare(const struct replay_values *values, const stru
 static struct seep_error *run_replay(const struct seep_arguments *arguments, int *ret_status) {
     const struct replay_values *values = seep_arguments_values(arguments, &replay_group);
     const char *path = arguments->operands[0];
-    struct seep_plan_options options = {
-        .exact = values->order == 1, .at_speed = values->speed == 1, .pid = values->pid};
+    struct seep_plan_options options = {.touch_recorded = values->touch == TOUCH_RECORDED,
+                                        .exact = values->order == 1,
+                                        .at_speed = values->speed == 1,
+                                        .pid = values->pid};
     struct seep_plan plan = {.fd = -1};
     char *list = strdup(values->allocators ? values->allocators : "glibc");
     struct seep_session *session = NULL;

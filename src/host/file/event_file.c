@@ -31,6 +31,7 @@ struct seep_event_file {
     unsigned char *index; // of its chunks, NULL: none
     size_t index_bytes;
     bool looked_for_index;
+    uint32_t only;     // type of the sections that are wanted; 0: those of events
     uint64_t stop_off; // no section is read that begins there or later; 0: all are
     char trouble[256];
 };
@@ -52,6 +53,14 @@ void seep_event_file_close(struct seep_event_file *file) {
 
 static bool is_of_events(uint32_t type) {
     return type == SEEP_TRACE_EVENTS || type == SEEP_TRACE_STACKS;
+}
+
+static bool is_wanted(const struct seep_event_file *file, uint32_t type) {
+    return file->only ? type == file->only : is_of_events(type);
+}
+
+void seep_event_file_only(struct seep_event_file *file, uint32_t type) {
+    file->only = type;
 }
 
 static uint64_t size_of(int fd) {
@@ -96,7 +105,7 @@ static struct seep_error *next_section(struct seep_event_file *file, struct seep
         uint64_t stored = seep_fetch64(header + 8);
         bool good = seep_fetch32(header + 24) == seep_trace_crc32(0, header, 24);
         uint64_t left = file->size - file->at - sizeof(header);
-        if (good && !is_of_events(type) && stored <= left) {
+        if (good && !is_wanted(file, type) && stored <= left) {
             file->at += sizeof(header) + stored;
             continue;
         }

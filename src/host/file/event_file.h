@@ -35,6 +35,9 @@ SEEP_MUST_CHECK struct seep_error *seep_event_file_rewind(struct seep_event_file
 SEEP_MUST_CHECK struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_t *ret_type,
                                                            struct seep_take *ret_take);
 
+// From now on, seep_event_file_section() passes over all sections of other types.
+void seep_event_file_only(struct seep_event_file *file, uint32_t type);
+
 // Whether all events of all its processes are in it, from their start to their end, with an index of the
 // chunks.
 bool seep_event_file_is_whole(struct seep_event_file *file);

@@ -39,13 +39,21 @@ uint32_t seep_trace_crc32(uint32_t crc, const void *bytes, size_t nr_bytes) {
 
 static const char *known_name(uint32_t type) {
     static const char *const names[SEEP_TRACE_TYPE_NR] = {
-        [SEEP_TRACE_END] = "END",         [SEEP_TRACE_SESSION] = "SESSION",
-        [SEEP_TRACE_PROCESS] = "PROCESS", [SEEP_TRACE_HEALTH] = "HEALTH",
-        [SEEP_TRACE_TOTALS] = "TOTALS",   [SEEP_TRACE_MODULES] = "MODULES",
-        [SEEP_TRACE_NODES] = "NODES",     [SEEP_TRACE_SITES] = "SITES",
-        [SEEP_TRACE_THREADS] = "THREADS", [SEEP_TRACE_THREAD_SITES] = "THREAD_SITES",
-        [SEEP_TRACE_BLOCKS] = "BLOCKS",   [SEEP_TRACE_EVENTS] = "EVENTS",
-        [SEEP_TRACE_STACKS] = "STACKS",   [SEEP_TRACE_EVENT_INDEX] = "EVENT_INDEX",
+        [SEEP_TRACE_END] = "END",
+        [SEEP_TRACE_SESSION] = "SESSION",
+        [SEEP_TRACE_PROCESS] = "PROCESS",
+        [SEEP_TRACE_HEALTH] = "HEALTH",
+        [SEEP_TRACE_TOTALS] = "TOTALS",
+        [SEEP_TRACE_MODULES] = "MODULES",
+        [SEEP_TRACE_NODES] = "NODES",
+        [SEEP_TRACE_SITES] = "SITES",
+        [SEEP_TRACE_THREADS] = "THREADS",
+        [SEEP_TRACE_THREAD_SITES] = "THREAD_SITES",
+        [SEEP_TRACE_BLOCKS] = "BLOCKS",
+        [SEEP_TRACE_EVENTS] = "EVENTS",
+        [SEEP_TRACE_STACKS] = "STACKS",
+        [SEEP_TRACE_EVENT_INDEX] = "EVENT_INDEX",
+        [SEEP_TRACE_RESIDENCE] = "RESIDENCE",
         [SEEP_TRACE_INDEX] = "INDEX",
     };
     const struct seep_section *section = seep_section_of(type);

@@ -129,11 +129,11 @@ void seep_advice_text(FILE *out, const struct seep_advice_report *report) {
     const struct seep_advices *advices = report->advices;
     const struct seep_process *process = &report->profile->process;
     seep_put_escaped(out, process->name);
-    fprintf(out,
-            ", pid %" PRIu32 ": %s calls, which take %s of a run of %s (recorded), and %s at their peak\n",
-            process->pid, seep_format_count(advices->nr_calls).text,
-            seep_format_duration((int64_t)advices->replay_ns).text,
-            seep_format_duration(advices->run_ns).text, seep_format_bytes(advices->peak_rss_bytes).text);
+    fprintf(out, ", pid %" PRIu32 ": %s calls, which take %s of %s %s, and %s at their peak\n", process->pid,
+            seep_format_count(advices->nr_calls).text, seep_format_duration((int64_t)advices->replay_ns).text,
+            seep_format_duration(advices->run_ns).text,
+            advices->is_cpu_time ? "of processor time (recorded)" : "(recorded)",
+            seep_format_bytes(advices->peak_rss_bytes).text);
     fprintf(
         out,
         "%u change%s tried by replay; time is that of all calls, memory that of the heap; 95 %% intervals\n",

@@ -250,6 +250,9 @@ static double worth(const struct seep_advice *advice) {
 static struct seep_error *try_with(struct adviser *adviser, const struct candidate *candidate,
                                    const struct seep_plan *before, const struct seep_plan *after,
                                    struct seep_advice *ret_advice) {
+    uint32_t nr_rounds = adviser->options->nr_rounds;
+    if (nr_rounds <= 2 * QUICK_ROUNDS)
+        return measure(adviser, candidate, before, after, nr_rounds, 1, ret_advice);
     struct seep_error *error = measure(adviser, candidate, before, after, QUICK_ROUNDS, 1, ret_advice);
     // Three rounds have a wide interval: only what cannot become enough is left out by them.
     double most = ret_advice->saved_most_ns / (double)SEEP_MAX(adviser->advices->run_ns, INT64_C(1));
@@ -257,8 +260,7 @@ static struct seep_error *try_with(struct adviser *adviser, const struct candida
         return error;
     // One run tells of memory what three would, where it is the same anyway.
     uint32_t nr_memory_runs = fabs(ret_advice->memory_share) >= SEEP_ADVICE_LEAST / 2 ? MEMORY_RUNS : 1;
-    return measure(adviser, candidate, before, after, adviser->options->nr_rounds, nr_memory_runs,
-                   ret_advice);
+    return measure(adviser, candidate, before, after, nr_rounds, nr_memory_runs, ret_advice);
 }
 
 static struct seep_error *make_plan(const struct adviser *adviser, const struct candidate *candidate,
@@ -395,6 +397,7 @@ struct seep_error *seep_advise(const char *path, const struct seep_session *sess
     struct adviser adviser = {
         .path = path, .session = session, .options = options, .advices = &advices, .base = {.fd = -1}};
     const struct seep_profile *profile;
+    struct seep_residences residences = {.cpu_ns = 0};
     struct seep_plan_options plain = {.pid = options->pid};
     struct seep_error *error = seep_walk_choose(session, options->pid, path, &profile);
     if (!error)
@@ -402,7 +405,15 @@ struct seep_error *seep_advise(const char *path, const struct seep_session *sess
     if (!error)
         error = seep_traits_find(path, profile, options->groups, &advices.traits);
     if (!error) {
-        advices.run_ns = SEEP_MAX(profile->process.duration_ns, adviser.base.duration_ns);
+        error =
+            seep_residences_read(path, profile->process.pid, profile->process.start_realtime_ns, &residences);
+        advices.is_cpu_time = residences.cpu_ns != 0;
+        advices.run_ns = advices.is_cpu_time
+                             ? (int64_t)residences.cpu_ns
+                             : SEEP_MAX(profile->process.duration_ns, adviser.base.duration_ns);
+        seep_residences_deinit(&residences);
+    }
+    if (!error) {
         error = measure_base(&adviser);
         // Page faults may be dearer today than when it was recorded.
         advices.run_ns = SEEP_MAX(advices.run_ns, (int64_t)advices.replay_ns);

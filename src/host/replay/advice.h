@@ -41,7 +41,8 @@ struct seep_advices {
     double replay_ns; // of the recording as it is
     uint64_t peak_rss_bytes;
     uint64_t nr_calls;
-    int64_t run_ns; // as it was recorded
+    int64_t run_ns;   // as it was recorded
+    bool is_cpu_time; // run_ns is what the processors worked for it, which waiting does not lengthen
     struct seep_traits traits;
 };
 

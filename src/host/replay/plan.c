@@ -42,6 +42,7 @@ struct planned_thread {
 struct planner {
     const struct seep_plan_options *options;
     const struct seep_profile *profile;
+    struct seep_residences residences;
     struct seep_plan *plan;
     struct planned_thread *threads;
     size_t nr_threads;
@@ -285,6 +286,20 @@ static bool end_pending(struct planner *planner, size_t thread) {
     return free_block(planner, thread, &own->pending);
 }
 
+// Of the call that was put last, which made this event's block: which of its pages are written.
+static bool put_touch(struct planner *planner, size_t thread, const struct seep_recorded *event,
+                      uint32_t slot) {
+    struct planned_thread *own = &planner->threads[thread];
+    const uint64_t *found =
+        seep_map_find(&planner->residences.pages, seep_residence_key(event->address, event->stamp));
+    if (!found || !*found || !own->nr_ops || own->ops[own->nr_ops - 1].slot != slot)
+        return true;
+    planner->plan->nr_touched++;
+    own->ops[own->nr_ops - 1].flags |= SEEP_REPLAY_TOUCHED;
+    uint64_t bytes = SEEP_MIN((*found - 1) * UINT64_C(4096), event->size);
+    return put_op(own, (struct seep_replay_op){.kind = SEEP_REPLAY_TOUCH, .slot = slot, .value = bytes});
+}
+
 static bool put_realloc(struct planner *planner, size_t thread, struct live_block *block) {
     struct planned_thread *own = &planner->threads[thread];
     own->is_pending = false;
@@ -338,6 +353,8 @@ static bool step_allocation(struct planner *planner, size_t thread, const struct
                 : block.treatment ? put_treated(planner, thread, &block)
                 : smaller         ? put_larger(planner, thread, event, smaller, &block)
                                   : put_allocation(planner, thread, event, &block);
+    if (good && block.treatment == SEEP_TREAT_NONE && event->size >= SEEP_RESIDENCE_LEAST_BYTES)
+        good = put_touch(planner, thread, event, block.slot);
     block.op = own->nr_ops - 1;
     return good && add_block(planner, event->address, block);
 }
@@ -520,6 +537,7 @@ static void planner_deinit(struct planner *planner) {
     free(planner->threads);
     free(planner->blocks);
     free(planner->free_blocks);
+    seep_residences_deinit(&planner->residences);
     seep_map_deinit(&planner->addresses);
     seep_map_deinit(&planner->waited);
 }
@@ -542,6 +560,15 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
     struct seep_error *error = seep_walk_choose(session, options->pid, path, &planner.profile);
     if (!error) {
         planner.nr_events_all = planner.profile->totals.allocations + planner.profile->totals.frees;
+        const struct seep_process *process = &planner.profile->process;
+        if (options->touch_recorded)
+            error = seep_residences_read(path, process->pid, process->start_realtime_ns, &planner.residences);
+    }
+    if (!error && options->touch_recorded && !planner.residences.nr_blocks)
+        error = seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "%s: it was not recorded what was in memory", path),
+            "seep run --mode record sees that of blocks from two pages on; or take --touch pages");
+    if (!error) {
         error = seep_walk_events(path, planner.profile, &reading, read_event);
     }
     for (size_t i = 0; !error && i < planner.nr_threads; i++)

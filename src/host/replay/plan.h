@@ -11,6 +11,7 @@
 #define SEEP_REPLAY_PLAN_H
 
 #include "profile/profile.h"
+#include "file/event_residence.h"
 #include "plan/stream.h"
 #include "replay/traits.h"
 
@@ -38,9 +39,10 @@ struct seep_plan_change {
 
 struct seep_plan_options {
     const struct seep_plan_change *change; // NULL: none
-    bool exact;                            // every event waits for the one before it
-    bool at_speed;                         // and for its time
-    uint64_t pid;                          // 0: the first process
+    bool touch_recorded; // of blocks of which it was seen as many pages as were in memory; of others all
+    bool exact;          // every event waits for the one before it
+    bool at_speed;       // and for its time
+    uint64_t pid;        // 0: the first process
 };
 
 struct seep_plan {
@@ -53,6 +55,7 @@ struct seep_plan {
     uint32_t nr_threads;
     uint64_t nr_calls; // of the allocator
     uint64_t nr_waits;
+    uint64_t nr_touched; // blocks of which it was seen what was in memory
     uint64_t nr_skipped; // frees of blocks that were there before the recording
     uint64_t peak_bytes; // most that was live, and when, of
     uint64_t peak_blocks;

@@ -15,6 +15,7 @@
 #include "file/event_chunk.h"
 #include "file/event_stacks.h"
 #include "session/recorder.h"
+#include "session/residence.h"
 #include "source/image/event_alone.h"
 #include "source/image/event_rings.h"
 #include "source/image/event_stacks_image.h"
@@ -49,6 +50,7 @@ struct recorded_process {
     bool pressed;           // a ring is half full of what is not written yet
     uint64_t latest_before; // stamp: the latest that there was a pass ago
     uint64_t latest;
+    struct seep_residence residence;
     struct seep_chunk_clock clock; // when the last chunk was sealed
     int64_t sealed_ns;
 };
@@ -171,6 +173,25 @@ static struct seep_error *keep(struct seep_recorder *recorder, const struct seep
     return NULL;
 }
 
+// What has been seen since the last time.
+static void write_residence(struct seep_recorder *recorder, struct recorded_process *process) {
+    struct seep_residence *residence = &process->residence;
+    for (size_t done = 0; !recorder->error && (done < residence->nr_ended || !done);) {
+        struct seep_residence_head head = {
+            .pid = process->chunk.pid,
+            .start_realtime_ns = process->chunk.start_realtime_ns,
+            .cpu_ns = residence->cpu_ns,
+            .nr_blocks = SEEP_MIN(residence->nr_ended - done, (size_t)SEEP_RESIDENCE_MAX)};
+        recorder->put.used = 0;
+        seep_residence_put(&recorder->put, &head, residence->ended + done);
+        struct seep_error *error = write_put(recorder, SEEP_TRACE_RESIDENCE);
+        if (error)
+            fail(recorder, error);
+        done += SEEP_MAX(head.nr_blocks, UINT64_C(1));
+    }
+    residence->nr_ended = 0;
+}
+
 static void write_chunk(struct seep_recorder *recorder, struct recorded_process *process,
                         const struct seep_recorded *events, size_t nr) {
     struct seep_chunk chunk = process->chunk;
@@ -204,6 +225,9 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
     }
     if (error)
         fail(recorder, error);
+    seep_residence_follow(&process->residence, events, nr);
+    if (!error && process->residence.nr_ended >= SEEP_RESIDENCE_MAX)
+        write_residence(recorder, process);
     process->clock = chunk.end;
     process->sealed_ns = at_ns;
     beat(recorder);
@@ -446,6 +470,7 @@ static void finish_process(struct seep_recorder *recorder, struct recorded_proce
 }
 
 static void process_destroy(struct recorded_process *process) {
+    seep_residence_deinit(&process->residence);
     seep_event_rings_deinit(&process->rings);
     if (process->fd >= 0)
         close(process->fd);
@@ -490,6 +515,12 @@ static void take_nothing(struct recorded_process *process) {
     process->nr_events = 0;
 }
 
+static void end_residence(struct seep_recorder *recorder, struct recorded_process *process) {
+    seep_residence_end(&process->residence);
+    if (recorder->writer)
+        write_residence(recorder, process);
+}
+
 static size_t pass(struct seep_recorder *recorder, uint64_t number, bool last) {
     size_t sum = 0;
     beat(recorder);
@@ -511,6 +542,10 @@ static size_t pass(struct seep_recorder *recorder, uint64_t number, bool last) {
         else
             seal(recorder, process, process->latest_before, last);
         process->latest_before = process->latest;
+        if (!over)
+            seep_residence_look(&process->residence, seep_monotonic_ns());
+        if (over || last)
+            end_residence(recorder, process);
         if (!over) {
             i++;
             continue;
@@ -579,6 +614,7 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
         error = recorder->options.open(recorder->options.data, image->pid, &recorder->writer);
     process.stacks.fd = process.fd;
     process.chunk.pid = (uint32_t)image->pid;
+    seep_residence_init(&process.residence, image->pid);
     process.chunk.start_realtime_ns = image->start_realtime_ns;
     process.start_ns = process.rings.head.header.start_ns;
     process.sealed_ns = seep_monotonic_ns();

@@ -136,7 +136,8 @@ static inline void keep(const struct seep_replay_op *op, void *block) {
         slots[op->slot] = NULL;
     } else if (block) {
         slots[op->slot] = block;
-        touch(block, op->value);
+        if (!(op->flags & SEEP_REPLAY_TOUCHED))
+            touch(block, op->value);
     } else {
         __atomic_fetch_add(&results->nr_failed, 1, __ATOMIC_RELAXED);
     }
@@ -275,6 +276,10 @@ static void advised(const struct seep_replay_op *op) {
         return;
     case SEEP_REPLAY_STACK:
         use_stack(op->value);
+        return;
+    case SEEP_REPLAY_TOUCH:
+        if (*slot)
+            touch(*slot, op->value);
         return;
     default:
         if (*slot && slots[(uint32_t)op->value])
