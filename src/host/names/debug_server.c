@@ -13,6 +13,7 @@
 #include "names/debug_server.h"
 
 #define DEFAULT_TIMEOUT_S 10u
+#define FILE_BYTES_MAX    (4L << 30) // the largest browsers' debug information has 3 GiB
 #define NS_PER_S          INT64_C(1000000000)
 
 void seep_debug_server_init(struct seep_debug_server *server, bool off, unsigned timeout_s) {
@@ -32,9 +33,10 @@ void seep_debug_server_deinit(struct seep_debug_server *server) {
 // Of the question under way. The client calls back on the thread that asks.
 static _Thread_local int64_t deadline_ns;
 
-// Called several times a second while the client waits; anything but 0 makes it give up.
-static int out_of_time(struct debuginfod_client *client, long done, long all) {
-    return seep_monotonic_ns() >= deadline_ns;
+// Called several times a second while the client waits; anything but 0 makes it give up. Who answers without
+// end would fill the disk until time is over.
+static int is_too_much(struct debuginfod_client *client, long done, long all) {
+    return seep_monotonic_ns() >= deadline_ns || done > FILE_BYTES_MAX;
 }
 
 static bool connect_client(struct seep_debug_server *server) {
@@ -49,7 +51,7 @@ static bool connect_client(struct seep_debug_server *server) {
         return false;
     server->client = begin();
     if (server->client)
-        set_progress(server->client, out_of_time);
+        set_progress(server->client, is_too_much);
     return server->client != NULL;
 }
 
