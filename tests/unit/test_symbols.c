@@ -150,7 +150,8 @@ static void test_own_binary(void **state) {
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
     assert_true(length > 0);
     path[length] = '\0';
-    assert_true(compare("addr2line", path, path, LINES | NAMES | FILES, 5000, 0) >= 500);
+    // Behind a last call that does not return, addr2line goes on with the function before (clang 19).
+    assert_true(compare("addr2line", path, path, LINES | NAMES | FILES, 5000, 40) >= 500);
 }
 
 extern char _init[], __executable_start[];
