@@ -430,3 +430,17 @@ def test_an_allocator_that_puts_a_header_in_front(tmp_path):
     nr = {kind: process['leaks'][kind]['blocks'] for kind in ('lost', 'indirect', 'possible', 'reachable')}
     assert nr == {'lost': 7, 'indirect': 0, 'possible': 3, 'reachable': 100}, nr
     assert any(note.startswith('100 blocks are from places') for note in process['health']['notes']), process['health']
+
+
+def test_memory_that_jemalloc_hands_out_beside_malloc(tmp_path):
+    """By mallocx, as redis does for its interpreters: no hook sees it, and it holds what it points to, as does free memory there."""
+    if not Path('/usr/include/jemalloc/jemalloc.h').exists():
+        pytest.skip('libjemalloc-dev is not installed')
+    (tmp_path / 'p.c').write_text(program_source('reachability_mallocx.c'))
+    done = harness.run(['gcc', '-g', '-O1', '-fno-builtin', '-w', tmp_path / 'p.c', '-o', tmp_path / 'p', '-ljemalloc'])
+    assert done.code == 0, done
+    with Traced(tmp_path / 'p', cwd=tmp_path) as program:
+        report = scan_json(program.pid)
+    kinds = {site['live_bytes']: site['kind'] for site in report['sites'] if site['live_bytes'] in (77, 1234)}
+    assert kinds[1234] == 'reachable' and 77 in kinds, kinds
+    assert any('mallocx of jemalloc' in note for note in report['health']['notes']), report['health']

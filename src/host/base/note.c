@@ -66,6 +66,7 @@ static const struct {
     [SEEP_NOTE_OF_SNAPSHOT] = {"of_snapshot", 0},
     [SEEP_NOTE_RECORDED_LATE] = {"recorded_late", 0},
     [SEEP_NOTE_HEADERS] = {"headers", 0},
+    [SEEP_NOTE_BESIDE_MALLOC] = {"beside_malloc", 0},
     [SEEP_NOTE_FREES_IMPLIED] = {"frees_implied", 0},
     [SEEP_NOTE_NOTICES_CUT] = {"notices_cut", SEEP_NOTE_MISSING},
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "scan/beside_malloc.h"
 #include "scan/cached_stacks.h"
 #include "scan/heap_areas.h"
 #include "scan/musl_areas.h"
@@ -271,6 +272,8 @@ static bool exclude_blocks_in(struct finder *finder, uint64_t start, uint64_t en
 // Memory that has blocks of such an allocator, where the kernel may have joined it with other memory: all but
 // what is known to be another's.
 static bool exclude_allocator(struct finder *finder, const struct seep_memory_area *mapping) {
+    if (finder->ranges->beside_malloc)
+        return exclude_blocks_in(finder, mapping->start, mapping->end);
     const struct seep_spans *kept = &finder->kept;
     uint64_t at = mapping->start;
     if (is_of_module(finder, mapping)) {
@@ -716,7 +719,7 @@ static bool find_places(struct finder *finder) {
 struct seep_error *seep_roots_feed(struct seep_memory *memory, const struct seep_stopped *stopped,
                                    const struct seep_profile *profile, enum seep_roots which,
                                    struct seep_graph *graph, struct seep_root_ranges *ret_ranges) {
-    struct seep_root_ranges ranges = {NULL};
+    struct seep_root_ranges ranges = {.beside_malloc = seep_is_beside_malloc(memory)};
     struct finder finder = {.memory = memory,
                             .stopped = stopped,
                             .profile = profile,

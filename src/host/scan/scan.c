@@ -244,6 +244,11 @@ static struct seep_error *add_notes(struct seep_scan *scan) {
             "%llu blocks are from places whose blocks are pointed to the same few bytes behind "
             "their start, as allocators make that put a header there: such a pointer holds",
             (unsigned long long)nr_headed);
+    if (!err && scan->ranges.beside_malloc)
+        err = seep_profile_note(
+            scan->profile, SEEP_NOTE_BESIDE_MALLOC,
+            "the program allocates by mallocx of jemalloc too, which is not traced: pointers in that memory, "
+            "and in what is free there, hold");
     // The counters may be off by the operation that a thread was stopped in: they do not tell.
     const uint64_t *lost = scan->profile->health.lost;
     uint64_t nr_not_kept = lost[SEEP_LOST_NO_LEAF] + lost[SEEP_LOST_ODD_FULL] + lost[SEEP_LOST_REENTERED];
