@@ -36,6 +36,16 @@ def test_json_has_it(tmp_path):
     assert sorted(site['at_peak_bytes'] for site in process['sites'])[-2:] == [500000, 30000000]
 
 
+def test_other_commands_have_it(tmp_path):
+    done = traced([PROGRAM, 'one'], tmp_path)
+    folded = run([SEEP, 'export', '--format', 'folded', f'{done.trace}@peak'])
+    assert folded.code == 0, folded
+    sizes = sorted(int(line.rsplit(b' ', 1)[1]) for line in folded.out.splitlines())
+    assert sizes[-2:] == [500000, 30000000]
+    asked = run([SEEP, 'sql', '--csv', f'{done.trace}@peak', 'select live_bytes from site order by 1 desc limit 2'])
+    assert asked.out.split() == [b'live_bytes', b'30000000', b'500000'], asked
+
+
 def check(process, expected, slack=0):
     """The moment is one at which the process held as much to within 1 %. What churns at that height, as some places
     do here, may by then have gone from one place to another."""

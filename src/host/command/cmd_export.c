@@ -13,6 +13,7 @@
 #include "output/output.h"
 #include "output/report_events.h"
 #include "profile/anonymize.h"
+#include "session/moment.h"
 #include "session/session_open.h"
 
 struct export_values {
@@ -98,7 +99,7 @@ static struct seep_error *write_events(const char *path, const struct seep_sessi
 static struct seep_error *open_session(const char *source, const struct seep_view_options *options,
                                        struct seep_session **ret_session) {
     if (!(seep_output_of(options)->needs & SEEP_OUTPUT_POINTERS))
-        return seep_session_open_some(source, options->pid, options->program, ret_session);
+        return seep_moment_open_some(source, options->pid, options->program, ret_session);
     return seep_session_scan(source, NULL, &(struct seep_scan_options){.keep_pointers = true}, ret_session);
 }
 
@@ -132,6 +133,7 @@ const struct seep_command seep_command_export = {
     .summary = "a trace in the format of another program",
     .usage = "--format NAME [options] FILE|PID",
     .about =
+        "With @NAME as it was at a mark, a snapshot or the peak, as for 'seep diff': app.seep@peak.\n"
         "All rows are written unless --top says otherwise; filters are those of 'seep report'. What each\n"
         "format loses, and who opens it, is in docs/formats.md.\n",
     .groups = (const struct seep_option_group *const[]){&export_group, &seep_report_group,

@@ -9,6 +9,7 @@
 #include "command/events_of.h"
 #include "command/reporting.h"
 #include "output/sql.h"
+#include "session/moment.h"
 #include "session/session_open.h"
 
 struct sql_values {
@@ -99,12 +100,23 @@ static struct seep_error *answer(const struct seep_arguments *arguments, struct 
     return error;
 }
 
+// With the blocks, where they are kept: of a mark or a peak only their number and bytes are.
+static struct seep_error *make_view(const struct seep_session *session, struct seep_symbols *symbols,
+                                    struct seep_view_options *options, struct seep_view **ret_view) {
+    options->blocks = true;
+    struct seep_error *error = seep_view_create(session, SIZE_MAX, symbols, options, ret_view);
+    if (!error || error->code != SEEP_E_UNSUPPORTED)
+        return error;
+    seep_error_destroy(error);
+    options->blocks = false;
+    return seep_view_create(session, SIZE_MAX, symbols, options, ret_view);
+}
+
 static struct seep_error *run_sql(const struct seep_arguments *arguments, int *ret_status) {
     const struct sql_values *values = seep_arguments_values(arguments, &sql_group);
     struct seep_view_options options = seep_view_options_default;
     options.top = 0;
     options.all_rows = true;
-    options.blocks = true;
     options.full_paths = true;
     options.no_demangle = values->no_demangle;
     if (seep_sql_lacks)
@@ -116,11 +128,11 @@ static struct seep_error *run_sql(const struct seep_arguments *arguments, int *r
     struct seep_symbols *symbols = NULL;
     struct seep_view *view = NULL;
     struct seep_event_file *file = NULL;
-    struct seep_error *error = seep_session_open(source, &session);
+    struct seep_error *error = seep_moment_open(source, &session);
     if (!error)
         error = seep_report_symbols(&options, source, &symbols);
     if (!error)
-        error = seep_view_create(session, SIZE_MAX, symbols, &options, &view);
+        error = make_view(session, symbols, &options, &view);
     if (!error && seep_event_file_is_one(source))
         error = seep_event_file_open(source, &file);
     if (!error)
