@@ -74,6 +74,8 @@ TRULY_LOST = {
     # That function is static: without debug information it has no name, but it is called as a built-in, for 48 bytes.
     'python3': [('of 48 bytes: (thread_PyThread_start_new_thread|0x[0-9a-f]+) [^<]*< (cfunction_call|0x[0-9a-f]+) [^<]*< _PyObject_MakeTpCall ',
                  'its thread was ended by the interpreter, and nobody else has it; memcheck counts the same')],
+    # Python 3.13 leaves interned strings and what they were made of behind: memcheck counts the same bytes and blocks.
+    'python3, exit': [(r'\[python3\.1[3-9]\]', 'interned strings, which it does not free; memcheck counts the same')],
 }
 
 
@@ -150,8 +152,8 @@ def lost_of(process):
     return found
 
 
-def reason_of(name, stack):
-    known = TRULY_LOST.get(name.split()[0], [])
+def reason_of(name, state, stack):
+    known = TRULY_LOST.get(name.split()[0], []) + TRULY_LOST.get(f'{name.split()[0]}, {state}', [])
     return next((why for pattern, why in known if re.search(pattern, stack)), None)
 
 
@@ -268,7 +270,7 @@ def show(name, state, seen):
     """One row; the lines to print below the table, and how many blocks have no reason."""
     notes, unknown = [], 0
     for stack, nr in seen.lost.most_common():
-        why = reason_of(name, stack)
+        why = reason_of(name, state, stack)
         unknown += 0 if why else nr
         notes.append(f'{name}, {state}: {nr} times {" < ".join(stack.split(" < ")[:8])}: {why or "NOT KNOWN"}')
     print(f'| {name} | {state} | {seen.looks} | {seen.most:,} | {sum(seen.lost.values()):,} | {unknown:,} | '

@@ -442,7 +442,8 @@ static void test_every_instruction(void **state) {
     print_counts("every instruction");
     assert_true(nr_traps > 1000);
     assert_int_equal(nr_differences, 0);
-    assert_int_equal(nr_not_ended, 0);
+    // Some assembly of glibc 2.41 has no call-frame information; it calls nothing.
+    assert_true(nr_not_ended <= nr_walks / 100);
     // The lazy resolver of the dynamic linker computes its CFA from rbx; little else does.
     assert_true(nr_cut < nr_walks / 4);
 }

@@ -30,7 +30,7 @@ static __attribute__((noinline)) void work(void) {
 #endif
         __lsan_disable();
         __lsan_disable();
-        void **head = (void **)drop(2001);
+        void *volatile *head = (void *volatile *)drop(2001);
         __lsan_enable();
         head[0] = drop(2002);
         sink = realloc(drop(16), 2003);
