@@ -8,6 +8,7 @@ import pytest
     (["--rounds", "2", "x.seep"], 2, "--rounds"),
     (["--touch", "all", "x.seep"], 2, "--touch"),
     (["--order", "exakt", "x.seep"], 2, "exact"),
+    (["--generate", "x.c", "--allocator", "glibc", "x.seep"], 2, "--generate"),
     (["nonesuch.seep"], 1, "nonesuch.seep"),
 ])
 def test_wrong_use(run, seep, words, status, said):

@@ -102,6 +102,44 @@ def test_what_was_in_memory_is_what_is_written(tmp_path):
     assert seen['peak_rss_bytes'] == pytest.approx(written, rel=0.05)
 
 
+@pytest.mark.parametrize('options', [(), ('--order', 'exact'), ('--touch', 'first')])
+def test_a_program_that_is_generated_makes_the_same_calls(threads, tmp_path, options):
+    """Compiled without seep, it makes the calls of the recording, seen by libseep.so, and its peak is that of the replay."""
+    source, program, trace = tmp_path / 'workload.c', tmp_path / 'workload', tmp_path / 'seen.seep'
+    done = run([SEEP, 'replay', '--generate', source, *options, threads])
+    assert done.code == 0 and not done.out and not done.err, done
+    assert str(tmp_path) not in source.read_text() and 'program' in source.read_text()
+    done = run(['gcc', source, '-o', program, '-pthread'], cwd=tmp_path)
+    assert done.code == 0 and not done.err, done
+    result = json.loads(replay(tmp_path, threads, '--json', *options).out)
+    peaks = []
+    for _ in range(3):
+        done = run([program])
+        assert done.code == 0, done
+        words = done.out.decode().split()
+        assert int(words[0]) == result['calls'] and words[3] == str(result['threads'])
+        peaks.append(int(words[words.index('KiB') - 1]) * 1024)
+    [row] = result['allocators']
+    # Nine threads in one order or another: arenas are shared in different ways.
+    assert min(abs(peak - row['peak_rss_bytes']) for peak in peaks) < 0.1 * row['peak_rss_bytes'] + 65536, (peaks, row)
+    assert run([SEEP, 'run', '-q', '--scan', 'no', '-o', trace, '--', program]).code == 0
+    [wanted], [seen] = report(threads), report(trace)
+    for function in ('malloc', 'realloc', 'posix_memalign'):
+        # And what printf takes.
+        assert 0 <= seen['totals']['by_function'][function] - wanted['totals']['by_function'][function] <= 1, function
+
+
+def test_the_peak_of_a_generated_program(tmp_path):
+    program = build(tmp_path, 'replay_memory.c', 'program')
+    trace = record(tmp_path, program)
+    assert run([SEEP, 'replay', '--generate', tmp_path / 'w.c', trace]).code == 0
+    assert run(['gcc', '-O2', '-fno-builtin', '-pthread', 'w.c', '-o', 'w'], cwd=tmp_path).code == 0
+    [row] = json.loads(replay(tmp_path, trace, '--json').out)['allocators']
+    words = run([tmp_path / 'w']).out.decode().split()
+    peak = int(words[words.index('KiB') - 1]) * 1024
+    assert peak == pytest.approx(row['peak_rss_bytes'], abs=16384)
+
+
 def test_a_recording_in_which_nothing_was_seen(tmp_path):
     program = tmp_path / 'small.c'
     program.write_text('#include <stdlib.h>\nint main(void) { free(malloc(10)); return 0; }\n')

@@ -7,9 +7,11 @@
 #include "base/interrupt.h"
 #include "command/command.h"
 #include "command/comparing.h"
+#include "command/result_file.h"
 #include "output/report_replay.h"
 #include "replay/allocator_choice.h"
 #include "replay/compare.h"
+#include "replay/generate.h"
 #include "session/session_open.h"
 
 static const char *const orders[] = {"blocks", "exact", NULL};
@@ -27,6 +29,7 @@ struct replay_values {
     int speed;
     bool json;
     bool csv;
+    const char *generate;
 };
 
 static const struct replay_values defaults = {.rounds = 10};
@@ -50,6 +53,8 @@ static const struct seep_option replay_options[] = {
     {"json", 0, SEEP_OPTION_FLAG, offsetof(struct replay_values, json),
      .help = "as JSON, with memory over time"},
     {"csv", 0, SEEP_OPTION_FLAG, offsetof(struct replay_values, csv), .help = "as CSV"},
+    {"generate", 0, SEEP_OPTION_STRING, offsetof(struct replay_values, generate), .value = "OUT.c",
+     .help = "write a C program that makes the same calls, and compare nothing"},
     {NULL},
 };
 
@@ -58,14 +63,16 @@ static const struct seep_option_group replay_group = {.title = "Options",
                                                       .values_bytes = sizeof(struct replay_values),
                                                       .defaults = &defaults};
 
+static enum seep_replay_touch touch_of(const struct replay_values *values) {
+    return values->touch == TOUCH_RECORDED ? SEEP_REPLAY_TOUCH_PAGES : (enum seep_replay_touch)values->touch;
+}
+
 static struct seep_error *compare(const struct replay_values *values, const struct seep_plan *plan,
                                   char *list) {
     const char *names[SEEP_ALLOCATORS_MAX];
     struct seep_compare_options options = {.names = names,
                                            .nr_rounds = (uint32_t)values->rounds,
-                                           .touch = values->touch == TOUCH_RECORDED
-                                                        ? SEEP_REPLAY_TOUCH_PAGES
-                                                        : (enum seep_replay_touch)values->touch,
+                                           .touch = touch_of(values),
                                            .progress = seep_show_rounds};
     struct seep_comparison comparison = {NULL, 0, 0};
     struct seep_error *error = seep_allocators_split(list, names, &options.nr_names);
@@ -83,6 +90,14 @@ static struct seep_error *compare(const struct replay_values *values, const stru
     return error;
 }
 
+static struct seep_error *generate(const struct replay_values *values, const struct seep_plan *plan) {
+    struct seep_result result;
+    if (strcmp(values->generate, "-") == 0)
+        return seep_generate(stdout, plan, touch_of(values));
+    struct seep_error *error = seep_result_begin(values->generate, &result);
+    return error ? error : seep_result_end(&result, seep_generate(result.out, plan, touch_of(values)));
+}
+
 static struct seep_error *run_replay(const struct seep_arguments *arguments, int *ret_status) {
     const struct replay_values *values = seep_arguments_values(arguments, &replay_group);
     const char *path = arguments->operands[0];
@@ -93,6 +108,12 @@ static struct seep_error *run_replay(const struct seep_arguments *arguments, int
     struct seep_plan plan = {.fd = -1};
     char *list = strdup(values->allocators ? values->allocators : "glibc");
     struct seep_session *session = NULL;
+    if (values->generate && (values->allocators || values->json || values->csv)) {
+        free(list);
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--generate writes a program, and compares nothing"),
+            "leave out --allocator, --json and --csv, or --generate");
+    }
     struct seep_error *error = list ? NULL : seep_error_no_memory();
     if (!error)
         error = seep_session_open(path, &session);
@@ -101,7 +122,7 @@ static struct seep_error *run_replay(const struct seep_arguments *arguments, int
     seep_session_destroy(session);
     seep_interrupt_catch(NULL);
     if (!error)
-        error = compare(values, &plan, list);
+        error = values->generate ? generate(values, &plan) : compare(values, &plan, list);
     seep_plan_deinit(&plan);
     free(list);
     return error;
@@ -122,6 +143,7 @@ const struct seep_command seep_command_replay = {
             {"seep replay app.seep --allocator glibc,jemalloc,mimalloc",
              "which one would be faster, or smaller?"},
             {"seep replay app.seep --allocator glibc,glibc:arena_max=1", "what a tunable does"},
+            {"seep replay app.seep --generate workload.c", "a program for the report of an allocator's bug"},
             {"seep replay app.seep --json", "for a script, with memory over time"},
             {NULL},
         },

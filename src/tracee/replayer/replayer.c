@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -354,16 +355,7 @@ static void *map(int fd, uint64_t bytes, int access) {
     return at == MAP_FAILED ? NULL : at;
 }
 
-static bool map_all(int stream_fd, int results_fd) {
-    struct stat status;
-    if (fstat(stream_fd, &status) != 0 || (uint64_t)status.st_size < sizeof(*head))
-        return false;
-    head = map(stream_fd, (uint64_t)status.st_size, PROT_READ);
-    results = map(results_fd, sizeof(*results), PROT_READ | PROT_WRITE);
-    if (!head || !results || head->magic != SEEP_REPLAY_MAGIC || head->version != SEEP_REPLAY_VERSION)
-        return false;
-    threads = (const void *)((const char *)head + head->threads_off);
-    ops = (const void *)((const char *)head + head->ops_off);
+static bool map_own(void) {
     slots = map(-1, head->nr_slots * sizeof(*slots), PROT_READ | PROT_WRITE);
     progress = map(-1, head->nr_threads * sizeof(*progress), PROT_READ | PROT_WRITE);
     status_fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -385,10 +377,8 @@ static bool start_threads(void) {
     return true;
 }
 
-int main(int argc, char **argv) {
+static void replay(void) {
     struct rusage before, after;
-    if (argc != 3 || !map_all(atoi(argv[1]), atoi(argv[2])) || !head->nr_threads || !start_threads())
-        return 3;
     base_rss = anonymous_bytes();
     getrusage(RUSAGE_SELF, &before);
     uint64_t cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID), tick = ticks();
@@ -404,6 +394,114 @@ int main(int argc, char **argv) {
     getrusage(RUSAGE_SELF, &after);
     results->faults = (uint64_t)(after.ru_minflt - before.ru_minflt + after.ru_majflt - before.ru_majflt);
     results->ns_per_tick = nr_ticks ? (double)results->wall_ns / (double)nr_ticks : 1;
+}
+
+#ifdef SEEP_GENERATED
+
+// ---- a plan that is in this file (seep replay --generate) ------------------------------------------------
+
+struct reader {
+    size_t part;
+    const char *at;
+    uint32_t bits;
+    unsigned nr_bits;
+};
+
+static unsigned value_of(char digit) {
+    return digit >= 'a'   ? (unsigned)(digit - 'a') + 26
+           : digit >= 'A' ? (unsigned)(digit - 'A')
+           : digit >= '0' ? (unsigned)(digit - '0') + 52
+           : digit == '+' ? 62
+                          : 63;
+}
+
+static unsigned char next_byte(struct reader *reader) {
+    while (reader->nr_bits < 8) {
+        if (!*reader->at)
+            reader->at = generated[++reader->part];
+        reader->bits = reader->bits << 6 | value_of(*reader->at++);
+        reader->nr_bits += 6;
+    }
+    reader->nr_bits -= 8;
+    return (unsigned char)(reader->bits >> reader->nr_bits);
+}
+
+static uint64_t next_number(struct reader *reader) {
+    uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        unsigned char byte = next_byte(reader);
+        value |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            return value;
+    }
+}
+
+static void read_ops(struct seep_replay_thread *all, struct seep_replay_op *op) {
+    struct reader reader = {.at = generated[0]};
+    uint64_t first = 0;
+    for (uint32_t i = 0; i < GENERATED_THREADS; i++) {
+        uint32_t slot = 0;
+        all[i] = (struct seep_replay_thread){.first_op = first, .nr_ops = next_number(&reader)};
+        first += all[i].nr_ops;
+        for (uint64_t k = 0; k < all[i].nr_ops; k++, op++) {
+            unsigned char kind = next_byte(&reader);
+            uint64_t step = next_number(&reader);
+            slot += (uint32_t)(step >> 1 ^ (step & 1 ? UINT64_MAX : 0));
+            *op = (struct seep_replay_op){.kind = kind & 31, .flags = kind >> 5, .slot = slot};
+            if (op->kind != SEEP_REPLAY_FREE)
+                op->value = next_number(&reader);
+            if (op->kind == SEEP_REPLAY_ALIGNED)
+                op->align_shift = next_byte(&reader);
+        }
+    }
+}
+
+int main(void) {
+    static struct seep_replay_head own = {
+        .nr_threads = GENERATED_THREADS, .nr_ops = GENERATED_OPS, .nr_slots = GENERATED_SLOTS};
+    struct seep_replay_thread *all = map(-1, GENERATED_THREADS * sizeof(*all), PROT_READ | PROT_WRITE);
+    struct seep_replay_op *op = map(-1, GENERATED_OPS * sizeof(*op), PROT_READ | PROT_WRITE);
+    results = map(-1, sizeof(*results), PROT_READ | PROT_WRITE);
+    if (!all || !op || !results)
+        return 3;
+    read_ops(all, op);
+    results->how = (struct seep_replay_how){.touch = GENERATED_TOUCH, .measures = 1};
+    head = &own;
+    threads = all;
+    ops = op;
+    if (!map_own() || !start_threads())
+        return 3;
+    replay();
+    uint64_t peak = 0;
+    for (uint32_t i = 0; i < SEEP_REPLAY_SAMPLES_MAX; i++)
+        peak = results->rss[i] > peak ? results->rss[i] : peak;
+    dprintf(STDOUT_FILENO, "%llu calls on %u threads: %.3f ms, %llu page faults, %llu KiB at the peak\n",
+            (unsigned long long)GENERATED_CALLS, (unsigned)GENERATED_THREADS, (double)results->wall_ns / 1e6,
+            (unsigned long long)results->faults, (unsigned long long)peak / 1024);
+    return results->nr_failed != 0;
+}
+
+#else
+
+static bool map_all(int stream_fd, int results_fd) {
+    struct stat status;
+    if (fstat(stream_fd, &status) != 0 || (uint64_t)status.st_size < sizeof(*head))
+        return false;
+    head = map(stream_fd, (uint64_t)status.st_size, PROT_READ);
+    results = map(results_fd, sizeof(*results), PROT_READ | PROT_WRITE);
+    if (!head || !results || head->magic != SEEP_REPLAY_MAGIC || head->version != SEEP_REPLAY_VERSION)
+        return false;
+    threads = (const void *)((const char *)head + head->threads_off);
+    ops = (const void *)((const char *)head + head->ops_off);
+    return map_own();
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3 || !map_all(atoi(argv[1]), atoi(argv[2])) || !head->nr_threads || !start_threads())
+        return 3;
+    replay();
     __atomic_store_n(&results->is_done, 1, __ATOMIC_RELEASE);
     _exit(0);
 }
+
+#endif
