@@ -23,7 +23,7 @@ packages_of() {
     case $1 in
     build) echo gcc g++ make meson ninja-build pkg-config libc6-dev libdw-dev libelf-dev libdebuginfod-dev \
         libzstd-dev libjansson-dev libsqlite3-dev libiberty-dev liblzma-dev zlib1g-dev binutils \
-        libbpf-dev clang llvm bpftool libncurses-dev libedit-dev libcairo2-dev ;;
+        libbpf-dev clang llvm bpftool libncurses-dev libedit-dev libbearssl-dev libcairo2-dev ;;
     demo) echo perl ;;
     test) echo git python3 python3-yaml python3-pytest python3-pytest-xdist libcmocka-dev zstd procps cmake ;;
     traced) echo redis-server redis-tools nginx-light curl gdb rustc dconf-gsettings-backend z3 sqlite3 graphviz protobuf-compiler vim emacs-nox strace systemd-container libpam-systemd dbus heaptrack jq perl git tmux libglib2.0-bin libjemalloc2 libjemalloc-dev \

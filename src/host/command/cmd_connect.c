@@ -16,6 +16,7 @@
 struct connect_values {
     struct seep_option_strings lines;
     const char *file;
+    const char *key;
     bool json;
     bool no_demangle;
     const char *sysroot;
@@ -28,6 +29,8 @@ static const struct seep_option connect_options[] = {
      .help = "run these and leave; several are separated by ;"},
     {"file", 'f', SEEP_OPTION_STRING, AT(file), .value = "FILE",
      .help = "run the lines of a file and leave; - is standard input"},
+    {"key", 0, SEEP_OPTION_STRING, AT(key), .value = "FILE",
+     .help = "for tcp:HOST:PORT: the key that the server has"},
     {"json", 0, SEEP_OPTION_FLAG, AT(json), .help = "each answer as a line of JSON"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
     {"sysroot", 0, SEEP_OPTION_STRING, AT(sysroot), .value = "DIR",
@@ -169,7 +172,7 @@ static struct seep_error *run_connect(const struct seep_arguments *arguments, in
     struct seep_live_source source;
     struct seep_console console;
     bool all = true;
-    struct seep_error *error = seep_live_source_of(arguments->operands[0], &source);
+    struct seep_error *error = seep_live_source_of(arguments->operands[0], values->key, &source);
     if (!error)
         error = seep_report_symbols(&view, arguments->operands[0], &symbols);
     if (error)

@@ -28,6 +28,7 @@
 #include "output/output.h"
 #include "plot/pen.h"
 #include "screen/full_screen.h"
+#include "wire/noise.h"
 
 struct info_options {
     bool json;
@@ -145,6 +146,8 @@ static void add_formats(struct info *info) {
                "history and completion in seep connect need it");
     if (!seep_full_screen_is_built)
         advise(info, add(info, "build", "ncursesw", BAD, LEFT_OUT), "the full screen of seep top needs it");
+    if (!seep_noise_is_there())
+        advise(info, add(info, "build", "BearSSL", BAD, LEFT_OUT), "links over a network (tcp:) need it");
     if (seep_pen_png_lacks)
         advise(info, add(info, "build", seep_pen_png_lacks, BAD, LEFT_OUT), "seep plot -o x.png needs it");
     for (size_t i = 0; seep_outputs[i]; i++) {

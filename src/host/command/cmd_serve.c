@@ -21,10 +21,12 @@
 #include "serve/http_server.h"
 #include "session/history.h"
 #include "session/moment.h"
+#include "wire/noise.h"
 
 struct serve_values {
     const char *http;
     const char *listen;
+    const char *key;
     bool full_paths;
     bool no_demangle;
     const char *sysroot;
@@ -34,7 +36,10 @@ static const struct seep_option serve_options[] = {
     {"http", 0, SEEP_OPTION_TEXT, offsetof(struct serve_values, http), .value = "ADDR",
      .help = "listen on ADDR, an IP address and a port (default 127.0.0.1 and any free port)"},
     {"listen", 0, SEEP_OPTION_STRING, offsetof(struct serve_values, listen), .value = "ADDR",
-     .help = "for seep top and connect: unix:PATH (default one in a folder of your own), or stdio"},
+     .help = "for seep top and connect: unix:PATH (default one in a folder of your own), stdio, or "
+             "tcp:HOST:PORT"},
+    {"key", 0, SEEP_OPTION_STRING, offsetof(struct serve_values, key), .value = "FILE",
+     .help = "for tcp:HOST:PORT: who has the same key may ask; made where there is no such file"},
     {"full-paths", 0, SEEP_OPTION_FLAG, offsetof(struct serve_values, full_paths),
      .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, offsetof(struct serve_values, no_demangle),
@@ -395,34 +400,82 @@ static struct seep_error *serve(struct serving *serving, const char *where) {
 
 // ---- the protocol ----
 
-static struct seep_error *serve_link(const struct seep_live_source *source, const char *where) {
+#define UNIX_PREFIX "unix:"
+#define TCP_PREFIX  "tcp:"
+
+static bool begins(const char *text, const char *with) {
+    return text && strncmp(text, with, strlen(with)) == 0;
+}
+
+static struct seep_error *listen_network(struct seep_link_server *server, const char *name,
+                                         const char *key_file) {
+    unsigned char key[SEEP_NOISE_KEY_BYTES];
+    unsigned port = 0;
+    bool made = false;
+    struct seep_error *error = seep_noise_key_read(key_file, true, key, &made);
+    if (!error)
+        error = seep_link_server_listen_network(server, name, key, &port);
+    explicit_bzero(key, sizeof(key));
+    if (made)
+        fprintf(stderr, "seep: made the key %s: who has a copy of it may ask\n", key_file);
+    if (error)
+        return error;
+    printf("tcp:%.*s:%u\n", (int)(strrchr(name, ':') - name), name, port);
+    fflush(stdout);
+    return NULL;
+}
+
+static struct seep_error *listen_here(struct seep_link_server *server, const char *where) {
+    const char *path = NULL;
+    struct seep_error *error =
+        seep_link_server_listen(server, where ? where + strlen(UNIX_PREFIX) : NULL, &path);
+    if (error)
+        return error;
+    printf("unix:%s\n", path);
+    fflush(stdout);
+    return NULL;
+}
+
+static struct seep_error *serve_link(const struct seep_live_source *source, const char *where,
+                                     const char *key_file) {
     struct seep_link_server *server = NULL;
     struct seep_error *error = seep_link_server_create(source, &server);
-    bool stdio = where && strcmp(where, "stdio") == 0;
-    const char *path = NULL;
-    if (!error && stdio) {
+    if (!error && where && strcmp(where, "stdio") == 0)
         error = seep_link_server_add(server, STDIN_FILENO, dup(STDOUT_FILENO));
-    } else if (!error) {
-        error = seep_link_server_listen(server, where ? where + strlen("unix:") : NULL, &path);
-        if (!error) {
-            printf("unix:%s\n", path);
-            fflush(stdout);
-        }
-    }
+    else if (!error && begins(where, TCP_PREFIX))
+        error = listen_network(server, where + strlen(TCP_PREFIX), key_file);
+    else if (!error)
+        error = listen_here(server, where);
     if (!error)
         error = seep_link_server_run(server);
     seep_link_server_destroy(server);
     return error;
 }
 
-static struct seep_error *run_link(const struct seep_arguments *arguments, const char *where) {
+static struct seep_error *check_listen(const char *where, const char *key_file) {
+    bool network = begins(where, TCP_PREFIX);
+    if (network && !key_file)
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "--listen %s: a network needs --key FILE", where),
+            "a file that is not there is made; who has a copy of it may ask");
+    if (!network && key_file)
+        return seep_error_create(SEEP_E_USAGE, "--key is for --listen tcp:HOST:PORT");
+    if (where && !network && strcmp(where, "stdio") != 0 &&
+        (!begins(where, UNIX_PREFIX) || !where[strlen(UNIX_PREFIX)]))
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--listen: bad address '%s'", where),
+                               "unix:PATH, tcp:HOST:PORT, or stdio");
+    return NULL;
+}
+
+static struct seep_error *run_link(const struct seep_arguments *arguments, const char *where,
+                                   const char *key_file) {
     struct seep_live_source source = {NULL};
     struct seep_started started = {.output_fd = -1};
     char name[16];
     bool stdio = where && strcmp(where, "stdio") == 0;
-    if (where && !stdio && (strncmp(where, "unix:", 5) != 0 || !where[5]))
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--listen: bad address '%s'", where),
-                               "unix:PATH, or stdio");
+    struct seep_error *bad = check_listen(where, key_file);
+    if (bad)
+        return bad;
     seep_interrupt_catch(NULL);
     if (arguments->ended) {
         struct seep_error *error = seep_started_begin(arguments->operands, !stdio, &started);
@@ -430,13 +483,14 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
             return error;
         snprintf(name, sizeof(name), "%d", (int)started.program);
     }
-    struct seep_error *error = seep_live_source_of(arguments->ended ? name : arguments->operands[0], &source);
+    struct seep_error *error =
+        seep_live_source_of(arguments->ended ? name : arguments->operands[0], NULL, &source);
     if (!error && (!source.is_pid || source.link))
         error = seep_error_hint(
             seep_error_create(SEEP_E_USAGE, "serve: '%s' is no process", arguments->operands[0]),
             "a file is for a browser: seep serve --http %s", arguments->operands[0]);
     if (!error)
-        error = serve_link(&source, where);
+        error = serve_link(&source, where, key_file);
     seep_live_source_deinit(&source);
     if (arguments->ended)
         seep_started_end(&started);
@@ -451,7 +505,7 @@ static struct seep_error *run_serve(const struct seep_arguments *arguments, int 
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "serve: one PID or FILE"),
                                "a program to be started comes behind --");
     if (!values->http)
-        return run_link(arguments, values->listen);
+        return run_link(arguments, values->listen, values->key);
     if (arguments->ended)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "serve: --http starts no program"),
                                "start it by 'seep run', and serve its PID");
@@ -492,6 +546,8 @@ const struct seep_command seep_command_serve = {
         (const struct seep_example[]){
             {"seep serve 1234", "for seep top and seep connect"},
             {"seep serve -- ./server --port 80", "start a program with it"},
+            {"seep serve --listen tcp:10.0.0.7:7777 --key seep.key 1234",
+             "for those who have a copy of the key"},
             {"seep serve --http 1234", "a traced process, in the browser"},
             {"seep serve --http traces/", "the traces of a folder, in the browser"},
             {"seep serve --http=127.0.0.1:8080 1234", "on a port that is known"},

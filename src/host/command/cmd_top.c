@@ -35,6 +35,7 @@ struct top_values {
     bool ascii;
     bool no_demangle;
     const char *sysroot;
+    const char *key;
 };
 
 static const struct top_values top_defaults = {.interval_ns = 1000000000};
@@ -54,6 +55,8 @@ static const struct seep_option top_options[] = {
      .help = "of plain text: lines of a screen (default 24, or as the terminal has)"},
     {"ascii", 0, SEEP_OPTION_FLAG, AT(ascii),
      .help = "no other characters than ASCII; so it is by itself where the locale has no more"},
+    {"key", 0, SEEP_OPTION_STRING, AT(key), .value = "FILE",
+     .help = "for tcp:HOST:PORT: the key that the server has"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, AT(no_demangle), .help = "symbol names as they are in the file"},
     {"sysroot", 0, SEEP_OPTION_STRING, AT(sysroot), .value = "DIR",
      .help = "programs and libraries are those under DIR, if their build-ids are the same"},
@@ -351,6 +354,8 @@ static struct seep_error *take_result(struct top *top) {
             seep_live_init(&top->live);
             top->partial = top->screen.loading = false;
         }
+        if (top->source.link && result.look.error) // what is shown is what was seen last
+            seep_screen_say(&top->screen, true, result.look.error->message);
         error = seep_live_take(&top->live, &result.look);
         plan_next(top);
     }
@@ -474,7 +479,8 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
             top.started = &started;
     }
     if (!error)
-        error = seep_live_source_of(arguments->ended ? name : arguments->operands[0], &top.source);
+        error =
+            seep_live_source_of(arguments->ended ? name : arguments->operands[0], values->key, &top.source);
     seep_live_init(&top.live);
     seep_screen_init(&top.screen, &top.live, symbols);
     top.screen.is_file = !top.source.is_pid;

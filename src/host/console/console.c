@@ -147,6 +147,12 @@ static struct seep_error *look_again(struct seep_console *console) {
         return NULL;
     struct seep_look look;
     seep_look_make(console->source, &console->live.look, &look);
+    if (console->source->link && look.error) { // what was seen last is not what is now
+        struct seep_error *error = look.error;
+        look.error = NULL;
+        seep_look_deinit(&look);
+        return error;
+    }
     return seep_live_take(&console->live, &look);
 }
 

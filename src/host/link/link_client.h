@@ -5,6 +5,7 @@
 
 #include "link/link_job.h"
 #include "link/link_server.h"
+#include "wire/noise.h"
 #include "wire/wire.h"
 
 #define SEEP_LINK_SHARED      4u
@@ -18,10 +19,15 @@ struct seep_link_client {
     bool leaves;      // once its answer is sent
     bool has_ended;   // it sends no more
     int64_t until_ns; // to greet
-    unsigned char in[SEEP_WIRE_HEAD_BYTES + SEEP_WIRE_ASK_MAX];
+    unsigned char in[SEEP_WIRE_HEAD_BYTES + SEEP_WIRE_ASK_MAX + SEEP_NOISE_RECORD_MOST];
     size_t nr_in;
     struct seep_put out;
     size_t sent;
+    struct seep_noise *noise; // of a network; NULL: bytes are as they are
+    unsigned char *sealed_in; // SEEP_NOISE_LENGTH_BYTES and a record, as it comes
+    size_t nr_sealed_in;
+    struct seep_put sealed_out; // a greeting or a record, as it goes
+    size_t sealed_sent;
     uint16_t stream; // of the question that is being answered
     struct seep_link_job job;
     bool job_is_scan;
@@ -43,6 +49,8 @@ struct seep_link_server {
     struct seep_link_shared shared[SEEP_LINK_SHARED];
     unsigned next_shared;
     int listen_fd; // -1: it does not
+    bool has_key;  // it listens on a network
+    unsigned char key[SEEP_NOISE_KEY_BYTES];
     char path[108];
     bool has_path;
     struct seep_link_client *clients[SEEP_LINK_CLIENTS]; // NULL: it has just gone

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "link/link_client.h"
+#include "wire/network.h"
 
 struct seep_error *seep_link_server_create(const struct seep_live_source *source,
                                            struct seep_link_server **ret_server) {
@@ -40,6 +41,9 @@ static void client_close(struct seep_link_client *client) {
         close(client->out_fd);
     close(client->in_fd);
     seep_put_deinit(&client->out);
+    seep_put_deinit(&client->sealed_out);
+    seep_noise_destroy(client->noise);
+    free(client->sealed_in);
     free(client);
 }
 
@@ -56,6 +60,7 @@ void seep_link_server_destroy(struct seep_link_server *server) {
         seep_put_deinit(&server->shared[i].question);
         seep_put_deinit(&server->shared[i].answer);
     }
+    explicit_bzero(server->key, sizeof(server->key));
     seep_look_deinit(&server->look);
     seep_shadow_destroy(server->shadow);
     free(server);
@@ -132,6 +137,18 @@ struct seep_error *seep_link_server_listen(struct seep_link_server *server, cons
     return NULL;
 }
 
+struct seep_error *seep_link_server_listen_network(struct seep_link_server *server, const char *name,
+                                                   const unsigned char *key, unsigned *ret_port) {
+    struct seep_noise *probe = NULL; // whether it can be at all is said before it listens
+    struct seep_error *error = seep_noise_create(false, NULL, 0, key, &probe);
+    seep_noise_destroy(probe);
+    if (!error)
+        error = seep_network_listen(name, &server->listen_fd, ret_port);
+    memcpy(server->key, key, sizeof(server->key));
+    server->has_key = true;
+    return error;
+}
+
 struct seep_error *seep_link_server_add(struct seep_link_server *server, int in_fd, int out_fd) {
     struct seep_link_client *client =
         server->nr_clients < SEEP_LINK_CLIENTS ? calloc(1, sizeof(*client)) : NULL;
@@ -147,45 +164,158 @@ struct seep_error *seep_link_server_add(struct seep_link_server *server, int in_
     return NULL;
 }
 
-static void accept_one(struct seep_link_server *server) {
-    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+// On a network: first of all it has to show that it has the key.
+static struct seep_error *add_locked(struct seep_link_server *server, int fd) {
+    struct seep_noise *noise = NULL;
+    unsigned char *room = malloc(SEEP_NOISE_LENGTH_BYTES + SEEP_NOISE_RECORD_MOST);
+    struct seep_error *error = room ? seep_noise_create(false, (const unsigned char *)SEEP_WIRE_MAGIC,
+                                                        SEEP_WIRE_MAGIC_BYTES, server->key, &noise)
+                                    : seep_error_no_memory();
+    if (!error)
+        error = seep_link_server_add(server, fd, fd);
+    if (error) {
+        seep_noise_destroy(noise);
+        free(room);
+        return error;
+    }
+    struct seep_link_client *client = server->clients[server->nr_clients - 1];
+    client->noise = noise;
+    client->sealed_in = room;
+    return NULL;
+}
+
+static bool is_ours(int fd) {
     struct ucred peer;
     socklen_t size = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           (peer.uid == getuid() || peer.uid == 0);
+}
+
+static void accept_one(struct seep_link_server *server) {
+    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return;
-    bool ours =
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == getuid() || peer.uid == 0);
-    struct seep_error *error = ours ? seep_link_server_add(server, fd, fd) : NULL;
-    if (!ours || error)
+    bool may = server->has_key || is_ours(fd);
+    struct seep_error *error = !may              ? NULL
+                               : server->has_key ? add_locked(server, fd)
+                                                 : seep_link_server_add(server, fd, fd);
+    if (server->has_key)
+        seep_network_set_patience(fd);
+    if (!may || error)
         close(fd);
     seep_error_destroy(error);
 }
 
 // ---- one client ----
 
+static bool put_record(struct seep_put *out, const struct seep_put *record) {
+    unsigned char length[SEEP_NOISE_LENGTH_BYTES] = {(unsigned char)record->used,
+                                                     (unsigned char)(record->used >> 8)};
+    seep_put_bytes(out, length, sizeof(length));
+    seep_put_bytes(out, record->bytes, record->used);
+    return !out->failed;
+}
+
 static bool is_answered(const struct seep_link_client *client) {
-    return !client->out.used && !client->job.pid;
+    return !client->out.used && !client->sealed_out.used && !client->job.pid;
+}
+
+static bool has_output(const struct seep_link_client *client) {
+    return client->out.used || client->sealed_out.used;
+}
+
+static void note_end(struct seep_link_client *client) {
+    client->has_ended = true;
+    seep_link_job_kill(&client->job);
 }
 
 // false: it has left.
-static bool read_some(struct seep_link_client *client) {
+static bool read_plain(struct seep_link_client *client) {
     ssize_t nr = read(client->in_fd, client->in + client->nr_in, sizeof(client->in) - client->nr_in);
     if (nr < 0)
         return errno == EAGAIN || errno == EINTR;
-    client->has_ended = nr == 0;
     client->nr_in += (size_t)nr;
-    if (client->has_ended)
-        seep_link_job_kill(&client->job);
+    if (nr == 0)
+        note_end(client);
     return true;
 }
 
-static bool write_some(struct seep_link_client *client) {
-    ssize_t nr = write(client->out_fd, client->out.bytes + client->sent, client->out.used - client->sent);
+static bool take_hello(struct seep_link_client *client, size_t nr) {
+    struct seep_put none = {NULL}, hello = {NULL};
+    struct seep_error *error = NULL;
+    bool good = seep_noise_hello_take(client->noise, client->sealed_in + SEEP_NOISE_LENGTH_BYTES, nr, &none);
+    if (good)
+        error = seep_noise_hello_put(client->noise, NULL, 0, &hello);
+    good = good && !error && put_record(&client->sealed_out, &hello);
+    seep_error_destroy(error);
+    seep_put_deinit(&none);
+    seep_put_deinit(&hello);
+    return good;
+}
+
+static size_t record_bytes(const struct seep_link_client *client) {
+    return client->nr_sealed_in < SEEP_NOISE_LENGTH_BYTES
+               ? 0
+               : (size_t)(client->sealed_in[0] | client->sealed_in[1] << 8);
+}
+
+static bool has_room(const struct seep_link_client *client) {
+    return sizeof(client->in) - client->nr_in >= (client->noise ? SEEP_NOISE_RECORD_MOST : 1);
+}
+
+// A record at a time. false: it has left, or is not of who has the key.
+static bool read_sealed(struct seep_link_client *client) {
+    size_t wanted = SEEP_NOISE_LENGTH_BYTES + record_bytes(client);
+    ssize_t nr = read(client->in_fd, client->sealed_in + client->nr_sealed_in, wanted - client->nr_sealed_in);
     if (nr < 0)
         return errno == EAGAIN || errno == EINTR;
-    client->sent += (size_t)nr;
-    if (client->sent < client->out.used)
+    client->nr_sealed_in += (size_t)nr;
+    if (nr == 0)
+        note_end(client);
+    wanted = SEEP_NOISE_LENGTH_BYTES + record_bytes(client);
+    if (nr == 0 || client->nr_sealed_in < wanted || wanted == SEEP_NOISE_LENGTH_BYTES)
+        return wanted != SEEP_NOISE_LENGTH_BYTES || client->nr_sealed_in < SEEP_NOISE_LENGTH_BYTES;
+    size_t nr_plain = 0;
+    client->nr_sealed_in = 0;
+    if (!seep_noise_is_open(client->noise))
+        return take_hello(client, wanted - SEEP_NOISE_LENGTH_BYTES);
+    if (!seep_noise_unseal(client->noise, client->sealed_in + SEEP_NOISE_LENGTH_BYTES,
+                           wanted - SEEP_NOISE_LENGTH_BYTES, &nr_plain))
+        return false;
+    memcpy(client->in + client->nr_in, client->sealed_in + SEEP_NOISE_LENGTH_BYTES, nr_plain);
+    client->nr_in += nr_plain;
+    return true;
+}
+
+// The next piece of the answer, sealed. What is sealed is as good as sent.
+static bool seal_some(struct seep_link_client *client) {
+    struct seep_put record = {NULL};
+    size_t nr =
+        SEEP_MIN(client->out.used - client->sent, (size_t)(SEEP_NOISE_RECORD_MOST - SEEP_NOISE_TAG_BYTES));
+    seep_noise_seal(client->noise, client->out.bytes + client->sent, nr, &record);
+    bool good = !record.failed && put_record(&client->sealed_out, &record);
+    seep_put_deinit(&record);
+    client->sent += nr;
+    return good;
+}
+
+static bool write_some(struct seep_link_client *client) {
+    if (client->noise && !client->sealed_out.used && !seal_some(client))
+        return false;
+    struct seep_put *out = client->noise ? &client->sealed_out : &client->out;
+    size_t *sent = client->noise ? &client->sealed_sent : &client->sent;
+    ssize_t nr = write(client->out_fd, out->bytes + *sent, out->used - *sent);
+    if (nr < 0)
+        return errno == EAGAIN || errno == EINTR;
+    *sent += (size_t)nr;
+    if (*sent < out->used)
         return true;
+    if (client->noise) {
+        seep_put_deinit(&client->sealed_out);
+        client->sealed_sent = 0;
+        if (client->sent < client->out.used)
+            return true;
+    }
     seep_put_deinit(&client->out);
     client->sent = 0;
     return !client->leaves;
@@ -218,32 +348,31 @@ static bool serve_client(struct seep_link_server *server, struct seep_link_clien
                          const struct pollfd waited[3], bool *ret_waits) {
     bool stays = true;
     if (waited[0].revents)
-        stays = read_some(client);
+        stays = client->noise ? read_sealed(client) : read_plain(client);
     if (stays && client->job.pid && waited[2].revents)
         seep_link_answer_job(server, client);
     // Most answers fit at once. No client has more than so many turns while others wait.
-    *ret_waits = false;
-    for (unsigned i = 0; stays && i < TURNS; i++) {
+    *ret_waits = stays;
+    for (unsigned i = 0; stays && *ret_waits && i < TURNS; i++) {
         stays = take_questions(server, client);
-        *ret_waits = stays && client->out.used != 0;
+        *ret_waits = stays && has_output(client);
         if (!*ret_waits)
             break;
+        size_t before = client->sent + client->sealed_sent;
         stays = write_some(client);
-        if (client->out.used) {
+        if (has_output(client) && client->sent + client->sealed_sent == before)
             *ret_waits = false; // for the link
-            break;
-        }
     }
     if (stays && is_answered(client) && (client->has_ended || client->leaves))
         stays = false;
-    return stays && (client->greeted || client->out.used || seep_monotonic_ns() < client->until_ns);
+    return stays && (client->greeted || has_output(client) || seep_monotonic_ns() < client->until_ns);
 }
 
 // What may be waited for: that it asks, takes more of its answer, or that its job ends.
 static void wait_for(const struct seep_link_client *client, struct pollfd wait[3]) {
-    bool room = !client->has_ended && client->nr_in < sizeof(client->in);
+    bool room = !client->has_ended && has_room(client);
     wait[0] = (struct pollfd){.fd = room ? client->in_fd : -1, .events = POLLIN};
-    wait[1] = (struct pollfd){.fd = client->out.used ? client->out_fd : -1, .events = POLLOUT};
+    wait[1] = (struct pollfd){.fd = has_output(client) ? client->out_fd : -1, .events = POLLOUT};
     wait[2] = (struct pollfd){.fd = client->job.pid ? client->job.done_fd : -1, .events = POLLIN};
 }
 

@@ -5,7 +5,7 @@
 // for none of it.
 //
 // Who may ask: by a Unix socket the user that runs the server, and root; by standard input the process that
-// has it.
+// has it; by a network who has the key.
 #ifndef SEEP_LINK_LINK_SERVER_H
 #define SEEP_LINK_LINK_SERVER_H
 
@@ -26,6 +26,10 @@ void seep_link_server_destroy(struct seep_link_server *server); // takes NULL; r
 // as the server. A socket on which no process listens any more is replaced.
 SEEP_MUST_CHECK struct seep_error *seep_link_server_listen(struct seep_link_server *server, const char *path,
                                                            const char **ret_path);
+// Listens on the named address of a network ("HOST:PORT"), for those who have the key (wire/noise.h).
+SEEP_MUST_CHECK struct seep_error *seep_link_server_listen_network(struct seep_link_server *server,
+                                                                   const char *name, const unsigned char *key,
+                                                                   unsigned *ret_port);
 // One client, on two descriptors.
 SEEP_MUST_CHECK struct seep_error *seep_link_server_add(struct seep_link_server *server, int in_fd,
                                                         int out_fd);

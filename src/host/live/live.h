@@ -48,7 +48,9 @@ struct seep_live_source {
     struct seep_wire_client *link; // NULL: here
     uint64_t started; // of the process, in ticks since boot: what tells it from a later one of the same pid
 };
-SEEP_MUST_CHECK struct seep_error *seep_live_source_of(const char *name, struct seep_live_source *ret_source);
+// `key_file`: of a name "tcp:HOST:PORT"; NULL: none.
+SEEP_MUST_CHECK struct seep_error *seep_live_source_of(const char *name, const char *key_file,
+                                                       struct seep_live_source *ret_source);
 void seep_live_source_deinit(struct seep_live_source *source);
 // Stops the process, see scan/scan.h.
 SEEP_MUST_CHECK struct seep_error *seep_live_source_scan(const struct seep_live_source *source,

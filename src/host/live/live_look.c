@@ -41,15 +41,18 @@ static uint64_t stat_field(pid_t pid, unsigned which) {
     return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-struct seep_error *seep_live_source_of(const char *name, struct seep_live_source *ret_source) {
+struct seep_error *seep_live_source_of(const char *name, const char *key_file,
+                                       struct seep_live_source *ret_source) {
     struct seep_live_source source = {.name = name};
     if (seep_wire_is_address(name)) {
         source.is_pid = true;
-        struct seep_error *refused = seep_wire_client_create(name, &source.link);
+        struct seep_error *refused = seep_wire_client_create(name, key_file, &source.link);
         if (!refused)
             *ret_source = source;
         return refused;
     }
+    if (key_file)
+        return seep_error_create(SEEP_E_USAGE, "--key is for tcp:HOST:PORT");
     struct seep_error *error = seep_parse_pid(name, &source.is_pid, &source.pid);
     if (error)
         return error;

@@ -15,9 +15,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "wire/network.h"
+#include "wire/noise.h"
 #include "wire/wire_client.h"
 
-#define GREETING_MS INT64_C(30000)  // ssh may ask for a password first
+#define GREETING_MS INT64_C(30000) // ssh may ask for a password first
+#define LOCK_MS     INT64_C(10000)
 #define WAIT_MS     100             // between looks whether it is to end
 #define ANSWER_MS   INT64_C(120000) // between two pieces of an answer: a scan takes its time
 
@@ -27,6 +30,11 @@ struct seep_wire_client {
     int in_fd; // -1: not connected
     int out_fd;
     pid_t ssh; // 0: none
+    unsigned char key[SEEP_NOISE_KEY_BYTES];
+    struct seep_noise *noise; // of a network; NULL: bytes are as they are
+    unsigned char *record;    // of noise: room for one
+    size_t nr_record;         // of it, opened
+    size_t record_at;         // that was taken
     uint16_t stream;
     const volatile sig_atomic_t *stop; // NULL: none
     bool cancelled;                    // the server was told to end the question
@@ -40,6 +48,7 @@ struct seep_wire_client {
 
 #define UNIX_PREFIX "unix:"
 #define SSH_PREFIX  "ssh://"
+#define TCP_PREFIX  "tcp:"
 
 static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
@@ -47,7 +56,7 @@ static bool begins(const char *text, const char *with) {
 
 bool seep_wire_is_address(const char *text) {
     struct stat status;
-    return begins(text, UNIX_PREFIX) || begins(text, SSH_PREFIX) ||
+    return begins(text, UNIX_PREFIX) || begins(text, SSH_PREFIX) || begins(text, TCP_PREFIX) ||
            (stat(text, &status) == 0 && S_ISSOCK(status.st_mode));
 }
 
@@ -133,6 +142,9 @@ static void disconnect(struct seep_wire_client *client) {
     if (client->in_fd >= 0)
         close(client->in_fd);
     client->in_fd = client->out_fd = -1;
+    seep_noise_destroy(client->noise);
+    client->noise = NULL;
+    client->nr_record = client->record_at = 0;
     if (client->ssh > 0) { // its pipes are closed: it ends
         kill(client->ssh, SIGTERM);
         waitpid(client->ssh, NULL, 0);
@@ -146,7 +158,7 @@ static struct seep_error *broken(const struct seep_wire_client *client, const ch
     return seep_error_create(SEEP_E_IO, "%s: the link %s", client->address, how);
 }
 
-static struct seep_error *write_all(struct seep_wire_client *client, const unsigned char *bytes, size_t nr) {
+static struct seep_error *write_raw(struct seep_wire_client *client, const unsigned char *bytes, size_t nr) {
     for (size_t sent = 0; sent < nr;) {
         ssize_t done = client->ssh ? write(client->out_fd, bytes + sent, nr - sent)
                                    : send(client->out_fd, bytes + sent, nr - sent, MSG_NOSIGNAL);
@@ -159,6 +171,30 @@ static struct seep_error *write_all(struct seep_wire_client *client, const unsig
     return NULL;
 }
 
+static struct seep_error *write_record(struct seep_wire_client *client, const struct seep_put *record) {
+    unsigned char length[SEEP_NOISE_LENGTH_BYTES] = {(unsigned char)record->used,
+                                                     (unsigned char)(record->used >> 8)};
+    if (record->failed)
+        return seep_error_no_memory();
+    struct seep_error *error = write_raw(client, length, sizeof(length));
+    return error ? error : write_raw(client, record->bytes, record->used);
+}
+
+static struct seep_error *write_all(struct seep_wire_client *client, const unsigned char *bytes, size_t nr) {
+    if (!client->noise)
+        return write_raw(client, bytes, nr);
+    struct seep_error *error = NULL;
+    for (size_t at = 0; !error && at < nr;) {
+        struct seep_put record = {NULL};
+        size_t piece = SEEP_MIN(nr - at, (size_t)(SEEP_NOISE_RECORD_MOST - SEEP_NOISE_TAG_BYTES));
+        seep_noise_seal(client->noise, bytes + at, piece, &record);
+        error = write_record(client, &record);
+        seep_put_deinit(&record);
+        at += piece;
+    }
+    return error;
+}
+
 // The server is told once, and ends its answer by an error.
 static struct seep_error *cancel(struct seep_wire_client *client) {
     unsigned char frame[SEEP_WIRE_HEAD_BYTES];
@@ -167,7 +203,7 @@ static struct seep_error *cancel(struct seep_wire_client *client) {
     return write_all(client, frame, sizeof(frame));
 }
 
-static struct seep_error *read_all(struct seep_wire_client *client, unsigned char *bytes, size_t nr,
+static struct seep_error *read_raw(struct seep_wire_client *client, unsigned char *bytes, size_t nr,
                                    int64_t wait_ms) {
     int64_t waited_ms = 0;
     for (size_t got = 0; got < nr;) {
@@ -192,6 +228,41 @@ static struct seep_error *read_all(struct seep_wire_client *client, unsigned cha
             return broken(client, "was closed");
         got += (size_t)done;
         client->received += (uint64_t)done;
+    }
+    return NULL;
+}
+
+// What comes next of a network: *ret_nr bytes in client->record.
+static struct seep_error *read_record(struct seep_wire_client *client, int64_t wait_ms, size_t *ret_nr) {
+    unsigned char length[SEEP_NOISE_LENGTH_BYTES];
+    struct seep_error *error = read_raw(client, length, sizeof(length), wait_ms);
+    if (error)
+        return error;
+    *ret_nr = (size_t)(length[0] | length[1] << 8);
+    return read_raw(client, client->record, *ret_nr, ANSWER_MS);
+}
+
+static struct seep_error *read_all(struct seep_wire_client *client, unsigned char *bytes, size_t nr,
+                                   int64_t wait_ms) {
+    if (!client->noise)
+        return read_raw(client, bytes, nr, wait_ms);
+    for (size_t got = 0; got < nr;) {
+        if (client->record_at == client->nr_record) {
+            size_t sealed = 0;
+            client->nr_record = client->record_at = 0;
+            struct seep_error *error = read_record(client, wait_ms, &sealed);
+            if (error)
+                return error;
+            if (!seep_noise_unseal(client->noise, client->record, sealed, &client->nr_record)) {
+                client->nr_record = 0;
+                return broken(client, "has bytes that the server did not send so");
+            }
+            continue;
+        }
+        size_t piece = SEEP_MIN(nr - got, client->nr_record - client->record_at);
+        memcpy(bytes + got, client->record + client->record_at, piece);
+        client->record_at += piece;
+        got += piece;
     }
     return NULL;
 }
@@ -239,11 +310,50 @@ static struct seep_error *greet(struct seep_wire_client *client) {
     return error;
 }
 
+// Both show that they have the key. A server that has another one leaves without a word.
+static struct seep_error *lock(struct seep_wire_client *client) {
+    struct seep_put hello = {NULL}, none = {NULL};
+    size_t nr = 0;
+    if (!client->record && !(client->record = malloc(SEEP_NOISE_RECORD_MOST)))
+        return seep_error_no_memory();
+    struct seep_noise *noise = NULL;
+    struct seep_error *error = seep_noise_create(true, (const unsigned char *)SEEP_WIRE_MAGIC,
+                                                 SEEP_WIRE_MAGIC_BYTES, client->key, &noise);
+    if (!error)
+        error = seep_noise_hello_put(noise, NULL, 0, &hello);
+    if (!error)
+        error = write_record(client, &hello);
+    bool asked = !error;
+    if (!error)
+        error = read_record(client, LOCK_MS, &nr);
+    if (asked && (error || !seep_noise_hello_take(noise, client->record, nr, &none))) {
+        seep_error_destroy(error);
+        error = seep_error_hint(seep_error_create(SEEP_E_PERMISSION,
+                                                  "%s: there is no server of seep with this key",
+                                                  client->address),
+                                "--key names the file that the server has, or a copy");
+    }
+    seep_put_deinit(&hello);
+    seep_put_deinit(&none);
+    if (error)
+        seep_noise_destroy(noise);
+    else
+        client->noise = noise;
+    return error;
+}
+
+static struct seep_error *connect_tcp(struct seep_wire_client *client, const char *name) {
+    struct seep_error *error = seep_network_connect(name, &client->in_fd);
+    client->out_fd = client->in_fd;
+    return error ? error : lock(client);
+}
+
 static struct seep_error *connect_to(struct seep_wire_client *client) {
     const char *text = client->address;
     struct seep_error *error =
-        begins(text, SSH_PREFIX)
-            ? connect_ssh(client, text + strlen(SSH_PREFIX))
+        begins(text, SSH_PREFIX) ? connect_ssh(client, text + strlen(SSH_PREFIX))
+        : begins(text, TCP_PREFIX)
+            ? connect_tcp(client, text + strlen(TCP_PREFIX))
             : connect_unix(client, begins(text, UNIX_PREFIX) ? text + strlen(UNIX_PREFIX) : text);
     if (!error)
         error = greet(client);
@@ -252,7 +362,18 @@ static struct seep_error *connect_to(struct seep_wire_client *client) {
     return error;
 }
 
-struct seep_error *seep_wire_client_create(const char *address, struct seep_wire_client **ret_client) {
+static struct seep_error *read_key(struct seep_wire_client *client, const char *file) {
+    bool network = begins(client->address, TCP_PREFIX), made;
+    if (network && !file)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s: a network needs a key", client->address),
+                               "--key FILE, that of the server or a copy");
+    if (!network && file)
+        return seep_error_create(SEEP_E_USAGE, "--key is for tcp:HOST:PORT");
+    return file ? seep_noise_key_read(file, false, client->key, &made) : NULL;
+}
+
+struct seep_error *seep_wire_client_create(const char *address, const char *key_file,
+                                           struct seep_wire_client **ret_client) {
     struct seep_wire_client *client = calloc(1, sizeof(*client));
     if (!client)
         return seep_error_no_memory();
@@ -261,6 +382,8 @@ struct seep_error *seep_wire_client_create(const char *address, struct seep_wire
     client->address = strdup(address);
     struct seep_error *error =
         client->address ? seep_replica_create(&client->replica) : seep_error_no_memory();
+    if (!error)
+        error = read_key(client, key_file);
     if (!error)
         error = connect_to(client);
     if (error) {
@@ -278,6 +401,8 @@ void seep_wire_client_destroy(struct seep_wire_client *client) {
     seep_replica_destroy(client->replica);
     pthread_mutex_destroy(&client->lock);
     free(client->address);
+    explicit_bzero(client->key, sizeof(client->key));
+    free(client->record);
     free(client->frame);
     free(client);
 }

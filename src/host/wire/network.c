@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Addresses of a network, see network.h.
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire/network.h"
+
+#define CONNECT_MS 5000
+#define SILENCE_S  15 // after which a peer counts as gone
+
+static struct seep_error *resolve(const char *name, struct addrinfo **ret_found) {
+    char host[256];
+    const char *colon = strrchr(name, ':');
+    const char *end = colon;
+    const char *begin = name;
+    if (colon && *begin == '[' && colon > name && colon[-1] == ']') {
+        begin++;
+        end--;
+    } else if (colon && memchr(name, ':', (size_t)(colon - name))) {
+        colon = NULL; // an address of IPv6 without brackets
+    }
+    size_t nr_digits = colon ? strspn(colon + 1, "0123456789") : 0;
+    if (!colon || end == begin || (size_t)(end - begin) >= sizeof(host) || !nr_digits || nr_digits > 5 ||
+        colon[1 + nr_digits])
+        return seep_error_create(SEEP_E_USAGE, "tcp:%s: not of the form tcp:HOST:PORT", name);
+    memcpy(host, begin, (size_t)(end - begin));
+    host[end - begin] = 0;
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    int trouble = getaddrinfo(host, colon + 1, &hints, ret_found);
+    if (trouble)
+        return seep_error_create(SEEP_E_NOT_FOUND, "tcp:%s: %s", name, gai_strerror(trouble));
+    return NULL;
+}
+
+void seep_network_set_patience(int fd) {
+    int one = 1, idle_s = SILENCE_S / 3, nr = 2;
+    unsigned silence_ms = SILENCE_S * 1000;
+    // What the kernel does not know it does not do: then a dead peer is noticed later.
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle_s, sizeof(idle_s));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &nr, sizeof(nr));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof(silence_ms));
+}
+
+static unsigned port_of(int fd) {
+    struct sockaddr_storage address;
+    socklen_t size = sizeof(address);
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+        return 0;
+    return address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)(void *)&address)->sin6_port)
+                                         : ntohs(((struct sockaddr_in *)(void *)&address)->sin_port);
+}
+
+struct seep_error *seep_network_listen(const char *name, int *ret_fd, unsigned *ret_port) {
+    struct addrinfo *found = NULL;
+    struct seep_error *error = resolve(name, &found);
+    if (error)
+        return error;
+    int one = 1, trouble = 0, fd = -1;
+    for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
+        fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+            bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, 16) == 0)
+            break;
+        trouble = errno;
+        if (fd >= 0)
+            close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(found);
+    if (fd < 0)
+        return seep_error_system(trouble, "cannot listen on tcp:%s", name);
+    *ret_fd = fd;
+    *ret_port = port_of(fd);
+    return NULL;
+}
+
+// Within a time: a host that does not answer is not waited for as long as the kernel would.
+static bool connect_within(int fd, const struct addrinfo *to) {
+    if (connect(fd, to->ai_addr, to->ai_addrlen) == 0)
+        return true;
+    if (errno != EINPROGRESS)
+        return false;
+    struct pollfd wait = {.fd = fd, .events = POLLOUT};
+    int trouble = ETIMEDOUT;
+    socklen_t size = sizeof(trouble);
+    if (poll(&wait, 1, CONNECT_MS) == 1 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &trouble, &size) == 0 &&
+        !trouble)
+        return true;
+    errno = trouble;
+    return false;
+}
+
+struct seep_error *seep_network_connect(const char *name, int *ret_fd) {
+    struct addrinfo *found = NULL;
+    struct seep_error *error = resolve(name, &found);
+    if (error)
+        return error;
+    int trouble = 0, fd = -1;
+    for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
+        fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd >= 0 && connect_within(fd, at))
+            break;
+        trouble = errno;
+        if (fd >= 0)
+            close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(found);
+    if (fd < 0)
+        return seep_error_hint(seep_error_system(trouble, "cannot connect to tcp:%s", name),
+                               "'seep serve --listen tcp:HOST:PORT --key FILE PID' listens there");
+    (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    seep_network_set_patience(fd);
+    *ret_fd = fd;
+    return NULL;
+}
