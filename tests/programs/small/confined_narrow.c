@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     int nr_bad = 0, status;
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < atoi(argv[2]); i++) {
         pid_t pid = fork();
         if (pid == 0) {
             confine(i * 37 % 2000, 1);
