@@ -171,6 +171,16 @@ trap 'exit 130' INT TERM HUP
 echo "install-deps.sh: installing $missing"
 run_apt update || echo "install-deps.sh: apt-get update failed, trying with the lists at hand" >&2
 
+# Not after a minute of downloads: what is too old to build seep says so at once.
+case " $missing " in *" meson "*)
+    meson=$(apt-cache policy meson 2>/dev/null | sed -n 's/^ *Candidate: *\([0-9][^ ]*\)$/\1/p')
+    if [ -n "$meson" ] && dpkg --compare-versions "$meson" lt 1.0; then
+        echo "install-deps.sh: seep needs meson 1.0, gcc 12 and glibc 2.36 or later, as in Debian 12; this system has meson $meson" >&2
+        exit 1
+    fi
+    ;;
+esac
+
 available=
 for name in $missing; do
     if has_package "$name"; then
