@@ -141,3 +141,35 @@ def test_debian_packages_are_built_with_all_libraries(root):
     named = set(re.findall(r"[a-z][a-z0-9.+-]+", depends))
     missing = [name for name in build if name.startswith("lib") and name not in named | {"libc6-dev"}]
     assert len(build) > 15 and not missing, missing
+
+
+def fakes(folder, **programs):
+    folder.mkdir()
+    for name, body in programs.items():
+        (folder / name.replace("_", "-")).write_text("#!/bin/sh\n%s\n" % body)
+        (folder / name.replace("_", "-")).chmod(0o755)
+    return {"PATH": "%s:/usr/bin:/bin" % folder, "LC_ALL": "C.UTF-8"}
+
+
+def test_a_release_that_is_too_old_is_told_before_anything_is_installed(root, tmp_path):
+    if not shutil.which("dpkg"):
+        pytest.skip("no dpkg here: versions cannot be compared")
+    nothing = {name: "exit 0" for name in ("tee", "chmod", "rm")}  # the policy for services stays as it is
+    environment = fakes(tmp_path / "bin", dpkg_query="exit 1", id="echo 0", apt_get='echo "apt-get $*"', **nothing,
+                        apt_cache='echo "  Candidate: 0.56.2-1"')
+    done = subprocess.run([os.path.join(root, "tools", "install-deps.sh"), "build"], env=environment, capture_output=True,
+                          text=True, check=False, timeout=60)
+    assert done.returncode == 1 and "this system has meson 0.56.2-1" in done.stderr and done.stderr.count("\n") == 1, done
+    assert "update" in done.stdout and not re.search("apt-get .*install gcc", done.stdout), done
+
+
+def test_what_is_missing_is_one_command_for_root(root, tmp_path):
+    """Without root and without lists of packages: every name is one that there is, or may be."""
+    environment = fakes(tmp_path / "bin", dpkg_query="exit 1", id="echo 1000", sudo="exit 1", apt_cache="exit 0")
+    done = subprocess.run([os.path.join(root, "tools", "install-deps.sh"), "build", "test", "traced"], env=environment,
+                          capture_output=True, text=True, check=False, timeout=60)
+    (command,) = [line for line in done.stderr.splitlines() if "apt-get install" in line]
+    assert done.returncode == 1 and command.startswith("    apt-get update && apt-get install "), done
+    named = command.split("--no-install-recommends ")[1].split()
+    # With lists at hand, those that this release does not have are left out.
+    assert {"meson", "libcmocka-dev"} <= set(named) and all(re.fullmatch(r"[a-z0-9][a-z0-9.+-]+", name) for name in named), named
