@@ -317,6 +317,37 @@ def test_snap_before_the_oom_killer(tmp_path, small_group):
     assert done.code == 128 + 9, done
     what = check_snap(tmp_path, done, trace, 24 << 20, 191 << 20)
     assert f'of 192 MiB ({limit} of ' in what and re.search(r'\b[5-9]\d\.\d%', what), what
+    (process,) = report(trace)
+    note, = [note for note in process['health']['notes'] if 'OOM killer' in note]
+    assert note.startswith(f'killed by the OOM killer of its control group: {limit} of ') and '192 MiB' in note
+
+
+def test_the_limit_of_a_group_outlives_the_program(tmp_path, small_group):
+    """After the kernel killed it nothing tells of its group any more: the limit is still that one, not the machine's."""
+    folder, limit = small_group
+    trace = tmp_path / 'x.seep'
+    enter = f'echo $$ > {folder}/cgroup.procs && exec "$@"'
+    done = run(['sh', '-c', enter, 'sh', SEEP, 'run', '-q', '--interval', '20ms', '-o', trace, PROGRAM, 'eat', 1 << 30],
+               cwd=tmp_path)
+    assert done.code == 128 + 9, done
+    (process,) = report(trace)
+    assert process['growth']['limit_bytes'] == 192 << 20, process['growth']
+    assert any('OOM killer' in note for note in process['health']['notes'])
+
+
+def test_a_burst_is_caught_or_told(tmp_path, small_group):
+    """Memory that comes within a blink after a while of nothing."""
+    folder, _ = small_group
+    enter = f'echo $$ > {folder}/cgroup.procs && exec "$@"'
+    burst = tmp_path / 'burst'
+    (tmp_path / 'burst.c').write_text(program_source('growth_burst.c'))
+    assert run(['gcc', '-O1', tmp_path / 'burst.c', '-o', burst]).code == 0
+    for nr in range(3):
+        trace = tmp_path / f'b{nr}.seep'
+        done = run(['sh', '-c', enter, 'sh', SEEP, 'run', '--snap-at', '80%', '-o', trace, burst], cwd=tmp_path)
+        assert done.code == 128 + 9, done
+        missed = any('--snap-at: memory came there' in note for note in report(trace)[0]['health']['notes'])
+        assert missed != (b'a snapshot is in' in done.err), done
 
 
 FREED_AT_THE_END = program_source('growth_freed_at_the_end.c')

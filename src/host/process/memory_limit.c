@@ -73,7 +73,8 @@ static bool has_word(const char *list, const char *word) {
     return false;
 }
 
-static void read_groups(pid_t pid, const char *root, struct places *places) {
+// false: the process is gone.
+static bool read_groups(pid_t pid, const char *root, struct places *places) {
     char path[512], line[512];
     snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root, (int)pid);
     FILE *file = fopen(path, "re");
@@ -93,6 +94,7 @@ static void read_groups(pid_t pid, const char *root, struct places *places) {
     }
     if (file)
         fclose(file);
+    return *places->v1.group || *places->v2.group;
 }
 
 // "36 35 98:0 /root /mount options - type source super-options"
@@ -146,8 +148,8 @@ static void consider(struct search *search, const struct place *place, const cha
     search->best_left = left;
 }
 
-// The group and those above it, as far as the mount shows them.
-static void climb(struct search *search, const struct place *place, bool v2) {
+// The group and those above it, as far as the mount shows them. `ret_own`: the folder of the first.
+static void climb(struct search *search, const struct place *place, bool v2, char ret_own[512]) {
     char group[256];
     if (!*place->mount || !*place->group)
         return;
@@ -156,6 +158,7 @@ static void climb(struct search *search, const struct place *place, bool v2) {
         (strncmp(place->group, place->top, top) != 0 || (place->group[top] && place->group[top] != '/')))
         top = 0; // a namespace of its own: the group is named from the mount on
     snprintf(group, sizeof(group), "%s", strcmp(place->group, "/") == 0 ? "" : place->group + top);
+    snprintf(ret_own, 512, "%.200s%.100s%.200s", search->root, place->mount, group);
     for (;;) {
         if (v2) {
             consider(search, place, group, "memory.max", "memory.current");
@@ -173,15 +176,47 @@ static void climb(struct search *search, const struct place *place, bool v2) {
 void seep_memory_limit_find(pid_t pid, const char *root, struct seep_memory_limit *ret_limit) {
     struct places places = {0};
     struct search search = {.root = root};
-    read_groups(pid, root, &places);
+    char own[512] = "";
+    bool is_known = read_groups(pid, root, &places);
     read_mounts(root, &places);
-    climb(&search, &places.v2, true);
-    climb(&search, &places.v1, false);
+    climb(&search, &places.v2, true, own);
+    climb(&search, &places.v1, false, own);
     if (!search.best.bytes) {
         search.best.bytes = meminfo("MemTotal");
         snprintf(search.best.what, sizeof(search.best.what), "the machine's memory");
     }
     *ret_limit = search.best;
+    memcpy(ret_limit->own, own, sizeof(own));
+    ret_limit->is_known = is_known;
+}
+
+// A line "NAME N" of a file in the folder.
+static uint64_t line_of(const char *folder, int length, const char *file_name, const char *name) {
+    char path[640], line[128], word[64];
+    unsigned long long value = 0, found = 0;
+    snprintf(path, sizeof(path), "%.*s/%s", length, folder, file_name);
+    FILE *file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof(line), file))
+        if (sscanf(line, "%63s %llu", word, &value) == 2 && strcmp(word, name) == 0)
+            found = value;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static uint64_t killed_in(const char *folder, int length) {
+    uint64_t killed = line_of(folder, length, "memory.events", "oom_kill");
+    return killed ? killed : line_of(folder, length, "memory.oom_control", "oom_kill");
+}
+
+uint64_t seep_memory_limit_killed(const struct seep_memory_limit *limit) {
+    const char *slash = strrchr(limit->usage, '/');
+    int length = slash ? (int)(slash - limit->usage) : 0, own = (int)strlen(limit->own);
+    bool is_one = length == own && strncmp(limit->usage, limit->own, (size_t)own) == 0;
+    uint64_t above = length ? killed_in(limit->usage, length) : 0,
+             here = own && !is_one ? killed_in(limit->own, own) : 0;
+    // Version 2 counts those of groups below, version 1 does not.
+    return SEEP_MAX(above, here);
 }
 
 // File pages of a group that the kernel would reclaim first.

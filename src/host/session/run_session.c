@@ -463,6 +463,8 @@ static struct seep_error *finish_main(const struct gathering *gathering, const s
     if (!err)
         err = note_not_looked(gathering, profile);
     if (!err)
+        err = seep_watching_note_memory(&gathering->watching, run, profile);
+    if (!err)
         err = note_idle(run, profile);
     if (!err && gathering->wiped)
         err = seep_profile_note(

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Looking on while a program runs, see run_watch.h.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/numbers.h"
 #include "base/words.h"
 #include "base/map.h"
 #include "process/memory_limit.h"
@@ -14,11 +19,19 @@
 #define MS INT64_C(1000000)
 // Memory is asked for as often as it may take to get there, within these.
 #define ASK_LEAST_NS (5 * MS)
-#define ASK_MOST_NS  (200 * MS)
+#define ASK_MOST_NS  (25 * MS)
+// Beyond half of the way there: memory comes by a page fault each 4 KiB, some 10 MiB in that time.
+#define ASK_NEAR_NS (10 * MS)
+// Which group and which limit is a matter of several files.
+#define LIMIT_NS (1000 * MS)
 
 void seep_watching_init(struct seep_watching *watching, const struct seep_run_watch *watch) {
     bool looks = watch && watch->interval_ns, asks = watch && (watch->snap_bytes || watch->snap_percent);
-    *watching = (struct seep_watching){.watch = looks || asks ? watch : NULL,
+    struct seep_memory_limit limit; // of the tool itself: the program begins in the same group
+    seep_memory_limit_find(getpid(), "", &limit);
+    *watching = (struct seep_watching){.limit = limit,
+                                       .killed_before = seep_memory_limit_killed(&limit),
+                                       .watch = looks || asks ? watch : NULL,
                                        .look_ns = looks ? 0 : INT64_MAX,
                                        .ask_ns = asks ? 0 : INT64_MAX};
 }
@@ -44,6 +57,22 @@ static void keep_trouble(struct seep_watching *watching, struct seep_error *erro
 
 static bool is_live(const struct seep_run_image *image) {
     return image->fd >= 0 && !image->replaced && !image->reused && !seep_run_image_ended(image);
+}
+
+// A process that is gone tells of no group: what was known of it stays.
+static const struct seep_memory_limit *limit_of(struct seep_watching *watching, pid_t pid) {
+    struct seep_memory_limit limit;
+    int64_t now_ns = seep_monotonic_ns();
+    if (watching->limit_ns && now_ns - watching->limit_ns < LIMIT_NS)
+        return &watching->limit;
+    seep_memory_limit_find(pid, "", &limit);
+    if (!limit.is_known)
+        return &watching->limit;
+    if (strcmp(limit.own, watching->limit.own) != 0)
+        watching->killed_before = seep_memory_limit_killed(&limit);
+    watching->limit = limit;
+    watching->limit_ns = now_ns;
+    return &watching->limit;
 }
 
 // ---- what is there now ------------------------------------------------------------------------------
@@ -89,12 +118,11 @@ static struct seep_error *add_snapshot(struct seep_watching *watching, const str
         found->order = image->order;
         watching->images[watching->nr_images++] = found;
     }
-    struct seep_memory_limit limit;
-    seep_memory_limit_find(image->pid, "", &limit);
+    const struct seep_memory_limit *limit = limit_of(watching, image->pid);
     struct seep_series_memory memory = {.rss_bytes = seep_process_rss(image->pid),
-                                        .used_bytes = seep_memory_limit_used(&limit),
-                                        .limit_bytes = limit.bytes,
-                                        .limit = limit.what};
+                                        .used_bytes = seep_memory_limit_used(limit),
+                                        .limit_bytes = limit->bytes,
+                                        .limit = limit->what};
     return seep_series_add(&found->series, profile, &memory);
 }
 
@@ -178,7 +206,8 @@ static pid_t first_live(const struct seep_run *run) {
     return run->main_pid;
 }
 
-static struct asked ask(const struct seep_run_watch *watch, const struct seep_run *run) {
+static struct asked ask(struct seep_watching *watching, const struct seep_run *run) {
+    const struct seep_run_watch *watch = watching->watch;
     struct asked asked = {.bound = watch->snap_bytes};
     if (watch->snap_bytes) {
         size_t nr;
@@ -186,12 +215,11 @@ static struct asked ask(const struct seep_run_watch *watch, const struct seep_ru
         snprintf(asked.what, sizeof(asked.what), "resident memory of %zu process%s", nr, seep_plural_es(nr));
         return asked;
     }
-    struct seep_memory_limit limit;
-    seep_memory_limit_find(first_live(run), "", &limit);
-    asked.bytes = seep_memory_limit_used(&limit);
-    asked.limit_bytes = limit.bytes;
-    asked.bound = (uint64_t)((double)limit.bytes / 100 * watch->snap_percent);
-    snprintf(asked.what, sizeof(asked.what), "%s", limit.what);
+    const struct seep_memory_limit *limit = limit_of(watching, first_live(run));
+    asked.bytes = seep_memory_limit_used(limit);
+    asked.limit_bytes = limit->bytes;
+    asked.bound = (uint64_t)((double)limit->bytes / 100 * watch->snap_percent);
+    snprintf(asked.what, sizeof(asked.what), "%s", limit->what);
     return asked;
 }
 
@@ -210,7 +238,8 @@ static void snap(struct seep_watching *watching, const struct seep_run *run, con
 
 // Asks again when a third of the way may have been made, at the rate of late.
 static void ask_again(struct seep_watching *watching, const struct asked *asked, int64_t now_ns) {
-    double pause_ns = ASK_MOST_NS, grown = (double)asked->bytes - (double)watching->asked_bytes;
+    double most_ns = asked->bytes > asked->bound / 2 ? ASK_NEAR_NS : ASK_MOST_NS;
+    double pause_ns = most_ns, grown = (double)asked->bytes - (double)watching->asked_bytes;
     if (watching->asked_ns && grown > 0)
         pause_ns =
             ((double)asked->bound - (double)asked->bytes) / grown * (double)(now_ns - watching->asked_ns) / 3;
@@ -218,14 +247,13 @@ static void ask_again(struct seep_watching *watching, const struct asked *asked,
         pause_ns = ASK_LEAST_NS;
     watching->asked_bytes = asked->bytes;
     watching->asked_ns = now_ns;
-    watching->ask_ns =
-        now_ns + (int64_t)SEEP_MIN(SEEP_MAX(pause_ns, (double)ASK_LEAST_NS), (double)ASK_MOST_NS);
+    watching->ask_ns = now_ns + (int64_t)SEEP_MIN(SEEP_MAX(pause_ns, (double)ASK_LEAST_NS), most_ns);
 }
 
 void seep_watching_look_on(struct seep_watching *watching, const struct seep_run *run, int64_t now_ns,
                            int64_t *ret_next_ns) {
     if (now_ns >= watching->ask_ns) {
-        struct asked asked = ask(watching->watch, run);
+        struct asked asked = ask(watching, run);
         ask_again(watching, &asked, now_ns);
         if (asked.bound && asked.bytes >= asked.bound)
             snap(watching, run, &asked);
@@ -233,6 +261,34 @@ void seep_watching_look_on(struct seep_watching *watching, const struct seep_run
     if (now_ns >= watching->look_ns)
         look(watching, run, now_ns);
     *ret_next_ns = SEEP_MIN(watching->look_ns, watching->ask_ns);
+}
+
+struct seep_error *seep_watching_note_memory(const struct seep_watching *watching, const struct seep_run *run,
+                                             struct seep_profile *profile) {
+    uint64_t killed = seep_memory_limit_killed(&watching->limit);
+    killed = killed > watching->killed_before ? killed - watching->killed_before : 0;
+    bool by_signal = WIFSIGNALED(run->wait_status) && WTERMSIG(run->wait_status) == SIGKILL;
+    struct seep_error *error = NULL;
+    if (killed && by_signal)
+        error = seep_profile_note(profile, SEEP_NOTE_OUT_OF_MEMORY,
+                                  "killed by the OOM killer of its control group: %s, %s",
+                                  watching->limit.what, seep_format_bytes(watching->limit.bytes).text);
+    else if (killed)
+        error =
+            seep_profile_note(profile, SEEP_NOTE_OUT_OF_MEMORY,
+                              "the OOM killer of its control group (%s, %s) killed %llu process%s meanwhile",
+                              watching->limit.what, seep_format_bytes(watching->limit.bytes).text,
+                              (unsigned long long)killed, seep_plural_es(killed));
+    const struct seep_run_watch *watch = watching->watch;
+    bool asks = watch && (watch->snap_bytes || watch->snap_percent) && !watching->reached;
+    bool is_missed = killed || (asks && watch->snap_bytes && run->most_resident_bytes >= watch->snap_bytes);
+    if (!error && asks && is_missed)
+        error = seep_profile_note(
+            profile, SEEP_NOTE_SNAPSHOT_MISSED,
+            "--snap-at: memory came there within %lld ms, between two looks, and no snapshot was "
+            "made; this has what was live in the end",
+            (long long)(ASK_MOST_NS / MS));
+    return error;
 }
 
 struct seep_error *seep_watching_give(const struct seep_watching *watching, size_t order,

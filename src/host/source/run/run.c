@@ -463,7 +463,10 @@ static void read_signals(struct supervisor *supervisor) {
     while (read(supervisor->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == SIGCHLD) {
             int status;
-            pid_t pid = waitpid(supervisor->run->main_pid, &status, WNOHANG);
+            struct rusage usage = {0};
+            pid_t pid = wait4(supervisor->run->main_pid, &status, WNOHANG, &usage);
+            if (pid > 0)
+                supervisor->run->most_resident_bytes = (uint64_t)usage.ru_maxrss << 10;
             if (pid == supervisor->run->main_pid) {
                 supervisor->run->wait_status = status;
                 supervisor->ended = supervisor->run->main_ended = true;

@@ -76,9 +76,10 @@ struct seep_run {
     pid_t main_pid;
     int wait_status; // as of waitpid
     int64_t start_realtime_ns;
-    int64_t start_ns;    // CLOCK_MONOTONIC, at the same moment
-    int64_t duration_ns; // of the program
-    int64_t watched_ns;  // and until none was waited for any more
+    int64_t start_ns;             // CLOCK_MONOTONIC, at the same moment
+    int64_t duration_ns;          // of the program
+    uint64_t most_resident_bytes; // of the program, ever; 0: not known
+    int64_t watched_ns;           // and until none was waited for any more
     bool main_ended;
     char *path;                      // malloc'ed: what was executed
     char *why_untraced;              // malloc'ed: why its image could not come, or NULL
