@@ -67,6 +67,20 @@ def test_a_library_opened_by_a_relative_name(tmp_path):
     assert [(frame['function'], frame['file']) for frame in frames] == [('relative_hold', 'relative_plugin.c')], frames
 
 
+def test_a_program_given_to_the_loader(compiler, tmp_path):
+    """The kernel says that it runs the loader; the program and its functions have their own names."""
+    loader = Path('/lib64/ld-linux-x86-64.so.2')
+    if not loader.exists():
+        pytest.skip('the loader is elsewhere on this CPU')
+    program = compiler(LOADER, 'program', '-ldl')
+    plugin = compiler(LIBRARY, 'libplugin.so', '-shared', '-fPIC')
+    process = same([loader, program, 'plain', plugin], tmp_path)
+    assert (process['process']['exe'], process['process']['name']) == (str(program), 'program')
+    (site,) = of_library(process)
+    assert [frame['function'] for frame in site['stack'][:2]] == ['library_alloc', 'main']
+    assert site['stack'][1]['module'].endswith('program')
+
+
 LIBRARY = program_source('loading_library.c')
 LOADER = program_source('loading_loader.c')
 

@@ -43,13 +43,19 @@ void seep_process_drop_args(void) {
     drops_args = true;
 }
 
+// A program that was given to the loader as an argument was not run by the loader's name.
+static bool is_loader(const char *name) {
+    return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-musl", 7) == 0 ||
+           strncmp(name, "ld.so", 5) == 0;
+}
+
 void seep_process_name_derive(struct seep_profile *profile) {
     struct seep_process *process = &profile->process;
     const char *of_file = base_of(process->exe);
     const char *argument = process->nr_args && process->args[0] ? process->args[0] : "";
     const char *name = of_file;
     size_t length = strlen(of_file);
-    if (strcmp(base_of(argument), of_file) != 0) {
+    if (strcmp(base_of(argument), of_file) != 0 && !is_loader(base_of(argument))) {
         const char *other;
         size_t other_length = name_in(argument, &other);
         if (other_length) {

@@ -59,14 +59,14 @@ static bool is_live(const struct seep_run_image *image) {
     return image->fd >= 0 && !image->replaced && !image->reused && !seep_run_image_ended(image);
 }
 
-// A process that is gone tells of no group: what was known of it stays.
+// A process that is gone tells of no group, or of a wrong one: what was known of it stays.
 static const struct seep_memory_limit *limit_of(struct seep_watching *watching, pid_t pid) {
     struct seep_memory_limit limit;
     int64_t now_ns = seep_monotonic_ns();
     if (watching->limit_ns && now_ns - watching->limit_ns < LIMIT_NS)
         return &watching->limit;
     seep_memory_limit_find(pid, "", &limit);
-    if (!limit.is_known)
+    if (!limit.is_known || !seep_process_rss(pid)) // one that ends is put into the root group
         return &watching->limit;
     if (strcmp(limit.own, watching->limit.own) != 0)
         watching->killed_before = seep_memory_limit_killed(&limit);

@@ -498,6 +498,22 @@ void seep_config_read(struct seep_config *ret_config) {
     *ret_config = config;
 }
 
+// Of a program that was given to the loader as an argument the kernel says that it runs the loader. 0: it was
+// not.
+static uint64_t name_of_argument(void) {
+    const struct link_map *program = getauxval(AT_BASE) ? NULL : seep_link_first();
+    struct seep_maps maps;
+    struct seep_maps_area area;
+    uint64_t name = 0;
+    if (!program || !program->l_ld || !seep_maps_open(&maps))
+        return 0;
+    while (!name && seep_maps_next(&maps, &area))
+        if ((uint64_t)program->l_ld - area.start < area.end - area.start && area.path[0] == '/')
+            name = seep_string(area.path, __builtin_strlen(area.path));
+    seep_maps_close(&maps);
+    return name;
+}
+
 // exe and arguments, as the kernel has them. Strings too long for one read are cut.
 static void describe_process(void) {
     struct seep_image_header *header = seep_g.header;
@@ -505,6 +521,9 @@ static void describe_process(void) {
     long length = sys6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)text, sizeof(text) - 1, 0, 0);
     if (length > 0)
         header->exe_off = seep_string(text, (size_t)length);
+    uint64_t name = name_of_argument();
+    if (name)
+        header->exe_off = name;
     int fd = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return;
