@@ -77,6 +77,18 @@ def test_missing_lines_are_told(run, seep, tmp_path):
         assert text.count("  no lines: plain (built without -g: build with -g, beside -O2 too)") == lines, text
 
 
+def test_an_unrolled_loop_is_one_place(run, seep, tmp_path):
+    """Four calls in the code, one in the source: one row. The trace keeps them apart, and without lines so does the report."""
+    (tmp_path / "unrolled.c").write_text(program_source("unrolled.c"))
+    for options, is_one in (["-O2", "-g"], True), (["-O2"], False):
+        subprocess.run(["gcc", *options, "-o", "unrolled", "unrolled.c"], check=True, cwd=tmp_path)
+        name = f"u{is_one}.seep"
+        run(seep, "run", "-q", "-o", name, "./unrolled")
+        sites = json.loads(run(seep, "report", "--json", name).stdout)["sites"]
+        blocks = [site["live_blocks"] for site in sites if site["live_blocks"]]
+        assert sum(blocks) == 12 and (len(blocks) == 1) == is_one, sites
+
+
 HOLDS_MORE = r"""
 #include <stdlib.h>
 void *kept[10];

@@ -335,6 +335,7 @@ static void build_deinit(struct seep_view_build *build) {
     }
     free(build->parts);
     free(build->node_match);
+    free(build->alike);
     free(build->rows);
     free(build->labels);
     seep_map_deinit(&build->row_of_key);

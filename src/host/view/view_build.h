@@ -47,6 +47,7 @@ struct seep_view_part {    // one profile
 struct seep_view_build {
     struct seep_view *view;
     struct seep_stacks *stacks;
+    uint32_t *alike; // by node: the one whose row it has, see stacks_alike.h; NULL: itself
     struct seep_view_part *parts;
     size_t nr_parts;
     uint8_t *node_match; // by node: bits of the filters that a frame of the stack matches

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/sum.h"
+#include "view/stacks_alike.h"
 #include "view/view_build.h"
 
 #define NO_MODULE UINT32_MAX
@@ -147,6 +148,7 @@ static struct seep_error *site_key(struct seep_view_build *build, const struct s
     uint32_t node = part->nodes[s->node];
     switch (build->view->options.by) {
     case SEEP_BY_SITE:
+        node = build->alike ? build->alike[node] : node;
         *ret_key = (uint64_t)node << 8 | (s->via & 0xff);
         *ret_label = (struct seep_view_label){.module = NO_MODULE};
         return NULL;
@@ -190,7 +192,8 @@ static struct seep_error *rows_of_sites(struct seep_view_build *build, struct se
                 build->view->options.measure(build->view->options.measure_data, part->process, i));
         seep_view_add_growth(&build->rows[row], part, i);
         if (build->view->options.by == SEEP_BY_SITE) {
-            build->rows[row].node = part->nodes[part->profile->sites[i].node];
+            uint32_t node = part->nodes[part->profile->sites[i].node];
+            build->rows[row].node = build->alike ? build->alike[node] : node;
             build->rows[row].via = part->profile->sites[i].via;
             build->rows[row].cut = build->stacks->nodes[build->rows[row].node].cut;
         }
@@ -364,6 +367,11 @@ static bool reserve_rows(struct seep_view_build *build) {
 struct seep_error *seep_view_build_rows(struct seep_view_build *build) {
     if (!reserve_rows(build))
         return seep_error_no_memory();
+    if (build->view->options.by == SEEP_BY_SITE && build->stacks->symbols) {
+        struct seep_error *error = seep_stacks_alike(build->stacks, &build->alike);
+        if (error)
+            return error;
+    }
     for (size_t p = 0; p < build->nr_parts; p++) {
         struct seep_view_part *part = &build->parts[p];
         struct seep_error *error;
