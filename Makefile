@@ -29,6 +29,7 @@ help:
 	@echo "make soak ONLY=scan   eight real programs scanned idle, at work and when they leave: no false 'lost' (TIMES=n)"
 	@echo "make soak ONLY=attach as many events as the processors can make, a minute each: nothing lost (SECONDS=n, root)"
 	@echo "make soak ONLY=random random programs, run and scanned in all ways: what is told is what they do (TIMES=n seeds, FROM=seed)"
+	@echo "make soak ONLY=stale  the corpus with old words in its memory, beside memcheck: each difference has a reason"
 	@echo "make hostile  files and processes that want to hurt seep, and kills at any moment: minutes (ROUNDS=n, root)"
 	@echo "make bench-instructions   instructions of the hot path against the committed counts (UPDATE=1)"
 	@echo "make sarif    what seep check writes, against the JSON schema of the standard"
@@ -119,8 +120,9 @@ soak:
 	@$(MAKE) --no-print-directory build
 	@$(if $(filter scan,$(ONLY)),$(PYTHON) bench/scan_soak.py --build build $(if $(TIMES),--times $(TIMES)),\
 		$(if $(filter attach,$(ONLY)),$(PYTHON) bench/attach_soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)),\
+		$(if $(filter stale,$(ONLY)),tools/stale-agreement.py --build build,\
 		$(if $(filter random,$(ONLY)),$(PYTHON) tests/random/machine.py --build build --count $(or $(TIMES),10000) $(if $(FROM),--from $(FROM)),\
-		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS)))))
+		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS))))))
 
 # What make test has of it, and kill rounds: ROUNDS=n of each command.
 hostile:

@@ -20,6 +20,9 @@ sys.path.insert(0, str(ROOT / 'tests' / 'corpus'))
 import corpus  # noqa: E402
 
 MOST = 0.01  # of all blocks
+# What memcheck says of a block only where no old word elsewhere leads to it by chance, as one does without stale.h.
+WHY = {('cpp_array_cookie.cpp', 'empty = new Counted[0]'):
+       'the pointer is to just behind the number of elements, which is no part of the block to memcheck'}
 WAYS = {'gcc -O2': ('gcc', '-O2'), 'gcc -O0': ('gcc', '-O0')}
 
 
@@ -27,7 +30,8 @@ class Comparison:
     def __init__(self, source, way, options):
         compiler, level = WAYS[way]
         flags = [level, '-include', str(corpus.STALE)]
-        self.name = f'{source.name} ({way})'
+        self.name, self.source = f'{source.name} ({way})', source
+        self.lines = source.read_text().splitlines()
         self.nr_blocks = self.nr_other = self.nr_lost_here = self.nr_lost_there = 0
         self.unexplained, self.explained = [], []
         with tempfile.TemporaryDirectory(prefix='stale-agreement-') as folder:
@@ -39,6 +43,10 @@ class Comparison:
             theirs = corpus.look_with_valgrind(source, folder, compiler, flags)
         self.compare(corpus.Expectation(source), ours, theirs)
 
+    def only_here(self, place):
+        text = '' if place == corpus.STALE.name else self.lines[place - 1]
+        return next(((None, why) for (name, line), why in WHY.items() if self.source.name == name and line in text), None)
+
     def compare(self, expected, ours, theirs):
         why = None
         for place in [*sorted(expected.lines), corpus.STALE.name]:
@@ -47,7 +55,7 @@ class Comparison:
             lost = [sum(seen[kind] for kind in ('lost', 'indirect')) for seen in (here, there)]
             self.nr_lost_here += lost[0]
             self.nr_lost_there += lost[1]
-            told = expected.differences['VALGRIND'].get(place)
+            told = expected.differences['VALGRIND'].get(place) or self.only_here(place)
             why = told[1] if told and told[1] != 'as above' else why
             if here == there or isinstance(expected.lines.get(place), str):
                 continue

@@ -436,8 +436,8 @@ struct seep_session *synthetic_many(void) {
     uint32_t app = synthetic_module(p, APP);
     uint32_t t = synthetic_thread(p, 1, "app");
     for (uint32_t i = 0; i < 200; i++)
-        synthetic_site(p, synthetic_node(p, 0, app, 0x9000 + 0x400 * i), SEEP_VIA_MALLOC, t, i + 1, i + 1, i / 2,
-                       i / 4);
+        synthetic_site(p, synthetic_node(p, 0, app, 0x9000 + 0x400 * i), SEEP_VIA_MALLOC, t, i + 1, i + 1,
+                       i / 2, i / 4);
     p->totals.peak_bytes = 1000000;
     return session_of(p);
 }
