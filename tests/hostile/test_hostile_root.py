@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
-from harness import BUILD, LIBSEEP, SEEP, TIMEOUT, environment, need, run  # noqa: E402
+from harness import BUILD, LIBSEEP, ROOT, SEEP, TIMEOUT, environment, need, run  # noqa: E402
 
 TARGET = BUILD / 'tests/hostile/hostile-target'
 SECRET = b'what only root may read'
@@ -181,3 +181,14 @@ def test_the_image_cannot_be_sealed_and_may_be_cut(tmp_path):
     done = run([SEEP, 'run', '-o', tmp_path / 'x.seep', '--', '/usr/bin/python3', '-c', script])
     assert done.out == b'1\nrefused\ncut\n', done
     assert b'something cut it' in done.err or b'could not be read' in done.err, done
+
+
+# ---- a trace without end ----
+
+def test_a_trace_without_end_is_refused(tmp_path):
+    """A raw image that is said to go on for terabytes, all of it a hole: reading it would take all memory."""
+    seed = min((ROOT / 'tests/fuzz/corpus/image').iterdir())
+    (tmp_path / 'x').write_bytes(seed.read_bytes())
+    os.truncate(tmp_path / 'x', 1 << 42)
+    done = run(['sh', '-c', 'ulimit -v 4000000; exec "$@"', 'sh', SEEP, 'report', tmp_path / 'x'])
+    assert done.code == 1 and b'too large for a trace' in done.err, done

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -265,12 +267,35 @@ static bool worth_reading(const unsigned char *bytes, size_t size_bytes) {
            seep_image_is_raw(bytes, size_bytes, &is_swapped);
 }
 
+// Of what has no end (a file that is one hole, a pipe) not so much is read that this machine has no memory
+// left: room is doubled.
+static uint64_t memory_for_it(void) {
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+}
+
+// A file system may pack its files, though not a trace, which is packed, to nearly nothing. One of ramfs gets
+// the blocks that it has not by being read.
+static uint64_t most_of(int fd, const struct stat *status) {
+    struct statfs system;
+    uint64_t bytes = (uint64_t)status->st_blocks * 512;
+    bool is_ramfs = fstatfs(fd, &system) != 0 || system.f_type == RAMFS_MAGIC;
+    uint64_t most = is_ramfs ? bytes * 2 + (UINT64_C(64) << 20) : bytes * 32 + (UINT64_C(256) << 20);
+    return S_ISREG(status->st_mode) ? SEEP_MIN(most, memory_for_it()) : memory_for_it();
+}
+
 // The size that the system names is not used: it may be anything, what can be read is what counts.
-static struct seep_error *slurp(int fd, const char *name, unsigned char **ret_bytes, size_t *ret_size) {
+static struct seep_error *slurp(int fd, const char *name, uint64_t most, unsigned char **ret_bytes,
+                                size_t *ret_size) {
     unsigned char *bytes = NULL;
     size_t capacity = 0;
     size_t used = 0;
     for (;;) {
+        if (used == capacity && capacity > most) {
+            free(bytes);
+            return seep_error_create(SEEP_E_FORMAT,
+                                     "%s: more than %zu MiB, too large for a trace on this machine", name,
+                                     used >> 20);
+        }
         if (used == capacity && !seep_grow(&bytes, &capacity, capacity ? capacity + 1 : PEEK_BYTES, 1)) {
             free(bytes);
             return seep_error_no_memory();
@@ -294,7 +319,7 @@ static struct seep_error *slurp(int fd, const char *name, unsigned char **ret_by
 
 struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes, size_t *ret_size) {
     if (strcmp(path, "-") == 0)
-        return slurp(STDIN_FILENO, "standard input", ret_bytes, ret_size);
+        return slurp(STDIN_FILENO, "standard input", memory_for_it(), ret_bytes, ret_size);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return seep_error_hint(
@@ -312,7 +337,7 @@ struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
         error = seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: a directory, not a trace", path),
                                 "name a file in it");
     else
-        error = slurp(fd, path, ret_bytes, ret_size);
+        error = slurp(fd, path, most_of(fd, &status), ret_bytes, ret_size);
     close(fd);
     return error;
 }
