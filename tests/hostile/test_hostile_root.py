@@ -166,7 +166,7 @@ def test_core_files_that_lie(tmp_path):
 # ---- the memory file ----
 
 def test_the_image_cannot_be_sealed_and_may_be_cut(tmp_path):
-    """Its own process may cut it: it is told so, and dies of it at most itself. Nobody can seal it under the tool."""
+    """Its own process may cut it: it is told so, and dies of it at most itself. No one can seal it under the tool."""
     script = ('import fcntl,os,sys\n'
               'area = next(l.split()[0] for l in open("/proc/self/maps") if "memfd:seep-image" in l and " 00000000 " in l)\n'
               'fd = os.open("/proc/self/map_files/" + area, os.O_RDWR)\n'
