@@ -25,6 +25,7 @@ import report_json  # noqa: E402
 
 STATES = ('idle', 'load', 'exit')
 ALL_LOST = ['--json', '--top', '0', '--kind', 'lost,indirect']
+LOADED_S = 20  # until a program has the library, at most
 KINDS = ('lost', 'indirect', 'possible', 'reachable')
 
 PYTHON = '''
@@ -187,6 +188,7 @@ class Soak:
 
     def start(self, program):
         self.clear()
+        self.begun = time.monotonic()
         traced = subprocess.Popen(program.argv, cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL, env=self.environment(
                                       program, LD_PRELOAD=self.library, SEEP_OUT=self.folder / 'left.seep'))
@@ -211,7 +213,9 @@ class Soak:
     def scan(self, traced, seen):
         done = subprocess.run([self.seep, 'scan', str(traced.pid), *ALL_LOST], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               check=False)
-        if done.returncode and traced.poll() is None:
+        if b'is not traced by seep' in done.stderr and not seen.looks and time.monotonic() < self.begun + LOADED_S:
+            time.sleep(0.1)  # it is not loaded yet: the caller looks again
+        elif done.returncode and traced.poll() is None:
             sys.exit(done.stderr.decode())
         if not done.returncode:
             seen.take(report_json.loads(done.stdout))
