@@ -30,6 +30,7 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--sites", default="10000,100000")
     options = parser.parse_args()
+    options.build = os.path.abspath(options.build)
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if not chromium:
         raise SystemExit("page.py: chromium is not installed")

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Any bytes as a trace or a raw dump, the whole way that a user goes: load, suppress, view, every output,
-// diff, check, baseline, whois, save. Checksums are put right first, as in fuzz_trace.c. Beside not
-// crashing: what is said to be JSON is JSON, and every error has one line of text. Modules are looked for in a
-// folder without files, so that the same bytes give the same result on each machine.
+// Any bytes as a trace or a raw dump, the whole way that a user goes: load, suppress, view, every output and
+// picture, the page, a heap snapshot with pointers, diff, check, baseline, whois, save. Checksums are put
+// right first, as in fuzz_trace.c. Beside not crashing: what is said to be JSON is JSON, and every error has
+// one line of text. Modules are looked for in a folder without files, so that the same bytes give the same
+// result on each machine.
 #include <jansson.h>
 #include <regex.h>
 #include <stdio.h>
@@ -21,6 +22,9 @@
 #include "output/report_diff.h"
 #include "output/report_outstanding.h"
 #include "output/report_whois.h"
+#include "page/page_file.h"
+#include "plot/plot.h"
+#include "profile/pointers.h"
 #include "scan/inspect.h"
 #include "session/moment.h"
 #include "trace_repair.h"
@@ -171,6 +175,74 @@ static void report_filtered(const struct seep_session *session, struct seep_symb
     paper_close(&paper, false);
 }
 
+// Pointers that no scan has seen, as the bytes say: the writer of heap snapshots takes any graph.
+static void heap_snapshot(struct seep_session *session, struct seep_symbols *symbols, const uint8_t *data,
+                          size_t size) {
+    struct seep_profile *profile = session->profiles[0];
+    size_t nr = profile->nr_blocks, at = 0;
+    struct seep_pointer *items = calloc(nr * 2 + 1, sizeof(*items));
+    uint64_t *first = calloc(nr + 1, sizeof(*first));
+    struct seep_pointer held[2] = {{0}};
+    struct seep_pointer_holder holder = {.link = {.kind = SEEP_LINK_MEMORY, .whole = true}};
+    uint8_t *kinds = calloc(nr + 1, 1), *kept = profile->block_kinds;
+    MUST(items && first && kinds);
+    for (size_t i = 0; i < nr; i++) {
+        first[i] = at;
+        kinds[i] = size ? (uint8_t)(1 + data[i % size] % (SEEP_KIND_NR - 1)) : SEEP_KIND_LOST;
+        for (size_t k = 0; k < 2 && size; k++) {
+            uint8_t byte = data[(2 * i + k) % size];
+            if (byte & 1)
+                items[at++] =
+                    (struct seep_pointer){(uint32_t)((i + byte) % nr), byte & 2 ? UINT32_MAX : byte};
+        }
+    }
+    first[nr] = at;
+    holder.nr = nr ? 2 : 0;
+    held[1].target = nr ? (uint32_t)(nr - 1) : 0;
+    const struct seep_pointers pointers = {
+        .items = items, .first = first, .holders = &holder, .nr_holders = 1, .held = held};
+    profile->pointers = &pointers; // with them a scan leaves classes
+    profile->block_kinds = kinds;
+    for (int format = 0; seep_outputs[format]; format++)
+        if (seep_outputs[format]->needs & SEEP_OUTPUT_POINTERS) {
+            struct seep_view_options options = seep_view_options_default;
+            options.format = format;
+            report(session, symbols, &options);
+        }
+    profile->pointers = NULL;
+    profile->block_kinds = kept;
+    free(kinds);
+    free(items);
+    free(first);
+}
+
+static void draw_all(const struct seep_session *session, struct seep_symbols *symbols) {
+    for (int what = 0; what < SEEP_PLOT_NR; what++)
+        for (int form = SEEP_PLOT_TEXT; form <= SEEP_PLOT_SVG; form++) {
+            if (what == SEEP_PLOT_FLAME && form == SEEP_PLOT_TEXT)
+                continue;
+            const struct seep_plot plot = {.session = session,
+                                           .symbols = symbols,
+                                           .options = &seep_view_options_default,
+                                           .source = "input",
+                                           .what = what,
+                                           .form = form};
+            struct paper paper;
+            paper_open(&paper);
+            (void)took(seep_plot_write(paper.out, &plot));
+            paper_close(&paper, false);
+        }
+    const struct seep_page_source source = {.session = session,
+                                            .name = "input",
+                                            .symbols = symbols,
+                                            .options = &seep_view_options_default,
+                                            .max_bytes = 1 << 20};
+    struct paper paper;
+    paper_open(&paper);
+    (void)took(seep_page_write(paper.out, &source));
+    paper_close(&paper, false);
+}
+
 // ---- diff ----
 
 static void diff(const struct seep_session *before, const struct seep_session *after,
@@ -309,6 +381,8 @@ static void render(const uint8_t *data, size_t size) {
     suppress(session, symbols);
     report_all(session, symbols);
     report_filtered(session, symbols);
+    heap_snapshot(session, symbols, data, size);
+    draw_all(session, symbols);
     check_all(session, symbols);
     ask_whois(session, symbols);
     diff_all(session, second, symbols);
