@@ -2,10 +2,8 @@
 // What can be shown of a site: measures for the graph, columns for the tables. Only those that the trace knows.
 import { bytes, count, signed } from './words.js';
 
-const some = (column) => column.some((value) => value !== 0);
-
 export function measuresOf(model) {
-  const of = (name) => () => model.site(name).map((value) => Math.max(0, value));
+  const of = (name) => Object.assign(() => model.site(name).map((value) => Math.max(0, value)), { column: name });
   const delta = (now, old) => {
     const change = () => model.site(now).map((value, i) => value - model.site(old)[i]);
     return { change, own: () => change().map(Math.abs) };
@@ -22,7 +20,7 @@ export function measuresOf(model) {
   const all = [
     { id: 'live', title: 'Live bytes', format: bytes, own: of('live_bytes') },
     { id: 'blocks', title: 'Live blocks', format: count, own: of('live_blocks') },
-    { id: 'lost', title: 'Lost bytes', format: bytes, own: () => model.site('lost_bytes').map((v, i) => v + model.site('indirect_bytes')[i]) },
+    { id: 'lost', title: 'Lost bytes', format: bytes, of: ['lost_bytes', 'indirect_bytes'], own: () => model.site('lost_bytes').map((v, i) => v + model.site('indirect_bytes')[i]) },
     { id: 'possible', title: 'Possibly lost bytes', format: bytes, own: of('possible_bytes') },
     { id: 'retained', title: 'Retained bytes', format: bytes, own: of('retained_bytes') },
     { id: 'at_peak', title: 'Live bytes at the peak', format: bytes, own: of('at_peak_bytes') },
@@ -30,7 +28,8 @@ export function measuresOf(model) {
     { id: 'calls', title: 'Allocations', format: count, own: of('allocations') },
     { id: 'temporary', title: 'Temporary allocations', format: count, own: of('temporary') },
   ];
-  const shown = all.filter(({ own }) => some(own()));
+  // A column of zeros is not in the page: none is decoded to know that.
+  const shown = all.filter(({ own, of: names = [own.column] }) => names.some((name) => model.has(name)));
   return shown.length ? shown : all.slice(0, 1);
 }
 
@@ -64,5 +63,6 @@ export function columnsOf(model) {
     { ...column('temporary', 'Temporary', 'allocations that were freed at once', count, undefined, 'temporary'), rare: true },
   ];
   const always = new Set(['live_bytes', 'live_blocks', 'allocated_bytes', 'allocations', 'temporary']);
-  return all.filter(({ id, data }) => always.has(id) || some(data()));
+  const names = { lost: ['lost_bytes', 'indirect_bytes'] };
+  return all.filter(({ id }) => always.has(id) || (names[id] ?? [id]).some((name) => model.has(name)));
 }

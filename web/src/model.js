@@ -45,6 +45,7 @@ export class Model {
     this.columns = new Map();
     this.hues = null;
     this.names = new Array(functions);
+    this.modules = [];
   }
 
   readTree(part, nr) {
@@ -98,7 +99,22 @@ export class Model {
   }
 
   module(fn) {
-    return fn < 0 ? '' : safe(this.text(this.functionModule[fn]));
+    if (fn < 0) return '';
+    const id = this.functionModule[fn];
+    return (this.modules[id] ??= safe(this.text(id)));
+  }
+
+  /** Decodes names that nothing has asked for yet, for a while: a search then finds them. Whether there are more. */
+  warm(until) {
+    for (this.warmed ??= 0; this.warmed < this.nrFunctions; this.warmed++) {
+      if (this.warmed % 256 === 255 && performance.now() > until) {
+        this.warmed++;
+        return true;
+      }
+      this.name(this.warmed);
+      this.module(this.warmed);
+    }
+    return false;
   }
 
   frame(id) {
@@ -142,10 +158,10 @@ export class Model {
   callerOf(site, fn) {
     const self = this.site('self');
     if (!this.alike) {
-      this.alike = new Map();
-      for (const frame of self) this.alike.set(frame, (this.alike.get(frame) ?? 0) + 1);
+      this.alike = new Int32Array(this.frameFunction.length + 1);
+      for (let i = 0; i < self.length; i++) this.alike[self[i]]++;
     }
-    if (this.alike.get(self[site]) < 2) return -1;
+    if (this.alike[self[site]] < 2) return -1;
     let node = this.siteNode[site];
     while (node && this.nodeFunction[node] !== fn) node = this.parents[node];
     while (node && this.nodeFunction[node] === fn) node = this.parents[node];
@@ -156,8 +172,9 @@ export class Model {
   matches(expression) {
     const found = new Uint8Array(this.nrFunctions);
     let any = false;
+    const modules = [];
     for (let fn = 0; fn < this.nrFunctions; fn++)
-      if (expression.test(this.name(fn)) || expression.test(this.module(fn))) any = found[fn] = 1;
+      if ((modules[this.functionModule[fn]] ??= expression.test(this.module(fn))) || expression.test(this.name(fn))) any = found[fn] = 1;
     return any ? found : null;
   }
 }
