@@ -31,6 +31,10 @@ struct seep_error *seep_link_look_again(struct seep_link_server *server) {
         seep_look_deinit(&look);
         if (!server->look.session)
             return error ? error : seep_error_create(SEEP_E_NOT_FOUND, "nothing to look at");
+        if (look.ended) { // and nothing of it could be kept: what was seen last is what it left
+            server->look.ended = true;
+            server->nr_looks++;
+        }
         seep_error_destroy(error); // between two programs, for example: what was seen last stays
         return NULL;
     }

@@ -204,7 +204,18 @@ static struct seep_error *join(struct seep_look *look, struct seep_session *from
     return seep_session_add(look->session, profile);
 }
 
-static struct seep_error *look_at(struct seep_look *look, pid_t pid) {
+// Of the last look, or -1.
+static int image_before(const struct seep_look *before, const struct seep_process *process) {
+    for (size_t i = 0; before && before->session && i < before->nr_images; i++) {
+        const struct seep_process *old = &before->session->profiles[i]->process;
+        if (before->image_fds[i] >= 0 && old->pid == process->pid &&
+            old->start_realtime_ns == process->start_realtime_ns)
+            return dup(before->image_fds[i]);
+    }
+    return -1;
+}
+
+static struct seep_error *look_at(struct seep_look *look, const struct seep_look *before, pid_t pid) {
     struct seep_session *session = NULL;
     struct seep_error *error = seep_session_from_pid(pid, &session);
     if (error)
@@ -215,6 +226,8 @@ static struct seep_error *look_at(struct seep_look *look, pid_t pid) {
     look->rss_bytes += seep_process_rss(pid);
     look->nr_threads += (uint32_t)stat_field(pid, STAT_THREADS);
     int fd = seep_image_open_pid(pid);
+    if (fd < 0) // it ended just now: what it left is to be read the next time
+        fd = image_before(before, &look->session->profiles[look->session->nr_profiles - 1]->process);
     error = add_image(look, fd);
     if (error && fd >= 0)
         close(fd);
@@ -262,7 +275,7 @@ static void look_at_all(const struct seep_live_source *source, const struct seep
     uint64_t started = stat_field(source->pid, STAT_STARTED);
     bool gone = !started || (source->started && started != source->started);
     if (!gone)
-        look->error = look_at(look, source->pid);
+        look->error = look_at(look, before, source->pid);
     // Between one line and the next it may end, too; and there is the time between exec and a new image.
     if (before && before->session && (gone || (look->error && seep_process_is_zombie(source->pid)))) {
         seep_error_destroy(look->error);
@@ -282,7 +295,7 @@ static void look_at_all(const struct seep_live_source *source, const struct seep
             look->nr_untraced++;
             continue;
         }
-        struct seep_error *error = look_at(look, pids.items[i]);
+        struct seep_error *error = look_at(look, before, pids.items[i]);
         if (error && error->code == SEEP_E_MEMORY) {
             look->error = error;
         } else if (error) { // it is not traced, has no image yet, or has ended

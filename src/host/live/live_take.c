@@ -323,17 +323,24 @@ static struct seep_error *follow(struct seep_live *live, struct seep_look *look)
 struct seep_error *seep_live_take(struct seep_live *live, struct seep_look *look) {
     if (look->error || !look->session) {
         struct seep_error *error = look->error;
+        bool gone = look->ended;
         look->error = NULL;
         seep_look_deinit(look);
         if (!live->look.session)
             return error;
+        if (gone && !live->look.ended) {
+            live->look.ended = true;
+            live->totals.seconds_left = -1;
+            seep_live_log(live, "the program has ended: this is what was seen last");
+        }
         if (error && (!live->nr_log || strcmp(live->log[live->nr_log - 1], error->message) != 0))
             seep_live_log(live, "%s", error->message);
         seep_error_destroy(error);
         return NULL;
     }
     // The server looked for somebody else a moment ago, and nothing came since.
-    if (look->epoch && live->look.session && look->epoch == live->look.epoch) {
+    if (look->epoch && live->look.session && look->epoch == live->look.epoch &&
+        look->ended == live->look.ended) {
         seep_look_deinit(look);
         return NULL;
     }
