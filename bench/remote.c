@@ -2,7 +2,8 @@
 //
 // For remote.py: a program with N sites under stacks of some 65 frames, no two of which have the same path.
 // Each line of standard input is a number of sites that allocate once more, answered by "ok N" with all
-// allocations so far; "spin MS" allocates and frees for that time, and says how often.
+// allocations so far; "spin MS" allocates and frees for that time, and says how often; "blocks N" allocates N
+// blocks of one site.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,10 @@ int main(int argc, char **argv) {
     while (fgets(line, sizeof(line), stdin)) {
         if (sscanf(line, "spin %ld", &ms) == 1) {
             printf("ok %lu\n", spin(ms));
+        } else if (sscanf(line, "blocks %ld", &ms) == 1) {
+            for (long i = 0; i < ms; i++)
+                leaf((unsigned)i * 2654435761u);
+            printf("ok %lu\n", nr_allocations);
         } else {
             for (unsigned i = 0, nr = (unsigned)atoi(line); i < nr; i++)
                 deep(DEEP, i * 7 % nr_sites);

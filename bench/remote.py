@@ -3,12 +3,16 @@
 """What the link of `seep serve` costs: bytes by number of sites, processor time by clients, memory of the server, and the
 program's throughput beside no server, one that is asked, and one that is stopped.
 
-    remote.py --build DIR [--sites N...]
+    remote.py --build DIR [--sites N...] [--blocks N] [--soak N]
+
+and, over a link of 1 Mbit/s and 100 ms (there and back 200), until a client has the totals and the first 20 sites, and until it has
+all; until a page of 1,000 of so many blocks is there; what so many requests leave behind in the server.
 
 The client is the one of the tests, written from docs/protocol.md; bytes of packed frames are counted as they come.
 """
 import argparse
 import os
+import queue
 import signal
 import socket
 import statistics
@@ -16,6 +20,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import common
@@ -118,6 +123,105 @@ def throughput(traced):
     return [statistics.median(column) for column in zip(*rounds)]
 
 
+class SlowLink:
+    """Passes on what comes, at so many bytes a second and so much later."""
+
+    RATE, DELAY = 125_000, 0.1
+
+    def __init__(self, path, to):
+        self.path, self.to = path, to
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen(4)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self.to)
+            for source, target in ((client, server), (server, client)):
+                threading.Thread(target=self.pass_on, args=(source, target), daemon=True).start()
+
+    def pass_on(self, source, target):
+        late = queue.Queue()
+        threading.Thread(target=self.deliver, args=(late, target), daemon=True).start()
+        free = time.monotonic()
+        while data := source.recv(1460):
+            free = max(free, time.monotonic()) + len(data) / self.RATE
+            late.put((free + self.DELAY, data))
+            time.sleep(max(0, free - time.monotonic()))
+        late.put((0, b""))
+
+    @staticmethod
+    def deliver(late, target):
+        while True:
+            when, data = late.get()
+            if not data:
+                return target.close()
+            time.sleep(max(0, when - time.monotonic()))
+            target.sendall(data)
+
+
+def first_screen(traced, scratch):
+    slow = SlowLink(os.path.join(scratch, "slow"), traced.path)
+    begin = time.monotonic()
+    client = wire_client.connect(slow.path)
+    nr = len(client.top(20))
+    top = time.monotonic() - begin
+    client.link.close()
+    begin = time.monotonic()
+    packed_bytes(slow.path)
+    say(f"  1 Mbit/s, 100 ms: totals and 20 sites ({nr:,} bytes) after {top:.2f} s, all after {time.monotonic() - begin:.2f} s")
+
+
+def pages(build, scratch, blocks):
+    traced = Traced(build, scratch, 1000)
+    traced.tell(f"blocks {blocks}")
+    client = wire_client.connect(traced.path)
+    begin = time.monotonic()
+    client.pull()
+    look = time.monotonic() - begin
+    total = client.blocks(0, 1)[0]
+    times = []
+    for first in (0, total // 2, total - 1000):
+        begin = time.monotonic()
+        assert len(client.blocks(first, 1000)[1]) == 1000
+        times.append(time.monotonic() - begin)
+    say(f"{total:,} blocks: a look {look:.2f} s; pages of 1,000 at the beginning, middle and end " +
+        ", ".join(f"{t:.2f}" for t in times) + " s")
+    say(f"  memory of the server at most {high_water(traced.server.pid):,} KiB")
+    traced.end()
+
+
+def soak(build, scratch, requests):
+    traced = Traced(build, scratch, 1000)
+
+    def left():
+        with open(f"/proc/{traced.server.pid}/status", encoding="utf-8") as file:
+            rss = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+        return rss, len(os.listdir(f"/proc/{traced.server.pid}/fd"))
+
+    def some(nr):
+        for i in range(nr // 100):
+            client = wire_client.connect(traced.path)
+            for _ in range(98):
+                client.pull()
+            client.top(5)
+            client.blocks(0, 100)
+            if i % 20 == 0:
+                client.trace()
+            client.link.close()
+
+    some(requests // 10)
+    before = left()
+    begin = time.monotonic()
+    some(requests)
+    say(f"{requests:,} requests in {time.monotonic() - begin:.0f} s: server {before[0]:,} KiB and {before[1]} descriptors before, "
+        f"{left()[0]:,} KiB and {left()[1]} after")
+    traced.end()
+
+
 def measure(build, scratch, sites):
     traced = Traced(build, scratch, sites)
     client = wire_client.connect(traced.path)
@@ -134,7 +238,9 @@ def measure(build, scratch, sites):
     time.sleep(FRESH)
     some, changed = client.pull()
     say(f"  nothing changed: {nothing} bytes; {changed:,} sites changed: {some:,} bytes, {some / max(changed, 1):.1f} each")
-    say(f"  at 1 Hz: one client {cost(traced, 1):.2f} % of a processor, 99 clients {cost(traced, 99):.2f} %")
+    if sites <= 20000:  # 99 clients in Python take their time for what they get first
+        say(f"  at 1 Hz: one client {cost(traced, 1):.2f} % of a processor, 99 clients {cost(traced, 99):.2f} %")
+    first_screen(traced, scratch)
     asked, stopped = throughput(traced)
     say(f"  throughput of the program: asked 10 times a second {asked:.3f}, server stopped {stopped:.3f} (alone: 1)")
     say(f"  memory of the server at most {high_water(traced.server.pid):,} KiB")
@@ -145,10 +251,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
     parser.add_argument("--sites", type=int, nargs="+", default=[1000, 10000, 100000])
+    parser.add_argument("--blocks", type=int, default=1_000_000)
+    parser.add_argument("--soak", type=int, default=10_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="seep-remote-") as scratch:
-        for sites in options.sites:
-            measure(os.path.abspath(options.build), scratch, sites)
+        for number, sites in enumerate(options.sites):
+            folder = os.path.join(scratch, str(number))
+            os.mkdir(folder)
+            measure(os.path.abspath(options.build), folder, sites)
+        for what, number in ((pages, options.blocks), (soak, options.soak)):
+            folder = os.path.join(scratch, what.__name__)
+            os.mkdir(folder)
+            if number:
+                what(os.path.abspath(options.build), folder, number)
 
 
 if __name__ == "__main__":
