@@ -85,3 +85,21 @@ def test_children_without_a_heap_operation_have_no_image(run, seep, tmp_path):
     processes = json.loads(run(seep, "report", "--json", "t.seep").stdout)["processes"]
     assert [p["process"]["exit"] for p in processes] == [{"code": 0}, {"code": 3}]
     assert all(p["health"]["complete"] for p in processes)
+
+
+TITLES = program_source('titles.c')
+
+
+def test_workers_are_told_apart_by_their_titles(run, seep, tmp_path):
+    (tmp_path / "p.c").write_text(TITLES)
+    subprocess.run(["gcc", "-O0", "-o", "shop", "p.c"], check=True, cwd=tmp_path)
+    done = run(seep, "run", "-q", "-o", "shop.seep", "./shop", "an argument", "and another that is long enough")
+    assert done.returncode == 0, done
+    processes = [one["process"] for one in json.loads(run(seep, "report", "--json", "shop.seep").stdout)["processes"]]
+    assert [one["args"] for one in processes[1:]] == [["shop: worker 1"], ["shop: worker 2"]] or \
+        [one["args"] for one in processes[1:]] == [["shop: worker 2"], ["shop: worker 1"]], processes
+    assert processes[0]["args"] == ["./shop", "an argument", "and another that is long enough"]
+    text = run(seep, "report", "--by", "process", "shop.seep").stdout
+    for number in (1, 2):
+        assert re.search(rf"\n +{number},000 .* \d+ shop: worker {number} \({tmp_path}/shop\)\n", text), text
+    assert " shop: worker 2 (fork)\n" in run(seep, "report", "shop.seep").stdout

@@ -69,6 +69,25 @@ void seep_process_name_derive(struct seep_profile *profile) {
         process->nr_args = SEEP_MIN(process->nr_args, 1u);
 }
 
+struct seep_error *seep_process_set_title(struct seep_profile *profile, const char *title) {
+    struct seep_process *process = &profile->process;
+    if (!title || drops_args || !process->nr_args || !has_blank(title, strlen(title)) ||
+        (process->nr_args_all == 1 && strcmp(process->args[0], title) == 0))
+        return NULL;
+    const char **args = seep_arena_alloc(&profile->arena, 1, sizeof(*args));
+    if (!args || !(args[0] = seep_arena_strdup(&profile->arena, title)))
+        return seep_error_no_memory();
+    process->args = args;
+    process->nr_args = process->nr_args_all = 1;
+    seep_process_name_derive(profile);
+    return NULL;
+}
+
+const char *seep_process_title_of(const struct seep_process *process) {
+    bool is_title = process->nr_args_all == 1 && process->nr_args == 1 && strstr(process->args[0], ": ");
+    return is_title ? process->args[0] : NULL;
+}
+
 bool seep_process_is_named_otherwise(const struct seep_process *process) {
     const char *of_file = base_of(process->exe);
     return *of_file && strcmp(process->name, of_file) != 0;

@@ -481,6 +481,10 @@ void seep_profile_derive(struct seep_profile *profile);
 
 // Of exe and args; seep_profile_derive() does it too.
 void seep_process_name_derive(struct seep_profile *profile);
+// A text that the process has put in place of its arguments; the same as them, or NULL, changes nothing.
+SEEP_MUST_CHECK struct seep_error *seep_process_set_title(struct seep_profile *profile, const char *title);
+// "postgres: walwriter"; NULL: it has none.
+const char *seep_process_title_of(const struct seep_process *process);
 // Profiles that are derived from now on have no arguments but the first, the program's name: others may be
 // passwords.
 void seep_process_drop_args(void);

@@ -14,6 +14,7 @@
 #include "source/image/image_copy.h"
 #include "analysis/process_tree.h"
 #include "source/image/profile_image.h"
+#include "process/process_title.h"
 #include "session/run_session.h"
 #include "session/run_watch.h"
 #include "profile/texts.h"
@@ -123,13 +124,18 @@ static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
         return seep_error_no_memory();
     struct seep_process_map map = {NULL}; // read while the process is there
     seep_error_destroy(seep_process_map_init(parked->image->pid, &map));
+    char *title = seep_process_title(parked->image->pid);
     struct seep_error *err = gathering->look->look(gathering->look->data, parked, &looked->profile);
     if (!err) {
         err = seep_unseen_note_allocators(&gathering->unseen, looked->profile, &map);
+        if (!err)
+            err = seep_process_set_title(looked->profile, title);
         seep_process_map_deinit(&map);
+        free(title);
         return err;
     }
     seep_process_map_deinit(&map);
+    free(title);
     looked->trouble =
         err->code == SEEP_E_NOT_FOUND ? strdup(too_late) : without_pid(err->message, parked->image->pid);
     seep_error_destroy(err);

@@ -335,8 +335,7 @@ static bool is_wrapper(const char *function) {
         "CRYPTO_malloc",
         "CRYPTO_zalloc",
     };
-    static const char *const verbs[] = {"malloc", "calloc",  "realloc", "zalloc",
-                                        "strdup", "strndup", "memdup",  "reallocarray"};
+    static const char *const verbs[] = {"alloc", "strdup", "strndup", "memdup", "reallocarray"};
     static const char *const tails[] = {"", "0", "_n", "0_n", "array", "z", "x"};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(whole); i++)
         if (strcmp(function, whole[i]) == 0)

@@ -158,10 +158,11 @@ static struct seep_error *site_key(struct seep_view_build *build, const struct s
         *ret_label = (struct seep_view_label){.module = NO_MODULE};
         if (seep_map_find(&build->row_of_key, part->process))
             return NULL; // the row has its label
+        const char *title = seep_process_title_of(process);
         ret_label->text =
-            seep_process_is_named_otherwise(process)
-                ? seep_arena_printf(&build->view->arena, "%" PRIu32 " %s (%s)", process->pid, process->name,
-                                    process->exe)
+            title || seep_process_is_named_otherwise(process)
+                ? seep_arena_printf(&build->view->arena, "%" PRIu32 " %s (%s)", process->pid,
+                                    title ? title : process->name, process->exe)
                 : seep_arena_printf(&build->view->arena, "%" PRIu32 " %s", process->pid, process->exe);
         return ret_label->text ? NULL : seep_error_no_memory();
     }
