@@ -161,3 +161,21 @@ def test_many_failures_are_no_accident(runner, tmp_path, monkeypatch):
         runner.record("unit", "x%d" % i, "failed")
     statuses_then, unstable = tried_again(runner, tmp_path, monkeypatch, "def test_a():\n    pass\n")
     assert set(statuses_then) == {"failed"} and not unstable
+
+
+def test_what_is_left_out_of_the_sanitized_build_is_there(runner, root):
+    """A name that is gone would leave nothing out, without a word."""
+    for test in runner.NOT_SANITIZED:
+        file, _, function = test.partition("::")
+        assert file.split("/")[0] in runner.SANITIZED, test
+        with open(os.path.join(root, "tests", file), encoding="utf-8") as source:
+            assert "def %s(" % function in source.read() or not function, test
+
+
+def test_processor_time_is_told_by_part(runner):
+    assert runner.run(["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"], 60, "a loop") == (0, "")
+    assert runner.seconds["a loop"] > 0
+    case = """<testsuite><testcase classname="tests.cli.test_x" name="a"><properties>
+      <property name="processor_time" value="1.5"/></properties></testcase></testsuite>"""
+    runner.count_pytest_case("", ElementTree.fromstring(case)[0])
+    assert runner.dearest == {"cli/test_x": 1.5}
