@@ -25,17 +25,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ALL_NS INT64_MAX
 
-// The number of chunks from where the file is.
-static uint64_t read_chunks(struct seep_event_file *file) {
-    uint64_t nr = 0;
+// The chunks from where the file is.
+static void read_chunks(struct seep_event_file *file) {
     const struct seep_chunk *chunk;
     struct seep_error *error;
-    while (!(error = seep_event_file_next(file, &chunk)) && chunk) {
+    while (!(error = seep_event_file_next(file, &chunk)) && chunk)
         MUST(chunk->nr_events <= SEEP_CHUNK_EVENTS && seep_event_file_events(file));
-        nr++;
-    }
     seep_error_destroy(error);
-    return nr;
 }
 
 static void read_file(const char *path) {
@@ -45,12 +41,12 @@ static void read_file(const char *path) {
     seep_error_destroy(error);
     if (!file)
         return;
-    uint64_t nr = read_chunks(file);
+    read_chunks(file);
     seep_event_file_is_whole(file);
     seep_event_file_trouble(file);
     error = seep_event_file_seek(file, 0, ALL_NS);
     if (!error)
-        MUST(read_chunks(file) <= nr);
+        read_chunks(file); // an index may lead behind what ended the recording: that is its own lie
     seep_error_destroy(error);
     error = seep_event_file_rewind(file);
     if (!error) {
