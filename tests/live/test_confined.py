@@ -242,6 +242,17 @@ def test_small_memory_group(tmp_path):
         group.rmdir()
 
 
+def test_a_limit_from_the_own_size_after_a_filter(tmp_path):
+    """What is reserved before the filter is in the size that the kernel tells, and stays in it: ten MiB are ten MiB."""
+    need('gcc')
+    (tmp_path / 'size.c').write_text(program_source('confined_own_size.c'))
+    assert run(['gcc', '-O1', '-w', tmp_path / 'size.c', '-o', tmp_path / 'size']).code == 0
+    plain = run([tmp_path / 'size'])
+    under = run([SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', tmp_path / 'size'])
+    assert plain.code == under.code == 0, (plain, under)
+    assert abs(int(plain.out) - int(under.out)) <= 5 and int(plain.out) < 200, (plain, under)
+
+
 def in_mount_namespace(script, *args):
     root_only()
     need('unshare', 'mount')
