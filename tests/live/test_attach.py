@@ -561,6 +561,17 @@ def test_lives_have_their_parents_times_and_ends(tmp_path):
     assert sum(life['duration_s'] for life in others) < first['duration_s']
 
 
+def test_arguments_of_a_life_are_not_those_of_the_next(tmp_path):
+    """Who executes another program at once has no arguments in the report, or its own."""
+    trace = tmp_path / 'execs.seep'
+    script = 'for i in 1 2 3 4 5 6; do sh -c "exec sh -c \\"exec /bin/true $i\\""; done'
+    done = run([SEEP, 'attach', '--output', trace, '--', 'sh', '-c', script], timeout=120)
+    assert done.code == 0, done
+    lives = [process['process'] for process in report(trace)]
+    went_on = [life for life in lives if life['went_on'] and life['origin'] == 'exec']
+    assert went_on and all(not life['args'] or 'exec' in life['args'][-1] for life in went_on), went_on
+
+
 def test_children_of_a_program_are_seen_from_their_first_instruction(tmp_path):
     """However short they live; and nobody else who uses the same C library has probes in it."""
     need('unshare', 'sh')

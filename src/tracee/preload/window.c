@@ -338,7 +338,7 @@ static uint64_t budget_below(uint64_t limit_bytes) {
 
 void seep_window_limit(uint64_t limit_bytes) {
     // A limit above all that is reserved counts that in: the program has taken it from its own size, as the
-    // kernel tells it. Were the reservation given back, that would be room for the program.
+    // kernel tells it. Were the reservation unmapped, that would be room for the program.
     if (limit_bytes >= NO_LIMIT || (seep_g.reserved && limit_bytes > seep_g.window_bytes) ||
         !seep_lock_take(&seep_g.image_lock))
         return;

@@ -8,8 +8,6 @@ def address_space(p):
     """By its own size, or a fixed one: what fits is given, what does not is refused."""
     if p.life.origin != 'fork':
         return  # of a child only: all that comes after it would be under it
-    if 'filter' in p.life.health:
-        return  # the library has taken address space ahead, for it may not ask later: it is in the program's own size
     name, size = p.name('limit'), 20 << 20
     site = p.site('malloc', name)
     limit = f'own_size() + ((size_t){p.random.choice([200, 600, 1200])} << 20)'

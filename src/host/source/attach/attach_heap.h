@@ -66,6 +66,8 @@ struct seep_traced_process {
     int64_t start_realtime_ns; // of the tracing
     int64_t begun_ns;          // of its life as this program: since the tracing began; 0: it was there before
     int64_t duration_ns;       // until its end, since the tracing began
+    int64_t read_ns;           // CLOCK_MONOTONIC: when exe and args were read; 0: they are its parent's
+    const char *begun_as;      // what was executed, as it was named; NULL: it did not begin by exec
     bool execed;               // it went on as another program
     bool ended;
     bool is_loading; // began by exec, and its loader has not finished

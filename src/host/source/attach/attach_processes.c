@@ -89,6 +89,9 @@ static struct seep_error *begin(struct seep_attached *attached, pid_t pid, const
     if (err || !program)
         return err;
     (*ret)->is_loading = true;
+    (*ret)->begun_as = seep_arena_strdup(&(*ret)->heap.arena, program);
+    if (!(*ret)->begun_as)
+        return seep_error_no_memory();
     if (!*(*ret)->exe && *program)
         (*ret)->exe = seep_arena_strdup(&(*ret)->heap.arena, program);
     return (*ret)->exe ? NULL : seep_error_no_memory();
@@ -133,6 +136,11 @@ struct seep_error *seep_attach_took_exec(struct seep_attached *attached, struct 
     if (err)
         return err;
     process->execed = true;
+    // It was another program already when /proc was asked who it is.
+    if (process->begun_as && birth->at_ns + attached->start_ns <= process->read_ns) {
+        process->exe = process->begun_as;
+        process->nr_args = 0;
+    }
     end_process(attached, process, birth->at_ns);
     attached->generation++; // its addresses are other functions now
     err = begin(attached, pid, program, &process);
@@ -161,6 +169,7 @@ static struct seep_error *name_like(struct seep_traced_process *child,
                                     const struct seep_traced_process *parent) {
     struct seep_arena *arena = &child->heap.arena;
     child->ppid = (uint32_t)parent->heap.pid;
+    child->read_ns = 0;
     child->exe = seep_arena_strdup(arena, parent->exe);
     const char **args = seep_arena_alloc(arena, parent->nr_args, sizeof(*args));
     if (!child->exe || !args)

@@ -85,6 +85,7 @@ struct seep_error *seep_traced_process_create(pid_t pid, struct seep_traced_proc
         seep_traced_process_destroy(process);
         return err;
     }
+    process->read_ns = seep_monotonic_ns();
     process->start_realtime_ns = seep_clock_ns(CLOCK_REALTIME);
     *ret_process = process;
     return NULL;
