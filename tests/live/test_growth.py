@@ -350,6 +350,24 @@ def test_a_burst_is_caught_or_told(tmp_path, small_group):
         assert missed != (b'a snapshot is in' in done.err), done
 
 
+def test_the_workers_of_a_master_are_named(tmp_path):
+    """The master does not grow; its worker does, and the report of the master says where to look."""
+    (tmp_path / 'master.c').write_text(program_source('growth_master.c'))
+    assert run(['gcc', tmp_path / 'master.c', '-o', tmp_path / 'master']).code == 0
+    env = environment(LD_PRELOAD=BUILD / 'libseep.so', SEEP_OUT=tmp_path / '%p.seep')
+    master = subprocess.Popen([tmp_path / 'master'], env=env, stdout=subprocess.PIPE)
+    try:
+        worker = master.stdout.readline().decode().strip()
+        done = run([SEEP, 'growth', '--interval', '20ms', '--count', '8', master.pid])
+        assert done.code == 0 and f'traced children are not in this: {worker} (' in done.err.decode(), done
+        done = run([SEEP, 'growth', '--interval', '20ms', '--count', '8', worker])
+        assert done.code == 0 and b'traced children' not in done.err, done
+    finally:
+        master.kill()
+        master.stdout.close()
+        master.wait()
+
+
 FREED_AT_THE_END = program_source('growth_freed_at_the_end.c')
 
 

@@ -12,6 +12,7 @@
 #include "session/growth_sources.h"
 #include "file/session_file.h"
 #include "session/session_open.h"
+#include "source/image/image_copy.h"
 
 #define INTERVAL_NS       INT64_C(1000000000)
 #define INTERVAL_LEAST_NS INT64_C(10000000)
@@ -108,6 +109,26 @@ static struct seep_error *open_sources(const struct seep_arguments *arguments,
     return is_pid ? look(values, pid, ret_session) : open_file(arguments->operands[0], ret_session);
 }
 
+// A master that forks workers does not grow itself.
+static void name_children(pid_t pid) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *file = fopen(path, "re");
+    int child;
+    unsigned nr = 0;
+    while (file && fscanf(file, "%d", &child) == 1) {
+        int fd = seep_image_open_pid(child);
+        if (fd < 0)
+            continue;
+        close(fd);
+        fprintf(stderr, nr++ ? ", %d" : "seep: growth: traced children are not in this: %d", child);
+    }
+    if (file)
+        fclose(file);
+    if (nr)
+        fputs(" ('seep growth PID' of one, or 'seep run --interval T' from the start)\n", stderr);
+}
+
 static bool any_grows(const struct seep_session *session) {
     for (size_t i = 0; i < session->nr_profiles; i++) {
         const struct seep_growth *growth = session->profiles[i]->growth;
@@ -145,6 +166,12 @@ static struct seep_error *run_growth(const struct seep_arguments *arguments, int
     const char *source = arguments->operands[arguments->nr_operands - 1];
     if (!err)
         err = seep_report_session(stdout, session, &suppress, &options, values->save ? values->save : source);
+    bool is_pid = false;
+    pid_t pid = 0;
+    if (!err && arguments->nr_operands == 1)
+        err = seep_parse_pid(arguments->operands[0], &is_pid, &pid);
+    if (!err && is_pid)
+        name_children(pid);
     if (!err && values->save)
         err = seep_session_save(session, values->save);
     if (!err && values->error_exitcode)
