@@ -22,8 +22,8 @@ struct export_values {
     bool anonymize;
 };
 
-enum { EVENTS_LOG, EVENTS_CSV };
-static const char *const event_forms[] = {"log", "csv", NULL};
+enum { EVENTS_LOG, EVENTS_CSV, EVENTS_PARQUET };
+static const char *const event_forms[] = {"log", "csv", "parquet", NULL};
 static const struct export_values export_defaults = {.events = -1};
 
 static const struct seep_option_group export_group = {
@@ -34,7 +34,8 @@ static const struct seep_option_group export_group = {
              .help = "write to FILE; - is standard output (default -)"},
             {"events", 0, SEEP_OPTION_CHOICE, offsetof(struct export_values, events), .value = "FORM",
              .choices = event_forms,
-             .help = "instead of a report, each event of a recording: log lines, or a CSV table"},
+             .help =
+                 "instead of a report, each event of a recording: log lines, or a table as CSV or Parquet"},
             {"anonymize", 0, SEEP_OPTION_FLAG, offsetof(struct export_values, anonymize),
              .help =
                  "numbers in place of names: nothing of the program or its machine but offsets and sizes"},
@@ -71,7 +72,9 @@ static struct seep_error *write_to(const char *path, struct seep_session *sessio
 static struct seep_error *put_events(FILE *out, struct seep_view *view, struct seep_event_file *file,
                                      int form) {
     struct seep_event_source source = seep_events_of(file);
-    return form == EVENTS_LOG ? seep_events_log(out, view, &source) : seep_events_csv(out, view, &source);
+    return form == EVENTS_LOG   ? seep_events_log(out, view, &source)
+           : form == EVENTS_CSV ? seep_events_csv(out, view, &source)
+                                : seep_events_parquet(out, view, &source);
 }
 
 static struct seep_error *write_events(const char *path, const struct seep_session *session, int form,
@@ -103,12 +106,35 @@ static struct seep_error *open_session(const char *source, const struct seep_vie
     return seep_session_scan(source, NULL, &(struct seep_scan_options){.keep_pointers = true}, ret_session);
 }
 
+// --format parquet is --events parquet: it has nothing but events.
+static struct seep_error *choose_events(const struct seep_view_options *options, const char *path,
+                                        struct seep_view_options *ret_options, int *ret_form) {
+    const struct seep_output *output = seep_output_of(options);
+    *ret_options = *options;
+    if (output->needs & SEEP_OUTPUT_EVENTS) {
+        if (*ret_form >= 0)
+            return seep_error_hint(
+                seep_error_create(SEEP_E_USAGE, "--format %s and --events exclude one another", output->name),
+                "take one of them");
+        *ret_form = EVENTS_PARQUET;
+        ret_options->format = 0;
+    }
+    if (*ret_form == EVENTS_PARQUET && strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "export: parquet is not for a terminal"),
+                               "-o FILE.parquet");
+    return NULL;
+}
+
 static struct seep_error *run_export(const struct seep_arguments *arguments, int *ret_status) {
     const struct export_values *values = seep_arguments_values(arguments, &export_group);
-    const struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
+    struct seep_view_options chosen, *options = &chosen;
     const char *source = arguments->operands[0], *path = values->output ? values->output : "-";
-    bool events = values->events >= 0;
-    struct seep_error *error = events ? NULL : check(options, path);
+    int form = values->events;
+    struct seep_error *error =
+        choose_events(seep_arguments_values(arguments, &seep_report_group), path, options, &form);
+    bool events = form >= 0;
+    if (!error && !events)
+        error = check(options, path);
     if (!error)
         error = seep_report_check(options);
     if (error)
@@ -121,7 +147,7 @@ static struct seep_error *run_export(const struct seep_arguments *arguments, int
     if (!error && values->anonymize)
         error = seep_session_anonymize(session);
     if (!error)
-        error = events ? write_events(path, session, values->events, options, source)
+        error = events ? write_events(path, session, form, options, source)
                        : write_to(path, session, &suppress, options, source);
     seep_suppress_deinit(&suppress);
     seep_session_destroy(session);
@@ -146,6 +172,7 @@ const struct seep_command seep_command_export = {
              "the same of the number of allocations"},
             {"seep export 4711 --format heapsnapshot -o app.heapsnapshot",
              "who holds what in a traced process, for the memory panel of Chrome"},
+            {"seep export app.seep --format parquet -o app.parquet", "each event of a recording, for DuckDB"},
             {NULL},
         },
     .operand = "FILE|PID",

@@ -92,6 +92,11 @@ static struct seep_error *check_output(const struct seep_view_options *options) 
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "--format %s: seep was built without %s",
                                                  output->name, output->lacks),
                                "install it and build again; 'seep info' lists what is there");
+    if (output->needs & SEEP_OUTPUT_EVENTS)
+        return seep_error_hint(seep_error_create(SEEP_E_USAGE,
+                                                 "--format %s has the events of a recording, and no report",
+                                                 output->name),
+                               "seep export --format %s FILE", output->name);
     if (output->needs & SEEP_OUTPUT_SITES && options->by != SEEP_BY_SITE)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s needs the stacks of sites, not by %s",
                                                  options->gen_suppressions ? "--gen-suppressions"

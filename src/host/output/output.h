@@ -19,6 +19,7 @@
 #define SEEP_OUTPUT_BLOCKS   (1u << 3) // the live blocks of the rows
 #define SEEP_OUTPUT_PATHS    (1u << 4) // whole paths of files and modules
 #define SEEP_OUTPUT_LEAKS    (1u << 5) // only what leaks, where that is known
+#define SEEP_OUTPUT_EVENTS   (1u << 8) // each event of a recording: for seep export, which writes it itself
 #define SEEP_OUTPUT_POINTERS (1u << 7) // profile->pointers: no trace, but a process or a core file
 
 struct seep_output {
@@ -54,7 +55,8 @@ struct seep_output {
     X(md)                                                                                                    \
     X(quickfix)                                                                                              \
     X(valgrind)                                                                                              \
-    X(lsan)
+    X(lsan)                                                                                                  \
+    X(parquet)
 
 #define SEEP_OUTPUT_DECLARE(name) extern const struct seep_output seep_output_##name;
 SEEP_OUTPUTS(SEEP_OUTPUT_DECLARE)

@@ -8,19 +8,7 @@
 #include "output/report_events.h"
 #include "view/summary.h"
 
-struct walking {
-    FILE *out;
-    const struct seep_view *view;
-    const struct seep_profile *profile; // of the chunk
-    size_t process;                     // in the view
-    const struct seep_chunk *chunk;
-    const struct seep_event_source *source;
-    void *data;
-};
-
-typedef struct seep_error *(*put_event)(const struct walking *walking, const struct seep_recorded *event);
-
-static bool find_process(struct walking *walking) {
+static bool find_process(struct seep_events_walk *walking) {
     const struct seep_view *view = walking->view;
     for (size_t p = 0; p < view->nr_processes; p++) {
         const struct seep_profile *profile = view->session->profiles[view->first_process + p];
@@ -34,7 +22,9 @@ static bool find_process(struct walking *walking) {
     return false;
 }
 
-static struct seep_error *walk(struct walking *walking, put_event put) {
+struct seep_error *seep_events_walk_all(struct seep_events_walk *walking,
+                                        struct seep_error *(*put)(const struct seep_events_walk *,
+                                                                  const struct seep_recorded *)) {
     struct seep_error *error = walking->source->rewind(walking->source->data, INT64_MIN, INT64_MAX);
     while (!error) {
         const struct seep_recorded *events;
@@ -50,6 +40,12 @@ static struct seep_error *walk(struct walking *walking, put_event put) {
     return error;
 }
 
+const char *seep_event_name(uint32_t kind) {
+    return kind == SEEP_EVENT_ALLOCATION ? "allocation"
+           : kind == SEEP_EVENT_KEPT     ? "kept"
+                                         : seep_release_name(kind - SEEP_EVENT_FREE);
+}
+
 // ---- as the log --------------------------------------------------------------------------------------
 
 // A block that realloc has taken, by process and slot: address, + 1 where it is one.
@@ -57,7 +53,7 @@ struct log {
     struct seep_map moving;
 };
 
-static struct seep_error *put_log(const struct walking *walking, const struct seep_recorded *event) {
+static struct seep_error *put_log(const struct seep_events_walk *walking, const struct seep_recorded *event) {
     struct log *log = walking->data;
     FILE *out = walking->out;
     uint64_t *moving = seep_map_at(&log->moving, (uint64_t)walking->process << 32 | event->slot, NULL);
@@ -105,8 +101,8 @@ static struct seep_error *put_log(const struct walking *walking, const struct se
 struct seep_error *seep_events_log(FILE *out, const struct seep_view *view,
                                    const struct seep_event_source *source) {
     struct log log = {SEEP_MAP_INIT};
-    struct walking walking = {.out = out, .view = view, .source = source, .data = &log};
-    struct seep_error *error = walk(&walking, put_log);
+    struct seep_events_walk walking = {.out = out, .view = view, .source = source, .data = &log};
+    struct seep_error *error = seep_events_walk_all(&walking, put_log);
     seep_map_deinit(&log.moving);
     return error;
 }
@@ -123,7 +119,7 @@ static void put_quoted(FILE *out, const char *text) {
     fputc('"', out);
 }
 
-static struct seep_error *put_csv(const struct walking *walking, const struct seep_recorded *event) {
+static struct seep_error *put_csv(const struct seep_events_walk *walking, const struct seep_recorded *event) {
     struct seep_view *view = walking->data;
     const struct seep_site *site = &walking->profile->sites[event->site];
     const char *place;
@@ -133,10 +129,7 @@ static struct seep_error *put_csv(const struct walking *walking, const struct se
         return error;
     fprintf(walking->out, "%" PRId64 ",%" PRIu32 ",%" PRIu32 ",%s,0x%" PRIx64 ",%" PRIu64 ",%" PRIu32 ",%s,",
             walking->source->time(walking->chunk, event->stamp), walking->profile->process.pid, event->slot,
-            event->kind == SEEP_EVENT_ALLOCATION ? "allocation"
-            : event->kind == SEEP_EVENT_KEPT     ? "kept"
-                                                 : seep_release_name(event->kind - SEEP_EVENT_FREE),
-            event->address, event->size, event->site, seep_via_name(site->via));
+            seep_event_name(event->kind), event->address, event->size, event->site, seep_via_name(site->via));
     put_quoted(walking->out, place ? place : "");
     fputc('\n', walking->out);
     return NULL;
@@ -144,7 +137,7 @@ static struct seep_error *put_csv(const struct walking *walking, const struct se
 
 struct seep_error *seep_events_csv(FILE *out, struct seep_view *view,
                                    const struct seep_event_source *source) {
-    struct walking walking = {.out = out, .view = view, .source = source, .data = view};
+    struct seep_events_walk walking = {.out = out, .view = view, .source = source, .data = view};
     fputs("at_ns,process,thread,event,address,size,site,function,place\n", out);
-    return walk(&walking, put_csv);
+    return seep_events_walk_all(&walking, put_csv);
 }

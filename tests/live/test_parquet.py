@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep export --format parquet: each event of a recording, read back by a reader of its own, and by DuckDB where there is one."""
+import collections
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import parquet
+import pytest
+from harness import SEEP, environment, need, run
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope='module')
+def recording(tmp_path_factory):
+    need('gcc')
+    folder = tmp_path_factory.mktemp('parquet')
+    done = run(['gcc', '-g', '-O1', '-fno-builtin', '-pthread', HERE / 'replay_threads.c', '-o', folder / 'program'])
+    assert done.code == 0, done
+    trace = folder / 'recording.seep'
+    done = run([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, '--', folder / 'program'], cwd=folder)
+    assert done.code == 0, done
+    return trace
+
+
+@pytest.fixture(scope='module')
+def table(recording):
+    done = run([SEEP, 'export', '--format', 'parquet', recording, '-o', recording.parent / 'events.parquet'])
+    assert done.code == 0 and not done.err, done
+    return recording.parent / 'events.parquet'
+
+
+@pytest.fixture(scope='module')
+def rows(recording):
+    """The same as CSV."""
+    done = run([SEEP, 'export', '--events', 'csv', recording])
+    assert done.code == 0, done
+    return list(csv.DictReader(io.StringIO(done.out.decode())))
+
+
+def test_it_has_what_the_csv_has(table, rows):
+    names, _, columns, groups = parquet.read(table)
+    assert names == list(rows[0]) and len(groups) == 1
+    for name in names:
+        wanted = [row[name] for row in rows]
+        if name == 'address':
+            wanted = [int(text, 16) for text in wanted]
+        elif name not in ('event', 'function', 'place'):
+            wanted = [int(text) for text in wanted]
+        assert columns[name] == wanted, name
+
+
+def test_the_other_option_gives_the_same_bytes(recording, table):
+    done = run([SEEP, 'export', '--events', 'parquet', recording])
+    assert done.code == 0 and done.out == table.read_bytes()
+
+
+def test_duckdb_reads_the_same(table, rows):
+    need('node')
+    script = HERE / 'parquet_duckdb.js'
+    modules = os.environ.get('NODE_PATH') or run(['npm', 'root', '-g']).out.decode().strip()
+    known = run(['node', '-e', 'require("@duckdb/node-api")'], env=environment(NODE_PATH=modules))
+    if known.code != 0:
+        pytest.skip('node has no package @duckdb/node-api')
+    done = run(['node', script, table], env=environment(NODE_PATH=modules))
+    assert done.code == 0, done
+    found = json.loads(done.out)
+    assert int(found['rows']) == len(rows)
+    assert int(found['bytes']) == sum(int(row['size']) for row in rows)
+    assert int(found['addresses']) == sum(int(row['address'], 16) for row in rows)
+    assert int(found['sites']) == sum(int(row['site']) for row in rows)
+    times = [int(row['at_ns']) for row in rows]
+    assert (int(found['first']), int(found['last'])) == (min(times), max(times))
+    middle = (min(times) + max(times)) // 2
+    assert int(found['late']) == sum(time > middle for time in times)
+    counts, sums = collections.Counter(), collections.Counter()
+    for row in rows:
+        counts[row['event'], row['function']] += 1
+        sums[row['event'], row['function']] += int(row['size'])
+    assert {(a, b): (int(n), int(s)) for a, b, n, s in found['events']} == {key: (counts[key], sums[key]) for key in counts}
+    assert dict((place, int(n)) for place, n in found['places']) == collections.Counter(row['place'] for row in rows)
+
+
+def test_small_ones(tmp_path):
+    """A handful of events, of which every column is a dictionary."""
+    trace = tmp_path / 't.seep'
+    (tmp_path / 'p.c').write_text('#include <stdlib.h>\nint main(void) { free(malloc(3)); free(calloc(2, 5)); return 0; }\n')
+    assert run(['gcc', '-fno-builtin', 'p.c', '-o', 'p'], cwd=tmp_path).code == 0
+    assert run([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, '--', './p'], cwd=tmp_path).code == 0
+    assert run([SEEP, 'export', '--format', 'parquet', trace, '-o', tmp_path / 't.parquet']).code == 0
+    _, _, columns, _ = parquet.read(tmp_path / 't.parquet')
+    assert columns['event'][-4:] == ['allocation', 'free'] * 2
+    assert columns['function'][-4:] == ['malloc', 'malloc', 'calloc', 'calloc'] and columns['size'][-4:] == [3, 3, 10, 10]
+
+
+@pytest.mark.parametrize('words, code, said', [
+    (['export', '--format', 'parquet', '--events', 'log'], 2, b'take one of them'),
+    (['report', '--format', 'parquet'], 2, b'seep export'),
+])
+def test_wrong_use(recording, words, code, said):
+    done = run([SEEP, *words, recording])
+    assert done.code == code and said in done.err and done.err.count(b'\n') == 1, done
+
+
+def test_no_recording(tmp_path):
+    trace = tmp_path / 'live.seep'
+    assert run([SEEP, 'run', '-q', '-o', trace, 'true']).code == 0
+    done = run([SEEP, 'export', '--format', 'parquet', trace, '-o', tmp_path / 'x'])
+    assert done.code == 1 and b'--mode record' in done.err and not (tmp_path / 'x').exists(), done
