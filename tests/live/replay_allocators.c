@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Allocators that a replay must cope with: -DNEVER gives no memory, -DDIES crashes at the hundredth call.
+// Allocators that a replay must cope with: -DNEVER gives no memory, -DDIES crashes at the hundredth call, -DLOOPS=N is
+// glibc that does N rounds of nothing in each 64th call.
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -7,7 +8,13 @@ extern void *__libc_malloc(size_t);
 extern void __libc_free(void *);
 
 void *malloc(size_t size) {
-#ifdef NEVER
+#if defined(LOOPS)
+    static unsigned nr;
+    if (++nr % 64 == 0)
+        for (volatile int i = 0; i < LOOPS; i++)
+            ;
+    return __libc_malloc(size);
+#elif defined(NEVER)
     return size > 500 ? NULL : __libc_malloc(size);
 #else
     static int nr;

@@ -32,7 +32,7 @@ struct replay_values {
     const char *generate;
 };
 
-static const struct replay_values defaults = {.rounds = 10};
+static const struct replay_values defaults = {.touch = -1, .rounds = 10};
 
 static const struct seep_option replay_options[] = {
     {"allocator", 0, SEEP_OPTION_STRING, offsetof(struct replay_values, allocators), .value = "LIST",
@@ -41,8 +41,9 @@ static const struct seep_option replay_options[] = {
      .max = 1000, .help = "rounds that count, each with every allocator (default 10)"},
     {"touch", 0, SEEP_OPTION_CHOICE, offsetof(struct replay_values, touch), .value = "WHAT",
      .choices = touches,
-     .help = "what is written of a block: each of its pages (default), its first byte, nothing, or as many "
-             "pages as were seen in memory while it was recorded"},
+     .help =
+         "what is written of a block: as many pages as were seen in memory while it was recorded (default, "
+         "where that was seen), each of its pages, its first byte, nothing"},
     {"order", 0, SEEP_OPTION_CHOICE, offsetof(struct replay_values, order), .value = "WHICH",
      .choices = orders,
      .help = "threads wait where a block goes from one to another (default), or for every event before"},
@@ -64,7 +65,8 @@ static const struct seep_option_group replay_group = {.title = "Options",
                                                       .defaults = &defaults};
 
 static enum seep_replay_touch touch_of(const struct replay_values *values) {
-    return values->touch == TOUCH_RECORDED ? SEEP_REPLAY_TOUCH_PAGES : (enum seep_replay_touch)values->touch;
+    return values->touch < 0 || values->touch == TOUCH_RECORDED ? SEEP_REPLAY_TOUCH_PAGES
+                                                                : (enum seep_replay_touch)values->touch;
 }
 
 static struct seep_error *compare(const struct replay_values *values, const struct seep_plan *plan,
@@ -101,7 +103,9 @@ static struct seep_error *generate(const struct replay_values *values, const str
 static struct seep_error *run_replay(const struct seep_arguments *arguments, int *ret_status) {
     const struct replay_values *values = seep_arguments_values(arguments, &replay_group);
     const char *path = arguments->operands[0];
-    struct seep_plan_options options = {.touch_recorded = values->touch == TOUCH_RECORDED,
+    struct seep_plan_options options = {.touch_recorded =
+                                            values->touch < 0 || values->touch == TOUCH_RECORDED,
+                                        .touch_needed = values->touch == TOUCH_RECORDED,
                                         .exact = values->order == 1,
                                         .at_speed = values->speed == 1,
                                         .pid = values->pid};

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/interrupt.h"
 #include "base/numbers.h"
+#include "process/memory_limit.h"
 #include "replay/allocator_choice.h"
 #include "replay/compare.h"
 #include "source/run/program.h"
@@ -242,17 +242,19 @@ static struct seep_error *run_rounds(struct compared *compared, struct seep_comp
     return error;
 }
 
-static struct seep_error *check_memory(const struct seep_plan *plan) {
-    struct sysinfo info;
-    if (sysinfo(&info) != 0)
+// What is written of blocks has to be there. Said before anything is run: the kernel would end it on the way.
+static struct seep_error *check_memory(const struct seep_plan *plan, enum seep_replay_touch touch) {
+    struct seep_memory_limit limit;
+    seep_memory_limit_find(getpid(), "", &limit);
+    uint64_t used = seep_memory_limit_used(&limit), left = limit.bytes > used ? limit.bytes - used : 0;
+    if (touch != SEEP_REPLAY_TOUCH_PAGES || !limit.bytes || plan->written_bytes <= left)
         return NULL;
-    uint64_t there = ((uint64_t)info.freeram + info.bufferram) * info.mem_unit +
-                     ((uint64_t)info.totalram * info.mem_unit) / 2;
-    if (plan->peak_bytes <= there)
-        return NULL;
-    return seep_error_create(SEEP_E_UNSUPPORTED,
-                             "the program had %s live, and this machine has about %s for it",
-                             seep_format_bytes(plan->peak_bytes).text, seep_format_bytes(there).text);
+    return seep_error_hint(
+        seep_error_create(SEEP_E_UNSUPPORTED,
+                          "%s wrote to %s that were live, and %s has %s left: nothing was run", plan->program,
+                          seep_format_bytes(plan->written_bytes).text, limit.what,
+                          seep_format_bytes(left).text),
+        "take a larger machine, or --touch recorded, first or none, which write less");
 }
 
 static struct seep_error *prepare(struct compared *compared, const struct seep_plan *plan,
@@ -278,7 +280,7 @@ static struct seep_error *prepare(struct compared *compared, const struct seep_p
     }
     struct seep_error *error = seep_replayer_find(&compared->replayer);
     if (!error)
-        error = check_memory(plan);
+        error = check_memory(plan, options->touch);
     if (error)
         return error;
     compared->results_fd = memfd_create("seep-results", MFD_CLOEXEC);

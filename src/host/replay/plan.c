@@ -15,7 +15,8 @@ enum { SAMPLES_EVEN = 256, TIMED_ONE_IN = 16, TIMED_FROM_BYTES = 4096, GAP_NS = 
 
 struct live_block {
     uint64_t size;
-    uint64_t op; // the operation that made it, of `thread`
+    uint64_t written; // of it, by the replay
+    uint64_t op;      // the operation that made it, of `thread`
     uint32_t thread;
     uint32_t slot;
     uint8_t treatment; // enum seep_treatment
@@ -61,6 +62,7 @@ struct planner {
     uint64_t next_even;
     uint64_t live_bytes;
     uint64_t nr_live;
+    uint64_t written_bytes;  // of live_bytes
     uint64_t measured_bytes; // the highest that was measured
     size_t last_thread;      // of the event before
     size_t samples_capacity;
@@ -148,6 +150,8 @@ static bool add_block(struct planner *planner, uint64_t address, struct live_blo
     }
     planner->blocks[*index - 1] = block;
     planner->live_bytes += block.size;
+    planner->written_bytes += block.written;
+    planner->plan->written_bytes = SEEP_MAX(planner->plan->written_bytes, planner->written_bytes);
     planner->nr_live++;
     if (planner->live_bytes > planner->plan->peak_bytes) {
         planner->plan->peak_bytes = planner->live_bytes;
@@ -163,6 +167,7 @@ static bool take_block(struct planner *planner, uint64_t address, struct live_bl
         return false;
     *ret_block = planner->blocks[*index - 1];
     planner->live_bytes -= ret_block->size;
+    planner->written_bytes -= ret_block->written;
     planner->nr_live--;
     if (!seep_grow(&planner->free_blocks, &planner->free_blocks_capacity, planner->nr_free_blocks + 1,
                    sizeof(uint32_t)))
@@ -288,7 +293,8 @@ static bool end_pending(struct planner *planner, size_t thread) {
 
 // Of the call that was put last, which made this event's block: which of its pages are written.
 static bool put_touch(struct planner *planner, size_t thread, const struct seep_recorded *event,
-                      uint32_t slot) {
+                      struct live_block *block) {
+    uint32_t slot = block->slot;
     struct planned_thread *own = &planner->threads[thread];
     const uint64_t *found =
         seep_map_find(&planner->residences.pages, seep_residence_key(event->address, event->stamp));
@@ -297,6 +303,7 @@ static bool put_touch(struct planner *planner, size_t thread, const struct seep_
     planner->plan->nr_touched++;
     own->ops[own->nr_ops - 1].flags |= SEEP_REPLAY_TOUCHED;
     uint64_t bytes = SEEP_MIN((*found - 1) * UINT64_C(4096), event->size);
+    block->written = bytes;
     return put_op(own, (struct seep_replay_op){.kind = SEEP_REPLAY_TOUCH, .slot = slot, .value = bytes});
 }
 
@@ -342,7 +349,7 @@ static bool put_larger(struct planner *planner, size_t thread, const struct seep
 static bool step_allocation(struct planner *planner, size_t thread, const struct seep_recorded *event) {
     struct planned_thread *own = &planner->threads[thread];
     const struct seep_plan_change *change = planner->options->change;
-    struct live_block block = {.size = event->size, .thread = (uint32_t)thread}, old;
+    struct live_block block = {.size = event->size, .written = event->size, .thread = (uint32_t)thread}, old;
     if (take_block(planner, event->address, &old) &&
         !free_block(planner, thread, &old)) // its free was not seen
         return false;
@@ -354,7 +361,7 @@ static bool step_allocation(struct planner *planner, size_t thread, const struct
                 : smaller         ? put_larger(planner, thread, event, smaller, &block)
                                   : put_allocation(planner, thread, event, &block);
     if (good && block.treatment == SEEP_TREAT_NONE && event->size >= SEEP_RESIDENCE_LEAST_BYTES)
-        good = put_touch(planner, thread, event, block.slot);
+        good = put_touch(planner, thread, event, &block);
     block.op = own->nr_ops - 1;
     return good && add_block(planner, event->address, block);
 }
@@ -564,7 +571,7 @@ struct seep_error *seep_plan_make(const char *path, const struct seep_session *s
         if (options->touch_recorded)
             error = seep_residences_read(path, process->pid, process->start_realtime_ns, &planner.residences);
     }
-    if (!error && options->touch_recorded && !planner.residences.nr_blocks)
+    if (!error && options->touch_needed && !planner.residences.nr_blocks)
         error = seep_error_hint(
             seep_error_create(SEEP_E_UNSUPPORTED, "%s: it was not recorded what was in memory", path),
             "seep run --mode record sees that of blocks from two pages on; or take --touch pages");

@@ -40,6 +40,7 @@ struct seep_plan_change {
 struct seep_plan_options {
     const struct seep_plan_change *change; // NULL: none
     bool touch_recorded; // of blocks of which it was seen as many pages as were in memory; of others all
+    bool touch_needed;   // with it: it is an error that nothing was seen
     bool exact;          // every event waits for the one before it
     bool at_speed;       // and for its time
     uint64_t pid;        // 0: the first process
@@ -55,9 +56,10 @@ struct seep_plan {
     uint32_t nr_threads;
     uint64_t nr_calls; // of the allocator
     uint64_t nr_waits;
-    uint64_t nr_touched; // blocks of which it was seen what was in memory
-    uint64_t nr_skipped; // frees of blocks that were there before the recording
-    uint64_t peak_bytes; // most that was live, and when, of
+    uint64_t written_bytes; // most of live blocks that a replay writes, with SEEP_REPLAY_TOUCH_PAGES
+    uint64_t nr_touched;    // blocks of which it was seen what was in memory
+    uint64_t nr_skipped;    // frees of blocks that were there before the recording
+    uint64_t peak_bytes;    // most that was live, and when, of
     uint64_t peak_blocks;
     int64_t duration_ns;
     uint32_t nr_samples;
