@@ -321,3 +321,21 @@ def test_what_cannot_be_shown_is_one_line(tmp_path):
     assert b'not traced' in read_for(fd, 20, until=rb'\n')
     os.waitpid(pid, 0)
     os.close(fd)
+
+
+def test_a_dumb_terminal_gets_plain_text(shop):
+    """No full screen, said in one line; screens one below the other, without a byte that would steer the terminal."""
+    program = shop()
+    controller, side = pty.openpty()
+    process = subprocess.Popen([SEEP, 'top', '-i', '0.1', str(program.pid)], stdin=side, stdout=side, stderr=side,
+                               env=environment(TERM='dumb'))
+    os.close(side)
+    got = b''
+    while got.count(b'live-shop') < 3:
+        ready, _, _ = select.select([controller], [], [], harness.TIMEOUT)
+        assert ready, got
+        got += os.read(controller, 65536)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=harness.TIMEOUT)
+    os.close(controller)
+    assert b'no full screen' in got and b'cache_init' in got and b'\033' not in got
