@@ -18,6 +18,8 @@ def address_space(p):
                   'free(block);'])
     p.pairs(site, size, 1, temporary=None)
     p.life.health.add('limit')
+    if '(size_t)200 <<' in limit:
+        p.life.follows = False  # too little for the image of another program: it is said to be not traced
 
 
 @action(weight=1, once=True)
