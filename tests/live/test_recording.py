@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import signal
+import struct
 import subprocess
 import time
 
@@ -88,6 +89,35 @@ def test_threads_that_hand_blocks_on(tmp_path):
     assert sum(FREE <= event.kind < FREE + 5 for event in events) == process['totals']['frees']
     live = in_order(events)
     assert len(live) == process['totals']['live_blocks']
+
+
+def test_sums_and_events_say_the_same(tmp_path):
+    """Of a long recording the counts at any moment come from the nearest sums: site by site what all events make."""
+    program = compiled(tmp_path, program_source('recording_long.c'))
+    trace = record(tmp_path, program)
+    (whole,) = report(trace)
+    length = whole['process']['duration_s']
+    used = 0
+    for moment in ('peak', '1000h', *(f'{length * part}s' for part in (0.2, 0.5, 0.9))):
+        made = json.loads(run([SEEP, 'report', '--json', '--top', '0', '--at', moment, trace]).out)
+        (every,) = report(trace, '--at', moment)
+        used += 'of_sums' in [note['code'] for note in made['health']['notes']]
+        for key in (*FIGURES, 'by_function', 'by_release', 'peak_bytes'):
+            assert made['totals'][key] == every['totals'][key], (moment, key)
+        sites = {site_key(site): site for site in every['sites']}
+        assert len(made['sites']) == len(sites)
+        for site in made['sites']:
+            for key in (*FIGURES, 'size_min', 'size_max', 'peak_bytes'):
+                assert site[key] == sites[site_key(site)][key], (moment, key, site)
+    assert used >= 3
+    damaged = bytearray(trace.read_bytes())  # sums that are damaged are passed over
+    at = struct.unpack_from('<I', damaged, 12)[0]
+    while struct.unpack_from('<I', damaged, at)[0] != 35:
+        at += 32 + struct.unpack_from('<Q', damaged, at + 8)[0]
+    damaged[at + 40] ^= 0x55
+    trace.write_bytes(damaged)
+    made = json.loads(run([SEEP, 'report', '--json', '--top', '0', '--at', '1000h', trace]).out)
+    assert made['totals']['live_bytes'] == whole['totals']['live_bytes']
 
 
 def test_what_each_thread_did_until_a_moment(tmp_path):

@@ -71,6 +71,7 @@ static const struct {
     [SEEP_NOTE_NOTICES_CUT] = {"notices_cut", SEEP_NOTE_MISSING},
     [SEEP_NOTE_OUT_OF_MEMORY] = {"out_of_memory", 0},
     [SEEP_NOTE_SNAPSHOT_MISSED] = {"snapshot_missed", 0},
+    [SEEP_NOTE_OF_SUMS] = {"of_sums", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

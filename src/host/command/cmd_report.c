@@ -4,6 +4,7 @@
 #include "command/reporting.h"
 #include "analysis/account.h"
 #include "session/moment.h"
+#include "output/output.h"
 #include "session/session_open.h"
 
 struct report_values {
@@ -24,6 +25,14 @@ static const struct seep_option_group moment_group = {.title = "Moment",
                                                       .values_bytes = sizeof(struct report_values),
                                                       .defaults = &report_defaults};
 
+// What the counts of sites do not tell.
+static bool asks_for_blocks(const struct seep_view_options *options) {
+    bool of_some = options->min_size || options->max_size < UINT64_MAX || options->older_ns >= 0 ||
+                   options->since || options->until || options->ignore_last || options->thread;
+    return options->blocks || of_some || options->by == SEEP_BY_THREAD || options->by == SEEP_BY_SIZE ||
+           seep_output_of(options)->needs & (SEEP_OUTPUT_BLOCKS | SEEP_OUTPUT_LEAKS);
+}
+
 static struct seep_error *run_report(const struct seep_arguments *arguments, int *ret_status) {
     const struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
     const char *source = arguments->operands[0];
@@ -37,7 +46,7 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
         error = seep_moment_open_some(source, options->pid, options->program, &session);
     const struct report_values *values = seep_arguments_values(arguments, &moment_group);
     if (!error && values->at)
-        error = seep_moment_go_in(session, source, values->at);
+        error = seep_moment_go_in(session, source, values->at, !asks_for_blocks(options));
     if (!error && options->rss)
         error = seep_session_take_account(source, session);
     if (!error)

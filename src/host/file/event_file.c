@@ -32,6 +32,7 @@ struct seep_event_file {
     size_t index_bytes;
     bool looked_for_index;
     uint32_t only;     // type of the sections that are wanted; 0: those of events
+    uint64_t place;    // of the latest section of events
     uint64_t stop_off; // no section is read that begins there or later; 0: all are
     char trouble[256];
 };
@@ -129,6 +130,7 @@ static struct seep_error *next_section(struct seep_event_file *file, struct seep
         struct seep_error *error = seep_trace_reader_next(ret_reader, ret_section, ret_more);
         if (error)
             return stop(file, error);
+        file->place = file->at;
         file->at += whole;
         return NULL;
     }
@@ -215,24 +217,30 @@ static uint64_t find_index(const struct seep_event_file *file) {
     return 0;
 }
 
-static struct seep_error *read_index(struct seep_event_file *file, uint64_t off) {
+// The section of that type that begins there, unpacked and malloc'ed; NULL: there is none.
+static struct seep_error *read_section(struct seep_event_file *file, uint64_t off, uint32_t type,
+                                       unsigned char **ret_raw, size_t *ret_bytes) {
     unsigned char header[SEEP_TRACE_SECTION_BYTES];
     struct seep_trace_reader reader;
     struct seep_trace_section section;
     bool more;
-    if (!seep_read_at(file->fd, off, header, sizeof(header)))
+    *ret_raw = NULL;
+    *ret_bytes = 0;
+    if (off > file->size || !seep_read_at(file->fd, off, header, sizeof(header)))
         return NULL;
-    uint64_t whole = sizeof(header) + seep_fetch64(header + 8);
-    unsigned char *bytes = whole <= file->size - off ? malloc((size_t)whole) : NULL;
+    uint64_t stored = seep_fetch64(header + 8);
+    uint64_t left = file->size - off;
+    uint64_t whole = left >= sizeof(header) && stored <= left - sizeof(header) ? sizeof(header) + stored : 0;
+    unsigned char *bytes = whole ? malloc((size_t)whole) : NULL;
     if (!bytes || !seep_read_at(file->fd, off, bytes, (size_t)whole)) {
         free(bytes);
         return NULL;
     }
     seep_trace_reader_part(bytes, (size_t)whole, off, file->path, file->minor, &reader);
     struct seep_error *error = seep_trace_reader_next(&reader, &section, &more);
-    if (!error && more)
-        error = seep_trace_section_unpack(&reader, &section, &file->index);
-    file->index_bytes = file->index ? (size_t)section.raw_bytes : 0;
+    if (!error && more && section.type == type)
+        error = seep_trace_section_unpack(&reader, &section, ret_raw);
+    *ret_bytes = *ret_raw ? (size_t)section.raw_bytes : 0;
     free(bytes);
     return error;
 }
@@ -242,7 +250,7 @@ static void look_for_index(struct seep_event_file *file) {
     uint64_t off = file->looked_for_index ? 0 : find_index(file);
     file->looked_for_index = true;
     if (off)
-        seep_error_destroy(read_index(file, off));
+        seep_error_destroy(read_section(file, off, SEEP_TRACE_EVENT_INDEX, &file->index, &file->index_bytes));
 }
 
 // Only the tool writes an index, and only of what it recorded whole.
@@ -275,6 +283,61 @@ struct seep_error *seep_event_file_seek(struct seep_event_file *file, int64_t fr
     file->at = first ? first : file->size;
     file->stop_off = behind;
     return NULL;
+}
+
+uint64_t seep_event_file_place(const struct seep_event_file *file) {
+    return file->place;
+}
+
+void seep_event_file_go_to(struct seep_event_file *file, uint64_t place) {
+    if (!file->alone)
+        file->at = place;
+}
+
+struct seep_error *seep_event_file_sums(struct seep_event_file *file,
+                                        struct seep_event_sums_place **ret_places, size_t *ret_nr) {
+    *ret_places = NULL;
+    *ret_nr = 0;
+    if (!seep_event_file_is_whole(file))
+        return NULL;
+    struct seep_take take = {file->index, file->index + file->index_bytes, false};
+    for (uint64_t nr = seep_take_leb(&take); nr && !take.failed; nr--)
+        for (int i = 0; i < 3; i++)
+            (void)seep_take_leb(&take);
+    enum { ROW_LEAST = 5 };
+    uint64_t nr = !take.failed && seep_take_left(&take) ? seep_take_leb(&take) : 0;
+    if (!nr || nr > seep_take_left(&take) / ROW_LEAST)
+        return NULL;
+    struct seep_event_sums_place *places = calloc((size_t)nr, sizeof(*places));
+    if (!places)
+        return seep_error_no_memory();
+    uint64_t place = 0;
+    for (size_t i = 0; i < nr; i++) {
+        place += seep_take_leb(&take);
+        places[i].place = place;
+        places[i].pid = seep_take_u32(&take);
+        places[i].whole = seep_take_bool(&take);
+        places[i].most_ns = seep_take_zigzag(&take);
+        places[i].nr_events = seep_take_leb(&take);
+    }
+    *ret_places = places;
+    *ret_nr = take.failed ? 0 : (size_t)nr;
+    return NULL;
+}
+
+struct seep_error *seep_event_file_sums_at(struct seep_event_file *file, uint64_t place,
+                                           struct seep_event_sums *ret_sums) {
+    unsigned char *raw;
+    size_t nr_bytes;
+    struct seep_error *error = read_section(file, place, SEEP_TRACE_EVENT_SUMS, &raw, &nr_bytes);
+    if (error)
+        return error;
+    struct seep_take take = {raw, raw ? raw + nr_bytes : NULL, !raw};
+    if (!raw || !seep_event_sums_take(&take, ret_sums))
+        error = seep_error_create(SEEP_E_FORMAT, "%s: no sums at offset %llu", file->path,
+                                  (unsigned long long)place);
+    free(raw);
+    return error;
 }
 
 const char *seep_event_file_trouble(const struct seep_event_file *file) {

@@ -9,6 +9,7 @@
 #define SEEP_FILE_EVENT_FILE_H
 
 #include "file/event_chunk.h"
+#include "file/event_sums.h"
 
 struct seep_event_file;
 
@@ -27,6 +28,26 @@ SEEP_MUST_CHECK struct seep_error *seep_event_file_next(struct seep_event_file *
 // those behind the last that has an event until to_ns.
 SEEP_MUST_CHECK struct seep_error *seep_event_file_seek(struct seep_event_file *file, int64_t from_ns,
                                                         int64_t to_ns);
+// Where in the file the chunk stands that seep_event_file_next() gave last; and from there on, whatever was
+// sought.
+uint64_t seep_event_file_place(const struct seep_event_file *file);
+void seep_event_file_go_to(struct seep_event_file *file, uint64_t place);
+
+// The sums that the index knows of, in the order of the file.
+struct seep_event_sums_place {
+    uint64_t place;
+    uint32_t pid;
+    bool whole;
+    int64_t most_ns;
+    uint64_t nr_events;
+};
+// *ret_places is malloc'ed; *ret_nr 0: there are none, or no index.
+SEEP_MUST_CHECK struct seep_error *seep_event_file_sums(struct seep_event_file *file,
+                                                        struct seep_event_sums_place **ret_places,
+                                                        size_t *ret_nr);
+// One of them, for seep_event_sums_deinit(). SEEP_E_FORMAT where none is there.
+SEEP_MUST_CHECK struct seep_error *seep_event_file_sums_at(struct seep_event_file *file, uint64_t place,
+                                                           struct seep_event_sums *ret_sums);
 const struct seep_recorded *seep_event_file_events(const struct seep_event_file *file);
 SEEP_MUST_CHECK struct seep_error *seep_event_file_rewind(struct seep_event_file *file);
 

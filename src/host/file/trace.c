@@ -54,6 +54,7 @@ static const char *known_name(uint32_t type) {
         [SEEP_TRACE_STACKS] = "STACKS",
         [SEEP_TRACE_EVENT_INDEX] = "EVENT_INDEX",
         [SEEP_TRACE_RESIDENCE] = "RESIDENCE",
+        [SEEP_TRACE_EVENT_SUMS] = "EVENT_SUMS",
         [SEEP_TRACE_INDEX] = "INDEX",
     };
     const struct seep_section *section = seep_section_of(type);

@@ -734,7 +734,7 @@ static struct seep_error *load_sections(struct loader *loader) {
         struct seep_error *error = seep_trace_reader_next(&loader->reader, &section, &more);
         bool wanted = more && section.type != SEEP_TRACE_EVENTS && section.type != SEEP_TRACE_STACKS &&
                       section.type != SEEP_TRACE_EVENT_INDEX && section.type != SEEP_TRACE_RESIDENCE &&
-                      seep_trace_type_is_known(section.type);
+                      section.type != SEEP_TRACE_EVENT_SUMS && seep_trace_type_is_known(section.type);
         if (!error && wanted)
             error = load_section(loader, &section);
         if (error)

@@ -168,14 +168,15 @@ static bool time_of_mark(const struct seep_session *session, const char *name, i
     return false;
 }
 
-struct seep_error *seep_moment_go_in(struct seep_session *session, const char *source, const char *when) {
+struct seep_error *seep_moment_go_in(struct seep_session *session, const char *source, const char *when,
+                                     bool counts_only) {
     int64_t at_ns = 0;
     bool recorded = seep_past_is_recording(source);
     bool is_peak = recorded && strcmp(when, "peak") == 0; // which the events know better than a mark
     bool is_mark = !is_peak && time_of_mark(session, when, &at_ns);
     bool is_time = !is_mark && seep_past_parse(when, &at_ns);
     if (recorded && (is_mark || is_time))
-        return seep_past_go(session, source, at_ns);
+        return seep_past_go(session, source, at_ns, counts_only);
     uint64_t which = 0;
     if (!is_mark && is_number(when, &which))
         return snapshot_go(session, when, which, 0);
@@ -199,7 +200,7 @@ struct seep_error *seep_moment_open_some(const char *source, uint64_t only_pid, 
     struct seep_session *session = NULL;
     struct seep_error *error = seep_session_open_some(file, only_pid, program, &session);
     if (!error)
-        error = seep_moment_go_in(session, file, at + 1);
+        error = seep_moment_go_in(session, file, at + 1, false);
     free(file);
     if (error) {
         seep_session_destroy(session);

@@ -25,8 +25,9 @@ SEEP_MUST_CHECK struct seep_error *seep_moment_go(struct seep_session *session, 
 
 // The same for what is a recording, where `when` may also be a time since the start ("12.5s") or "peak":
 // session/past.h. `source`: the file that the session is of.
+// session/past.h says what counts_only leaves out.
 SEEP_MUST_CHECK struct seep_error *seep_moment_go_in(struct seep_session *session, const char *source,
-                                                     const char *when);
+                                                     const char *when, bool counts_only);
 
 // What neither the counts of a mark nor events know is taken out of the profile.
 void seep_moment_drop_details(struct seep_profile *profile);

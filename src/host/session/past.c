@@ -46,6 +46,7 @@ struct past {
     struct seep_past_heap *heaps;
     uint64_t *stop;      // by process: after so many events
     int64_t *at_ns;      // by process: the moment, from its own start; below 0: it was not there
+    uint64_t *begin;     // by process: the place in the file from where on its events are still to come
     uint64_t nr_foreign; // events of processes that the file has nothing else of
 };
 
@@ -58,17 +59,31 @@ static size_t process_of(const struct seep_session *session, const struct seep_c
     return SIZE_MAX;
 }
 
+static bool is_done(const struct past *past) {
+    bool done = true;
+    for (size_t i = 0; done && i < past->session->nr_profiles; i++)
+        done = past->heaps[i].nr_events >= past->stop[i];
+    return done;
+}
+
 // One way through all events. `stops`: each process only up to its moment.
 static struct seep_error *walk(struct past *past, struct seep_event_file *file, bool stops) {
     int64_t last_ns = INT64_MIN;
-    for (size_t i = 0; stops && i < past->session->nr_profiles; i++)
+    uint64_t begin = UINT64_MAX;
+    for (size_t i = 0; stops && i < past->session->nr_profiles; i++) {
         last_ns = SEEP_MAX(last_ns, past->at_ns[i]);
+        begin = SEEP_MIN(begin, past->begin[i]);
+    }
     struct seep_error *error = seep_event_file_seek(file, INT64_MIN, stops ? last_ns : INT64_MAX);
+    if (!error && stops && begin)
+        seep_event_file_go_to(file, begin);
     past->nr_foreign = stops ? past->nr_foreign : 0; // all of them
     while (!error) {
         const struct seep_chunk *chunk;
         error = seep_event_file_next(file, &chunk);
         if (error || !chunk)
+            break;
+        if (stops && is_done(past))
             break;
         const struct seep_recorded *events = seep_event_file_events(file);
         size_t p = process_of(past->session, chunk);
@@ -76,6 +91,8 @@ static struct seep_error *walk(struct past *past, struct seep_event_file *file, 
             past->nr_foreign += stops ? 0 : chunk->nr_events;
             continue;
         }
+        if (stops && seep_event_file_place(file) < past->begin[p])
+            continue;
         struct seep_past_heap *heap = &past->heaps[p];
         struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
         for (uint64_t i = 0; !error && i < chunk->nr_events; i++) {
@@ -99,6 +116,13 @@ static struct seep_error *heaps_init(struct past *past) {
         past->heaps[i].counts_threads = true;
     }
     return NULL;
+}
+
+// From their beginning, with all that they count.
+static struct seep_error *heaps_again(struct past *past) {
+    for (size_t i = 0; i < past->session->nr_profiles; i++)
+        past->begin[i] = 0;
+    return heaps_init(past);
 }
 
 // The second time up to the moment, and from what there was before the first event.
@@ -157,19 +181,120 @@ static bool begins_empty(const struct past *past, struct seep_event_file *file) 
     return empty;
 }
 
-static struct seep_error *go(struct past *past, struct seep_event_file *file, int64_t at_ns) {
+// ---- sums ------------------------------------------------------------------------------------------------
+
+// The sums of a process up to `last`, from the last whole ones on.
+static struct seep_error *add_sums(struct past *past, size_t p, struct seep_event_file *file,
+                                   const struct seep_event_sums_place *places, size_t last, bool *ret_good) {
+    const struct seep_process *process = &past->session->profiles[p]->process;
+    size_t first = last;
+    while (first && !(places[first].pid == process->pid && places[first].whole))
+        first--;
+    *ret_good = places[first].pid == process->pid && places[first].whole;
+    for (size_t i = first; *ret_good && i <= last; i++) {
+        struct seep_event_sums sums;
+        if (places[i].pid != process->pid)
+            continue;
+        struct seep_error *error = seep_event_file_sums_at(file, places[i].place, &sums);
+        if (error)
+            return error;
+        bool fits = seep_past_heap_add_sums(&past->heaps[p], &sums);
+        *ret_good = sums.start_realtime_ns == process->start_realtime_ns; // else it had the same pid
+        seep_event_sums_deinit(&sums);
+        if (!fits)
+            return seep_error_no_memory();
+    }
+    past->begin[p] = places[last].place;
+    return NULL;
+}
+
+// Each process at the last sums before its moment. *ret_done false: it has to be gone all the way.
+static struct seep_error *go_on_from_sums(struct past *past, struct seep_event_file *file, bool is_peak,
+                                          bool *ret_done) {
+    struct seep_event_sums_place *places = NULL;
+    size_t nr;
+    struct seep_error *error = seep_event_file_sums(file, &places, &nr);
+    bool good = nr;
+    for (size_t p = 0; !error && good && p < past->session->nr_profiles; p++) {
+        size_t last = SIZE_MAX, latest = SIZE_MAX;
+        uint32_t pid = past->session->profiles[p]->process.pid;
+        past->heaps[p].counts_only = true;
+        past->heaps[p].counts_threads = false;
+        for (size_t i = 0; i < nr; i++)
+            if (places[i].pid == pid)
+                latest = i;
+        if (latest == SIZE_MAX) {
+            good = !is_peak; // of a short process its peak is not known yet
+            continue;
+        }
+        if (is_peak) {
+            struct seep_event_sums sums;
+            error = seep_event_file_sums_at(file, places[latest].place, &sums);
+            if (error)
+                break;
+            past->stop[p] = sums.peak_event;
+            seep_event_sums_deinit(&sums);
+        }
+        for (size_t i = 0; i < nr; i++)
+            if (places[i].pid == pid &&
+                (is_peak ? places[i].nr_events <= past->stop[p] : places[i].most_ns <= past->at_ns[p]))
+                last = i;
+        if (last != SIZE_MAX)
+            error = add_sums(past, p, file, places, last, &good);
+    }
+    free(places);
+    if (error && error->code == SEEP_E_FORMAT) { // what they say is in the events too
+        seep_error_destroy(error);
+        error = NULL;
+        good = false;
+    }
+    *ret_done = good;
+    return error ? error : good ? NULL : heaps_again(past);
+}
+
+static struct seep_error *go_from_sums(struct past *past, struct seep_event_file *file, bool is_peak,
+                                       bool *ret_done) {
     struct seep_session *session = past->session;
-    bool is_peak = at_ns == SEEP_PAST_PEAK;
+    struct seep_error *error = go_on_from_sums(past, file, is_peak, ret_done);
+    if (!error && *ret_done)
+        error = walk(past, file, true);
+    for (size_t i = 0; !error && *ret_done && i < session->nr_profiles; i++) {
+        error = show(past, i, is_peak ? past->heaps[i].latest_ns : past->at_ns[i]);
+        if (!error)
+            error =
+                seep_profile_note(session->profiles[i], SEEP_NOTE_OF_SUMS,
+                                  "of a long recording blocks, their ages and what each thread did are made "
+                                  "out only where they are asked for: --blocks, --by thread");
+    }
+    return error;
+}
+
+static void set_moments(struct past *past, int64_t at_ns) {
+    struct seep_session *session = past->session;
     int64_t start_ns = session->profiles[0]->process.start_realtime_ns;
-    struct seep_error *error = heaps_init(past);
-    bool once = !is_peak && begins_empty(past, file);
-    if (!error && !once)
-        error = walk(past, file, false);
-    for (size_t i = 0; !error && i < session->nr_profiles; i++) {
+    bool is_peak = at_ns == SEEP_PAST_PEAK;
+    for (size_t i = 0; i < session->nr_profiles; i++) {
         past->stop[i] = is_peak ? past->heaps[i].peak_event : UINT64_MAX;
         past->at_ns[i] =
             is_peak ? INT64_MAX : at_ns - (session->profiles[i]->process.start_realtime_ns - start_ns);
     }
+}
+
+static struct seep_error *go(struct past *past, struct seep_event_file *file, int64_t at_ns,
+                             bool counts_only) {
+    struct seep_session *session = past->session;
+    bool is_peak = at_ns == SEEP_PAST_PEAK;
+    struct seep_error *error = heaps_init(past);
+    bool empty = !error && begins_empty(past, file), done = false;
+    set_moments(past, at_ns);
+    if (!error && counts_only && empty)
+        error = go_from_sums(past, file, is_peak, &done);
+    if (error || done)
+        return error ? error : note_trouble(past, file);
+    bool once = !is_peak && empty;
+    if (!error && !once)
+        error = walk(past, file, false);
+    set_moments(past, at_ns);
     if (!error)
         error = once ? walk(past, file, true) : again(past, file);
     for (size_t i = 0; !error && i < session->nr_profiles; i++)
@@ -186,8 +311,9 @@ static struct seep_error *past_init(struct past *past, struct seep_session *sess
     *past = (struct past){.session = session,
                           .heaps = calloc(nr, sizeof(*past->heaps)),
                           .stop = calloc(nr, sizeof(*past->stop)),
-                          .at_ns = calloc(nr, sizeof(*past->at_ns))};
-    return past->heaps && past->stop && past->at_ns ? NULL : seep_error_no_memory();
+                          .at_ns = calloc(nr, sizeof(*past->at_ns)),
+                          .begin = calloc(nr, sizeof(*past->begin))};
+    return past->heaps && past->stop && past->at_ns && past->begin ? NULL : seep_error_no_memory();
 }
 
 static void past_deinit(struct past *past) {
@@ -196,9 +322,11 @@ static void past_deinit(struct past *past) {
     free(past->heaps);
     free(past->stop);
     free(past->at_ns);
+    free(past->begin);
 }
 
-struct seep_error *seep_past_go(struct seep_session *session, const char *path, int64_t at_ns) {
+struct seep_error *seep_past_go(struct seep_session *session, const char *path, int64_t at_ns,
+                                bool counts_only) {
     struct seep_event_file *file = NULL;
     struct seep_error *error = seep_event_file_open(path, &file);
     if (error)
@@ -206,7 +334,7 @@ struct seep_error *seep_past_go(struct seep_session *session, const char *path, 
     struct past past;
     error = past_init(&past, session);
     if (!error)
-        error = go(&past, file, at_ns);
+        error = go(&past, file, at_ns, counts_only);
     past_deinit(&past);
     seep_event_file_close(file);
     return error;

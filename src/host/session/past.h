@@ -16,8 +16,10 @@ bool seep_past_is_recording(const char *path);
 
 // Turns the session, which was read from the file, into what it was. At the peak each process is at its own.
 // Sites, live blocks and their ages are exact; what a recording does not have (leaks, mappings) is left out.
-SEEP_MUST_CHECK struct seep_error *seep_past_go(struct seep_session *session, const char *path,
-                                                int64_t at_ns);
+// `counts_only`: what threads did and which blocks were live is not asked for. Of a long recording it is left
+// out then, and the sums of the file are gone on from.
+SEEP_MUST_CHECK struct seep_error *seep_past_go(struct seep_session *session, const char *path, int64_t at_ns,
+                                                bool counts_only);
 
 // A recording that has no end, because it is still being written, or was cut: a session of what is in it, up
 // to the last good chunk. What the program told besides (marks, mappings) is not in it.

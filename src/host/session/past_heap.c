@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/sum.h"
+#include "file/event_sums.h"
 #include "session/moment.h"
 #include "session/past_heap.h"
 
@@ -27,7 +28,8 @@ static struct seep_past_block *make_table(unsigned bits) {
 
 bool seep_past_heap_init(struct seep_past_heap *ret_heap, uint32_t nr_sites) {
     struct seep_past_heap heap = {.nr_sites = nr_sites, .bits = FIRST_BITS};
-    heap.sites = calloc(nr_sites ? nr_sites : 1, sizeof(*heap.sites));
+    heap.sites_capacity = nr_sites ? nr_sites : 1;
+    heap.sites = calloc(heap.sites_capacity, sizeof(*heap.sites));
     heap.blocks = make_table(heap.bits);
     for (uint32_t i = 0; heap.sites && i < nr_sites; i++)
         heap.sites[i].size_min = UINT64_MAX;
@@ -153,8 +155,7 @@ static bool count_for_thread(struct seep_past_heap *heap, const struct seep_reco
     return true;
 }
 
-static bool allocate(struct seep_past_heap *heap, const struct seep_recorded *event, int64_t at_ns,
-                     uint64_t *last) {
+static bool add_block(struct seep_past_heap *heap, const struct seep_recorded *event, int64_t at_ns) {
     if (heap->nr_blocks * 2 >= (size_t)1 << heap->bits && !grow(heap))
         return false;
     struct seep_past_block *block = find(heap, event->address);
@@ -168,6 +169,13 @@ static bool allocate(struct seep_past_heap *heap, const struct seep_recorded *ev
                                       .site = event->site,
                                       .slot = event->slot};
     heap->latest = block;
+    return true;
+}
+
+static bool allocate(struct seep_past_heap *heap, const struct seep_recorded *event, int64_t at_ns,
+                     uint64_t *last) {
+    if (!heap->counts_only && !add_block(heap, event, at_ns))
+        return false;
     struct seep_counters *site = &heap->sites[event->site];
     heap->live_bytes += (int64_t)event->size;
     if (event->kind == SEEP_EVENT_KEPT) { // the realloc that took it has failed: it was never freed
@@ -188,18 +196,24 @@ static bool allocate(struct seep_past_heap *heap, const struct seep_recorded *ev
     return true;
 }
 
-// The event has the site and size itself: so one whose block is not known counts all the same.
-static bool give_back(struct seep_past_heap *heap, const struct seep_recorded *event, bool temporary) {
+static bool take_block(struct seep_past_heap *heap, const struct seep_recorded *event) {
     struct seep_past_block *block = find(heap, event->address);
     if (block->address) {
         take_out(heap, block);
-    } else {
-        heap->nr_strange++;
-        if (!seep_grow(&heap->earlier, &heap->earlier_capacity, heap->nr_earlier + 1, sizeof(*heap->earlier)))
-            return false;
-        heap->earlier[heap->nr_earlier++] = (struct seep_past_block){
-            .address = event->address, .size = event->size, .site = event->site, .slot = UINT32_MAX};
+        return true;
     }
+    heap->nr_strange++;
+    if (!seep_grow(&heap->earlier, &heap->earlier_capacity, heap->nr_earlier + 1, sizeof(*heap->earlier)))
+        return false;
+    heap->earlier[heap->nr_earlier++] = (struct seep_past_block){
+        .address = event->address, .size = event->size, .site = event->site, .slot = UINT32_MAX};
+    return true;
+}
+
+// The event has the site and size itself: so one whose block is not known counts all the same.
+static bool give_back(struct seep_past_heap *heap, const struct seep_recorded *event, bool temporary) {
+    if (!heap->counts_only && !take_block(heap, event))
+        return false;
     struct seep_counters *site = &heap->sites[event->site];
     site->frees++;
     site->freed_bytes += event->size;
@@ -229,6 +243,37 @@ bool seep_past_heap_step(struct seep_past_heap *heap, const struct seep_recorded
     else if (!implicit)
         *last = 0;
     return count_for_thread(heap, event, temporary) && give_back(heap, event, temporary);
+}
+
+// ---- sums ------------------------------------------------------------------------------------------------
+
+bool seep_past_heap_grow_sites(struct seep_past_heap *heap, uint32_t nr_sites) {
+    if (nr_sites <= heap->nr_sites)
+        return true;
+    if (!seep_grow(&heap->sites, &heap->sites_capacity, nr_sites, sizeof(*heap->sites)))
+        return false;
+    for (uint32_t i = heap->nr_sites; i < nr_sites; i++)
+        heap->sites[i] = (struct seep_counters){.size_min = UINT64_MAX};
+    heap->nr_sites = nr_sites;
+    return true;
+}
+
+bool seep_past_heap_add_sums(struct seep_past_heap *heap, const struct seep_event_sums *sums) {
+    for (size_t i = 0; i < sums->nr_sites; i++)
+        if (sums->sites[i] < heap->nr_sites)
+            heap->sites[sums->sites[i]] = sums->counters[i];
+    if (sums->nr_last && !last_of(heap, (uint32_t)SEEP_MIN(sums->nr_last - 1, (size_t)SEEP_RING_SLOTS - 1)))
+        return false;
+    for (size_t i = 0; i < heap->nr_slots; i++)
+        heap->last[i] = i < sums->nr_last ? sums->last[i] : 0;
+    heap->nr_events = sums->nr_events;
+    heap->latest_ns = sums->latest_ns;
+    heap->live_bytes = sums->live_bytes;
+    heap->peak_bytes = sums->peak_bytes;
+    heap->peak_event = sums->peak_event;
+    memcpy(heap->releases, sums->releases, sizeof(heap->releases));
+    memcpy(heap->size_class, sums->size_class, sizeof(heap->size_class));
+    return true;
 }
 
 // ---- before and after ------------------------------------------------------------------------------

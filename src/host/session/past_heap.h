@@ -21,6 +21,7 @@ struct seep_past_block {
 
 struct seep_past_heap {
     uint32_t nr_sites;
+    size_t sites_capacity;
     struct seep_counters *sites;    // by id; peak_bytes: the highest that the site's live bytes ever were
     struct seep_past_block *blocks; // a hash table
     size_t nr_blocks;
@@ -39,6 +40,7 @@ struct seep_past_heap {
     size_t nr_earlier;
     size_t earlier_capacity;
     uint64_t nr_strange; // events that follow from nothing: a free of no block, an address handed out twice
+    bool counts_only;    // to be set before the first event: no block is looked for
     bool counts_threads; // to be set before the first event
     struct seep_thread_site *thread_sites; // then: who has allocated and freed what
     size_t nr_thread_sites;
@@ -81,6 +83,13 @@ SEEP_MUST_CHECK bool seep_past_heap_before(struct seep_past_heap *heap, const st
                                            struct seep_past_before *ret_before);
 SEEP_MUST_CHECK bool seep_past_heap_begin(struct seep_past_heap *heap, const struct seep_past_before *before);
 void seep_past_before_deinit(struct seep_past_before *before);
+
+// As many sites, of those that events may be of. false: out of memory.
+SEEP_MUST_CHECK bool seep_past_heap_grow_sites(struct seep_past_heap *heap, uint32_t nr_sites);
+
+// Goes on behind what was summed up. false: out of memory.
+struct seep_event_sums;
+SEEP_MUST_CHECK bool seep_past_heap_add_sums(struct seep_past_heap *heap, const struct seep_event_sums *sums);
 
 // Makes the profile what it was then. Out of memory is the only error.
 SEEP_MUST_CHECK struct seep_error *seep_past_heap_show(const struct seep_past_heap *heap, int64_t at_ns,

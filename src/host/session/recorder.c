@@ -13,7 +13,9 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "file/event_chunk.h"
+#include "file/event_file.h"
 #include "file/event_stacks.h"
+#include "session/past_heap.h"
 #include "session/recorder.h"
 #include "session/residence.h"
 #include "source/image/event_alone.h"
@@ -23,9 +25,10 @@
 enum {
     NAP_LEAST_NS = 200000,
     NAP_MOST_NS = 2000000,
-    SEAL_MS = 100,      // a chunk waits no longer to be written
-    MANY_EVENTS = 4096, // in a pass: no nap follows
-    LOOK_PASSES = 64,   // ends of processes are looked for that seldom
+    SEAL_MS = 100,        // a chunk waits no longer to be written
+    SUM_EVENTS = 1 << 20, // of a process, between sums
+    MANY_EVENTS = 4096,   // in a pass: no nap follows
+    LOOK_PASSES = 64,     // ends of processes are looked for that seldom
 };
 
 // Events of one thread that were taken and not yet written, in the order of their stamps.
@@ -35,6 +38,19 @@ struct queue {
     size_t end;
     size_t capacity;
     uint64_t last_stamp; // of what is in the trace
+};
+
+// What the events of a process come to so far, written now and then (file/event_sums.h).
+struct summing {
+    struct seep_past_heap heap; // counts only
+    bool begun;
+    uint64_t nr_summed; // events, when the last were written
+    int64_t most_ns;
+    uint32_t *changed; // by site: the turn in which it last did
+    size_t changed_capacity;
+    uint32_t turn;
+    uint64_t nr_written; // sites in all sections since the last that was whole
+    bool is_in_file;
 };
 
 struct recorded_process {
@@ -47,6 +63,7 @@ struct recorded_process {
     size_t nr_queues;
     size_t queues_capacity;
     size_t nr_events;       // in all of them
+    struct summing summing; // not with options.keep_bytes
     bool pressed;           // a ring is half full of what is not written yet
     uint64_t latest_before; // stamp: the latest that there was a pass ago
     uint64_t latest;
@@ -93,6 +110,9 @@ struct seep_recorder {
     struct placed *placed; // without
     size_t nr_placed;
     size_t placed_capacity;
+    struct seep_event_sums_place *sums;
+    size_t nr_sums;
+    size_t sums_capacity;
     uint64_t beat;
 };
 
@@ -192,6 +212,88 @@ static void write_residence(struct seep_recorder *recorder, struct recorded_proc
     residence->nr_ended = 0;
 }
 
+// ---- sums ------------------------------------------------------------------------------------------------
+
+static struct seep_error *write_sums(struct seep_recorder *recorder, struct recorded_process *process) {
+    struct summing *summing = &process->summing;
+    struct seep_past_heap *heap = &summing->heap;
+    size_t nr_changed = 0, nr = 0;
+    for (uint32_t i = 0; i < heap->nr_sites; i++) {
+        nr_changed += summing->changed[i] == summing->turn;
+        nr += heap->sites[i].allocations || heap->sites[i].frees;
+    }
+    // Who reads goes back to the last whole one: so that is never further than all sites together are.
+    bool whole = !summing->is_in_file || summing->nr_written + nr_changed > nr;
+    uint32_t *sites = calloc(nr + nr_changed + 1, sizeof(*sites));
+    struct seep_counters *counters = calloc(nr + nr_changed + 1, sizeof(*counters));
+    struct seep_event_sums sums = {.pid = process->chunk.pid,
+                                   .start_realtime_ns = process->chunk.start_realtime_ns,
+                                   .whole = whole,
+                                   .nr_events = heap->nr_events,
+                                   .most_ns = summing->most_ns,
+                                   .latest_ns = heap->latest_ns,
+                                   .live_bytes = heap->live_bytes,
+                                   .peak_bytes = heap->peak_bytes,
+                                   .peak_event = heap->peak_event,
+                                   .last = heap->last,
+                                   .nr_last = heap->nr_slots,
+                                   .sites = sites,
+                                   .counters = counters};
+    memcpy(sums.releases, heap->releases, sizeof(sums.releases));
+    memcpy(sums.size_class, heap->size_class, sizeof(sums.size_class));
+    for (uint32_t i = 1; sites && counters && i < heap->nr_sites; i++) {
+        if (whole ? !heap->sites[i].allocations && !heap->sites[i].frees
+                  : summing->changed[i] != summing->turn)
+            continue;
+        sites[sums.nr_sites] = i;
+        counters[sums.nr_sites++] = heap->sites[i];
+    }
+    recorder->put.used = 0;
+    seep_event_sums_put(&recorder->put, &sums);
+    bool good =
+        sites && counters &&
+        seep_grow(&recorder->sums, &recorder->sums_capacity, recorder->nr_sums + 1, sizeof(*recorder->sums));
+    free(sites);
+    free(counters);
+    struct seep_trace_span span;
+    seep_trace_span_begin(recorder->writer, &span);
+    struct seep_error *error = good ? write_put(recorder, SEEP_TRACE_EVENT_SUMS) : seep_error_no_memory();
+    if (error)
+        return error;
+    recorder->sums[recorder->nr_sums++] =
+        (struct seep_event_sums_place){span.off, sums.pid, whole, sums.most_ns, sums.nr_events};
+    summing->nr_written = whole ? 0 : summing->nr_written + sums.nr_sites;
+    summing->nr_summed = heap->nr_events;
+    summing->turn++;
+    summing->is_in_file = true;
+    return NULL;
+}
+
+static bool sum_up(struct recorded_process *process, const struct seep_chunk *chunk,
+                   const struct seep_recorded *events) {
+    struct summing *summing = &process->summing;
+    if (!summing->begun) {
+        if (!seep_past_heap_init(&summing->heap, 0))
+            return false;
+        summing->heap.counts_only = summing->begun = true;
+        summing->turn = 1;
+    }
+    uint32_t nr_sites = process->stacks.nr_sites; // which the file has
+    if (!seep_past_heap_grow_sites(&summing->heap, nr_sites) ||
+        !seep_grow(&summing->changed, &summing->changed_capacity, nr_sites + 1, sizeof(*summing->changed)))
+        return false;
+    struct seep_chunk_scale scale = seep_chunk_scale_of(chunk);
+    for (uint64_t i = 0; i < chunk->nr_events; i++) {
+        int64_t at_ns = seep_chunk_scaled_ns(&scale, events[i].stamp);
+        summing->most_ns = SEEP_MAX(summing->most_ns, at_ns);
+        if (events[i].site < nr_sites)
+            summing->changed[events[i].site] = summing->turn;
+        if (!seep_past_heap_step(&summing->heap, &events[i], at_ns))
+            return false;
+    }
+    return true;
+}
+
 static void write_chunk(struct seep_recorder *recorder, struct recorded_process *process,
                         const struct seep_recorded *events, size_t nr) {
     struct seep_chunk chunk = process->chunk;
@@ -211,6 +313,10 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
         seep_trace_span_begin(recorder->writer, &span);
         error = seep_chunk_write(recorder->writer, &recorder->put, &chunk, events);
     }
+    if (!error && !recorder->options.keep_bytes && !sum_up(process, &chunk, events))
+        error = seep_error_no_memory();
+    if (!error && process->summing.heap.nr_events - process->summing.nr_summed >= SUM_EVENTS)
+        error = write_sums(recorder, process);
     if (!error && !recorder->options.keep_bytes) {
         if (seep_grow(&recorder->placed, &recorder->placed_capacity, recorder->nr_placed + 1,
                       sizeof(*recorder->placed)))
@@ -467,11 +573,20 @@ static void finish_process(struct seep_recorder *recorder, struct recorded_proce
     else
         seal(recorder, process, 0, true);
     free(name);
+    // The last says when the peak was.
+    if (process->summing.is_in_file && !recorder->error) {
+        struct seep_error *error = write_sums(recorder, process);
+        if (error)
+            fail(recorder, error);
+    }
 }
 
 static void process_destroy(struct recorded_process *process) {
     seep_residence_deinit(&process->residence);
     seep_event_rings_deinit(&process->rings);
+    if (process->summing.begun)
+        seep_past_heap_deinit(&process->summing.heap);
+    free(process->summing.changed);
     if (process->fd >= 0)
         close(process->fd);
     for (size_t i = 0; i < process->nr_queues; i++)
@@ -644,6 +759,17 @@ static struct seep_error *write_index(struct seep_recorder *recorder) {
         seep_put_leb(&recorder->put, recorder->placed[i].until_ns);
         off = recorder->placed[i].off;
     }
+    off = 0;
+    seep_put_leb(&recorder->put, recorder->nr_sums);
+    for (size_t i = 0; i < recorder->nr_sums; i++) {
+        const struct seep_event_sums_place *sums = &recorder->sums[i];
+        seep_put_leb(&recorder->put, sums->place - off);
+        seep_put_leb(&recorder->put, sums->pid);
+        seep_put_leb(&recorder->put, sums->whole);
+        seep_put_zigzag(&recorder->put, sums->most_ns);
+        seep_put_leb(&recorder->put, sums->nr_events);
+        off = sums->place;
+    }
     return write_put(recorder, SEEP_TRACE_EVENT_INDEX);
 }
 
@@ -683,6 +809,7 @@ void seep_recorder_destroy(struct seep_recorder *recorder) {
     free(recorder->heap);
     free(recorder->kept.spans);
     free(recorder->placed);
+    free(recorder->sums);
     seep_put_deinit(&recorder->put);
     pthread_mutex_destroy(&recorder->lock);
     free(recorder);
