@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/diff.h"
+#include "base/sum.h"
 #include "view/stack_table.h"
 
 enum { EXACT, SAME_LINES, SAME_FUNCTIONS, NR_LEVELS };
@@ -30,7 +31,8 @@ struct side {
 };
 
 const char *seep_diff_change_name(uint32_t change) {
-    static const char *const names[SEEP_DIFF_NR] = {"same", "new", "gone", "grew", "shrank"};
+    static const char *const names[SEEP_DIFF_NR] = {"same",   "new",   "gone",   "grew",
+                                                    "shrank", "worse", "better", "empty"};
     return change < SEEP_DIFF_NR ? names[change] : "unknown";
 }
 
@@ -248,7 +250,33 @@ static int64_t change_of(uint64_t after, uint64_t before) {
     return after >= before ? value : -value;
 }
 
-static struct seep_diff_row row_of(const struct seep_view_row *before, const struct seep_view_row *after) {
+static int64_t sum_of(uint64_t a, uint64_t b) {
+    seep_add_up(&a, b);
+    return (int64_t)SEEP_MIN(a, (uint64_t)INT64_MAX);
+}
+
+struct seep_diff_lost seep_diff_lost_of(const struct seep_view_row *row) {
+    if (!row)
+        return (struct seep_diff_lost){0};
+    const struct seep_view_kinds *kinds = &row->kinds;
+    return (struct seep_diff_lost){
+        .blocks = sum_of(kinds->blocks[SEEP_KIND_LOST], kinds->blocks[SEEP_KIND_INDIRECT]),
+        .bytes = sum_of(kinds->bytes[SEEP_KIND_LOST], kinds->bytes[SEEP_KIND_INDIRECT]),
+        .possible_blocks = sum_of(kinds->blocks[SEEP_KIND_POSSIBLE], 0),
+        .possible_bytes = sum_of(kinds->bytes[SEEP_KIND_POSSIBLE], 0),
+    };
+}
+
+// Above 0: more is lost than was.
+static int64_t worsening(const struct seep_diff_lost *lost) {
+    return lost->bytes            ? lost->bytes
+           : lost->blocks         ? lost->blocks
+           : lost->possible_bytes ? lost->possible_bytes
+                                  : lost->possible_blocks;
+}
+
+static struct seep_diff_row row_of(const struct seep_diff *diff, const struct seep_view_row *before,
+                                   const struct seep_view_row *after) {
     static const struct seep_view_row nothing;
     const struct seep_view_row *a = before ? before : &nothing;
     const struct seep_view_row *b = after ? after : &nothing;
@@ -262,6 +290,15 @@ static struct seep_diff_row row_of(const struct seep_view_row *before, const str
         .frees = change_of(b->counters.frees, a->counters.frees),
         .temporary = change_of(b->counters.temporary, a->counters.temporary),
     };
+    if (diff->scanned_before && diff->scanned_after) {
+        struct seep_diff_lost was_lost = seep_diff_lost_of(before);
+        row.lost = seep_diff_lost_of(after);
+        row.lost.blocks -= was_lost.blocks;
+        row.lost.bytes -= was_lost.bytes;
+        row.lost.possible_blocks -= was_lost.possible_blocks;
+        row.lost.possible_bytes -= was_lost.possible_bytes;
+    }
+    int64_t worse = worsening(&row.lost);
     int64_t growth = row.live_bytes ? row.live_bytes : row.live_blocks;
     bool was = before && (before->live_bytes || before->live_blocks);
     bool is = after && (after->live_bytes || after->live_blocks);
@@ -269,6 +306,10 @@ static struct seep_diff_row row_of(const struct seep_view_row *before, const str
         row.change = was ? SEEP_DIFF_GREW : SEEP_DIFF_NEW;
     else if (growth < 0)
         row.change = is ? SEEP_DIFF_SHRANK : SEEP_DIFF_GONE;
+    else if (worse)
+        row.change = worse > 0 ? SEEP_DIFF_WORSE : SEEP_DIFF_BETTER;
+    else if (!was && !is)
+        row.change = SEEP_DIFF_EMPTY;
     return row;
 }
 
@@ -280,8 +321,8 @@ static int64_t sort_key(const struct seep_diff_row *row, int sort) {
         return row->allocated_bytes;
     case SEEP_SORT_TEMPORARY:
         return row->temporary;
-    default:
-        return row->live_bytes;
+    default: // memory that is lost now counts as much as memory that is new
+        return SEEP_MAX(row->live_bytes, row->lost.bytes > 0 ? row->lost.bytes : row->live_bytes);
     }
 }
 
@@ -294,6 +335,9 @@ static int compare_rows(const void *left, const void *right) {
         return x > y ? -1 : 1;
     if (a->live_blocks != b->live_blocks)
         return a->live_blocks > b->live_blocks ? -1 : 1;
+    int64_t worse_a = worsening(&a->lost), worse_b = worsening(&b->lost);
+    if (worse_a != worse_b)
+        return worse_a > worse_b ? -1 : 1;
     if (a->allocations != b->allocations)
         return a->allocations > b->allocations ? -1 : 1;
     // Both lists are in order; rows of the one are in no memory of the other.
@@ -314,14 +358,14 @@ static struct seep_error *make_rows(struct seep_diff *diff, const struct pairing
     for (size_t i = 0; i < nr_before; i++) {
         uint32_t partner = pairing->partner[i];
         diff->rows[diff->nr_rows] =
-            row_of(&diff->before->rows[i], partner ? &diff->after->rows[partner - 1] : NULL);
+            row_of(diff, &diff->before->rows[i], partner ? &diff->after->rows[partner - 1] : NULL);
         diff->rows[diff->nr_rows++].moved = partner && pairing->level[i] == SAME_FUNCTIONS;
         if (partner)
             taken[partner - 1] = true;
     }
     for (size_t i = 0; i < nr_after; i++)
         if (!taken[i])
-            diff->rows[diff->nr_rows++] = row_of(NULL, &diff->after->rows[i]);
+            diff->rows[diff->nr_rows++] = row_of(diff, NULL, &diff->after->rows[i]);
     free(taken);
     for (size_t i = 0; i < diff->nr_rows; i++)
         diff->nr_changes[diff->rows[i].change]++;
@@ -350,6 +394,13 @@ static const char *program_of(const struct seep_session *session) {
     return exe && *exe ? base_name(exe) : NULL;
 }
 
+static bool is_scanned(const struct seep_session *session) {
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        if (session->profiles[i]->leaks.known)
+            return true;
+    return false;
+}
+
 static uint64_t sampling_of(const struct seep_session *session) {
     return session->nr_profiles ? session->profiles[0]->health.sample_bytes : 0;
 }
@@ -360,6 +411,7 @@ static struct seep_error *fill(struct seep_diff *diff, const struct seep_session
     struct seep_view_options all = *options;
     all.top = 0;
     all.sort = SEEP_SORT_LIVE;
+    all.each_stack = true; // what shares a line here may have lines of its own there
     struct seep_error *error = seep_view_create(before, SIZE_MAX, symbols, &all, &diff->before);
     if (!error)
         error = seep_view_create(after, SIZE_MAX, symbols, &all, &diff->after);
@@ -369,6 +421,8 @@ static struct seep_error *fill(struct seep_diff *diff, const struct seep_session
                               .after = {.view = diff->after, .program = program_of(after)}};
     diff->other_program = !same_text(pairing.before.program, pairing.after.program);
     diff->other_sampling = sampling_of(before) != sampling_of(after);
+    diff->scanned_before = is_scanned(before);
+    diff->scanned_after = is_scanned(after);
     error = pair_all(diff, &pairing);
     free(pairing.partner);
     free(pairing.level);
@@ -378,7 +432,7 @@ static struct seep_error *fill(struct seep_diff *diff, const struct seep_session
         return error;
     sort_by = options->sort;
     qsort(diff->rows, diff->nr_rows, sizeof(*diff->rows), compare_rows);
-    diff->all = row_of(&diff->before->all, &diff->after->all);
+    diff->all = row_of(diff, &diff->before->all, &diff->after->all);
     diff->nr_rows_all = diff->nr_rows;
     size_t top = options->top == SEEP_TOP_DEFAULT ? 10 : (size_t)options->top;
     if (top && top < diff->nr_rows)

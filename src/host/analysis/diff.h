@@ -19,7 +19,18 @@ enum seep_diff_change {
     SEEP_DIFF_GONE,
     SEEP_DIFF_GREW,
     SEEP_DIFF_SHRANK,
+    SEEP_DIFF_WORSE,  // holds as much, but more of it is lost, or possibly lost
+    SEEP_DIFF_BETTER, // holds as much, and less of that is lost
+    SEEP_DIFF_EMPTY,  // holds nothing in either
     SEEP_DIFF_NR
+};
+
+// What a scan called lost, of a row that may be NULL: those that only lost blocks point to are lost too.
+struct seep_diff_lost {
+    int64_t blocks;
+    int64_t bytes;
+    int64_t possible_blocks;
+    int64_t possible_bytes;
 };
 
 struct seep_diff_row {
@@ -31,8 +42,9 @@ struct seep_diff_row {
     int64_t allocated_bytes;
     int64_t frees;
     int64_t temporary;
-    uint8_t change; // enum seep_diff_change, by live bytes, then blocks
-    bool moved;     // paired although lines differ
+    struct seep_diff_lost lost; // all 0 unless both were scanned
+    uint8_t change;             // enum seep_diff_change, by live bytes, then blocks, then what is lost
+    bool moved;                 // paired although lines differ
 };
 
 struct seep_diff {
@@ -43,8 +55,10 @@ struct seep_diff {
     size_t nr_rows_all;
     size_t nr_changes[SEEP_DIFF_NR]; // of all rows
     struct seep_diff_row all;        // the sum; before and after are those of the views
-    bool other_program;              // the main programs have different names
-    bool other_sampling;             // one is sampled and the other is not, or by another distance
+    bool scanned_before;             // a process of it was scanned for leaks
+    bool scanned_after;
+    bool other_program;  // the main programs have different names
+    bool other_sampling; // one is sampled and the other is not, or by another distance
 };
 
 // Options as of views; sort is by the change of that figure. The sessions and the symbols must outlive it.
@@ -55,6 +69,9 @@ SEEP_MUST_CHECK struct seep_error *seep_diff_create(const struct seep_session *b
                                                     struct seep_diff **ret_diff);
 void seep_diff_destroy(struct seep_diff *diff); // takes NULL
 
-const char *seep_diff_change_name(uint32_t change); // "same", "new", "gone", "grew", "shrank"
+struct seep_diff_lost seep_diff_lost_of(const struct seep_view_row *row);
+
+// "same", "new", "gone", "grew", "shrank", "worse", "better", "empty"
+const char *seep_diff_change_name(uint32_t change);
 
 #endif

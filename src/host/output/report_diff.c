@@ -30,7 +30,7 @@ static uint64_t magnitude(int64_t value) {
 }
 
 static bool is_shown(const struct seep_diff_row *row, int sort) {
-    if (row->change != SEEP_DIFF_SAME)
+    if (row->change != SEEP_DIFF_SAME && row->change != SEEP_DIFF_EMPTY)
         return true;
     return sort == SEEP_SORT_ALLOCATIONS ? row->allocations != 0
            : sort == SEEP_SORT_BYTES     ? row->allocated_bytes != 0
@@ -77,6 +77,13 @@ static bool is_incomplete(const struct seep_view *view) {
     return incomplete;
 }
 
+static bool lacks_file(const struct seep_view *view) {
+    for (size_t i = 0; i < view->nr_without_symbols; i++)
+        if (view->without_symbols[i].lacks_file)
+            return true;
+    return false;
+}
+
 static void put_notes(FILE *out, const struct seep_diff *diff, const struct seep_diff_names *names,
                       const struct seep_style *style) {
     const char *warn = seep_style_warn(style), *off = seep_style_off(style);
@@ -86,6 +93,15 @@ static void put_notes(FILE *out, const struct seep_diff *diff, const struct seep
     if (is_incomplete(diff->after))
         fprintf(out, "%sincomplete%s: the new one (%s lost): see 'seep report'\n", warn, off,
                 seep_format_count(lost_in(diff->after)).text);
+    seep_text_without_symbols(out, diff->before, "old: ");
+    seep_text_without_symbols(out, diff->after, "new: ");
+    if (lacks_file(diff->before) || lacks_file(diff->after))
+        fputs("  without names only the same build can match: keep the file that ran, in a folder DIR, and "
+              "add --sysroot DIR\n",
+              out);
+    if (diff->scanned_before != diff->scanned_after)
+        fprintf(out, "Only the %s one was scanned for leaks: what is lost cannot be compared.\n",
+                diff->scanned_after ? "new" : "old");
     if (diff->other_program)
         fprintf(out, "%sdifferent programs%s: only what runs the same functions can match\n", warn, off);
     if (diff->other_sampling)
@@ -105,6 +121,16 @@ static void put_total(FILE *out, const char *what, uint64_t before, uint64_t aft
             seep_format_count(after).text, signed_text(change).text, *share ? "  " : "", share);
 }
 
+static void put_lost_total(FILE *out, const char *what, int64_t before, int64_t after) {
+    if (before || after)
+        put_total(out, what, (uint64_t)before, (uint64_t)after, after - before);
+}
+
+// The peak of a mark or a snapshot is not known.
+static bool has_peak(const struct seep_view *view) {
+    return !view->filtered && (view->totals.peak_exact || view->totals.peak_error_bytes);
+}
+
 static void put_totals(FILE *out, const struct seep_diff *diff, const struct seep_style *style) {
     const struct seep_view_row *a = &diff->before->all, *b = &diff->after->all;
     fprintf(out, "\n%s%-17s %17s  %17s  %17s%s\n", seep_style_bold(style),
@@ -117,6 +143,21 @@ static void put_totals(FILE *out, const struct seep_diff *diff, const struct see
     put_total(out, "allocated bytes", a->counters.allocated_bytes, b->counters.allocated_bytes,
               diff->all.allocated_bytes);
     put_total(out, "temporary", a->counters.temporary, b->counters.temporary, diff->all.temporary);
+    if (has_peak(diff->before) && has_peak(diff->after))
+        put_total(out, "peak bytes", diff->before->totals.peak_bytes, diff->after->totals.peak_bytes,
+                  (int64_t)(diff->after->totals.peak_bytes - diff->before->totals.peak_bytes));
+    if (!diff->scanned_before || !diff->scanned_after)
+        return;
+    struct seep_diff_lost was = seep_diff_lost_of(a), is = seep_diff_lost_of(b);
+    put_total(out, "lost bytes", (uint64_t)was.bytes, (uint64_t)is.bytes, is.bytes - was.bytes);
+    put_total(out, "lost blocks", (uint64_t)was.blocks, (uint64_t)is.blocks, is.blocks - was.blocks);
+    put_lost_total(out, "possibly lost", was.possible_bytes, is.possible_bytes);
+    put_lost_total(out, "  in blocks", was.possible_blocks, is.possible_blocks);
+}
+
+static bool are_totals_same(const struct seep_diff *diff) {
+    return !diff->all.allocations && !diff->all.allocated_bytes && !diff->all.temporary &&
+           diff->before->totals.peak_bytes == diff->after->totals.peak_bytes;
 }
 
 static void put_heading(FILE *out, const struct seep_diff *diff, int sort, const struct seep_style *style) {
@@ -127,11 +168,23 @@ static void put_heading(FILE *out, const struct seep_diff *diff, int sort, const
     const size_t *nr = diff->nr_changes;
     const char *by = seep_view_by_name(diff->after->options.by);
     const char *order = sort >= 0 && sort < SEEP_SORT_NR && orders[sort] ? orders[sort] : "most growth first";
-    fprintf(out, "\n%s%ss: %s grew, %s new, %s shrank, %s gone, %s as before%s; %s\n", seep_style_bold(style),
+    fprintf(out, "\n%s%ss: %s grew, %s new, %s shrank, %s gone, %s as before", seep_style_bold(style),
             strcmp(by, "process") == 0 ? "processe" : by, seep_format_count(nr[SEEP_DIFF_GREW]).text,
             seep_format_count(nr[SEEP_DIFF_NEW]).text, seep_format_count(nr[SEEP_DIFF_SHRANK]).text,
-            seep_format_count(nr[SEEP_DIFF_GONE]).text, seep_format_count(nr[SEEP_DIFF_SAME]).text,
-            seep_style_off(style), order);
+            seep_format_count(nr[SEEP_DIFF_GONE]).text, seep_format_count(nr[SEEP_DIFF_SAME]).text);
+    if (nr[SEEP_DIFF_WORSE])
+        fprintf(out, ", %s now lost", seep_format_count(nr[SEEP_DIFF_WORSE]).text);
+    if (nr[SEEP_DIFF_BETTER])
+        fprintf(out, ", %s less lost", seep_format_count(nr[SEEP_DIFF_BETTER]).text);
+    fprintf(out, "%s; %s\n", seep_style_off(style), order);
+}
+
+static void put_lost(FILE *out, const char *what, int64_t bytes, int64_t blocks) {
+    if (bytes || blocks)
+        fprintf(out, "    %s %s: %s byte%s in %s block%s\n",
+                (bytes ? bytes : blocks) > 0 ? "now" : "no longer", what,
+                seep_format_count(magnitude(bytes)).text, seep_plural(magnitude(bytes)),
+                seep_format_count(magnitude(blocks)).text, seep_plural(magnitude(blocks)));
 }
 
 static struct seep_error *put_row(FILE *out, const struct seep_diff *diff, const struct seep_diff_row *row,
@@ -156,6 +209,8 @@ static struct seep_error *put_row(FILE *out, const struct seep_diff *diff, const
         seep_put_escaped(out, shown->key);
         fputc('\n', out);
     }
+    put_lost(out, "lost", row->lost.bytes, row->lost.blocks);
+    put_lost(out, "possibly lost", row->lost.possible_bytes, row->lost.possible_blocks);
     fprintf(out, "    %s%s%s allocation%s, %s byte%s allocated, %s freed, %s temporary\n",
             diff->after->options.by == SEEP_BY_SITE ? seep_via_name(shown->via) : "",
             diff->after->options.by == SEEP_BY_SITE ? ": " : " ", signed_text(row->allocations).text,
@@ -190,7 +245,7 @@ static struct seep_error *put_text(FILE *out, const struct seep_diff *diff,
     if (nr_all > nr_shown)
         fprintf(out, "\n%s more changed: --top 0 shows all\n", seep_format_count(nr_all - nr_shown).text);
     else if (!nr_all)
-        fputs("\nNothing changed.\n", out);
+        fprintf(out, "\nNothing changed%s.\n", are_totals_same(diff) ? "" : " in what is held");
     return NULL;
 }
 
@@ -246,7 +301,20 @@ static void put_count(FILE *out, const char *key, uint64_t value) {
     put_integer(out, key, (int64_t)SEEP_MIN(value, (uint64_t)INT64_MAX));
 }
 
-static void put_row_figures(FILE *out, const char *key, const struct seep_view_row *row) {
+static void put_lost_figures(FILE *out, const struct seep_diff_lost *lost, bool known) {
+    if (!known) {
+        fputs(",\"lost_bytes\":null,\"lost_blocks\":null,\"possibly_lost_bytes\":null,"
+              "\"possibly_lost_blocks\":null",
+              out);
+        return;
+    }
+    put_integer(out, ",\"lost_bytes\":", lost->bytes);
+    put_integer(out, ",\"lost_blocks\":", lost->blocks);
+    put_integer(out, ",\"possibly_lost_bytes\":", lost->possible_bytes);
+    put_integer(out, ",\"possibly_lost_blocks\":", lost->possible_blocks);
+}
+
+static void put_row_figures(FILE *out, const char *key, const struct seep_view_row *row, bool scanned) {
     fputs(key, out);
     if (!row) {
         fputs("null", out);
@@ -258,19 +326,22 @@ static void put_row_figures(FILE *out, const char *key, const struct seep_view_r
     put_count(out, ",\"allocated_bytes\":", row->counters.allocated_bytes);
     put_count(out, ",\"frees\":", row->counters.frees);
     put_count(out, ",\"temporary\":", row->counters.temporary);
+    struct seep_diff_lost lost = seep_diff_lost_of(row);
+    put_lost_figures(out, &lost, scanned);
     fputc('}', out);
 }
 
 // Members of an object that is open.
-static void put_changes(FILE *out, const struct seep_diff_row *row) {
+static void put_changes(FILE *out, const struct seep_diff *diff, const struct seep_diff_row *row) {
     put_integer(out, "\"live_bytes\":", row->live_bytes);
     put_integer(out, ",\"live_blocks\":", row->live_blocks);
     put_integer(out, ",\"allocations\":", row->allocations);
     put_integer(out, ",\"allocated_bytes\":", row->allocated_bytes);
     put_integer(out, ",\"frees\":", row->frees);
     put_integer(out, ",\"temporary\":", row->temporary);
-    put_row_figures(out, ",\"old\":", row->before);
-    put_row_figures(out, ",\"new\":", row->after);
+    put_lost_figures(out, &row->lost, diff->scanned_before && diff->scanned_after);
+    put_row_figures(out, ",\"old\":", row->before, diff->scanned_before);
+    put_row_figures(out, ",\"new\":", row->after, diff->scanned_after);
 }
 
 static json_t *side_json(const char *name, const struct seep_view *view) {
@@ -283,6 +354,15 @@ static json_t *side_json(const char *name, const struct seep_view *view) {
     set(&object, "duration_s", json_real((double)process->duration_ns / 1e9));
     set(&object, "complete", json_boolean(!is_incomplete(view)));
     set(&object, "sampled", json_boolean(view->sampled));
+    set(&object, "peak_bytes", has_peak(view) ? integer(view->totals.peak_bytes) : json_null());
+    json_t *modules = json_array();
+    for (size_t i = 0; i < view->nr_without_symbols; i++) {
+        json_t *module = json_object();
+        set(&module, "module", string(view->without_symbols[i].module));
+        set(&module, "why", string(view->without_symbols[i].why));
+        append(&modules, module);
+    }
+    set(&object, "without_symbols", modules);
     return object;
 }
 
@@ -302,7 +382,7 @@ static struct seep_error *put_json_row(FILE *out, const struct seep_diff *diff,
     struct seep_error *error = NULL;
     fprintf(out, "{\"change\":\"%s\",\"moved\":%s,", seep_diff_change_name(row->change),
             row->moved ? "true" : "false");
-    put_changes(out, row);
+    put_changes(out, diff, row);
     if (diff->after->options.by != SEEP_BY_SITE) {
         fputs(",\"key\":", out);
         error = dump(out, string(shown->key));
@@ -329,7 +409,7 @@ static struct seep_error *put_sides(FILE *out, const struct seep_diff *diff,
     for (uint32_t i = 0; i < SEEP_DIFF_NR; i++)
         fprintf(out, "%s\"%s\":%zu", i ? "," : "", seep_diff_change_name(i), diff->nr_changes[i]);
     fputs("},\n\"totals\": {", out);
-    put_changes(out, &diff->all);
+    put_changes(out, diff, &diff->all);
     fputs("},\n", out);
     return error;
 }

@@ -210,7 +210,7 @@ static void put_cut_share(FILE *out, const struct seep_view *view, const struct 
 #define NAMELESS_SHOWN 4u // modules of a line
 
 // Modules with one reason are one line.
-static void put_without_symbols(FILE *out, const struct seep_view *view) {
+void seep_text_without_symbols(FILE *out, const struct seep_view *view, const char *lead) {
     for (size_t i = 0; i < view->nr_without_symbols; i++) {
         const char *why = view->without_symbols[i].why;
         size_t nr = 0, before = 0;
@@ -222,7 +222,7 @@ static void put_without_symbols(FILE *out, const struct seep_view *view) {
         }
         if (before)
             continue;
-        fputs("  no symbols: ", out);
+        fprintf(out, "%sno symbols: ", lead);
         size_t shown = 0;
         for (size_t k = i; k < view->nr_without_symbols && shown < NAMELESS_SHOWN; k++) {
             const char *other = view->without_symbols[k].why;
@@ -280,7 +280,7 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
     for (size_t p = 0; p < view->nr_processes; p++)
         put_process_health(out, view, seep_text_profile(view, p));
     struct seep_error *error = put_notes(out, view, &sum);
-    put_without_symbols(out, view);
+    seep_text_without_symbols(out, view, "  ");
     put_without_lines(out, view);
     return error;
 }
@@ -337,6 +337,8 @@ static void put_peak(FILE *out, const struct seep_totals *totals, bool sampled) 
         snprintf(remark, sizeof(remark), "%s", human.text);
     else if (sampled)
         snprintf(remark, sizeof(remark), "%s, estimated", human.text);
+    else if (!totals->peak_error_bytes) // of a mark or a snapshot: what was live then
+        snprintf(remark, sizeof(remark), "%s, at least", human.text);
     else
         snprintf(remark, sizeof(remark), "%s, within %s", human.text,
                  seep_format_bytes(totals->peak_error_bytes).text);

@@ -9,6 +9,8 @@
 // Whether to trust the figures, and why not.
 SEEP_MUST_CHECK struct seep_error *seep_text_health(FILE *out, const struct seep_view *view,
                                                     const struct seep_style *style);
+// Modules without names, by reason, each line behind `lead`.
+void seep_text_without_symbols(FILE *out, const struct seep_view *view, const char *lead);
 
 // Where calls were counted and nothing else (SEEP_FLAG_CALLS): by function, size and thread, in the place of
 // rows.

@@ -34,6 +34,7 @@ void seep_moment_drop_details(struct seep_profile *profile) {
     profile->at_peak.counted = false;
     profile->totals.peak_bytes = 0;
     profile->totals.peak_exact = false;
+    profile->totals.peak_error_bytes = 0;
 }
 
 // Sizes stay: they are of all that the site ever allocated, and tell it apart from its neighbours.

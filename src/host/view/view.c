@@ -292,7 +292,8 @@ static struct seep_error *list_trouble(struct seep_view_build *build) {
         const char *why = quality == SEEP_SYMBOLS_DYNAMIC
                               ? "only names that it exports"
                               : seep_symbols_trouble(stacks->symbols, module->symbols_id);
-        view->without_symbols[view->nr_without_symbols++] = (struct seep_view_trouble){module->shown, why};
+        view->without_symbols[view->nr_without_symbols++] = (struct seep_view_trouble){
+            module->shown, why, quality == SEEP_SYMBOLS_NONE && module->shown[0] != '['};
     }
     return NULL;
 }

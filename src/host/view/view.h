@@ -94,6 +94,7 @@ struct seep_view_options {
     bool full_paths;
     bool full_names;  // of functions
     bool full_stacks; // frames of the C++ library, too
+    bool each_stack;  // stacks that are one in the source stay rows of their own
     bool no_demangle;
     const char *sysroot; // a folder with the files of the traced system; NULL: this one's
     bool all_rows;       // nothing is cut to the top, which the output cuts in a way of its own
@@ -240,6 +241,7 @@ struct seep_view_wrong_release {
 struct seep_view_trouble {
     const char *module; // as it is to be shown
     const char *why;    // NULL: not known
+    bool lacks_file;    // which is elsewhere, or gone
 };
 
 #define SEEP_VIEW_GROWING 5u

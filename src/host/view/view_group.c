@@ -368,7 +368,8 @@ static bool reserve_rows(struct seep_view_build *build) {
 struct seep_error *seep_view_build_rows(struct seep_view_build *build) {
     if (!reserve_rows(build))
         return seep_error_no_memory();
-    if (build->view->options.by == SEEP_BY_SITE && build->stacks->symbols) {
+    if (build->view->options.by == SEEP_BY_SITE && build->stacks->symbols &&
+        !build->view->options.each_stack) {
         struct seep_error *error = seep_stacks_alike(build->stacks, &build->alike);
         if (error)
             return error;
