@@ -125,8 +125,33 @@ static void add_module(const struct seep_maps_area *area) {
     nr_modules++;
 }
 
-// Each file that is mapped from its beginning, followed by code of the same file, and the vdso.
-static void read_all(void) {
+// Mapped areas that pcs were in and that are no module's, as those of JIT code: a module can come there only
+// when they have been unmapped. The latest of them.
+enum { MAX_BARE_AREAS = 64 };
+static struct { uint64_t start, end; } bare_areas[MAX_BARE_AREAS];
+static uint32_t nr_bare_areas; // that were found: from MAX_BARE_AREAS on the oldest gives way
+static uint32_t bare_epoch;    // of unmap_epoch
+
+static bool is_bare(uint64_t pc, uint32_t epoch) {
+    if (bare_epoch != epoch)
+        nr_bare_areas = 0;
+    bare_epoch = epoch;
+    for (uint32_t i = 0; i < SEEP_MIN(nr_bare_areas, (uint32_t)MAX_BARE_AREAS); i++)
+        if (pc - bare_areas[i].start < bare_areas[i].end - bare_areas[i].start)
+            return true;
+    return false;
+}
+
+static void add_bare(uint64_t start, uint64_t end) {
+    bare_areas[nr_bare_areas % MAX_BARE_AREAS].start = start;
+    bare_areas[nr_bare_areas % MAX_BARE_AREAS].end = end;
+    nr_bare_areas = nr_bare_areas + 1 < 2 * MAX_BARE_AREAS ? nr_bare_areas + 1 : MAX_BARE_AREAS;
+}
+
+// Each file that is mapped from its beginning, followed by code of the same file, and the vdso. Gives also
+// the area that `pc` is in; none: its end is 0.
+static void read_all(uint64_t pc, uint64_t *ret_start, uint64_t *ret_end) {
+    *ret_start = *ret_end = 0;
     struct seep_maps maps;
     struct seep_maps_area area;
     struct seep_maps_area first = {.inode = 0};
@@ -136,6 +161,10 @@ static void read_all(void) {
         return;
     nr_modules = 0;
     while (seep_maps_next(&maps, &area)) {
+        if (pc - area.start < area.end - area.start) {
+            *ret_start = area.start;
+            *ret_end = area.end;
+        }
         bool is_vdso = __builtin_strcmp(area.path, "[vdso]") == 0;
         if ((area.inode && area.off == 0) || is_vdso)
             first = area;
@@ -158,16 +187,21 @@ static const struct seep_maps_module *find(uint64_t pc) {
 const struct seep_maps_module *seep_maps_module(uint64_t pc) {
     static uint64_t missed_page; // code without a module: asked for again and again
     const struct seep_maps_module *found = find(pc);
-    if (found || pc >> 12 == missed_page)
+    // acquire: read before the areas are
+    uint32_t epoch = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);
+    if (found || pc >> 12 == missed_page || is_bare(pc, epoch))
         return found;
-    read_all();
+    uint64_t start, end;
+    read_all(pc, &start, &end);
     found = find(pc);
     missed_page = found ? 0 : pc >> 12;
+    if (!found && end)
+        add_bare(start, end);
     return found;
 }
 
 void seep_maps_forget(void) {
-    nr_modules = 0;
+    nr_modules = nr_bare_areas = 0;
 }
 
 // Field 28 of /proc/self/stat; the name in field 2 may hold anything, also parentheses.
@@ -194,13 +228,15 @@ uint64_t seep_maps_stack_start(void) {
 }
 
 // The trampoline is at the start of a page of its own. Code that is made at run time and returns to the start
-// of a page is asked about once.
+// of a page is asked about once, as long as such pages are few.
 bool seep_maps_is_return_probe(uint64_t pc) {
-    static _Atomic uint64_t latest[2]; // neither, and it
+    enum { PAGES = 64 };
+    static _Atomic uint64_t latest[PAGES][2]; // neither, and it
     if (pc % 4096)
         return false;
+    _Atomic uint64_t *asked = latest[pc / 4096 % PAGES];
     for (int i = 0; i < 2; i++)
-        if (atomic_load_explicit(&latest[i], memory_order_relaxed) == pc)
+        if (atomic_load_explicit(&asked[i], memory_order_relaxed) == pc)
             return i;
     struct seep_maps maps;
     struct seep_maps_area area;
@@ -210,6 +246,6 @@ bool seep_maps_is_return_probe(uint64_t pc) {
     while (!found && seep_maps_next(&maps, &area))
         found = area.start == pc && __builtin_strcmp(area.path, "[uprobes]") == 0;
     seep_maps_close(&maps);
-    atomic_store_explicit(&latest[found], pc, memory_order_relaxed);
+    atomic_store_explicit(&asked[found], pc, memory_order_relaxed);
     return found;
 }

@@ -129,6 +129,13 @@ union seep_mode_seen {
     uint64_t word;
 };
 
+// Code pages that could be read: 64 neighbours, a bit each.
+struct seep_code_pages {
+    uint64_t block; // address / 64 pages
+    uint64_t known;
+};
+enum { SEEP_CODE_BLOCKS = 64 };
+
 // In its own MADV_WIPEONFORK mapping. Only its thread writes.
 struct seep_thread {
     // Read on every operation: two cache lines.
@@ -192,6 +199,7 @@ struct seep_thread {
     uint64_t ring_read; // so much of it is in our file
     uint64_t own_lo; // of its own stack, to its end: pages that were all readable, while nothing was unmapped
     uint64_t own_hi;
+    struct seep_code_pages code[SEEP_CODE_BLOCKS]; // where returns without a rule lead to: the same
 };
 
 // Who has no slot: all zero, as a thread is after a fork. Hooks add to its sample_at, and take nothing off.

@@ -132,16 +132,23 @@ extern void *__libc_stack_end __attribute__((weak));
 // What musl calls back (a comparison) has callers of its own further out, which nothing leads to.
 enum { MUSL_START_BYTES = 1024, MUSL_THREAD_BYTES = 8192, MUSL_ENTRY_BYTES = 96 };
 
-// Whether a call ends at `pc`, so that it is a return address: E8 and a distance, or FF /2 with its operand.
+// Whether a call ends at `pc`, a word of the program's code, so that it is a return address: E8 and a
+// distance, or FF /2 with its operand. That code stays, so what was found there is remembered.
 static bool follows_call(uint64_t pc) {
 #ifdef __x86_64__
+    static _Atomic uint64_t found[16]; // twice the pc, and the answer
+    _Atomic uint64_t *latest = &found[rule_hash(pc) >> 60];
+    uint64_t known = atomic_load_explicit(latest, memory_order_relaxed);
+    if (known / 2 == pc)
+        return known % 2;
     const unsigned char *at = (const unsigned char *)pc;
     if (!sys_readable(pc - 7) || !sys_readable(pc))
         return false;
+    bool ends = at[-5] == 0xe8;
     for (int length = 2; length <= 7; length++)
-        if (at[-length] == 0xff && (at[1 - length] & 0x38) == 0x10)
-            return true;
-    return at[-5] == 0xe8;
+        ends |= at[-length] == 0xff && (at[1 - length] & 0x38) == 0x10;
+    atomic_store_explicit(latest, pc * 2 + ends, memory_order_relaxed);
+    return ends;
 #else
     (void)pc;
     return false;
@@ -193,6 +200,23 @@ static bool record_readable(struct seep_thread *thread, uint64_t bp) {
     return sys_readable(bp) && ((bp + 8) % PAGE != 0 || sys_readable(bp + 8));
 }
 
+// Whether there is memory where a return leads to that no rule is kept for, as none is for JIT code. The page
+// is asked about once while nothing is unmapped: the answer only tells a frame record from other words:
+// the walk reads nothing there. A page that cannot be read may be mapped without our seeing it: that is not
+// remembered.
+static bool leads_to_memory(struct seep_thread *thread, uint64_t pc) {
+    uint64_t page = pc / PAGE, block = page / 64, bit = UINT64_C(1) << page % 64;
+    struct seep_code_pages *pages = &thread->code[block % SEEP_CODE_BLOCKS];
+    if (pages->block == block && pages->known & bit)
+        return true;
+    if (!sys_readable(pc))
+        return false;
+    if (pages->block != block)
+        *pages = (struct seep_code_pages){.block = block};
+    pages->known |= bit;
+    return true;
+}
+
 // No CFI (JIT code, hand-written assembly): the frame pointer, if it can be one.
 static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame) {
     uint64_t bp = frame->bp;
@@ -206,7 +230,7 @@ static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_fra
     walk->pc = seep_arch_strip(record[1]);
     // Where a return was met before there is code; else the register may have been no frame pointer.
     struct seep_walk_frame caller = {.pc = walk->pc};
-    if (!rule_known(&caller) && !sys_readable(walk->pc))
+    if (!rule_known(&caller) && !leads_to_memory(walk->thread, walk->pc))
         return cut(walk, SEEP_CUT_NO_CFI);
     walk->bp = record[0];
     walk->sp = bp + 16;
@@ -631,6 +655,12 @@ static SEEP_COLD void forget_all(struct seep_thread *thread) {
     __builtin_memset(thread->recents, 0, sizeof(struct seep_recent) << SEEP_RECENTS_SHIFT);
 }
 
+// Memory has been unmapped since.
+static SEEP_COLD void forget_readable(struct seep_thread *thread) {
+    thread->stack_lo = thread->stack_hi = thread->own_lo = thread->own_hi = 0;
+    __builtin_memset(thread->code, 0, sizeof(thread->code));
+}
+
 uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t pc, uint64_t sp,
                          uint64_t bp) {
     struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
@@ -647,7 +677,7 @@ uint32_t seep_stack_walk(struct seep_thread *thread, enum seep_via via, uint64_t
     uint32_t unmaps = atomic_load_explicit(&seep_g.unmap_epoch, memory_order_acquire);
     if (thread->unmap_epoch != unmaps) {
         thread->unmap_epoch = unmaps;
-        thread->stack_lo = thread->stack_hi = thread->own_lo = thread->own_hi = 0;
+        forget_readable(thread);
     }
     // One limit for all of a walk, and for all of a memo: it may be changed at any time (control.c).
     const uint32_t limit = atomic_load_explicit(&seep_g.depth, memory_order_relaxed);
