@@ -287,14 +287,16 @@ def test_a_file_is_replaced_as_a_whole_or_stays(run, seep, trace, tmp_path):
 
 def test_tree(run, seep, trace, totals):
     """The lines below a line, and "itself", add up to it; both directions have the whole."""
-    down = run(seep, "report", str(trace), "--tree", "--sort", "bytes").stdout.splitlines()
+    def tree_of(*options):
+        return run(seep, "report", str(trace), *options).stdout.partition("\n\n")[2].splitlines()  # below its health
+    down = tree_of("--tree", "--sort", "bytes")
     assert down[0].startswith("allocated bytes: 10.3 KiB, from callers")
     assert [line.split("─ ")[-1] for line in down[2:]] == ["(itself)", "hold > leaf", "leaf", "leaf"] or \
         [line.split("─ ")[-1] for line in down[2:]] == ["(itself)", "hold > leaf", "leaf"], down
-    counted = run(seep, "report", str(trace), "--tree", "--sort", "allocations", "--top", "0").stdout.splitlines()
+    counted = tree_of("--tree", "--sort", "allocations", "--top", "0")
     parts = [number(line.split()[0]) for line in counted[1:]]
     assert parts[0] == totals["allocations"] == sum(parts[1:])
-    up = run(seep, "report", str(trace), "--tree=callers", "--sort", "allocations", "--top", "0").stdout.splitlines()
+    up = tree_of("--tree=callers", "--sort", "allocations", "--top", "0")
     roots = [line for line in up[1:] if "─" not in line]
     assert sum(number(line.split()[0]) for line in roots) == totals["allocations"]
     assert roots[0].split()[2] == "leaf" and any("hold > main > " in line for line in up)

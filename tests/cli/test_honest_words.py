@@ -324,3 +324,51 @@ def test_program_selects_everywhere(run, seep, tmp_path, build):
     (tmp_path / "all.supp").write_text("leak:main\n")
     done = run(seep, "report", "--program", "/mixed$", "--suppressions", "all.supp", "x.seep")
     assert done.returncode == 0 and "by all.supp:1 " in done.stdout, done
+
+
+def test_leaks_are_not_known_where_nobody_looked(run, seep, tmp_path, build):
+    """The library alone writes no classes: their absence is no good sign."""
+    program = build("mixed", MIXED)
+    library = Path(seep).parent / "libseep.so"
+    subprocess.run([program], cwd=tmp_path, check=True, env={"LD_PRELOAD": str(library), "SEEP_OUT": "alone.seep"})
+    words = "not known: no one looked at the memory (seep run, or seep scan PID, does)"
+    assert "\nleaks    " + words in run(seep, "report", "alone.seep").stdout
+    assert words in run(seep, "report", "alone.seep", "--by", "function").stdout
+    first = json.loads(run(seep, "report", "alone.seep", "--json").stdout)["findings"][0]
+    assert (first["kind"], first["text"]) == ("leaks", words)
+    looked = run(seep, "run", "-o", "looked.seep", program).stderr
+    assert "not known" not in looked and "leaks    100 B lost" in looked
+
+
+def test_what_shows_who_holds(run, seep, build):
+    """It points to nothing that is not there."""
+    run(seep, "run", "-q", "-o", "m.seep", build("mixed", MIXED))
+
+    def reachable(*options):
+        text = run(seep, "report", "m.seep", *options).stdout
+        return text, next(line for line in text.splitlines() if line.startswith("  reachable "))
+    text, line = reachable()
+    assert "held: see 'held by' below" in line and "held by, the reachable" in text
+    text, line = reachable("--by", "function")
+    assert "held: see 'top holders' below" in line and "top holders " in text and "held by" not in text
+    text, line = reachable("--kind", "lost")
+    assert "held: --kind reachable shows by what" in line and "held by" not in text
+
+
+def test_a_time_needs_a_unit(run, seep, build):
+    run(seep, "run", "-q", "-o", "m.seep", build("mixed", MIXED))
+    assert "a time needs a unit: 1.5s, or 1.5ms" in run(seep, "report", "m.seep@1.5").stderr
+
+
+def test_the_head_of_a_site_is_what_is_sorted_by(run, seep, build):
+    run(seep, "run", "-q", "-o", "m.seep", build("mixed", MIXED))
+    for sort, words in (("allocations", "10 allocations  100.0% of allocations"),
+                        ("bytes", "1,000 bytes allocated in 10 allocations  100.0% of allocated bytes")):
+        text = run(seep, "report", "m.seep", "--sort", sort).stdout
+        assert "\n#1  " + words in text and "; 1,000 bytes live in 10 blocks" in text, text
+
+
+def test_a_tree_begins_with_health(run, seep, build):
+    """How names are cut: tests/golden/report-strange-tree.txt."""
+    run(seep, "run", "-q", "-o", "m.seep", build("mixed", MIXED))
+    assert run(seep, "report", "m.seep", "--tree").stdout.startswith("health: complete")

@@ -12,12 +12,15 @@
 #include "output/format.h"
 #include "output/measures.h"
 #include "output/output.h"
+#include "output/report_text.h"
 #include "view/call_tree.h"
 
 #define WIDTH_DEFAULT   120u // columns where the output is no terminal
 #define LEAST_PER_MILLE 5u
-#define CALLERS_DEPTH   40u // frames of a stack, bottom-up
-#define DEPTH_DRAWN     24u // branches; deeper ones are drawn at this depth
+#define CALLERS_DEPTH   40u    // frames of a stack, bottom-up
+#define BETWEEN         " > "  // links of a chain
+#define LEFT_OUT        "… > " // of them, at the beginning
+#define DEPTH_DRAWN     24u    // branches; deeper ones are drawn at this depth
 
 struct level {
     uint32_t next; // child to be shown
@@ -42,6 +45,9 @@ struct drawing {
     char *chain; // being written
     size_t chain_bytes;
     size_t chain_capacity;
+    size_t *links; // where each link of it begins
+    size_t nr_links;
+    size_t links_capacity;
 };
 
 static unsigned left_of(const struct level *level) {
@@ -84,9 +90,13 @@ static struct seep_error *add_link(struct drawing *d, uint32_t *call, bool first
     char *name = seep_escape(tree->table->frames[tree->calls[*call].frame].label);
     if (!name)
         return seep_error_no_memory();
-    struct seep_error *error = first ? NULL : add_text(d, " > ");
-    if (!error)
+    struct seep_error *error = first ? NULL : add_text(d, BETWEEN);
+    if (!error && !seep_grow(&d->links, &d->links_capacity, d->nr_links + 1, sizeof(*d->links)))
+        error = seep_error_no_memory();
+    if (!error) {
+        d->links[d->nr_links++] = d->chain_bytes;
         error = add_text(d, name);
+    }
     free(name);
     unsigned times = 1;
     for (;; times++) {
@@ -101,7 +111,20 @@ static struct seep_error *add_link(struct drawing *d, uint32_t *call, bool first
     return !error && times > 1 ? add_text(d, repeated) : error;
 }
 
-// As much of the chain as fits: its beginning and its end, which says most.
+// One name that is too long: its beginning and its end, which says most.
+static void put_cut(FILE *out, const char *name, size_t width, size_t room) {
+    size_t head = (room - 3) / 3, tail = room - 3 - head, at = 0, column = 0;
+    for (; column < head; at++) // by characters: none is cut in two
+        column += ((unsigned char)name[at + 1] & 0xc0) != 0x80;
+    fwrite(name, 1, at, out);
+    fputs(" … ", out);
+    for (column = head; column < width - tail; at++)
+        column += ((unsigned char)name[at + 1] & 0xc0) != 0x80;
+    fputs(name + at, out);
+}
+
+// As many links as fit: the first, and the last ones, which say most. A name is cut only where it does not
+// fit alone.
 static void put_chain(struct drawing *d, unsigned columns) {
     size_t width = seep_text_width(d->chain);
     size_t room = d->width > columns + 20 ? d->width - columns : 20;
@@ -109,14 +132,28 @@ static void put_chain(struct drawing *d, unsigned columns) {
         fputs(d->chain, d->out);
         return;
     }
-    size_t head = (room - 3) / 3, tail = room - 3 - head, at = 0, column = 0;
-    for (; column < head; at++) // by characters: none is cut in two
-        column += ((unsigned char)d->chain[at + 1] & 0xc0) != 0x80;
-    fwrite(d->chain, 1, at, d->out);
-    fputs(" … ", d->out);
-    for (column = head; column < width - tail; at++)
-        column += ((unsigned char)d->chain[at + 1] & 0xc0) != 0x80;
-    fputs(d->chain + at, d->out);
+    size_t mark = seep_text_width(LEFT_OUT);
+    size_t from = d->nr_links - 1, first_bytes = d->nr_links > 1 ? d->links[1] : 0;
+    size_t last_width = seep_text_width(d->chain + d->links[from]);
+    if (from)
+        room -= mark;
+    if (last_width > room) {
+        fputs(from ? LEFT_OUT : "", d->out);
+        put_cut(d->out, d->chain + d->links[from], last_width, room);
+        return;
+    }
+    char *second = d->chain + first_bytes, kept = *second;
+    *second = 0;
+    size_t first_width = seep_text_width(d->chain);
+    bool has_first = from > 1 && first_width + last_width <= room;
+    if (has_first) {
+        fputs(d->chain, d->out);
+        room -= first_width;
+    }
+    *second = kept;
+    while (from > 1 && seep_text_width(d->chain + d->links[from - 1]) <= room)
+        from--;
+    fprintf(d->out, LEFT_OUT "%s", d->chain + d->links[from]);
 }
 
 static struct seep_error *open_level(struct drawing *d, uint32_t call) {
@@ -144,6 +181,7 @@ static struct seep_error *put_call(struct drawing *d, uint32_t call) {
     const struct seep_call *calls = d->tree->calls;
     unsigned columns = put_margin(d, calls[call].total);
     d->chain_bytes = 0;
+    d->nr_links = 0;
     struct seep_error *error = add_link(d, &call, true);
     while (!error && !calls[call].own && calls[call].first_child != SEEP_NO_CALL &&
            calls[calls[call].first_child].next == SEEP_NO_CALL) {
@@ -213,6 +251,7 @@ static struct seep_error *draw(FILE *out, const struct seep_view *view, const st
     }
     free(d.levels);
     free(d.chain);
+    free(d.links);
     return error;
 }
 
@@ -224,6 +263,11 @@ static struct seep_error *write_tree(FILE *out, struct seep_view *view, const st
     uint32_t *nodes = NULL;
     uint64_t *values = calloc(SEEP_MAX(view->nr_rows, (size_t)1), sizeof(*values));
     struct seep_error *error = values ? NULL : seep_error_no_memory();
+    if (!error) {
+        struct seep_style style = seep_style_of(out);
+        error = seep_text_health(out, view, &style);
+        fputc('\n', out);
+    }
     for (size_t i = 0; values && i < view->nr_rows; i++)
         values[i] = seep_measure_value(measure, &view->rows[i]);
     if (!error)

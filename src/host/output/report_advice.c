@@ -15,13 +15,25 @@ struct words {
     char bytes[88];
 };
 
-static struct words sizes_of(const struct seep_group_traits *group) {
+// "1 KiB to 2 KiB"; one of them where they read the same.
+static struct words range_of(struct seep_number least, struct seep_number most) {
     struct words text;
-    if (group->size_min == group->size_max)
-        snprintf(text.bytes, sizeof(text.bytes), "%s", seep_format_bytes(group->size_max).text);
+    if (strcmp(least.text, most.text) == 0)
+        snprintf(text.bytes, sizeof(text.bytes), "%s", most.text);
     else
-        snprintf(text.bytes, sizeof(text.bytes), "%s to %s", seep_format_bytes(group->size_min).text,
-                 seep_format_bytes(group->size_max).text);
+        snprintf(text.bytes, sizeof(text.bytes), "%s to %s", least.text, most.text);
+    return text;
+}
+
+static struct words sizes_of(const struct seep_group_traits *group) {
+    return range_of(seep_format_bytes(group->size_min), seep_format_bytes(group->size_max));
+}
+
+// " (1 KiB to 2 KiB)"; "" where it says nothing that `value` does not.
+static struct words interval_of(struct seep_number value, struct seep_number least, struct seep_number most) {
+    struct words range = range_of(least, most), text = {""};
+    if (strcmp(range.bytes, value.text) != 0)
+        snprintf(text.bytes, sizeof(text.bytes), " (%.80s)", range.bytes);
     return text;
 }
 
@@ -83,10 +95,12 @@ static void put_time(FILE *out, const struct seep_advices *advices, const struct
                 advice->time_share * 100);
         return;
     }
-    fprintf(out, "%s of %s (%s to %s), %.1f %% of the run",
-            seep_format_duration((int64_t)advice->saved_ns).text, of.text,
-            seep_format_duration((int64_t)advice->saved_least_ns).text,
-            seep_format_duration((int64_t)advice->saved_most_ns).text, advice->time_share * 100);
+    struct seep_number saved = seep_format_duration((int64_t)advice->saved_ns);
+    fprintf(out, "%s of %s%s, %.1f %% of the run", saved.text, of.text,
+            interval_of(saved, seep_format_duration((int64_t)advice->saved_least_ns),
+                        seep_format_duration((int64_t)advice->saved_most_ns))
+                .bytes,
+            advice->time_share * 100);
 }
 
 static void put_memory(FILE *out, const struct seep_advice *advice) {
@@ -95,9 +109,11 @@ static void put_memory(FILE *out, const struct seep_advice *advice) {
                 advice->memory_share * 100);
         return;
     }
-    fprintf(out, "%s (%s to %s), %.1f %% of the peak", seep_format_bytes((uint64_t)advice->saved_bytes).text,
-            seep_format_bytes((uint64_t)SEEP_MAX(advice->saved_least_bytes, INT64_C(0))).text,
-            seep_format_bytes((uint64_t)advice->saved_most_bytes).text, advice->memory_share * 100);
+    struct seep_number saved = seep_format_bytes((uint64_t)advice->saved_bytes);
+    struct seep_number least = seep_format_bytes((uint64_t)SEEP_MAX(advice->saved_least_bytes, INT64_C(0)));
+    fprintf(out, "%s%s, %.1f %% of the peak", saved.text,
+            interval_of(saved, least, seep_format_bytes((uint64_t)advice->saved_most_bytes)).bytes,
+            advice->memory_share * 100);
 }
 
 // Less than that is neither told as saved nor as taken.

@@ -3,7 +3,6 @@
 // The leaks of a text report: the classes, which processes leak where there are several, and who holds
 // the rest. What the same holder keeps in several processes is one row.
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "base/sum.h"
 #include "profile/texts.h"
 #include "output/report_text.h"
+#include "view/summary.h"
 
 #define TOP_LEAKS 10u
 
@@ -57,11 +57,39 @@ static struct sums sum_up(const struct seep_view *view) {
     return sums;
 }
 
+// What a reader who asks who holds the reachable blocks is to look at.
+static const char *where_held(const struct seep_view *view, uint64_t blocks) {
+    if (!blocks)
+        return "held";
+    if (view->options.kinds && !(view->options.kinds >> SEEP_KIND_REACHABLE & 1))
+        return "held: --kind reachable shows by what";
+    bool by_site = view->options.by == SEEP_BY_SITE, has_holders = false;
+    for (size_t p = 0; p < view->nr_processes; p++)
+        has_holders |= seep_text_profile(view, p)->leaks.nr_holders != 0;
+    bool more = false; // rows that are not shown have some
+    for (size_t i = 0, nr = seep_text_extent(view).nr_shown; by_site && i < view->nr_rows; i++) {
+        const struct seep_view_row *row = &view->rows[i];
+        uint32_t nr_held;
+        const struct seep_held *held = seep_view_held(view, row, &nr_held);
+        bool known = row->held && row->held_kind == SEEP_KIND_REACHABLE;
+        for (uint32_t k = 0; k < nr_held && nr_held > 1; k++)
+            known |= held[k].kind == SEEP_KIND_REACHABLE;
+        if (known && i < nr)
+            return "held: see 'held by' below";
+        more |= known;
+    }
+    if (has_holders)
+        return "held: see 'top holders' below";
+    if (!by_site)
+        return "held: --by site shows by what";
+    return more || view->nr_rows < view->nr_rows_all ? "held: --top 0 shows by what" : "held";
+}
+
 static void put_classes(FILE *out, const struct seep_view *view, const struct sums *sums,
                         const struct seep_style *style) {
     static const char *const remarks[SEEP_KIND_NR] = {
         "", "no pointer to it anywhere", "only lost blocks point to it",
-        "only pointers into the middle of blocks lead to it", "held: see 'held by' below"};
+        "only pointers into the middle of blocks lead to it", ""};
     const struct seep_leaks *leaks = &sums->leaks;
     bool several = view->nr_processes > 1;
     fprintf(out, "\n%s%-17s %12s %19s%s   ", seep_style_bold(style), several ? "leaks, all" : "leaks",
@@ -79,7 +107,7 @@ static void put_classes(FILE *out, const struct seep_view *view, const struct su
     fputc('\n', out);
     for (uint32_t i = SEEP_KIND_LOST; i < SEEP_KIND_NR; i++) {
         put_amount(out, seep_text_kind(i), leaks->blocks[i], leaks->bytes[i]);
-        fprintf(out, "%s\n", remarks[i]);
+        fprintf(out, "%s\n", i == SEEP_KIND_REACHABLE ? where_held(view, leaks->blocks[i]) : remarks[i]);
     }
     if (leaks->suppressed_blocks) {
         put_amount(out, "suppressed", leaks->suppressed_blocks, leaks->suppressed_bytes);
@@ -242,32 +270,16 @@ static struct seep_error *put_holders(FILE *out, struct seep_view *view, const s
 
 // ---- no look was taken -----------------------------------------------------------------------------------
 
-static bool leaves_core(int signal) {
-    static const int cores[] = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
-                                SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(cores); i++)
-        if (signal == cores[i])
-            return true;
-    return false;
-}
-
-// A reader who has seen the classes of other runs would take their absence for a good sign.
-static void put_killed(FILE *out, const struct seep_view *view, const struct seep_style *style) {
-    const struct seep_profile *profile = seep_text_profile(view, 0);
-    if (view->nr_processes > 1 || profile->process.exit_kind != SEEP_EXIT_SIGNAL ||
-        !profile->totals.live_blocks)
-        return;
-    const char *name = sigabbrev_np(profile->process.exit_value);
-    fprintf(out, "\n%sleaks%s              not known: ", seep_style_bold(style), seep_style_off(style));
-    if (name)
-        fprintf(out, "SIG%s", name);
-    else
-        fprintf(out, "signal %d", profile->process.exit_value);
-    fputs(" ended the program before its memory could be looked at\n", out);
-    if (leaves_core(profile->process.exit_value))
-        fputs("                   a core file (ulimit -c unlimited) and this trace tell them: seep scan CORE "
-              "--trace FILE\n",
-              out);
+// A reader who has seen the classes of other runs would take their absence for a good sign. By site a finding
+// says it.
+static struct seep_error *put_not_known(FILE *out, struct seep_view *view, const struct seep_style *style) {
+    const char *why = NULL;
+    struct seep_error *error =
+        view->options.by == SEEP_BY_SITE ? NULL : seep_summary_why_not_known(view, &why);
+    if (!error && why)
+        fprintf(out, "\n%sleaks%s              not known: %s\n", seep_style_bold(style),
+                seep_style_off(style), why);
+    return error;
 }
 
 // What holders retain is of all kinds of blocks: of no use in a report without those that are held.
@@ -277,10 +289,8 @@ static bool are_holders_asked(const struct seep_view *view) {
 
 struct seep_error *seep_text_leaks(FILE *out, struct seep_view *view, const struct seep_style *style) {
     struct sums sums = sum_up(view);
-    if (!sums.nr_looked) {
-        put_killed(out, view, style);
-        return NULL;
-    }
+    if (!sums.nr_looked)
+        return put_not_known(out, view, style);
     put_classes(out, view, &sums, style);
     struct seep_error *error = view->nr_processes > 1 ? put_leakers(out, view, style) : NULL;
     return error || !are_holders_asked(view) ? error : put_holders(out, view, style);

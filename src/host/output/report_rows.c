@@ -128,7 +128,7 @@ struct lead {
     int64_t bytes;
     int64_t blocks;
     struct seep_number share;
-    const char *then; // "live", "at the peak"
+    const char *then; // " live", " at the peak"
     const char *of;   // what the share is of
 };
 
@@ -155,19 +155,64 @@ static struct lead lead_by_leaks(const struct seep_view *view, const struct seep
     uint64_t leaked_all = all[SEEP_KIND_LOST] + all[SEEP_KIND_INDIRECT];
     return (struct lead){signed_of(leaked), signed_of(blocks[SEEP_KIND_LOST] + blocks[SEEP_KIND_INDIRECT]),
                          leaked_all ? seep_format_share(leaked, leaked_all) : (struct seep_number){"-"},
-                         "leaked", "what leaked"};
+                         " leaked", "what leaked"};
 }
 
 static struct lead lead_of(const struct seep_view *view, const struct seep_view_row *row) {
     if (leads_by_leaks(view))
         return lead_by_leaks(view, row);
     if (!leads_by_peak(view))
-        return (struct lead){row->live_bytes, row->live_blocks, live_share(view, row), "live", "live"};
+        return (struct lead){row->live_bytes, row->live_blocks, live_share(view, row), " live", "live"};
     uint64_t all = view->all.counters.at_peak_bytes;
     uint64_t bytes = row->counters.at_peak_bytes;
     return (struct lead){signed_of(bytes), signed_of(row->counters.at_peak_blocks),
-                         all ? seep_format_share(bytes, all) : (struct seep_number){"-"}, "at the peak",
+                         all ? seep_format_share(bytes, all) : (struct seep_number){"-"}, " at the peak",
                          "the peak"};
+}
+
+// What the head of a site says: what the sites are sorted by.
+struct head {
+    int64_t value;
+    const char *unit; // "byte", "allocation"
+    const char *then; // " live", "": "10 bytes live", "3 allocations"
+    int64_t nr;       // "in 3 blocks"; below 0 where live is net
+    const char *in;   // "block"; NULL: not said
+    struct seep_number share;
+    const char *of;
+    bool is_live;
+};
+
+static struct head head_by(uint64_t value, uint64_t all, const char *unit, const char *then, const char *of) {
+    return (struct head){.value = signed_of(value),
+                         .unit = unit,
+                         .then = then,
+                         .share = all ? seep_format_share(value, all) : (struct seep_number){"-"},
+                         .of = of};
+}
+
+static struct head head_of(const struct seep_view *view, const struct seep_view_row *row) {
+    const struct seep_counters *c = &row->counters, *all = &view->all.counters;
+    uint32_t known = view->all.known;
+    if (view->options.sort == SEEP_SORT_ALLOCATIONS && known & SEEP_KNOWN_ALLOCATIONS)
+        return head_by(c->allocations, all->allocations, "allocation", "", "allocations");
+    if (view->options.sort == SEEP_SORT_TEMPORARY && known & SEEP_KNOWN_TEMPORARY)
+        return head_by(c->temporary, all->temporary, "allocation", " freed at once", "those freed at once");
+    if (view->options.sort == SEEP_SORT_BYTES && known & SEEP_KNOWN_BYTES) {
+        struct head head =
+            head_by(c->allocated_bytes, all->allocated_bytes, "byte", " allocated", "allocated bytes");
+        head.nr = signed_of(c->allocations);
+        head.in = "allocation";
+        return head;
+    }
+    struct lead lead = lead_of(view, row);
+    return (struct head){.value = lead.bytes,
+                         .unit = "byte",
+                         .then = lead.then,
+                         .nr = lead.blocks,
+                         .in = "block",
+                         .share = lead.share,
+                         .of = lead.of,
+                         .is_live = !leads_by_leaks(view) && !leads_by_peak(view)};
 }
 
 static struct seep_number live_share(const struct seep_view *view, const struct seep_view_row *row) {
@@ -273,7 +318,7 @@ static void put_history(FILE *out, const struct seep_view *view, const struct se
     const struct seep_counters *c = &row->counters;
     fprintf(out, "    %s", seep_via_name(row->via));
     if (!(row->known & SEEP_KNOWN_ALLOCATIONS)) {
-        fputs(": what it allocated and freed before is not told apart by this filter; only what is live is\n",
+        fputs(": with this filter only what is live is counted, not what was allocated or freed before\n",
               out);
         return;
     }
@@ -284,6 +329,10 @@ static void put_history(FILE *out, const struct seep_view *view, const struct se
     fprintf(out, "; %s freed", c->frees ? seep_format_count(c->frees).text : "none");
     if (c->temporary)
         fprintf(out, ", %s of them at once", seep_format_count(c->temporary).text);
+    if (row->known & SEEP_KNOWN_LIVE && row->live_blocks > 0 && !head_of(view, row).is_live)
+        fprintf(out, "; %s byte%s live in %s block%s", seep_format_signed(row->live_bytes).text,
+                row->live_bytes == 1 ? "" : "s", seep_format_signed(row->live_blocks).text,
+                row->live_blocks == 1 ? "" : "s");
     if (row->known & SEEP_KNOWN_AT_PEAK && !leads_by_peak(view))
         fprintf(out, "; %s byte%s at the peak", seep_format_count(c->at_peak_bytes).text,
                 seep_plural(c->at_peak_bytes));
@@ -445,24 +494,26 @@ static void put_blocks(FILE *out, const struct seep_view *view, const struct see
 struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const struct seep_style *style) {
     put_heading(out, view, style);
     size_t nr_shown = seep_text_extent(view).nr_shown;
-    int rank_width = 0, bytes_width = 0, blocks_width = 0;
+    int rank_width = 0, value_width = 0, nr_width = 0;
     char rank[32];
     for (size_t i = 0; i < nr_shown; i++) {
         snprintf(rank, sizeof(rank), "#%zu", i + 1);
         rank_width = width_of(rank, rank_width);
-        struct lead lead = lead_of(view, &view->rows[i]);
-        bytes_width = width_of(seep_format_signed(lead.bytes).text, bytes_width);
-        blocks_width = width_of(seep_format_signed(lead.blocks).text, blocks_width);
+        struct head head = head_of(view, &view->rows[i]);
+        value_width = width_of(seep_format_signed(head.value).text, value_width);
+        nr_width = width_of(seep_format_signed(head.nr).text, nr_width);
     }
     for (size_t i = 0; i < nr_shown; i++) {
         const struct seep_view_row *row = &view->rows[i];
         snprintf(rank, sizeof(rank), "#%zu", i + 1);
-        struct lead lead = lead_of(view, row);
-        fprintf(out, "\n%s%-*s  %*s byte%s %s in %*s block%s", seep_style_bold(style), rank_width, rank,
-                bytes_width, seep_format_signed(lead.bytes).text, lead.bytes == 1 ? " " : "s", lead.then,
-                blocks_width, seep_format_signed(lead.blocks).text, lead.blocks == 1 ? " " : "s");
-        if (lead.share.text[0] != '-')
-            fprintf(out, "  %6s of %s", lead.share.text, lead.of);
+        struct head head = head_of(view, row);
+        fprintf(out, "\n%s%-*s  %*s %s%s%s", seep_style_bold(style), rank_width, rank, value_width,
+                seep_format_signed(head.value).text, head.unit, head.value == 1 ? " " : "s", head.then);
+        if (head.in)
+            fprintf(out, " in %*s %s%s", nr_width, seep_format_signed(head.nr).text, head.in,
+                    head.nr == 1 ? " " : "s");
+        if (head.share.text[0] != '-')
+            fprintf(out, "  %6s of %s", head.share.text, head.of);
         if (row->oldest_ns >= 0)
             fprintf(out, "  oldest %s", seep_format_duration(row->oldest_ns).text);
         if (row->kind)

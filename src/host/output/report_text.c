@@ -337,7 +337,7 @@ static void put_peak(FILE *out, const struct seep_totals *totals, bool sampled) 
         snprintf(remark, sizeof(remark), "%s", human.text);
     else if (sampled)
         snprintf(remark, sizeof(remark), "%s, estimated", human.text);
-    else if (!totals->peak_error_bytes) // of a mark or a snapshot: what was live then
+    else if (!totals->peak_error_bytes) // of a mark or a snapshot, or events were lost
         snprintf(remark, sizeof(remark), "%s, at least", human.text);
     else
         snprintf(remark, sizeof(remark), "%s, within %s", human.text,

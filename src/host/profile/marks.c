@@ -47,6 +47,8 @@ struct seep_error *seep_marks_missing(const struct seep_session *session, const 
             used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
                                      session->profiles[p]->marks[i].name);
     struct seep_error *error = seep_error_create(SEEP_E_NOT_FOUND, "there is no mark '%s' in it", name);
+    if (*name && name[strspn(name, "0123456789.")] == 0)
+        return seep_error_hint(error, "a time needs a unit: %ss, or %sms", name, name);
     if (!used)
         return seep_error_hint(
             error, "it has no marks: make them with 'seep mark PID NAME', or seep_mark() of seep.h");

@@ -114,6 +114,9 @@ static struct seep_error *no_snapshot(const struct seep_profile *profile, const 
     struct seep_error *error =
         seep_error_create(SEEP_E_NOT_FOUND, "there is no mark and no snapshot '%s' in it", name);
     uint32_t nr = profile->nr_snapshots;
+    if (name[strspn(name, "0123456789")] == 0 && !nr)
+        return seep_error_hint(error, "it has no snapshots, and a time needs a unit: %ss, or %sms", name,
+                               name);
     if (!nr)
         return seep_error_hint(error,
                                "it has no snapshots: 'seep run --interval TIME' takes them, and 'seep run "

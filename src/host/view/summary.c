@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The answers to the first questions, see summary.h.
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +103,49 @@ static bool is_scanned(const struct seep_view *view) {
     return nr > 0;
 }
 
+static bool leaves_core(int signal) {
+    static const int cores[] = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
+                                SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(cores); i++)
+        if (signal == cores[i])
+            return true;
+    return false;
+}
+
+// Why the killed one was not looked at.
+static struct seep_error *say_killed(struct seep_view *view, int signal, const char **ret_why) {
+    const char *name = sigabbrev_np(signal);
+    char number[32];
+    snprintf(number, sizeof(number), "signal %d", signal);
+    *ret_why = seep_arena_printf(
+        &view->arena, "%s%s ended the program before its memory could be looked at%s", name ? "SIG" : "",
+        name ? name : number,
+        leaves_core(signal)
+            ? "; a core file (ulimit -c unlimited) and this trace tell them: seep scan CORE --trace FILE"
+            : "");
+    return *ret_why ? NULL : seep_error_no_memory();
+}
+
+// Without blocks it is a moment of the past, or counts only: there was never anything to class.
+struct seep_error *seep_summary_why_not_known(struct seep_view *view, const char **ret_why) {
+    *ret_why = NULL;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = view->session->profiles[view->first_process + p];
+        const struct seep_process *process = &profile->process;
+        if (profile->leaks.known || seep_profile_why_not_looked(profile)) { // a note says it then
+            *ret_why = NULL;
+            return NULL;
+        }
+        if (!profile->totals.live_blocks)
+            continue;
+        if (process->exit_kind == SEEP_EXIT_SIGNAL && view->nr_processes == 1)
+            return say_killed(view, process->exit_value, ret_why);
+        if (process->exit_kind == SEEP_EXIT_CODE && profile->nr_blocks)
+            *ret_why = "no one looked at the memory (seep run, or seep scan PID, does)";
+    }
+    return NULL;
+}
+
 static struct seep_error *answer_leaks(struct maker *maker) {
     const struct seep_view *view = maker->view;
     const struct seep_view_kinds *kinds = &view->all.kinds;
@@ -112,8 +156,11 @@ static struct seep_error *answer_leaks(struct maker *maker) {
     if (view->options.sort == SEEP_SORT_GROWTH) // who asks what grows is not told what is lost
         return NULL;
     if (!blocks) {
-        if (!is_scanned(view))
-            return NULL;
+        if (!is_scanned(view)) {
+            const char *why;
+            struct seep_error *error = seep_summary_why_not_known(maker->view, &why);
+            return error || !why ? error : add(maker, &finding, "not known: %s", why);
+        }
         uint64_t possible = kinds->blocks[SEEP_KIND_POSSIBLE];
         if (!possible)
             return add(maker, &finding, "nothing is lost");
