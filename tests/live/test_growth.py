@@ -115,6 +115,23 @@ def test_count_ends_the_looks_and_few_say_nothing(tmp_path):
     assert set(verdicts(process).values()) == {None}
 
 
+def test_of_a_recording(tmp_path):
+    trace = tmp_path / 'x.seep'
+    done = run([SEEP, 'run', '--mode', 'record', '--report', tmp_path / 'report.txt', '-o', trace, PROGRAM, 1000])
+    assert done.code == 0, done
+    done = run([SEEP, 'growth', '--error-exitcode', '7', '--json', trace])
+    assert done.code == 7, done
+    value = json.loads(done.out)
+    check_schema(value)
+    report_json.spread(value)
+    assert value['growth']['live']['verdict'] == 'growing' and len(value['growth']['snapshots']) == 60
+    assert has_shapes(value), verdicts(value)
+    # Of a trace with nothing but its end nothing can be said.
+    done = run([SEEP, 'run', '--report', tmp_path / 'report.txt', '-o', trace, PROGRAM, 10])
+    done = run([SEEP, 'growth', trace])
+    assert done.code == 1 and b'there are no snapshots in it' in done.err, done
+
+
 def test_quiet_and_json_have_no_reports_between(tmp_path):
     for factor in FACTORS:
         done = run([SEEP, 'run', '--interval', '20ms', '-q', '-o', tmp_path / 'q.seep', PROGRAM, 300 * factor])

@@ -464,7 +464,7 @@ def test_a_program_in_another_root_has_its_names(tmp_path):
             done = run([SEEP, command, process.pid])
             assert b'grow_by (service_server.c:' in done.out and b'is gone' not in done.out, done
         assert b'void *last' in run([SEEP, 'scan', process.pid]).out
-        done = run([SEEP, 'growth', process.pid, '--interval', '100ms', '--count', '2', '--by', 'function'])
+        done = run([SEEP, 'growth', process.pid, '--interval', '20ms', '--count', '7', '--by', 'function'])
         assert b'grow_by' in done.out, done
     finally:
         process.kill()

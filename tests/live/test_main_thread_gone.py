@@ -52,7 +52,7 @@ def test_it_is_looked_at_while_it_runs(program, tmp_path):
                 block = kept(json.loads(done.out))
                 assert block['kind'] == 'reachable'
             for command in (['report', '--rss', pid], ['snap', pid, '-o', tmp_path / 's.seep'],
-                            ['growth', '--interval', '10ms', '--count', '3', pid]):
+                            ['growth', '--interval', '10ms', '--count', '7', pid]):
                 done = harness.run([SEEP, *command], cwd=tmp_path)
                 assert done.code == 0, done
             assert kept(json.loads(harness.run([SEEP, 'report', '--json', '--blocks', tmp_path / 's.seep']).out))

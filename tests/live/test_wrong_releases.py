@@ -38,9 +38,10 @@ MISMATCHES = {
 }
 
 
-def test_mismatches(tmp_path):
+@pytest.mark.parametrize('options', [(), ('--mode', 'record')], ids=' '.join)
+def test_mismatches(options, tmp_path):
     plain = run([PROGRAM])
-    under = traced([PROGRAM], tmp_path)
+    under = traced([PROGRAM], tmp_path, options=options)
     assert under.code == plain.code == 0, under
     assert (under.out, under.err) == (plain.out, plain.err)
     (process,) = under.report()
@@ -120,6 +121,15 @@ def test_the_first_free_was_the_parents(tmp_path):
     parent, child = under.report()
     assert stacks(parent) == []
     assert stacks(child) == [('double_free', 67, 'malloc', 'by_malloc', 'free', 'free_first', 'free', 'free_again')]
+
+
+@pytest.mark.parametrize('way', ['first_delete', 'first_array', 'first'])
+def test_a_recording_has_the_stack_of_the_second_free(way, tmp_path):
+    under = traced([PROGRAM, way], tmp_path, options=('--mode', 'record'))
+    (process,) = under.report()
+    _, made_by, made, _, _, again_by, again = FIRST[way]
+    # After a first free nothing is known of the size.
+    assert stacks(process) == [('double_free', None, made_by, made, None, None, again_by, again)]
 
 
 def test_of_sampled_blocks_those_that_were_recorded(tmp_path):

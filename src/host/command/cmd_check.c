@@ -43,7 +43,7 @@ static const struct seep_option check_options[] = {
     {"baseline", 0, SEEP_OPTION_STRING, AT(baseline), .value = "FILE",
      .help = "leaks that FILE lists are known, and accepted up to what it says"},
     {"update-baseline", 0, SEEP_OPTION_FLAG, AT(update_baseline),
-     .help = "write the present leaks into the baseline, and accept them"},
+     .help = "make the baseline the leaks of this run, and accept them; each program has its own"},
     {"junit", 0, SEEP_OPTION_STRING, AT(junit), .value = "FILE", .help = "write the result as JUnit XML"},
     {"sarif", 0, SEEP_OPTION_STRING, AT(sarif), .value = "FILE", .help = "write the result as SARIF 2.1.0"},
     {"github", 0, SEEP_OPTION_FLAG, AT(github), .help = "print annotations for GitHub Actions"},
@@ -117,10 +117,16 @@ static struct seep_error *update_baseline(const struct checking *checking, const
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: not updated", path),
                                "the run tells too little: see above");
     struct seep_error *err = seep_check_save_baseline(check, path);
-    if (!err)
-        fprintf(stderr, "seep: check: %s: %zu known leak%s\n", path, check->nr_leaks,
-                seep_plural(check->nr_leaks));
-    return err;
+    if (err)
+        return err;
+    size_t nr_kept = 0, nr_before = checking->baseline.nr_entries;
+    for (size_t i = 0; i < check->nr_leaks; i++)
+        nr_kept += seep_baseline_find(&checking->baseline, check->leaks[i].key) != NULL;
+    fprintf(stderr, "seep: check: %s: %zu known leak%s", path, check->nr_leaks, seep_plural(check->nr_leaks));
+    if (nr_before)
+        fprintf(stderr, ": %zu added, %zu taken out", check->nr_leaks - nr_kept, nr_before - nr_kept);
+    fputc('\n', stderr);
+    return NULL;
 }
 
 // Everything that leaks is accepted, so that only the other budgets are left.
@@ -198,9 +204,14 @@ static struct seep_error *check_values(const struct check_values *values) {
 }
 
 static struct seep_error *read_baseline(const struct check_values *values, struct seep_baseline *baseline) {
-    if (!values->baseline || values->update_baseline)
+    if (!values->baseline)
         return NULL;
     struct seep_error *err = seep_baseline_read(baseline, values->baseline);
+    if (err && values->update_baseline) { // it is written anew, and there is nothing to compare that with
+        seep_error_destroy(err);
+        seep_baseline_deinit(baseline);
+        return NULL;
+    }
     if (err && err->code == SEEP_E_NOT_FOUND)
         err = seep_error_hint(err, "--update-baseline makes it");
     return err;

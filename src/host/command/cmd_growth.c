@@ -9,14 +9,16 @@
 #include "command/command.h"
 #include "command/reporting.h"
 #include "growth/growth.h"
-#include "session/growth_sources.h"
 #include "file/session_file.h"
+#include "session/growth_sources.h"
+#include "session/history.h"
 #include "session/session_open.h"
 #include "source/image/image_copy.h"
 
 #define INTERVAL_NS       INT64_C(1000000000)
 #define INTERVAL_LEAST_NS INT64_C(10000000)
 #define COUNT             20u
+#define PARTS             60u // of a recording
 
 struct growth_values {
     int64_t interval_ns;
@@ -78,16 +80,30 @@ static struct seep_error *look(const struct growth_values *values, pid_t pid,
     return err;
 }
 
+static bool has_growth(const struct seep_session *session) {
+    bool any = false;
+    for (size_t i = 0; i < session->nr_profiles; i++)
+        any |= session->profiles[i]->growth != NULL;
+    return any;
+}
+
+// A recording has all moments.
+static struct seep_error *take_moments(struct seep_session *session, const char *name) {
+    struct seep_error *err = seep_history_snapshots(session, name, PARTS, NULL);
+    for (size_t i = 0; !err && i < session->nr_profiles; i++)
+        err = seep_growth_judge(session->profiles[i]);
+    return err;
+}
+
 static struct seep_error *open_file(const char *name, struct seep_session **ret_session) {
     struct seep_session *session = NULL;
     struct seep_error *err = seep_session_open(name, &session);
-    bool any = false;
-    for (size_t i = 0; !err && i < session->nr_profiles; i++)
-        any |= session->profiles[i]->growth != NULL;
-    if (!err && !any)
+    if (!err && !has_growth(session))
+        err = take_moments(session, name);
+    if (!err && !has_growth(session))
         err = seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: there are no snapshots in it", name),
-                              "'seep run --interval T' keeps some; or name several traces that 'seep snap' "
-                              "made of one process");
+                              "'seep run --interval T' keeps some, a recording has all; or name several "
+                              "traces that 'seep snap' made of one process");
     if (err) {
         seep_session_destroy(session);
         return err;
@@ -159,6 +175,10 @@ static struct seep_error *run_growth(const struct seep_arguments *arguments, int
     if (!err && values->interval_ns < INTERVAL_LEAST_NS)
         err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "--interval: less than 10ms"),
                               "each look reads the image of the process");
+    if (!err && values->count && values->count < SEEP_TREND_LEAST)
+        err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "--count %u: too few looks to say what grows",
+                                                (unsigned)values->count),
+                              "%u are needed, 20 are good", SEEP_TREND_LEAST);
     if (!err)
         err = seep_suppress_read(arguments, &suppress);
     if (!err)
@@ -188,8 +208,9 @@ const struct seep_command seep_command_growth = {
     .summary = "what grows without bound, how fast, and when it comes to the limit",
     .usage = "[options] FILE...|PID",
     .about =
-        "FILE is a trace of 'seep run --interval T', or several traces that 'seep snap' made of one "
-        "process.\n"
+        "FILE is a recording, or a trace of 'seep run --interval T', or several traces that 'seep snap' "
+        "made\n"
+        "of one process.\n"
         "PID is a process that is being traced: it is looked at, and neither stopped nor signalled.\n"
         "What fills and stops, as caches do, what rises and falls, and one step do not count as growth.\n",
     .groups = (const struct seep_option_group *const[]){&growth_group, &seep_report_group,
@@ -198,7 +219,7 @@ const struct seep_command seep_command_growth = {
         (const struct seep_example[]){
             {"seep growth 1234", "look 20 times, a second apart, and say what grows"},
             {"seep growth 1234 --interval 1m --count 60 --limit 2G", "for an hour; when are 2 GiB reached?"},
-            {"seep growth app.seep", "of a trace that 'seep run --interval 10s' made"},
+            {"seep growth app.seep", "of a recording, or what 'seep run --interval 10s' made"},
             {"seep growth monday.seep tuesday.seep ...", "of seven snapshots or more of one process"},
             {NULL},
         },

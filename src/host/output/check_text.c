@@ -182,15 +182,18 @@ static uint32_t own_frames(const struct seep_check_stack *stack) {
     return nr;
 }
 
+static void put_name(FILE *out, const struct seep_leak_frame *frame) {
+    char *name = NULL;
+    seep_error_destroy(seep_name_shorten(frame->function, &name)); // else the long one
+    seep_put_escaped(out, name ? name : frame->function);
+    free(name);
+}
+
 static void put_frame(FILE *out, const struct seep_leak_frame *frame, const char *indentation) {
     const char *slash = strrchr(frame->module, '/'), *module = slash ? slash + 1 : frame->module;
-    char *name = NULL;
-    seep_error_destroy(frame->function ? seep_name_shorten(frame->function, &name)
-                                       : NULL); // else the long one
     fputs(indentation, out);
     if (frame->function)
-        seep_put_escaped(out, name ? name : frame->function);
-    free(name);
+        put_name(out, frame);
     if (frame->function && frame->file && frame->line) {
         fputs(" (", out);
         seep_put_escaped(out, seep_path_from_here(frame->file));
@@ -204,26 +207,36 @@ static void put_frame(FILE *out, const struct seep_leak_frame *frame, const char
     fputs("]\n", out);
 }
 
+static const char *library_of(const struct seep_leak_frame *frame) {
+    const char *slash = strrchr(frame->module, '/');
+    return !frame->runtime ? "templates of the C++ library" : slash ? slash + 1 : frame->module;
+}
+
+// Frames of one library from *at on are one line: the function that was called, where it has a name. *at is
+// then the last of them.
+static void put_library(FILE *out, const struct seep_check_stack *stack, uint32_t nr, uint32_t *at,
+                        const char *indentation) {
+    const char *library = library_of(&stack->frames[*at]);
+    while (*at + 1 < nr && seep_leak_frame_is_library(&stack->frames[*at + 1]) &&
+           strcmp(library_of(&stack->frames[*at + 1]), library) == 0)
+        ++*at;
+    fputs(indentation, out);
+    if (stack->frames[*at].function) {
+        put_name(out, &stack->frames[*at]);
+        fputc(' ', out);
+    }
+    fputc('[', out);
+    seep_put_escaped(out, library);
+    fputs("]\n", out);
+}
+
 void seep_put_folded_stack(FILE *out, const struct seep_check_stack *stack, const char *indentation) {
-    uint32_t shown = 0, nr = own_frames(stack), i = 0;
-    const char *library = NULL;
-    for (; i < nr && shown < FRAMES_OF_STACK; i++) {
-        const struct seep_leak_frame *frame = &stack->frames[i];
-        const char *slash = strrchr(frame->module, '/');
-        const char *module = !frame->runtime ? "templates of the C++ library"
-                             : slash         ? slash + 1
-                                             : frame->module;
-        if (!seep_leak_frame_is_library(frame)) {
-            put_frame(out, frame, indentation);
-            shown++;
-            library = NULL;
-        } else if (!library || strcmp(library, module) != 0) {
-            fprintf(out, "%s[", indentation);
-            seep_put_escaped(out, module);
-            fputs("]\n", out);
-            shown++;
-            library = module;
-        }
+    uint32_t nr = own_frames(stack), i = 0;
+    for (uint32_t shown = 0; i < nr && shown < FRAMES_OF_STACK; i++, shown++) {
+        if (seep_leak_frame_is_library(&stack->frames[i]))
+            put_library(out, stack, nr, &i, indentation);
+        else
+            put_frame(out, &stack->frames[i], indentation);
     }
     if (i < nr)
         fprintf(out, "%s... %u more\n", indentation, nr - i);
@@ -352,7 +365,7 @@ void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
     }
     if (check->nr_gone)
         fprintf(out,
-                "seep: check: %s entr%s of the baseline leak%s no more (--update-baseline takes %s out)\n",
-                seep_format_count(check->nr_gone).text, check->nr_gone == 1 ? "y" : "ies",
-                check->nr_gone == 1 ? "s" : "", check->nr_gone == 1 ? "it" : "them");
+                "seep: check: %s entr%s of the baseline leaked nothing in this run: mended, or of another "
+                "program\n",
+                seep_format_count(check->nr_gone).text, check->nr_gone == 1 ? "y" : "ies");
 }

@@ -109,13 +109,14 @@ void seep_delete_apart(void *block, size_t alignment, uint32_t form) {
         calls_count_release(thread, via);
     else
         counted = recorded_release(thread, block, via);
-    if (SEEP_UNLIKELY(!seep_g.delete_is_free || !block || seep_boot_has(block))) {
+    bool logged = seep_g.config.mode == SEEP_MODE_LOG;
+    if (SEEP_UNLIKELY(!seep_g.delete_is_free || !block || seep_boot_has(block) || (!counted && !logged))) {
         seep_delete_here(block, alignment, form, counted);
         return;
     }
-    if (SEEP_UNLIKELY(!counted))
+    if (SEEP_UNLIKELY(!counted)) // no stacks are kept for a log
         seep_released_long(block, via, 0, 0, 0);
-    if (seep_g.config.mode == SEEP_MODE_LOG)
+    if (logged)
         seep_calls_log_delete(block, form);
     else
         seep_g.real.free(block);
