@@ -161,6 +161,7 @@ def test_massif(export, totals, require):
     text = call(require("ms_print"), export("massif"))
     assert "100.00%% (%sB) (heap allocation functions)" % format(totals["live_bytes"], ",") in text
     assert re.search(r"->\d\d\.\d\d% \(3,000B\) 0x[0-9a-fA-F]+: hold \(app\.c:\d+\)", text), text
+    assert re.search(r"Detailed snapshots: \[1 \(peak\), 2\]", text), text
 
 
 def test_heaptrack(export, totals, require):

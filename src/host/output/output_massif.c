@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Massif's output file, for ms_print and massif-visualizer. (Source: Valgrind's massif/ms_main.c and
-// ms_print.) Two snapshots: the start, and what is live now with the tree of the functions that allocate and
-// their callers. As massif does, what is below 1 % of the whole is put together in one line.
+// ms_print.) Snapshots: the start, the peak where it is known, and what is live now, with trees of the
+// functions that allocate and their callers. As massif does, what is below 1 % of the whole is put together
+// in one line.
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -94,27 +95,23 @@ static void put_snapshot(FILE *out, unsigned index, int64_t ms, uint64_t bytes, 
             index, ms, bytes, tree);
 }
 
-static struct seep_error *write_massif(FILE *out, struct seep_view *view,
-                                       const struct seep_summary *summary) {
-    const struct seep_process *process = &view->session->profiles[view->first_process]->process;
+// A snapshot with its tree, of one measure of the rows.
+static struct seep_error *put_moment(FILE *out, struct seep_view *view, unsigned index, int64_t ms,
+                                     enum seep_measure_id id, const char *kind) {
     struct seep_stack_table table = SEEP_STACK_TABLE_INIT;
     struct seep_call_tree tree = {NULL};
     uint32_t *nodes = NULL;
     uint64_t *values = calloc(SEEP_MAX(view->nr_rows, (size_t)1), sizeof(*values));
     struct seep_error *error = values ? NULL : seep_error_no_memory();
     for (size_t i = 0; values && i < view->nr_rows; i++)
-        values[i] = seep_measure_value(&seep_measures[SEEP_MEASURE_LIVE_BYTES], &view->rows[i]);
+        values[i] = seep_measure_value(&seep_measures[id], &view->rows[i]);
     if (!error)
         error = seep_stack_table_of(&table, view, &nodes);
     if (!error)
         error = seep_call_tree_init(&tree, &table, nodes, values, view->nr_rows, true, DEPTH);
     if (!error) {
         uint64_t total = tree.calls[0].total;
-        fputs("desc: seep\ncmd: ", out);
-        seep_put_escaped(out, process->name);
-        fputs("\ntime_unit: ms\n", out);
-        put_snapshot(out, 0, 0, 0, "empty");
-        put_snapshot(out, 1, SEEP_MAX(process->duration_ns / 1000000, INT64_C(1)), total, "detailed");
+        put_snapshot(out, index, ms, total, kind);
         error = put_tree(out, &tree, SEEP_MAX(total * THRESHOLD_PERCENT / 100, (uint64_t)1));
     }
     seep_call_tree_deinit(&tree);
@@ -122,6 +119,25 @@ static struct seep_error *write_massif(FILE *out, struct seep_view *view,
     free(values);
     seep_stack_table_deinit(&table);
     return error;
+}
+
+static struct seep_error *write_massif(FILE *out, struct seep_view *view,
+                                       const struct seep_summary *summary) {
+    const struct seep_profile *profile = view->session->profiles[view->first_process];
+    const struct seep_process *process = &profile->process;
+    int64_t end_ms = SEEP_MAX(process->duration_ns / 1000000, INT64_C(1));
+    unsigned index = 0;
+    struct seep_error *error = NULL;
+    fputs("desc: seep\ncmd: ", out);
+    seep_put_escaped(out, process->name);
+    fputs("\ntime_unit: ms\n", out);
+    put_snapshot(out, index++, 0, 0, "empty");
+    // Peaks of several processes are no moment, and those of a part are not known.
+    if (view->nr_processes == 1 && !view->filtered && profile->at_peak.counted &&
+        view->all.known & SEEP_KNOWN_AT_PEAK)
+        error = put_moment(out, view, index++, SEEP_MIN(profile->at_peak.at_ns / 1000000, end_ms),
+                           SEEP_MEASURE_PEAK_BYTES, "peak");
+    return error ? error : put_moment(out, view, index, end_ms, SEEP_MEASURE_LIVE_BYTES, "detailed");
 }
 
 const struct seep_output seep_output_massif = {
