@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -12,7 +13,9 @@ import pytest
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = TESTS / "golden"
 sys.path.insert(0, str(TESTS / "live"))
+sys.path.insert(0, str(TESTS))
 from recording import chunks, sections  # noqa: E402
+from small_programs import program_source  # noqa: E402
 
 
 def made(build, folder, *options):
@@ -46,6 +49,81 @@ def test_history(run, seep, recording, plain):
     one_line(run(seep, "history", plain), 1, "what it did over time is not in it", "--mode record")
     one_line(run(seep, "history", "/nonexistent.seep"), 1, "/nonexistent.seep")
     one_line(run(seep, "history", recording, "--parts", "0"), 2, "--parts")
+
+
+@pytest.fixture(scope="module")
+def brief(build, tmp_path_factory):
+    """brief_peak.c, as name of option to trace."""
+    folder = tmp_path_factory.mktemp("brief")
+    (folder / "brief_peak.c").write_text(program_source("brief_peak.c"))
+    subprocess.run(["gcc", "-g", "-O1", "brief_peak.c", "-o", "brief_peak"], check=True, cwd=folder)
+    traces = {}
+    for name, options in {"recorded": ("--mode", "record"), "snapshots": ("--interval", "60ms"), "plain": ()}.items():
+        traces[name] = folder / (name + ".seep")
+        subprocess.run([os.path.join(build, "seep"), "run", "-q", *options, "-o", traces[name], "--", "./brief_peak"], check=True,
+                       cwd=folder)
+    return traces
+
+
+def test_history_has_what_was_high_within_a_part(run, seep, brief):
+    """14 MiB that are are freed before the end are the most of the part and of their site."""
+    text = run(seep, "history", brief["recorded"], "--parts", "1").stdout
+    assert "peak 15.0 MiB" in text.splitlines()[0], text
+    assert re.search(r"highest in each part, by site\n  14\.0 MiB +█ +brief \(", text), text
+    # Two sites of one line: each with its number and who called.
+    assert re.search(r"take \(brief_peak.c:\d+\), site \d+, from left \(", text), text
+    assert re.search(r"take \(brief_peak.c:\d+\), site \d+, from right \(", text), text
+    (process,) = json.loads(run(seep, "history", brief["recorded"], "--json", "--parts", "1").stdout)["processes"]
+    (site,) = [site for site in process["sites"] if site["place"].startswith("brief (")]
+    assert site["live"] == [[0, 0, 0, 14 << 20]], site
+    assert max(part["most_bytes"] for part in process["timeline"]) == (15 << 20) + 1024
+
+
+def test_history_of_snapshots_says_so_and_goes_to_the_end(run, seep, brief):
+    text = run(seep, "history", brief["snapshots"]).stdout
+    assert "peak 15.0 MiB; at" in text.splitlines()[0] and "snapshots and the end" in text.splitlines()[0], text
+    assert "highest" not in text and "at each snapshot, by site" in text, text
+    (process,) = json.loads(run(seep, "history", brief["snapshots"], "--json").stdout)["processes"]
+    whole = json.loads(run(seep, "report", brief["snapshots"], "--json").stdout)
+    end = process["timeline"][-1]
+    assert (end["live_blocks"], end["live_bytes"]) == (2, (1 << 20) + 1024), end
+    assert len(process["timeline"]) == len(whole["growth"]["snapshots"]) + 1
+    times = [part["until_s"] for part in process["timeline"]]
+    assert times == sorted(times) and abs(times[-1] - whole["process"]["duration_s"]) < 1e-6, (times, whole["process"])
+
+
+def test_plot_of_a_recording_has_the_exact_peak(run, seep, brief, tmp_path):
+    """Held for less than is between two of the 400 moments: 14 MiB, freed at once, in a run of hundreds of ms."""
+    (tmp_path / "at_once.c").write_text(program_source("at_once.c"))
+    subprocess.run(["gcc", "-g", "-O1", "at_once.c", "-o", "at_once"], check=True, cwd=tmp_path)
+    assert run(seep, "run", "-q", "--mode", "record", "-o", "at_once.seep", "--", "./at_once").returncode == 0
+    line = run(seep, "plot", "at_once.seep").stdout.splitlines()[1]
+    assert "at most 1.00 MiB live" in line and line.endswith("; the peak was 15.0 MiB"), line
+    assert "peak" not in run(seep, "plot", "at_once.seep", "--function", "keep").stdout.splitlines()[1]
+
+
+def test_times_beyond_the_end_are_refused(run, seep, brief):
+    for trace, option in (("recorded", "--at"), ("snapshots", "--at"), ("recorded", "@"), ("snapshots", "@")):
+        source = (f"{brief[trace]}@5s",) if option == "@" else (brief[trace], "--at", "5s")
+        one_line(run(seep, "report", *source), 1, "5s is after its end", "lasted")
+    done = run(seep, "report", brief["snapshots"], "--at", "130ms")
+    assert done.returncode == 0 and re.search(r"snapshot 2 of \d+, at 1[0-9]{2} ms: only what was live", done.stdout), done
+    done = run(seep, "report", brief["recorded"], "--at", "100ms")
+    assert done.returncode == 0 and "1.00 MiB" in done.stdout, done
+
+
+def test_kinds_in_the_document_are_those_of_events(run, seep, root):
+    names = re.search(r"release_names\[SEEP_RELEASE_NR\] = {(.*?)};", (pathlib.Path(root) / "src/host/profile/profile.c").read_text(), re.S)
+    kinds = {"allocation", "kept", *re.findall(r'"([^"]+)"', names[1])}
+    text = (pathlib.Path(root) / "docs/sql.md").read_text()
+    told = re.search(r"`kind` is (.*?)\. ", text, re.S)[1]
+    # Those of a block are of other words, and the sentence names nothing else.
+    assert {" ".join(kind.split()) for kind in re.findall(r"`([^`]+)`", told)} == kinds
+    if "without" not in run(seep, "sql", "/dev/null", "select 1").stderr:
+        for statement in re.findall(r"kind = '([^']+)'", text):
+            assert statement in kinds, statement
+    for text in (text, run(seep, "sql", "--help").stdout, (pathlib.Path(root) / "docs/man/seep-sql.1").read_text()):
+        assert "where at_s" not in text
 
 
 def rows(run, seep, trace, statement):
@@ -87,7 +165,7 @@ def test_sql_forms_prompt_and_wrong_use(run, seep, recording, plain):
     done = run(seep, "sql", plain, "--csv", "select 1 as a, 'x,y' as b")
     assert done.stdout == 'a,b\n1,"x,y"\n', done
     assert "CREATE TABLE event" in run(seep, "sql", plain, ".schema").stdout
-    assert rows(run, seep, plain, "select count(*) n from event") == [{"n": 0}]
+    one_line(run(seep, "sql", plain, "select count(*) n from event"), 1, "no events", "--mode record")
     assert rows(run, seep, plain, "select count(*) n from site natural join site_text")[0]["n"] > 0
     done = run(seep, "sql", plain, input="select 1;\nselect\n 2;\n")
     assert done.stdout.split() == ["1", "1", "2", "2"], done

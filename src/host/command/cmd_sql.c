@@ -158,7 +158,7 @@ const struct seep_command seep_command_sql = {
             {"seep sql app.seep 'select text, live_bytes from site natural join site_text order by 2 desc "
              "limit 5'",
              "the sites that hold most, each with its stack"},
-            {"seep sql app.seep 'select kind, count(*), sum(size) from event where at_s between 1 and 2 "
+            {"seep sql app.seep 'select kind, count(*), sum(size) from event where at_ns between 1e9 and 2e9 "
              "group by 1'",
              "what happened in one second of a recording"},
             {"seep sql app.seep .schema", "the tables"},

@@ -2,6 +2,7 @@
 // A history as text, see report_history.h.
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/words.h"
 #include "output/format.h"
@@ -14,17 +15,67 @@ struct print {
     const struct seep_profile *profile;
     const struct seep_history *history;
     size_t process; // in the view
+    bool *alike;    // by site: another one of the table at work has the same place
 };
 
 // ---- words -------------------------------------------------------------------------------------------
 
+static uint32_t node_of(const struct print *print, uint32_t site) {
+    return print->report->view->nodes[print->process][print->profile->sites[site].node];
+}
+
+struct named {
+    uint32_t site;
+    const char *place;
+};
+
+static int by_place(const void *left, const void *right) {
+    const struct named *a = left, *b = right;
+    return strcmp(a->place ? a->place : "", b->place ? b->place : "");
+}
+
+// Finds those of the rows, each of which begins with its site, that would look alike.
+static struct seep_error *find_alike(const struct print *print, const void *rows, size_t row_bytes,
+                                     size_t nr) {
+    struct named *named = calloc(nr + 1, sizeof(*named));
+    struct seep_error *error = named ? NULL : seep_error_no_memory();
+    memset(print->alike, 0, print->history->nr_sites);
+    for (size_t i = 0; !error && i < nr; i++) {
+        memcpy(&named[i].site, (const char *)rows + i * row_bytes, sizeof(named[i].site));
+        error = seep_summary_place(print->report->view, node_of(print, named[i].site), &named[i].place);
+    }
+    if (!error && nr)
+        qsort(named, nr, sizeof(*named), by_place);
+    for (size_t i = 1; !error && i < nr; i++)
+        if (by_place(&named[i - 1], &named[i]) == 0)
+            print->alike[named[i - 1].site] = print->alike[named[i].site] = true;
+    free(named);
+    return error;
+}
+
+// Sites that would look alike have their number, as --json and SQL name it, and who called.
 static struct seep_error *put_place(const struct print *print, uint32_t site) {
     struct seep_view *view = print->report->view;
-    const struct seep_site *of = &print->profile->sites[site];
-    const char *place;
-    struct seep_error *error = seep_summary_place(view, view->nodes[print->process][of->node], &place);
-    if (!error)
-        seep_put_escaped(print->out, place ? place : "(stack not recorded)");
+    const struct seep_stack_node *nodes = view->stacks->nodes;
+    uint32_t node = node_of(print, site);
+    const char *place, *caller = NULL;
+    struct seep_error *error = seep_summary_place(view, node, &place);
+    if (error)
+        return error;
+    seep_put_escaped(print->out, place ? place : "(stack not recorded)");
+    if (!print->alike[site])
+        return NULL;
+    for (node = nodes[node].parent; place && node && !error; node = nodes[node].parent) {
+        error = seep_summary_place(view, node, &caller);
+        if (!error && caller && strcmp(caller, place) != 0)
+            break;
+        caller = NULL;
+    }
+    fprintf(print->out, ", site %" PRIu32, site);
+    if (!error && caller) {
+        fputs(", from ", print->out);
+        seep_put_escaped(print->out, caller);
+    }
     return error;
 }
 
@@ -75,22 +126,22 @@ static void put_timeline(const struct print *print) {
     int64_t most = 0;
     for (size_t i = 0; i < history->nr_bins; i++)
         most = SEEP_MAX(most, history->bins[i].most_bytes);
-    fprintf(print->out, "\n%-12s %14s %12s %12s", "until", "live blocks", "live", "highest");
+    fprintf(print->out, "\n%-12s %14s %12s", history->recorded ? "until" : "snapshot at", "live blocks",
+            "live");
     if (history->recorded)
-        fprintf(print->out, " %14s %14s", "allocations/s", "allocated/s");
-    if (print->report->pages)
+        fprintf(print->out, " %12s %14s %14s", "highest", "allocations/s", "allocated/s");
+    if (history->recorded && print->report->pages)
         fprintf(print->out, " %10s %8s", "pages full", "regions");
-    fputc('\n', print->out);
+    fprintf(print->out, "  of %s\n", seep_format_bytes(positive(most)).text);
     for (size_t i = 0; i < history->nr_bins; i++) {
         const struct seep_history_bin *bin = &history->bins[i];
-        fprintf(print->out, "  %-10s %14s %12s %12s",
-                seep_format_duration((int64_t)(i + 1) * history->bin_ns).text,
-                seep_format_signed(bin->live_blocks).text, seep_format_bytes(positive(bin->live_bytes)).text,
-                seep_format_bytes(positive(bin->most_bytes)).text);
+        fprintf(print->out, "  %-10s %14s %12s", seep_format_duration(bin->until_ns).text,
+                seep_format_signed(bin->live_blocks).text, seep_format_bytes(positive(bin->live_bytes)).text);
         if (history->recorded)
-            fprintf(print->out, " %14s %14s", rate(bin->allocations, history->bin_ns, false).text,
+            fprintf(print->out, " %12s %14s %14s", seep_format_bytes(positive(bin->most_bytes)).text,
+                    rate(bin->allocations, history->bin_ns, false).text,
                     rate(bin->allocated_bytes, history->bin_ns, true).text);
-        if (print->report->pages)
+        if (history->recorded && print->report->pages)
             fprintf(print->out, " %10s %8s",
                     seep_format_share(positive(bin->live_bytes), bin->pages << 12).text,
                     seep_format_count(bin->regions).text);
@@ -101,7 +152,7 @@ static void put_timeline(const struct print *print) {
 struct over_time {
     uint32_t site;
     int64_t most;
-    int64_t *live; // by bin
+    int64_t *highest; // by bin
 };
 
 static int by_most(const void *left, const void *right) {
@@ -109,7 +160,7 @@ static int by_most(const void *left, const void *right) {
     return (a->most < b->most) - (a->most > b->most);
 }
 
-// What each site had at the end of each part, as a line of its own.
+// The highest that each site had in each part, as a line of its own.
 static struct seep_error *put_sites(const struct print *print) {
     const struct seep_history *history = print->history;
     struct over_time *sites = calloc((size_t)history->nr_sites + 1, sizeof(*sites));
@@ -118,7 +169,7 @@ static struct seep_error *put_sites(const struct print *print) {
         sites[i].site = i;
     for (size_t i = 0; !error && i < history->nr_changes; i++)
         sites[history->changes[i].site].most =
-            SEEP_MAX(sites[history->changes[i].site].most, history->changes[i].live_bytes);
+            SEEP_MAX(sites[history->changes[i].site].most, history->changes[i].most_bytes);
     size_t nr = 0;
     for (uint32_t i = 0; !error && i < history->nr_sites; i++)
         if (sites[i].most > 0)
@@ -130,9 +181,9 @@ static struct seep_error *put_sites(const struct print *print) {
     if (!error && !row_of)
         error = seep_error_no_memory();
     for (size_t i = 0; !error && i < shown; i++) {
-        sites[i].live = calloc(history->nr_bins + 1, sizeof(*sites[i].live));
+        sites[i].highest = calloc(history->nr_bins + 1, sizeof(*sites[i].highest));
         row_of[sites[i].site] = (uint32_t)i + 1;
-        if (!sites[i].live)
+        if (!sites[i].highest)
             error = seep_error_no_memory();
     }
     // A change holds until the next one of its site.
@@ -140,14 +191,17 @@ static struct seep_error *put_sites(const struct print *print) {
         const struct seep_history_change *change = &history->changes[i];
         struct over_time *row = row_of[change->site] ? &sites[row_of[change->site] - 1] : NULL;
         for (size_t bin = change->bin; row && bin < history->nr_bins; bin++)
-            row->live[bin] = change->live_bytes;
+            row->highest[bin] = bin == change->bin ? change->most_bytes : change->live_bytes;
     }
     if (!error && nr)
-        fprintf(print->out, "\n%-12s %s\n", "most live", "over time, by site");
+        fprintf(print->out, "\n%-12s %s\n", "most live",
+                history->recorded ? "highest in each part, by site" : "at each snapshot, by site");
+    if (!error)
+        error = find_alike(print, sites, sizeof(*sites), shown);
     for (size_t i = 0; !error && i < shown; i++) {
         fprintf(print->out, "  %-10s ", seep_format_bytes((uint64_t)sites[i].most).text);
         for (size_t bin = 0; bin < history->nr_bins; bin++)
-            fputs(level(sites[i].live[bin], sites[i].most), print->out);
+            fputs(level(sites[i].highest[bin], sites[i].most), print->out);
         fputs("  ", print->out);
         error = put_place(print, sites[i].site);
         fputc('\n', print->out);
@@ -155,7 +209,7 @@ static struct seep_error *put_sites(const struct print *print) {
     if (!error)
         put_more(print, nr);
     for (size_t i = 0; sites && i < shown; i++)
-        free(sites[i].live);
+        free(sites[i].highest);
     free(sites);
     free(row_of);
     return error;
@@ -200,7 +254,7 @@ static struct seep_error *put_lifetimes(const struct print *print) {
         fprintf(print->out, "\n%-14s  %6s %6s %6s %6s %6s %6s %6s %6s %6s %6s %9s %9s %6s\n", "lived  blocks",
                 "<1us", "<10us", "<100us", "<1ms", "<10ms", "<100ms", "<1s", "<10s", "<100s", "more", "mean",
                 "longest", "temp");
-    struct seep_error *error = NULL;
+    struct seep_error *error = find_alike(print, rows, sizeof(*rows), rows_shown(print, nr));
     for (size_t i = 0; !error && i < rows_shown(print, nr); i++) {
         put_lives(print, &history->sites[rows[i].site]);
         error = put_place(print, rows[i].site);
@@ -218,6 +272,7 @@ static struct seep_error *put_resizes(const struct print *print) {
     if (history->nr_resizes)
         fprintf(print->out, "\n%-12s %12s %12s %8s %12s\n", "resizes", "moved", "copied", "in a row",
                 "largest");
+    memset(print->alike, 0, history->nr_sites);
     for (size_t i = 0; !error && i < rows_shown(print, history->nr_resizes); i++) {
         const struct seep_history_resize *resize = &history->resizes[i];
         fprintf(print->out, "  %-10s %12s %12s %8" PRIu32 " %12s  ", seep_format_count(resize->resizes).text,
@@ -251,6 +306,7 @@ static struct seep_error *put_handovers(const struct print *print) {
     }
     put_more(print, nr);
     size_t nr_sites = 0;
+    memset(print->alike, 0, print->history->nr_sites);
     for (uint32_t i = 0; !error && i < history->nr_sites; i++) {
         const struct seep_history_site *site = &history->sites[i];
         if (!site->elsewhere || (print->report->top && nr_sites++ >= print->report->top))
@@ -275,6 +331,7 @@ static struct seep_error *put_pages(const struct print *print) {
     struct seep_error *error = NULL;
     if (history->nr_pins)
         fprintf(print->out, "  %-10s %10s %12s %12s  held by\n", "regions", "alone", "blocks", "bytes");
+    error = find_alike(print, history->pins, sizeof(*history->pins), rows_shown(print, history->nr_pins));
     for (size_t i = 0; !error && i < rows_shown(print, history->nr_pins); i++) {
         const struct seep_history_pin *pin = &history->pins[i];
         fprintf(print->out, "  %-10s %10s %12s %12s  ", seep_format_count(pin->regions).text,
@@ -291,9 +348,17 @@ static struct seep_error *put_pages(const struct print *print) {
 static struct seep_error *put_process(const struct print *print) {
     fputs("process: ", print->out);
     seep_put_escaped(print->out, print->profile->process.name);
-    fprintf(print->out, ", pid %" PRIu32 ", %s, %zu parts of %s\n", print->profile->process.pid,
-            seep_format_duration(print->profile->process.duration_ns).text, print->history->nr_bins,
-            seep_format_duration(print->history->bin_ns).text);
+    const struct seep_totals *totals = &print->profile->totals;
+    fprintf(print->out, ", pid %" PRIu32 ", %s", print->profile->process.pid,
+            seep_format_duration(print->profile->process.duration_ns).text);
+    if (totals->peak_bytes)
+        fprintf(print->out, ", peak %s%s", totals->peak_exact ? "" : "at least ",
+                seep_format_bytes(totals->peak_bytes).text);
+    if (print->history->recorded)
+        fprintf(print->out, ", %zu part%s of %s\n", print->history->nr_bins,
+                seep_plural(print->history->nr_bins), seep_format_duration(print->history->bin_ns).text);
+    else
+        fprintf(print->out, "; at %" PRIu32 " snapshots and the end\n", print->profile->nr_snapshots);
     put_timeline(print);
     struct seep_error *error = put_sites(print);
     if (!print->history->recorded)
@@ -322,7 +387,9 @@ struct seep_error *seep_history_text(FILE *out, const struct seep_history_report
             continue;
         if (p)
             fputc('\n', out);
-        error = put_process(&print);
+        print.alike = calloc((size_t)print.history->nr_sites + 1, sizeof(*print.alike));
+        error = print.alike ? put_process(&print) : seep_error_no_memory();
+        free(print.alike);
     }
     return error;
 }

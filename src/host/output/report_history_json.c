@@ -23,7 +23,7 @@ static json_t *timeline_of(const struct making *making) {
     for (size_t i = 0; i < making->history->nr_bins; i++) {
         const struct seep_history_bin *bin = &making->history->bins[i];
         json_t *row = json_object();
-        set(&row, "until_s", json_real((double)(i + 1) * (double)making->history->bin_ns / 1e9));
+        set(&row, "until_s", json_real((double)bin->until_ns / 1e9));
         set(&row, "live_blocks", signed_integer(bin->live_blocks));
         set(&row, "live_bytes", signed_integer(bin->live_bytes));
         set(&row, "most_bytes", signed_integer(bin->most_bytes));
@@ -73,7 +73,7 @@ static json_t *lives_of(const struct seep_history_site *site) {
     return lives;
 }
 
-// Sites that had something, with what they had when it changed: [part, blocks, bytes].
+// Sites that had something, with what they had when it changed: [part, blocks, bytes, highest bytes].
 static json_t *sites_of(struct making *making) {
     const struct seep_history *history = making->history;
     json_t **live = calloc((size_t)history->nr_sites + 1, sizeof(*live));
@@ -83,8 +83,9 @@ static json_t *sites_of(struct making *making) {
         const struct seep_history_change *change = &history->changes[i];
         if (!live[change->site])
             live[change->site] = json_array();
-        append(&live[change->site], json_pack("[i,I,I]", (int)change->bin, (json_int_t)change->live_blocks,
-                                              (json_int_t)change->live_bytes));
+        append(&live[change->site],
+               json_pack("[i,I,I,I]", (int)change->bin, (json_int_t)change->live_blocks,
+                         (json_int_t)change->live_bytes, (json_int_t)change->most_bytes));
     }
     json_t *rows = json_array();
     for (uint32_t i = 1; i < history->nr_sites; i++) {

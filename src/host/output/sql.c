@@ -225,7 +225,9 @@ static int begin(sqlite3_vtab_cursor *base, int plan, const char *codes, int arg
     cursor->row = 0;
     cursor->done = !cursor->sql->events->next;
     if (cursor->done)
-        return SQLITE_OK;
+        return fail(cursor, seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                                              "sql: there are no events in this trace"),
+                                            "'seep run --mode record' keeps them"));
     struct seep_error *error =
         cursor->sql->events->rewind(cursor->sql->events->data, limits->from_ns, limits->to_ns);
     return error ? fail(cursor, error) : go_on(cursor);

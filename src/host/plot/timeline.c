@@ -141,11 +141,15 @@ char *seep_timeline_words(const struct seep_timeline *timeline) {
     const struct seep_profile *profile = timeline->profile;
     uint32_t nr = profile->nr_snapshots;
     int64_t span_ns = nr ? seep_time_less(profile->snapshots[nr - 1].at_ns, profile->snapshots[0].at_ns) : 0;
+    uint64_t most = timeline->totals[timeline->highest];
+    // It lies between two moments, as a rule.
+    bool higher = !timeline->filtered && profile->totals.peak_bytes > most;
     char *words = NULL;
-    if (asprintf(&words, "%s moment%s in %s, at most %s live, at %s%s", seep_format_count(nr).text,
-                 seep_plural(nr), seep_format_duration(span_ns).text,
-                 seep_format_bytes(timeline->totals[timeline->highest]).text,
+    if (asprintf(&words, "%s moment%s in %s, at most %s live, at %s%s%s%s%s", seep_format_count(nr).text,
+                 seep_plural(nr), seep_format_duration(span_ns).text, seep_format_bytes(most).text,
                  seep_format_duration(nr ? profile->snapshots[timeline->highest].at_ns : 0).text,
+                 higher ? "; the peak was " : "", higher && !profile->totals.peak_exact ? "at least " : "",
+                 higher ? seep_format_bytes(profile->totals.peak_bytes).text : "",
                  timeline->filtered ? " (of what the options let through)" : "") < 0)
         return NULL;
     return words;

@@ -9,23 +9,25 @@
 
 // A part of the run: what was done in it, and what was live at its end.
 struct seep_history_bin {
+    int64_t until_ns;
     uint64_t allocations;
     uint64_t allocated_bytes;
     uint64_t frees;
     uint64_t freed_bytes;
     int64_t live_blocks;
     int64_t live_bytes;
-    int64_t most_bytes; // the highest that live_bytes was in it
+    int64_t most_bytes; // the highest that live_bytes was in it, of events; of snapshots that at its end
     uint64_t pages;     // of 4 KiB with a live byte, and
     uint64_t regions;   // of 2 MiB; 0 where pages were not asked for
 };
 
-// Of a site that has other live blocks at the end of a bin than at that of the bin before.
+// Of a site of which blocks were allocated or freed in a bin; of snapshots one that has others at its end.
 struct seep_history_change {
     uint32_t bin;
     uint32_t site;
     int64_t live_blocks;
     int64_t live_bytes;
+    int64_t most_bytes; // the highest that live_bytes was in the bin, as of the whole
 };
 
 // How long blocks lived: class i is below seep_history_life_ns(i), the last one has no limit.

@@ -29,6 +29,7 @@ struct process {
     size_t nr_touched;
     size_t touched_capacity;
     uint32_t *touched_bin; // by site: the last bin in which it changed, + 1
+    int64_t *most_bytes;   // by site: the highest that it had in that bin
     size_t changes_capacity;
     struct seep_map resizes; // first << 32 | site to index + 1
     size_t resizes_capacity;
@@ -52,6 +53,7 @@ static void process_deinit(struct process *process) {
     free(process->moving);
     free(process->touched);
     free(process->touched_bin);
+    free(process->most_bytes);
     seep_map_deinit(&process->resizes);
     seep_map_deinit(&process->handovers);
     seep_map_deinit(&process->pages);
@@ -102,6 +104,7 @@ static int by_site(const void *left, const void *right) {
 static bool close_bin(struct process *process) {
     struct seep_history *history = process->history;
     struct seep_history_bin *bin = &history->bins[process->bin];
+    bin->until_ns = (int64_t)(process->bin + 1) * history->bin_ns;
     bin->live_blocks = (int64_t)process->heap.nr_blocks;
     bin->live_bytes = process->heap.live_bytes;
     bin->pages = process->nr_pages;
@@ -123,7 +126,8 @@ static bool close_bin(struct process *process) {
             (struct seep_history_change){.bin = (uint32_t)process->bin,
                                          .site = process->touched[i],
                                          .live_blocks = (int64_t)(site->allocations - site->frees),
-                                         .live_bytes = (int64_t)(site->allocated_bytes - site->freed_bytes)};
+                                         .live_bytes = (int64_t)(site->allocated_bytes - site->freed_bytes),
+                                         .most_bytes = process->most_bytes[process->touched[i]]};
     }
     if (process->nr_touched)
         qsort(history->changes + first, process->nr_touched, sizeof(*history->changes), by_site);
@@ -148,10 +152,16 @@ static bool go_to(struct process *process, int64_t at_ns) {
     return true;
 }
 
+static int64_t live_bytes_of(const struct process *process, uint32_t site) {
+    const struct seep_counters *counters = &process->heap.sites[site];
+    return (int64_t)(counters->allocated_bytes - counters->freed_bytes);
+}
+
 static bool touch(struct process *process, uint32_t site) {
     if (process->touched_bin[site] == process->bin + 1)
         return true;
     process->touched_bin[site] = (uint32_t)process->bin + 1;
+    process->most_bytes[site] = live_bytes_of(process, site);
     if (!seep_grow(&process->touched, &process->touched_capacity, process->nr_touched + 1,
                    sizeof(*process->touched)))
         return false;
@@ -284,6 +294,9 @@ static bool step(struct process *process, const struct seep_recorded *event, int
     if (!seep_past_heap_step(&process->heap, event, at_ns))
         return false;
     bin->most_bytes = SEEP_MAX(bin->most_bytes, process->heap.live_bytes);
+    if (sound)
+        process->most_bytes[event->site] =
+            SEEP_MAX(process->most_bytes[event->site], live_bytes_of(process, event->site));
     return !sound || is_free || after_allocation(process, event);
 }
 
@@ -344,6 +357,7 @@ static struct seep_error *add_before(struct process *process) {
         const struct seep_counters *site = &before.sites[history->changes[i].site];
         history->changes[i].live_blocks += (int64_t)(site->allocations - site->frees);
         history->changes[i].live_bytes += (int64_t)(site->allocated_bytes - site->freed_bytes);
+        history->changes[i].most_bytes += (int64_t)(site->allocated_bytes - site->freed_bytes);
     }
     seep_past_before_deinit(&before);
     return NULL;
@@ -495,8 +509,10 @@ static struct seep_error *begin(struct process *process, struct seep_profile *pr
     history->bins = calloc(history->nr_bins, sizeof(*history->bins));
     history->sites = calloc((size_t)profile->nr_sites + 1, sizeof(*history->sites));
     process->touched_bin = calloc((size_t)profile->nr_sites + 1, sizeof(*process->touched_bin));
+    process->most_bytes = calloc((size_t)profile->nr_sites + 1, sizeof(*process->most_bytes));
     bool good = seep_past_heap_init(&process->heap, profile->nr_sites);
-    return good && history->bins && history->sites && process->touched_bin ? NULL : seep_error_no_memory();
+    good = good && history->bins && history->sites && process->touched_bin && process->most_bytes;
+    return good ? NULL : seep_error_no_memory();
 }
 
 static struct seep_error *of_events(struct seep_session *session, struct seep_event_file *file,
@@ -519,8 +535,38 @@ static struct seep_error *of_events(struct seep_session *session, struct seep_ev
     return error;
 }
 
+// What was live at the end is a part of its own, behind the last snapshot.
+static bool add_end(const struct seep_profile *profile, struct seep_history *history) {
+    const struct seep_snapshot *last = &profile->snapshots[profile->nr_snapshots - 1];
+    struct seep_snapshot_live *then = last->at_ns < profile->process.duration_ns
+                                          ? seep_snapshots_sites(profile, profile->nr_snapshots - 1)
+                                          : NULL;
+    if (!then)
+        return last->at_ns >= profile->process.duration_ns;
+    struct seep_history_bin *end = &history->bins[history->nr_bins];
+    end->until_ns = profile->process.duration_ns;
+    for (uint32_t i = 0; i < profile->nr_sites; i++) {
+        const struct seep_counters *site = &profile->sites[i].counters;
+        int64_t blocks = (int64_t)(site->allocations - site->frees);
+        int64_t bytes = (int64_t)(site->allocated_bytes - site->freed_bytes);
+        end->live_blocks += blocks;
+        end->live_bytes += bytes;
+        if (blocks != (int64_t)then[i].blocks || bytes != (int64_t)then[i].bytes)
+            history->changes[history->nr_changes++] =
+                (struct seep_history_change){.bin = (uint32_t)history->nr_bins,
+                                             .site = i,
+                                             .live_blocks = blocks,
+                                             .live_bytes = bytes,
+                                             .most_bytes = bytes};
+    }
+    end->most_bytes = end->live_bytes;
+    history->nr_bins++;
+    free(then);
+    return true;
+}
+
 static struct seep_error *of_snapshots(const struct seep_profile *profile, struct seep_history *history) {
-    size_t nr_changes = 0;
+    size_t nr_changes = profile->nr_sites;
     for (uint32_t i = 0; i < profile->nr_snapshots; i++)
         nr_changes += profile->snapshots[i].nr_sites;
     struct seep_snapshot_live *totals = seep_snapshots_totals(profile);
@@ -529,6 +575,7 @@ static struct seep_error *of_snapshots(const struct seep_profile *profile, struc
     bool good = totals && history->bins && history->changes;
     for (uint32_t i = 0; good && i < profile->nr_snapshots; i++) {
         const struct seep_snapshot *snapshot = &profile->snapshots[i];
+        history->bins[i].until_ns = snapshot->at_ns;
         history->bins[i].live_blocks = (int64_t)totals[i].blocks;
         history->bins[i].live_bytes = history->bins[i].most_bytes = (int64_t)totals[i].bytes;
         for (uint32_t j = 0; j < snapshot->nr_sites; j++)
@@ -536,12 +583,14 @@ static struct seep_error *of_snapshots(const struct seep_profile *profile, struc
                 (struct seep_history_change){.bin = i,
                                              .site = snapshot->sites[j].site,
                                              .live_blocks = (int64_t)snapshot->sites[j].live_blocks,
-                                             .live_bytes = (int64_t)snapshot->sites[j].live_bytes};
+                                             .live_bytes = (int64_t)snapshot->sites[j].live_bytes,
+                                             .most_bytes = (int64_t)snapshot->sites[j].live_bytes};
     }
     history->nr_bins = profile->nr_snapshots;
     history->nr_sites = profile->nr_sites;
     if (profile->nr_snapshots)
         history->bin_ns = profile->snapshots[profile->nr_snapshots - 1].at_ns / profile->nr_snapshots;
+    good = good && (!profile->nr_snapshots || add_end(profile, history));
     free(totals);
     return good ? NULL : seep_error_no_memory();
 }

@@ -96,6 +96,7 @@ static struct seep_error *go_to_snapshot(struct seep_profile *profile, uint32_t 
     if (!sites)
         return seep_error_no_memory();
     int64_t at_ns = profile->snapshots[index].at_ns;
+    uint32_t nr = profile->nr_snapshots; // none are left of the moment
     set_counts(profile, NULL);
     for (uint32_t i = 0; i < profile->nr_sites; i++) {
         profile->sites[i].counters.allocations = sites[i].blocks;
@@ -106,8 +107,9 @@ static struct seep_error *go_to_snapshot(struct seep_profile *profile, uint32_t 
     seep_profile_derive(profile);
     profile->totals.peak_bytes = profile->totals.live_bytes; // at least
     return seep_profile_note(profile, SEEP_NOTE_OF_SNAPSHOT,
-                             "snapshot %u: only what was live is known, so its allocations are those",
-                             index + 1);
+                             "snapshot %u of %u, at %s: only what was live is known, so its allocations "
+                             "are those",
+                             index + 1, nr, seep_format_duration(at_ns).text);
 }
 
 static struct seep_error *no_snapshot(const struct seep_profile *profile, const char *name) {
@@ -172,6 +174,22 @@ static bool time_of_mark(const struct seep_session *session, const char *name, i
     return false;
 }
 
+// Since the start of the first process, as `at_ns` is.
+static struct seep_error *check_time(const struct seep_session *session, const char *when, int64_t at_ns) {
+    int64_t end_ns = 0;
+    for (size_t p = 0; p < session->nr_profiles; p++) {
+        const struct seep_process *process = &session->profiles[p]->process;
+        int64_t start_ns =
+            seep_time_less(process->start_realtime_ns, session->profiles[0]->process.start_realtime_ns);
+        end_ns = SEEP_MAX(end_ns, seep_time_plus(start_ns, process->duration_ns));
+    }
+    if (at_ns <= end_ns)
+        return NULL;
+    return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "%s is after its end: it lasted %s", when,
+                                             seep_format_duration(end_ns).text),
+                           "without a time it is as it was at the end");
+}
+
 struct seep_error *seep_moment_go_in(struct seep_session *session, const char *source, const char *when,
                                      bool counts_only) {
     int64_t at_ns = 0;
@@ -179,6 +197,11 @@ struct seep_error *seep_moment_go_in(struct seep_session *session, const char *s
     bool is_peak = recorded && strcmp(when, "peak") == 0; // which the events know better than a mark
     bool is_mark = !is_peak && time_of_mark(session, when, &at_ns);
     bool is_time = !is_mark && seep_past_parse(when, &at_ns);
+    if (is_time && at_ns != SEEP_PAST_PEAK) {
+        struct seep_error *error = check_time(session, when, at_ns);
+        if (error)
+            return error;
+    }
     if (recorded && (is_mark || is_time))
         return seep_past_go(session, source, at_ns, counts_only);
     uint64_t which = 0;
