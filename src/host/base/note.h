@@ -76,6 +76,7 @@ enum seep_note_code {
     SEEP_NOTE_OUT_OF_MEMORY,
     SEEP_NOTE_SNAPSHOT_MISSED,
     SEEP_NOTE_OF_SUMS,
+    SEEP_NOTE_AFTER_END,
     SEEP_NOTE_NR
 };
 

@@ -174,8 +174,8 @@ static bool time_of_mark(const struct seep_session *session, const char *name, i
     return false;
 }
 
-// Since the start of the first process, as `at_ns` is.
-static struct seep_error *check_time(const struct seep_session *session, const char *when, int64_t at_ns) {
+// Of the last process, since the start of the first.
+static int64_t end_of(const struct seep_session *session) {
     int64_t end_ns = 0;
     for (size_t p = 0; p < session->nr_profiles; p++) {
         const struct seep_process *process = &session->profiles[p]->process;
@@ -183,11 +183,20 @@ static struct seep_error *check_time(const struct seep_session *session, const c
             seep_time_less(process->start_realtime_ns, session->profiles[0]->process.start_realtime_ns);
         end_ns = SEEP_MAX(end_ns, seep_time_plus(start_ns, process->duration_ns));
     }
-    if (at_ns <= end_ns)
-        return NULL;
-    return seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "%s is after its end: it lasted %s", when,
-                                             seep_format_duration(end_ns).text),
-                           "without a time it is as it was at the end");
+    return end_ns;
+}
+
+static struct seep_error *go_to_time(struct seep_session *session, const char *source, const char *when,
+                                     int64_t at_ns, bool counts_only) {
+    int64_t end_ns = end_of(session);
+    struct seep_error *error = seep_past_is_recording(source)
+                                   ? seep_past_go(session, source, at_ns, counts_only)
+                                   : snapshot_go(session, when, 0, at_ns);
+    if (error || at_ns <= end_ns || !session->nr_profiles)
+        return error;
+    return seep_profile_note(session->profiles[0], SEEP_NOTE_AFTER_END,
+                             "%s is after the end, at %s: this is what there was then", when,
+                             seep_format_duration(end_ns).text);
 }
 
 struct seep_error *seep_moment_go_in(struct seep_session *session, const char *source, const char *when,
@@ -197,18 +206,15 @@ struct seep_error *seep_moment_go_in(struct seep_session *session, const char *s
     bool is_peak = recorded && strcmp(when, "peak") == 0; // which the events know better than a mark
     bool is_mark = !is_peak && time_of_mark(session, when, &at_ns);
     bool is_time = !is_mark && seep_past_parse(when, &at_ns);
-    if (is_time && at_ns != SEEP_PAST_PEAK) {
-        struct seep_error *error = check_time(session, when, at_ns);
-        if (error)
-            return error;
-    }
+    if (recorded && is_time && at_ns != SEEP_PAST_PEAK)
+        return go_to_time(session, source, when, at_ns, counts_only);
     if (recorded && (is_mark || is_time))
         return seep_past_go(session, source, at_ns, counts_only);
     uint64_t which = 0;
     if (!is_mark && is_number(when, &which))
         return snapshot_go(session, when, which, 0);
     if (is_time && at_ns != SEEP_PAST_PEAK)
-        return snapshot_go(session, when, 0, at_ns);
+        return go_to_time(session, source, when, at_ns, counts_only);
     return seep_moment_go(session, when);
 }
 

@@ -155,6 +155,8 @@ static struct seep_error *show(struct past *past, size_t p, int64_t at_ns) {
     const struct seep_past_heap *heap = &past->heaps[p];
     if (past->at_ns[p] < 0)
         at_ns = 0;
+    // Blocks grow no older than the process.
+    at_ns = SEEP_MIN(at_ns, SEEP_MAX(profile->process.duration_ns, heap->latest_ns));
     struct seep_error *error = seep_past_heap_show(heap, at_ns, profile);
     if (!error && heap->nr_strange)
         error = seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE,
