@@ -117,6 +117,19 @@ def test_times_after_the_end_are_the_end(run, seep, brief):
     assert done.returncode == 0 and "1.00 MiB" in done.stdout, done
 
 
+def test_next_command_keeps_what_its_figures_are_of(run, seep, brief):
+    """The moment, the processes and the stacks stay; what it suggests takes the place of what was given."""
+    done = run(seep, "report", brief["recorded"], "--at", "100ms", "--function", "main|left", "--top", "1")
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("next: ")]
+    assert " --at 100ms --function 'main|left' --" in line and "--top 1" not in line, line
+    import shlex
+    command = shlex.split(line[len("next: "):line.rindex("   (")])
+    again = run(seep, *command[1:])
+    assert again.returncode == 0 and "1,048,576" in again.stdout.replace("1.00 MiB", "1,048,576"), again
+    line = run(seep, "report", brief["recorded"], "--at", "peak", "--top", "1").stdout.split("next: ")[1]
+    assert "--at peak" in line and line.count("--top") == 1 and "--top 0" in line, line
+
+
 def test_kinds_in_the_document_are_those_of_events(run, seep, root):
     names = re.search(r"release_names\[SEEP_RELEASE_NR\] = {(.*?)};", (pathlib.Path(root) / "src/host/profile/profile.c").read_text(), re.S)
     kinds = {"allocation", "kept", *re.findall(r'"([^"]+)"', names[1])}

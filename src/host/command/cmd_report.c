@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep report FILE|PID`: what is in a saved trace, or in a traced process while it runs.
+#include <stdlib.h>
+#include <string.h>
+
 #include "command/command.h"
 #include "command/reporting.h"
 #include "analysis/account.h"
@@ -33,15 +36,35 @@ static bool asks_for_blocks(const struct seep_view_options *options) {
            seep_output_of(options)->needs & (SEEP_OUTPUT_BLOCKS | SEEP_OUTPUT_LEAKS);
 }
 
+// Of the options that were given, those that say what the figures are of, and not how much of them is shown
+// in which form. The caller frees it. NULL: out of memory.
+static struct seep_view_given *find_given(const struct seep_arguments *arguments, size_t *ret_nr) {
+    static const char *const of_form[] = {"top",  "sort", "by",   "blocks",          "rss", "limit", "format",
+                                          "json", "csv",  "tree", "gen-suppressions"};
+    struct seep_view_given *given = calloc(arguments->nr_given + 1, sizeof(*given));
+    *ret_nr = 0;
+    for (size_t i = 0; given && i < arguments->nr_given; i++) {
+        bool form = false;
+        for (size_t j = 0; j < SEEP_ARRAY_SIZE(of_form); j++)
+            form |= strcmp(arguments->given[i].name, of_form[j]) == 0;
+        if (!form)
+            given[(*ret_nr)++] =
+                (struct seep_view_given){arguments->given[i].name, arguments->given[i].value};
+    }
+    return given;
+}
+
 static struct seep_error *run_report(const struct seep_arguments *arguments, int *ret_status) {
-    const struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
+    struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
     const char *source = arguments->operands[0];
     struct seep_error *error = seep_report_check(options);
     if (error)
         return error;
     struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
     struct seep_session *session = NULL;
-    error = seep_suppress_read(arguments, &suppress);
+    struct seep_view_given *given = find_given(arguments, &options->nr_given);
+    options->given = given;
+    error = given ? seep_suppress_read(arguments, &suppress) : seep_error_no_memory();
     if (!error)
         error = seep_moment_open_some(source, options->pid, options->program, &session);
     const struct report_values *values = seep_arguments_values(arguments, &moment_group);
@@ -53,6 +76,7 @@ static struct seep_error *run_report(const struct seep_arguments *arguments, int
         error = seep_report_session(stdout, session, &suppress, options, source);
     seep_suppress_deinit(&suppress);
     seep_session_destroy(session);
+    free(given);
     return error;
 }
 

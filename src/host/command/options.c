@@ -293,6 +293,15 @@ static bool find_option(const struct seep_arguments *arguments, const char *name
     return false;
 }
 
+static struct seep_error *take(struct seep_arguments *arguments, const struct found *found, const char *what,
+                               const char *text) {
+    if (!seep_grow(&arguments->given, &arguments->given_capacity, arguments->nr_given + 1,
+                   sizeof(*arguments->given)))
+        return seep_error_no_memory();
+    arguments->given[arguments->nr_given++] = (struct seep_option_given){found->option->name, text};
+    return store(found->option, what, text, found->values);
+}
+
 static struct seep_error *unknown_long(const struct seep_command *command, const char *name,
                                        size_t name_bytes) {
     char text[64];
@@ -328,17 +337,17 @@ static struct seep_error *parse_long(struct seep_arguments *arguments, int argc,
     if (found.option->kind == SEEP_OPTION_FLAG) {
         if (equals)
             return seep_error_create(SEEP_E_USAGE, "%s takes no value, but was given '%s'", what, equals + 1);
-        return store(found.option, what, NULL, found.values);
+        return take(arguments, &found, what, NULL);
     }
     if (equals)
-        return store(found.option, what, equals + 1, found.values);
+        return take(arguments, &found, what, equals + 1);
     if (found.option->kind == SEEP_OPTION_OPTIONAL || found.option->kind == SEEP_OPTION_TEXT)
-        return store(found.option, what, NULL, found.values);
+        return take(arguments, &found, what, NULL);
     if (*at + 1 >= argc)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s needs a value", what), "%s %s", what,
                                seep_option_value_name(found.option));
     ++*at;
-    return store(found.option, what, argv[*at], found.values);
+    return take(arguments, &found, what, argv[*at]);
 }
 
 // The letters in argv[*at].
@@ -363,18 +372,18 @@ static struct seep_error *parse_short(struct seep_arguments *arguments, int argc
         snprintf(what, sizeof(what), "-%c", *letter);
         struct seep_error *error;
         if (found.option->kind == SEEP_OPTION_FLAG) {
-            error = store(found.option, what, NULL, found.values);
+            error = take(arguments, &found, what, NULL);
             if (error)
                 return error;
             continue;
         }
         if (letter[1])
-            return store(found.option, what, letter[1] == '=' ? letter + 2 : letter + 1, found.values);
+            return take(arguments, &found, what, letter[1] == '=' ? letter + 2 : letter + 1);
         if (*at + 1 >= argc)
             return seep_error_hint(seep_error_create(SEEP_E_USAGE, "%s needs a value", what), "%s %s", what,
                                    seep_option_value_name(found.option));
         ++*at;
-        return store(found.option, what, argv[*at], found.values);
+        return take(arguments, &found, what, argv[*at]);
     }
     return NULL;
 }
@@ -454,6 +463,8 @@ struct seep_error *seep_arguments_parse(const struct seep_command *command, int 
 }
 
 void seep_arguments_deinit(struct seep_arguments *arguments) {
+    free(arguments->given);
+    arguments->given = NULL;
     const struct seep_option_group *const *groups = arguments->command->groups;
     for (size_t g = 0; groups && groups[g] && g < SEEP_OPTION_GROUPS_MAX; g++) {
         char *values = arguments->values[g];

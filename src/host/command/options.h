@@ -33,6 +33,12 @@ struct seep_option_strings {
     size_t capacity;
 };
 
+// An option as it was given: its long name, and the value, or NULL.
+struct seep_option_given {
+    const char *name;
+    const char *value; // borrowed from argv
+};
+
 struct seep_option {
     const char *name; // without the dashes; NULL ends a table
     char letter;      // short form, or 0
@@ -60,7 +66,10 @@ struct seep_command;
 struct seep_arguments {
     const struct seep_command *command;
     void *values[SEEP_OPTION_GROUPS_MAX]; // one struct for each of the command's groups
-    char **operands;                      // within argv, ends with NULL
+    struct seep_option_given *given;      // in their order
+    size_t nr_given;
+    size_t given_capacity;
+    char **operands; // within argv, ends with NULL
     int nr_operands;
     bool ended; // a `--` stands before the first operand
     bool help;  // --help or -h was given: nothing else was checked

@@ -472,6 +472,18 @@ static void put_command(FILE *out, const struct seep_view *view, const char *sou
     } else {
         fputs("the same with", out);
     }
+    for (size_t i = 0; i < view->options.nr_given; i++) {
+        const struct seep_view_given *given = &view->options.given[i];
+        size_t nr = strlen(given->name);
+        if (strncmp(options, "--", 2) == 0 && strncmp(options + 2, given->name, nr) == 0 &&
+            (options[nr + 2] == ' ' || !options[nr + 2]))
+            continue; // it takes its place
+        fprintf(out, " --%s", given->name);
+        if (given->value) {
+            fputc(' ', out);
+            put_shell_word(out, given->value);
+        }
+    }
     if (view->options.by != SEEP_BY_SITE && !strstr(options, "--by"))
         fprintf(out, " --by %s", seep_view_by_name(view->options.by));
     fprintf(out, " %s", options);

@@ -66,6 +66,12 @@ enum seep_gen { SEEP_GEN_NONE, SEEP_GEN_VALGRIND, SEEP_GEN_LSAN };
 
 enum seep_tree { SEEP_TREE_NONE, SEEP_TREE_CALLEES, SEEP_TREE_CALLERS };
 
+// An option that says what the figures are of, for the command that is told next.
+struct seep_view_given {
+    const char *name;
+    const char *value; // NULL: it has none
+};
+
 struct seep_view_options {
     uint64_t top; // 0: all
     int sort;     // enum seep_view_sort or SEEP_SORT_AUTO
@@ -104,6 +110,8 @@ struct seep_view_options {
     bool csv;
     int tree;             // enum seep_tree
     int gen_suppressions; // enum seep_gen
+    const struct seep_view_given *given;
+    size_t nr_given;
 };
 
 extern const struct seep_view_options seep_view_options_default;
