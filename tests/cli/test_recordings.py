@@ -117,6 +117,15 @@ def test_times_after_the_end_are_the_end(run, seep, brief):
     assert done.returncode == 0 and "1.00 MiB" in done.stdout, done
 
 
+def test_plot_offers_what_the_trace_has(run, seep, brief):
+    done = run(seep, "plot", brief["plain"])
+    one_line(done, 1, "what was live over time", "--mode record", "--what sizes, or --what flame -o OUT.svg")
+    assert "--what ages" not in done.stderr, done
+    for what in (("sizes",), ("flame", "-o", "flame.svg")):
+        assert run(seep, "plot", brief["plain"], "--what", *what).returncode == 0, what
+    assert run(seep, "plot", brief["plain"], "--what", "ages").returncode == 1
+
+
 def test_next_command_keeps_what_its_figures_are_of(run, seep, brief):
     """The moment, the processes and the stacks stay; what it suggests takes the place of what was given."""
     done = run(seep, "report", brief["recorded"], "--at", "100ms", "--function", "main|left", "--top", "1")

@@ -76,6 +76,14 @@ static struct seep_error *draw_timeline(FILE *out, const struct seep_plot *plot,
     return pen->ops->end(pen);
 }
 
+static bool has_ages(const struct seep_session *session) {
+    for (size_t p = 0; p < session->nr_profiles; p++)
+        for (size_t i = 0; i < session->profiles[p]->nr_blocks; i++)
+            if (session->profiles[p]->blocks[i].age_ns >= 0)
+                return true;
+    return false;
+}
+
 static struct seep_error *plot_timeline(FILE *out, const struct seep_plot *plot,
                                         struct seep_view_options *options) {
     size_t process;
@@ -86,7 +94,9 @@ static struct seep_error *plot_timeline(FILE *out, const struct seep_plot *plot,
         return seep_error_hint(
             seep_error_create(SEEP_E_UNSUPPORTED, "plot: %s does not say what was live over time",
                               plot->source),
-            "'seep run --interval T' and 'seep run --mode record' keep that; or --what sizes, ages, flame");
+            "'seep run --interval T' and 'seep run --mode record' keep that; of this one: --what sizes%s, or "
+            "--what flame -o OUT.svg",
+            has_ages(plot->session) ? ", --what ages" : "");
     if (options->by == SEEP_BY_SITE)
         options->by = SEEP_BY_FUNCTION;
     struct seep_view *view = NULL;
@@ -138,7 +148,7 @@ static struct seep_error *plot_bars(FILE *out, const struct seep_plot *plot,
         error = seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                                   "plot: %s does not keep its live blocks one by one",
                                                   plot->source),
-                                "--what timeline and flame do without");
+                                "--what flame -o OUT.svg does without");
     }
     if (!error)
         error = make_title(view, ages ? "ages of live blocks" : "sizes of blocks", &title);
