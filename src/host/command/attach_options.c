@@ -93,6 +93,12 @@ static bool is_digits(const char *text) {
     return *text && !text[strspn(text, "0123456789")];
 }
 
+static bool is_duration(const char *text) {
+    size_t nr = strspn(text, "0123456789.");
+    const char *unit = text + nr;
+    return nr && (strcmp(unit, "ms") == 0 || (*unit && strchr("smh", *unit) && !unit[1]));
+}
+
 // Which of the ways to name what is traced was taken; *ret_operands: those that follow.
 static struct seep_error *read_target(const struct seep_arguments *arguments,
                                       const struct seep_attach_values *values, struct seep_attach_plan *plan,
@@ -115,6 +121,11 @@ static struct seep_error *read_target(const struct seep_arguments *arguments,
     if (!*operands)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "which process?"),
                                "seep attach PID, or seep attach -- PROG ARGS");
+    if (is_duration(*operands))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "'%s': INTERVAL and COUNT go with a PID", *operands),
+            "seep attach PID %s, or seep attach -- PROG ARGS; a program of that name: ./%s", *operands,
+            *operands);
     if (!is_digits(*operands)) {
         plan->argv = operands;
         *ret_operands = operands + arguments->nr_operands;

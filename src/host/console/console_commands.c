@@ -169,7 +169,7 @@ static const struct seep_grid_column row_columns[] = {
     {"live_blocks", "blocks", SEEP_GRID_COUNT},
     {"bytes_per_s", "bytes/s", SEEP_GRID_CHANGE},
     {"since_bytes", "since mark", SEEP_GRID_CHANGE},
-    {"since_blocks", "blocks", SEEP_GRID_CHANGE},
+    {"since_blocks", "blocks since", SEEP_GRID_CHANGE},
     {"allocations", "allocations", SEEP_GRID_COUNT},
     {"allocations_per_s", "alloc/s", SEEP_GRID_COUNT},
     {"temporary_percent", "tmp", SEEP_GRID_PERCENT},
@@ -291,7 +291,7 @@ static int64_t is_site(const void *data, uint32_t process, uint32_t site) {
 static struct seep_error *run_stack(struct seep_console *console, char *const *words, FILE *out) {
     static const struct seep_grid_column columns[] = {
         {"function", "function", SEEP_GRID_TEXT}, {"file", "file", SEEP_GRID_TEXT},
-        {"line", "line", SEEP_GRID_COUNT},        {"module", "module", SEEP_GRID_TEXT},
+        {"line", "line", SEEP_GRID_PLAIN},        {"module", "module", SEEP_GRID_TEXT},
         {"offset", "offset", SEEP_GRID_ADDRESS},  {NULL}};
     const struct seep_profile *profile;
     uint32_t process, site, more = 0;

@@ -63,6 +63,8 @@ static struct shown show(const struct seep_grid *grid, const struct seep_grid_ce
             ;
         else if (kind == SEEP_GRID_COUNT)
             number = seep_format_signed(cell->number);
+        else if (kind == SEEP_GRID_PLAIN)
+            snprintf(number.text, sizeof(number.text), "%" PRId64, cell->number);
         else if (kind == SEEP_GRID_CHANGE)
             snprintf(number.text, sizeof(number.text), "%s%.38s", cell->number > 0 ? "+" : "",
                      seep_format_signed(cell->number).text);

@@ -12,6 +12,7 @@
 
 enum seep_grid_kind {
     SEEP_GRID_COUNT,   // 1,234
+    SEEP_GRID_PLAIN,   // 1234, of what is no amount
     SEEP_GRID_CHANGE,  // +1,234
     SEEP_GRID_PERCENT, // 12%
     SEEP_GRID_ADDRESS, // 0x7f...; in JSON a text
