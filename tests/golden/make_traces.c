@@ -361,17 +361,18 @@ static void make_mapped(struct seep_session *session) {
     }
     profile->sites = sites;
     profile->nr_sites = 6;
-    profile->map_totals = (struct seep_map_counts){4, 0x9000, 2, 0x3000, 0x8000};
-    profile->nr_map_sites = 2;
-    profile->map_sites = room(profile, 2, sizeof(*profile->map_sites));
-    profile->map_sites[0] = (struct seep_map_site){.site = 2, .counts = {3, 0x5000, 1, 0x1000, 0x5000}};
-    profile->map_sites[1] =
-        (struct seep_map_site){.site = 3, .counts = {UINT64_MAX, UINT64_MAX, UINT64_MAX - 1, 1, UINT64_MAX}};
+    profile->mapping_totals = (struct seep_mapping_counts){4, 0x9000, 2, 0x3000, 0x8000};
+    profile->nr_mapping_sites = 2;
+    profile->mapping_sites = room(profile, 2, sizeof(*profile->mapping_sites));
+    profile->mapping_sites[0] =
+        (struct seep_mapping_site){.site = 2, .counts = {3, 0x5000, 1, 0x1000, 0x5000}};
+    profile->mapping_sites[1] = (struct seep_mapping_site){
+        .site = 3, .counts = {UINT64_MAX, UINT64_MAX, UINT64_MAX - 1, 1, UINT64_MAX}};
     profile->nr_mappings = 3;
     profile->mappings = room(profile, 3, sizeof(*profile->mappings));
-    profile->mappings[0] = (struct seep_mapped){0x10000, 0x4000, 2, 0, 5};
-    profile->mappings[1] = (struct seep_mapped){0x7f0000000000, 1, 3, SEEP_MAPPING_BREAK, -1};
-    profile->mappings[2] = (struct seep_mapped){UINT64_MAX - 10, 10, 3, UINT32_MAX, INT64_MAX};
+    profile->mappings[0] = (struct seep_mapping){0x10000, 0x4000, 2, 0, 5};
+    profile->mappings[1] = (struct seep_mapping){0x7f0000000000, 1, 3, SEEP_MAPPING_BREAK, -1};
+    profile->mappings[2] = (struct seep_mapping){UINT64_MAX - 10, 10, 3, UINT32_MAX, INT64_MAX};
     profile->account = (struct seep_account){
         .known = true, .by_page = true, .rss_bytes = 1 << 20, .pss_bytes = UINT64_MAX, .untouched_bytes = 7};
     for (uint32_t i = 0; i < SEEP_ACCOUNT_NR; i++)

@@ -517,14 +517,14 @@ def take_number(take, least):
 
 def take_mappings(take, profile):
     nr_sites = len(profile["sites"])
-    profile["map_totals"] = [take.leb() for _ in range(5)]
+    profile["mapping_totals"] = [take.leb() for _ in range(5)]
     site = 0
     for i in range(take_number(take, 6)):
         further = take.leb()
         site += further
         if site >= nr_sites or (i and not further):
             raise BadTrace("mapping site out of range or order")
-        profile["map_sites"].append([site] + [take.leb() for _ in range(5)])
+        profile["mapping_sites"].append([site] + [take.leb() for _ in range(5)])
     start = 0
     for _ in range(take_number(take, 5)):
         start += take.leb()
@@ -660,7 +660,7 @@ def new_profile(process, promised):
             "nodes": [[0, 0, 0, 0, 0]],
             "sites": [{"node": 0, "via": 0, "counters": [0, 0, 0, 0, 0, 0, U64, 0]}],
             "threads": [], "thread_sites": [], "blocks": [],
-            "map_totals": [0] * 5, "map_sites": [], "mappings": [], "wrong_releases": [],
+            "mapping_totals": [0] * 5, "mapping_sites": [], "mappings": [], "wrong_releases": [],
             "pool_totals": [0] * 3, "pools": [], "pieces": [], "marks": [],
             "snapshots": [], "limit": [0, None]}
 

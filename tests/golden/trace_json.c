@@ -286,7 +286,7 @@ static json_t *thread_json(const struct seep_thread *thread) {
     return json;
 }
 
-static json_t *map_counts_json(const struct seep_map_counts *counts) {
+static json_t *map_counts_json(const struct seep_mapping_counts *counts) {
     const uint64_t values[] = {counts->maps, counts->mapped_bytes, counts->unmaps, counts->unmapped_bytes,
                                counts->peak_bytes};
     return numbers(values, SEEP_ARRAY_SIZE(values));
@@ -394,14 +394,14 @@ static json_t *profile_json(const struct seep_profile *profile) {
     set(json, "thread_sites", thread_sites);
     set(json, "blocks", blocks);
     set_leaks(json, profile);
-    json_t *map_sites = json_array(), *mappings = json_array(), *wrong_releases = json_array();
-    for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
-        json_t *row = map_counts_json(&profile->map_sites[i].counts);
-        json_array_insert_new(row, 0, number(profile->map_sites[i].site));
-        json_array_append_new(map_sites, row);
+    json_t *mapping_sites = json_array(), *mappings = json_array(), *wrong_releases = json_array();
+    for (uint32_t i = 0; i < profile->nr_mapping_sites; i++) {
+        json_t *row = map_counts_json(&profile->mapping_sites[i].counts);
+        json_array_insert_new(row, 0, number(profile->mapping_sites[i].site));
+        json_array_append_new(mapping_sites, row);
     }
     for (uint32_t i = 0; i < profile->nr_mappings; i++) {
-        const struct seep_mapped *mapping = &profile->mappings[i];
+        const struct seep_mapping *mapping = &profile->mappings[i];
         const uint64_t row[] = {mapping->start, mapping->bytes, mapping->site, mapping->kind};
         json_t *array = numbers(row, 4);
         json_array_append_new(array, json_integer(mapping->age_ns));
@@ -422,8 +422,8 @@ static json_t *profile_json(const struct seep_profile *profile) {
             json_array_append_new(account, number(a->bytes[i]));
         set(json, "account", account);
     }
-    set(json, "map_totals", map_counts_json(&profile->map_totals));
-    set(json, "map_sites", map_sites);
+    set(json, "mapping_totals", map_counts_json(&profile->mapping_totals));
+    set(json, "mapping_sites", mapping_sites);
     set(json, "mappings", mappings);
     set(json, "wrong_releases", wrong_releases);
     set_annotations(json, profile);

@@ -117,7 +117,7 @@ class Image:
         vias = self.site_vias()
         return sorted((start, size, VIAS[vias[site]]) for start, size, site, _, _ in slots if start)
 
-    def map_totals(self):
+    def mapping_totals(self):
         """Maps, mapped bytes, unmaps, unmapped bytes, peak: of all, and summed over the sites."""
         rows = [struct.unpack('=II5Q', self.element(MAP_SITES, 48, i))[2:] for i in range(self.areas[MAP_SITES][2])]
         return rows[0], tuple(sum(column) for column in zip(*rows[1:]))

@@ -79,7 +79,7 @@ def test_the_raw_dump_says_the_same(tmp_path):
     page = int(done.out)
     image = Image(out)
     assert not any(image.lost)
-    whole, summed = image.map_totals()
+    whole, summed = image.mapping_totals()
     assert whole[0:2] == summed[0:2] and whole[3] == summed[3]
     left = image.mappings()
     for (start, size, _), (after, _, _) in zip(left, left[1:]):

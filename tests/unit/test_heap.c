@@ -105,7 +105,7 @@ static void test_the_profile_of_a_heap(void **state) {
     assert_int_equal(profile->nodes[site->node].module, 1);
     assert_int_equal(profile->nodes[site->node].offset, 0x200);
     assert_int_equal(profile->health.cut[SEEP_CUT_NO_CFI], 1);
-    assert_int_equal(profile->map_totals.mapped_bytes, 4096);
+    assert_int_equal(profile->mapping_totals.mapped_bytes, 4096);
     assert_int_equal(profile->nr_mappings, 1);
     seep_profile_destroy(profile);
 }

@@ -35,7 +35,7 @@ enum seep_area_kind {
     SEEP_AREA_DIR,          // the directory of the heap map, see below
     SEEP_AREA_POOL,         // pages: leaves of the heap map, counter chunks
     SEEP_AREA_MAPPINGS,     // `used` slots of struct seep_image_mapping; holes have start 0
-    SEEP_AREA_MAP_SITES,    // `used` elements of struct seep_image_map_site; [0] is the sum of all
+    SEEP_AREA_MAP_SITES,    // `used` elements of struct seep_image_mapping_site; [0] is the sum of all
     SEEP_AREA_MISUSES,      // `used` slots of struct seep_image_misuse; a hash table, holes are zero
     SEEP_AREA_CUSTOM_POOLS, // `used` slots of struct seep_image_custom_pool; 0 is "no pool"; holes have
                             // born_ns 0
@@ -123,7 +123,7 @@ enum seep_via {
     SEEP_VIA_KERNEL,       // one of the kernel's allocators, which is the innermost frame: never in an image
     SEEP_VIA_OTEL,         // a sample that the program's own allocator told by otel_memory: never in an image
     SEEP_VIA_HEAP_NR = 16, // below: through these a heap block comes to life
-    SEEP_VIA_MMAP = 16,    // memory of the other class: struct seep_image_map_site counts it
+    SEEP_VIA_MMAP = 16,    // memory of the other class: struct seep_image_mapping_site counts it
     SEEP_VIA_MREMAP,
     SEEP_VIA_BRK,
     SEEP_VIA_SBRK,
@@ -446,7 +446,7 @@ struct seep_image_mapping {
 #define SEEP_MAPPING_SLOTS    65536u    // what Linux lets a process have by default (vm.max_map_count) fits
 
 // What was mapped at a site. Element 0 is the sum.
-struct seep_image_map_site {
+struct seep_image_mapping_site {
     uint32_t site;
     uint32_t reserved;
     uint64_t maps; // calls that made memory appear
@@ -536,7 +536,7 @@ _Static_assert(sizeof(struct seep_image_piece) == 40, "wire size");
 _Static_assert(sizeof(struct seep_image_region) == 24, "wire size");
 _Static_assert(sizeof(struct seep_image_mark) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_mapping) == 32, "wire size");
-_Static_assert(sizeof(struct seep_image_map_site) == 48, "wire size");
+_Static_assert(sizeof(struct seep_image_mapping_site) == 48, "wire size");
 _Static_assert(sizeof(struct seep_image_misuse) == 40, "wire size");
 _Static_assert(sizeof(struct seep_image_module) == 96, "wire size");
 _Static_assert(sizeof(struct seep_image_node) == 16, "wire size");

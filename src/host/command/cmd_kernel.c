@@ -59,7 +59,7 @@ static const struct seep_option_meant meant[] = {
 struct watching {
     struct seep_kernel_probes *probes;
     const struct seep_watch_values *shown;
-    struct seep_kernel_moment moment;
+    struct seep_kernel_tracing moment;
     int64_t begun_ns; // CLOCK_MONOTONIC
 };
 

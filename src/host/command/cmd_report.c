@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// `seep report FILE|PID`: what is in a saved trace, or in a traced process while it runs.
+// `seep report FILE|PID`: what is in a saved trace, or in a traced process while it runs. Its options are
+// those of all reporting commands, in reporting.c.
 #include <stdlib.h>
 #include <string.h>
 

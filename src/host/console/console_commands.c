@@ -732,7 +732,7 @@ static struct seep_error *run_maps(struct seep_console *console, char *const *wo
         snprintf(pid, sizeof(pid), "%" PRIu32, profile->process.pid);
         for (uint32_t i = 0; !error && i < profile->nr_modules + profile->nr_mappings; i++) {
             bool module = i < profile->nr_modules;
-            const struct seep_mapped *mapped = module ? NULL : &profile->mappings[i - profile->nr_modules];
+            const struct seep_mapping *mapped = module ? NULL : &profile->mappings[i - profile->nr_modules];
             if (module && (!i || profile->modules[i].unloaded_ns >= 0))
                 continue;
             if (mapped)

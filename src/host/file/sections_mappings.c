@@ -6,7 +6,7 @@ static const char no_such_site[] = "a site that does not exist or is out of orde
 
 // ---- writing -----------------------------------------------------------------------------------------
 
-static void put_map_counts(struct seep_put *put, const struct seep_map_counts *counts) {
+static void put_map_counts(struct seep_put *put, const struct seep_mapping_counts *counts) {
     seep_put_leb(put, counts->maps);
     seep_put_leb(put, counts->mapped_bytes);
     seep_put_leb(put, counts->unmaps);
@@ -15,20 +15,20 @@ static void put_map_counts(struct seep_put *put, const struct seep_map_counts *c
 }
 
 static uint32_t mappings_nr(const struct seep_profile *profile) {
-    return profile->nr_map_sites != 0;
+    return profile->nr_mapping_sites != 0;
 }
 
 static void mappings_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
-    put_map_counts(put, &profile->map_totals);
-    seep_put_leb(put, profile->nr_map_sites);
-    for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
-        seep_put_leb(put, profile->map_sites[i].site - (i ? profile->map_sites[i - 1].site : 0));
-        put_map_counts(put, &profile->map_sites[i].counts);
+    put_map_counts(put, &profile->mapping_totals);
+    seep_put_leb(put, profile->nr_mapping_sites);
+    for (uint32_t i = 0; i < profile->nr_mapping_sites; i++) {
+        seep_put_leb(put, profile->mapping_sites[i].site - (i ? profile->mapping_sites[i - 1].site : 0));
+        put_map_counts(put, &profile->mapping_sites[i].counts);
     }
     seep_put_leb(put, profile->nr_mappings);
     uint64_t start = 0;
     for (uint32_t i = 0; i < profile->nr_mappings; i++) {
-        const struct seep_mapped *mapping = &profile->mappings[i];
+        const struct seep_mapping *mapping = &profile->mappings[i];
         seep_put_leb(put, mapping->start - start);
         seep_put_leb(put, mapping->bytes);
         seep_put_leb(put, mapping->site);
@@ -84,7 +84,7 @@ static void account_put(struct seep_put *put, const struct seep_profile *profile
 
 // ---- reading -----------------------------------------------------------------------------------------
 
-static void take_map_counts(struct seep_take *take, struct seep_map_counts *counts) {
+static void take_map_counts(struct seep_take *take, struct seep_mapping_counts *counts) {
     counts->maps = seep_take_leb(take);
     counts->mapped_bytes = seep_take_leb(take);
     counts->unmaps = seep_take_leb(take);
@@ -112,7 +112,7 @@ static void *take_elements(struct seep_take *take, struct seep_arena *arena, siz
 static const char *take_map_sites(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     const char *wrong;
     uint32_t nr = 0;
-    struct seep_map_site *sites =
+    struct seep_mapping_site *sites =
         take_elements(take, &profile->arena, 6, sizeof(*sites), &nr, ret_no_memory, &wrong);
     uint64_t site = 0;
     for (uint32_t i = 0; !wrong && i < nr; i++) {
@@ -124,23 +124,23 @@ static const char *take_map_sites(struct seep_take *take, struct seep_profile *p
         take_map_counts(take, &sites[i].counts);
     }
     if (!wrong) {
-        profile->map_sites = sites;
-        profile->nr_map_sites = nr;
+        profile->mapping_sites = sites;
+        profile->nr_mapping_sites = nr;
     }
     return wrong;
 }
 
 static const char *mappings_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     *ret_no_memory = false;
-    take_map_counts(take, &profile->map_totals);
+    take_map_counts(take, &profile->mapping_totals);
     const char *wrong = take_map_sites(take, profile, ret_no_memory);
     uint32_t nr = 0;
-    struct seep_mapped *mappings = NULL;
+    struct seep_mapping *mappings = NULL;
     if (!wrong)
         mappings = take_elements(take, &profile->arena, 5, sizeof(*mappings), &nr, ret_no_memory, &wrong);
     uint64_t start = 0;
     for (uint32_t i = 0; !wrong && i < nr; i++) {
-        struct seep_mapped *mapping = &mappings[i];
+        struct seep_mapping *mapping = &mappings[i];
         uint64_t further = seep_take_leb(take);
         mapping->bytes = seep_take_leb(take);
         mapping->site = seep_take_u32(take);

@@ -292,9 +292,9 @@ static struct seep_error *check(const struct seep_profile *profile) {
             (block->thread != UINT32_MAX && block->thread >= profile->nr_threads))
             return broken(profile, "block", i);
     }
-    for (uint32_t i = 0; i < profile->nr_map_sites; i++)
-        if (profile->map_sites[i].site >= profile->nr_sites ||
-            (i && profile->map_sites[i].site <= profile->map_sites[i - 1].site))
+    for (uint32_t i = 0; i < profile->nr_mapping_sites; i++)
+        if (profile->mapping_sites[i].site >= profile->nr_sites ||
+            (i && profile->mapping_sites[i].site <= profile->mapping_sites[i - 1].site))
             return broken(profile, "mapping site", i);
     for (uint32_t i = 0; i < profile->nr_mappings; i++)
         if (profile->mappings[i].site >= profile->nr_sites ||

@@ -592,7 +592,8 @@ static struct seep_error *put_rows(struct json_report *report, struct seep_view 
 
 // ---- mappings and wrong releases ----
 
-static json_t *map_counts_json(const struct seep_map_counts *counts, uint64_t nr_live, uint64_t live_bytes) {
+static json_t *map_counts_json(const struct seep_mapping_counts *counts, uint64_t nr_live,
+                               uint64_t live_bytes) {
     json_t *object = json_object();
     set(&object, "maps", integer(counts->maps));
     set(&object, "mapped_bytes", integer(counts->mapped_bytes));
@@ -643,7 +644,7 @@ static struct seep_error *put_mappings(struct json_report *report) {
     struct seep_view *view = report->part->sites;
     fputs(" \"mappings\": {\"totals\": ", out);
     struct seep_error *error =
-        dump(out, map_counts_json(&view->map_totals, view->nr_map_live, view->map_live_bytes));
+        dump(out, map_counts_json(&view->mapping_totals, view->nr_map_live, view->map_live_bytes));
     fprintf(out, ",\n  \"sites_left_out\": %zu, \"sites\": [", view->nr_mappings_all - view->nr_mappings);
     for (size_t i = 0; !error && i < view->nr_mappings; i++) {
         fputs(i ? ",\n  " : "\n  ", out);

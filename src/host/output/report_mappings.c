@@ -12,7 +12,7 @@ static void put_who(FILE *out, const struct seep_view *view, uint32_t process) {
 }
 
 struct seep_error *seep_text_mappings(FILE *out, struct seep_view *view, const struct seep_style *style) {
-    const struct seep_map_counts *t = &view->map_totals;
+    const struct seep_mapping_counts *t = &view->mapping_totals;
     if (!t->maps)
         return NULL;
     fprintf(out, "\n%smappings by the program%s: %s of address space in %s mapping%s", seep_style_bold(style),

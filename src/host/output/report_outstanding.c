@@ -194,7 +194,7 @@ static struct seep_error *put_view(FILE *out, struct seep_view *view) {
     struct seep_error *err = put_rows(out, view, "allocations", &style);
     if (!err)
         err = put_faults(out, view, &style);
-    if (!err && view->map_totals.maps)
+    if (!err && view->mapping_totals.maps)
         err = put_mapped(out, view, &style);
     return err ? err : seep_text_health(out, view, &style);
 }

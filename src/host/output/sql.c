@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// SQLite over a trace, see sql.h. What a statement asks of time, site, address and process goes into the walk
-// over the chunks; SQLite checks every row once more, so the walk may give too many and never too few.
+// SQLite over a trace, see sql.h: the table of events, and the prompt. The tables of sites, frames and blocks
+// are those of the exported database (output_sqlite.c). What a statement asks of time, site, address and
+// process goes into the walk over the chunks; SQLite checks every row once more, so the walk may give too
+// many and never too few.
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -45,7 +45,7 @@ void seep_heap_deinit(struct seep_heap *heap) {
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(maps); i++)
         seep_map_deinit(maps[i]);
     void *arrays[] = {heap->modules, heap->areas,        heap->nodes,    heap->sites,
-                      heap->threads, heap->thread_sites, heap->mappings, heap->map_sites};
+                      heap->threads, heap->thread_sites, heap->mappings, heap->mapping_sites};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(arrays); i++)
         free(arrays[i]);
     seep_block_table_deinit(&heap->blocks);

@@ -97,11 +97,11 @@ struct seep_heap {
     struct seep_heap_mapping *mappings; // sorted, without overlaps
     size_t nr_mappings;
     size_t mappings_capacity;
-    struct seep_map_site *map_sites;
-    size_t nr_map_sites;
+    struct seep_mapping_site *mapping_sites;
+    size_t nr_mapping_sites;
     size_t map_sites_capacity;
     struct seep_map map_site_ids; // by site: 1 + index
-    struct seep_map_counts map_totals;
+    struct seep_mapping_counts mapping_totals;
     struct seep_block_table pages; // that a fault brought into memory, each once
     uint64_t nr_faults;
     uint64_t live_bytes;
@@ -195,7 +195,7 @@ SEEP_MUST_CHECK struct seep_error *seep_heap_look_at_pages(struct seep_heap *hea
 
 // Of this room: valid until the next call.
 SEEP_MUST_CHECK struct seep_error *seep_heap_map_site(struct seep_heap *heap, uint32_t site,
-                                                      struct seep_map_counts **ret_counts);
+                                                      struct seep_mapping_counts **ret_counts);
 SEEP_MUST_CHECK struct seep_error *seep_heap_map(struct seep_heap *heap, const struct seep_heap_event *event);
 SEEP_MUST_CHECK struct seep_error *seep_heap_unmap(struct seep_heap *heap,
                                                    const struct seep_heap_event *event);

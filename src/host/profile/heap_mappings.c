@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Memory that the program mapped by itself, and the pages that its page faults brought in; see
-// heap.h. Mappings count as the library counts them: image/layout.h, struct seep_image_map_site.
+// heap.h. Mappings count as the library counts them: image/layout.h, struct seep_image_mapping_site.
 #include <string.h>
 
 #include "profile/heap.h"
 
 struct seep_error *seep_heap_map_site(struct seep_heap *heap, uint32_t site,
-                                      struct seep_map_counts **ret_counts) {
+                                      struct seep_mapping_counts **ret_counts) {
     bool is_new;
     uint64_t *id = seep_map_at(&heap->map_site_ids, site, &is_new);
-    if (!id || (is_new && !seep_grow(&heap->map_sites, &heap->map_sites_capacity, heap->nr_map_sites + 1,
-                                     sizeof(*heap->map_sites))))
+    if (!id || (is_new && !seep_grow(&heap->mapping_sites, &heap->map_sites_capacity,
+                                     heap->nr_mapping_sites + 1, sizeof(*heap->mapping_sites))))
         return seep_error_no_memory();
     if (is_new) {
-        heap->map_sites[heap->nr_map_sites++] = (struct seep_map_site){.site = site};
-        *id = heap->nr_map_sites;
+        heap->mapping_sites[heap->nr_mapping_sites++] = (struct seep_mapping_site){.site = site};
+        *id = heap->nr_mapping_sites;
     }
-    *ret_counts = &heap->map_sites[*id - 1].counts;
+    *ret_counts = &heap->mapping_sites[*id - 1].counts;
     return NULL;
 }
 
-static void count_map(struct seep_map_counts *counts, uint64_t bytes) {
+static void count_map(struct seep_mapping_counts *counts, uint64_t bytes) {
     counts->maps++;
     counts->mapped_bytes += bytes;
     counts->peak_bytes = SEEP_MAX(counts->peak_bytes, counts->mapped_bytes - counts->unmapped_bytes);
 }
 
-static void count_unmap(struct seep_map_counts *counts, uint64_t bytes) {
+static void count_unmap(struct seep_mapping_counts *counts, uint64_t bytes) {
     counts->unmaps++;
     counts->unmapped_bytes += bytes;
 }
@@ -67,7 +67,7 @@ static struct seep_error *carve(struct seep_heap *heap, uint64_t start, uint64_t
         struct seep_heap_mapping old = heap->mappings[at];
         uint64_t old_end = old.start + old.bytes, from = SEEP_MAX(start, old.start),
                  to = SEEP_MIN(end, old_end);
-        struct seep_map_counts *counts;
+        struct seep_mapping_counts *counts;
         struct seep_error *err = seep_heap_map_site(heap, old.site, &counts);
         if (err)
             return err;
@@ -86,7 +86,7 @@ static struct seep_error *carve(struct seep_heap *heap, uint64_t start, uint64_t
             return err;
     }
     if (taken)
-        count_unmap(&heap->map_totals, taken);
+        count_unmap(&heap->mapping_totals, taken);
     return NULL;
 }
 
@@ -108,12 +108,12 @@ struct seep_error *seep_heap_map(struct seep_heap *heap, const struct seep_heap_
         err = seep_heap_find_site(heap, call->stack, call->via, &site, &inside);
     if (err || inside)
         return err;
-    struct seep_map_counts *counts;
+    struct seep_mapping_counts *counts;
     err = seep_heap_map_site(heap, site, &counts);
     if (err)
         return err;
     count_map(counts, end - start);
-    count_map(&heap->map_totals, end - start);
+    count_map(&heap->mapping_totals, end - start);
     struct seep_heap_mapping mapping = {start, end - start, call->now_ns, site, call->detail};
     return insert(heap, find_mapping(heap, start), &mapping);
 }
@@ -126,12 +126,12 @@ struct seep_error *seep_heap_unmap(struct seep_heap *heap, const struct seep_hea
 struct seep_error *seep_heap_inherit_mappings(struct seep_heap *child, const struct seep_heap *parent) {
     struct seep_error *err = NULL;
     for (size_t i = 0; i < parent->nr_mappings && !err; i++) {
-        struct seep_map_counts *counts;
+        struct seep_mapping_counts *counts;
         err = seep_heap_map_site(child, parent->mappings[i].site, &counts);
         if (err)
             return err;
         count_map(counts, parent->mappings[i].bytes);
-        count_map(&child->map_totals, parent->mappings[i].bytes);
+        count_map(&child->mapping_totals, parent->mappings[i].bytes);
         err = insert(child, i, &parent->mappings[i]);
     }
     return err;
@@ -141,7 +141,7 @@ struct seep_error *seep_heap_inherit_mappings(struct seep_heap *child, const str
 struct seep_error *seep_heap_fault(struct seep_heap *heap, const struct seep_heap_event *call) {
     uint32_t site;
     bool inside = false;
-    struct seep_map_counts *counts;
+    struct seep_mapping_counts *counts;
     struct seep_error *err = seep_heap_find_site(heap, call->stack, call->via, &site, &inside);
     if (!err)
         err = seep_heap_map_site(heap, site, &counts);

@@ -46,7 +46,7 @@ static bool is_huge(int pagemap, uint64_t start) {
 // The page now counts for so many bytes; 0: it is gone.
 static struct seep_error *resize_page(struct seep_heap *heap, uint64_t address, uint64_t bytes) {
     struct seep_heap_block page;
-    struct seep_map_counts *counts;
+    struct seep_mapping_counts *counts;
     if (!seep_block_table_take(&heap->pages, address, &page))
         return NULL;
     struct seep_error *err = seep_heap_map_site(heap, page.site, &counts);

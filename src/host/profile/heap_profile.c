@@ -139,27 +139,30 @@ static struct seep_error *copy_blocks(const struct copying *copying) {
 }
 
 static int compare_map_sites(const void *left, const void *right) {
-    const struct seep_map_site *a = left, *b = right;
+    const struct seep_mapping_site *a = left, *b = right;
     return (a->site > b->site) - (a->site < b->site);
 }
 
 static struct seep_error *copy_mappings(const struct copying *copying) {
     const struct seep_heap *heap = copying->heap;
     struct seep_profile *profile = copying->profile;
-    profile->map_sites = seep_arena_alloc(&profile->arena, heap->nr_map_sites, sizeof(*profile->map_sites));
+    profile->mapping_sites =
+        seep_arena_alloc(&profile->arena, heap->nr_mapping_sites, sizeof(*profile->mapping_sites));
     profile->mappings = seep_arena_alloc(&profile->arena, heap->nr_mappings, sizeof(*profile->mappings));
-    if (!profile->map_sites || !profile->mappings)
+    if (!profile->mapping_sites || !profile->mappings)
         return seep_error_no_memory();
-    profile->map_totals = heap->map_totals;
-    if (heap->nr_map_sites)
-        memcpy(profile->map_sites, heap->map_sites, heap->nr_map_sites * sizeof(*heap->map_sites));
-    profile->nr_map_sites = (uint32_t)heap->nr_map_sites;
-    if (profile->nr_map_sites)
-        qsort(profile->map_sites, profile->nr_map_sites, sizeof(*profile->map_sites), compare_map_sites);
+    profile->mapping_totals = heap->mapping_totals;
+    if (heap->nr_mapping_sites)
+        memcpy(profile->mapping_sites, heap->mapping_sites,
+               heap->nr_mapping_sites * sizeof(*heap->mapping_sites));
+    profile->nr_mapping_sites = (uint32_t)heap->nr_mapping_sites;
+    if (profile->nr_mapping_sites)
+        qsort(profile->mapping_sites, profile->nr_mapping_sites, sizeof(*profile->mapping_sites),
+              compare_map_sites);
     for (size_t i = 0; i < heap->nr_mappings; i++) {
         const struct seep_heap_mapping *from = &heap->mappings[i];
-        profile->mappings[i] = (struct seep_mapped){from->start, from->bytes, from->site, from->kind,
-                                                    SEEP_MAX(copying->now_ns - from->born_ns, (int64_t)0)};
+        profile->mappings[i] = (struct seep_mapping){from->start, from->bytes, from->site, from->kind,
+                                                     SEEP_MAX(copying->now_ns - from->born_ns, (int64_t)0)};
     }
     profile->nr_mappings = (uint32_t)heap->nr_mappings;
     return NULL;
@@ -239,5 +242,5 @@ struct seep_error *seep_heap_profile(const struct seep_heap *heap, int64_t now_n
 }
 
 bool seep_heap_has_events(const struct seep_heap *heap) {
-    return heap->nr_thread_sites || heap->nr_map_sites || heap->unknown_frees || heap->failed;
+    return heap->nr_thread_sites || heap->nr_mapping_sites || heap->unknown_frees || heap->failed;
 }

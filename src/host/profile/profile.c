@@ -116,18 +116,19 @@ static uint64_t above(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
 
-static struct seep_map_site *map_site_of(const struct seep_profile *profile, uint32_t site) {
+static struct seep_mapping_site *map_site_of(const struct seep_profile *profile, uint32_t site) {
     uint32_t low = 0;
-    uint32_t high = profile->nr_map_sites;
+    uint32_t high = profile->nr_mapping_sites;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (profile->map_sites[middle].site < site)
+        if (profile->mapping_sites[middle].site < site)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < profile->nr_map_sites && profile->map_sites[low].site == site ? &profile->map_sites[low]
-                                                                               : NULL;
+    return low < profile->nr_mapping_sites && profile->mapping_sites[low].site == site
+               ? &profile->mapping_sites[low]
+               : NULL;
 }
 
 static void add_to_pools(struct seep_pool_totals *totals, const struct seep_site *site) {
@@ -213,13 +214,13 @@ void seep_profile_derive(struct seep_profile *profile) {
     if (calls_only)
         totals->live_blocks = above(totals->allocations, totals->frees);
 
-    for (uint32_t i = 0; i < profile->nr_map_sites; i++) {
-        struct seep_map_site *site = &profile->map_sites[i];
+    for (uint32_t i = 0; i < profile->nr_mapping_sites; i++) {
+        struct seep_mapping_site *site = &profile->mapping_sites[i];
         site->live_bytes = above(site->counts.mapped_bytes, site->counts.unmapped_bytes);
         site->nr_live = 0;
     }
     for (uint32_t i = 0; i < profile->nr_mappings; i++) {
-        struct seep_map_site *site = map_site_of(profile, profile->mappings[i].site);
+        struct seep_mapping_site *site = map_site_of(profile, profile->mappings[i].site);
         if (site)
             site->nr_live++;
     }

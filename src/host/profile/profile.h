@@ -144,7 +144,7 @@ struct seep_thread_site {
 
 // Mappings: memory that the program mapped by itself (mmap, mremap, brk, sbrk). A class of its own,
 // in no figure of the heap. Bytes are of address space: what was never touched takes no memory.
-struct seep_map_counts {
+struct seep_mapping_counts {
     uint64_t maps; // calls that made memory appear
     uint64_t mapped_bytes;
     uint64_t unmaps; // calls that took memory away, or a part of it
@@ -155,14 +155,14 @@ struct seep_map_counts {
 // A site of SEEP_VIA_FAULT is of this form and in no total: `maps` is the number of page faults, bytes are of
 // the pages that they brought into memory, and live_bytes what of these was in memory at the moment of the
 // snapshot.
-struct seep_map_site {
+struct seep_mapping_site {
     uint32_t site;
-    struct seep_map_counts counts;
+    struct seep_mapping_counts counts;
     uint64_t live_bytes; // mapped - unmapped, never below 0
     uint64_t nr_live;    // mappings that are left, or pieces of them
 };
 
-struct seep_mapped {
+struct seep_mapping {
     uint64_t start;
     uint64_t bytes;
     uint32_t site;
@@ -401,10 +401,10 @@ struct seep_profile {
     // By site and kind of block: the suppression that takes it, as index + 1 in those of the session;
     // 0: none. NULL: none were applied. Not saved.
     uint32_t (*suppressed)[SEEP_KIND_NR];
-    struct seep_map_counts map_totals;
-    struct seep_map_site *map_sites; // sorted by site
-    uint32_t nr_map_sites;
-    struct seep_mapped *mappings; // sorted by address
+    struct seep_mapping_counts mapping_totals;
+    struct seep_mapping_site *mapping_sites; // sorted by site
+    uint32_t nr_mapping_sites;
+    struct seep_mapping *mappings; // sorted by address
     uint32_t nr_mappings;
     struct seep_wrong_release *wrong_releases; // the most frequent first
     uint32_t nr_wrong_releases;

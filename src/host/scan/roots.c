@@ -294,7 +294,7 @@ static bool exclude_allocator(struct finder *finder, const struct seep_memory_ar
 // ---- what is no allocator's ----
 
 // What called for a mapping: allocators do that in few places. 0: not known.
-static uint64_t caller_of(const struct seep_profile *profile, const struct seep_mapped *mapped) {
+static uint64_t caller_of(const struct seep_profile *profile, const struct seep_mapping *mapped) {
     const struct seep_node *node = &profile->nodes[profile->sites[mapped->site].node];
     bool known = node != profile->nodes && node->kind == SEEP_NODE_FRAME;
     return known ? ((uint64_t)node->module << 48) ^ node->offset : 0;
@@ -314,7 +314,7 @@ static bool keep_mappings(struct finder *finder) {
     struct seep_map callers = SEEP_MAP_INIT; // of mappings with blocks
     bool fits = true;
     for (uint32_t i = 0; fits && i < profile->nr_mappings; i++) {
-        const struct seep_mapped *mapped = &profile->mappings[i];
+        const struct seep_mapping *mapped = &profile->mappings[i];
         uint64_t caller = caller_of(profile, mapped);
         if (!caller || !has_blocks(finder->graph, mapped->start, mapped->start + mapped->bytes))
             continue;
@@ -324,7 +324,7 @@ static bool keep_mappings(struct finder *finder) {
             *known = 1;
     }
     for (uint32_t i = 0; fits && i < profile->nr_mappings; i++) {
-        const struct seep_mapped *mapped = &profile->mappings[i];
+        const struct seep_mapping *mapped = &profile->mappings[i];
         uint64_t end = mapped->start + mapped->bytes;
         if (!seep_map_find(&callers, caller_of(profile, mapped)) &&
             !has_blocks(finder->graph, mapped->start, end))
@@ -433,7 +433,7 @@ static void give_to_thread(const struct finder *finder, bool told, struct seep_r
 }
 
 // The first mapping by the program that ends behind `address`, or NULL.
-static const struct seep_mapped *mapped_from(const struct seep_profile *profile, uint64_t address) {
+static const struct seep_mapping *mapped_from(const struct seep_profile *profile, uint64_t address) {
     uint32_t low = 0, high = profile->nr_mappings;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -452,7 +452,7 @@ static bool is_of_loader(const struct finder *finder, const struct seep_memory_a
     if (tid != finder->stopped->pid || is_of_module(finder, mapping) ||
         has_blocks(finder->graph, mapping->start, mapping->end))
         return false;
-    const struct seep_mapped *mapped = mapped_from(finder->profile, range->start);
+    const struct seep_mapping *mapped = mapped_from(finder->profile, range->start);
     bool inside = mapped && mapped->start <= range->start;
     if (mapped)
         range->end = SEEP_MIN(range->end, inside ? mapped->start + mapped->bytes : mapped->start);
@@ -698,7 +698,7 @@ static bool feed_regions(struct finder *finder) {
 // Of a stack that the program mapped for itself the ends are known.
 static void bound_by_mapping(const struct seep_profile *profile, uint64_t sp,
                              struct seep_thread_place *place) {
-    const struct seep_mapped *mapped = mapped_from(profile, sp);
+    const struct seep_mapping *mapped = mapped_from(profile, sp);
     if (place->told || !mapped || mapped->start > sp)
         return;
     place->stack_start = SEEP_MAX(place->stack_start, mapped->start);

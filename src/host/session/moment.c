@@ -22,8 +22,8 @@ void seep_moment_drop_details(struct seep_profile *profile) {
     profile->block_kinds = NULL;
     profile->leaders = profile->let_go = NULL;
     profile->leaks = (struct seep_leaks){.known = false};
-    profile->nr_map_sites = profile->nr_mappings = 0;
-    profile->map_totals = (struct seep_map_counts){0};
+    profile->nr_mapping_sites = profile->nr_mappings = 0;
+    profile->mapping_totals = (struct seep_mapping_counts){0};
     profile->nr_wrong_releases = 0;
     profile->nr_pools = profile->nr_pieces = 0;
     profile->account = (struct seep_account){.known = false};

@@ -209,7 +209,7 @@ struct seep_view_row {
 // Memory mapped at one place. Of `stack` only what seep_view_frames needs is there, and `via`.
 struct seep_view_mapping {
     struct seep_view_row stack;
-    struct seep_map_counts counts;
+    struct seep_mapping_counts counts;
     uint64_t live_bytes;
     uint64_t nr_live;
     uint32_t process; // index in the session
@@ -301,10 +301,10 @@ struct seep_view {
     struct seep_view_row *rows; // sorted, the top ones only
     size_t nr_rows;
     size_t nr_rows_all;
-    size_t nr_rows_live;               // of all: those with live blocks that are not suppressed
-    struct seep_view_row all;          // the sum of all rows, also those that are not shown
-    struct seep_totals totals;         // of the looked-at profiles, without filters
-    struct seep_map_counts map_totals; // the same; peaks are summed
+    size_t nr_rows_live;                       // of all: those with live blocks that are not suppressed
+    struct seep_view_row all;                  // the sum of all rows, also those that are not shown
+    struct seep_totals totals;                 // of the looked-at profiles, without filters
+    struct seep_mapping_counts mapping_totals; // the same; peaks are summed
     uint64_t map_live_bytes;
     uint64_t nr_map_live;
     struct seep_view_mapping *mappings; // by what is still mapped, the top ones only

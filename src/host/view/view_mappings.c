@@ -8,7 +8,7 @@
 #include "base/sum.h"
 #include "view/view_build.h"
 
-static void add_counts(struct seep_map_counts *into, const struct seep_map_counts *from) {
+static void add_counts(struct seep_mapping_counts *into, const struct seep_mapping_counts *from) {
     seep_add_up(&into->maps, from->maps);
     seep_add_up(&into->mapped_bytes, from->mapped_bytes);
     seep_add_up(&into->unmaps, from->unmaps);
@@ -47,16 +47,16 @@ static struct seep_error *collect_mappings(struct seep_view_build *build) {
     struct seep_view *view = build->view;
     size_t nr = 0;
     for (size_t p = 0; p < build->nr_parts; p++)
-        nr += build->parts[p].profile->nr_map_sites;
+        nr += build->parts[p].profile->nr_mapping_sites;
     view->mappings = seep_arena_alloc(&view->arena, SEEP_MAX(nr, (size_t)1), sizeof(*view->mappings));
     view->faults = seep_arena_alloc(&view->arena, SEEP_MAX(nr, (size_t)1), sizeof(*view->faults));
     if (!view->mappings || !view->faults)
         return seep_error_no_memory();
     for (size_t p = 0; p < build->nr_parts; p++) {
         const struct seep_view_part *part = &build->parts[p];
-        add_counts(&view->map_totals, &part->profile->map_totals);
-        for (uint32_t i = 0; i < part->profile->nr_map_sites; i++) {
-            const struct seep_map_site *site = &part->profile->map_sites[i];
+        add_counts(&view->mapping_totals, &part->profile->mapping_totals);
+        for (uint32_t i = 0; i < part->profile->nr_mapping_sites; i++) {
+            const struct seep_mapping_site *site = &part->profile->mapping_sites[i];
             bool is_fault = part->profile->sites[site->site].via == SEEP_VIA_FAULT;
             seep_add_up(is_fault ? &view->fault_bytes : &view->map_live_bytes, site->live_bytes);
             seep_add_up(is_fault ? &view->nr_page_faults : &view->nr_map_live,

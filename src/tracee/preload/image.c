@@ -35,7 +35,7 @@ static const uint64_t area_sizes[SEEP_AREA_PAGED_NR] = {
     [SEEP_AREA_DIR] = DIR_BYTES,
     [SEEP_AREA_POOL] = 256 * GIB,
     [SEEP_AREA_MAPPINGS] = SEEP_MAPPING_SLOTS * (uint64_t)sizeof(struct seep_image_mapping),
-    [SEEP_AREA_MAP_SITES] = SEEP_MAP_SITES * (uint64_t)sizeof(struct seep_image_map_site),
+    [SEEP_AREA_MAP_SITES] = SEEP_MAP_SITES * (uint64_t)sizeof(struct seep_image_mapping_site),
     [SEEP_AREA_MISUSES] = SEEP_MISUSE_SLOTS * (uint64_t)sizeof(struct seep_image_misuse),
     [SEEP_AREA_CUSTOM_POOLS] = SEEP_CUSTOM_POOLS * (uint64_t)sizeof(struct seep_image_custom_pool),
     [SEEP_AREA_PIECES] = SEEP_PIECES * (uint64_t)sizeof(struct seep_image_piece),
@@ -55,7 +55,7 @@ static const uint32_t element_bytes[SEEP_AREA_PAGED_NR] = {
     [SEEP_AREA_DIR] = sizeof(uint32_t),
     [SEEP_AREA_POOL] = SEEP_POOL_PAGE,
     [SEEP_AREA_MAPPINGS] = sizeof(struct seep_image_mapping),
-    [SEEP_AREA_MAP_SITES] = sizeof(struct seep_image_map_site),
+    [SEEP_AREA_MAP_SITES] = sizeof(struct seep_image_mapping_site),
     [SEEP_AREA_MISUSES] = sizeof(struct seep_image_misuse),
     [SEEP_AREA_CUSTOM_POOLS] = sizeof(struct seep_image_custom_pool),
     [SEEP_AREA_PIECES] = sizeof(struct seep_image_piece),
@@ -327,7 +327,7 @@ static bool copy_arrays(unsigned char *fresh) {
         uint64_t element_bytes;
     } arrays[] = {
         {SEEP_AREA_MAPPINGS, sizeof(struct seep_image_mapping)},
-        {SEEP_AREA_MAP_SITES, sizeof(struct seep_image_map_site)},
+        {SEEP_AREA_MAP_SITES, sizeof(struct seep_image_mapping_site)},
         {SEEP_AREA_STRINGS, 1},
         {SEEP_AREA_MODULES, sizeof(struct seep_image_module)},
         {SEEP_AREA_NODES, sizeof(struct seep_image_node)},

@@ -23,8 +23,8 @@ static struct seep_image_mapping *mapping_at(uint32_t slot) {
     return (struct seep_image_mapping *)(seep_g.base + seep_g.area_off[SEEP_AREA_MAPPINGS]) + slot;
 }
 
-static struct seep_image_map_site *map_site_at(uint32_t index) {
-    return (struct seep_image_map_site *)(seep_g.base + seep_g.area_off[SEEP_AREA_MAP_SITES]) + index;
+static struct seep_image_mapping_site *map_site_at(uint32_t index) {
+    return (struct seep_image_mapping_site *)(seep_g.base + seep_g.area_off[SEEP_AREA_MAP_SITES]) + index;
 }
 
 static bool area_open(enum seep_area_kind kind, uint64_t bytes) {
@@ -167,16 +167,16 @@ static uint32_t map_site_of(uint32_t site) {
         return index;
     index = area->used ? (uint32_t)area->used : 1;
     if (index >= SEEP_MAP_SITES ||
-        !area_open(SEEP_AREA_MAP_SITES, (index + 1) * sizeof(struct seep_image_map_site)))
+        !area_open(SEEP_AREA_MAP_SITES, (index + 1) * sizeof(struct seep_image_mapping_site)))
         return 0;
-    *map_site_at(index) = (struct seep_image_map_site){.site = site};
+    *map_site_at(index) = (struct seep_image_mapping_site){.site = site};
     __atomic_store_n(&area->used, index + 1, __ATOMIC_RELEASE);
     seep_g.sites[site].map_site = index;
     return index;
 }
 
 static void count_mapped(uint32_t index, uint64_t bytes) {
-    struct seep_image_map_site *counts = map_site_at(index);
+    struct seep_image_mapping_site *counts = map_site_at(index);
     counts->maps++;
     counts->mapped_bytes += bytes;
     counts->peak_bytes = SEEP_MAX(counts->peak_bytes, counts->mapped_bytes - counts->unmapped_bytes);
@@ -254,7 +254,7 @@ void seep_mapping_index_again(void) {
     uint32_t nr_slots = (uint32_t)SEEP_MIN(seep_g.header->areas[SEEP_AREA_MAPPINGS].used, SEEP_MAPPING_SLOTS);
     nr_ranges = nr_free_slots = 0;
     for (uint32_t i = 0; i < seep_g.header->areas[SEEP_AREA_MAP_SITES].used; i++)
-        *map_site_at(i) = (struct seep_image_map_site){.site = map_site_at(i)->site};
+        *map_site_at(i) = (struct seep_image_mapping_site){.site = map_site_at(i)->site};
     for (uint32_t slot = 0; slot < nr_slots; slot++) {
         struct seep_image_mapping *from = mapping_at(slot);
         // The parent's, since the fork: without an index it had none before.

@@ -18,7 +18,7 @@
 void seep_record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                             uint64_t pc, uint64_t sp, uint64_t bp);
 
-// Cold halves, record.c.
+// Cold halves, record_slow.c.
 void seep_record_allocation_special(struct seep_thread *thread, const void *block, uint64_t size,
                                     enum seep_via via, uint64_t pc, uint64_t sp, uint64_t bp);
 uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
@@ -41,7 +41,7 @@ void *seep_allocated_long(void *block, uint64_t size, enum seep_via via, uint64_
 void seep_released_long(const void *block, enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp);
 void seep_record_free_unentered(const void *block); // in a signal handler inside a hook, or passive
 
-// Sampling, or a fork whose child has no image yet: the long way, in record.c.
+// Sampling, or a fork whose child has no image yet: the long way, in record_slow.c.
 SEEP_INLINE bool is_special(void) {
     return atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) != 0;
 }

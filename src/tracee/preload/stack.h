@@ -248,7 +248,7 @@ SEEP_INLINE uint32_t stack_site(struct seep_thread *thread, enum seep_via via, s
     return seep_stack_walk(thread, via, caller.pc, caller.sp, caller.bp);
 }
 
-// The same, not inline, for who does not ask often: record.c.
+// The same, not inline, for who does not ask often: record_slow.c.
 uint32_t seep_stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller);
 
 #endif

@@ -54,7 +54,7 @@ static const struct {
     [SEEP_AREA_DIR] = {"directory", "I", sizeof(uint32_t), true},
     [SEEP_AREA_POOL] = {"pool", "4096B", SEEP_POOL_PAGE, true},
     [SEEP_AREA_MAPPINGS] = {"mappings", "QQIIQ", sizeof(struct seep_image_mapping), false},
-    [SEEP_AREA_MAP_SITES] = {"mapping sites", "II5Q", sizeof(struct seep_image_map_site), false},
+    [SEEP_AREA_MAP_SITES] = {"mapping sites", "II5Q", sizeof(struct seep_image_mapping_site), false},
     [SEEP_AREA_MISUSES] = {"misuses", "4I3Q", sizeof(struct seep_image_misuse), false},
     [SEEP_AREA_CUSTOM_POOLS] = {"pools of the program", "3QII", sizeof(struct seep_image_custom_pool), false},
     [SEEP_AREA_PIECES] = {"pieces", "3Q4I", sizeof(struct seep_image_piece), false},

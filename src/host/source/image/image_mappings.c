@@ -10,8 +10,8 @@ static uint64_t nr_slots(const struct seep_image_reader *reader, enum seep_area_
 }
 
 static int compare_mappings(const void *left, const void *right) {
-    const struct seep_mapped *a = left;
-    const struct seep_mapped *b = right;
+    const struct seep_mapping *a = left;
+    const struct seep_mapping *b = right;
     return (a->start > b->start) - (a->start < b->start);
 }
 
@@ -37,7 +37,7 @@ static struct seep_error *read_mappings(struct seep_image_reader *reader) {
             reader->nr_damaged++;
             continue;
         }
-        profile->mappings[kept++] = (struct seep_mapped){
+        profile->mappings[kept++] = (struct seep_mapping){
             .start = from.start,
             .bytes = from.bytes,
             .site = from.site,
@@ -51,8 +51,8 @@ static struct seep_error *read_mappings(struct seep_image_reader *reader) {
     return NULL;
 }
 
-static struct seep_map_counts counts_of(const struct seep_image_map_site *from) {
-    return (struct seep_map_counts){
+static struct seep_mapping_counts counts_of(const struct seep_image_mapping_site *from) {
+    return (struct seep_mapping_counts){
         .maps = from->maps,
         .mapped_bytes = from->mapped_bytes,
         .unmaps = from->unmaps,
@@ -62,35 +62,36 @@ static struct seep_map_counts counts_of(const struct seep_image_map_site *from) 
 }
 
 static int compare_map_sites(const void *left, const void *right) {
-    const struct seep_map_site *a = left;
-    const struct seep_map_site *b = right;
+    const struct seep_mapping_site *a = left;
+    const struct seep_mapping_site *b = right;
     return (a->site > b->site) - (a->site < b->site);
 }
 
 static struct seep_error *read_map_sites(struct seep_image_reader *reader) {
     struct seep_profile *profile = reader->profile;
     uint64_t nr = nr_slots(reader, SEEP_AREA_MAP_SITES, SEEP_MAP_SITES);
-    profile->map_sites = seep_arena_alloc(&profile->arena, (size_t)nr, sizeof(*profile->map_sites));
-    if (!profile->map_sites)
+    profile->mapping_sites = seep_arena_alloc(&profile->arena, (size_t)nr, sizeof(*profile->mapping_sites));
+    if (!profile->mapping_sites)
         return seep_error_no_memory();
     for (uint64_t i = 0; i < nr; i++) {
-        struct seep_image_map_site from;
+        struct seep_image_mapping_site from;
         seep_image_element(reader->copy, SEEP_AREA_MAP_SITES, i, &from);
         if (i == 0)
-            profile->map_totals = counts_of(&from);
+            profile->mapping_totals = counts_of(&from);
         else if (seep_image_is_site(reader, from.site))
-            profile->map_sites[profile->nr_map_sites++] =
-                (struct seep_map_site){.site = from.site, .counts = counts_of(&from)};
+            profile->mapping_sites[profile->nr_mapping_sites++] =
+                (struct seep_mapping_site){.site = from.site, .counts = counts_of(&from)};
     }
-    if (profile->nr_map_sites)
-        qsort(profile->map_sites, profile->nr_map_sites, sizeof(*profile->map_sites), compare_map_sites);
+    if (profile->nr_mapping_sites)
+        qsort(profile->mapping_sites, profile->nr_mapping_sites, sizeof(*profile->mapping_sites),
+              compare_map_sites);
     // A site has one element; of a forged twin only the first stays.
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < profile->nr_map_sites; i++)
-        if (!kept || profile->map_sites[kept - 1].site != profile->map_sites[i].site)
-            profile->map_sites[kept++] = profile->map_sites[i];
-    reader->nr_damaged += profile->nr_map_sites - kept;
-    profile->nr_map_sites = kept;
+    for (uint32_t i = 0; i < profile->nr_mapping_sites; i++)
+        if (!kept || profile->mapping_sites[kept - 1].site != profile->mapping_sites[i].site)
+            profile->mapping_sites[kept++] = profile->mapping_sites[i];
+    reader->nr_damaged += profile->nr_mapping_sites - kept;
+    profile->nr_mapping_sites = kept;
     return NULL;
 }
 

@@ -356,7 +356,7 @@ static struct seep_error *keep(struct building *building) {
 }
 
 static struct seep_error *add_notes(struct seep_profile *profile, const struct seep_kernel_heap *heap,
-                                    const struct seep_kernel_moment *moment) {
+                                    const struct seep_kernel_tracing *moment) {
     struct seep_error *err = seep_profile_note(profile, SEEP_NOTE_KERNEL_OUTSTANDING,
                                                "the kernel's memory: only what is outstanding has stacks; "
                                                "slabs are made of pages, so [kernel] and [kernel pages] "
@@ -382,7 +382,7 @@ static struct seep_error *add_notes(struct seep_profile *profile, const struct s
 }
 
 static struct seep_error *fill(struct building *building, const struct seep_kernel_heap *heap,
-                               const struct seep_kernel_moment *moment, bool pages) {
+                               const struct seep_kernel_tracing *moment, bool pages) {
     struct seep_profile *profile = building->profile;
     profile->process = (struct seep_process){
         .exe = pages ? "[kernel pages]" : "[kernel]",
@@ -424,7 +424,7 @@ static struct seep_error *fill(struct building *building, const struct seep_kern
 
 struct seep_error *seep_session_from_kernel(const struct seep_kernel_heap *heap,
                                             const struct seep_kallsyms *symbols,
-                                            const struct seep_kernel_moment *moment,
+                                            const struct seep_kernel_tracing *moment,
                                             struct seep_session **ret_session) {
     struct seep_session *session;
     struct seep_error *err = seep_session_create(&session);

@@ -11,7 +11,7 @@
 #include "profile/profile.h"
 #include "names/kallsyms.h"
 
-struct seep_kernel_moment {
+struct seep_kernel_tracing {
     int64_t start_ns; // CLOCK_REALTIME, of the tracing
     int64_t duration_ns;
     uint64_t sample; // every Nth was recorded
@@ -20,7 +20,7 @@ struct seep_kernel_moment {
 // All of `heap` is copied. O(blocks + frames).
 SEEP_MUST_CHECK struct seep_error *seep_session_from_kernel(const struct seep_kernel_heap *heap,
                                                             const struct seep_kallsyms *symbols,
-                                                            const struct seep_kernel_moment *moment,
+                                                            const struct seep_kernel_tracing *moment,
                                                             struct seep_session **ret_session);
 
 #endif

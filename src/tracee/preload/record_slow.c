@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The rare halves of recording, see record.h.
+// The slow path of recording an allocation and a free; the fast path is in record.h.
 #include "preload/record.h"
 #include "preload/annotation.h"
 #include "preload/at_peak.h"
