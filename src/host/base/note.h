@@ -77,6 +77,7 @@ enum seep_note_code {
     SEEP_NOTE_SNAPSHOT_MISSED,
     SEEP_NOTE_OF_SUMS,
     SEEP_NOTE_AFTER_END,
+    SEEP_NOTE_PEAKS_APART,
     SEEP_NOTE_NR
 };
 

@@ -199,8 +199,8 @@ static struct seep_error *go_to_time(struct seep_session *session, const char *s
                              seep_format_duration(end_ns).text);
 }
 
-struct seep_error *seep_moment_go_in(struct seep_session *session, const char *source, const char *when,
-                                     bool counts_only) {
+static struct seep_error *go_in(struct seep_session *session, const char *source, const char *when,
+                                bool counts_only) {
     int64_t at_ns = 0;
     bool recorded = seep_past_is_recording(source);
     bool is_peak = recorded && strcmp(when, "peak") == 0; // which the events know better than a mark
@@ -216,6 +216,38 @@ struct seep_error *seep_moment_go_in(struct seep_session *session, const char *s
     if (is_time && at_ns != SEEP_PAST_PEAK)
         return go_to_time(session, source, when, at_ns, counts_only);
     return seep_moment_go(session, when);
+}
+
+// Not a mark of that name.
+static bool is_peak_of_each(const struct seep_session *session, const char *source, const char *when) {
+    if (strcmp(when, "peak") != 0)
+        return false;
+    bool is_mark = false;
+    for (size_t p = 0; p < session->nr_profiles; p++)
+        for (uint32_t i = 0; i < session->profiles[p]->nr_marks; i++)
+            is_mark |= strcmp(session->profiles[p]->marks[i].name, when) == 0;
+    return !is_mark || seep_past_is_recording(source);
+}
+
+// At a moment most processes still run. How one ended stays where each is at a moment of its own; that it
+// became another program stays always, for that is where the next one comes from.
+struct seep_error *seep_moment_go_in(struct seep_session *session, const char *source, const char *when,
+                                     bool counts_only) {
+    bool is_peak = is_peak_of_each(session, source, when);
+    enum seep_exit_kind *kinds = calloc(session->nr_profiles + 1, sizeof(*kinds));
+    if (!kinds)
+        return seep_error_no_memory();
+    for (size_t p = 0; p < session->nr_profiles; p++)
+        kinds[p] = session->profiles[p]->process.exit_kind;
+    struct seep_error *error = go_in(session, source, when, counts_only);
+    for (size_t p = 0; !error && p < session->nr_profiles; p++)
+        if ((is_peak && session->nr_profiles > 1) || kinds[p] == SEEP_EXIT_EXEC)
+            session->profiles[p]->process.exit_kind = kinds[p];
+    free(kinds);
+    if (error || !is_peak || session->nr_profiles < 2)
+        return error;
+    return seep_profile_note(session->profiles[0], SEEP_NOTE_PEAKS_APART,
+                             "each process at its own peak; they were not at the same moment");
 }
 
 struct seep_error *seep_moment_open(const char *source, struct seep_session **ret_session) {
