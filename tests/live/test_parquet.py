@@ -58,10 +58,10 @@ def test_the_other_option_gives_the_same_bytes(recording, table):
     assert done.code == 0 and done.out == table.read_bytes()
 
 
-def test_duckdb_reads_the_same(table, rows):
+def test_duckdb_reads_the_same(table, rows, tmp_path):
     need('node')
     script = HERE / 'parquet_duckdb.js'
-    modules = os.environ.get('NODE_PATH') or run(['npm', 'root', '-g']).out.decode().strip()
+    modules = os.environ.get('NODE_PATH') or run(['npm', 'root', '-g'], env=environment(HOME=str(tmp_path))).out.decode().strip()  # npm writes a log there
     known = run(['node', '-e', 'require("@duckdb/node-api")'], env=environment(NODE_PATH=modules))
     if known.code != 0:
         pytest.skip('node has no package @duckdb/node-api')
