@@ -43,9 +43,9 @@ static struct seep_number ratio(double value) {
 }
 
 static struct seep_number nanoseconds(double value) {
-    struct seep_number number;
-    snprintf(number.text, sizeof(number.text), isnan(value) ? "-" : value < 1e4 ? "%.0f" : "%.3g", value);
-    return number;
+    if (!isnan(value))
+        return seep_format_count((uint64_t)(value + 0.5));
+    return (struct seep_number){.text = "-"};
 }
 
 static void put_row(FILE *out, const struct seep_replay_figures *row, const struct seep_plan *plan,
@@ -58,7 +58,7 @@ static void put_row(FILE *out, const struct seep_replay_figures *row, const stru
     fprintf(out, "  %-28s  %9s", is_first ? "1" : against(row).text,
             seep_format_bytes(row->peak_rss_bytes).text);
     if (plan)
-        fprintf(out, "  %9s  %9s", ratio(row->rss_over_live).text, ratio(row->mean_rss_over_live).text);
+        fprintf(out, "  %8s  %8s", ratio(row->rss_over_live).text, ratio(row->mean_rss_over_live).text);
     fprintf(out, "  %11s\n", seep_format_count((uint64_t)row->faults).text);
 }
 
@@ -70,7 +70,7 @@ static void put_costs(FILE *out, const struct seep_plan *plan, const struct seep
             plan && plan->is_cpu_time ? "CPU time" : "time", plan ? 6 : 10, plan ? "ns/op" : "CPU time",
             "time against the first", "peak RSS");
     if (plan)
-        fprintf(out, "  %9s  %9s", "RSS/live", "mean");
+        fprintf(out, "  %8s  %8s", "RSS/live", "its mean");
     fprintf(out, "  %11s%s\n", "page faults", seep_style_off(&style));
     for (size_t i = 0; i < comparison->nr_rows; i++) {
         const struct seep_replay_figures *row = &comparison->rows[i];
@@ -91,20 +91,16 @@ static bool is_measured(const struct seep_comparison *comparison, size_t call) {
 
 static void put_latencies(FILE *out, const struct seep_comparison *comparison, int width) {
     const struct seep_style style = seep_style_of(out);
-    fprintf(out, "\n%s%-*s", seep_style_bold(&style), width, "ns a call");
+    fprintf(out, "\n%s%-9s  %-*s  %9s  %9s  %9s%s\n", seep_style_bold(&style), "ns a call", width, "",
+            "median", "99 %", "99.9 %", seep_style_off(&style));
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
-        if (is_measured(comparison, k))
-            fprintf(out, "  %7s %6s %6s", call_names[k], "99 %", "99.9 %");
-    fprintf(out, "%s\n", seep_style_off(&style));
-    for (size_t i = 0; i < comparison->nr_rows; i++) {
-        put_name(out, comparison->rows[i].name, width);
-        for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
-            if (is_measured(comparison, k))
-                fprintf(out, "  %7s %6s %6s", nanoseconds(comparison->rows[i].latency_ns[k][0]).text,
-                        nanoseconds(comparison->rows[i].latency_ns[k][1]).text,
-                        nanoseconds(comparison->rows[i].latency_ns[k][2]).text);
-        fputc('\n', out);
-    }
+        for (size_t i = 0; i < comparison->nr_rows && is_measured(comparison, k); i++) {
+            const double *latency_ns = comparison->rows[i].latency_ns[k];
+            fprintf(out, "%-9s  ", i ? "" : call_names[k]);
+            put_name(out, comparison->rows[i].name, width);
+            fprintf(out, "  %9s  %9s  %9s\n", nanoseconds(latency_ns[0]).text,
+                    nanoseconds(latency_ns[1]).text, nanoseconds(latency_ns[2]).text);
+        }
 }
 
 void seep_replay_text(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison) {
