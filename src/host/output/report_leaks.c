@@ -85,6 +85,30 @@ static const char *where_held(const struct seep_view *view, uint64_t blocks) {
     return more || view->nr_rows < view->nr_rows_all ? "held: --top 0 shows by what" : "held";
 }
 
+// What processes hold that were not looked at is in none of the classes: with it they add up to what is live.
+static void put_not_scanned(FILE *out, const struct seep_view *view) {
+    const struct seep_profile *first = NULL;
+    uint64_t blocks = 0, bytes = 0, nr = 0;
+    for (size_t p = 0; p < view->nr_processes; p++) {
+        const struct seep_profile *profile = seep_text_profile(view, p);
+        if (profile->leaks.known)
+            continue;
+        blocks += profile->totals.live_blocks;
+        bytes += profile->totals.live_bytes;
+        first = first ? first : profile;
+        nr++;
+    }
+    if (!first)
+        return;
+    put_amount(out, "not scanned", blocks, bytes);
+    seep_put_escaped(out, first->process.name);
+    fprintf(out, ", pid %" PRIu32 "%s", first->process.pid,
+            first->process.exit_kind == SEEP_EXIT_EXEC ? ", went on by exec" : "");
+    if (nr > 1)
+        fprintf(out, "; and %s more", seep_format_count(nr - 1).text);
+    fputc('\n', out);
+}
+
 static void put_classes(FILE *out, const struct seep_view *view, const struct sums *sums,
                         const struct seep_style *style) {
     static const char *const remarks[SEEP_KIND_NR] = {
@@ -113,6 +137,7 @@ static void put_classes(FILE *out, const struct seep_view *view, const struct su
         put_amount(out, "suppressed", leaks->suppressed_blocks, leaks->suppressed_bytes);
         fputs("in none of these classes\n", out);
     }
+    put_not_scanned(out, view);
 }
 
 // ---- rows of several processes -----------------------------------------------------------------------
