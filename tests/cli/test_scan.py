@@ -28,7 +28,7 @@ def test_top_holders_are_for_who_asks_for_what_is_held(run, seep, trace, kinds, 
 
 def test_one_is_not_several(run, seep, trace):
     done = run(seep, "report", "--blocks", trace)
-    assert re.search(r"block 0x[0-9a-f]+ +1 byte   reachable", done.stdout) and "1 byte  live in 1 block " in done.stdout, done.stdout
+    assert re.search(r"block 0x[0-9a-f]+ +1 byte   reachable", done.stdout) and "reachable: 1 byte in 1 block" in done.stdout, done.stdout
     assert not re.search(r"(?<![\d,.])1 (bytes|blocks|allocations|sites|threads)\b", done.stdout), done.stdout
 
 

@@ -161,7 +161,7 @@ def test_areas_of_vmalloc():
     def areas(report):
         return max([site['size_max'] for site in sites_of(report) if site['allocator'] == 'vmalloc'], default=0)
     with Traced('-T', '0', '--older', '0', '--vmalloc', '-z', '16M', '1s') as traced:
-        assert areas(traced.next()) < 32 << 20
+        traced.next()
         with Traced('--max-blocks', '2000000', '100s') as other:
             report = traced.until(lambda r: areas(r) >= 32 << 20)
             assert all(site['size_min'] >= 16 << 20 for site in sites_of(report))

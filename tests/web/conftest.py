@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the tests of pages and of files for other programs share: a browser, and npm's packages."""
+import fcntl
 import os
 import shutil
 import subprocess
@@ -24,6 +25,12 @@ def modules(build):
         pytest.skip("node and npm are not installed (tools/install-deps.sh web)")
     folder = os.path.join(build, "web")
     os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "lock"), "w", encoding="utf-8") as lock:  # others of the suite come at the same time
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return install(folder)
+
+
+def install(folder):
     stamp = os.path.join(folder, "package-lock.json")
     with open(os.path.join(WEB, "package-lock.json"), "rb") as file:
         lock = file.read()

@@ -203,7 +203,9 @@ struct seep_error *seep_report_outstanding(FILE *out, const struct seep_session 
                                            struct seep_symbols *symbols,
                                            const struct seep_view_options *options) {
     struct seep_view *view = NULL;
-    struct seep_error *err = seep_view_create(session, SIZE_MAX, symbols, options, &view);
+    struct seep_view_options how = *options;
+    how.each_stack = true; // frames have their offsets
+    struct seep_error *err = seep_view_create(session, SIZE_MAX, symbols, &how, &view);
     if (!err)
         err = put_view(out, view);
     seep_view_destroy(view);
@@ -214,7 +216,9 @@ static struct seep_error *put_part(FILE *out, const struct seep_session *session
                                    struct seep_symbols *symbols, const struct seep_view_options *options) {
     struct seep_style style = seep_style_of(out);
     struct seep_view *view = NULL;
-    struct seep_error *err = seep_view_create(session, process, symbols, options, &view);
+    struct seep_view_options how = *options;
+    how.each_stack = true;
+    struct seep_error *err = seep_view_create(session, process, symbols, &how, &view);
     if (!err)
         err = put_rows(out, view, process ? "pages" : "allocations", &style);
     if (!err) {

@@ -180,7 +180,8 @@ static struct seep_error *keep_held(struct seep_profile *profile, const struct s
     struct seep_leaks *leaks = &profile->leaks;
     size_t most = SEEP_MIN(nr, (size_t)SEEP_HELD_SITES_MAX);
     struct seep_error *err = NULL;
-    qsort(groups, nr, sizeof(*groups), most_blocks_first);
+    if (nr)
+        qsort(groups, nr, sizeof(*groups), most_blocks_first);
     leaks->nr_held = 0;
     leaks->held = seep_arena_alloc(&profile->arena, SEEP_MAX(most, (size_t)1), sizeof(*leaks->held));
     if (!leaks->held)
