@@ -157,7 +157,7 @@ static void put_figures(struct building *building, const struct seep_view_row *r
     put(building, SITE_FREES, c->frees);
     put(building, SITE_FREED_BYTES, c->freed_bytes);
     put(building, SITE_TEMPORARY, c->temporary);
-    put(building, SITE_PEAK_BYTES, c->peak_bytes);
+    put(building, SITE_PEAK_BYTES, row->known & SEEP_KNOWN_PEAK ? c->peak_bytes : 0);
     put(building, SITE_AT_PEAK_BYTES, row->known & SEEP_KNOWN_AT_PEAK ? c->at_peak_bytes : 0);
     put(building, SITE_SIZE_MIN, sizes ? c->size_min : 0);
     put(building, SITE_SIZE_MAX, sizes ? c->size_max : 0);
@@ -364,7 +364,8 @@ static struct seep_error *put_diff(struct building *building, const struct seep_
                 continue;
             error = put_place(building, branch, place, 0);
             put_figures(building, now);
-            put_old(building, old, row->change);
+            // The page compares what is held.
+            put_old(building, old, row->change > SEEP_DIFF_SHRANK ? SEEP_DIFF_SAME : row->change);
             put(building, SITE_FOLDED, 0);
         }
     for (size_t i = 0; !error && i < fold.nr; i++)
