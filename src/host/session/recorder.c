@@ -203,7 +203,7 @@ static void write_residence(struct seep_recorder *recorder, struct recorded_proc
             .cpu_ns = residence->cpu_ns,
             .nr_blocks = SEEP_MIN(residence->nr_ended - done, (size_t)SEEP_RESIDENCE_MAX)};
         recorder->put.used = 0;
-        seep_residence_put(&recorder->put, &head, residence->ended + done);
+        seep_residence_put(&recorder->put, &head, residence->ended ? residence->ended + done : NULL);
         struct seep_error *error = write_put(recorder, SEEP_TRACE_RESIDENCE);
         if (error)
             fail(recorder, error);
