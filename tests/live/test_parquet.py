@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""seep export --format parquet: each event of a recording, read back by a reader of its own, and by DuckDB where there is one."""
+"""seep export --format parquet: each event of a recording, read back by a reader of its own, and by DuckDB."""
 import collections
 import csv
 import io
 import json
 import os
+import shutil
 from pathlib import Path
 
 import parquet
 import pytest
-from harness import SEEP, environment, need, run
+from harness import BUILD, SEEP, environment, need, run
 
+DUCKDB = '@duckdb/node-api'
 HERE = Path(__file__).parent
 
 
@@ -58,14 +60,25 @@ def test_the_other_option_gives_the_same_bytes(recording, table):
     assert done.code == 0 and done.out == table.read_bytes()
 
 
-def test_duckdb_reads_the_same(table, rows, tmp_path):
+@pytest.fixture(scope='module')
+def duckdb(tmp_path_factory):
+    """Folder with DuckDB for node: kept in the build directory."""
     need('node')
+    need('npm')
+    folder = BUILD / 'duckdb'
+    if not (folder / 'node_modules' / DUCKDB).is_dir():
+        made = tmp_path_factory.mktemp('duckdb')
+        done = run(['npm', 'install', '--prefix', made, '--no-audit', '--no-fund', '--loglevel=error', f'{DUCKDB}@1.5.6-r.1'],
+                   env=dict(os.environ))  # npm's own settings are in the home folder
+        if done.code != 0:
+            pytest.skip('npm has no ' + DUCKDB + ': ' + (done.err or done.out).decode(errors='replace').strip()[-200:].replace('\n', ' '))
+        shutil.copytree(made, folder, symlinks=True, dirs_exist_ok=True)
+    return folder / 'node_modules'
+
+
+def test_duckdb_reads_the_same(table, rows, duckdb):
     script = HERE / 'parquet_duckdb.js'
-    modules = os.environ.get('NODE_PATH') or run(['npm', 'root', '-g'], env=environment(HOME=str(tmp_path))).out.decode().strip()  # npm writes a log there
-    known = run(['node', '-e', 'require("@duckdb/node-api")'], env=environment(NODE_PATH=modules))
-    if known.code != 0:
-        pytest.skip('node has no package @duckdb/node-api')
-    done = run(['node', script, table], env=environment(NODE_PATH=modules))
+    done = run(['node', script, table], env=environment(NODE_PATH=str(duckdb)))
     assert done.code == 0, done
     found = json.loads(done.out)
     assert int(found['rows']) == len(rows)

@@ -207,7 +207,7 @@ def test_it_starts_a_program(tmp_path, terminal):
 
 
 def test_what_the_program_writes_is_in_the_log(tmp_path, terminal):
-    screen = terminal('-i', '0.1', '--', '/bin/sh', '-c', r"printf 'hello \033[31m\n'; sleep 1000")
+    screen = terminal('-i', '0.1', '--', '/bin/sh', '-c', r"printf 'hello \033[31m\n'; exec sleep 1000")
     text = screen.shows(r'LIVE')
     screen.keys('8')
     screen.shows(r'hello \\x1b\[31m')
