@@ -99,17 +99,16 @@ static const char *trouble_with(const struct library *library) {
 static struct seep_error *check(const char *path, char **ret_path) {
     struct library library = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
     if (library.fd < 0)
-        return seep_error_hint(
-            seep_error_system(errno, "--allocator: cannot read '%s'", path),
-            "the program was not started; name a library, or one of glibc, jemalloc, mimalloc, "
-            "tcmalloc, scudo");
+        return seep_error_hint(seep_error_system(errno, "--allocator: cannot read '%s'", path),
+                               "nothing was started; name a library, or one of glibc, jemalloc, mimalloc, "
+                               "tcmalloc, scudo");
     if (!seep_read_at(library.fd, 0, &library.header, sizeof(library.header)))
         memset(&library.header, 0, sizeof(library.header));
     const char *trouble = trouble_with(&library);
     close(library.fd);
     if (trouble)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--allocator: '%s' %s", path, trouble),
-                               "the program was not started");
+                               "nothing was started; leave --allocator out, or name another one");
     char *real = realpath(path, NULL);
     if (!real)
         return seep_error_system(errno, "--allocator: '%s'", path);
@@ -173,11 +172,9 @@ static struct seep_error *not_found(const char *name, const char *package) {
         seep_error_create(SEEP_E_NOT_FOUND, "--allocator: no library of '%s' is installed", name);
     if (package)
         return seep_error_hint(
-            err, "the program was not started; Debian's package is %s, or give the path of the library",
-            package);
-    return seep_error_hint(
-        err, "the program was not started; give the path of the library, or one of next, glibc, "
-             "jemalloc, mimalloc, tcmalloc, scudo");
+            err, "nothing was started; Debian's package is %s, or give the path of the library", package);
+    return seep_error_hint(err, "nothing was started; give the path of the library, or one of next, glibc, "
+                                "jemalloc, mimalloc, tcmalloc, scudo");
 }
 
 struct seep_error *seep_allocator_find(const char *name, char **ret_path) {
