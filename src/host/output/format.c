@@ -150,6 +150,27 @@ struct seep_style seep_style_of(FILE *out) {
     return style;
 }
 
+void seep_put_wrapped(FILE *out, const struct seep_style *style, unsigned indent, const char *text) {
+    char *words = style->width ? seep_escape(text) : NULL;
+    if (!words) {
+        seep_put_escaped(out, text);
+        return;
+    }
+    char *rest = words;
+    size_t column = indent;
+    for (const char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        size_t width = seep_text_width(word);
+        bool fits = column == indent || column + 1 + width <= style->width;
+        if (column > indent && fits)
+            fputc(' ', out);
+        else if (!fits)
+            fprintf(out, "\n%*s", (int)indent, "");
+        fputs(word, out);
+        column = (fits && column > indent ? column + 1 : indent) + width;
+    }
+    free(words);
+}
+
 const char *seep_style_bold(const struct seep_style *style) {
     return style->colour ? "\033[1m" : "";
 }

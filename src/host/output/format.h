@@ -40,6 +40,10 @@ struct seep_style {
 struct seep_style seep_style_of(FILE *out);
 
 // Start and end of emphasis; "" without colour.
+// Escaped text that begins at column `indent`, broken at its blanks where the terminal ends; further lines
+// begin there too. As it is where `out` is no terminal. A word that is wider than a line stays whole.
+void seep_put_wrapped(FILE *out, const struct seep_style *style, unsigned indent, const char *text);
+
 const char *seep_style_bold(const struct seep_style *style);
 const char *seep_style_dim(const struct seep_style *style);
 const char *seep_style_warn(const struct seep_style *style);

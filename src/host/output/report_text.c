@@ -528,13 +528,16 @@ static void put_next(FILE *out, const struct seep_view *view, const char *source
     fprintf(out, "   (%s)\n", what);
 }
 
+// Behind the name of its kind.
+#define FINDING_COLUMN 9u
+
 static void put_findings(FILE *out, const struct seep_summary *summary, const struct seep_style *style) {
     for (size_t i = 0; i < summary->nr_findings; i++) {
         const struct seep_finding *finding = &summary->findings[i];
         fprintf(out, "%s%s%-8s%s ", i ? "" : "\n",
                 finding->bad ? seep_style_warn(style) : seep_style_bold(style),
                 seep_finding_name(finding->kind), seep_style_off(style));
-        seep_put_escaped(out, finding->text);
+        seep_put_wrapped(out, style, FINDING_COLUMN, finding->text);
         fputc('\n', out);
     }
 }
