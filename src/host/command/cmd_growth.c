@@ -112,17 +112,27 @@ static struct seep_error *open_file(const char *name, struct seep_session **ret_
     return NULL;
 }
 
+// The process that is to be looked at; *ret_pid is 0 where it is a file.
+static struct seep_error *find_process(const char *operand, pid_t *ret_pid) {
+    struct seep_source source;
+    struct seep_error *err = seep_source_open(operand, NULL, &source);
+    if (err)
+        return err;
+    *ret_pid = source.ops->is_live ? source.pid : 0;
+    seep_source_close(&source);
+    return NULL;
+}
+
 static struct seep_error *open_sources(const struct seep_arguments *arguments,
                                        const struct growth_values *values,
                                        struct seep_session **ret_session) {
     if (arguments->nr_operands > 1)
         return seep_growth_of_files(arguments->operands, (size_t)arguments->nr_operands, ret_session);
-    bool is_pid;
     pid_t pid;
-    struct seep_error *err = seep_parse_pid(arguments->operands[0], &is_pid, &pid);
+    struct seep_error *err = find_process(arguments->operands[0], &pid);
     if (err)
         return err;
-    return is_pid ? look(values, pid, ret_session) : open_file(arguments->operands[0], ret_session);
+    return pid ? look(values, pid, ret_session) : open_file(arguments->operands[0], ret_session);
 }
 
 // A master that forks workers does not grow itself.
@@ -186,11 +196,10 @@ static struct seep_error *run_growth(const struct seep_arguments *arguments, int
     const char *source = arguments->operands[arguments->nr_operands - 1];
     if (!err)
         err = seep_report_session(stdout, session, &suppress, &options, values->save ? values->save : source);
-    bool is_pid = false;
     pid_t pid = 0;
     if (!err && arguments->nr_operands == 1)
-        err = seep_parse_pid(arguments->operands[0], &is_pid, &pid);
-    if (!err && is_pid)
+        err = find_process(arguments->operands[0], &pid);
+    if (!err && pid)
         name_children(pid);
     if (!err && values->save)
         err = seep_session_save(session, values->save);
