@@ -19,7 +19,7 @@ from fault_proxy import Proxy
 from harness import SEEP, environment, run
 from test_connect import Console
 from test_top import shop  # noqa: F401 (fixture)
-from test_wire import Server, figures, figures_of, serve, settle  # noqa: F401 (serve: fixture)
+from test_wire import Server, figures, figures_of, serve, settle, until_closed  # noqa: F401 (serve: fixture)
 
 
 def has_network():
@@ -125,14 +125,7 @@ def test_bytes_that_are_no_greeting_or_are_changed(shop, network):  # noqa: F811
         link = socket.create_connection(('127.0.0.1', server.port), timeout=20)
         link.sendall(data)
         link.shutdown(socket.SHUT_WR)
-        got = b''
-        try:
-            while more := link.recv(65536):
-                got += more
-        except ConnectionResetError:
-            pass
-        link.close()
-        return got
+        return until_closed(link)
 
     for data in (b'', b'\x30', b'GET / HTTP/1.1\r\n\r\n', b'\0\0', b'\x30\0' + bytes(48), b'\x30\0' + bytes(20), b'\xff\xff' + bytes(65535),
                  wire_client.frame(1, 0, wire_client.hello())):

@@ -477,10 +477,6 @@ unsigned seep_debug_info_generation(const struct seep_debug_info *info) {
     return info->generation;
 }
 
-struct seep_names *seep_debug_info_names(struct seep_debug_info *info) {
-    return info->names;
-}
-
 bool seep_debug_info_has_other_types(struct seep_debug_info *info) {
     Dwarf_Off next, at = 0;
     size_t header_bytes;

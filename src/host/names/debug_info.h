@@ -71,6 +71,5 @@ SEEP_MUST_CHECK struct seep_error *seep_debug_info_function_name(struct seep_deb
 // The file and line where `entry` was declared; NULL and 0 where that is not known.
 SEEP_MUST_CHECK struct seep_error *seep_debug_info_declared(struct seep_debug_info *info, Dwarf_Die *entry,
                                                             const char **ret_file, unsigned *ret_line);
-struct seep_names *seep_debug_info_names(struct seep_debug_info *info);
 
 #endif

@@ -45,7 +45,6 @@ struct seep_leak_words seep_peak_holder_words(const struct seep_check *check,
 // The one to point at: what held most by a line of the program. NULL: none is known.
 const struct seep_peak_holder *seep_check_peak_culprit(const struct seep_check *check);
 struct seep_budget_words seep_budget_words(const struct seep_check *check, enum seep_check_budget budget);
-const char *seep_budget_name(enum seep_check_budget budget); // "leaked", "peak", "allocations", "mismatches"
 
 // "program" or, of several of that name, "program #2". malloc'ed; NULL: out of memory.
 SEEP_MUST_CHECK char *seep_process_label(const struct seep_session *session, uint32_t index);

@@ -82,11 +82,6 @@ const struct seep_peak_holder *seep_check_peak_culprit(const struct seep_check *
     return check->nr_peak_holders ? &check->peak_holders[0] : NULL;
 }
 
-const char *seep_budget_name(enum seep_check_budget budget) {
-    static const char *const names[SEEP_BUDGET_NR] = {"leaked", "peak", "allocations", "mismatches"};
-    return names[budget];
-}
-
 struct seep_budget_words seep_budget_words(const struct seep_check *check, enum seep_check_budget budget) {
     const struct seep_check_options *options = &check->options;
     struct seep_budget_words words = {""};

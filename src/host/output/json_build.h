@@ -62,4 +62,14 @@ static inline void append(json_t **array, json_t *value) {
     }
 }
 
+// Writes and takes `root`, for people to read too.
+static inline struct seep_error *put_document(FILE *out, json_t *root) {
+    if (!root)
+        return seep_error_no_memory();
+    int failed = json_dumpf(root, out, JSON_INDENT(1));
+    json_decref(root);
+    fputc('\n', out);
+    return failed ? seep_error_create(SEEP_E_IO, "cannot write the report") : NULL;
+}
+
 #endif

@@ -206,10 +206,5 @@ struct seep_error *seep_advice_json(FILE *out, const struct seep_advice_report *
     for (uint32_t i = 0; i < advices->nr_rows; i++)
         append(&rows, advice_json(report, &advices->rows[i]));
     set(&root, "advice", rows);
-    if (!root)
-        return seep_error_no_memory();
-    int failed = json_dumpf(root, out, JSON_INDENT(1));
-    json_decref(root);
-    fputc('\n', out);
-    return failed ? seep_error_create(SEEP_E_IO, "cannot write the report") : NULL;
+    return put_document(out, root);
 }

@@ -183,12 +183,7 @@ static struct seep_error *write_json(FILE *out, json_t *root, const struct seep_
     for (size_t i = 0; i < comparison->nr_rows; i++)
         append(&rows, row_json(plan, &comparison->rows[i]));
     set(&root, "allocators", rows);
-    if (!root)
-        return seep_error_no_memory();
-    int failed = json_dumpf(root, out, JSON_INDENT(1));
-    json_decref(root);
-    fputc('\n', out);
-    return failed ? seep_error_create(SEEP_E_IO, "cannot write the report") : NULL;
+    return put_document(out, root);
 }
 
 struct seep_error *seep_replay_json(FILE *out, const struct seep_plan *plan,

@@ -41,7 +41,6 @@ struct seep_wire_client {
     struct seep_replica *replica;
     unsigned char *frame; // scratch
     size_t frame_capacity;
-    uint64_t received;
 };
 
 // ---- addresses ----
@@ -227,7 +226,6 @@ static struct seep_error *read_raw(struct seep_wire_client *client, unsigned cha
         if (done <= 0)
             return broken(client, "was closed");
         got += (size_t)done;
-        client->received += (uint64_t)done;
     }
     return NULL;
 }
@@ -405,10 +403,6 @@ void seep_wire_client_destroy(struct seep_wire_client *client) {
     free(client->record);
     free(client->frame);
     free(client);
-}
-
-uint64_t seep_wire_client_received(const struct seep_wire_client *client) {
-    return client->received;
 }
 
 // ---- questions ----

@@ -66,10 +66,6 @@ static const struct {
 
 _Static_assert(sizeof(struct seep_image_thread) <= SEEP_IMAGE_ELEMENT_MOST, "the longest of them");
 
-const char *seep_image_area_name(enum seep_area_kind kind) {
-    return areas[kind].name;
-}
-
 size_t seep_image_element_least(enum seep_area_kind kind) {
     return areas[kind].least_bytes;
 }

@@ -67,7 +67,6 @@ struct seep_raw_record seep_image_raw_record(const void *bytes, bool is_swapped)
 
 // Units: bytes; of all areas but the pool, whose elements are no structs.
 #define SEEP_IMAGE_ELEMENT_MOST 768u
-const char *seep_image_area_name(enum seep_area_kind kind);
 // What this version needs of an element, and the length of the shape that swaps it: for tests.
 size_t seep_image_element_least(enum seep_area_kind kind);
 size_t seep_image_shape_bytes(enum seep_area_kind kind); // SEEP_AREA_NR: of the header
