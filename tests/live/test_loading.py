@@ -137,6 +137,15 @@ def test_a_library_that_is_bound_deep_is_seen(how, options, compiler, tmp_path):
     assert [(s['allocations'], s['live_blocks'], s['live_bytes']) for s in of_library(process)] == [(100, 25, 1925)]
 
 
+def test_a_deep_library_with_addresses_among_its_code(compiler, tmp_path):
+    """Those the loader wrote while the pages were writable, which they are no more."""
+    program = compiler(LOADER, 'program', '-ldl')
+    among = '\n__asm__(".text\\n.balign 8\\n.quad malloc\\n.quad free\\n");\n'
+    plugin = compiler(LIBRARY + among, 'libplugin.so', '-shared', '-fPIC', '-Wl,-z,notext')
+    process = same([program, 'deep', plugin], tmp_path)
+    assert notes_about(process, 'RTLD_DEEPBIND')
+
+
 def test_a_runtime_that_is_bound_deep_too(compiler, tmp_path):
     """libstdc++ comes with the library: its own strings call its own operators, whose blocks the library frees."""
     need('g++')

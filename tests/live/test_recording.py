@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import resource
 import signal
 import struct
 import subprocess
@@ -346,6 +347,25 @@ def test_alone_and_killed_leaves_what_was_written(tmp_path):
     assert process['totals']['allocations'] > 90000 and not process['health']['complete']
     done = run([SEEP, 'report', '--at', 'peak', file])
     assert done.code == 0 and b'program.c' in done.out, done
+
+
+@pytest.mark.parametrize('how', ['closes', 'borrows'])
+def test_alone_nothing_of_the_programs_is_written_to(how, tmp_path):
+    """The program closes all descriptors, or had them opened in a child of vfork, and opens a file of its own in their place."""
+    own = tmp_path / 'own'
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 1024:
+        pytest.skip(f'no more than {hard} descriptors')
+    files = alone(tmp_path, compiled(tmp_path, program_source('recording_descriptors.c')), how, own)
+    assert own.read_bytes() == b'mine'
+    finished = [report(file)[0]['totals']['allocations'] for file in files if file.name.endswith('.seep')]
+    assert max(finished, default=0) >= 40000, (finished, files)  # a child of fork begins anew
+
+
+def test_alone_a_lower_limit_of_files_ends_no_program(tmp_path):
+    """Over it the kernel would send SIGXFSZ."""
+    for file in alone(tmp_path, compiled(tmp_path, program_source('recording_descriptors.c')), 'lowers', 'x'):
+        assert file.stat().st_size > 0
 
 
 def test_alone_without_room_the_counts_are_kept(tmp_path):

@@ -15,37 +15,18 @@
 #include "preload/calls.h"
 #include "preload/maps.h"
 
-enum { LINE_BYTES = 512, FIRST_FD = 512 };
+enum { LINE_BYTES = 512 };
 
 static struct {
     struct seep_real real; // without the lines
     int fd;
     bool own; // we opened it, and may again
-    uint64_t device;
-    uint64_t inode;
+    struct seep_file_id id;
     uint32_t pid; // that opened it
     struct seep_lock lock;
 } log_g = {.fd = -1};
 
 // ---- where it goes ----
-
-static bool identify(int fd, uint64_t *ret_device, uint64_t *ret_inode) {
-    struct stat about;
-    if (sys6(SYS_newfstatat, fd, (long)"", (long)&about, 0x1000 /* AT_EMPTY_PATH */, 0, 0) != 0)
-        return false;
-    *ret_device = about.st_dev;
-    *ret_inode = about.st_ino;
-    return true;
-}
-
-// Programs close or take over low descriptors: ours is far from them where the limit allows it.
-static int out_of_the_way(int fd) {
-    long high = sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIRST_FD);
-    if (sys_failed(high))
-        return fd;
-    sys_close(fd);
-    return (int)high;
-}
 
 // A regular file, in a folder where no other user can put another one in its place.
 static int open_own(void) {
@@ -71,31 +52,23 @@ static void open_log(void) {
     log_g.own = *seep_g.config.out != 0 && fd < 0;
     if (log_g.own) {
         fd = open_own();
-        if (fd >= 0)
-            fd = out_of_the_way(fd);
     } else if (fd < 0) {
         fd = 2;
     }
     log_g.pid = seep_g.header ? seep_g.header->pid : 0;
-    bool there = fd >= 0 && identify(fd, &log_g.device, &log_g.inode);
+    bool there = fd >= 0 && (log_g.own ? seep_file_keep(&fd, &log_g.id) : seep_file_identify(fd, &log_g.id));
     __atomic_store_n(&log_g.fd, there ? fd : -1, __ATOMIC_RELEASE);
-}
-
-// Whether the descriptor is still what it was: the program may have closed it and opened another.
-static bool is_there(int fd) {
-    uint64_t device, inode;
-    return fd >= 0 && identify(fd, &device, &inode) && device == log_g.device && inode == log_g.inode;
 }
 
 // In a child the file may have another name.
 static int descriptor(void) {
     int fd = __atomic_load_n(&log_g.fd, __ATOMIC_ACQUIRE);
     bool other = log_g.own && log_g.pid != seep_g.header->pid;
-    if (SEEP_LIKELY(!other && is_there(fd)))
+    if (SEEP_LIKELY(!other && seep_file_is(fd, &log_g.id)))
         return fd;
     if (!log_g.own || !seep_lock_take(&log_g.lock))
         return -1;
-    bool good = is_there(log_g.fd);
+    bool good = seep_file_is(log_g.fd, &log_g.id);
     if (!good || log_g.pid != seep_g.header->pid) {
         if (good)
             sys_close(log_g.fd);

@@ -79,16 +79,21 @@ static bool is_before_ours(const struct pass *pass, const struct tables *tables,
     return module == pass->libc || (type == R_SLOT && module->l_ld == tables->map.l_ld);
 }
 
-// false: the kernel did not let us.
+// false: the kernel did not let us, or it is a word of code or of constants. Of what is read-only once it is
+// bound, the loader protects the whole pages before its end, and the page that it begins in.
 static bool put(const struct tables *tables, void **slot, void *value) {
     uint64_t at = (uint64_t)slot, page = at & ~UINT64_C(4095);
-    bool is_read_only = false;
+    bool is_read_only = false, is_data = false;
     for (int i = 0; i < tables->nr_segments; i++) {
         const ElfW(Phdr) *segment = &tables->segments[i];
-        uint64_t start = tables->map.l_addr + segment->p_vaddr;
-        if (segment->p_type == PT_GNU_RELRO && at >= start && at < start + segment->p_memsz)
-            is_read_only = true;
+        uint64_t start = tables->map.l_addr + segment->p_vaddr, end = start + segment->p_memsz;
+        if (segment->p_type == PT_GNU_RELRO)
+            is_read_only = page >= (start & ~UINT64_C(4095)) && page < (end & ~UINT64_C(4095));
+        if (segment->p_type == PT_LOAD && segment->p_flags & PF_W)
+            is_data |= at >= start && at < end;
     }
+    if (!is_data)
+        return false;
     if (is_read_only && sys3(SYS_mprotect, (void *)page, 4096, PROT_READ | PROT_WRITE) != 0)
         return false;
     __atomic_store_n(slot, value, __ATOMIC_RELEASE);

@@ -193,6 +193,30 @@ int seep_folder_of(const char *path, const char **ret_name) {
     return known ? -EACCES : -EIO;
 }
 
+bool seep_file_identify(int fd, struct seep_file_id *ret_id) {
+    struct stat about;
+    if (sys6(SYS_newfstatat, fd, (long)"", (long)&about, AT_EMPTY_PATH, 0, 0) != 0)
+        return false;
+    ret_id->device = about.st_dev;
+    ret_id->inode = about.st_ino;
+    return true;
+}
+
+bool seep_file_keep(int *fd, struct seep_file_id *ret_id) {
+    enum { FIRST_FD = 512 };
+    long high = sys3(SYS_fcntl, *fd, F_DUPFD_CLOEXEC, FIRST_FD);
+    if (!sys_failed(high)) {
+        sys_close(*fd);
+        *fd = (int)high;
+    }
+    return seep_file_identify(*fd, ret_id);
+}
+
+bool seep_file_is(int fd, const struct seep_file_id *id) {
+    struct seep_file_id now;
+    return fd >= 0 && seep_file_identify(fd, &now) && now.device == id->device && now.inode == id->inode;
+}
+
 // What SEEP_OUT names is replaced. The usual name of another trace is not: then it is "seep.app.123.2.seep",
 // and so on to 9.
 static void find_name(struct name *final) {
@@ -212,6 +236,8 @@ static struct {
     struct name temporary;
     int folder;
     struct dump dump;
+    struct seep_file_id id; // of one that stays open, and of its folder
+    struct seep_file_id folder_id;
 } file;
 
 static const char *name_in_folder(const struct name *name) {
@@ -290,12 +316,16 @@ static void wait_a_little(void) {
     sys3(SYS_nanosleep, &time, NULL, 0);
 }
 
+// A child of vfork has our memory and descriptors of its own: what it opened, others would take for theirs.
 static bool begin_early(void) {
     uint32_t state = NOT_BEGUN;
+    if (sys_getpid() != seep_g.header->pid)
+        return false;
     if (atomic_compare_exchange_strong(&early.state, &state, BEGINNING)) {
         bool mine = !atomic_exchange(&file.at_work, 1);
         bool good = mine && open_file();
-        if (good && !put_header(&file.dump)) {
+        if (good && (!seep_file_keep(&file.dump.fd, &file.id) ||
+                     !seep_file_keep(&file.folder, &file.folder_id) || !put_header(&file.dump))) {
             close_file(false);
             good = false;
         }
@@ -311,10 +341,11 @@ static bool begin_early(void) {
     return atomic_load(&early.state) == BEGUN;
 }
 
-// Each record has a place of its own, so that threads need not wait for one another.
+// Each record has a place of its own, so that threads need not wait for one another. Since the last one the
+// program may have lowered the limit, or closed the descriptor and opened a file of its own there.
 static bool put_at(uint64_t off, const void *bytes, uint64_t nr_bytes) {
     const unsigned char *at = bytes;
-    if (off + nr_bytes > file.dump.limit_bytes)
+    if (off + nr_bytes > file_limit() || !seep_file_is(file.dump.fd, &file.id))
         return false;
     while (nr_bytes) {
         long written = sys6(SYS_pwrite64, file.dump.fd, (long)at, (long)nr_bytes, (long)off, 0, 0);
@@ -395,42 +426,27 @@ bool seep_dump_events(const void *record, uint64_t nr_bytes, uint64_t nr_events)
     return good;
 }
 
+// Only what is still ours.
+static void let_go(void) {
+    if (seep_file_is(file.dump.fd, &file.id))
+        sys_close(file.dump.fd);
+    if (seep_file_is(file.folder, &file.folder_id))
+        sys_close(file.folder);
+}
+
 // The file is the parent's.
 void seep_dump_in_child(void) {
     if (SEEP_MODES)
         seep_events_in_child();
     uint32_t state = atomic_exchange(&early.state, NOT_BEGUN);
-    if (state == BEGUN || state == FAILED) {
-        sys_close(file.dump.fd);
-        sys_close(file.folder);
-    }
+    if ((state == BEGUN || state == FAILED) && !seep_confined.filtered)
+        let_go();
     if (state != NOT_BEGUN)
         atomic_store(&file.at_work, 0);
     atomic_store(&early.nr_writers, 0);
     atomic_store(&early.showing, 0);
     atomic_store(&early.nr_events, 0);
     __builtin_memset(early.shown_bytes, 0, sizeof(early.shown_bytes));
-}
-
-static bool go_to(uint64_t off) {
-    file.dump.written_bytes = off;
-    file.dump.data_bytes = 0;
-    return sys3(SYS_ftruncate, file.dump.fd, off, 0) == 0 && sys3(SYS_lseek, file.dump.fd, off, 0) >= 0;
-}
-
-// The image behind the events; where that does not fit, without them.
-static void end_early(void) {
-    for (int turn = 0; atomic_load(&early.nr_writers) && turn < 10000; turn++)
-        wait_a_little();
-    struct seep_raw_record begin = {.image_offset = SEEP_RAW_WHOLE};
-    bring_up_to_date();
-    bool whole = go_to(SEEP_MIN(atomic_load(&early.end), atomic_load(&early.good_end))) &&
-                 put(&file.dump, &begin, sizeof(begin)) && put_image(&file.dump);
-    if (!whole) {
-        __atomic_fetch_add(seep_lost_place(SEEP_LOST_EVENT), atomic_load(&early.nr_events), __ATOMIC_RELAXED);
-        whole = go_to(0) && put_header(&file.dump) && put_image(&file.dump);
-    }
-    close_file(whole);
 }
 
 // ---- the whole ---------------------------------------------------------------------------------------
@@ -448,6 +464,40 @@ void seep_dump(void) {
         close_file(put_header(&file.dump) && put_image(&file.dump));
     }
     atomic_store(&file.at_work, 0);
+}
+
+static bool go_to(uint64_t off) {
+    file.dump.written_bytes = off;
+    file.dump.data_bytes = 0;
+    file.dump.limit_bytes = file_limit();
+    return sys3(SYS_ftruncate, file.dump.fd, off, 0) == 0 && sys3(SYS_lseek, file.dump.fd, off, 0) >= 0;
+}
+
+static void lose_events(void) {
+    __atomic_fetch_add(seep_lost_place(SEEP_LOST_EVENT), atomic_load(&early.nr_events), __ATOMIC_RELAXED);
+}
+
+// The image behind the events; where that does not fit, without them. A file that the program has closed
+// stays as it is, and the image gets one of its own.
+static void end_early(void) {
+    for (int turn = 0; atomic_load(&early.nr_writers) && turn < 10000; turn++)
+        wait_a_little();
+    if (!seep_file_is(file.dump.fd, &file.id) || !seep_file_is(file.folder, &file.folder_id)) {
+        let_go();
+        lose_events();
+        atomic_store(&file.at_work, 0);
+        seep_dump();
+        return;
+    }
+    struct seep_raw_record begin = {.image_offset = SEEP_RAW_WHOLE};
+    bring_up_to_date();
+    bool whole = go_to(SEEP_MIN(atomic_load(&early.end), atomic_load(&early.good_end))) &&
+                 put(&file.dump, &begin, sizeof(begin)) && put_image(&file.dump);
+    if (!whole) {
+        lose_events();
+        whole = go_to(0) && put_header(&file.dump) && put_image(&file.dump);
+    }
+    close_file(whole);
 }
 
 static void dump_at_exit(void) {

@@ -3,6 +3,7 @@
 #include "image/raw.h"
 #include "preload/events.h"
 #include "preload/birth.h"
+#include "preload/window.h"
 
 enum {
     // A thread waits for so many naps in which the tool does not move: a quarter of a second, and longer
@@ -14,8 +15,12 @@ enum {
     EVENTS_ALONE = 8192, // a power of two
 };
 
-static uint32_t *rings(void) {
-    return (uint32_t *)(seep_g.pool + seep_g.header->ring_dir_page * SEEP_POOL_PAGE);
+// Of the page where the ring of a slot begins. What stands in shared memory is not trusted with where we
+// write.
+static uint32_t *place_of_ring(uint32_t slot) {
+    uint32_t *rings =
+        seep_window_pool(seep_g.base, seep_g.header->ring_dir_page, SEEP_RING_SLOTS * sizeof(uint32_t));
+    return rings && slot < SEEP_RING_SLOTS ? &rings[slot] : NULL;
 }
 
 bool seep_events_start(void) {
@@ -44,7 +49,6 @@ static uint64_t capacity_of(uint32_t slot) {
 static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
     thread->ring = ring;
     thread->ring_events = (struct seep_event *)((unsigned char *)ring + SEEP_POOL_PAGE);
-    // What stands in shared memory is not trusted with where we write.
     uint64_t capacity = capacity_of(thread->slot_index);
     capacity = SEEP_MIN(capacity, ring->own ? (uint64_t)EVENTS_ALONE : capacity);
     thread->ring_mask = capacity - 1;
@@ -60,15 +64,17 @@ static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
 
 void seep_events_begin(struct seep_thread *thread) {
     uint64_t capacity = capacity_of(thread->slot_index);
-    uint32_t *page = &rings()[thread->slot_index];
+    uint64_t bytes = SEEP_POOL_PAGE + capacity * sizeof(struct seep_event);
+    uint32_t *place = place_of_ring(thread->slot_index);
+    uint32_t page = place ? *place : 0;
     thread->ring = NULL;
-    if (!*page) {
-        uint32_t fresh = seep_pool_pages(SEEP_POOL_PAGE + capacity * sizeof(struct seep_event));
-        if (!fresh)
-            return; // seep_events_room counts what is lost
-        __atomic_store_n(page, fresh, __ATOMIC_RELEASE);
+    if (place && !page) {
+        page = seep_pool_pages(bytes);
+        __atomic_store_n(place, page, __ATOMIC_RELEASE);
     }
-    take_ring(thread, (struct seep_ring *)(seep_g.pool + (uint64_t)*page * SEEP_POOL_PAGE));
+    struct seep_ring *ring = seep_window_pool(seep_g.base, page, bytes);
+    if (ring) // else seep_events_room counts what is lost
+        take_ring(thread, ring);
 }
 
 // ---- alone -------------------------------------------------------------------------------------------

@@ -470,6 +470,16 @@ bool seep_quick_exit_begins(
 // dump.c. The folder that the file is in, opened, and the name in it. Negative errno: it is not there, or not
 // one that files may be left in: ours, root's, or sticky.
 int seep_folder_of(const char *path, const char **ret_name);
+// A descriptor that stays open while the program runs, which may close it and open another in its place:
+// asked before each use. Programs close or take over low ones: one that is kept is far from them where the
+// limit allows it.
+struct seep_file_id {
+    uint64_t device;
+    uint64_t inode;
+};
+bool seep_file_identify(int fd, struct seep_file_id *ret_id);
+bool seep_file_keep(int *fd, struct seep_file_id *ret_id);
+bool seep_file_is(int fd, const struct seep_file_id *id);
 void seep_dump(void);
 // Appends a record of events (image/raw.h), with its header, to the dump that is not yet written: so it
 // begins. false: it cannot be, now or for ever.
