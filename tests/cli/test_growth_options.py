@@ -74,3 +74,29 @@ def test_by_and_top(call, grown):
     assert done.returncode == 0 and b"fastest growth first" in done.stdout, done
     done = call("growth", "--top", "0", grown)
     assert done.returncode == 0 and b"#1" in done.stdout, done
+
+
+def test_a_trace_is_not_replaced_by_what_is_made_of_it(call, grown, tmp_path):
+    trace, before = tmp_path / "own.seep", open(grown, "rb").read()
+    trace.write_bytes(before)
+    (tmp_path / "picture.svg").symlink_to(trace)
+    for words, said in ((["growth", trace, "-o", trace], b"the trace that is read (name another file)"),
+                        (["html", trace, "-o", trace], b"a trace, which is not written over (name another file"),
+                        (["export", "--format", "csv", trace, "-o", trace], b"which is not written over"),
+                        (["plot", trace, "-o", tmp_path / "picture.svg"], b"which is not written over"),
+                        (["plot", trace, "-o", tmp_path / "none" / "a.svg"], b"(make its folder, or name another file)")):
+        done = call(*words)
+        assert done.returncode in (1, 2) and said in done.stderr and done.stderr.count(b"\n") == 1, (words, done)
+        assert trace.read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["own.seep", "picture.svg"]
+
+
+def test_a_process_is_no_recording(seep, call, tmp_path):
+    program = subprocess.Popen([seep, "run", "-q", "-o", tmp_path / "a.seep", "sh", "-c", "echo $$; read line"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    pid = program.stdout.readline().decode().strip()
+    for command in (["replay"], ["advise"], ["export", "--format", "parquet", "-o", tmp_path / "p"]):
+        done = call(*command, pid)
+        assert done.returncode == 1 and b"a running process has no recording of its events (name a" in done.stderr, done
+    program.communicate(b"\n")
+    assert program.returncode == 0 and not (tmp_path / "p").exists()

@@ -164,12 +164,21 @@ def test_a_recording_in_which_nothing_was_seen(tmp_path):
 @pytest.mark.parametrize('options, said', [
     (['--allocator', 'nosuch'], b"no library of 'nosuch' is installed"),
     (['--allocator', 'glibc:arena_max'], b'no value (glibc:arena_max=1, for example)'),
+    (['--allocator', 'glibc:arena_most=1'], b"no tunable 'glibc.malloc.arena_most' (ld.so --list-tunables"),
+    (['--allocator', 'glibc:arena_max=1:mxfast=0'], b"no tunable 'mxfast'"),
     (['--allocator', 'glibc,'], b'an empty name in the list'),
     (['--pid', '1'], b'no process 1'),
 ])
 def test_wrong_use(threads, tmp_path, options, said):
     done = run([SEEP, 'replay', *options, threads])
     assert done.code in (1, 2) and said in done.err and done.err.count(b'\n') == 1, done
+
+
+def test_a_program_is_not_written_over_the_recording(threads, tmp_path):
+    before = threads.read_bytes()
+    done = run([SEEP, 'replay', '--generate', threads, threads])
+    assert done.code == 2 and b'a trace, which is not written over (name another file' in done.err, done
+    assert threads.read_bytes() == before
 
 
 def test_no_recording(tmp_path):

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/interrupt.h"
@@ -173,6 +174,16 @@ static struct seep_error *check_known(const struct seep_session *session) {
         "%u are needed, 20 are good: a larger --count, or a longer look", SEEP_TREND_LEAST);
 }
 
+// The snapshots of a recording are no recording: they do not replace it.
+static struct seep_error *check_save(const struct seep_arguments *arguments, const char *save) {
+    struct stat to, from;
+    for (int i = 0; save && stat(save, &to) == 0 && i < arguments->nr_operands; i++)
+        if (stat(arguments->operands[i], &from) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+            return seep_error_hint(seep_error_create(SEEP_E_USAGE, "-o %s: the trace that is read", save),
+                                   "name another file");
+    return NULL;
+}
+
 static struct seep_error *run_growth(const struct seep_arguments *arguments, int *ret_status) {
     const struct growth_values *values = seep_arguments_values(arguments, &growth_group);
     const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
@@ -189,6 +200,8 @@ static struct seep_error *run_growth(const struct seep_arguments *arguments, int
         err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "--count %u: too few looks to say what grows",
                                                 (unsigned)values->count),
                               "%u are needed, 20 are good", SEEP_TREND_LEAST);
+    if (!err)
+        err = check_save(arguments, values->save);
     if (!err)
         err = seep_suppress_read(arguments, &suppress);
     if (!err)

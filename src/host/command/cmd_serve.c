@@ -39,7 +39,7 @@ static const struct seep_option serve_options[] = {
      .help = "for seep top and connect: unix:PATH (default one in a folder of your own), stdio, or "
              "tcp:HOST:PORT"},
     {"key", 0, SEEP_OPTION_STRING, offsetof(struct serve_values, key), .value = "FILE",
-     .help = "for tcp:HOST:PORT: who has the same key may ask; made where there is no such file"},
+     .help = "for tcp:HOST:PORT: clients with the same key may ask; made where there is no such file"},
     {"full-paths", 0, SEEP_OPTION_FLAG, offsetof(struct serve_values, full_paths),
      .help = "whole paths of files and modules"},
     {"no-demangle", 0, SEEP_OPTION_FLAG, offsetof(struct serve_values, no_demangle),

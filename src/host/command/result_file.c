@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/read_at.h"
+#include "base/records.h"
 #include "base/text_copy.h"
 #include "command/result_file.h"
 #include "output/format.h"
@@ -38,10 +40,33 @@ struct seep_error *seep_result_close(FILE *out, const char *path, const char *wh
                            "%s", hint);
 }
 
+// A result is not written over a trace, least of all over the one that it was made of.
+static bool is_trace(const char *path) {
+    char magic[SEEP_TRACE_MAGIC_BYTES];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_one = fd >= 0 && seep_read_at(fd, 0, magic, sizeof(magic)) &&
+                  memcmp(magic, SEEP_TRACE_MAGIC, sizeof(magic)) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_one;
+}
+
+static const char *hint_of(int trouble) {
+    return trouble == ENOENT                       ? "make its folder, or name another file"
+           : trouble == EISDIR                     ? "name a file in it"
+           : trouble == ENOTDIR                    ? "a part of the path is a file; name another path"
+           : trouble == EACCES || trouble == EROFS ? "name a file in a folder of yours"
+                                                   : "name another file";
+}
+
 struct seep_error *seep_result_begin(const char *path, struct seep_result *ret_result) {
     struct seep_result result = {.path = path};
     struct stat status;
     bool in_place = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    if (!in_place && is_trace(path))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_USAGE, "%s: a trace, which is not written over", path),
+            "name another file, or remove it first");
     char *real = in_place ? NULL : realpath(path, NULL); // a link stays
     if (!in_place && asprintf(&result.temp_path, "%s.XXXXXX", real ? real : path) < 0) {
         free(real);
@@ -54,7 +79,9 @@ struct seep_error *seep_result_begin(const char *path, struct seep_result *ret_r
         *ret_result = result;
         return NULL;
     }
-    struct seep_error *error = seep_error_system(errno, "%s: cannot be written", path);
+    int trouble = errno;
+    struct seep_error *error =
+        seep_error_hint(seep_error_system(trouble, "%s: cannot be written", path), "%s", hint_of(trouble));
     if (fd >= 0)
         close(fd);
     free(result.temp_path);

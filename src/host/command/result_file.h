@@ -17,7 +17,8 @@ SEEP_MUST_CHECK struct seep_error *seep_result_close(FILE *out, const char *path
 void seep_result_drop(const char *path);
 
 // A file that is replaced as a whole, or left as it was: written under a name of its own beside it. What is
-// no regular file is written as it is. The file is for its owner alone, as traces are.
+// no regular file is written as it is, and a trace is not replaced. The file is for its owner alone, as
+// traces are.
 struct seep_result {
     FILE *out;
     const char *path; // borrowed

@@ -843,7 +843,8 @@ static struct seep_error *run_set(struct seep_console *console, char *const *wor
                                      "sort: live, rate, since, blocks, allocations or temporary");
         console->sort = found;
     } else {
-        return seep_error_create(SEEP_E_USAGE, "set: there is no '%s'", key);
+        return seep_error_create(SEEP_E_USAGE,
+                                 "set: there is no '%s' (top, sort, filter, thread, depth or json)", key);
     }
     return run_show(console, words, out);
 }

@@ -364,15 +364,22 @@ static bool begins_with_events(struct seep_event_file *file) {
            seep_read_at(file->fd, file->at, header, sizeof(header)) && is_of_events(seep_fetch32(header));
 }
 
+// Commands that take a process or a file come here with a process, too.
+static struct seep_error *no_file(const char *path, int trouble) {
+    bool is_pid = trouble == ENOENT && *path && !path[strspn(path, "0123456789")];
+    struct seep_error *error =
+        is_pid ? seep_error_create(SEEP_E_UNSUPPORTED, "%s: a running process has no recording of its events",
+                                   path)
+               : seep_error_system(trouble, "%s: cannot open", path);
+    return seep_error_hint(error, "name a trace that 'seep run --mode record -o FILE PROG' has written");
+}
+
 struct seep_error *seep_event_file_open(const char *path, struct seep_event_file **ret_file) {
     struct seep_event_file *file = calloc(1, sizeof(*file));
     if (!file)
         return seep_error_no_memory();
     file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct seep_error *error =
-        file->fd < 0 ? seep_error_hint(seep_error_system(errno, "%s: cannot open", path),
-                                       "name a trace that 'seep run --mode record -o FILE PROG' has written")
-                     : NULL;
+    struct seep_error *error = file->fd < 0 ? no_file(path, errno) : NULL;
     file->path = strdup(path);
     file->events = calloc(SEEP_CHUNK_EVENTS, sizeof(*file->events));
     if (!error && (!file->path || !file->events))

@@ -475,8 +475,9 @@ int main(void) {
     uint64_t peak = 0;
     for (uint32_t i = 0; i < SEEP_REPLAY_SAMPLES_MAX; i++)
         peak = results->rss[i] > peak ? results->rss[i] : peak;
-    dprintf(STDOUT_FILENO, "%llu calls on %u threads: %.3f ms, %llu page faults, %llu KiB at the peak\n",
-            (unsigned long long)GENERATED_CALLS, (unsigned)GENERATED_THREADS, (double)results->wall_ns / 1e6,
+    dprintf(STDOUT_FILENO, "%llu calls on %u thread%s: %.3f ms, %llu page faults, %llu KiB at the peak\n",
+            (unsigned long long)GENERATED_CALLS, (unsigned)GENERATED_THREADS,
+            GENERATED_THREADS == 1 ? "" : "s", (double)results->wall_ns / 1e6,
             (unsigned long long)results->faults, (unsigned long long)peak / 1024);
     return results->nr_failed != 0;
 }

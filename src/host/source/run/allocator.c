@@ -108,7 +108,8 @@ static struct seep_error *check(const char *path, char **ret_path) {
     close(library.fd);
     if (trouble)
         return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--allocator: '%s' %s", path, trouble),
-                               "nothing was started; leave --allocator out, or name another one");
+                               "nothing was started; name a library, or one of glibc, jemalloc, mimalloc, "
+                               "tcmalloc, scudo");
     char *real = realpath(path, NULL);
     if (!real)
         return seep_error_system(errno, "--allocator: '%s'", path);
