@@ -270,10 +270,11 @@ def test_many_questions_and_many_links_leave_nothing(shop, serve):  # noqa: F811
 
     some(20)
     before = size()
-    some(60)
+    some(200)
     client = wire_client.connect(server.path)
     client.pull()
     client.link.close()
     time.sleep(0.3)
     after = size()
-    assert after[0] <= before[0] + 512 and after[1] <= before[1] + 1, (before, after)
+    # What a question needs for its time is given to the system or kept: 0.9 MB more or less.
+    assert after[0] <= before[0] + 1024 and after[1] <= before[1] + 1, (before, after)

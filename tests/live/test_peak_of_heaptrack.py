@@ -10,11 +10,11 @@ PROGRAMS = {
     'awk': ['gawk', 'BEGIN { for (i = 0; i < 30000; i++) a[i] = i "x"; print length(a) }'],
     'bash': ['bash', '-c', 'for i in {1..3000}; do a[$i]=word$i; done; echo ${#a[@]}'],
     'jq': ['jq', '-n', '[range(5000) | {a: ., b: "x\\(.)"}] | map(.a) | add'],
-    'm4': ['m4', '/etc/services'],
+    'm4': ['m4', 'words'],
     'mawk': ['mawk', 'BEGIN { for (i = 0; i < 30000; i++) a[i] = i "x"; print length(a) }'],
     'perl': ['perl', '-e', 'my %h; $h{$_} = "v$_" x 5 for 1 .. 5000; my @k = sort keys %h; print scalar(@k)'],
     'readelf': ['readelf', '-sW', '/bin/bash'],
-    'sort': ['sort', '--parallel=1', '-S', '2M', '/etc/services'],
+    'sort': ['sort', '--parallel=1', '-S', '2M', 'words'],
     'sqlite3': ['sqlite3', ':memory:', 'create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 from c '
                 'where x < 10000) insert into t select x, hex(x) from c; select count(*) from t where b > 8 order by a;'],
     'xz': ['xz', '-0', '-k', '-c', '/bin/bash'],
@@ -44,6 +44,7 @@ def by_function(found):
 def test_by_site(name, tmp_path):
     need('heaptrack', 'heaptrack_print', PROGRAMS[name][0])
     trace, theirs, folded = tmp_path / 'seep.seep', tmp_path / 'heaptrack', tmp_path / 'heaptrack.folded'
+    (tmp_path / 'words').write_text(''.join(f'word{i} {i % 71}/tcp # what is there at {i}\n' for i in range(400)))
     done = run([SEEP, 'run', '-q', '--children', 'ignore', '-o', trace, '--', *PROGRAMS[name]], cwd=tmp_path)
     assert done.code == 0, done
     done = run(['heaptrack', '-o', theirs, *PROGRAMS[name]], cwd=tmp_path)

@@ -318,15 +318,19 @@ static void take_scan(struct top *top, struct seep_look *look) {
     look->session = NULL;
 }
 
+static void tell_control(struct top *top, const struct seep_live_result *result) {
+    char text[128];
+    seep_live_describe_control(&result->control, result->obeyed, text, sizeof(text));
+    seep_screen_say(&top->screen, false, text);
+}
+
 static void take_order(struct top *top, struct seep_live_result *result) {
     struct seep_error *error = result->look.error;
     result->look.error = NULL;
     if (error)
         say_error(top, error);
     else if (result->job == SEEP_LIVE_CONTROL)
-        seep_screen_say(&top->screen, false,
-                        result->obeyed ? "so it records from now on"
-                                       : "so it will record as soon as it allocates a little more");
+        tell_control(top, result);
     seep_look_deinit(&result->look);
     if (result->job == SEEP_LIVE_CONTROL)
         top->next_ns = seep_monotonic_ns();

@@ -787,31 +787,27 @@ static struct seep_error *run_filter(struct seep_console *console, char *const *
 }
 
 static struct seep_error *control(struct seep_console *console, FILE *out, const char *name,
-                                  const struct seep_image_control *asked, const char *did) {
+                                  const struct seep_image_control *asked) {
     bool done_now = false;
-    char text[160];
+    char text[128];
     TRY(needs_run(console, name));
     TRY(seep_live_source_control(console->source, &console->live.look, asked, &done_now));
-    snprintf(text, sizeof(text), "%s%s", did, done_now ? "" : " as soon as it allocates a little more");
+    seep_live_describe_control(asked, done_now, text, sizeof(text));
     return done(console, out, name, text);
 }
 
 static struct seep_error *run_stop(struct seep_console *console, char *const *words, FILE *out) {
-    return control(console, out, "stop", &(struct seep_image_control){.recording = SEEP_RECORDING_STOP},
-                   "allocations are not recorded, releases are");
+    return control(console, out, "stop", &(struct seep_image_control){.recording = SEEP_RECORDING_STOP});
 }
 
 static struct seep_error *run_start(struct seep_console *console, char *const *words, FILE *out) {
-    return control(console, out, "start", &(struct seep_image_control){.recording = SEEP_RECORDING_START},
-                   "allocations are recorded");
+    return control(console, out, "start", &(struct seep_image_control){.recording = SEEP_RECORDING_START});
 }
 
 static struct seep_error *set_depth(struct seep_console *console, uint64_t depth, FILE *out) {
-    char text[64];
     if (depth < 1 || depth > SEEP_CONTROL_DEPTH_MOST)
         return seep_error_create(SEEP_E_USAGE, "set depth: 1 to %u frames", SEEP_CONTROL_DEPTH_MOST);
-    snprintf(text, sizeof(text), "stacks are recorded to a depth of %" PRIu64, depth);
-    return control(console, out, "set", &(struct seep_image_control){.depth = (uint32_t)depth}, text);
+    return control(console, out, "set", &(struct seep_image_control){.depth = (uint32_t)depth});
 }
 
 static struct seep_error *run_set(struct seep_console *console, char *const *words, FILE *out) {

@@ -64,6 +64,9 @@ SEEP_MUST_CHECK struct seep_error *seep_live_source_control(const struct seep_li
                                                             const struct seep_look *look,
                                                             const struct seep_image_control *asked,
                                                             bool *ret_done);
+// What seep_live_source_control did, in words.
+void seep_live_describe_control(const struct seep_image_control *asked, bool is_done, char *ret_text,
+                                size_t text_bytes);
 // Whether a process of the look records no allocations now.
 bool seep_look_is_stopped(const struct seep_look *look);
 // Over a link what a look does not bring: blocks, mappings, marks. *ret_session stays NULL where the look has

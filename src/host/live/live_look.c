@@ -3,6 +3,7 @@
 // One look at a process and its descendants, see live.h. The images of the processes are kept open from look
 // to look, so that the last one is read when the process has ended already.
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,17 @@ struct seep_error *seep_live_source_scan(const struct seep_live_source *source,
 
 struct seep_error *seep_live_source_mark(const struct seep_live_source *source, const char *name) {
     return source->link ? seep_wire_client_mark(source->link, name) : seep_mark_live(source->pid, name);
+}
+
+void seep_live_describe_control(const struct seep_image_control *asked, bool is_done, char *ret_text,
+                                size_t text_bytes) {
+    const char *when = is_done ? "" : " as soon as it allocates a little more";
+    if (asked->recording == SEEP_RECORDING_STOP)
+        snprintf(ret_text, text_bytes, "allocations are not recorded, releases are%s", when);
+    else if (asked->recording == SEEP_RECORDING_START)
+        snprintf(ret_text, text_bytes, "allocations are recorded%s", when);
+    else
+        snprintf(ret_text, text_bytes, "stacks are recorded to a depth of %" PRIu32 "%s", asked->depth, when);
 }
 
 struct seep_error *seep_live_source_control(const struct seep_live_source *source,

@@ -33,7 +33,7 @@ static void scan(const struct seep_live_source *source, struct seep_look *look) 
 
 static void do_order(const struct seep_live_source *source, const struct seep_live_order *order,
                      struct seep_live_result *result) {
-    *result = (struct seep_live_result){.job = order->job};
+    *result = (struct seep_live_result){.job = order->job, .control = order->control};
     switch (order->job) {
     case SEEP_LIVE_LOOK:
         seep_look_make(source, order->before, &result->look);

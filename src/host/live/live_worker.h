@@ -31,7 +31,8 @@ int seep_live_worker_fd(const struct seep_live_worker *worker); // readable when
 struct seep_live_result {
     enum seep_live_job job;
     struct seep_look look;
-    bool obeyed; // it is done already
+    struct seep_image_control control; // what was to be recorded
+    bool obeyed;                       // it is done already
 };
 bool seep_live_worker_take(struct seep_live_worker *worker, struct seep_live_result *ret_result);
 
