@@ -9,7 +9,7 @@ static struct seep_rule plain(enum seep_rule_kind kind) {
     return seep_rule_make(kind, 0, false, 0);
 }
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#ifdef SEEP_ARCH_DWARF_SP
 
 // The caller's sp is the CFA, as it is where nothing is said.
 static bool sp_is_cfa(const struct seep_cfi_rule *rule) {
@@ -18,7 +18,7 @@ static bool sp_is_cfa(const struct seep_cfi_rule *rule) {
 
 #endif
 
-#ifdef __x86_64__
+#ifdef SEEP_ARCH_DWARF_PC // the return address right below the CFA
 
 // DWARF operations that are recognized.
 enum {
@@ -120,7 +120,7 @@ struct seep_rule seep_rule_pack(const struct seep_cfi_row *row) {
     return row->cfa.kind == SEEP_CFI_REGISTER ? pack_register(row) : pack_realigned(row);
 }
 
-#elif defined(__aarch64__)
+#elif defined(SEEP_ARCH_RULE_HAS_RA)
 
 #define CFA_WORDS_MAX  ((INT64_C(1) << 23) - 1)
 #define SLOT_WORDS_MAX ((INT64_C(1) << 15) - 1)

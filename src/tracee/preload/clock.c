@@ -13,16 +13,10 @@
 
 #include "preload/sys.h"
 
-#if defined(__x86_64__)
-#define CLOCK_NAME "__vdso_clock_gettime"
-#elif defined(__aarch64__)
-#define CLOCK_NAME "__kernel_clock_gettime"
-#endif
-
 typedef int clock_function(clockid_t, struct timespec *);
 static clock_function *vdso_clock; // written once, at the start, before a second thread can ask
 
-#ifdef CLOCK_NAME
+#ifdef CPU_VDSO_CLOCK
 struct vdso {
     const ElfW(Sym) * symbols;
     const char *strings;
@@ -48,7 +42,7 @@ static uint32_t nr_symbols(const struct vdso *vdso) {
 }
 
 static bool is_clock(const char *name) {
-    static const char wanted[] = CLOCK_NAME;
+    static const char wanted[] = CPU_VDSO_CLOCK;
     for (size_t i = 0; i < sizeof(wanted); i++)
         if (name[i] != wanted[i])
             return false;
@@ -91,7 +85,7 @@ static clock_function *find_clock(uint64_t base) {
 #endif
 
 void seep_clock_start(void) {
-#ifdef CLOCK_NAME
+#ifdef CPU_VDSO_CLOCK
     uint64_t base = getauxval(AT_SYSINFO_EHDR);
     vdso_clock = base ? find_clock(base) : NULL;
 #endif

@@ -79,11 +79,7 @@ bool seep_calls_are_free(void) {
 
 // ---- who we are, without a call ---------------------------------------------------------------------------
 
-#if defined(__x86_64__)
-enum { DESCRIPTOR_FROM = 0, DESCRIPTOR_TO = 2304, GLIBC_TID = 720 };
-#else
-enum { DESCRIPTOR_FROM = -2304, DESCRIPTOR_TO = 0, GLIBC_TID = 0 };
-#endif
+enum { DESCRIPTOR_FROM = CPU_DESCRIPTOR_FROM, DESCRIPTOR_TO = CPU_DESCRIPTOR_TO, GLIBC_TID = CPU_GLIBC_TID };
 
 static uint32_t word_of_thread(int32_t at) {
     uint32_t word;

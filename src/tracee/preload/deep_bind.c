@@ -7,16 +7,6 @@
 #include "preload/link.h"
 #include "preload/preload.h"
 
-#if defined(__x86_64__)
-#define R_SLOT   R_X86_64_JUMP_SLOT
-#define R_GLOBAL R_X86_64_GLOB_DAT
-#define R_WORD   R_X86_64_64
-#elif defined(__aarch64__)
-#define R_SLOT   R_AARCH64_JUMP_SLOT
-#define R_GLOBAL R_AARCH64_GLOB_DAT
-#define R_WORD   R_AARCH64_ABS64
-#endif
-
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"), weak));
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library
 
@@ -75,8 +65,8 @@ static bool is_before_ours(const struct pass *pass, const struct tables *tables,
         return false;
     if (is_operator(name))
         return !pass->defines[0] &&
-               (is_cxx_runtime(module->l_name) || (type == R_SLOT && module->l_ld == tables->map.l_ld));
-    return module == pass->libc || (type == R_SLOT && module->l_ld == tables->map.l_ld);
+               (is_cxx_runtime(module->l_name) || (type == CPU_R_SLOT && module->l_ld == tables->map.l_ld));
+    return module == pass->libc || (type == CPU_R_SLOT && module->l_ld == tables->map.l_ld);
 }
 
 // false: the kernel did not let us, or it is a word of code or of constants. Of what is read-only once it is
@@ -106,7 +96,7 @@ static void bind_table(struct pass *pass, const struct tables *tables, const str
                        const ElfW(Rela) * entries, size_t bytes) {
     for (size_t i = 0; entries && i < bytes / sizeof(*entries); i++) {
         uint32_t type = (uint32_t)ELF64_R_TYPE(entries[i].r_info);
-        if (type != R_SLOT && type != R_GLOBAL && (type != R_WORD || entries[i].r_addend))
+        if (type != CPU_R_SLOT && type != CPU_R_GLOBAL && (type != CPU_R_WORD || entries[i].r_addend))
             continue;
         const char *name = tables->names + tables->symbols[ELF64_R_SYM(entries[i].r_info)].st_name;
         const ElfW(Sym) *hook = seep_link_symbol(ours, name);

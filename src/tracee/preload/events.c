@@ -224,20 +224,12 @@ static bool take_over(struct seep_thread *thread) {
 
 // ---- room --------------------------------------------------------------------------------------------
 
-static void pause_here(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#else
-    __asm__ volatile("");
-#endif
-}
-
 // Under a filter of system calls by doing nothing.
 static void nap(uint32_t ns) {
     if (seep_confined.filtered) {
         enum { PAUSE_NS = 32 };
         for (uint32_t i = 0; i < ns / PAUSE_NS; i++)
-            pause_here();
+            cpu_pause();
         return;
     }
     uint32_t never = 0;
@@ -298,7 +290,7 @@ bool seep_events_room(struct seep_thread *thread) {
         room = room_now(thread);
     }
     for (int turn = 0; !room && turn < SPINS && !own; turn++) {
-        pause_here();
+        cpu_pause();
         room = room_now(thread);
     }
     if (!room && !own && seep_g.handed_over && !seep_g.config.drop && !thread->ring_given_up) {

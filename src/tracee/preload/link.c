@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <stddef.h>
 
+#include "preload/cpu.h"
 #include "preload/link.h"
 
 extern struct r_debug _r_debug __attribute__((weak)); // glibc's loader has it, musl's hides it
@@ -11,12 +12,7 @@ extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"), weak));
 
 // In the version that every glibc has. Weak: see seep_link_dlsym.
 #ifdef __GLIBC__
-#if defined(__x86_64__)
-#define OLDEST "GLIBC_2.2.5"
-#elif defined(__aarch64__)
-#define OLDEST "GLIBC_2.17"
-#endif
-__asm__(".symver seep_dlsym, dlsym@" OLDEST);
+__asm__(".symver seep_dlsym, dlsym@" CPU_GLIBC_OLDEST);
 extern void *seep_dlsym(void *handle, const char *name) __attribute__((weak));
 #else
 #define seep_dlsym dlsym

@@ -11,16 +11,10 @@ enum {
     NAP_NS = 50000,
 };
 
-SEEP_INLINE void cpu_relax(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
 // One of the turns of waiting. false: the owner will never give the lock back.
 static bool wait_for(uint32_t owner, int turn) {
     if (turn < SPINS || (turn == SPINS && !seep_calls_are_free()) || seep_confined.filtered) {
-        cpu_relax();
+        cpu_pause();
         return true;
     }
     if (turn < SPINS + YIELDS) {

@@ -305,44 +305,11 @@ static bool read_for_step(void *context, uint64_t address, uint64_t *ret_word) {
     return read_word(context, address, ret_word);
 }
 
-#if defined(__x86_64__)
-SEEP_INLINE void own_registers(struct seep_regs *ret_regs) {
-    *ret_regs = (struct seep_regs){.known = 0};
-    uint64_t *value = ret_regs->value;
-    // DWARF numbers: 3 rbx, 6 rbp, 7 rsp, 12..15 r12..r15.
-    __asm__ volatile("movq %%rbx, 24(%1)\n\t"
-                     "movq %%rbp, 48(%1)\n\t"
-                     "movq %%rsp, 56(%1)\n\t"
-                     "movq %%r12, 96(%1)\n\t"
-                     "movq %%r13, 104(%1)\n\t"
-                     "movq %%r14, 112(%1)\n\t"
-                     "movq %%r15, 120(%1)\n\t"
-                     "leaq 0(%%rip), %0"
-                     : "=&r"(ret_regs->pc)
-                     : "r"(value)
-                     : "memory");
-    ret_regs->pc_exact = true;
-    ret_regs->known = 1u << 3 | 1u << 6 | 1u << 7 | 0xfu << 12;
-}
-#elif defined(__aarch64__)
+#ifdef CPU_OWN_REGISTERS
 // In the frame of the caller, which stays while it walks.
 SEEP_INLINE void own_registers(struct seep_regs *ret_regs) {
-    *ret_regs = (struct seep_regs){.known = 0};
-    // DWARF numbers are the registers' own; 31 is sp.
-    __asm__ volatile("stp x19, x20, [%1, #19 * 8]\n\t"
-                     "stp x21, x22, [%1, #21 * 8]\n\t"
-                     "stp x23, x24, [%1, #23 * 8]\n\t"
-                     "stp x25, x26, [%1, #25 * 8]\n\t"
-                     "stp x27, x28, [%1, #27 * 8]\n\t"
-                     "stp x29, x30, [%1, #29 * 8]\n\t"
-                     "mov %0, sp\n\t"
-                     "str %0, [%1, #31 * 8]\n\t"
-                     "adr %0, ."
-                     : "=&r"(ret_regs->pc)
-                     : "r"(ret_regs->value)
-                     : "memory");
-    ret_regs->pc_exact = true;
-    ret_regs->known = 0x1fffu << 19;
+    *ret_regs = (struct seep_regs){.known = CPU_OWN_REGISTERS, .pc_exact = true};
+    ret_regs->pc = cpu_own_registers(ret_regs->value);
 }
 #endif
 
@@ -436,7 +403,7 @@ static SEEP_NOINLINE void walk_with_all_registers(struct walk *walk, struct seep
     walk->nr = 0;
     walk->unproven = true;
     walk->sp_unsure = false;
-#if defined(__x86_64__) || defined(__aarch64__)
+#ifdef CPU_OWN_REGISTERS
     struct seep_regs regs;
     own_registers(&regs);
     bool ours = true;

@@ -13,50 +13,7 @@
 #include <time.h>
 
 #include "core/attr.h"
-
-#if defined(__x86_64__)
-
-SEEP_INLINE long sys6_real(long nr, long a, long b, long c, long d, long e, long f) {
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-
-SEEP_INLINE uint64_t sys_thread_pointer(void) {
-    uint64_t pointer;
-    __asm__("mov %%fs:0, %0" : "=r"(pointer));
-    return pointer;
-}
-
-#elif defined(__aarch64__)
-
-SEEP_INLINE uint64_t sys_thread_pointer(void) {
-    uint64_t pointer;
-    __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
-    return pointer;
-}
-
-SEEP_INLINE long sys6_real(long nr, long a, long b, long c, long d, long e, long f) {
-    register long x8 __asm__("x8") = nr;
-    register long x0 __asm__("x0") = a;
-    register long x1 __asm__("x1") = b;
-    register long x2 __asm__("x2") = c;
-    register long x3 __asm__("x3") = d;
-    register long x4 __asm__("x4") = e;
-    register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
-    return x0;
-}
-
-#else
-#error "write the system call stub of this CPU here"
-#endif
+#include "preload/cpu.h"
 
 // In a build for tests (-Dfaults=true) a call can be made to fail, see faults.c.
 #ifdef SEEP_FAULTS
@@ -76,13 +33,7 @@ SEEP_INLINE uint64_t seep_fault_area(uint64_t bytes) {
 // program itself asks for is made by sys6_real.
 long sys6(long nr, long a, long b, long c, long d, long e, long f) __attribute__((visibility("hidden")));
 
-// Bits of a user address that the heap map covers. AArch64: with 52-bit addresses (LVA) the kernel
-// still stays below 2^48 unless asked for more.
-#if defined(__aarch64__)
-#define SEEP_ADDRESS_BITS 48
-#else
-#define SEEP_ADDRESS_BITS 47
-#endif
+#define SEEP_ADDRESS_BITS CPU_ADDRESS_BITS
 
 #define sys3(nr, a, b, c) sys6(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 
@@ -99,9 +50,9 @@ SEEP_INLINE void *sys_mmap(void *address, size_t size_bytes, int protection, int
 
 // Bytes in a page of this machine: a power of two, at most SEEP_LARGEST_PAGE.
 #define SEEP_LARGEST_PAGE (64u << 10)
-#if defined(__x86_64__)
+#ifdef CPU_PAGE_BYTES
 SEEP_INLINE uint64_t sys_page_bytes(void) {
-    return 4096;
+    return CPU_PAGE_BYTES;
 }
 #else
 SEEP_INLINE uint64_t sys_page_bytes(void) {

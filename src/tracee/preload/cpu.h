@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What the library itself must know of a CPU is in a header of each; this selects one. Each has
+//   sys6_real, sys_thread_pointer
+//   cpu_pause            between two looks at memory that another thread will change
+//   CPU_ADDRESS_BITS     of a user address that the heap map covers
+//   CPU_PAGE_BYTES       where all kernels have the same
+//   CPU_OWN_REGISTERS, cpu_own_registers
+//                        the registers that a function preserves: their DWARF numbers as bits, and what
+//                        writes them into an array by these numbers and returns a pc; with unwind/arch.h
+//   CPU_VDSO_CLOCK       the name of clock_gettime in the vdso
+//   CPU_GLIBC_OLDEST     the version of dlsym that every glibc has
+//   CPU_R_SLOT, CPU_R_GLOBAL, CPU_R_WORD
+//                        relocations that bind a function's address
+//   CPU_DESCRIPTOR_FROM, CPU_DESCRIPTOR_TO, CPU_GLIBC_TID
+//                        where a thread's descriptor lies, from its thread pointer; where glibc keeps the id
+//                        in it, 0: to be found
+#ifndef SEEP_PRELOAD_CPU_H
+#define SEEP_PRELOAD_CPU_H
+
+#if defined(__x86_64__)
+#include "preload/cpu_x86_64.h"
+#elif defined(__aarch64__)
+#include "preload/cpu_aarch64.h"
+#else
+#error "write the header of this CPU"
+#endif
+
+#endif
