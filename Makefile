@@ -124,13 +124,14 @@ soak:
 		$(if $(filter random,$(ONLY)),$(PYTHON) tests/random/machine.py --build build --count $(or $(TIMES),10000) $(if $(FROM),--from $(FROM)),\
 		$(PYTHON) bench/soak.py --build build $(if $(SECONDS),--seconds $(SECONDS))))))
 
-# What make test has of it, and kill rounds: ROUNDS=n of each command.
+# What make test has of it, and kill rounds: ROUNDS=n of each command. Two tests a processor, because many wait.
 hostile:
 	@tools/install-deps.sh build test traced
 	@$(MAKE) --no-print-directory build
 	@ninja -C build
 	@SEEP_BUILD=$(CURDIR)/build SEEP_KILL_ROUNDS=$(or $(ROUNDS),200) SEEP_ALL_FAULTS=1 $(PYTHON) -m pytest -q -p no:cacheprovider \
-		-n $(JOBS) tests/hostile tests/live/test_hostile.py tests/live/test_kill.py tests/live/test_faults.py
+		-n $$((2 * $(JOBS))) tests/hostile/test_kill_rounds.py tests/hostile tests/live/test_hostile.py tests/live/test_kill.py \
+		tests/live/test_faults.py
 
 # UPDATE=1 makes what is counted now the committed state.
 bench-instructions:

@@ -41,6 +41,11 @@ class Tool:
         self.program = Path('/proc/%d/task/%d/children' % (self.process.pid, self.process.pid)).read_text().split()[0]
         words = Path('/proc/%s/environ' % self.program).read_bytes().split(b'\0')
         self.environment = dict(word.decode().split('=', 1) for word in words if b'=' in word)
+        wait_until(self.has_image, 'the image of the program')
+
+    def has_image(self):
+        maps = Path('/proc/%d/fd' % self.process.pid)
+        return any('memfd:' in os.path.realpath(maps / name) for name in os.listdir(maps))
 
     def connect(self):
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -208,6 +208,10 @@ static int begin(sqlite3_vtab_cursor *base, int plan, const char *codes, int arg
     struct limits *limits = &cursor->limits;
     *limits = (struct limits){INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX, -1, -1};
     for (int i = 0; i < argc; i++) {
+        // Every number comes before a text, and nothing is equal to NULL: there SQLite decides alone.
+        int type = sqlite3_value_numeric_type(argv[i]);
+        if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+            continue;
         int64_t value = sqlite3_value_int64(argv[i]);
         if (codes[i] == 'f' || codes[i] == 'e')
             limits->from_ns = SEEP_MAX(limits->from_ns, value);

@@ -119,8 +119,8 @@ static uint64_t bound_of(const char *text) {
     return end == text || errno ? UINT64_MAX : value;
 }
 
-// Of each property its line, ended by NUL: all lines are found before any is cut.
-static struct seep_error *fill(struct seep_unit *unit) {
+// All lines are found before any is cut.
+struct seep_error *seep_unit_take(struct seep_unit *unit) {
     char *said = unit->said;
     const char *max = property(said, "MemoryMax"), *high = property(said, "MemoryHigh");
     const char *root = property(said, "RootDirectory"), *image = property(said, "RootImage");
@@ -218,7 +218,7 @@ struct seep_error *seep_unit_find(bool user, const char *name, struct seep_unit 
     error =
         seep_systemctl(user, (const char *const[]){"show", "-p", PROPERTIES, "--", full, NULL}, &unit->said);
     if (!error)
-        error = fill(unit);
+        error = seep_unit_take(unit);
     if (!error)
         error = judge(unit, full);
     if (error)

@@ -21,7 +21,3 @@ struct seep_error *seep_kernel_probes_read(struct seep_kernel_probes *probes, in
     (void)ret_heap;
     return seep_bpf_features_check(NULL);
 }
-
-void seep_kernel_heap_deinit(struct seep_kernel_heap *heap) {
-    (void)heap;
-}

@@ -273,11 +273,11 @@ static bool find_process(pid_t pid, int64_t *ret_start_ns) {
 }
 
 // Whether a process that another one names may be of this run: all that ran before the program are not, and a
-// run that waited for one of those would not end.
+// run that waited for one of those would not end. The tool itself often began within the same tick.
 static bool began_before(const struct seep_run *run, pid_t pid) {
     int64_t start_ns, tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
     int64_t run_ns = run->start_ns + seep_clock_ns(CLOCK_BOOTTIME) - seep_monotonic_ns();
-    return find_process(pid, &start_ns) && start_ns + tick_ns < run_ns;
+    return pid == getpid() || (find_process(pid, &start_ns) && start_ns + tick_ns < run_ns);
 }
 
 static struct seep_error *take_notice(struct supervisor *supervisor,
