@@ -91,6 +91,14 @@ def hold_until_mapped(pid):
         time.sleep(0.01)
 
 
+def verified_instructions(pid):
+    """Of each BPF program that the process has loaded: what the kernel's verifier went through."""
+    found = []
+    for info in Path('/proc/%d/fdinfo' % pid).iterdir():
+        found += [int(n) for n in re.findall(r'^verified_insns:\t(\d+)$', info.read_text(), re.M)]
+    return found
+
+
 def say(process):
     process.stdin.write(b'\n')
     process.stdin.flush()
@@ -150,6 +158,17 @@ def test_every_call_is_counted(private, tmp_path, can, probes):
         ('calloc', ('leave', 'main')): (20, 480),
         ('realloc', ('leave', 'main')): (20, 6000),
     }
+
+
+def test_the_verifier_looks_at_each_function_once(private):
+    """What it takes is most of the time until the probes are there, and kernels have a limit of a million."""
+    program = private(STEPS, 1)
+    attached = Attached(program.pid)
+    verified = verified_instructions(attached.process.pid)
+    attached.stop()
+    if not verified:
+        pytest.skip('this kernel does not tell what its verifier went through')
+    assert len(verified) > 5 and 1000 < max(verified) < 20_000, verified
 
 
 def test_memleak_shape(private, tmp_path):

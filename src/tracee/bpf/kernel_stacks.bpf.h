@@ -162,8 +162,8 @@ static __always_inline uint64_t stack_word(const struct scratch *scratch, uint32
     return words->r15; // the first word, whatever the name
 }
 
-static __always_inline bool memo_holds(const struct memo *memo, const struct scratch *scratch,
-                                       uint32_t height, bool directly) {
+static __always_inline bool has_words(const struct memo *memo, const struct scratch *scratch, uint32_t height,
+                                      bool directly) {
     uint32_t nr = memo->nr_words;
     for (uint32_t i = 0; i < MEMO_WORDS && i < nr; i++)
         if (stack_word(scratch, memo->at[i], directly) != memo->words[i])
@@ -172,6 +172,15 @@ static __always_inline bool memo_holds(const struct memo *memo, const struct scr
         if (stack_word(scratch, height - memo->last_at[i], directly) != memo->last)
             return false;
     return nr != 0;
+}
+
+// Global functions: the verifier looks at each once, and not at every call. Two, for the reason above.
+__noinline int memo_holds_directly(const struct memo *memo, const struct scratch *scratch, uint32_t height) {
+    return memo && scratch && has_words(memo, scratch, height, true);
+}
+
+__noinline int memo_holds_window(const struct memo *memo, const struct scratch *scratch, uint32_t height) {
+    return memo && scratch && has_words(memo, scratch, height, false);
 }
 
 static inline bool read_window(struct scratch *scratch, uint32_t height) {
@@ -197,7 +206,7 @@ static __always_inline uint32_t recall(struct scratch *scratch, uint32_t height,
             return 0; // they are taken in order
         if (memo->call_site != origin->call_site || memo->tag != tag || sequence & 1)
             continue;
-        if (memo_holds(memo, scratch, height, directly) &&
+        if ((directly ? memo_holds_directly : memo_holds_window)(memo, scratch, height) &&
             *(const volatile uint32_t *)&memo->sequence == sequence)
             return site;
     }

@@ -27,7 +27,10 @@ struct seep_place {
 };
 
 struct seep_walk {
-    struct seep_bpf_thread *thread;
+    uint64_t first_pc; // where it begins
+    uint64_t first_sp;
+    uint64_t first_bp;
+    bool first_exact;
     uint64_t pc;
     uint64_t sp;
     uint64_t bp;
@@ -37,8 +40,14 @@ struct seep_walk {
     uint32_t generation;
     bool exact;
     bool cut;
+    bool unread;    // it met code that is not read yet, after nr_known frames
     uint8_t reason; // enum seep_cut
     struct seep_place place;
+};
+
+struct seep_walker {
+    struct seep_bpf_thread *thread;
+    struct seep_walk walk;
 };
 
 struct seep_search {
@@ -207,8 +216,9 @@ static __always_inline bool seep_row_is_known(const struct seep_walk *walk,
 }
 
 // As seep_find_row, but for the address in it.
-static __always_inline uint64_t seep_row_of(struct seep_walk *walk, uint64_t address) {
-    struct seep_bpf_known_row *known = seep_known_row(walk->thread, address);
+static __always_inline uint64_t seep_row_of(struct seep_walk *walk, struct seep_bpf_thread *thread,
+                                            uint64_t address) {
+    struct seep_bpf_known_row *known = seep_known_row(thread, address);
     if (seep_row_is_known(walk, known, address))
         return (uint64_t)known->row << 32;
     uint64_t row = seep_find_row(&walk->place, address);
@@ -222,12 +232,15 @@ static __always_inline uint64_t seep_row_of(struct seep_walk *walk, uint64_t add
 }
 
 // Whether this is code, and not the trampoline of a return probe, which lies in no mapping that has rows.
-static __always_inline bool seep_is_code(struct seep_walk *walk, uint64_t address) {
-    return seep_row_is_known(walk, seep_known_row(walk->thread, address), address) ||
+static __always_inline bool seep_is_code(struct seep_walk *walk, struct seep_bpf_thread *thread,
+                                         uint64_t address) {
+    return seep_row_is_known(walk, seep_known_row(thread, address), address) ||
            seep_find_mapping(&walk->place, address);
 }
 
-static __noinline bool seep_read_stack(struct seep_bpf_thread *thread, uint64_t address, uint64_t *ret_word) {
+__noinline int seep_read_stack(struct seep_bpf_thread *thread, uint64_t address, uint64_t *ret_word) {
+    if (!thread || !ret_word)
+        return false;
     uint64_t offset = address - thread->window_start;
     if (offset < sizeof(thread->window) && !(offset & 7)) {
         barrier_var(offset); // the verifier must see the bound
@@ -272,23 +285,24 @@ static inline long seep_walk_cut(struct seep_walk *walk, uint8_t reason) {
     return 1;
 }
 
-static inline bool seep_walk_signal(struct seep_walk *walk, uint64_t *ret_pc, uint64_t *ret_sp,
-                                    uint64_t *ret_bp) {
-    struct seep_bpf_thread *thread = walk->thread;
+static inline bool seep_walk_signal(struct seep_walk *walk, struct seep_bpf_thread *thread, uint64_t *ret_pc,
+                                    uint64_t *ret_sp, uint64_t *ret_bp) {
     return seep_read_stack(thread, walk->sp + SEEP_ROW_SIGNAL_PC, ret_pc) &&
            seep_read_stack(thread, walk->sp + SEEP_ROW_SIGNAL_SP, ret_sp) &&
            seep_read_stack(thread, walk->sp + SEEP_ROW_SIGNAL_BP, ret_bp);
 }
 
 // By the frame pointer: a word for the caller's, then the return address.
-static inline bool seep_walk_pointer(struct seep_walk *walk, uint64_t *ret_cfa, uint64_t *ret_bp) {
-    if (walk->bp < walk->sp || walk->bp & 7 || !seep_read_stack(walk->thread, walk->bp, ret_bp))
+static inline bool seep_walk_pointer(struct seep_walk *walk, struct seep_bpf_thread *thread,
+                                     uint64_t *ret_cfa, uint64_t *ret_bp) {
+    if (walk->bp < walk->sp || walk->bp & 7 || !seep_read_stack(thread, walk->bp, ret_bp))
         return false;
     *ret_cfa = walk->bp + 16;
     return true;
 }
 
-static __noinline bool seep_row_cfa(struct seep_walk *walk, uint64_t row, uint64_t *ret_cfa) {
+static __always_inline bool seep_row_cfa(struct seep_walk *walk, struct seep_bpf_thread *thread, uint64_t row,
+                                         uint64_t *ret_cfa) {
     uint64_t words = SEEP_BPF_ROW_CFA(row);
     int64_t signed_bytes = (int64_t)(int16_t)SEEP_BPF_ROW_CFA(row) * 8;
     switch (SEEP_BPF_ROW_KIND(row)) {
@@ -299,7 +313,7 @@ static __noinline bool seep_row_cfa(struct seep_walk *walk, uint64_t row, uint64
         *ret_cfa = walk->bp + signed_bytes;
         return true;
     case SEEP_ROW_BP_DEREF:
-        return seep_read_stack(walk->thread, walk->bp + signed_bytes, ret_cfa);
+        return seep_read_stack(thread, walk->bp + signed_bytes, ret_cfa);
     default: // SEEP_ROW_PLT
         *ret_cfa = walk->sp + 8 + ((walk->pc & 15) >= words ? 8 : 0);
         return true;
@@ -309,7 +323,7 @@ static __noinline bool seep_row_cfa(struct seep_walk *walk, uint64_t row, uint64
 // Where a stack begins without saying so: at the loader's entry point, which calls the constructors, on the
 // kernel's own stack; and at a function that was not called, whose address stands where its caller's would
 // (makecontext).
-static __noinline bool seep_is_start(struct seep_walk *walk) {
+static __always_inline bool seep_is_start(struct seep_walk *walk) {
     struct task_struct *task = (struct task_struct *)bpf_get_current_task();
     if (BPF_CORE_READ(task, mm, start_stack) - walk->sp < 64)
         return true;
@@ -320,10 +334,11 @@ static __noinline bool seep_is_start(struct seep_walk *walk) {
            walk->place.mapping.base + SEEP_BPF_ROW_ADDRESS(row) == walk->pc;
 }
 
-// Records the frame at walk->pc and leaves it. 1: the walk is over.
-static long seep_walk_step(uint32_t i, void *context) {
-    struct seep_walk *walk = context;
-    struct seep_bpf_thread *thread = walk->thread;
+// Records the frame at walk->pc and leaves it. 1: the walk is over. Global: within a loop the verifier tells
+// apart what it need not.
+__noinline int seep_leave_frame(struct seep_walk *walk, struct seep_bpf_thread *thread) {
+    if (!walk || !thread || !seep_unwind_cfi)
+        return 1;
     if (!walk->pc)
         return 1;
     uint32_t at = thread->stack.nr_frames;
@@ -334,13 +349,13 @@ static long seep_walk_step(uint32_t i, void *context) {
     walk->hash = (walk->hash ^ walk->pc) * UINT64_C(0x9e3779b97f4a7c15);
     walk->hash ^= walk->hash >> 29;
 
-    uint64_t row = seep_row_of(walk, walk->exact ? walk->pc : walk->pc - 1);
+    uint64_t row = seep_row_of(walk, thread, walk->exact ? walk->pc : walk->pc - 1);
     uint32_t kind = SEEP_BPF_ROW_KIND(row);
     uint64_t pc = 0, cfa = 0, bp = walk->bp;
     if (kind == SEEP_ROW_END)
         return 1;
     if (kind == SEEP_ROW_SIGNAL) {
-        if (!seep_walk_signal(walk, &pc, &cfa, &bp))
+        if (!seep_walk_signal(walk, thread, &pc, &cfa, &bp))
             return seep_walk_cut(walk, SEEP_CUT_BAD_READ);
         walk->exact = true;
         walk->pc = pc;
@@ -355,12 +370,12 @@ static long seep_walk_step(uint32_t i, void *context) {
             walk->unknown_pc = walk->exact ? walk->pc : walk->pc - 1;
             walk->nr_known = at + 1;
         }
-        if (!seep_walk_pointer(walk, &cfa, &bp))
+        if (!seep_walk_pointer(walk, thread, &cfa, &bp))
             return seep_walk_cut(walk, SEEP_CUT_NO_CFI);
     } else if (kind == SEEP_ROW_UNSUPPORTED) {
         return seep_walk_cut(walk, SEEP_CUT_BAD_CFI);
     } else {
-        if (!seep_row_cfa(walk, row, &cfa))
+        if (!seep_row_cfa(walk, thread, row, &cfa))
             return seep_walk_cut(walk, SEEP_CUT_BAD_READ);
         uint64_t slot = (kind == SEEP_ROW_BP_DEREF ? walk->bp : cfa) + (int64_t)SEEP_BPF_ROW_BP(row) * 8;
         if (SEEP_BPF_ROW_BP_SAVED(row) && !seep_read_stack(thread, slot, &bp))
@@ -370,7 +385,7 @@ static long seep_walk_step(uint32_t i, void *context) {
         return seep_walk_cut(walk, SEEP_CUT_LOOP);
     if (!seep_read_stack(thread, cfa - 8, &pc))
         return seep_walk_cut(walk, kind == SEEP_ROW_NONE ? SEEP_CUT_NO_CFI : SEEP_CUT_BAD_READ);
-    if (pc && !seep_is_code(walk, pc - 1)) {
+    if (pc && !seep_is_code(walk, thread, pc - 1)) {
         uint64_t real = seep_replaced(cfa - 8);
         if (real)
             pc = real;
@@ -389,50 +404,68 @@ static inline void seep_fill_window(struct seep_bpf_thread *thread, uint64_t sp)
         thread->window_start = UINT64_C(1) << 63; // where no stack is
 }
 
-// true: it met code that is not read yet, at the last of nr_known frames. However it ended then: the frame
-// pointer was only a guess there, which may lead past callers or to the end of a stack.
-static __always_inline bool seep_walk_from(struct seep_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp,
-                                           bool exact) {
-    walk->pc = pc;
-    walk->sp = sp;
-    walk->bp = bp;
-    walk->exact = exact;
+static __always_inline void seep_walk_begin(struct seep_walk *walk, struct seep_bpf_thread *thread) {
+    walk->pc = walk->first_pc;
+    walk->sp = walk->first_sp;
+    walk->bp = walk->first_bp;
+    walk->exact = walk->first_exact;
     walk->cut = false;
     walk->unknown_pc = 0;
     walk->hash = walk->place.seed;
-    walk->thread->stack.nr_frames = 0;
-    bpf_loop(SEEP_BPF_FRAMES_MAX, seep_walk_step, walk, 0);
-    return walk->unknown_pc && seep_is_unread(&walk->place, walk->unknown_pc);
+    thread->stack.nr_frames = 0;
 }
 
-// Walks from these registers into thread->stack. Returns the id of the stack.
-static __noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc, uint64_t sp,
-                                           uint64_t bp, bool exact) {
+// One frame more. The walk that met code that is not read yet begins again, once, and asks the kernel: the
+// code may be mapped just now, as at the end of the loader's work or by dlopen, and its file be known.
+// However the walk ended: the frame pointer was only a guess there, which may lead past callers or to the end
+// of a stack.
+static long seep_walk_step(uint32_t i, void *context) {
+    struct seep_walker *walker = context;
+    struct seep_walk *walk = &walker->walk;
+    if (!seep_leave_frame(walk, walker->thread))
+        return 0;
+    walk->unread = walk->unknown_pc && seep_is_unread(&walk->place, walk->unknown_pc);
+    if (!walk->unread || walk->place.asks)
+        return 1;
+    walk->place.asks = true;
+    seep_walk_begin(walk, walker->thread);
+    return 0;
+}
+
+// Walks from these registers into thread->stack. Returns the id of the stack; 0: there is none. Global, as
+// seep_find_row: the verifier looks at the walk once in a program.
+__noinline uint64_t seep_walk_stack(struct seep_bpf_thread *thread, uint64_t pc, uint64_t sp, uint64_t bp,
+                                    bool exact) {
+    if (!thread || !seep_unwind_cfi)
+        return 0;
     uint32_t pid = bpf_get_current_pid_tgid() >> 32;
-    struct seep_walk walk = {.thread = thread, .place.asks = true, .place.seed = pid};
+    struct seep_walker walker = {.thread = thread,
+                                 .walk = {.first_pc = pc,
+                                          .first_sp = sp,
+                                          .first_bp = bp,
+                                          .first_exact = exact,
+                                          .place.asks = true,
+                                          .place.seed = pid}};
+    struct seep_walk *walk = &walker.walk;
     const struct seep_bpf_process *process = bpf_map_lookup_elem(&seep_processes, &pid);
     if (process) {
-        walk.place.first = process->first;
-        walk.place.nr = process->nr;
-        walk.place.asks = !process->nr || process->flags & SEEP_BPF_PROCESS_LOADING;
-        walk.place.seed |= (uint64_t)process->generation << 32;
-        walk.generation = process->generation;
+        walk->place.first = process->first;
+        walk->place.nr = process->nr;
+        walk->place.asks = !process->nr || process->flags & SEEP_BPF_PROCESS_LOADING;
+        walk->place.seed |= (uint64_t)process->generation << 32;
+        walk->generation = process->generation;
     }
     thread->is_walking = 1;
     seep_fill_window(thread, sp);
-    bool unread = seep_walk_from(&walk, pc, sp, bp, exact);
-    if (unread && !walk.place.asks) {
-        // Mapped just now, as at the end of the loader's work or by dlopen: the file may be known.
-        walk.place.asks = true;
-        unread = seep_walk_from(&walk, pc, sp, bp, exact);
-    }
+    seep_walk_begin(walk, thread);
+    bpf_loop(2 * SEEP_BPF_FRAMES_MAX, seep_walk_step, &walker, 0); // each walk ends by itself
     thread->is_walking = 0;
-    if (unread) {
-        thread->stack.nr_frames = walk.nr_known;
-        walk.hash = ~walk.hash; // the same walk may be right when the code is read
+    if (walk->unread) {
+        thread->stack.nr_frames = walk->nr_known;
+        walk->hash = ~walk->hash; // the same walk may be right when the code is read
     }
-    thread->stack.end = unread ? 1 + SEEP_CUT_UNREAD : walk.cut ? 1 + walk.reason : 0;
-    return walk.hash ? walk.hash : 1;
+    thread->stack.end = walk->unread ? 1 + SEEP_CUT_UNREAD : walk->cut ? 1 + walk->reason : 0;
+    return walk->hash ? walk->hash : 1;
 }
 
 // Kernels without bpf_loop: frame pointers only.
