@@ -8,6 +8,7 @@
 // libgcc's unwinder here takes no lock (it uses _dl_find_object) and walks through signal frames and
 // makecontext. It ends at code without CFI, where seep may go on by frame pointer: then only the
 // frames up to there are compared, and the sample is counted as `partial`.
+#include <inttypes.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -95,7 +96,8 @@ static void note_pc(const char *who, unsigned index, uint64_t pc) {
         char *line = text, *stop;
         for (; (stop = strchr(line, '\n')); line = stop + 1) {
             *stop = '\0';
-            if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %255s", &start, &end, &offset, name) >= 3 &&
+            if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %255s", &start, &end, &offset,
+                       name) >= 3 &&
                 pc >= start && pc < end) {
                 found = pc - start + offset;
                 goto done;

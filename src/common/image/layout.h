@@ -170,6 +170,7 @@ enum seep_passive_reason {
 #define SEEP_FLAG_CALLS       (1u << 5) // calls are counted and nothing else, see SEEP_SITE_CALLS
 #define SEEP_FLAG_EVENTS      (1u << 6) // events are recorded, see image/ring.h
 #define SEEP_FLAG_STOPPED     (1u << 7) // allocations are not recorded now, see SEEP_CONTROL_STOPPED
+#define SEEP_FLAG_NARROW      (1u << 8) // the heap map is that of a 32-bit process, see below
 
 // header.control: bit 0, allocations are not recorded (releases are: what lived before goes on to be exact);
 // the upper half, the depth limit from now on, 0: as it is.
@@ -223,9 +224,9 @@ struct seep_image_header {
     uint64_t preempted_by_off; // in the strings area: module whose malloc is called instead of ours
 
     // The heap map, see below.
-    uint32_t granule_shift; // 4 or 5: log2 of address bytes per entry
+    uint32_t granule_shift; // 4 or 5, narrow: 3 or 4: log2 of address bytes per entry
     uint32_t leaf_shift;    // log2 of address bytes per leaf
-    uint32_t dir_bits;      // the directory has 2 << dir_bits entries
+    uint32_t dir_bits;      // the directory has 2 << dir_bits entries, narrow: 1 << dir_bits
 
     uint32_t depth_limit;  // frames kept per stack
     uint64_t sample_bytes; // 0: every allocation is recorded
@@ -395,8 +396,11 @@ struct seep_image_thread {
 // where granule_shift is 5 the entry's "sub" bit is bit 4 of a. (glibc's blocks are at least 32
 // bytes apart, so one entry per 32 bytes is enough; other allocators get one per 16, and the second
 // plane takes the blocks of 8 bytes that jemalloc, mimalloc and tcmalloc place at odd multiples of 8.)
-// Where the entry's site is 0 there is no live block; what else is in it is then the site of the block
-// that was freed last (or 0: none ever was), so that a second free can be told. All other blocks are in
+// With SEEP_FLAG_NARROW, where blocks of glibc are at least 16 bytes apart, there is one plane, and all else
+// is half of that: dir[a >> leaf_shift], granule_shift is 3 or 4, and with 4 "sub" is bit 3. Its processes
+// write an entry as two words: the low one, then the high one with the site; they end a block with the high
+// one first. Where the entry's site is 0 there is no live block; what else is in it is then the site of the
+// block that was freed last (or 0: none ever was), so that a second free can be told. All other blocks are in
 // the odd table, and so are all recorded blocks where header.sample_bytes is not 0.
 #define SEEP_ENTRY_SIZE_BITS  37
 #define SEEP_ENTRY_SUB_BIT    37
@@ -530,6 +534,40 @@ struct seep_image_mark {
 };
 #define SEEP_MARK_NAME_MAX 255u
 
+// What the heap map of an image is like, by its header.flags.
+#define SEEP_MAP_PLANE_SHIFT(flags)      ((flags)&SEEP_FLAG_NARROW ? 0u : 1u) // log2 of the planes
+#define SEEP_MAP_SUB_SHIFT(flags)        ((flags)&SEEP_FLAG_NARROW ? 3u : 4u) // the bit of addresses
+#define SEEP_MAP_HAS_SUB(flags, granule) ((granule) == SEEP_MAP_SUB_SHIFT(flags) + 1)
+
+// The same on all CPUs: nothing has padding, though some (i386) would not align 64 bits to 8 bytes. Of the
+// others the size says as much.
+#define SEEP_AT(of, field, off)                                                                              \
+    _Static_assert(offsetof(struct seep_image_##of, field) == (off), "wire offset")
+SEEP_AT(header, file_size, 24);
+SEEP_AT(header, pid, 40);
+SEEP_AT(header, start_realtime_ns, 64);
+SEEP_AT(header, exe_off, 88);
+SEEP_AT(header, preempted_by_off, 112);
+SEEP_AT(header, granule_shift, 120);
+SEEP_AT(header, sample_bytes, 136);
+SEEP_AT(header, cut, 168);
+SEEP_AT(header, own, 248);
+SEEP_AT(header, pools_created, 760);
+SEEP_AT(header, deep_bound_off, 784);
+SEEP_AT(header, space_bytes, 808);
+SEEP_AT(header, at_peak, 848);
+SEEP_AT(header, ring_dir_page, 920);
+SEEP_AT(header, control_done, 968);
+SEEP_AT(header, areas, 976);
+SEEP_AT(thread, start_ns, 24);
+SEEP_AT(thread, net_room, 40);
+SEEP_AT(thread, unknown_frees, 64);
+SEEP_AT(thread, failed, 136);
+SEEP_AT(thread, size_class, 192);
+SEEP_AT(thread, stack_rt, 704);
+SEEP_AT(thread, moving_rt, 744);
+SEEP_AT(module, build_id_bytes, 48);
+#undef SEEP_AT
 _Static_assert(sizeof(struct seep_image_area) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_custom_pool) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_piece) == 40, "wire size");
@@ -544,6 +582,8 @@ _Static_assert(sizeof(struct seep_image_site) == 16, "wire size");
 _Static_assert(sizeof(struct seep_image_counters) == 64, "one cache line");
 _Static_assert(sizeof(struct seep_image_odd) == 32, "wire size");
 _Static_assert(sizeof(struct seep_image_header) <= SEEP_POOL_PAGE, "the header fits its page");
+_Static_assert(sizeof(struct seep_image_peak) == 32, "wire size");
+_Static_assert(sizeof(struct seep_image_range) == 16, "wire size");
 _Static_assert(offsetof(struct seep_image_header, areas) >= SEEP_IMAGE_HEADER_LEAST, "the header only grows");
 _Static_assert(sizeof(struct seep_image_thread) == 768, "wire size");
 

@@ -9,6 +9,8 @@
 #include "unwind/arch_x86_64.h"
 #elif defined(__aarch64__)
 #include "unwind/arch_aarch64.h"
+#elif defined(__i386__)
+#include "unwind/arch_i386.h"
 #else
 #include <stdint.h>
 #define SEEP_ARCH_WORD            __SIZEOF_POINTER__
@@ -17,5 +19,8 @@ static inline uint64_t seep_arch_strip(uint64_t return_address) {
     return return_address;
 }
 #endif
+
+// A word of a stack, as it lies there; everywhere else addresses have 64 bits.
+typedef uintptr_t seep_stack_word;
 
 #endif

@@ -52,12 +52,6 @@ static bool is_breg(const struct seep_cfi_rule *rule, unsigned reg, bool deref, 
     return at == end;
 }
 
-static bool is_expression_at(const struct seep_cfi_rule *rule, uint8_t kind, unsigned reg, bool deref,
-                             int64_t offset) {
-    int64_t found;
-    return rule->kind == kind && is_breg(rule, reg, deref, &found) && found == offset;
-}
-
 static bool return_is_below_cfa(const struct seep_cfi_row *row) {
     const struct seep_cfi_rule *rule = &row->regs[SEEP_ARCH_DWARF_PC];
     return rule->kind == SEEP_CFI_OFFSET && rule->offset == -SEEP_ARCH_WORD;
@@ -65,6 +59,13 @@ static bool return_is_below_cfa(const struct seep_cfi_row *row) {
 
 static bool fits(int64_t value, int64_t max) {
     return value >= -max - 1 && value <= max;
+}
+
+#ifdef SEEP_ARCH_SIGNAL_PC_OFFSET
+static bool is_expression_at(const struct seep_cfi_rule *rule, uint8_t kind, unsigned reg, bool deref,
+                             int64_t offset) {
+    int64_t found;
+    return rule->kind == kind && is_breg(rule, reg, deref, &found) && found == offset;
 }
 
 static struct seep_rule pack_signal(const struct seep_cfi_row *row) {
@@ -79,6 +80,12 @@ static struct seep_rule pack_signal(const struct seep_cfi_row *row) {
                                   false, SEEP_ARCH_SIGNAL_BP_OFFSET);
     return plain(known && sp_known ? SEEP_RULE_SIGNAL : SEEP_RULE_SLOW);
 }
+#else
+static struct seep_rule pack_signal(const struct seep_cfi_row *row) {
+    (void)row;
+    return plain(SEEP_RULE_SLOW);
+}
+#endif
 
 // A realigned stack: the CFA was saved below bp, and the caller's bp where bp points.
 static struct seep_rule pack_realigned(const struct seep_cfi_row *row) {

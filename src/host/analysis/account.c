@@ -25,8 +25,9 @@ struct heap {
     size_t nr_blocks;
 };
 
-static uint64_t chunk_bytes(uint64_t size) {
-    return size > UINT64_MAX - 32 ? size : SEEP_MAX((size + 8 + 15) & ~UINT64_C(15), UINT64_C(32));
+// With the word before the block, and in steps of two words, or of 16 bytes.
+static uint64_t chunk_bytes(uint64_t size, uint64_t word_bytes) {
+    return size > UINT64_MAX - 32 ? size : SEEP_MAX((size + word_bytes + 15) & ~UINT64_C(15), 4 * word_bytes);
 }
 
 // The blocks that begin in [start, end), a range above all that were asked for before.
@@ -45,9 +46,10 @@ static struct heap blocks_in(struct taking *taking, uint64_t start, uint64_t end
         heap.blocks += there;
         taking->account.untouched_bytes += last - block->address - there;
         if (profile->hints.is_glibc) {
-            uint64_t chunk = SEEP_MIN(chunk_bytes(block->size), end - block->address + 8);
+            uint64_t word = profile->process.platform.word_bytes == 4 ? 4 : 8;
+            uint64_t chunk = SEEP_MIN(chunk_bytes(block->size, word), end - block->address + word);
             uint64_t whole =
-                seep_resident_bytes(taking->resident, block->address - 8, block->address - 8 + chunk);
+                seep_resident_bytes(taking->resident, block->address - word, block->address - word + chunk);
             heap.rounding += whole > there ? whole - there : 0;
         }
     }

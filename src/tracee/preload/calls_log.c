@@ -33,15 +33,14 @@ static int open_own(void) {
     enum { FLAGS = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK };
     char path[4096];
     const char *name;
-    struct stat about;
+    struct stat64 about;
     seep_dump_name(path, sizeof(path));
     int folder = seep_folder_of(path, &name);
     if (folder < 0)
         return folder;
     int fd = (int)sys6(SYS_openat, folder, (long)name, FLAGS, 0600, 0, 0);
     sys_close(folder);
-    if (fd < 0 || (sys6(SYS_newfstatat, fd, (long)"", (long)&about, AT_EMPTY_PATH, 0, 0) == 0 &&
-                   S_ISREG(about.st_mode)))
+    if (fd < 0 || (sys_stat_at(fd, "", &about, AT_EMPTY_PATH) && S_ISREG(about.st_mode)))
         return fd;
     sys_close(fd);
     return -1;
@@ -105,7 +104,7 @@ static void put_number(struct line *line, uint64_t value, unsigned base, unsigne
 static void put_pointer(struct line *line, const void *pointer) {
     put_text(line, pointer ? "0x" : "(nil)");
     if (pointer)
-        put_number(line, (uint64_t)pointer, 16, 1);
+        put_number(line, (uintptr_t)pointer, 16, 1);
 }
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library, both the linker's
@@ -115,7 +114,7 @@ extern const char _end[] __attribute__((visibility("hidden")));
 // between have a frame pointer.
 static uint64_t caller_of(const uint64_t *frame) {
     for (int i = 0; i < 6; i++, frame = (const uint64_t *)frame[0])
-        if (frame[1] < (uint64_t)__ehdr_start || frame[1] >= (uint64_t)_end)
+        if (frame[1] < (uintptr_t)__ehdr_start || frame[1] >= (uintptr_t)_end)
             return frame[1];
     return 0;
 }

@@ -136,7 +136,7 @@ void seep_filter_is_coming(void) {
 
 // Every call that allocators do not make as well.
 static _Noreturn void try_all(void *page) {
-    struct rlimit limit;
+    struct rlimit64 limit;
     unsigned char present[1];
     struct timespec none = {0, 0};
     stack_t stack = {.ss_flags = 0};

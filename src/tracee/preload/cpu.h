@@ -22,6 +22,8 @@
 #include "preload/cpu_x86_64.h"
 #elif defined(__aarch64__)
 #include "preload/cpu_aarch64.h"
+#elif defined(__i386__)
+#include "preload/cpu_i386.h"
 #else
 #error "write the header of this CPU"
 #endif

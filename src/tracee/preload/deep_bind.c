@@ -7,6 +7,24 @@
 #include "preload/link.h"
 #include "preload/preload.h"
 
+// What a relocation of the CPU looks like. Where the word itself has the addend, that is gone once it is
+// bound.
+#if SEEP_ARCH_WORD == 4
+typedef ElfW(Rel) relocation;
+#define RELOCATIONS       DT_REL
+#define RELOCATIONS_BYTES DT_RELSZ
+#define R_TYPE(info)      ELF32_R_TYPE(info)
+#define R_SYMBOL(info)    ELF32_R_SYM(info)
+#define R_ADDEND(entry)   0
+#else
+typedef ElfW(Rela) relocation;
+#define RELOCATIONS       DT_RELA
+#define RELOCATIONS_BYTES DT_RELASZ
+#define R_TYPE(info)      ELF64_R_TYPE(info)
+#define R_SYMBOL(info)    ELF64_R_SYM(info)
+#define R_ADDEND(entry)   ((entry).r_addend)
+#endif
+
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"), weak));
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library
 
@@ -72,7 +90,7 @@ static bool is_before_ours(const struct pass *pass, const struct tables *tables,
 // false: the kernel did not let us, or it is a word of code or of constants. Of what is read-only once it is
 // bound, the loader protects the whole pages before its end, and the page that it begins in.
 static bool put(const struct tables *tables, void **slot, void *value) {
-    uint64_t at = (uint64_t)slot, page = at & ~UINT64_C(4095);
+    uint64_t at = (uintptr_t)slot, page = at & ~UINT64_C(4095);
     bool is_read_only = false, is_data = false;
     for (int i = 0; i < tables->nr_segments; i++) {
         const ElfW(Phdr) *segment = &tables->segments[i];
@@ -93,12 +111,12 @@ static bool put(const struct tables *tables, void **slot, void *value) {
 }
 
 static void bind_table(struct pass *pass, const struct tables *tables, const struct link_map *ours,
-                       const ElfW(Rela) * entries, size_t bytes) {
+                       const relocation *entries, size_t bytes) {
     for (size_t i = 0; entries && i < bytes / sizeof(*entries); i++) {
-        uint32_t type = (uint32_t)ELF64_R_TYPE(entries[i].r_info);
-        if (type != CPU_R_SLOT && type != CPU_R_GLOBAL && (type != CPU_R_WORD || entries[i].r_addend))
+        uint32_t type = (uint32_t)R_TYPE(entries[i].r_info);
+        if (type != CPU_R_SLOT && type != CPU_R_GLOBAL && (type != CPU_R_WORD || R_ADDEND(entries[i])))
             continue;
-        const char *name = tables->names + tables->symbols[ELF64_R_SYM(entries[i].r_info)].st_name;
+        const char *name = tables->names + tables->symbols[R_SYMBOL(entries[i].r_info)].st_name;
         const ElfW(Sym) *hook = seep_link_symbol(ours, name);
         if (!hook || hook->st_shndx == SHN_UNDEF)
             continue;
@@ -142,7 +160,7 @@ static int look_at_one(struct dl_phdr_info *info, size_t size, void *data) {
     if (!is_new(pass, info) || !describe(info, &tables))
         return 0;
     pass->defines[1] |= tables.map.l_ld != pass->libc->l_ld && defines(&tables, "malloc");
-    pass->defines[0] |= !is_cxx_runtime(tables.map.l_name) && defines(&tables, "_Znwm");
+    pass->defines[0] |= !is_cxx_runtime(tables.map.l_name) && defines(&tables, SEEP_CXX_NEW);
     return 0;
 }
 
@@ -154,8 +172,9 @@ static int bind_one(struct dl_phdr_info *info, size_t size, void *data) {
         return 0;
     const struct link_map *ours = module_of(__ehdr_start);
     bind_table(pass, &tables, ours, seep_link_table(&tables.map, DT_JMPREL),
-               number_of(&tables, DT_PLTRELSZ)); // of Elf64_Rela on these processors
-    bind_table(pass, &tables, ours, seep_link_table(&tables.map, DT_RELA), number_of(&tables, DT_RELASZ));
+               number_of(&tables, DT_PLTRELSZ)); // of the same kind on these processors
+    bind_table(pass, &tables, ours, seep_link_table(&tables.map, RELOCATIONS),
+               number_of(&tables, RELOCATIONS_BYTES));
     return 0;
 }
 

@@ -153,22 +153,22 @@ void seep_dump_name(char *ret_path, size_t room) {
 }
 
 static uint64_t file_limit(void) {
-    struct rlimit limit;
-    if (sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    struct rlimit64 limit;
+    if (!sys_limit(RLIMIT_FSIZE, NULL, &limit) || limit.rlim_cur == RLIM64_INFINITY)
         return UINT64_MAX;
     return limit.rlim_cur;
 }
 
 static bool is_there(const char *path) {
-    struct stat about;
-    return sys6(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, AT_SYMLINK_NOFOLLOW, 0, 0) == 0;
+    struct stat64 about;
+    return sys_stat_at(AT_FDCWD, path, &about, AT_SYMLINK_NOFOLLOW);
 }
 
 // Who writes there wants nothing. Other files that are none, a device or a pipe, are neither written nor
 // replaced.
 static bool is_special_file(const char *path) {
-    struct stat about;
-    return sys6(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, 0, 0, 0) == 0 && !S_ISREG(about.st_mode);
+    struct stat64 about;
+    return sys_stat_at(AT_FDCWD, path, &about, 0) && !S_ISREG(about.st_mode);
 }
 
 int seep_folder_of(const char *path, const char **ret_name) {
@@ -182,10 +182,10 @@ int seep_folder_of(const char *path, const char **ret_name) {
     *ret_name = path + length;
     folder[length] = 0;
     int fd = sys_open(length ? folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    struct stat about;
+    struct stat64 about;
     if (fd < 0)
         return fd;
-    bool known = sys6(SYS_newfstatat, fd, (long)"", (long)&about, AT_EMPTY_PATH, 0, 0) == 0;
+    bool known = sys_stat_at(fd, "", &about, AT_EMPTY_PATH);
     if (known &&
         (about.st_uid == 0 || about.st_mode & S_ISVTX || about.st_uid == (uid_t)sys3(SYS_geteuid, 0, 0, 0)))
         return fd;
@@ -194,8 +194,8 @@ int seep_folder_of(const char *path, const char **ret_name) {
 }
 
 bool seep_file_identify(int fd, struct seep_file_id *ret_id) {
-    struct stat about;
-    if (sys6(SYS_newfstatat, fd, (long)"", (long)&about, AT_EMPTY_PATH, 0, 0) != 0)
+    struct stat64 about;
+    if (!sys_stat_at(fd, "", &about, AT_EMPTY_PATH))
         return false;
     ret_id->device = about.st_dev;
     ret_id->inode = about.st_ino;
@@ -348,7 +348,7 @@ static bool put_at(uint64_t off, const void *bytes, uint64_t nr_bytes) {
     if (off + nr_bytes > file_limit() || !seep_file_is(file.dump.fd, &file.id))
         return false;
     while (nr_bytes) {
-        long written = sys6(SYS_pwrite64, file.dump.fd, (long)at, (long)nr_bytes, (long)off, 0, 0);
+        long written = sys_write_at(file.dump.fd, at, nr_bytes, off);
         if (written == -4 /* EINTR */)
             continue;
         if (written <= 0)

@@ -36,7 +36,7 @@ void seep_event_note(struct seep_thread *thread, uint32_t kind, uint64_t address
 SEEP_INLINE uint64_t event_clock(void) {
     if (SEEP_UNLIKELY(seep_g.no_clock))
         return 0;
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
     return __builtin_ia32_rdtsc() >> SEEP_STAMP_TICKS_SHIFT;
 #elif defined(__aarch64__)
     uint64_t ticks;

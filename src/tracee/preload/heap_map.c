@@ -32,7 +32,7 @@ bool seep_map_each_dir_page(void (*one)(void *data, uint64_t off), void *data) {
 uint64_t *seep_map_new_leaf(uint64_t address) {
     if (address & 7 || address >> SEEP_ADDRESS_BITS)
         return NULL;
-    uint32_t *slot = &seep_g.dir[(address >> SEEP_LEAF_SHIFT) << 1 | (address >> 3 & 1)];
+    uint32_t *slot = map_leaf_place(address);
     uint64_t bytes = (sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift;
     uint32_t page = seep_pool_pages(map_planes() * bytes);
     if (!page)

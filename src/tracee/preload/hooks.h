@@ -11,7 +11,7 @@
 // argument, so that nothing is saved before it is known that they are taken.
 #define SEEP_KEPT(argument)                                                                                  \
     ({                                                                                                       \
-        uint64_t kept_ = (uint64_t)(argument);                                                               \
+        uintptr_t kept_ = (uintptr_t)(argument);                                                             \
         __asm__("" : "+r"(kept_));                                                                           \
         kept_;                                                                                               \
     })

@@ -13,7 +13,7 @@ static void api_pool_create(const void *pool, const char *name) {
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return;
-    seep_pool_begins(thread, (uint64_t)pool, name, SEEP_HOOK_CALLER());
+    seep_pool_begins(thread, (uintptr_t)pool, name, SEEP_HOOK_CALLER());
     thread_leave(thread);
 }
 
@@ -21,7 +21,7 @@ static void pool_ends(const void *pool, bool stays) {
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return;
-    seep_pool_ends(thread, (uint64_t)pool, stays);
+    seep_pool_ends(thread, (uintptr_t)pool, stays);
     thread_leave(thread);
 }
 
@@ -37,7 +37,8 @@ static void api_pool_alloc(const void *pool, const void *piece, size_t bytes) {
     struct seep_thread *thread = piece ? thread_enter() : NULL;
     if (!thread)
         return;
-    seep_piece_taken(thread, (uint64_t)pool, (uint64_t)piece, bytes, SEEP_VIA_POOL_ALLOC, SEEP_HOOK_CALLER());
+    seep_piece_taken(thread, (uintptr_t)pool, (uintptr_t)piece, bytes, SEEP_VIA_POOL_ALLOC,
+                     SEEP_HOOK_CALLER());
     thread_leave(thread);
 }
 
@@ -46,8 +47,8 @@ static void api_pool_resize(const void *pool, const void *old_piece, const void 
     if (!thread)
         return;
     if (old_piece)
-        seep_piece_given_back(thread, (uint64_t)pool, (uint64_t)old_piece);
-    seep_piece_taken(thread, (uint64_t)pool, (uint64_t)piece, bytes, SEEP_VIA_POOL_RESIZE,
+        seep_piece_given_back(thread, (uintptr_t)pool, (uintptr_t)old_piece);
+    seep_piece_taken(thread, (uintptr_t)pool, (uintptr_t)piece, bytes, SEEP_VIA_POOL_RESIZE,
                      SEEP_HOOK_CALLER());
     thread_leave(thread);
 }
@@ -56,7 +57,7 @@ static void api_pool_free(const void *pool, const void *piece) {
     struct seep_thread *thread = piece ? thread_enter() : NULL;
     if (!thread)
         return;
-    seep_piece_given_back(thread, (uint64_t)pool, (uint64_t)piece);
+    seep_piece_given_back(thread, (uintptr_t)pool, (uintptr_t)piece);
     thread_leave(thread);
 }
 
@@ -81,9 +82,9 @@ static void region(enum seep_region_kind kind, const void *start, size_t bytes, 
     if (!thread)
         return;
     if (added)
-        seep_region_add(kind, (uint64_t)start, bytes);
+        seep_region_add(kind, (uintptr_t)start, bytes);
     else
-        seep_region_remove(kind, (uint64_t)start, bytes);
+        seep_region_remove(kind, (uintptr_t)start, bytes);
     thread_leave(thread);
 }
 

@@ -7,7 +7,7 @@
 // (jemalloc, tcmalloc) is called unguarded too; what it returns is recorded unless a nested malloc
 // hook has just done so.
 //
-// Names: Itanium C++ ABI 5.1.5; m is size_t on 64-bit.
+// Names: Itanium C++ ABI 5.1.5.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -29,14 +29,14 @@ enum real_new {
 };
 
 static const char *const new_names[NEW_NR] = {
-    [NEW] = "_Znwm",
-    [NEW_ARRAY] = "_Znam",
-    [NEW_NOTHROW] = "_ZnwmRKSt9nothrow_t",
-    [NEW_ARRAY_NOTHROW] = "_ZnamRKSt9nothrow_t",
-    [NEW_ALIGNED] = "_ZnwmSt11align_val_t",
-    [NEW_ARRAY_ALIGNED] = "_ZnamSt11align_val_t",
-    [NEW_ALIGNED_NOTHROW] = "_ZnwmSt11align_val_tRKSt9nothrow_t",
-    [NEW_ARRAY_ALIGNED_NOTHROW] = "_ZnamSt11align_val_tRKSt9nothrow_t",
+    [NEW] = SEEP_CXX_NEW,
+    [NEW_ARRAY] = "_Zna" SEEP_CXX_SIZE,
+    [NEW_NOTHROW] = "_Znw" SEEP_CXX_SIZE "RKSt9nothrow_t",
+    [NEW_ARRAY_NOTHROW] = "_Zna" SEEP_CXX_SIZE "RKSt9nothrow_t",
+    [NEW_ALIGNED] = "_Znw" SEEP_CXX_SIZE "St11align_val_t",
+    [NEW_ARRAY_ALIGNED] = "_Zna" SEEP_CXX_SIZE "St11align_val_t",
+    [NEW_ALIGNED_NOTHROW] = "_Znw" SEEP_CXX_SIZE "St11align_val_tRKSt9nothrow_t",
+    [NEW_ARRAY_ALIGNED_NOTHROW] = "_Zna" SEEP_CXX_SIZE "St11align_val_tRKSt9nothrow_t",
 };
 
 // All real forms are called with three arguments: what a form does not take it does not look at.
@@ -119,30 +119,34 @@ static SEEP_NOINLINE void *new_rare(enum real_new form, size_t size, size_t alig
     SEEP_EXPORT type name(__VA_ARGS__) __asm__(symbol);                                                      \
     SEEP_EXPORT type name(__VA_ARGS__)
 
-OPERATOR(void *, operator_new, "_Znwm", size_t size) {
+OPERATOR(void *, operator_new, SEEP_CXX_NEW, size_t size) {
     return new_plain(size, SEEP_VIA_NEW);
 }
-OPERATOR(void *, operator_new_array, "_Znam", size_t size) {
+OPERATOR(void *, operator_new_array, "_Zna" SEEP_CXX_SIZE, size_t size) {
     return new_plain(size, SEEP_VIA_NEW_ARRAY);
 }
-OPERATOR(void *, operator_new_nothrow, "_ZnwmRKSt9nothrow_t", size_t size, const void *nothrow) {
+OPERATOR(void *, operator_new_nothrow, "_Znw" SEEP_CXX_SIZE "RKSt9nothrow_t", size_t size,
+         const void *nothrow) {
     return new_rare(NEW_NOTHROW, size, 0, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
 }
-OPERATOR(void *, operator_new_array_nothrow, "_ZnamRKSt9nothrow_t", size_t size, const void *nothrow) {
+OPERATOR(void *, operator_new_array_nothrow, "_Zna" SEEP_CXX_SIZE "RKSt9nothrow_t", size_t size,
+         const void *nothrow) {
     return new_rare(NEW_ARRAY_NOTHROW, size, 0, nothrow, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
 }
-OPERATOR(void *, operator_new_aligned, "_ZnwmSt11align_val_t", size_t size, size_t alignment) {
+OPERATOR(void *, operator_new_aligned, "_Znw" SEEP_CXX_SIZE "St11align_val_t", size_t size,
+         size_t alignment) {
     return new_rare(NEW_ALIGNED, size, alignment, NULL, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
 }
-OPERATOR(void *, operator_new_array_aligned, "_ZnamSt11align_val_t", size_t size, size_t alignment) {
+OPERATOR(void *, operator_new_array_aligned, "_Zna" SEEP_CXX_SIZE "St11align_val_t", size_t size,
+         size_t alignment) {
     return new_rare(NEW_ARRAY_ALIGNED, size, alignment, NULL, SEEP_VIA_NEW_ARRAY, SEEP_HOOK_CALLER());
 }
-OPERATOR(void *, operator_new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t", size_t size,
-         size_t alignment, const void *nothrow) {
+OPERATOR(void *, operator_new_aligned_nothrow, "_Znw" SEEP_CXX_SIZE "St11align_val_tRKSt9nothrow_t",
+         size_t size, size_t alignment, const void *nothrow) {
     return new_rare(NEW_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW, SEEP_HOOK_CALLER());
 }
-OPERATOR(void *, operator_new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t", size_t size,
-         size_t alignment, const void *nothrow) {
+OPERATOR(void *, operator_new_array_aligned_nothrow, "_Zna" SEEP_CXX_SIZE "St11align_val_tRKSt9nothrow_t",
+         size_t size, size_t alignment, const void *nothrow) {
     return new_rare(NEW_ARRAY_ALIGNED_NOTHROW, size, alignment, nothrow, SEEP_VIA_NEW_ARRAY,
                     SEEP_HOOK_CALLER());
 }
@@ -226,13 +230,13 @@ OPERATOR(void, operator_delete_aligned, "_ZdlPvSt11align_val_t", void *block, si
 OPERATOR(void, operator_delete_array_aligned, "_ZdaPvSt11align_val_t", void *block, size_t alignment) {
     seep_delete_apart(block, alignment, DELETE_ARRAY_ALIGNED);
 }
-OPERATOR(void, operator_delete_sized_aligned, "_ZdlPvmSt11align_val_t", void *block, size_t size,
-         size_t alignment) {
+OPERATOR(void, operator_delete_sized_aligned, "_ZdlPv" SEEP_CXX_SIZE "St11align_val_t", void *block,
+         size_t size, size_t alignment) {
     (void)size;
     operator_delete_aligned(block, alignment);
 }
-OPERATOR(void, operator_delete_array_sized_aligned, "_ZdaPvmSt11align_val_t", void *block, size_t size,
-         size_t alignment) {
+OPERATOR(void, operator_delete_array_sized_aligned, "_ZdaPv" SEEP_CXX_SIZE "St11align_val_t", void *block,
+         size_t size, size_t alignment) {
     (void)size;
     operator_delete_array_aligned(block, alignment);
 }
@@ -242,9 +246,9 @@ OPERATOR(void, operator_delete_array_sized_aligned, "_ZdaPvmSt11align_val_t", vo
     SEEP_EXPORT void name(__VA_ARGS__) __asm__(symbol) __attribute__((alias(as)))
 
 SAME(operator_delete_nothrow, "_ZdlPvRKSt9nothrow_t", "_ZdlPv", void *block);
-SAME(operator_delete_sized, "_ZdlPvm", "_ZdlPv", void *block);
+SAME(operator_delete_sized, "_ZdlPv" SEEP_CXX_SIZE, "_ZdlPv", void *block);
 SAME(operator_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", "_ZdaPv", void *block);
-SAME(operator_delete_array_sized, "_ZdaPvm", "_ZdaPv", void *block);
+SAME(operator_delete_array_sized, "_ZdaPv" SEEP_CXX_SIZE, "_ZdaPv", void *block);
 SAME(operator_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdlPvSt11align_val_t",
      void *block, size_t alignment);
 SAME(operator_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t", "_ZdaPvSt11align_val_t",

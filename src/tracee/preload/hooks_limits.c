@@ -20,9 +20,13 @@
 // ---- limits ---------------------------------------------------------------------------------------
 
 // After the fact: a limit that was refused changes nothing. Below what is mapped already it is allowed.
-static void limit_changed(unsigned resource, const struct rlimit *limit) {
-    if (resource == RLIMIT_AS && limit && seep_image_is_ours())
-        seep_window_limit(limit->rlim_cur);
+static void limit_changed(unsigned resource, uint64_t limit) {
+    if (resource == RLIMIT_AS && seep_image_is_ours())
+        seep_window_limit(limit);
+}
+
+static uint64_t soft_of(const struct rlimit *limit) {
+    return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
 }
 
 static int set_limit(unsigned resource, const struct rlimit *limit) {
@@ -32,8 +36,8 @@ static int set_limit(unsigned resource, const struct rlimit *limit) {
         return -1;
     }
     int result = seep_g.real.setrlimit(resource, limit);
-    if (result == 0)
-        limit_changed(resource, limit);
+    if (result == 0 && limit)
+        limit_changed(resource, soft_of(limit));
     return result;
 }
 
@@ -41,10 +45,24 @@ SEEP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *lim
     return set_limit(resource, limit);
 }
 
+#ifdef SEEP_NARROW_LIBC
+SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
+    seep_start();
+    if (!seep_g.real.setrlimit64) {
+        errno = ENOSYS;
+        return -1;
+    }
+    int result = seep_g.real.setrlimit64(resource, limit);
+    if (result == 0)
+        limit_changed(resource, limit->rlim_cur);
+    return result;
+}
+#else
 _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "both names are one function");
 SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
     return set_limit(resource, (const struct rlimit *)limit);
 }
+#endif
 
 static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *ret_before) {
     seep_start();
@@ -53,8 +71,8 @@ static int limit_of(pid_t pid, unsigned resource, const struct rlimit *limit, st
         return -1;
     }
     int result = seep_g.real.prlimit(pid, resource, limit, ret_before);
-    if (result == 0 && (pid == 0 || (uint32_t)pid == sys_getpid()))
-        limit_changed(resource, limit);
+    if (result == 0 && limit && (pid == 0 || (uint32_t)pid == sys_getpid()))
+        limit_changed(resource, soft_of(limit));
     return result;
 }
 
@@ -65,7 +83,19 @@ SEEP_EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct
 
 SEEP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
                           struct rlimit64 *ret_before) {
+#ifdef SEEP_NARROW_LIBC
+    seep_start();
+    if (!seep_g.real.prlimit64) {
+        errno = ENOSYS;
+        return -1;
+    }
+    int result = seep_g.real.prlimit64(pid, resource, limit, ret_before);
+    if (result == 0 && limit && (pid == 0 || (uint32_t)pid == sys_getpid()))
+        limit_changed(resource, limit->rlim_cur);
+    return result;
+#else
     return limit_of(pid, resource, (const struct rlimit *)limit, (struct rlimit *)ret_before);
+#endif
 }
 
 // ---- locked memory --------------------------------------------------------------------------------
@@ -76,12 +106,12 @@ static bool is_in(uint64_t address, uint64_t start, uint64_t bytes) {
 
 // By its first byte: what is ours differs from its neighbours in file or advice, so nothing is both.
 static bool is_ours(uint64_t start) {
-    if (seep_g.reserved && is_in(start, (uint64_t)seep_g.base, seep_g.window_bytes))
+    if (seep_g.reserved && is_in(start, (uintptr_t)seep_g.base, seep_g.window_bytes))
         return true;
-    if (is_in(start, (uint64_t)seep_g.base, SEEP_LARGEST_PAGE))
+    if (is_in(start, (uintptr_t)seep_g.base, SEEP_LARGEST_PAGE))
         return true;
     for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
-        if (is_in(start, (uint64_t)seep_g.base + seep_g.area_off[i], seep_g.opened[i]))
+        if (is_in(start, (uintptr_t)seep_g.base + seep_g.area_off[i], seep_g.opened[i]))
             return true;
     if (seep_window_has_seed(start))
         return true;
@@ -126,10 +156,10 @@ static bool each_area(enum work work, uint64_t *ret_bytes) {
 
 // Whether the kernel would allow it for the program alone: it compares all address space with the limit.
 static bool allowed_without_us(void) {
-    struct rlimit limit;
+    struct rlimit64 limit;
     uint64_t bytes;
-    return sys6(SYS_prlimit64, 0, RLIMIT_MEMLOCK, 0, (long)&limit, 0, 0) == 0 &&
-           each_area(ADD_UP_PROGRAM, &bytes) && bytes <= limit.rlim_cur;
+    return sys_limit(RLIMIT_MEMLOCK, NULL, &limit) && each_area(ADD_UP_PROGRAM, &bytes) &&
+           bytes <= limit.rlim_cur;
 }
 
 // The program's memory area by area, so that neither the limit nor the pages are taken by the image.

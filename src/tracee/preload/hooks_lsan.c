@@ -55,7 +55,7 @@ static uint64_t start_of_block(uint64_t address) {
         const uint64_t *entry = map_entry(at);
         if (!entry)
             break;
-        uint64_t start = at + (SEEP_ENTRY_SUB(*entry) << 4);
+        uint64_t start = at + (SEEP_ENTRY_SUB(*entry) << SEEP_SUB_SHIFT);
         if (SEEP_ENTRY_IS_LIVE(*entry) && start <= address)
             return address - start < SEEP_ENTRY_SIZE(*entry) ? start : address;
     }
@@ -65,7 +65,7 @@ static uint64_t start_of_block(uint64_t address) {
 SEEP_EXPORT void __lsan_ignore_object(const void *inside) {
     struct seep_thread *thread = inside ? enter() : NULL;
     if (thread) {
-        seep_region_add(SEEP_REGION_IGNORED, start_of_block((uint64_t)inside), 0);
+        seep_region_add(SEEP_REGION_IGNORED, start_of_block((uintptr_t)inside), 0);
         thread_leave(thread);
     }
     if (seep_g.real.lsan.ignore_object)
@@ -75,7 +75,7 @@ SEEP_EXPORT void __lsan_ignore_object(const void *inside) {
 SEEP_EXPORT void __lsan_register_root_region(const void *start, size_t bytes) {
     struct seep_thread *thread = start ? enter() : NULL;
     if (thread) {
-        seep_region_add(SEEP_REGION_ROOT, (uint64_t)start, bytes);
+        seep_region_add(SEEP_REGION_ROOT, (uintptr_t)start, bytes);
         thread_leave(thread);
     }
     if (seep_g.real.lsan.root_add)
@@ -85,7 +85,7 @@ SEEP_EXPORT void __lsan_register_root_region(const void *start, size_t bytes) {
 SEEP_EXPORT void __lsan_unregister_root_region(const void *start, size_t bytes) {
     struct seep_thread *thread = start ? enter() : NULL;
     if (thread) {
-        seep_region_remove(SEEP_REGION_ROOT, (uint64_t)start, bytes);
+        seep_region_remove(SEEP_REGION_ROOT, (uintptr_t)start, bytes);
         thread_leave(thread);
     }
     if (seep_g.real.lsan.root_remove)

@@ -55,7 +55,7 @@ SEEP_NOINLINE void *seep_allocated_here(void *block, uint64_t size, enum seep_vi
 SEEP_EXPORT void *calloc(size_t count, size_t size) {
     if (SEEP_UNLIKELY(seep_g.apart))
         return seep_calloc_apart(count, size);
-    uint64_t bytes = SEEP_KEPT((uint64_t)count * size);
+    uint64_t bytes = SEEP_KEPT(count * size); // what overflows is not allocated
     void *block = seep_g.real.calloc(count, size);
     return allocated(block, bytes, SEEP_VIA_CALLOC);
 }
@@ -78,22 +78,22 @@ SEEP_INLINE struct intent begin_realloc(const void *block) {
     // loses it, and is taken back when the map has its successor.
     struct seep_image_thread *slot = thread->slot;
     slot->moving_bytes = 0;
-    slot->moving_rt = (uint64_t)block;
+    slot->moving_rt = (uintptr_t)block;
     atomic_signal_fence(memory_order_release);
     if (SEEP_UNLIKELY(is_special())) {
         struct seep_caller caller = SEEP_HOOK_CALLER(); // here, and nowhere else
         intent.site = seep_record_take_special(thread, block, &intent.size, SEEP_RELEASE_REALLOC, caller.pc,
                                                caller.sp, caller.bp);
     } else {
-        intent.site = map_take((uint64_t)block, &intent.size);
+        intent.site = map_take((uintptr_t)block, &intent.size);
     }
     slot->moving_bytes = intent.size;
     if (SEEP_UNLIKELY(!intent.site)) { // before the real one, which may end the process for it
         slot->moving_rt = 0;
-        seep_record_unknown_free(thread, (uint64_t)block, SEEP_RELEASE_REALLOC, SEEP_HOOK_CALLER());
-        slot->moving_rt = (uint64_t)block;
+        seep_record_unknown_free(thread, (uintptr_t)block, SEEP_RELEASE_REALLOC, SEEP_HOOK_CALLER());
+        slot->moving_rt = (uintptr_t)block;
     }
-    intent.temporary = thread->last_block == (uint64_t)block;
+    intent.temporary = thread->last_block == (uintptr_t)block;
     thread_leave(thread);
     return intent;
 }
@@ -119,7 +119,7 @@ SEEP_INLINE void end_realloc(void *block, struct intent intent, void *fresh, boo
         struct seep_image_counters *suspect =
             count_taken(thread, intent.site, intent.size, SEEP_RELEASE_REALLOC, intent.temporary);
         if (SEEP_UNLIKELY(suspect != NULL))
-            seep_misuse_check(thread, suspect, intent.site, (uint64_t)block, intent.size,
+            seep_misuse_check(thread, suspect, intent.site, (uintptr_t)block, intent.size,
                               SEEP_RELEASE_REALLOC, SEEP_HOOK_CALLER());
     }
     bool short_way = thread->mode.word == mode_now();

@@ -41,40 +41,58 @@ static void mapped(const void *at, uint64_t bytes, uint32_t kind, enum seep_via 
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return;
-    seep_mapping_add(thread, (uint64_t)at, bytes, kind, via, caller);
+    seep_mapping_add(thread, (uintptr_t)at, bytes, kind, via, caller);
     thread_leave(thread);
 }
 
 static void unmapped(const void *at, uint64_t bytes, uint64_t moment) {
-    seep_stack_gone((uint64_t)at, bytes);
+    seep_stack_gone((uintptr_t)at, bytes);
     struct seep_thread *thread = thread_enter();
     if (!thread)
         return;
-    seep_mapping_remove((uint64_t)at, bytes, moment);
+    seep_mapping_remove((uintptr_t)at, bytes, moment);
     thread_leave(thread);
 }
 
 // The very first calls come before the real function is known; the system call means the same.
-SEEP_INLINE void *map(void *address, size_t size, int protection, int flags, int fd, off_t off,
-                      struct seep_caller caller) {
-    void *at = seep_g.real.mmap
-                   ? seep_g.real.mmap(address, size, protection, flags, fd, off)
-                   : as_pointer(sys6_real(SYS_mmap, (long)address, (long)size, protection, flags, fd, off));
+SEEP_INLINE void *map_by_call(void *address, size_t size, int protection, int flags, int fd, off64_t off) {
+#ifdef SYS_mmap2
+    enum { UNIT = 4096 };
+    if (off % UNIT != 0) {
+        errno = EINVAL;
+        return MAP_FAILED;
+    }
+    return as_pointer(
+        sys6_real(SYS_mmap2, (long)address, (long)size, protection, flags, fd, (long)(off / UNIT)));
+#else
+    return as_pointer(sys6_real(SYS_mmap, (long)address, (long)size, protection, flags, fd, off));
+#endif
+}
+
+SEEP_INLINE void *map(void *at, size_t size, int protection, int flags, struct seep_caller caller) {
     if (at == MAP_FAILED)
         return at;
     if (flags & MAP_FIXED)
-        seep_stack_gone((uint64_t)at, whole_pages(size)); // what was there
+        seep_stack_gone((uintptr_t)at, whole_pages(size)); // what was there
     mapped(at, whole_pages(size), kind_of(protection, flags), SEEP_VIA_MMAP, caller);
     return at;
 }
 
 SEEP_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t off) {
-    return map(address, size, protection, flags, fd, off, SEEP_HOOK_CALLER());
+    void *at = seep_g.real.mmap ? seep_g.real.mmap(address, size, protection, flags, fd, off)
+                                : map_by_call(address, size, protection, flags, fd, off);
+    return map(at, size, protection, flags, SEEP_HOOK_CALLER());
 }
 
-// The same function: off_t has 64 bits.
+// The same function where off_t has 64 bits.
 SEEP_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd, off64_t off) {
-    return map(address, size, protection, flags, fd, off, SEEP_HOOK_CALLER());
+#ifdef SEEP_NARROW_LIBC
+    void *at = seep_g.real.mmap64 ? seep_g.real.mmap64(address, size, protection, flags, fd, off)
+#else
+    void *at = seep_g.real.mmap ? seep_g.real.mmap(address, size, protection, flags, fd, off)
+#endif
+                                  : map_by_call(address, size, protection, flags, fd, off);
+    return map(at, size, protection, flags, SEEP_HOOK_CALLER());
 }
 
 SEEP_EXPORT int munmap(void *address, size_t size) {
@@ -98,7 +116,7 @@ SEEP_EXPORT int mprotect(void *address, size_t size, int protection) {
                             ? -1
                             : 0);
     if (!(protection & PROT_READ))
-        seep_stack_gone((uint64_t)address, whole_pages(size));
+        seep_stack_gone((uintptr_t)address, whole_pages(size));
     return result;
 }
 
@@ -113,7 +131,7 @@ SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
         va_end(arguments);
     }
     uint64_t moment = seep_mapping_moment();
-    uint32_t kind = seep_image_is_ours() ? seep_mapping_kind((uint64_t)old) : 0;
+    uint32_t kind = seep_image_is_ours() ? seep_mapping_kind((uintptr_t)old) : 0;
     void *at = seep_g.real.mremap ? seep_g.real.mremap(old, old_size, size, flags, wanted)
                                   : as_pointer(sys6_real(SYS_mremap, (long)old, (long)old_size, (long)size,
                                                          flags, (long)wanted, 0));
@@ -122,7 +140,7 @@ SEEP_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
     if (old_size && !(flags & MREMAP_DONTUNMAP))
         unmapped(old, whole_pages(old_size), moment);
     else if (flags & MREMAP_FIXED)
-        seep_stack_gone((uint64_t)at, whole_pages(size));
+        seep_stack_gone((uintptr_t)at, whole_pages(size));
     mapped(at, whole_pages(size), kind, SEEP_VIA_MREMAP, SEEP_HOOK_CALLER());
     return at;
 }

@@ -20,8 +20,8 @@ SEEP_INLINE uint64_t recording_mode(void) {
 
 // After a short way, which has looked there.
 SEEP_INLINE uint64_t *entry_of(const struct seep_thread *thread, const void *block) {
-    uint64_t offset = (uint64_t)block - thread->leaf_start;
-    return SEEP_LIKELY(IN_LEAF(offset)) ? &thread->leaf[offset >> LEAF_GRANULE] : map_entry((uint64_t)block);
+    uint64_t offset = (uintptr_t)block - thread->leaf_start;
+    return SEEP_LIKELY(IN_LEAF(offset)) ? &thread->leaf[offset >> LEAF_GRANULE] : map_entry((uintptr_t)block);
 }
 
 SEEP_INLINE bool recorded_allocation(struct seep_thread *thread, const void *block, uint64_t size,
@@ -33,7 +33,7 @@ SEEP_INLINE bool recorded_allocation(struct seep_thread *thread, const void *blo
     bool done = record_allocation_short(thread, block, size, via, caller);
     if (SEEP_LIKELY(done)) {
         uint64_t *at = entry_of(thread, block);
-        event_append(thread, SEEP_EVENT_ALLOCATION, (uint64_t)block, *at, event_stamp_of(at));
+        event_append(thread, SEEP_EVENT_ALLOCATION, (uintptr_t)block, *at, event_stamp_of(at));
     }
     thread_mark_idle(thread, mode);
     return done;
@@ -48,7 +48,7 @@ SEEP_INLINE bool recorded_release(struct seep_thread *thread, const void *block,
     uint64_t entry = SEEP_LIKELY(place.at != NULL) ? *place.at : 0;
     bool done = place.at && record_free_short(thread, block, via);
     if (SEEP_LIKELY(done))
-        event_append(thread, SEEP_EVENT_FREE + via, (uint64_t)block, entry, event_stamp_of(place.at));
+        event_append(thread, SEEP_EVENT_FREE + via, (uintptr_t)block, entry, event_stamp_of(place.at));
     thread_mark_idle(thread, mode);
     return done;
 }

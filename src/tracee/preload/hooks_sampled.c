@@ -57,7 +57,7 @@ void *seep_realloc_apart(void *block, size_t size) {
         return seep_realloc_here(block, size, SEEP_VIA_REALLOC);
     struct seep_image_thread *slot = thread->slot;
     slot->moving_bytes = 0; // not known
-    slot->moving_rt = (uint64_t)block;
+    slot->moving_rt = (uintptr_t)block;
     void *fresh = seep_g.real.realloc(block, size);
     if (SEEP_LIKELY(fresh != NULL) || size == 0)
         slot->skipped_frees++;

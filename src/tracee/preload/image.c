@@ -20,27 +20,36 @@
 // Least address space for the pool that still makes sense.
 #define POOL_LEAST (16 * MIB)
 
-enum { LEAF_SHIFT = 26 };
-
 // Its entries are read without a question: all of it is opened at start.
-#define DIR_BYTES ((UINT64_C(2) << (SEEP_ADDRESS_BITS - LEAF_SHIFT)) * sizeof(uint32_t))
+#define DIR_BYTES                                                                                            \
+    ((UINT64_C(1) << (SEEP_ADDRESS_BITS - SEEP_LEAF_SHIFT + SEEP_PLANE_SHIFT)) * sizeof(uint32_t))
+
+// Where a process has 2 to 4 GiB of addresses, the image is to have a part of them.
+#if SEEP_ARCH_WORD == 8
+#define OF_WORD(wide, narrow) (wide)
+#else
+#define OF_WORD(wide, narrow) (narrow)
+#endif
+#define POOL_BYTES          OF_WORD(256 * GIB, 768 * MIB)
+#define POOL_BYTES_EMULATED OF_WORD(4 * GIB, 512 * MIB)
 
 static const uint64_t area_sizes[SEEP_AREA_PAGED_NR] = {
-    [SEEP_AREA_STRINGS] = 16 * MIB,
-    [SEEP_AREA_MODULES] = UINT64_C(65536) * sizeof(struct seep_image_module),
-    [SEEP_AREA_NODES] = (UINT64_C(1) << 25) * sizeof(struct seep_image_node),
-    [SEEP_AREA_SITES] = SEEP_MAX_SITES * (uint64_t)sizeof(struct seep_image_site),
-    [SEEP_AREA_THREADS] = UINT64_C(65536) * sizeof(struct seep_image_thread),
+    [SEEP_AREA_STRINGS] = OF_WORD(16, 4) * MIB,
+    [SEEP_AREA_MODULES] = OF_WORD(UINT64_C(65536), 4096) * sizeof(struct seep_image_module),
+    [SEEP_AREA_NODES] = (UINT64_C(1) << OF_WORD(25, 21)) * sizeof(struct seep_image_node),
+    [SEEP_AREA_SITES] = OF_WORD(SEEP_MAX_SITES, 1u << 18) * (uint64_t)sizeof(struct seep_image_site),
+    [SEEP_AREA_THREADS] = OF_WORD(UINT64_C(65536), 8192) * sizeof(struct seep_image_thread),
     [SEEP_AREA_ODD] = SEEP_ODD_SLOTS * (uint64_t)sizeof(struct seep_image_odd),
     [SEEP_AREA_DIR] = DIR_BYTES,
-    [SEEP_AREA_POOL] = 256 * GIB,
+    [SEEP_AREA_POOL] = POOL_BYTES,
     [SEEP_AREA_MAPPINGS] = SEEP_MAPPING_SLOTS * (uint64_t)sizeof(struct seep_image_mapping),
     [SEEP_AREA_MAP_SITES] = SEEP_MAP_SITES * (uint64_t)sizeof(struct seep_image_mapping_site),
     [SEEP_AREA_MISUSES] = SEEP_MISUSE_SLOTS * (uint64_t)sizeof(struct seep_image_misuse),
-    [SEEP_AREA_CUSTOM_POOLS] = SEEP_CUSTOM_POOLS * (uint64_t)sizeof(struct seep_image_custom_pool),
-    [SEEP_AREA_PIECES] = SEEP_PIECES * (uint64_t)sizeof(struct seep_image_piece),
+    [SEEP_AREA_CUSTOM_POOLS] =
+        OF_WORD(SEEP_CUSTOM_POOLS, 1u << 15) * (uint64_t)sizeof(struct seep_image_custom_pool),
+    [SEEP_AREA_PIECES] = OF_WORD(SEEP_PIECES, 1u << 18) * (uint64_t)sizeof(struct seep_image_piece),
     [SEEP_AREA_REGIONS] = SEEP_REGIONS * (uint64_t)sizeof(struct seep_image_region),
-    [SEEP_AREA_MARKS] = 64 * MIB,
+    [SEEP_AREA_MARKS] = OF_WORD(64, 4) * MIB,
     [SEEP_AREA_TOOL_MARKS] = MIB,
 };
 
@@ -90,18 +99,16 @@ static int memory_file(uint64_t bytes) {
     long fd = sys3(SYS_memfd_create, "seep-image", 1 /* MFD_CLOEXEC */, 0);
     if (sys_failed(fd))
         return -1;
-    struct rlimit before;
-    bool limited =
-        sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&before, 0, 0) == 0 && before.rlim_cur < bytes;
+    struct rlimit64 before;
+    bool limited = sys_limit(RLIMIT_FSIZE, NULL, &before) && before.rlim_cur < bytes;
     bool possible = true;
     if (limited) {
-        struct rlimit lifted = {before.rlim_max, before.rlim_max};
-        possible =
-            before.rlim_max >= bytes && sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&lifted, 0, 0, 0) == 0;
+        struct rlimit64 lifted = {before.rlim_max, before.rlim_max};
+        possible = before.rlim_max >= bytes && sys_limit(RLIMIT_FSIZE, &lifted, NULL);
     }
     possible = possible && sys3(SYS_ftruncate, fd, bytes, 0) == 0;
     if (limited)
-        sys6(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&before, 0, 0, 0);
+        sys_limit(RLIMIT_FSIZE, &before, NULL);
     if (!possible) {
         sys_close((int)fd);
         return -1;
@@ -149,7 +156,7 @@ void *seep_own_memory(size_t bytes) {
 void seep_own_note(const void *memory, size_t bytes) {
     for (uint32_t i = 0; memory && i < SEEP_IMAGE_OWN_RANGES; i++) {
         uint64_t none = 0;
-        if (!__atomic_compare_exchange_n(&seep_g.header->own[i].start, &none, (uint64_t)memory, false,
+        if (!__atomic_compare_exchange_n(&seep_g.header->own[i].start, &none, (uintptr_t)memory, false,
                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             continue;
         seep_g.header->own[i].bytes = bytes;
@@ -210,13 +217,13 @@ static void fill_header(struct seep_image_header *header, uint64_t file_size) {
     header->word_bytes = here.word_bytes;
     header->elf_machine = here.machine;
     header->file_size = file_size;
-    header->leaf_shift = LEAF_SHIFT;
-    header->dir_bits = SEEP_ADDRESS_BITS - LEAF_SHIFT;
+    header->leaf_shift = SEEP_LEAF_SHIFT;
+    header->dir_bits = SEEP_ADDRESS_BITS - SEEP_LEAF_SHIFT;
     header->granule_shift = seep_g.granule_shift;
     header->depth_limit = seep_g.depth;
     header->sample_bytes = seep_g.sample_bytes;
-    header->flags =
-        (seep_g.config.age ? SEEP_FLAG_AGES : 0) | (seep_g.config.free_stacks ? SEEP_FLAG_FREE_STACKS : 0);
+    header->flags = (seep_g.config.age ? SEEP_FLAG_AGES : 0) |
+                    (seep_g.config.free_stacks ? SEEP_FLAG_FREE_STACKS : 0) | SEEP_MAP_FLAG;
     header->peak_slack_bytes = 64 << 10;
 }
 
@@ -265,8 +272,8 @@ bool seep_image_create(void) {
     if (sys_page_bytes() > SEEP_LARGEST_PAGE)
         return false;
     // Emulators keep a record of every page of address space, whether it is used or not.
-    for (uint64_t pool = seep_g.emulated ? 4 * GIB : area_sizes[SEEP_AREA_POOL]; pool >= POOL_LEAST;
-         pool /= 4) {
+    for (uint64_t pool = seep_g.emulated ? POOL_BYTES_EMULATED : area_sizes[SEEP_AREA_POOL];
+         pool >= POOL_LEAST; pool /= 4) {
         uint64_t bytes = layout(areas, pool);
         int fd = memory_file(bytes);
         if (fd < 0)

@@ -55,6 +55,17 @@ static void sum_freed(struct heir *heir, struct seep_image_counters *counters, u
     heir->freed[site % SEEP_CHUNK_SITES][1] += counters->freed_bytes;
 }
 
+// value * part / whole, of which part is at most whole.
+static uint64_t share_of(uint64_t value, uint64_t part, uint64_t whole) {
+#ifdef __SIZEOF_INT128__
+    return (uint64_t)((unsigned __int128)value * part / whole);
+#else
+    for (; whole >> 32; whole >>= 1) // then all products fit
+        part >>= 1;
+    return value / whole * part + value % whole * part / whole;
+#endif
+}
+
 // Which slot had allocated what was freed is not known, nor does it matter: the sum over all is the
 // truth.
 static void forget_freed(struct heir *heir, struct seep_image_counters *counters, uint64_t site) {
@@ -73,9 +84,8 @@ static void forget_freed(struct heir *heir, struct seep_image_counters *counters
         left.peak_bytes = left.allocated_bytes;
         // Sampled: the number of samples, of which as many are left as of the blocks.
         if (heir->header->sample_bytes)
-            left.peak_bytes = SEEP_MAX((uint64_t)((unsigned __int128)counters->peak_bytes * left.allocations /
-                                                  counters->allocations),
-                                       UINT64_C(1));
+            left.peak_bytes = SEEP_MAX(
+                share_of(counters->peak_bytes, left.allocations, counters->allocations), UINT64_C(1));
         const struct seep_image_site *sites = at(heir, SEEP_AREA_SITES);
         if (sites[site].via < SEEP_VIA_HEAP_NR) {
             heir->header->inherited_blocks += left.allocations;
@@ -177,7 +187,7 @@ static bool count_leaves(struct heir *heir, const void *page) {
 }
 
 static bool count_blocks(struct heir *heir) {
-    uint64_t dir_bytes = (UINT64_C(2) << heir->header->dir_bits) * sizeof(uint32_t);
+    uint64_t dir_bytes = (UINT64_C(1) << (heir->header->dir_bits + SEEP_PLANE_SHIFT)) * sizeof(uint32_t);
     if (!each_page(heir, at(heir, SEEP_AREA_DIR), dir_bytes / SEEP_POOL_PAGE, count_leaves))
         return false;
     const struct seep_image_odd *odd = at(heir, SEEP_AREA_ODD);

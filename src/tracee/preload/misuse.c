@@ -86,14 +86,14 @@ void seep_misuse_check(struct seep_thread *thread, struct seep_image_counters *c
 static uint32_t block_around(uint64_t address, uint64_t *ret_size) {
     uint64_t granule = UINT64_C(1) << seep_g.granule_shift;
     uint64_t leaf_start = address & ~SEEP_LEAF_MASK;
-    for (uint64_t plane = 0; plane < 2; plane++) {
+    for (uint64_t plane = 0; plane < 1u << SEEP_PLANE_SHIFT; plane++) {
         uint64_t at = (address & ~(granule - 1)) | plane << 3;
         for (int i = 0; i < LOOK_BACK && at >= leaf_start; i++, at -= granule) {
             const uint64_t *slot = map_entry(at);
             if (!slot)
                 break;
             uint64_t entry = *slot;
-            uint64_t start = at | SEEP_ENTRY_SUB(entry) << 4;
+            uint64_t start = at | SEEP_ENTRY_SUB(entry) << SEEP_SUB_SHIFT;
             if (!SEEP_ENTRY_SITE(entry) || start > address)
                 continue;
             if (address - start >= SEEP_ENTRY_SIZE(entry))
@@ -135,7 +135,7 @@ static bool is_static(uint64_t address) {
 static enum seep_misuse kind_of_place(const struct seep_thread *thread, uint64_t address) {
     if (address < LOWEST_RT || address >= HIGHEST_RT)
         return SEEP_MISUSE_WILD;
-    if (address >= (uint64_t)__builtin_frame_address(0) && address < thread->stack_hi)
+    if (address >= (uintptr_t)__builtin_frame_address(0) && address < thread->stack_hi)
         return SEEP_MISUSE_STACK;
     return is_static(address) ? SEEP_MISUSE_STATIC : SEEP_MISUSE_NONE;
 }

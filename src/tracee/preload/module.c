@@ -36,9 +36,9 @@ static bool find(uint64_t pc, struct found *ret_found) {
     struct seep_link_object object;
     if (seep_g.find_object((void *)pc, &object) != 0 || !object.link_map)
         return false;
-    uint64_t start = (uint64_t)object.map_start;
-    uint64_t end = (uint64_t)object.map_end;
-    uint64_t eh_frame_hdr = (uint64_t)object.eh_frame;
+    uint64_t start = (uintptr_t)object.map_start;
+    uint64_t end = (uintptr_t)object.map_end;
+    uint64_t eh_frame_hdr = (uintptr_t)object.eh_frame;
     const char *path = object.link_map->l_name;
     // Of a module with holes between its segments it gives only the segment that pc is in.
     if (SEEP_UNLIKELY(eh_frame_hdr && eh_frame_hdr - start >= end - start) && find_mapped(pc, ret_found)) {
@@ -201,7 +201,7 @@ void seep_modules_at_start(void) {
     struct seep_module_at at;
     // With musl they are known as soon as they are on a stack.
     for (const struct link_map *map = seep_link_first(); map; map = map->l_next)
-        seep_module_find((uint64_t)map->l_ld, &at);
+        seep_module_find((uintptr_t)map->l_ld, &at);
 }
 
 static void forget_rules(uint64_t start, uint64_t end) {

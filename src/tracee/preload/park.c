@@ -129,7 +129,7 @@ static bool wants_to_park(void) {
 #ifndef __x86_64__
 // The address of its own frame: above it is that of the caller.
 __attribute__((noinline)) uint64_t seep_park_place(void) {
-    return (uint64_t)__builtin_frame_address(0);
+    return (uintptr_t)__builtin_frame_address(0);
 }
 #endif
 
@@ -185,14 +185,14 @@ void seep_park_leaving(uint64_t sp) {
 void seep_park_at_exit(void) {
     if (!may_park())
         return;
-    uint64_t end = &__libc_stack_end ? (uint64_t)__libc_stack_end : 0;
+    uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
     uint64_t self = this_thread();
     uint64_t first = atomic_load_explicit(&leaver, memory_order_acquire);
     if (first == self) {
         if (wants_to_park())
             tell_and_wait(leaving_sp);
     } else if (end && first >> 32 != self >> 32 && self >> 32 == (uint32_t)self &&
-               (uint64_t)__builtin_frame_address(0) < end) {
+               (uintptr_t)__builtin_frame_address(0) < end) {
         // main returned: none of its frames are left, though what was in them is.
         if (wants_to_park())
             tell_and_wait(end);

@@ -41,8 +41,8 @@ void seep_lock_release(struct seep_lock *lock);
 
 // A word of the stack that was read, and what it held.
 struct seep_memo_slot {
-    const uint64_t *address;
-    uint64_t value;
+    const seep_stack_word *address;
+    seep_stack_word value;
 };
 
 // A frame of the last unwound stack. pc has bit 63 set where it is exact (see SEEP_PC_EXACT).
@@ -63,8 +63,8 @@ struct seep_walk_frame {
     uint64_t sp;
     uint64_t bp;
     struct seep_rule rule;
-    uint64_t frame;           // SEEP_FRAME_MAKE
-    const uint64_t *slots[3]; // read to leave the frame: return address, then what the kind needs
+    uint64_t frame;                  // SEEP_FRAME_MAKE
+    const seep_stack_word *slots[3]; // read to leave the frame: return address, then what the kind needs
     uint64_t values[3];
 };
 
@@ -210,12 +210,26 @@ extern struct seep_thread seep_nobody __attribute__((visibility("hidden")));
 extern __thread uint64_t seep_self_offset __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 SEEP_INLINE struct seep_thread *seep_self(void) {
-    uint64_t nobody = (uint64_t)&seep_nobody;
+    uint64_t nobody = (uintptr_t)&seep_nobody;
     __asm__("" : "+r"(nobody)); // what is at an offset from it is not it
     return (struct seep_thread *)(nobody + seep_self_offset);
 }
 
+// Where off_t and limits have 32 bits, the functions of 64 are functions of their own.
+#if defined(__GLIBC__) && SEEP_ARCH_WORD == 4
+#define SEEP_NARROW_LIBC 1
+#endif
+
 // ---- the process ----------------------------------------------------------------------------------
+
+// Names of the operators: Itanium C++ ABI 5.1.5; in them size_t is an unsigned long (m) or an unsigned int
+// (j).
+#if SEEP_ARCH_WORD == 8
+#define SEEP_CXX_SIZE "m"
+#else
+#define SEEP_CXX_SIZE "j"
+#endif
+#define SEEP_CXX_NEW "_Znw" SEEP_CXX_SIZE
 
 struct seep_real {
     void *(*malloc)(size_t);
@@ -242,6 +256,11 @@ struct seep_real {
     int (*posix_spawn)(pid_t *, const char *, const void *, const void *, char *const *, char *const *);
     int (*posix_spawnp)(pid_t *, const char *, const void *, const void *, char *const *, char *const *);
     void *(*mmap)(void *, size_t, int, int, int, off_t);
+#ifdef SEEP_NARROW_LIBC
+    void *(*mmap64)(void *, size_t, int, int, int, off64_t);
+    int (*setrlimit64)(unsigned, const struct rlimit64 *);
+    int (*prlimit64)(pid_t, unsigned, const struct rlimit64 *, struct rlimit64 *);
+#endif
     int (*munmap)(void *, size_t);
     int (*mprotect)(void *, size_t, int);
     void *(*mremap)(void *, size_t, size_t, int, ...);
@@ -334,7 +353,7 @@ struct seep_global {
     struct seep_image_node *nodes;
     struct seep_image_site *sites;
     uint32_t granule_shift;
-    uint32_t sub_mask;      // 1 with granules of 32 bytes, else 0
+    uint32_t sub_mask;      // 1 where granules can hold two blocks, else 0
     _Atomic uint32_t depth; // changed by control.c
     uint64_t sample_bytes;  // 0: every allocation is recorded
     uint8_t *filter;        // changed by atomic operations

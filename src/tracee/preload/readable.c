@@ -27,7 +27,7 @@ static bool lies_between(uint64_t address, uint64_t sp, uint64_t end, uint64_t m
 }
 
 static bool is_on_first_stack(uint64_t address, uint64_t sp) {
-    uint64_t end = &__libc_stack_end ? (uint64_t)__libc_stack_end : seep_g.stack_start;
+    uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : seep_g.stack_start;
     return lies_between(address, sp, end, FIRST_STACK_BYTES);
 }
 
@@ -38,7 +38,7 @@ static struct { uint64_t start, end; } stacks[MAX_STACKS];
 static _Atomic uint32_t nr_stacks;
 
 static bool has_a_stack(const struct seep_maps_area *area) {
-    if ((uint64_t)__builtin_frame_address(0) - area->start < area->end - area->start)
+    if ((uintptr_t)__builtin_frame_address(0) - area->start < area->end - area->start)
         return true;
     uint64_t nr = seep_g.header->areas[SEEP_AREA_THREADS].used;
     for (uint64_t i = 0; i < nr; i++) {
@@ -82,6 +82,9 @@ static long read_as_limit(uint64_t address) {
     return sys6(SYS_prlimit64, 0, UINT32_MAX, (long)address, 0, 0, 0);
 }
 
+// Where no process has memory.
+#define NO_MEMORY_RT (SEEP_ARCH_WORD == 8 ? UINT64_C(1) << 63 : UINT64_C(0xfffff000))
+
 static enum { NOT_TRIED, BY_LIMIT, BY_MASK } how;
 
 void seep_readable_under_valgrind(void) {
@@ -90,14 +93,14 @@ void seep_readable_under_valgrind(void) {
 
 static bool can_be_copied(uint64_t address) {
     if (how == NOT_TRIED)
-        how = read_as_limit(UINT64_C(1) << 63) == -EFAULT_NR ? BY_LIMIT : BY_MASK;
+        how = read_as_limit(NO_MEMORY_RT) == -EFAULT_NR ? BY_LIMIT : BY_MASK;
     long result = how == BY_LIMIT ? read_as_limit(address & ~UINT64_C(15)) // it reads 16 bytes
                                   : sys6(SYS_rt_sigprocmask, ~0L, (long)address, 0, 8, 0, 0);
     return result == -EINVAL_NR;
 }
 
 bool sys_readable(uint64_t address) {
-    uint64_t sp = (uint64_t)__builtin_frame_address(0);
+    uint64_t sp = (uintptr_t)__builtin_frame_address(0);
     if (address < PAGE) // where there is memory, it is none that a pointer may lead to
         return false;
     if (is_on_first_stack(address, sp))

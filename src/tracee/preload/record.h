@@ -51,7 +51,7 @@ SEEP_INLINE uint64_t mode_now(void) {
 }
 
 SEEP_INLINE void thread_mark_busy(struct seep_thread *thread) {
-    thread->guard = (uint64_t)__builtin_frame_address(0);
+    thread->guard = (uintptr_t)__builtin_frame_address(0);
     atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts us must see it
 }
 
@@ -74,7 +74,7 @@ SEEP_INLINE struct seep_thread *thread_enter(void) {
 
 // Whether this is the block that the thread allocated as its latest operation.
 SEEP_INLINE bool is_last_block(const struct seep_thread *thread, const void *block) {
-    return thread->last_block == (uint64_t)block &&
+    return thread->last_block == (uintptr_t)block &&
            (!thread->filter || thread->last_skipped == sample_nr_skipped(thread));
 }
 
@@ -162,21 +162,22 @@ SEEP_INLINE struct seep_image_counters *count_free(struct seep_thread *thread, u
 // mode of last time (the caller has seen to that). First everything is looked at, then everything is written;
 // so there is no call in between and nothing to take back. false: not so, and nothing has been done.
 
-// Where the entry of a block is; `at` NULL: the long way. Bit 4 of `bits` is the entry's sub.
+// Where the entry of a block is; `at` NULL: the long way. Bit SEEP_SUB_SHIFT of `bits` is the entry's sub.
 struct seep_place {
     uint64_t *at;
     uint64_t bits;
 };
 
 // In the leaf, and where a glibc block may start.
-#define IN_LEAF(offset) (((offset) & ~(SEEP_LEAF_MASK & ~UINT64_C(15))) == 0)
-#define LEAF_GRANULE    5 // other granules are never remembered
+#define IN_LEAF(offset) (((offset) & ~(SEEP_LEAF_MASK & ~(SEEP_SUB_ADDRESS - 1))) == 0)
+#define LEAF_GRANULE    SEEP_SUB_GRANULE_SHIFT // other granules are never remembered
 
 // Another leaf than last time, or another allocator than glibc's.
 SEEP_INLINE struct seep_place place_elsewhere(struct seep_thread *thread, const void *block) {
-    uint64_t address = (uint64_t)block;
-    struct seep_place place = {block ? map_entry(address) : NULL, map_sub(address) << 4};
-    if (place.at && seep_g.granule_shift == LEAF_GRANULE && address >> SEEP_LEAF_SHIFT && !(address & 15)) {
+    uint64_t address = (uintptr_t)block;
+    struct seep_place place = {block ? map_entry(address) : NULL, map_sub(address) << SEEP_SUB_SHIFT};
+    if (place.at && seep_g.granule_shift == LEAF_GRANULE && address >> SEEP_LEAF_SHIFT &&
+        !(address & (SEEP_SUB_ADDRESS - 1))) {
         thread->leaf_start = address & ~SEEP_LEAF_MASK;
         thread->leaf = place.at - ((address & SEEP_LEAF_MASK) >> LEAF_GRANULE);
     }
@@ -184,7 +185,7 @@ SEEP_INLINE struct seep_place place_elsewhere(struct seep_thread *thread, const 
 }
 
 SEEP_INLINE struct seep_place place_of(struct seep_thread *thread, const void *block) {
-    uint64_t offset = (uint64_t)block - thread->leaf_start;
+    uint64_t offset = (uintptr_t)block - thread->leaf_start;
     if (SEEP_UNLIKELY(!IN_LEAF(offset)))
         return place_elsewhere(thread, block);
     uint64_t *at = &thread->leaf[offset >> LEAF_GRANULE];
@@ -194,14 +195,14 @@ SEEP_INLINE struct seep_place place_of(struct seep_thread *thread, const void *b
 }
 
 SEEP_INLINE uint64_t place_sub(struct seep_place place) {
-    uint64_t sub = place.bits & 16;
+    uint64_t sub = place.bits & SEEP_SUB_ADDRESS;
     __asm__("" : "+r"(sub)); // gcc would shift first, and then need a mask of 38 bits
-    return sub << (SEEP_ENTRY_SUB_BIT - 4);
+    return sub << (SEEP_ENTRY_SUB_BIT - SEEP_SUB_SHIFT);
 }
 
 SEEP_INLINE bool place_has(struct seep_place place, uint64_t entry) {
     return SEEP_LIKELY(
-        !((entry ^ place.bits << (SEEP_ENTRY_SUB_BIT - 4)) & UINT64_C(1) << SEEP_ENTRY_SUB_BIT));
+        !((entry ^ place.bits << (SEEP_ENTRY_SUB_BIT - SEEP_SUB_SHIFT)) & UINT64_C(1) << SEEP_ENTRY_SUB_BIT));
 }
 
 // What is left of the room for net bytes after an allocation, negative: the process must be told. A new peak
@@ -232,8 +233,8 @@ SEEP_INLINE bool record_allocation_short(struct seep_thread *thread, const void 
     if (SEEP_UNLIKELY(room < 0))
         return false;
     thread->slot->net_room = room;
-    thread->last_block = (uint64_t)block;
-    *place.at = recent->entry | place_sub(place) | size;
+    thread->last_block = (uintptr_t)block;
+    map_put(place.at, recent->entry | place_sub(place) | size);
     thread->slot->size_class[size_class_of(size)]++;
     count_sizes(recent->counters, size);
     seep_stack_show_recent(thread, recent);
@@ -254,10 +255,10 @@ SEEP_INLINE bool record_free_short(struct seep_thread *thread, const void *block
     uint64_t size = SEEP_ENTRY_SIZE(entry);
     if (SEEP_UNLIKELY((int64_t)size > thread->net_most - thread->slot->net_room))
         return false;
-    uint64_t temporary = counters->temporary + (thread->last_block == (uint64_t)block);
+    uint64_t temporary = counters->temporary + (thread->last_block == (uintptr_t)block);
     if (SEEP_UNLIKELY(!(temporary & SEEP_RELEASE_OK(via))))
         return false;
-    *place.at = site; // no live block; and whose it was
+    map_end(place.at, site);
     counters->frees++;
     counters->freed_bytes += size;
     counters->temporary = temporary;
@@ -272,7 +273,7 @@ SEEP_INLINE uint32_t take_block(struct seep_thread *thread, const void *block, u
                                 enum seep_release via, struct seep_caller caller) {
     return SEEP_UNLIKELY(is_special())
                ? seep_record_take_special(thread, block, ret_size, via, caller.pc, caller.sp, caller.bp)
-               : map_take((uint64_t)block, ret_size);
+               : map_take((uintptr_t)block, ret_size);
 }
 
 // Counts the free of what take_block took; returns what count_free does.
@@ -285,7 +286,7 @@ SEEP_INLINE struct seep_image_counters *count_taken(struct seep_thread *thread, 
 // A block that is about to be freed. false: not a block we know.
 SEEP_INLINE bool record_free(struct seep_thread *thread, const void *block, enum seep_release via,
                              struct seep_caller caller) {
-    uint64_t address = (uint64_t)block;
+    uint64_t address = (uintptr_t)block;
     uint64_t size;
     uint32_t site = take_block(thread, block, &size, via, caller);
     bool temporary = thread->last_block == address;

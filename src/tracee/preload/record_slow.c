@@ -37,7 +37,7 @@ static SEEP_NOINLINE uint32_t site_of(struct seep_thread *thread, enum seep_via 
 
 static void record_allocation(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                               struct seep_caller caller) {
-    uint64_t address = (uint64_t)block;
+    uint64_t address = (uintptr_t)block;
     if (SEEP_UNLIKELY(is_special())) {
         seep_record_allocation_special(thread, block, size, via, caller.pc, caller.sp, caller.bp);
         return;
@@ -45,7 +45,7 @@ static void record_allocation(struct seep_thread *thread, const void *block, uin
     uint32_t site = site_of(thread, via, true, caller);
     uint64_t *at = map_entry(address);
     if (SEEP_LIKELY(at != NULL && !SEEP_ENTRY_IS_LIVE(*at) && size >> SEEP_ENTRY_SIZE_BITS == 0))
-        *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
+        map_put(at, SEEP_ENTRY_MAKE(site, map_sub(address), size));
     else
         seep_record_put_slow(thread, address, site, size);
     thread->last_block = address;
@@ -61,7 +61,7 @@ void seep_record_allocation(struct seep_thread *thread, const void *block, uint6
 static void record_sampled(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                            struct seep_caller caller) {
     if (releases_are_kept())
-        seep_freed_forget_sampled((uint64_t)block);
+        seep_freed_forget_sampled((uintptr_t)block);
     // Where releases are kept, and for a thread's first allocation, it was not asked yet.
     if (sample_passes(thread, releases_are_kept() ? &thread->sample_at_long : &thread->sample_at, size))
         return;
@@ -110,12 +110,12 @@ static void wipe(const struct seep_thread *thread, uint64_t address, uint64_t si
 // Recording is stopped. What is known of the address is of a block that was freed before: another may be
 // freed there now.
 static void pass_by(struct seep_thread *thread, const void *block, uint64_t size) {
-    if (thread->last_block == (uint64_t)block)
+    if (thread->last_block == (uintptr_t)block)
         return; // the real function called another of ours by name, which was first
-    uint64_t *at = map_entry((uint64_t)block);
+    uint64_t *at = map_entry((uintptr_t)block);
     if (at && SEEP_ENTRY_IS_LIVE(*at)) { // its free was not seen
         uint64_t old_size;
-        uint32_t old = map_take((uint64_t)block, &old_size);
+        uint32_t old = map_take((uintptr_t)block, &old_size);
         if (!old)
             return; // the other block of the granule
         seep_lost(SEEP_LOST_FREE_UNSEEN);
@@ -124,11 +124,11 @@ static void pass_by(struct seep_thread *thread, const void *block, uint64_t size
         count_free(thread, old, old_size, SEEP_RELEASE_IMPLICIT, false);
     }
     if (at) {
-        *at = 0;
+        map_end(at, 0);
         if (releases_are_kept())
             *freed_word(at) = 0;
     }
-    thread->last_block = (uint64_t)block;
+    thread->last_block = (uintptr_t)block;
     thread->slot->skipped_allocations++;
     thread->slot->skipped_bytes += size;
 }
@@ -141,9 +141,9 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
         return;
     }
     if (seep_g.config.wipe)
-        wipe(thread, (uint64_t)block, size, via);
+        wipe(thread, (uintptr_t)block, size, via);
     if (thread->lsan_disabled)
-        seep_region_add(SEEP_REGION_IGNORED, (uint64_t)block, 0);
+        seep_region_add(SEEP_REGION_IGNORED, (uintptr_t)block, 0);
     if (!thread->filter && allocations_pass()) {
         pass_by(thread, block, size);
         return;
@@ -152,7 +152,7 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
         record_sampled(thread, block, size, via, caller);
         return;
     }
-    uint64_t address = (uint64_t)block;
+    uint64_t address = (uintptr_t)block;
     uint32_t site = site_of(thread, via, false, caller);
     if (!undo_is_on())
         ;
@@ -179,7 +179,7 @@ static uint32_t take_sampled(struct seep_thread *thread, const void *block, uint
         seep_undo_note_odd();
     uint32_t site = seep_sample_take(block, ret_size);
     if (site && releases_are_kept())
-        seep_freed_keep_sampled((uint64_t)block, site, site_of(thread, SEEP_VIA_FREE + via, false, caller),
+        seep_freed_keep_sampled((uintptr_t)block, site, site_of(thread, SEEP_VIA_FREE + via, false, caller),
                                 *ret_size);
     return site;
 }
@@ -190,10 +190,10 @@ uint32_t seep_record_take_special(struct seep_thread *thread, const void *block,
     if (calls_only())
         return 0;
     if (atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_IGNORED)
-        seep_ignored_gone((uint64_t)block);
+        seep_ignored_gone((uintptr_t)block);
     if (thread->filter)
         return take_sampled(thread, block, ret_size, via, caller);
-    uint64_t address = (uint64_t)block;
+    uint64_t address = (uintptr_t)block;
     uint64_t *at = map_entry(address);
     bool is_live = at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub(address);
     // Before the map loses it: a scan that stops us must find the block, and a child of fork waits for what
@@ -226,16 +226,16 @@ struct seep_image_counters *seep_record_free_special(struct seep_thread *thread,
 void seep_record_put_back(struct seep_thread *thread, const void *block, uint32_t site, uint64_t size) {
     if (thread->filter) {
         if (releases_are_kept())
-            seep_freed_forget_sampled((uint64_t)block);
+            seep_freed_forget_sampled((uintptr_t)block);
         seep_sample_put_back(block, site, size);
         return;
     }
     if (undo_is_on())
         seep_undo_note_odd(); // counted neither as free nor as allocation
-    seep_record_put_slow(thread, (uint64_t)block, site, size);
+    seep_record_put_slow(thread, (uintptr_t)block, site, size);
     seep_undo_done(thread);
     if (events_are_kept())
-        seep_event_note(thread, SEEP_EVENT_KEPT, (uint64_t)block, site, size);
+        seep_event_note(thread, SEEP_EVENT_KEPT, (uintptr_t)block, site, size);
 }
 
 // Takes back what a nested hook has just counted for the block of this entry.
@@ -259,11 +259,11 @@ void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t
         SEEP_ENTRY_SUB(*at) == map_sub(address)) {
         // The real function called another of ours by name, which was first: one allocation, and the outer's.
         forget_nested(thread, *at);
-        *at = 0;
+        map_end(at, 0);
     }
     if (at && SEEP_ENTRY_IS_LIVE(*at)) {
         uint64_t old = *at;
-        *at = 0;
+        map_end(at, 0);
         seep_lost(SEEP_LOST_FREE_UNSEEN);
         if (events_are_kept())
             seep_event_note(thread, SEEP_EVENT_FREE + SEEP_RELEASE_IMPLICIT, address, SEEP_ENTRY_SITE(old),
@@ -273,7 +273,7 @@ void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t
     if (at && releases_are_kept())
         *freed_word(at) = 0;
     if (at && size >> SEEP_ENTRY_SIZE_BITS == 0) {
-        *at = SEEP_ENTRY_MAKE(site, map_sub(address), size);
+        map_put(at, SEEP_ENTRY_MAKE(site, map_sub(address), size));
         return;
     }
     if (seep_map_put_odd(address, site, size))
@@ -286,7 +286,7 @@ void seep_record_put_slow(struct seep_thread *thread, uint64_t address, uint32_t
 void seep_record_again(struct seep_thread *thread, const void *block, uint64_t size, enum seep_via via,
                        struct seep_caller caller) {
     uint64_t nested_size;
-    uint32_t nested = thread->filter ? 0 : map_take((uint64_t)block, &nested_size);
+    uint32_t nested = thread->filter ? 0 : map_take((uintptr_t)block, &nested_size);
     if (!nested)
         return; // sampled: the nested record stands
     forget_nested(thread, SEEP_ENTRY_MAKE(nested, 0, nested_size));
@@ -377,7 +377,7 @@ void seep_record_free_unentered(const void *block) {
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
         atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
         return;
-    uint64_t *at = map_entry((uint64_t)block);
-    if (at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub((uint64_t)block))
-        *at = SEEP_ENTRY_SITE(*at);
+    uint64_t *at = map_entry((uintptr_t)block);
+    if (at && SEEP_ENTRY_IS_LIVE(*at) && SEEP_ENTRY_SUB(*at) == map_sub((uintptr_t)block))
+        map_end(at, SEEP_ENTRY_SITE(*at));
 }

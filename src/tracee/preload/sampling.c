@@ -54,7 +54,7 @@ void seep_sample_note(const void *block, bool recorded) {
 }
 
 void seep_sample_put_back(const void *block, uint32_t site, uint64_t size) {
-    if (!seep_map_put_odd((uint64_t)block, site, size)) {
+    if (!seep_map_put_odd((uintptr_t)block, site, size)) {
         seep_lost(SEEP_LOST_ODD_FULL);
         return;
     }
@@ -77,7 +77,7 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
     }
     uint32_t site = seep_stack_site(thread, via, caller);
     seep_sample_put_back(block, site, size);
-    thread->last_block = (uint64_t)block;
+    thread->last_block = (uintptr_t)block;
     thread->last_skipped = sample_nr_skipped(thread);
     thread->slot->sampled_allocations++;
     thread->slot->sampled_bytes += size;
@@ -98,7 +98,7 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
 uint32_t seep_sample_take(const void *block, uint64_t *ret_size) {
     if (!sample_may_have(seep_g.filter, block))
         return 0;
-    uint32_t site = (uint32_t)seep_map_take_odd((uint64_t)block, ret_size);
+    uint32_t site = (uint32_t)seep_map_take_odd((uintptr_t)block, ret_size);
     if (site)
         seep_sample_note(block, false);
     return site;

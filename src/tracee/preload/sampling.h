@@ -30,7 +30,7 @@ void seep_sample_put_back(const void *block, uint32_t site, uint64_t size);
 
 // Of the lower half of the address: 4 GiB apart are the same.
 SEEP_INLINE uint32_t filter_index(const void *block) {
-    return (uint32_t)(uint64_t)block * UINT32_C(0x9e3779b1) >> (32 - SEEP_FILTER_SHIFT);
+    return (uint32_t)(uintptr_t)block * UINT32_C(0x9e3779b1) >> (32 - SEEP_FILTER_SHIFT);
 }
 
 // A plain load: whatever others do to the byte meanwhile, a block of ours that is recorded is counted in it.

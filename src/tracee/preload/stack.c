@@ -80,7 +80,7 @@ static bool remembers(const struct seep_thread *thread, uint64_t start, uint64_t
     const struct seep_memo_slot *last =
         thread->memo_end == thread->frames ? slot : thread->memo_end[-1].slots_end;
     for (; slot < last; slot++)
-        if ((uint64_t)slot->address >= start && (uint64_t)slot->address < end)
+        if ((uintptr_t)slot->address >= start && (uintptr_t)slot->address < end)
             return true;
     return false;
 }
@@ -108,14 +108,14 @@ SEEP_INLINE bool read_word(struct seep_thread *thread, uint64_t address, uint64_
     if (SEEP_UNLIKELY(address - thread->stack_lo >= thread->stack_hi - thread->stack_lo) &&
         !readable_slow(thread, address))
         return false;
-    *ret_word = *(const uint64_t *)address;
+    *ret_word = *(const seep_stack_word *)address;
     return true;
 }
 
 // ---- leaving a frame ------------------------------------------------------------------------------
 
 SEEP_INLINE bool read_slot(struct walk *walk, struct seep_walk_frame *frame, int which, uint64_t address) {
-    frame->slots[which] = (const uint64_t *)address;
+    frame->slots[which] = (const seep_stack_word *)address;
     return read_word(walk->thread, address, &frame->values[which]);
 }
 
@@ -135,7 +135,7 @@ enum { MUSL_START_BYTES = 1024, MUSL_THREAD_BYTES = 8192, MUSL_ENTRY_BYTES = 96 
 // Whether a call ends at `pc`, a word of the program's code, so that it is a return address: E8 and a
 // distance, or FF /2 with its operand. That code stays, so what was found there is remembered.
 static bool follows_call(uint64_t pc) {
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__i386__)
     static _Atomic uint64_t found[16]; // twice the pc, and the answer
     _Atomic uint64_t *latest = &found[rule_hash(pc) >> 60];
     uint64_t known = atomic_load_explicit(latest, memory_order_relaxed);
@@ -161,7 +161,7 @@ static bool program_waits(uint64_t sp, uint64_t end) {
     if (sp & (SEEP_ARCH_WORD - 1))
         return true;
     for (; sp + SEEP_ARCH_WORD <= end; sp += SEEP_ARCH_WORD) {
-        uint64_t word = *(const uint64_t *)sp;
+        uint64_t word = *(const seep_stack_word *)sp;
         if (word - seep_g.program_rt < seep_g.program_bytes &&
             word - seep_g.program_entry >= MUSL_ENTRY_BYTES && follows_call(word))
             return true;
@@ -171,7 +171,7 @@ static bool program_waits(uint64_t sp, uint64_t end) {
 
 static bool is_entry_point(uint64_t pc, uint64_t sp) {
     if (&__libc_stack_end)
-        return (uint64_t)__libc_stack_end - sp < 64;
+        return (uintptr_t)__libc_stack_end - sp < 64;
     if ((pc & ~SEEP_PC_EXACT) - seep_g.musl_rt >= seep_g.musl_bytes)
         return false;
     uint64_t end = seep_g.stack_start - sp < MUSL_START_BYTES ? seep_g.stack_start : sys_thread_pointer();
@@ -187,8 +187,8 @@ static enum seep_cut why_unknown(uint64_t pc) {
 // since, so that the answer holds for one part of memory only: from where we are on libc's own stack of this
 // thread to its end, where its descriptor lies. A guard lies between that and any other stack.
 static bool record_readable(struct seep_thread *thread, uint64_t bp) {
-    uint64_t here = (uint64_t)__builtin_frame_address(0), end = sys_thread_pointer();
-    if (end > here && end - here < OWN_MOST && bp >= here && bp + 16 <= end) {
+    uint64_t here = (uintptr_t)__builtin_frame_address(0), end = sys_thread_pointer();
+    if (end > here && end - here < OWN_MOST && bp >= here && bp + 2 * SEEP_ARCH_WORD <= end) {
         uint64_t page = here & ~(uint64_t)(PAGE - 1), end_page = end & ~(uint64_t)(PAGE - 1);
         if (thread->own_hi != end_page)
             thread->own_lo = thread->own_hi = end_page;
@@ -197,7 +197,7 @@ static bool record_readable(struct seep_thread *thread, uint64_t bp) {
         if (page >= thread->own_lo)
             return true;
     }
-    return sys_readable(bp) && ((bp + 8) % PAGE != 0 || sys_readable(bp + 8));
+    return sys_readable(bp) && ((bp + SEEP_ARCH_WORD) % PAGE != 0 || sys_readable(bp + SEEP_ARCH_WORD));
 }
 
 // Whether there is memory where a return leads to that no rule is kept for, as none is for JIT code. The page
@@ -222,9 +222,10 @@ static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_fra
     uint64_t bp = frame->bp;
     if (is_entry_point(frame->pc, frame->sp))
         return OUTERMOST;
-    if (bp & 7 || bp < frame->sp || bp - frame->sp > MAX_FRAME || !record_readable(walk->thread, bp))
+    if (bp & (SEEP_ARCH_WORD - 1) || bp < frame->sp || bp - frame->sp > MAX_FRAME ||
+        !record_readable(walk->thread, bp))
         return cut(walk, SEEP_CUT_NO_CFI);
-    const uint64_t *record = (const uint64_t *)bp;
+    const seep_stack_word *record = (const seep_stack_word *)bp;
     if (record[1] == 0)
         return OUTERMOST;
     walk->pc = seep_arch_strip(record[1]);
@@ -233,7 +234,7 @@ static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_fra
     if (!rule_known(&caller) && !leads_to_memory(walk->thread, walk->pc))
         return cut(walk, SEEP_CUT_NO_CFI);
     walk->bp = record[0];
-    walk->sp = bp + 16;
+    walk->sp = bp + 2 * SEEP_ARCH_WORD;
     if (!SEEP_ARCH_RECORD_GIVES_SP)
         walk->sp_unsure = true;
     return LEFT_UNPROVEN;

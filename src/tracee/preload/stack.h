@@ -23,29 +23,29 @@ struct seep_caller {
     uint64_t bp; // the caller's
 };
 
-// With a frame record in the hook: [fp] is the caller's bp, [fp + 8] the return address. On x86-64 the
-// caller's stack goes on where the record ends; elsewhere the compiler knows where.
+// With a frame record in the hook: [fp] is the caller's bp, the word behind it the return address. On x86-64
+// the caller's stack goes on where the record ends; elsewhere the compiler knows where.
 #if SEEP_ARCH_RECORD_GIVES_SP
 #define SEEP_HOOK_CALLER()                                                                                   \
     ({                                                                                                       \
-        const uint64_t *fp_ = __builtin_frame_address(0);                                                    \
-        (struct seep_caller){.pc = fp_[1], .sp = (uint64_t)(fp_ + 2), .bp = fp_[0]};                         \
+        const seep_stack_word *fp_ = __builtin_frame_address(0);                                             \
+        (struct seep_caller){.pc = fp_[1], .sp = (uintptr_t)(fp_ + 2), .bp = fp_[0]};                        \
     })
 #else
 #define SEEP_HOOK_CALLER()                                                                                   \
     ({                                                                                                       \
-        const uint64_t *fp_ = __builtin_frame_address(0);                                                    \
+        const seep_stack_word *fp_ = __builtin_frame_address(0);                                             \
         (struct seep_caller){                                                                                \
-            .pc = seep_arch_strip(fp_[1]), .sp = (uint64_t)__builtin_dwarf_cfa(), .bp = fp_[0]};             \
+            .pc = seep_arch_strip(fp_[1]), .sp = (uintptr_t)__builtin_dwarf_cfa(), .bp = fp_[0]};            \
     })
 #endif
 
 // What tells hooks of the same caller at another place of the stack apart; where it is at hand, the hook's
 // own frame.
-#define SEEP_FRAME_OF(caller) ((caller).sp - (SEEP_ARCH_RECORD_GIVES_SP ? 16 : 0))
+#define SEEP_FRAME_OF(caller) ((caller).sp - (SEEP_ARCH_RECORD_GIVES_SP ? 2 * SEEP_ARCH_WORD : 0))
 // The caller's bp, read again where it lies in the hook's frame: it is hardly ever asked for.
 #define SEEP_HOOK_BP(caller)                                                                                 \
-    (SEEP_ARCH_RECORD_GIVES_SP ? *(const uint64_t *)SEEP_FRAME_OF(caller) : (caller).bp)
+    (SEEP_ARCH_RECORD_GIVES_SP ? *(const seep_stack_word *)SEEP_FRAME_OF(caller) : (caller).bp)
 
 // A function that uses vector registers, and may be called with a stack that is not aligned.
 #ifdef __x86_64__
@@ -140,7 +140,7 @@ SEEP_INLINE bool recent_stands(const struct seep_thread *thread, const struct se
 // Whether that stack is the present one: its own words first, for they lie further in.
 SEEP_INLINE bool recent_holds(const struct seep_thread *thread, const struct seep_recent *recent,
                               enum seep_via via, struct seep_caller caller) {
-    const uint64_t *words = (const uint64_t *)SEEP_FRAME_OF(caller);
+    const seep_stack_word *words = (const seep_stack_word *)SEEP_FRAME_OF(caller);
     if (SEEP_UNLIKELY(recent->via != (uint32_t)via) &&
         (recent->via != (via | SEEP_NEED_BP) || recent->bp != SEEP_HOOK_BP(caller)))
         return false;
@@ -190,7 +190,7 @@ SEEP_INLINE bool recent_own(struct seep_recent *recent, const struct seep_memo_s
     uint32_t nr = 0;
     while (end != from) {
         end--;
-        uint64_t at = ((uint64_t)end->address - frame) / sizeof(uint64_t);
+        uint64_t at = ((uintptr_t)end->address - frame) / SEEP_ARCH_WORD;
         farthest |= at;
         recent->own_at[nr] = (uint16_t)at;
         recent->own[nr++] = end->value;

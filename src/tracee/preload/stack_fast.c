@@ -88,9 +88,9 @@ SEEP_INLINE const struct seep_memo_frame *walk_outward(struct seep_thread *threa
             uint64_t bp_slot = cfa + (uint64_t)seep_rule_bp_offset(rule);
             if (SEEP_UNLIKELY(bp_slot - lo >= size || bp_slot % SEEP_ARCH_WORD))
                 return NULL;
-            at.bp = *(const uint64_t *)bp_slot;
+            at.bp = *(const seep_stack_word *)bp_slot;
         }
-        at.pc = *(const uint64_t *)slot;
+        at.pc = *(const seep_stack_word *)slot;
         at.sp = cfa;
         if (SEEP_UNLIKELY(at.pc == 0))
             return NULL;
@@ -138,10 +138,10 @@ uint32_t seep_stack_walk_fast(struct seep_thread *thread, struct seep_caller cal
         struct seep_rule rule = {entry->rule};
         uint32_t saved = seep_rule_bp_saved(rule);
         if (SEEP_LIKELY(end.pc != 0)) {
-            *slot++ = (struct seep_memo_slot){(const uint64_t *)(end.sp - SEEP_ARCH_WORD), end.pc};
+            *slot++ = (struct seep_memo_slot){(const seep_stack_word *)(end.sp - SEEP_ARCH_WORD), end.pc};
             if (need_bp & saved)
                 *slot++ = (struct seep_memo_slot){
-                    (const uint64_t *)(end.sp + (uint64_t)seep_rule_bp_offset(rule)), end.bp};
+                    (const seep_stack_word *)(end.sp + (uint64_t)seep_rule_bp_offset(rule)), end.bp};
         }
         need_bp = (seep_rule_kind(rule) == SEEP_RULE_BP) | (need_bp & ~saved);
         path = seep_path_hash(path, seep_frame_hash(entry->frame));

@@ -121,7 +121,7 @@ static const char *module_name_of(const void *function) {
     if (function && seep_g.find_object && seep_g.find_object((void *)(uintptr_t)function, &object) == 0 &&
         object.link_map && *object.link_map->l_name)
         return object.link_map->l_name;
-    const struct seep_maps_module *module = function ? seep_maps_module((uint64_t)function) : NULL;
+    const struct seep_maps_module *module = function ? seep_maps_module((uintptr_t)function) : NULL;
     return module ? module->path : NULL;
 }
 
@@ -148,9 +148,9 @@ static bool is_jump(const void *function) {
     if (program) {
         const ElfW(Sym) *symbol = seep_link_symbol(program, "malloc");
         return symbol && symbol->st_shndx == SHN_UNDEF &&
-               program->l_addr + symbol->st_value == (uint64_t)function;
+               program->l_addr + symbol->st_value == (uintptr_t)function;
     }
-    const struct seep_maps_module *module = seep_maps_module((uint64_t)function);
+    const struct seep_maps_module *module = seep_maps_module((uintptr_t)function);
     return module && ((const ElfW(Ehdr) *)module->start)->e_type == ET_EXEC; // may be its own malloc, too
 }
 
@@ -187,6 +187,15 @@ static void find_loader(void) {
     __builtin_memcpy(&seep_g.real.dlmopen, &functions[1], sizeof(functions[1]));
 }
 
+#ifdef SEEP_NARROW_LIBC
+#define NARROW_FUNCTIONS(X)                                                                                  \
+    X(mmap64, "mmap64")                                                                                      \
+    X(setrlimit64, "setrlimit64")                                                                            \
+    X(prlimit64, "prlimit64")
+#else
+#define NARROW_FUNCTIONS(X)
+#endif
+
 // The real functions: those of the allocator first, those of LeakSanitizer last.
 #define REAL_FUNCTIONS(X)                                                                                    \
     X(malloc, "malloc")                                                                                      \
@@ -213,6 +222,7 @@ static void find_loader(void) {
     X(posix_spawn, "posix_spawn")                                                                            \
     X(posix_spawnp, "posix_spawnp")                                                                          \
     X(mmap, "mmap")                                                                                          \
+    NARROW_FUNCTIONS(X)                                                                                      \
     X(munmap, "munmap")                                                                                      \
     X(mprotect, "mprotect")                                                                                  \
     X(mremap, "mremap")                                                                                      \
@@ -261,9 +271,11 @@ static void resolve(void) {
     const char *allocator = module_name_of(real_malloc);
     // glibc's blocks are at least 32 bytes apart (MINSIZE on 64-bit); of others we know 8.
     seep_g.granule_shift =
-        seep_path_contains(allocator, "/libc.so.6") || seep_path_contains(allocator, "/libc-2.") ? 5 : 4;
-    seep_g.sub_mask = seep_g.granule_shift == 5;
-    void *operator_new = next("_Znwm");
+        seep_path_contains(allocator, "/libc.so.6") || seep_path_contains(allocator, "/libc-2.")
+            ? SEEP_SUB_GRANULE_SHIFT
+            : SEEP_SUB_GRANULE_SHIFT - 1;
+    seep_g.sub_mask = seep_g.granule_shift == SEEP_SUB_GRANULE_SHIFT;
+    void *operator_new = next(SEEP_CXX_NEW);
     void *operator_delete = next("_ZdlPv");
     const char *of_new = module_name_of(operator_new);
     const char *of_delete = module_name_of(operator_delete);
@@ -508,7 +520,7 @@ static uint64_t name_of_argument(void) {
     if (!program || !program->l_ld || !seep_maps_open(&maps))
         return 0;
     while (!name && seep_maps_next(&maps, &area))
-        if ((uint64_t)program->l_ld - area.start < area.end - area.start && area.path[0] == '/')
+        if ((uintptr_t)program->l_ld - area.start < area.end - area.start && area.path[0] == '/')
             name = seep_string(area.path, __builtin_strlen(area.path));
     seep_maps_close(&maps);
     return name;
@@ -575,7 +587,7 @@ static bool at_fork(void (*prepare)(void), void (*child)(void)) {
 }
 
 static void learn_musl(void) {
-    const struct seep_maps_module *libc = seep_maps_module((uint64_t)seep_g.real.exit_now);
+    const struct seep_maps_module *libc = seep_maps_module((uintptr_t)seep_g.real.exit_now);
     seep_g.stack_start = seep_maps_stack_start();
     if (!libc)
         return;

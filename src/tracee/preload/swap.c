@@ -75,7 +75,7 @@ static uint64_t swapped_out(const unsigned char *image) {
     struct lines lines = {.fd = sys_open("/proc/self/smaps", O_RDONLY | O_CLOEXEC, 0)};
     if (lines.fd < 0)
         return UINT64_MAX;
-    uint64_t first = (uint64_t)image, sum = 0, start;
+    uint64_t first = (uintptr_t)image, sum = 0, start;
     bool ours = false, any = false;
     while (next_line(&lines)) {
         if (mapping_start(lines.line, &start))

@@ -9,11 +9,17 @@
 #include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include "core/attr.h"
 #include "preload/cpu.h"
+
+#if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
+#error "counters and locks need atomic operations on 64 bits, which this CPU does not have"
+#endif
 
 // In a build for tests (-Dfaults=true) a call can be made to fail, see faults.c.
 #ifdef SEEP_FAULTS
@@ -44,7 +50,11 @@ SEEP_INLINE bool sys_failed(long result) {
 // NULL on failure.
 SEEP_INLINE void *sys_mmap(void *address, size_t size_bytes, int protection, int flags, int fd,
                            uint64_t off) {
+#ifdef SYS_mmap2 // of 32-bit CPUs: SYS_mmap takes an offset of 32 bits, if it is there
+    long result = sys6(SYS_mmap2, (long)address, (long)size_bytes, protection, flags, fd, (long)(off / 4096));
+#else
     long result = sys6(SYS_mmap, (long)address, (long)size_bytes, protection, flags, fd, (long)off);
+#endif
     return sys_failed(result) ? NULL : (void *)result;
 }
 
@@ -92,6 +102,30 @@ SEEP_INLINE bool sys_mprotect(void *address, size_t size_bytes, int protection) 
 
 SEEP_INLINE int sys_open(const char *path, int flags, int mode) {
     return (int)sys6(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
+}
+
+// struct stat64 is what the kernel writes, on all CPUs.
+SEEP_INLINE bool sys_stat_at(int fd, const char *path, struct stat64 *ret_about, int flags) {
+#ifdef SYS_newfstatat
+    return sys6(SYS_newfstatat, fd, (long)path, (long)ret_about, flags, 0, 0) == 0;
+#else
+    return sys6(SYS_fstatat64, fd, (long)path, (long)ret_about, flags, 0, 0) == 0;
+#endif
+}
+
+// The limit of 64 bits on all CPUs. NULL: not asked for, or not changed.
+SEEP_INLINE bool sys_limit(int resource, const struct rlimit64 *limit, struct rlimit64 *ret_before) {
+    return sys6(SYS_prlimit64, 0, resource, (long)limit, (long)ret_before, 0, 0) == 0;
+}
+
+SEEP_INLINE long sys_write_at(int fd, const void *bytes, size_t nr_bytes, uint64_t off) {
+#if SEEP_ARCH_WORD == 8
+    return sys6(SYS_pwrite64, fd, (long)bytes, (long)nr_bytes, (long)off, 0, 0);
+#elif defined(__arm__) // 64 bits begin in an even register
+    return sys6(SYS_pwrite64, fd, (long)bytes, (long)nr_bytes, 0, (long)off, (long)(off >> 32));
+#else
+    return sys6(SYS_pwrite64, fd, (long)bytes, (long)nr_bytes, (long)off, (long)(off >> 32), 0);
+#endif
 }
 
 SEEP_INLINE void sys_close(int fd) {

@@ -56,8 +56,8 @@ static void set_arrays(struct seep_thread *thread, unsigned char *at, uint32_t c
 // Where the thread's memory is: for the account of resident memory.
 static void tell_memory(struct seep_thread *thread) {
     struct seep_image_thread *slot = thread->slot;
-    slot->own[0] = (struct seep_image_range){(uint64_t)thread, sizeof(*thread)};
-    slot->own[1] = (struct seep_image_range){(uint64_t)arrays_of(thread), array_bytes(thread->capacity)};
+    slot->own[0] = (struct seep_image_range){(uintptr_t)thread, sizeof(*thread)};
+    slot->own[1] = (struct seep_image_range){(uintptr_t)arrays_of(thread), array_bytes(thread->capacity)};
 }
 
 // Stacks are rarely deep, and address space may be short: the arrays grow when they must.
@@ -179,7 +179,7 @@ static struct seep_thread *take_slot(void) {
     slot->nr_owners++;
     slot->moving_rt = 0; // the owner before may have been killed at it
     slot->name_given = 0;
-    slot->stack_rt = (uint64_t)__builtin_frame_address(0);
+    slot->stack_rt = (uintptr_t)__builtin_frame_address(0);
     tell_memory(thread);
     if (events_are_kept())
         seep_events_begin(thread);
@@ -201,7 +201,7 @@ static bool abandoned(const struct seep_thread *thread) {
         return false;
     stack_t alternate = {.ss_flags = SS_ONSTACK};
     sys3(SYS_sigaltstack, 0, &alternate, 0);
-    return !(alternate.ss_flags & SS_ONSTACK) && (uint64_t)__builtin_frame_address(0) > thread->guard;
+    return !(alternate.ss_flags & SS_ONSTACK) && (uintptr_t)__builtin_frame_address(0) > thread->guard;
 }
 
 // What the abandoned hook was writing is forgotten, what it held is released.
@@ -260,7 +260,7 @@ struct seep_thread *seep_thread_slow(void) {
         return NULL;
     }
     thread->guard = thread->mode.word;
-    seep_self_offset = (uint64_t)thread - (uint64_t)&seep_nobody;
+    seep_self_offset = (uintptr_t)thread - (uintptr_t)&seep_nobody;
     return thread;
 }
 

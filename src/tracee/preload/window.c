@@ -17,7 +17,11 @@ enum { REMAP_MAYMOVE = 1, REMAP_FIXED = 2 };
 #endif
 
 // A limit as large as this is none: the whole window fits below it.
+#if SEEP_ARCH_WORD == 8
 #define NO_LIMIT (4096 * GIB)
+#else
+#define NO_LIMIT (4 * GIB)
+#endif
 // The least budget that makes sense: the directory, two leaves of the heap map, and the arrays.
 #define LEAST_BUDGET (64 * MIB)
 
@@ -51,8 +55,8 @@ static uint64_t round_up(uint64_t value, uint64_t unit) {
 }
 
 static uint64_t address_limit(void) {
-    struct rlimit limit;
-    if (sys6(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0) != 0 || limit.rlim_cur >= NO_LIMIT)
+    struct rlimit64 limit;
+    if (!sys_limit(RLIMIT_AS, NULL, &limit) || limit.rlim_cur >= NO_LIMIT)
         return UINT64_MAX;
     return limit.rlim_cur;
 }
@@ -119,7 +123,7 @@ void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA
 
 bool seep_window_has_seed(uint64_t address) {
     for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++)
-        if (seeds[i] && address - (uint64_t)seeds[i] < SEEP_LARGEST_PAGE)
+        if (seeds[i] && address - (uintptr_t)seeds[i] < SEEP_LARGEST_PAGE)
             return true;
     return false;
 }
@@ -224,8 +228,15 @@ static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
     if (!probe)
         return NULL;
     sys_munmap(probe, SEEP_LARGEST_PAGE);
+    uint64_t at = (uintptr_t)probe;
+#if SEEP_ARCH_WORD == 8
     uint64_t distance = bytes + limit_bytes + GIB;
-    uint64_t at = (uint64_t)probe;
+#else // so far as there is room: what the program maps later may come to lie between the areas
+    (void)limit_bytes;
+    uint64_t distance = bytes + at / 4;
+    if (distance < at && at - distance > at / 5)
+        return (unsigned char *)((at - distance) & ~(uint64_t)(SEEP_LARGEST_PAGE - 1));
+#endif
     return at / 2 > distance ? (unsigned char *)((at - distance) & ~(uint64_t)(SEEP_LARGEST_PAGE - 1)) : NULL;
 }
 
@@ -436,8 +447,11 @@ bool seep_window_see_all(void) {
 
 unsigned char *seep_window_twin(int fd) {
     uint64_t bytes = seep_g.window_bytes;
-    unsigned char *base =
-        seep_g.base - round_up(bytes + GIB, GIB); // as far from the kernel's mappings, and more
+    // As far from the kernel's mappings, and more.
+    uint64_t distance = SEEP_ARCH_WORD == 8 ? round_up(bytes + GIB, GIB) : round_up(bytes, GIB / 64);
+    unsigned char *base = seep_g.base - distance;
+    if (!seep_g.reserved && (uintptr_t)seep_g.base <= distance)
+        return NULL;
     if (seep_g.reserved)
         base = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     else if (!map_pieces(fd, base, seep_g.header->areas, seep_g.opened))

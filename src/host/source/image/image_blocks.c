@@ -49,7 +49,7 @@ static void add_block(struct walk *walk, uint64_t address, uint64_t size, uint64
 static bool find_leaves(struct seep_image_reader *reader, struct seep_pool_claims *leaves) {
     const struct seep_image_header *header = &reader->copy->head.header;
     uint64_t off = header->areas[SEEP_AREA_DIR].off;
-    uint64_t end = off + (UINT64_C(2) << header->dir_bits) * sizeof(uint32_t);
+    uint64_t end = off + seep_image_dir_bytes(header);
     const unsigned char *bytes;
     size_t nr;
     for (uint64_t at = off; (nr = seep_image_next(reader->copy, &at, end, &bytes)); at += nr) {
@@ -95,15 +95,22 @@ static size_t skip_dead(const struct seep_image_head *head, const unsigned char 
     return at;
 }
 
+// What of the address of a block its entry says.
+static uint64_t sub_of(const struct seep_image_header *header, uint64_t entry) {
+    return SEEP_MAP_HAS_SUB(header->flags, header->granule_shift)
+               ? SEEP_ENTRY_SUB(entry) << SEEP_MAP_SUB_SHIFT(header->flags)
+               : 0;
+}
+
 static void walk_entry(struct walk *walk, const struct seep_pool_claim *leaf, uint64_t index,
                        uint64_t entry) {
     const struct seep_image_header *header = &walk->reader->copy->head.header;
     if (!SEEP_ENTRY_IS_LIVE(entry))
         return;
-    uint64_t base = (uint64_t)(leaf->owner >> 1) << header->leaf_shift | (leaf->owner & 1) << 3;
-    uint64_t address = base + (index << header->granule_shift);
-    if (header->granule_shift == 5)
-        address |= SEEP_ENTRY_SUB(entry) << 4;
+    uint32_t plane_shift = SEEP_MAP_PLANE_SHIFT(header->flags);
+    uint64_t base = (uint64_t)(leaf->owner >> plane_shift) << header->leaf_shift |
+                    (leaf->owner & ((1u << plane_shift) - 1)) << 3;
+    uint64_t address = base + (index << header->granule_shift) + sub_of(header, entry);
     add_block(walk, address, SEEP_ENTRY_SIZE(entry), SEEP_ENTRY_SITE(entry),
               birth_of(walk, seep_image_pool_off(walk->reader->copy, leaf->page), index));
 }
@@ -214,8 +221,8 @@ enum { LOOK_BACK = 1 << 17 }; // granules before an address that are searched fo
 static uint64_t leaf_off(const struct seep_image_copy *copy, uint64_t address, uint64_t plane) {
     const struct seep_image_header *header = &copy->head.header;
     uint32_t page = 0;
-    uint64_t index = address >> header->leaf_shift << 1 | plane;
-    if (index < UINT64_C(2) << header->dir_bits)
+    uint64_t index = address >> header->leaf_shift << SEEP_MAP_PLANE_SHIFT(header->flags) | plane;
+    if (index < seep_image_dir_bytes(header) / sizeof(page))
         page = seep_image_number32(copy, header->areas[SEEP_AREA_DIR].off + index * sizeof(page));
     return page ? seep_image_pool_off(copy, page) : 0;
 }
@@ -233,7 +240,7 @@ static bool entry_tells(const struct seep_image_copy *copy, uint64_t off, uint64
     uint64_t word = seep_image_number64(copy, off + nr_planes * leaf_bytes(header));
     if (!word)
         return true;
-    ret_freed->address = granule | (header->granule_shift == 5 ? SEEP_ENTRY_SUB(word) << 4 : 0);
+    ret_freed->address = granule | sub_of(header, word);
     ret_freed->size = SEEP_ENTRY_SIZE(word);
     ret_freed->site = (uint32_t)entry;
     ret_freed->release_site = SEEP_ENTRY_SITE(word);
@@ -265,7 +272,7 @@ void seep_image_find_freed(const struct seep_image_copy *copy, const struct seep
     *ret_freed = (struct seep_freed){0};
     if (!(copy->head.header.flags & SEEP_FLAG_FREE_STACKS))
         return;
-    for (uint64_t plane = 0; plane < 2; plane++) {
+    for (uint64_t plane = 0; plane >> SEEP_MAP_PLANE_SHIFT(copy->head.header.flags) == 0; plane++) {
         struct seep_freed freed;
         if (!find_before(copy, address, plane, &freed) || !freed.site || freed.site >= profile->nr_sites ||
             !freed.release_site || freed.release_site >= profile->nr_sites)

@@ -338,7 +338,8 @@ static struct seep_error *check_area(const struct seep_image_header *header, int
 }
 
 static struct seep_error *check_heap_map(const struct seep_image_header *header, const char *name) {
-    if (header->granule_shift != 4 && header->granule_shift != 5)
+    uint32_t coarse = SEEP_MAP_SUB_SHIFT(header->flags) + 1;
+    if (header->granule_shift != coarse - 1 && header->granule_shift != coarse)
         return seep_error_create(SEEP_E_FORMAT, "%s: heap map of 2^%u bytes an entry", name,
                                  header->granule_shift);
     if (header->leaf_shift < header->granule_shift + 9 || header->leaf_shift > 40)
@@ -346,7 +347,7 @@ static struct seep_error *check_heap_map(const struct seep_image_header *header,
                                  header->leaf_shift);
     if (header->dir_bits + (uint64_t)header->leaf_shift > 64 || header->dir_bits > 32)
         return seep_error_create(SEEP_E_FORMAT, "%s: heap map with 2^%u leaves", name, header->dir_bits);
-    if (header->areas[SEEP_AREA_DIR].size / sizeof(uint32_t) < UINT64_C(2) << header->dir_bits)
+    if (header->areas[SEEP_AREA_DIR].size < seep_image_dir_bytes(header))
         return seep_error_create(SEEP_E_FORMAT, "%s: directory of %llu bytes is too small for 2^%u leaves",
                                  name, (unsigned long long)header->areas[SEEP_AREA_DIR].size,
                                  header->dir_bits);

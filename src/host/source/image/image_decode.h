@@ -28,6 +28,11 @@ struct seep_image_head {
     uint64_t control_at; // 0: the library takes no requests; `control_done` follows
 };
 
+// Of the directory of the heap map.
+static inline uint64_t seep_image_dir_bytes(const struct seep_image_header *header) {
+    return (UINT64_C(1) << header->dir_bits << SEEP_MAP_PLANE_SHIFT(header->flags)) * sizeof(uint32_t);
+}
+
 // `bytes`: the first SEEP_POOL_PAGE bytes of the image; fewer than a header is an error.
 SEEP_MUST_CHECK struct seep_error *seep_image_head_decode(const void *bytes, size_t nr_bytes,
                                                           const char *name, struct seep_image_head *ret_head);

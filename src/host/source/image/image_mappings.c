@@ -148,8 +148,10 @@ static struct seep_error *read_hints(struct seep_image_reader *reader) {
     struct seep_moving *moving = seep_arena_alloc(&profile->arena, nr_threads, sizeof(*moving));
     if (!own || !stacks || !moving)
         return seep_error_no_memory();
-    struct seep_hints hints = {
-        .own = own, .stacks = stacks, .moving = moving, .is_glibc = header->granule_shift == 5};
+    struct seep_hints hints = {.own = own,
+                               .stacks = stacks,
+                               .moving = moving,
+                               .is_glibc = SEEP_MAP_HAS_SUB(header->flags, header->granule_shift)};
     for (size_t i = 0; i < most; i++) {
         struct seep_image_range range;
         if (i < SEEP_IMAGE_OWN_RANGES) {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// i386: register numbers, where a hook's caller is.
+//
+// The frame of a signal has one of two shapes; the code that it returns to (the vdso's) has call-frame
+// information for both, so that its rows are interpreted and no rule is packed for them.
+// Source: System V ABI Intel386 1.1, table 2.14 (DWARF numbers, as .eh_frame of Linux has them).
+// Proof: tests/cross, against libgcc.
+#ifndef SEEP_UNWIND_ARCH_I386_H
+#define SEEP_UNWIND_ARCH_I386_H
+
+#include <stdint.h>
+
+#define SEEP_ARCH_DWARF_SP  4
+#define SEEP_ARCH_DWARF_BP  5
+#define SEEP_ARCH_DWARF_PC  8
+#define SEEP_ARCH_NR_DWARF  9
+#define SEEP_ARCH_WORD      4
+#define SEEP_ARCH_FAST_WALK 1 // the return address is at CFA - 4 and never signed
+
+// Below a frame record (bp, return address) lies nothing that its function still has to pop.
+#define SEEP_ARCH_RECORD_GIVES_SP 1
+
+static inline uint64_t seep_arch_strip(uint64_t return_address) {
+    return return_address; // never signed
+}
+
+#endif
