@@ -16,6 +16,7 @@
 
 #include "core/attr.h"
 #include "preload/cpu.h"
+#include "unwind/arch.h"
 
 #if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
 #error "counters and locks need atomic operations on 64 bits, which this CPU does not have"
