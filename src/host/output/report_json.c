@@ -19,37 +19,15 @@
 #include "output/json_stack.h"
 #include "output/json_text.h"
 #include "output/output.h"
+#include "output/report_json.h"
 #include "view/samples.h"
 #include "view/stack_table.h"
 #include "view/stacks.h"
 
-#define FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER)
-
-// The views of one process.
-struct json_part {
-    struct seep_view *sites;
-    bool borrowed;             // the sites are the view that was given
-    struct seep_view *groups;  // NULL: not asked for
-    struct seep_stack_map map; // schema 2: of the sites
-};
-
-struct json_report {
-    const struct seep_summary *summary;
-    FILE *out;
-    unsigned schema;
-    struct seep_process_tree tree;
-    struct json_part *parts; // by process
-    size_t nr_parts;
-    struct seep_stack_table table; // schema 2
-    struct seep_json_stack texts;  // schema 1
-    struct json_part *part;        // the process at hand
-};
-
-// Writes and takes `value`, which may be NULL for out of memory.
-static struct seep_error *dump(FILE *out, json_t *value) {
+struct seep_error *seep_json_dump(FILE *out, json_t *value) {
     if (!value)
         return seep_error_no_memory();
-    char *text = json_dumps(value, FLAGS | JSON_ENCODE_ANY);
+    char *text = json_dumps(value, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
     json_decref(value);
     if (!text)
         return seep_error_no_memory();
@@ -60,7 +38,7 @@ static struct seep_error *dump(FILE *out, json_t *value) {
 
 static struct seep_error *put_key(FILE *out, const char *key, json_t *value) {
     fprintf(out, " \"%s\": ", key);
-    struct seep_error *error = dump(out, value);
+    struct seep_error *error = seep_json_dump(out, value);
     fputs(",\n", out);
     return error;
 }
@@ -355,94 +333,8 @@ static json_t *suppressed_json(const struct seep_view *view, const struct seep_v
     return object;
 }
 
-// ---- ages and growth ----
-
-static json_t *exit_json(uint64_t blocks, uint64_t bytes, bool all) {
-    json_t *object = json_object();
-    set(&object, "blocks", integer(blocks));
-    set(&object, "bytes", integer(bytes));
-    set(&object, "all", json_boolean(all));
-    return object;
-}
-
-static json_t *ages_json(const struct seep_ages *ages) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < SEEP_AGE_SPANS; i++) {
-        json_t *object = json_object();
-        int64_t below_ns = seep_age_below_ns(i);
-        set(&object, "below_s", below_ns < INT64_MAX ? json_real((double)below_ns / 1e9) : json_null());
-        set(&object, "blocks", integer(ages->spans[i].blocks));
-        set(&object, "bytes", integer(ages->spans[i].bytes));
-        append(&array, object);
-    }
-    return array;
-}
-
-static json_t *seconds_json(double seconds) {
-    return seconds >= 0 && seconds < 1e15 ? json_real(seconds) : json_null();
-}
-
-static json_t *growth_json(const struct seep_growth_of *growth, uint64_t limit, uint64_t left) {
-    if (!growth->trend.verdict)
-        return json_null();
-    json_t *object = json_object();
-    set(&object, "verdict", json_string(seep_trend_name(growth->trend.verdict)));
-    set(&object, "confidence", json_real(growth->trend.confidence));
-    set(&object, "bytes_per_s", json_real(growth->trend.slope));
-    set(&object, "bytes_per_s_low", json_real(growth->trend.slope_low));
-    set(&object, "bytes_per_s_high", json_real(growth->trend.slope_high));
-    set(&object, "blocks_per_s", json_real(growth->blocks_per_s));
-    set(&object, "first_bytes", integer(growth->first_bytes));
-    set(&object, "last_bytes", integer(growth->last_bytes));
-    set(&object, "until_limit_s", limit ? seconds_json(seep_growth_seconds(growth, left)) : json_null());
-    return object;
-}
-
-static json_t *exit_sum_json(const struct seep_view_exit *all) {
-    json_t *object = json_object();
-    set(&object, "sites", integer(all->nr_sites));
-    set(&object, "blocks", integer(all->blocks));
-    set(&object, "bytes", integer(all->bytes));
-    return object;
-}
-
-static json_t *snapshots_json(const struct seep_profile *profile) {
-    struct seep_snapshot_live *totals = seep_snapshots_totals(profile);
-    json_t *array = totals ? json_array() : NULL;
-    for (uint32_t i = 0; totals && i < profile->nr_snapshots; i++) {
-        const struct seep_snapshot *snapshot = &profile->snapshots[i];
-        json_t *object = json_object();
-        set(&object, "number", integer(i + 1));
-        set(&object, "at_s", json_real((double)snapshot->at_ns / 1e9));
-        set(&object, "rss_bytes", snapshot->rss_bytes ? integer(snapshot->rss_bytes) : json_null());
-        set(&object, "used_bytes", snapshot->used_bytes ? integer(snapshot->used_bytes) : json_null());
-        set(&object, "live_bytes", integer(totals[i].bytes));
-        set(&object, "live_blocks", integer(totals[i].blocks));
-        append(&array, object);
-    }
-    free(totals);
-    return array;
-}
-
-static json_t *process_growth_json(const struct seep_view *view, uint32_t process) {
-    const struct seep_profile *profile = view->session->profiles[process];
-    uint64_t left, limit = seep_view_limit(view, process, &left);
-    json_t *object = json_object();
-    set(&object, "snapshots", snapshots_json(profile));
-    set(&object, "live", growth_json(&profile->growth->live, limit, left));
-    set(&object, "rss", growth_json(&profile->growth->rss, limit, left));
-    set(&object, "limit_bytes", limit ? integer(limit) : json_null());
-    set(&object, "limit",
-        limit ? string(view->options.limit_bytes ? "--limit" : profile->limit) : json_null());
-    json_t *sites = json_object();
-    for (int i = SEEP_TREND_STEADY; i < SEEP_TREND_NR; i++)
-        set(&sites, seep_trend_name((enum seep_trend_verdict)i), integer(profile->growth->nr_verdicts[i]));
-    set(&object, "sites", sites);
-    return object;
-}
-
 // The node of a stack in the table, null for one without frames.
-static struct seep_error *put_stack_node(struct json_report *report, const struct seep_view_row *row) {
+static struct seep_error *put_stack_node(struct seep_json_report *report, const struct seep_view_row *row) {
     uint32_t node;
     struct seep_error *error = seep_stack_map_add(&report->part->map, row, &node);
     if (error)
@@ -454,7 +346,7 @@ static struct seep_error *put_stack_node(struct json_report *report, const struc
     return NULL;
 }
 
-static struct seep_error *put_stack(struct json_report *report, const struct seep_view_row *row) {
+static struct seep_error *put_stack(struct seep_json_report *report, const struct seep_view_row *row) {
     fputs(",\"stack\":", report->out);
     if (report->schema >= 2)
         return put_stack_node(report, row);
@@ -495,7 +387,7 @@ static struct seep_error *each_held_json(struct seep_view *view, const struct se
 }
 
 // NULL: out of memory.
-static json_t *held_json(const struct json_report *report, const struct seep_view_row *row,
+static json_t *held_json(const struct seep_json_report *report, const struct seep_view_row *row,
                          const char *held_by) {
     if (report->schema < 2 || !held_by)
         return string(row->held_kind == row->kind ? held_by : NULL);
@@ -511,10 +403,10 @@ static void put_member(FILE *out, const char *key, json_t *value, struct seep_er
         return;
     }
     fputs(key, out);
-    *error = dump(out, value);
+    *error = seep_json_dump(out, value);
 }
 
-static struct seep_error *put_site(struct json_report *report, const struct seep_view_row *row) {
+static struct seep_error *put_site(struct seep_json_report *report, const struct seep_view_row *row) {
     struct seep_view *view = report->part->sites;
     FILE *out = report->out;
     const char *held_by = NULL, *type = NULL;
@@ -551,11 +443,12 @@ static struct seep_error *put_site(struct json_report *report, const struct seep
     if (row->suppressed_by)
         put_member(out, ",\"suppressed\":", suppressed_json(view, row), &error);
     if (view->at_exit.known)
-        put_member(out, ",\"freed_at_exit\":", exit_json(row->exit_blocks, row->exit_bytes, row->exit_all),
+        put_member(out,
+                   ",\"freed_at_exit\":", seep_json_of_exit(row->exit_blocks, row->exit_bytes, row->exit_all),
                    &error);
     if (row->growth) {
         uint64_t left, limit = seep_view_limit(view, row->growth_process, &left);
-        put_member(out, ",\"growth\":", growth_json(row->growth, limit, left), &error);
+        put_member(out, ",\"growth\":", seep_json_of_growth(row->growth, limit, left), &error);
     }
     if (row->cut >= 0)
         fprintf(out, ",\"cut\":\"%s\"", seep_cut_name((uint32_t)row->cut));
@@ -578,7 +471,7 @@ static struct seep_error *put_group(FILE *out, struct seep_view *view, const str
     return error;
 }
 
-static struct seep_error *put_rows(struct json_report *report, struct seep_view *view) {
+static struct seep_error *put_rows(struct seep_json_report *report, struct seep_view *view) {
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < view->nr_rows; i++) {
         fputs(i ? ",\n  " : "\n  ", report->out);
@@ -590,247 +483,10 @@ static struct seep_error *put_rows(struct json_report *report, struct seep_view 
     return error;
 }
 
-// ---- mappings and wrong releases ----
-
-static json_t *map_counts_json(const struct seep_mapping_counts *counts, uint64_t nr_live,
-                               uint64_t live_bytes) {
-    json_t *object = json_object();
-    set(&object, "maps", integer(counts->maps));
-    set(&object, "mapped_bytes", integer(counts->mapped_bytes));
-    set(&object, "unmaps", integer(counts->unmaps));
-    set(&object, "unmapped_bytes", integer(counts->unmapped_bytes));
-    set(&object, "live", integer(nr_live));
-    set(&object, "live_bytes", integer(live_bytes));
-    set(&object, "peak_bytes", integer(counts->peak_bytes));
-    return object;
-}
-
-// NULL in *ret_stack: out of memory.
-static struct seep_error *stack_json(struct json_report *report, const struct seep_view_row *row,
-                                     json_t **ret_stack) {
-    if (report->schema >= 2) {
-        uint32_t node;
-        struct seep_error *error = seep_stack_map_add(&report->part->map, row, &node);
-        *ret_stack = error ? NULL : node == SEEP_NO_STACK ? json_null() : json_integer(node);
-        return error;
-    }
-    struct seep_view *view = report->part->sites;
-    const struct seep_view_frame *frames = NULL;
-    size_t nr = 0;
-    uint32_t more = 0;
-    struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
-    if (error)
-        return error;
-    json_t *stack = json_array();
-    for (size_t i = 0; i < nr; i++)
-        append(&stack, seep_json_frame(&frames[i]));
-    *ret_stack = stack;
-    return NULL;
-}
-
-static struct seep_error *put_mapping(struct json_report *report, const struct seep_view_mapping *mapping) {
-    json_t *stack = NULL;
-    struct seep_error *error = stack_json(report, &mapping->stack, &stack);
-    if (error)
-        return error;
-    json_t *object = map_counts_json(&mapping->counts, mapping->nr_live, mapping->live_bytes);
-    set(&object, "via", json_string(seep_via_name(mapping->stack.via)));
-    set(&object, "stack", stack);
-    return dump(report->out, object);
-}
-
-static struct seep_error *put_mappings(struct json_report *report) {
-    FILE *out = report->out;
-    struct seep_view *view = report->part->sites;
-    fputs(" \"mappings\": {\"totals\": ", out);
-    struct seep_error *error =
-        dump(out, map_counts_json(&view->mapping_totals, view->nr_map_live, view->map_live_bytes));
-    fprintf(out, ",\n  \"sites_left_out\": %zu, \"sites\": [", view->nr_mappings_all - view->nr_mappings);
-    for (size_t i = 0; !error && i < view->nr_mappings; i++) {
-        fputs(i ? ",\n  " : "\n  ", out);
-        error = put_mapping(report, &view->mappings[i]);
-    }
-    fputs("]},\n", out);
-    return error;
-}
-
-static struct seep_error *put_faults(struct json_report *report) {
-    FILE *out = report->out;
-    struct seep_view *view = report->part->sites;
-    if (!view->nr_page_faults)
-        return NULL;
-    fprintf(out, " \"page_faults\": {\"faults\": %" PRIu64 ", \"resident_bytes\": %" PRIu64,
-            view->nr_page_faults, view->fault_bytes);
-    fprintf(out, ",\n  \"sites_left_out\": %zu, \"sites\": [", view->nr_faults_all - view->nr_faults);
-    struct seep_error *error = NULL;
-    for (size_t i = 0; !error && i < view->nr_faults; i++) {
-        json_t *stack = NULL;
-        error = stack_json(report, &view->faults[i].stack, &stack);
-        if (error)
-            break;
-        json_t *object = json_object();
-        set(&object, "faults", integer(view->faults[i].counts.maps));
-        set(&object, "bytes", integer(view->faults[i].counts.mapped_bytes));
-        set(&object, "resident_bytes", integer(view->faults[i].live_bytes));
-        set(&object, "stack", stack);
-        fputs(i ? ",\n  " : "\n  ", out);
-        error = dump(out, object);
-    }
-    fputs("]},\n", out);
-    return error;
-}
-
-// ---- pools and marks ----
-
-static json_t *pool_totals_json(const struct seep_pool_totals *totals) {
-    json_t *object = json_object();
-    set(&object, "allocations", integer(totals->allocations));
-    set(&object, "allocated_bytes", integer(totals->allocated_bytes));
-    set(&object, "frees", integer(totals->frees));
-    set(&object, "freed_bytes", integer(totals->freed_bytes));
-    set(&object, "live_blocks", integer(totals->live_blocks));
-    set(&object, "live_bytes", integer(totals->live_bytes));
-    set(&object, "pools_created", integer(totals->pools_created));
-    set(&object, "pools_destroyed", integer(totals->pools_destroyed));
-    set(&object, "unknown_frees", integer(totals->unknown_frees));
-    return object;
-}
-
-static struct seep_error *put_pool_site(struct json_report *report, const struct seep_view_pool_site *site) {
-    json_t *stack = NULL;
-    struct seep_error *error = stack_json(report, &site->stack, &stack);
-    if (error)
-        return error;
-    const struct seep_counters *c = &site->counters;
-    bool sizes = c->allocations && c->size_min <= c->size_max;
-    json_t *object = json_object();
-    set(&object, "live_blocks", integer(site->live_blocks));
-    set(&object, "live_bytes", integer(site->live_bytes));
-    set(&object, "allocations", integer(c->allocations));
-    set(&object, "allocated_bytes", integer(c->allocated_bytes));
-    set(&object, "frees", integer(c->frees));
-    set(&object, "freed_bytes", integer(c->freed_bytes));
-    set(&object, "size_min", sizes ? integer(c->size_min) : json_null());
-    set(&object, "size_max", sizes ? integer(c->size_max) : json_null());
-    set(&object, "via", json_string(seep_via_name(site->stack.via)));
-    set(&object, "pool", string(site->name));
-    set(&object, "stack", stack);
-    return dump(report->out, object);
-}
-
-// Only where the program told of pools.
-static struct seep_error *put_pools(struct json_report *report) {
-    FILE *out = report->out;
-    struct seep_view *view = report->part->sites;
-    const struct seep_pool_totals *totals = &view->pool_totals;
-    if (!totals->allocations && !totals->pools_created && !totals->unknown_frees)
-        return NULL;
-    fputs(" \"pools\": {\"totals\": ", out);
-    struct seep_error *error = dump(out, pool_totals_json(totals));
-    json_t *names = json_array();
-    for (size_t i = 0; i < view->nr_pools; i++) {
-        json_t *object = json_object();
-        set(&object, "name", string(view->pools[i].name));
-        set(&object, "pools", integer(view->pools[i].nr_pools));
-        set(&object, "live_blocks", integer(view->pools[i].nr_pieces));
-        set(&object, "live_bytes", integer(view->pools[i].bytes));
-        append(&names, object);
-    }
-    if (error) {
-        json_decref(names);
-        return error;
-    }
-    fputs(",\n  \"by_name\": ", out);
-    error = dump(out, names);
-    fprintf(out, ",\n  \"sites_left_out\": %zu, \"sites\": [", view->nr_pool_sites_all - view->nr_pool_sites);
-    for (size_t i = 0; !error && i < view->nr_pool_sites; i++) {
-        fputs(i ? ",\n  " : "\n  ", out);
-        error = put_pool_site(report, &view->pool_sites[i]);
-    }
-    fputs("]},\n", out);
-    return error;
-}
-
-static json_t *marks_json(const struct seep_profile *profile) {
-    json_t *array = json_array();
-    for (uint32_t i = 0; i < profile->nr_marks; i++) {
-        const struct seep_mark *mark = &profile->marks[i];
-        json_t *object = json_object();
-        set(&object, "name", string(mark->name));
-        set(&object, "at_s", json_real((double)mark->at_ns / 1e9));
-        set(&object, "thread", mark->tid ? integer(mark->tid) : json_null());
-        set(&object, "counted", json_boolean(mark->counted));
-        append(&array, object);
-    }
-    return array;
-}
-
-static struct seep_error *put_wrong_release(struct json_report *report,
-                                            const struct seep_view_wrong_release *wrong) {
-    json_t *from = NULL;
-    json_t *at = NULL;
-    json_t *first = NULL;
-    struct seep_error *error = stack_json(report, &wrong->from, &from);
-    if (!error)
-        error = stack_json(report, &wrong->at, &at);
-    if (!error && wrong->what.first_site)
-        error = stack_json(report, &wrong->first, &first);
-    if (error) {
-        json_decref(from);
-        json_decref(at);
-        return error;
-    }
-    char address[24];
-    snprintf(address, sizeof(address), "0x%" PRIx64, wrong->what.address);
-    json_t *object = json_object();
-    set(&object, "kind", json_string(seep_misuse_name(wrong->what.kind)));
-    set(&object, "count", integer(wrong->what.count));
-    set(&object, "address", json_string(address));
-    set(&object, "size", wrong->what.size ? integer(wrong->what.size) : json_null());
-    set(&object, "allocated_via",
-        wrong->what.site ? json_string(seep_via_name(wrong->from.via)) : json_null());
-    set(&object, "released_via", json_string(seep_via_name(wrong->at.via)));
-    set(&object, "allocation_stack", from);
-    set(&object, "release_stack", at);
-    set(&object, "first_released_via", first ? json_string(seep_via_name(wrong->first.via)) : json_null());
-    set(&object, "first_release_stack", first ? first : json_null());
-    return dump(report->out, object);
-}
-
-static struct seep_error *put_wrong_releases(struct json_report *report) {
-    FILE *out = report->out;
-    struct seep_view *view = report->part->sites;
-    struct seep_error *error = NULL;
-    fputs(" \"mismatches\": [", out);
-    for (size_t i = 0; !error && i < view->nr_wrong_releases; i++) {
-        fputs(i ? ",\n  " : "\n  ", out);
-        error = put_wrong_release(report, &view->wrong_releases[i]);
-    }
-    fputs("],\n", out);
-    return error;
-}
-
-// null: not taken.
-static json_t *account_json(const struct seep_account *account) {
-    if (!account->known)
-        return json_null();
-    json_t *object = json_object();
-    set(&object, "rss", integer(account->rss_bytes));
-    set(&object, "pss", integer(account->pss_bytes));
-    set(&object, "swap", integer(account->swap_bytes));
-    set(&object, "live_untouched", integer(account->untouched_bytes));
-    set(&object, "by_page", json_boolean(account->by_page));
-    json_t *rows = json_object();
-    for (uint32_t i = 0; i < SEEP_ACCOUNT_NR; i++)
-        set(&rows, seep_account_name(i), integer(account->bytes[i]));
-    set(&object, "rows", rows);
-    return object;
-}
-
 // ---- the whole ----
 
 // All keys of one process, without the braces.
-static struct seep_error *put_process(struct json_report *report, size_t index) {
+static struct seep_error *put_process(struct seep_json_report *report, size_t index) {
     FILE *out = report->out;
     struct seep_view *sites = report->part->sites, *groups = report->part->groups;
     const struct seep_profile *profile = sites->session->profiles[index];
@@ -840,25 +496,25 @@ static struct seep_error *put_process(struct json_report *report, size_t index) 
     if (!error)
         error = put_key(out, "totals", totals_json(profile));
     if (!error)
-        error = put_mappings(report);
+        error = seep_json_put_mappings(report);
     if (!error)
-        error = put_faults(report);
+        error = seep_json_put_faults(report);
     if (!error)
-        error = put_pools(report);
+        error = seep_json_put_pools(report);
     if (!error && profile->nr_marks)
-        error = put_key(out, "marks", marks_json(profile));
+        error = put_key(out, "marks", seep_json_of_marks(profile));
     struct seep_ages ages = {0};
     seep_ages_add(&ages, profile);
     if (!error && sites->at_exit.known)
-        error = put_key(out, "freed_only_at_exit", exit_sum_json(&sites->at_exit));
+        error = put_key(out, "freed_only_at_exit", seep_json_of_exit_sum(&sites->at_exit));
     if (!error && ages.known)
-        error = put_key(out, "ages", ages_json(&ages));
+        error = put_key(out, "ages", seep_json_of_ages(&ages));
     if (!error && profile->growth)
-        error = put_key(out, "growth", process_growth_json(sites, (uint32_t)index));
+        error = put_key(out, "growth", seep_json_of_process_growth(sites, (uint32_t)index));
     if (!error)
-        error = put_wrong_releases(report);
+        error = seep_json_put_wrong_releases(report);
     if (!error && sites->options.rss)
-        error = put_key(out, "resident", account_json(&profile->account));
+        error = put_key(out, "resident", seep_json_of_account(&profile->account));
     if (!error)
         error = put_leaks(out, sites, &profile->leaks);
     if (!error && groups) {
@@ -900,7 +556,7 @@ static json_t *suppressions_json(const struct seep_session *session) {
 // ---- tables ----
 
 // Every stack that the report refers to.
-static struct seep_error *add_stacks(struct json_report *report, struct json_part *part) {
+static struct seep_error *add_stacks(struct seep_json_report *report, struct seep_json_part *part) {
     const struct seep_view *view = part->sites;
     struct seep_error *error = seep_stack_map_init(&part->map, &report->table, part->sites);
     uint32_t node;
@@ -924,7 +580,7 @@ static struct seep_error *add_stacks(struct json_report *report, struct json_par
 
 // ---- all processes ----
 
-static void report_deinit(struct json_report *report) {
+static void report_deinit(struct seep_json_report *report) {
     for (size_t i = 0; report->parts && i < report->nr_parts; i++) {
         seep_stack_map_deinit(&report->parts[i].map);
         seep_view_destroy(report->parts[i].groups);
@@ -938,7 +594,7 @@ static void report_deinit(struct json_report *report) {
 }
 
 // The views of each process by itself; `all` is of them together.
-static struct seep_error *make_parts(struct json_report *report, struct seep_view *all) {
+static struct seep_error *make_parts(struct seep_json_report *report, struct seep_view *all) {
     struct seep_symbols *symbols = all->stacks->symbols;
     struct seep_view_options by_site = all->options;
     by_site.by = SEEP_BY_SITE;
@@ -946,7 +602,7 @@ static struct seep_error *make_parts(struct json_report *report, struct seep_vie
     report->nr_parts = all->session->nr_profiles;
     struct seep_error *error = report->parts ? NULL : seep_error_no_memory();
     for (size_t i = 0; !error && i < report->nr_parts; i++) {
-        struct json_part *part = &report->parts[i];
+        struct seep_json_part *part = &report->parts[i];
         part->borrowed = report->nr_parts == 1 && all->options.by == SEEP_BY_SITE;
         if (part->borrowed)
             part->sites = all;
@@ -976,7 +632,7 @@ static json_t *findings_json(const struct seep_summary *summary) {
     return array;
 }
 
-static struct seep_error *put_report(struct json_report *report, const struct seep_session *session) {
+static struct seep_error *put_report(struct seep_json_report *report, const struct seep_session *session) {
     FILE *out = report->out;
     bool several = session->nr_profiles > 1;
     fprintf(out, "{\"seep\": {\"version\": \"%s\", \"schema\": %u},\n", SEEP_VERSION, report->schema);
@@ -1001,7 +657,7 @@ static struct seep_error *put_report(struct json_report *report, const struct se
 
 static struct seep_error *write_schema(FILE *out, struct seep_view *view, const struct seep_summary *summary,
                                        unsigned schema) {
-    struct json_report report = {.out = out, .schema = schema, .summary = summary};
+    struct seep_json_report report = {.out = out, .schema = schema, .summary = summary};
     struct seep_error *error = seep_process_tree_init(view->session, &report.tree);
     if (error)
         return error;
