@@ -80,8 +80,13 @@ def test_the_end_of_the_recording_is_the_end_of_the_program(name, tmp_path):
             assert blocks[0] == blocks[1]
 
 
-def test_threads_that_hand_blocks_on(tmp_path):
-    """64 threads on fewer processors: every event, by another reader, and not one before one that it follows."""
+@pytest.mark.parametrize('clock', ['of the processor', 'skewed'])
+def test_threads_that_hand_blocks_on(clock, tmp_path, monkeypatch):
+    """64 threads on fewer processors: every event, by another reader, and not one before one that it follows. Clocks may differ
+    by 10 us from thread to thread, and step back."""
+    if clock == 'skewed':
+        monkeypatch.setenv('SEEP_LIBRARY', str(BUILD / 'tests/live/libseep-skewed.so'))
+        monkeypatch.setenv('SEEP_FAULT_CLOCK', '2000')
     trace = record(tmp_path, compiled(tmp_path, HANDING_ON))
     (process,) = report(trace)
     events = [event for chunk in chunks(trace) for event in chunk.events]
@@ -90,6 +95,8 @@ def test_threads_that_hand_blocks_on(tmp_path):
     assert sum(FREE <= event.kind < FREE + 5 for event in events) == process['totals']['frees']
     live = in_order(events)
     assert len(live) == process['totals']['live_blocks']
+    (made,) = report(trace, '--at', '1000h')
+    assert not any('follow from nothing' in str(note) for note in made['health']['notes'])
 
 
 def test_sums_and_events_say_the_same(tmp_path):

@@ -139,7 +139,7 @@ static void test_texts(void **state) {
 }
 
 static void read_back(unsigned char **ret_bytes, size_t *ret_size) {
-    struct seep_error *error = seep_trace_slurp(path, ret_bytes, ret_size);
+    struct seep_error *error = seep_trace_slurp(path, ret_bytes, ret_size, NULL);
     assert_null(error);
 }
 
@@ -272,6 +272,43 @@ static void test_load_bytes_keeps_nothing(void **state) {
     assert_ptr_equal(session, path);
 }
 
+// A recording may be larger than the memory: what stands before its processes is not read with them.
+static void test_of_a_recording_only_what_follows_its_events_is_read(void **state) {
+    static const uint32_t types[] = {SEEP_TRACE_STACKS, SEEP_TRACE_EVENTS, SEEP_TRACE_EVENT_SUMS,
+                                     SEEP_TRACE_RESIDENCE, SEEP_TRACE_EVENT_INDEX};
+    static unsigned char events[1 << 16];
+    (void)state;
+    struct seep_session *session, *loaded = NULL;
+    struct seep_profile *profile;
+    struct seep_trace_writer *writer;
+    assert_null(seep_session_create(&session));
+    assert_null(seep_profile_create(&profile));
+    assert_null(seep_session_add(session, profile));
+    profile->process.exe = "/bin/true";
+    assert_null(seep_trace_writer_create(path, &writer));
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(types); i++)
+        assert_null(seep_trace_writer_plain(writer, types[i], 1, events, sizeof(events)));
+    assert_null(seep_session_save_behind(session, path, writer));
+    seep_session_destroy(session);
+
+    unsigned char *bytes;
+    size_t size;
+    struct seep_trace_passed passed;
+    assert_null(seep_trace_slurp(path, &bytes, &size, &passed));
+    free(bytes);
+    assert_int_equal(passed.nr_sections, SEEP_ARRAY_SIZE(types));
+    assert_int_equal(passed.bytes, SEEP_ARRAY_SIZE(types) * (SEEP_TRACE_SECTION_BYTES + sizeof(events)));
+    assert_true(size < 4096);
+    // The end section and the index count what was passed over.
+    assert_null(seep_session_load(path, &loaded));
+    assert_string_equal(loaded->profiles[0]->process.exe, "/bin/true");
+    assert_int_equal(loaded->profiles[0]->health.nr_notes, 0);
+    seep_session_destroy(loaded);
+    // Cut within the events: nothing is passed over that is not whole.
+    assert_int_equal(truncate(path, 100000), 0);
+    expect(seep_session_load(path, &loaded), SEEP_E_FORMAT, "cut at offset 65600, before its first process");
+}
+
 // ---- Many processes: put away, copied into the trace, and read one by one.
 
 static struct seep_profile *add_process(struct seep_session *session, uint32_t pid, const char *exe,
@@ -398,6 +435,7 @@ int main(void) {
         cmocka_unit_test(test_without_commit_nothing_changes),
         cmocka_unit_test(test_a_profile_out_of_range_is_not_saved),
         cmocka_unit_test(test_load_bytes_keeps_nothing),
+        cmocka_unit_test(test_of_a_recording_only_what_follows_its_events_is_read),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

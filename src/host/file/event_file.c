@@ -353,7 +353,7 @@ static bool is_raw(const struct seep_event_file *file) {
 
 static struct seep_error *open_alone(struct seep_event_file *file) {
     size_t size;
-    struct seep_error *error = seep_trace_slurp(file->path, &file->whole, &size);
+    struct seep_error *error = seep_trace_slurp(file->path, &file->whole, &size, NULL);
     return error ? error : seep_event_alone_create(file->whole, size, file->path, &file->alone);
 }
 

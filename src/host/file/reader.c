@@ -14,6 +14,7 @@
 #include <zstd_errors.h>
 
 #include "base/map.h"
+#include "base/read_at.h"
 #include "source/image/image_decode.h"
 #include "file/trace.h"
 
@@ -105,6 +106,11 @@ struct seep_error *seep_trace_reader_init(const void *bytes_of_any, size_t size_
     return NULL;
 }
 
+void seep_trace_reader_pass(struct seep_trace_reader *reader, const struct seep_trace_passed *passed) {
+    reader->part_off = passed->bytes;
+    reader->nr_sections = passed->nr_sections;
+}
+
 void seep_trace_reader_part(const void *bytes, size_t size_bytes, uint64_t part_off, const char *name,
                             uint16_t minor, struct seep_trace_reader *ret) {
     *ret = (struct seep_trace_reader){.bytes = bytes,
@@ -157,10 +163,10 @@ static struct seep_error *check_end(struct seep_trace_reader *reader,
         return seep_trace_section_error(reader, section, "%llu sections are promised, and there are %llu",
                                         (unsigned long long)nr_sections,
                                         (unsigned long long)reader->nr_sections);
-    if (file_bytes != reader->at)
-        return seep_trace_section_error(reader, section,
-                                        "ends at %llu by its own account, and at %zu by its place",
-                                        (unsigned long long)file_bytes, reader->at);
+    if (file_bytes != reader->part_off + reader->at)
+        return seep_trace_section_error(
+            reader, section, "ends at %llu by its own account, and at %llu by its place",
+            (unsigned long long)file_bytes, (unsigned long long)(reader->part_off + reader->at));
     if (reader->at != reader->size_bytes)
         return seep_trace_section_error(reader, section, "%zu bytes follow the end",
                                         reader->size_bytes - reader->at);
@@ -283,12 +289,13 @@ static uint64_t most_of(int fd, const struct stat *status) {
     return S_ISREG(status->st_mode) ? SEEP_MIN(most, memory_for_it()) : memory_for_it();
 }
 
-// The size that the system names is not used: it may be anything, what can be read is what counts.
+// The size that the system names is not used: it may be anything, what can be read is what counts. Behind
+// the first `used` bytes of *ret_bytes.
 static struct seep_error *slurp(int fd, const char *name, uint64_t most, unsigned char **ret_bytes,
-                                size_t *ret_size) {
-    unsigned char *bytes = NULL;
-    size_t capacity = 0;
-    size_t used = 0;
+                                size_t used, size_t *ret_size) {
+    unsigned char *bytes = *ret_bytes;
+    size_t capacity = used;
+    *ret_bytes = NULL;
     for (;;) {
         if (used == capacity && capacity > most) {
             free(bytes);
@@ -317,9 +324,61 @@ static struct seep_error *slurp(int fd, const char *name, uint64_t most, unsigne
     return NULL;
 }
 
-struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes, size_t *ret_size) {
+static bool is_of_recording(uint32_t type) {
+    return type == SEEP_TRACE_EVENTS || type == SEEP_TRACE_STACKS || type == SEEP_TRACE_EVENT_INDEX ||
+           type == SEEP_TRACE_RESIDENCE || type == SEEP_TRACE_EVENT_SUMS;
+}
+
+// A recording may be larger than the memory: only the headers of its sections of events are looked at. Leaves
+// the file behind them, and its header in *ret_bytes.
+static struct seep_error *pass_events(int fd, unsigned char **ret_bytes, size_t *ret_nr_bytes,
+                                      struct seep_trace_passed *ret_passed) {
+    unsigned char first[SEEP_TRACE_HEADER_BYTES], header[SEEP_TRACE_SECTION_BYTES];
+    struct seep_trace_passed passed = {0, 0};
+    *ret_passed = passed;
+    *ret_nr_bytes = 0;
+    if (!seep_read_at(fd, 0, first, sizeof(first)) ||
+        memcmp(first, SEEP_TRACE_MAGIC, SEEP_TRACE_MAGIC_BYTES) != 0 ||
+        seep_fetch32(first + 12) != sizeof(first))
+        return NULL;
+    uint64_t at = sizeof(first);
+    while (seep_read_at(fd, at, header, sizeof(header)) && is_of_recording(seep_fetch32(header)) &&
+           seep_fetch32(header + 24) == seep_trace_crc32(0, header, 24) &&
+           seep_fetch64(header + 8) <= (uint64_t)INT64_MAX - at - 2 * sizeof(header)) {
+        // One that is cut is left to who reads it.
+        uint64_t next = at + sizeof(header) + seep_fetch64(header + 8);
+        unsigned char last;
+        if (!seep_read_at(fd, next - 1, &last, 1))
+            break;
+        at = next;
+        passed.nr_sections++;
+    }
+    passed.bytes = at - sizeof(first);
+    unsigned char *bytes = passed.nr_sections ? malloc(sizeof(first)) : NULL;
+    if (!passed.nr_sections)
+        return NULL;
+    if (!bytes)
+        return seep_error_no_memory();
+    memcpy(bytes, first, sizeof(first));
+    if (lseek(fd, (off_t)at, SEEK_SET) < 0) {
+        int sys_errno = errno;
+        free(bytes);
+        return seep_error_system(sys_errno, "cannot seek");
+    }
+    *ret_bytes = bytes;
+    *ret_nr_bytes = sizeof(first);
+    *ret_passed = passed;
+    return NULL;
+}
+
+struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes, size_t *ret_size,
+                                    struct seep_trace_passed *ret_passed) {
+    size_t used = 0;
+    *ret_bytes = NULL;
+    if (ret_passed)
+        *ret_passed = (struct seep_trace_passed){0, 0};
     if (strcmp(path, "-") == 0)
-        return slurp(STDIN_FILENO, "standard input", memory_for_it(), ret_bytes, ret_size);
+        return slurp(STDIN_FILENO, "standard input", memory_for_it(), ret_bytes, 0, ret_size);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return seep_error_hint(
@@ -332,12 +391,14 @@ struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
         close(fd);
         return seep_error_system(sys_errno, "%s: cannot read", path);
     }
-    struct seep_error *error;
+    struct seep_error *error = NULL;
     if (S_ISDIR(status.st_mode))
         error = seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: a directory, not a trace", path),
                                 "name a file in it");
-    else
-        error = slurp(fd, path, most_of(fd, &status), ret_bytes, ret_size);
+    else if (ret_passed && S_ISREG(status.st_mode))
+        error = pass_events(fd, ret_bytes, &used, ret_passed);
+    if (!error)
+        error = slurp(fd, path, most_of(fd, &status), ret_bytes, used, ret_size);
     close(fd);
     return error;
 }

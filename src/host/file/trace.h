@@ -115,9 +115,17 @@ struct seep_trace_section {
     const unsigned char *stored;
 };
 
+// What of a file was not read: sections behind its header.
+struct seep_trace_passed {
+    uint64_t bytes;
+    uint64_t nr_sections;
+};
+
 // Reads the file header. What is no trace at all gives SEEP_E_FORMAT with a hint.
 SEEP_MUST_CHECK struct seep_error *seep_trace_reader_init(const void *bytes, size_t size_bytes,
                                                           const char *name, struct seep_trace_reader *ret);
+// Of what seep_trace_slurp() has left out: before the first section.
+void seep_trace_reader_pass(struct seep_trace_reader *reader, const struct seep_trace_passed *passed);
 
 // For whole sections that were taken out of a trace at `part_off`, of a file whose header was read.
 void seep_trace_reader_part(const void *bytes, size_t size_bytes, uint64_t part_off, const char *name,
@@ -140,8 +148,9 @@ SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_trace_section_error(
     ...);
 
 // Reads all of a file, or of stdin for "-", as malloc'ed bytes. Stops early, having read the first
-// page, where those bytes are neither of a trace nor of a raw dump.
+// page, where those bytes are neither of a trace nor of a raw dump. With ret_passed, the sections of events
+// that a recording begins with are left out, and only the memory for what follows them is needed.
 SEEP_MUST_CHECK struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
-                                                    size_t *ret_size);
+                                                    size_t *ret_size, struct seep_trace_passed *ret_passed);
 
 #endif

@@ -779,9 +779,12 @@ static void loader_deinit(struct loader *loader) {
 }
 
 static struct seep_error *load_trace(const void *bytes, size_t size, const char *name,
+                                     const struct seep_trace_passed *passed,
                                      struct seep_session **ret_session) {
     struct loader loader = {0};
     struct seep_error *error = seep_trace_reader_init(bytes, size, name, &loader.reader);
+    if (!error)
+        seep_trace_reader_pass(&loader.reader, passed);
     if (!error)
         error = seep_session_create(&loader.session);
     if (!error)
@@ -826,18 +829,22 @@ static bool is_raw(const void *bytes, size_t size) {
 
 struct seep_error *seep_session_load_bytes(const void *bytes, size_t size, const char *name,
                                            struct seep_session **ret_session) {
+    struct seep_trace_passed nothing = {0, 0};
     return is_raw(bytes, size) ? seep_session_from_raw(bytes, size, name, ret_session)
-                               : load_trace(bytes, size, name, ret_session);
+                               : load_trace(bytes, size, name, &nothing, ret_session);
 }
 
 struct seep_error *seep_session_load(const char *path, struct seep_session **ret_session) {
     unsigned char *bytes = NULL;
     size_t size = 0;
     struct seep_session *session;
-    struct seep_error *error = seep_trace_slurp(path, &bytes, &size);
+    struct seep_trace_passed passed;
+    struct seep_error *error = seep_trace_slurp(path, &bytes, &size, &passed);
     if (error)
         return error;
-    error = seep_session_load_bytes(bytes, size, strcmp(path, "-") == 0 ? "standard input" : path, &session);
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    error = passed.nr_sections ? load_trace(bytes, size, name, &passed, &session)
+                               : seep_session_load_bytes(bytes, size, name, &session);
     // A trace has it from when it was made; what the library wrote alone has not.
     bool raw = is_raw(bytes, size);
     free(bytes);

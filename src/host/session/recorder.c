@@ -548,7 +548,7 @@ static void add_rest(struct seep_recorder *recorder, struct recorded_process *pr
     unsigned char *bytes = NULL;
     size_t nr_bytes;
     struct seep_event_alone *alone = NULL;
-    struct seep_error *error = seep_trace_slurp(name, &bytes, &nr_bytes);
+    struct seep_error *error = seep_trace_slurp(name, &bytes, &nr_bytes, NULL);
     if (!error)
         error = seep_event_alone_create(bytes, nr_bytes, name, &alone);
     bool is_its = !error && seep_event_alone_start(alone) == process->rings.head.header.start_realtime_ns;

@@ -33,17 +33,23 @@ void seep_events_no_clock(void); // the counter of the processor may not be read
 void seep_event_note(struct seep_thread *thread, uint32_t kind, uint64_t address, uint32_t site,
                      uint64_t size);
 
+#ifdef SEEP_FAULTS
+uint64_t seep_fault_clock(uint64_t stamp); // of processors whose clocks differ, and step back
+#else
+#define seep_fault_clock(stamp) (stamp)
+#endif
+
 SEEP_INLINE uint64_t event_clock(void) {
     if (SEEP_UNLIKELY(seep_g.no_clock))
         return 0;
 #if defined(__x86_64__) || defined(__i386__)
-    return __builtin_ia32_rdtsc() >> SEEP_STAMP_TICKS_SHIFT;
+    return seep_fault_clock(__builtin_ia32_rdtsc() >> SEEP_STAMP_TICKS_SHIFT);
 #elif defined(__aarch64__)
     uint64_t ticks;
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks << 2; // so that one more fits between two ticks
+    return seep_fault_clock(ticks << 2); // so that one more fits between two ticks
 #else
-    return seep_clock_ns(CLOCK_MONOTONIC);
+    return seep_fault_clock(seep_clock_ns(CLOCK_MONOTONIC));
 #endif
 }
 

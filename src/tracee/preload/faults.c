@@ -4,11 +4,13 @@
 // library that fail. SEEP_FAULT=N makes the Nth call of the process fail with the first errno that is
 // sensible for it, N:E with errno E, N+ and N+:E that call and all that follow. SEEP_FAULT_SEEN names a
 // file that is made when it has come to that: so a test knows when N has gone past the last call.
-// SEEP_FAULT_SMALL=1 makes the tables that grow with the program small.
+// SEEP_FAULT_SMALL=1 makes the tables that grow with the program small. SEEP_FAULT_CLOCK=N: the clock of
+// events is off by up to N of its units in each thread, and steps anew every 64 events.
 #ifdef SEEP_FAULTS
 #include <errno.h>
 #include <stdlib.h>
 
+#include "preload/events.h"
 #include "preload/preload.h"
 
 enum { NOT_READ = 0, OFF = 1, ON = 2 };
@@ -116,5 +118,19 @@ long seep_fault(long nr) {
                   sys6_real(SYS_openat, AT_FDCWD, (long)seen, O_WRONLY | O_CREAT | O_CLOEXEC, 0600, 0, 0), 0,
                   0, 0, 0, 0);
     return -(wanted_errno ? wanted_errno : error);
+}
+
+uint64_t seep_fault_clock(uint64_t stamp) {
+    static _Thread_local uint64_t random, nr_calls_here, most, off;
+    if (!random) {
+        const char *text = getenv("SEEP_FAULT_CLOCK");
+        most = text ? digits(&text) : 0;
+        random = (uint64_t)(uintptr_t)&random * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    }
+    if (most && nr_calls_here++ % 64 == 0) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        off = random % (2 * most + 1);
+    }
+    return stamp + off - most;
 }
 #endif
