@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// billion EVENTS: so many allocations and frees of mixed sizes by a few thousand sites, most blocks short-lived, for recordings
-// that are larger than the memory.
+// billion EVENTS: so many allocations and frees of mixed sizes by a few thousand sites, most blocks
+// short-lived, for recordings that are larger than the memory.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +18,17 @@ static uint64_t next(void) {
 static void *left(unsigned depth, uint64_t path, size_t size);
 
 __attribute__((noinline)) static void *right(unsigned depth, uint64_t path, size_t size) {
-    void *block = !depth ? malloc(size) : path & 1 ? left(depth - 1, path >> 1, size) : right(depth - 1, path >> 1, size);
+    void *block = !depth     ? malloc(size)
+                  : path & 1 ? left(depth - 1, path >> 1, size)
+                             : right(depth - 1, path >> 1, size);
     __asm__ volatile("" ::: "memory");
     return block;
 }
 
 __attribute__((noinline)) static void *left(unsigned depth, uint64_t path, size_t size) {
-    void *block = !depth ? malloc(size) : path & 1 ? left(depth - 1, path >> 1, size) : right(depth - 1, path >> 1, size);
+    void *block = !depth     ? malloc(size)
+                  : path & 1 ? left(depth - 1, path >> 1, size)
+                             : right(depth - 1, path >> 1, size);
     __asm__ volatile("" ::: "memory");
     return block;
 }

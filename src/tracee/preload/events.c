@@ -58,7 +58,9 @@ static void take_ring(struct seep_thread *thread, struct seep_ring *ring) {
     thread->ring_read = ring->own - 1;
     if (ring->own && thread->ring_written - thread->ring_read > capacity)
         thread->ring_read = thread->ring_written; // not as we left it
-    thread->last_stamp = ring->last_stamp;
+    // The owner before has told its last stamp only when it asked for room: its last event has it.
+    uint64_t latest = thread->ring_events[(thread->ring_written - 1) & thread->ring_mask].stamp_kind;
+    thread->last_stamp = SEEP_MAX(ring->last_stamp, latest >> SEEP_EVENT_KIND_BITS);
     ring->capacity = capacity;
 }
 
