@@ -330,8 +330,8 @@ static bool is_of_recording(uint32_t type) {
 }
 
 // A recording may be larger than the memory: only the headers of its sections of events are looked at. Leaves
-// the file behind them, and its header in *ret_bytes.
-static struct seep_error *pass_events(int fd, unsigned char **ret_bytes, size_t *ret_nr_bytes,
+// the file behind them, at one that is cut too, and its header in *ret_bytes.
+static struct seep_error *pass_events(int fd, uint64_t size, unsigned char **ret_bytes, size_t *ret_nr_bytes,
                                       struct seep_trace_passed *ret_passed) {
     unsigned char first[SEEP_TRACE_HEADER_BYTES], header[SEEP_TRACE_SECTION_BYTES];
     struct seep_trace_passed passed = {0, 0};
@@ -342,15 +342,11 @@ static struct seep_error *pass_events(int fd, unsigned char **ret_bytes, size_t 
         seep_fetch32(first + 12) != sizeof(first))
         return NULL;
     uint64_t at = sizeof(first);
-    while (seep_read_at(fd, at, header, sizeof(header)) && is_of_recording(seep_fetch32(header)) &&
+    while (size > at && size - at >= sizeof(header) && seep_read_at(fd, at, header, sizeof(header)) &&
+           is_of_recording(seep_fetch32(header)) &&
            seep_fetch32(header + 24) == seep_trace_crc32(0, header, 24) &&
-           seep_fetch64(header + 8) <= (uint64_t)INT64_MAX - at - 2 * sizeof(header)) {
-        // One that is cut is left to who reads it.
-        uint64_t next = at + sizeof(header) + seep_fetch64(header + 8);
-        unsigned char last;
-        if (!seep_read_at(fd, next - 1, &last, 1))
-            break;
-        at = next;
+           seep_fetch64(header + 8) <= size - at - sizeof(header)) {
+        at += sizeof(header) + seep_fetch64(header + 8);
         passed.nr_sections++;
     }
     passed.bytes = at - sizeof(first);
@@ -396,7 +392,7 @@ struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
         error = seep_error_hint(seep_error_create(SEEP_E_FORMAT, "%s: a directory, not a trace", path),
                                 "name a file in it");
     else if (ret_passed && S_ISREG(status.st_mode))
-        error = pass_events(fd, ret_bytes, &used, ret_passed);
+        error = pass_events(fd, (uint64_t)status.st_size, ret_bytes, &used, ret_passed);
     if (!error)
         error = slurp(fd, path, most_of(fd, &status), ret_bytes, used, ret_size);
     close(fd);
