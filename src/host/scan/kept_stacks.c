@@ -44,8 +44,8 @@ static bool take_stack(struct seep_memory *memory, const struct seep_stopped_thr
 }
 
 bool seep_kept_stacks_take(struct seep_memory *memory, const struct seep_stopped *stopped,
-                           struct seep_kept_stacks *kept) {
-    *kept = (struct seep_kept_stacks){NULL};
+                           struct seep_symbols *symbols, struct seep_kept_stacks *kept) {
+    *kept = (struct seep_kept_stacks){.symbols = symbols, .is_borrowed = symbols != NULL};
     kept->items = calloc(SEEP_MAX(stopped->nr_threads, (size_t)1), sizeof(*kept->items));
     if (!kept->items)
         return false;
@@ -63,7 +63,8 @@ void seep_kept_stacks_deinit(struct seep_kept_stacks *kept) {
         free(kept->items[i].frames);
     }
     free(kept->items);
-    seep_symbols_destroy(kept->symbols);
+    if (!kept->is_borrowed)
+        seep_symbols_destroy(kept->symbols);
     *kept = (struct seep_kept_stacks){NULL};
 }
 

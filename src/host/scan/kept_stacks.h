@@ -17,12 +17,14 @@ struct seep_kept_stack;
 struct seep_kept_stacks {
     struct seep_kept_stack *items; // by index in the stopped threads
     size_t nr_items;
-    struct seep_symbols *symbols; // made when frames are first asked for
+    struct seep_symbols *symbols; // made when frames are first asked for, unless they are another's
+    bool is_borrowed;
 };
 
-// While the process is stopped. false: out of memory; deinit all the same.
+// While the process is stopped. false: out of memory; deinit all the same. `symbols`: hasty ones, borrowed,
+// of many scans, or NULL.
 SEEP_MUST_CHECK bool seep_kept_stacks_take(struct seep_memory *memory, const struct seep_stopped *stopped,
-                                           struct seep_kept_stacks *ret_kept);
+                                           struct seep_symbols *symbols, struct seep_kept_stacks *ret_kept);
 void seep_kept_stacks_deinit(struct seep_kept_stacks *kept);
 
 // The functions of a thread in whose variables the word at `address` of its stack may be or, with address 0,

@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/large.h"
@@ -32,6 +35,15 @@
 #define PAGE_BYTES  4096u              // the least there is: presence is asked for by pages of the machine
 // Below this a range is read without asking which pages are there.
 #define ASK_BYTES ((uint64_t)256 << 10)
+
+// What is read piecemeal lies in few pages: headers of modules, the loader's lists, control blocks of
+// threads.
+#define PAGES_KEPT 128u
+
+struct seep_memory_page {
+    uint64_t address; // with bit 0 set, as long as it is valid
+    unsigned char bytes[PAGE_BYTES];
+};
 
 // ---- mappings ----
 
@@ -244,6 +256,7 @@ void seep_memory_close(struct seep_memory *memory) {
     free(memory->mappings);
     free(memory->piece);
     free(memory->large);
+    free(memory->pages);
     seep_arena_deinit(&memory->arena);
     free(memory);
 }
@@ -286,6 +299,32 @@ static int open_file_of(const char *path, const struct seep_memory_area *area) {
     return -1;
 }
 
+// File systems whose pages come: block devices, and what the tool's own root is on. The number of another one
+// may be of another file system tomorrow.
+static _Atomic uint64_t sound_devices[8];
+
+static bool is_sound(uint64_t device) {
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(sound_devices); i++)
+        if (device && atomic_load_explicit(&sound_devices[i], memory_order_relaxed) == device)
+            return true;
+    return false;
+}
+
+static void note_sound(int fd, uint64_t device) {
+    struct statfs system;
+    struct stat root;
+    bool lasts = major(device) || (stat("/", &root) == 0 && root.st_dev == device);
+    if (!lasts || fstatfs(fd, &system) != 0 || system.f_type == FUSE_SUPER_MAGIC)
+        return;
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(sound_devices); i++) {
+        uint64_t none = 0;
+        if (atomic_compare_exchange_strong_explicit(&sound_devices[i], &none, device, memory_order_relaxed,
+                                                    memory_order_relaxed) ||
+            none == device)
+            return;
+    }
+}
+
 // A page of a file that the process has not touched is read from the file.
 static bool pages_come(const struct seep_memory *memory, struct seep_memory_area *area) {
     char path[64];
@@ -293,17 +332,25 @@ static bool pages_come(const struct seep_memory *memory, struct seep_memory_area
         return false;
     if (!area->inode || area->pages != SEEP_PAGES_UNKNOWN)
         return area->pages != SEEP_PAGES_WAIT;
+    if (is_sound(area->device)) {
+        area->pages = SEEP_PAGES_COME;
+        return true;
+    }
     snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)memory->tid,
              (unsigned long long)area->start, (unsigned long long)area->end);
     int fd = seep_open_regular(-1, path);
     area->pages = fd >= 0 ? seep_is_handle(fd) : errno == ETIMEDOUT || errno == EINTR;
     area->pages = area->pages ? SEEP_PAGES_WAIT : SEEP_PAGES_COME;
-    if (fd >= 0)
+    if (fd >= 0) {
+        if (area->pages == SEEP_PAGES_COME)
+            note_sound(fd, area->device);
         close(fd);
+    }
     return area->pages == SEEP_PAGES_COME;
 }
 
-bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *ret_bytes, size_t nr_bytes) {
+static bool read_checked(const struct seep_memory *memory, uint64_t address, void *ret_bytes,
+                         size_t nr_bytes) {
     uint64_t entries[64], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), end;
     bool is_sound = !__builtin_add_overflow(address, nr_bytes, &end) && end <= INT64_MAX;
     for (uint64_t at = address; !memory->core && is_sound && memory->pagemap_fd >= 0 && at < end;) {
@@ -322,6 +369,38 @@ bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *
         at = page * page_bytes;
     }
     return read_bytes(memory, address, ret_bytes, nr_bytes);
+}
+
+void seep_memory_is_still(struct seep_memory *memory) {
+    if (!memory->core && !memory->pages)
+        memory->pages = calloc(PAGES_KEPT, sizeof(*memory->pages)); // without memory none is kept
+}
+
+// NULL: not all of it can be read.
+static const struct seep_memory_page *page_at(const struct seep_memory *memory, uint64_t address) {
+    struct seep_memory_page *page = &memory->pages[address / PAGE_BYTES % PAGES_KEPT];
+    if (page->address == (address | 1))
+        return page;
+    page->address = 0;
+    if (!read_checked(memory, address, page->bytes, sizeof(page->bytes)))
+        return NULL;
+    page->address = address | 1;
+    return page;
+}
+
+bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *ret_bytes, size_t nr_bytes) {
+    if (!memory->pages || !nr_bytes || nr_bytes > PAGE_BYTES || address > INT64_MAX)
+        return read_checked(memory, address, ret_bytes, nr_bytes);
+    for (size_t done = 0; done < nr_bytes;) {
+        uint64_t off = (address + done) % PAGE_BYTES;
+        size_t part = (size_t)SEEP_MIN(nr_bytes - done, PAGE_BYTES - off);
+        const struct seep_memory_page *page = page_at(memory, address + done - off);
+        if (!page)
+            return read_checked(memory, address, ret_bytes, nr_bytes);
+        memcpy((unsigned char *)ret_bytes + done, page->bytes + off, part);
+        done += part;
+    }
+    return true;
 }
 
 // Whether the page is a guard that the program made by madvise, as the C library does for stacks from

@@ -41,8 +41,9 @@ struct seep_memory {
     size_t capacity;
     uint64_t read_bytes;
     uint64_t unread_bytes;
-    unsigned char *piece; // of seep_memory_walk
-    unsigned char *large; // the same, where a range is long; NULL: there was none yet
+    unsigned char *piece;           // of seep_memory_walk
+    unsigned char *large;           // the same, where a range is long; NULL: there was none yet
+    struct seep_memory_page *pages; // that were read, see seep_memory_is_still; NULL: none is kept
     struct seep_arena arena;
 };
 
@@ -51,6 +52,9 @@ SEEP_MUST_CHECK struct seep_error *seep_memory_open(pid_t pid, struct seep_memor
 SEEP_MUST_CHECK struct seep_error *seep_memory_open_core(const struct seep_core *core,
                                                          struct seep_memory **ret_memory);
 void seep_memory_close(struct seep_memory *memory); // takes NULL
+
+// The process is stopped, or a copy: what seep_memory_read has read once it need not read again.
+void seep_memory_is_still(struct seep_memory *memory);
 
 // The mapping that has `address`, or NULL.
 const struct seep_memory_area *seep_memory_find(const struct seep_memory *memory, uint64_t address);

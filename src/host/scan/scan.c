@@ -154,13 +154,15 @@ static struct seep_error *read_memory(struct seep_scan *scan) {
         err = make_graph(scan);
     if (err)
         return err;
+    seep_memory_is_still(scan->memory);
     scan->graph->unaligned = scan->options.unaligned;
     scan->graph->with_own = scan->options.inspect != NULL; // somebody asks for each pointer
     scan->graph->is_vtable = is_vtable;
     scan->graph->is_vtable_data = scan;
     err = seep_roots_feed(scan->memory, scan->stopped, scan->profile, scan->options.roots, scan->graph,
                           &scan->ranges);
-    if (!err && (!feed_blocks(scan) || !seep_kept_stacks_take(scan->memory, scan->stopped, &scan->kept)))
+    if (!err && (!feed_blocks(scan) ||
+                 !seep_kept_stacks_take(scan->memory, scan->stopped, scan->options.variables, &scan->kept)))
         err = seep_error_no_memory();
     return err;
 }

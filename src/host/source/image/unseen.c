@@ -26,6 +26,7 @@ struct seep_unseen_file {
 void seep_unseen_deinit(struct seep_unseen *unseen) {
     seep_worker_destroy(unseen->worker);
     seep_map_deinit(&unseen->ids);
+    seep_map_deinit(&unseen->known);
     free(unseen->found);
     *unseen = (struct seep_unseen)SEEP_UNSEEN_INIT;
 }
@@ -136,6 +137,35 @@ static struct seep_error *find_file(struct seep_unseen *unseen, const char *path
     return err;
 }
 
+// What was loaded under that name, as the process has it. 0: nothing tells one file from another.
+static uint64_t key_of(const char *path, const struct seep_module *module,
+                       const struct seep_code_area *area) {
+    uint64_t key = seep_hash_bytes(path, strlen(path));
+    if (area)
+        return seep_hash64(key ^ seep_hash64(area->inode ^ area->device << 40));
+    return module && module->build_id_bytes
+               ? seep_hash64(key ^ seep_hash_bytes(module->build_id, module->build_id_bytes))
+               : 0;
+}
+
+// As find_file, for files of many processes: what has been found for one is not looked for again.
+static struct seep_error *find_known(struct seep_unseen *unseen, const char *path, uint64_t key,
+                                     const struct seep_unseen_file **ret_file) {
+    const uint64_t *known = key ? seep_map_find(&unseen->known, key) : NULL;
+    if (known) {
+        *ret_file = &unseen->found[*known - 1];
+        return NULL;
+    }
+    struct seep_error *err = find_file(unseen, path, ret_file);
+    if (err || !*ret_file || !key)
+        return err;
+    uint64_t *place = seep_map_at(&unseen->known, key, NULL);
+    if (!place)
+        return seep_error_no_memory();
+    *place = (uint64_t)(*ret_file - unseen->found) + 1;
+    return NULL;
+}
+
 static bool is_of_module(const struct seep_unseen_file *file, const struct seep_module *module) {
     return !module->build_id_bytes ||
            (file->build_id_bytes == module->build_id_bytes &&
@@ -182,7 +212,8 @@ static struct seep_error *note_file(struct seep_unseen *unseen, struct seep_prof
                                     const struct seep_module *module, const struct seep_code_area *area) {
     const struct seep_unseen_file *file = NULL;
     bool is_new = false;
-    struct seep_error *err = path[0] == '/' ? find_file(unseen, path, &file) : NULL;
+    struct seep_error *err =
+        path[0] == '/' ? find_known(unseen, path, key_of(path, module, area), &file) : NULL;
     if (err || !file || file->own.kind == SEEP_OWN_NONE || (module && !is_of_module(file, module)) ||
         (area && file->status.st_ino != area->inode))
         return err;

@@ -11,7 +11,8 @@
 
 // What was found in files, so that many processes of one program read it once.
 struct seep_unseen {
-    struct seep_map ids; // hash of device, inode, size and time to index of `found` + 1
+    struct seep_map ids;   // hash of device, inode, size and time to index of `found` + 1
+    struct seep_map known; // hash of a path and what was loaded from it to the same
     struct seep_unseen_file *found;
     size_t nr_found;
     size_t capacity;
