@@ -38,11 +38,11 @@
 
 // What is read piecemeal lies in few pages: headers of modules, the loader's lists, control blocks of
 // threads.
-#define PAGES_KEPT 128u
+#define PAGES_KEPT 64u
 
-struct seep_memory_page {
-    uint64_t address; // with bit 0 set, as long as it is valid
-    unsigned char bytes[PAGE_BYTES];
+struct seep_memory_pages {
+    uint64_t addresses[PAGES_KEPT]; // with bit 0 set, where there is one
+    unsigned char bytes[PAGES_KEPT][PAGE_BYTES];
 };
 
 // ---- mappings ----
@@ -372,19 +372,23 @@ static bool read_checked(const struct seep_memory *memory, uint64_t address, voi
 }
 
 void seep_memory_is_still(struct seep_memory *memory) {
-    if (!memory->core && !memory->pages)
-        memory->pages = calloc(PAGES_KEPT, sizeof(*memory->pages)); // without memory none is kept
+    if (memory->core || memory->pages)
+        return;
+    memory->pages = malloc(sizeof(*memory->pages)); // without memory none is kept
+    if (memory->pages)
+        memset(memory->pages->addresses, 0, sizeof(memory->pages->addresses));
 }
 
 // NULL: not all of it can be read.
-static const struct seep_memory_page *page_at(const struct seep_memory *memory, uint64_t address) {
-    struct seep_memory_page *page = &memory->pages[address / PAGE_BYTES % PAGES_KEPT];
-    if (page->address == (address | 1))
+static const unsigned char *page_at(const struct seep_memory *memory, uint64_t address) {
+    size_t i = address / PAGE_BYTES % PAGES_KEPT;
+    unsigned char *page = memory->pages->bytes[i];
+    if (memory->pages->addresses[i] == (address | 1))
         return page;
-    page->address = 0;
-    if (!read_checked(memory, address, page->bytes, sizeof(page->bytes)))
+    memory->pages->addresses[i] = 0;
+    if (!read_checked(memory, address, page, PAGE_BYTES))
         return NULL;
-    page->address = address | 1;
+    memory->pages->addresses[i] = address | 1;
     return page;
 }
 
@@ -394,10 +398,10 @@ bool seep_memory_read(const struct seep_memory *memory, uint64_t address, void *
     for (size_t done = 0; done < nr_bytes;) {
         uint64_t off = (address + done) % PAGE_BYTES;
         size_t part = (size_t)SEEP_MIN(nr_bytes - done, PAGE_BYTES - off);
-        const struct seep_memory_page *page = page_at(memory, address + done - off);
+        const unsigned char *page = page_at(memory, address + done - off);
         if (!page)
             return read_checked(memory, address, ret_bytes, nr_bytes);
-        memcpy((unsigned char *)ret_bytes + done, page->bytes + off, part);
+        memcpy((unsigned char *)ret_bytes + done, page + off, part);
         done += part;
     }
     return true;

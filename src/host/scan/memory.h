@@ -41,9 +41,9 @@ struct seep_memory {
     size_t capacity;
     uint64_t read_bytes;
     uint64_t unread_bytes;
-    unsigned char *piece;           // of seep_memory_walk
-    unsigned char *large;           // the same, where a range is long; NULL: there was none yet
-    struct seep_memory_page *pages; // that were read, see seep_memory_is_still; NULL: none is kept
+    unsigned char *piece;            // of seep_memory_walk
+    unsigned char *large;            // the same, where a range is long; NULL: there was none yet
+    struct seep_memory_pages *pages; // that were read, see seep_memory_is_still; NULL: none is kept
     struct seep_arena arena;
 };
 

@@ -196,8 +196,9 @@ static bool is_at_work(void) {
 }
 
 static void finish(struct line *line, const uint64_t *frame) {
+    bool is_made;
     if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
-        seep_fork_child(); // or the loss, and the name of the file, would be our parent's
+        seep_fork_child(&is_made); // or the loss, and the name of the file, would be our parent's
     int fd = seep_confined.filtered || !seep_g.header ? -1 : descriptor();
     put_columns(line, caller_of(frame));
     line->text[line->length++] = '\n';

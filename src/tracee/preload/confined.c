@@ -10,6 +10,7 @@
 // library needs and programs often do not, and if it does not live to tell, the library stays passive and the
 // program lives. Any other filter was made for this program, and may allow what that is known to call and
 // nothing else: passive at once.
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -61,12 +62,32 @@ static uint32_t nr_filters(const char *status) {
     return mode == 0 || mode == UNKNOWN ? mode : filters == UNKNOWN ? 1 : filters;
 }
 
+// The thread that has looked and does nothing of the program's until it says so, by an address that only this
+// thread has; and the one that forked this process, whose first thread it is: the kernel makes half as many
+// entries of /proc for "self" as for "thread-self".
+static void *_Atomic looked, *_Atomic first_thread;
+
+static bool is_this(void *_Atomic *thread) {
+    return atomic_load_explicit(thread, memory_order_relaxed) == (void *)&errno;
+}
+
+void seep_calls_looked(bool is_so) {
+    atomic_store_explicit(&looked, is_so ? (void *)&errno : NULL, memory_order_relaxed);
+}
+
+void seep_calls_in_child(void) {
+    seep_calls_looked(false);
+    atomic_store_explicit(&first_thread, (void *)&errno, memory_order_relaxed);
+}
+
 // What cannot be read is taken for none: in a chroot, without descriptors, there is still the whole report to
 // lose.
 bool seep_calls_seem_free(void) {
     if (seep_confined.filtered)
         return false;
-    uint32_t nr = nr_filters("/proc/thread-self/status");
+    if (is_this(&looked))
+        return true;
+    uint32_t nr = nr_filters(is_this(&first_thread) ? "/proc/self/status" : "/proc/thread-self/status");
     return nr == UNKNOWN || nr <= seep_confined.at_start;
 }
 

@@ -130,6 +130,7 @@ void seep_fork_in_child(void) {
     if (atomic_load_explicit(&seep_g.entry, memory_order_relaxed) != SEEP_ENTRY_READY)
         return;
     of_fork = pending;
+    seep_calls_in_child();
     atomic_store_explicit(&nr_passed, 0, memory_order_relaxed);
     atomic_store_explicit(&nr_reentered, 0, memory_order_relaxed);
     seep_undo_in_child();
@@ -147,9 +148,18 @@ static void forget_parent(void) {
         seep_lock_release(locks[i]);
 }
 
+static bool create_image(void) {
+    if (seep_g.config.ignore_children || !seep_calls_are_free())
+        return false;
+    seep_calls_looked(true);
+    bool done = seep_image_create_as_copy();
+    seep_calls_looked(false);
+    return done;
+}
+
 static bool set_up(void) {
     forget_parent();
-    if (seep_g.config.ignore_children || !seep_calls_are_free() || !seep_image_create_as_copy()) {
+    if (!create_image()) {
         if (!seep_g.config.ignore_children)
             seep_news_tell(SEEP_LOST_FORK, 1);
         atomic_store_explicit(&seep_g.entry, SEEP_ENTRY_PASSIVE, memory_order_release);
@@ -183,8 +193,9 @@ static bool pass(void) {
     return true;
 }
 
-bool seep_fork_child(void) {
+bool seep_fork_child(bool *ret_made) {
     uint32_t wiped = WIPED;
+    *ret_made = false;
     if (atomic_compare_exchange_strong_explicit(seep_g.alive, &wiped, SETTING_UP, memory_order_acquire,
                                                 memory_order_acquire)) {
         atomic_store_explicit(&setter, (void *)&errno, memory_order_relaxed);
@@ -195,6 +206,7 @@ bool seep_fork_child(void) {
             count_passed(&nr_passed, SEEP_LOST_NO_THREAD);
             count_passed(&nr_reentered, SEEP_LOST_REENTERED);
         }
+        *ret_made = own;
         return own;
     }
     wait_for_setter();

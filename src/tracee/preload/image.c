@@ -17,6 +17,10 @@
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 // Least address space for the pool that still makes sense.
 #define POOL_LEAST (16 * MIB)
 
@@ -299,6 +303,21 @@ bool seep_pages_present(const unsigned char *from, uint64_t nr_pages, unsigned c
     return true;
 }
 
+// The present ones of `nr` pages, run by run: the kernel makes the pages of a run at once.
+static void copy_pages(unsigned char *to, const unsigned char *from, uint64_t nr,
+                       const unsigned char *present) {
+    for (uint64_t first = 0, end; first < nr; first = end) {
+        for (end = first; end < nr && present[end] & 1; end++)
+            continue;
+        uint64_t at = first * SEEP_POOL_PAGE, bytes = (end - first) * SEEP_POOL_PAGE;
+        if (end - first > 1) // or one by one, when they are written to
+            sys3(SYS_madvise, to + at, bytes, MADV_POPULATE_WRITE);
+        __builtin_memcpy(to + at, from + at, bytes);
+        for (; end < nr && !(present[end] & 1); end++)
+            continue;
+    }
+}
+
 // Copies what has data in [off, off + size) of the parent's image. mincore() tells which pages of
 // the file exist, so that holes stay holes.
 static bool copy_present(unsigned char *to, const unsigned char *from, uint64_t off, uint64_t size) {
@@ -307,10 +326,7 @@ static bool copy_present(unsigned char *to, const unsigned char *from, uint64_t 
         uint64_t bytes = SEEP_MIN(off + size - at, sizeof(present) * SEEP_POOL_PAGE);
         if (!seep_pages_present(from + at, bytes / SEEP_POOL_PAGE, present))
             return false;
-        for (uint64_t page = 0; page < bytes / SEEP_POOL_PAGE; page++)
-            if (present[page] & 1)
-                __builtin_memcpy(to + at + page * SEEP_POOL_PAGE, from + at + page * SEEP_POOL_PAGE,
-                                 SEEP_POOL_PAGE);
+        copy_pages(to + at, from + at, bytes / SEEP_POOL_PAGE, present);
     }
     return true;
 }

@@ -111,7 +111,9 @@ static void wait_for_other(void) {
 // True: the caller parks, by tell_and_wait(). Else the look that another thread asked for is over when this
 // returns.
 static bool wants_to_park(void) {
-    if (!may_park() || atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
+    bool may = may_park();
+    seep_calls_looked(false);
+    if (!may || atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
         atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
         return false;
     uint32_t pid = sys_getpid();
@@ -185,6 +187,7 @@ void seep_park_leaving(uint64_t sp) {
 void seep_park_at_exit(void) {
     if (!may_park())
         return;
+    seep_calls_looked(true); // so wants_to_park() need not
     uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
     uint64_t self = this_thread();
     uint64_t first = atomic_load_explicit(&leaver, memory_order_acquire);

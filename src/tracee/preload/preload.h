@@ -458,7 +458,8 @@ void seep_news_begin(void);
 void seep_news_tell(enum seep_lost reason, uint32_t change);
 void seep_news_take(void);
 
-bool seep_fork_child(void);   // true: this process has an image of its own now
+// true: this process has an image of its own now; *ret_made: this thread has made it, and looked for filters.
+bool seep_fork_child(bool *ret_made);
 void seep_fork_prepare(void); // atfork handlers
 void seep_fork_in_child(void);
 uint64_t seep_fork_ns(void);       // CLOCK_MONOTONIC at the fork of this process; UINT64_MAX: not known

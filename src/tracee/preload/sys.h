@@ -83,9 +83,12 @@ extern struct seep_confined seep_confined __attribute__((visibility("hidden")));
 
 // confined.c: whether no filter has come that we were not told of. Asked before calls that the program itself
 // need not make, where they are rare: it costs three that every program makes when it is loaded. The second
-// form only looks, for children of vfork.
+// form only looks, for children of vfork. After seep_calls_looked(true) a thread need not look again, until
+// it goes back to the program. seep_calls_in_child() is called by the first thread of a forked process.
 bool seep_calls_are_free(void) __attribute__((visibility("hidden")));
 bool seep_calls_seem_free(void) __attribute__((visibility("hidden")));
+void seep_calls_looked(bool is_so) __attribute__((visibility("hidden")));
+void seep_calls_in_child(void) __attribute__((visibility("hidden")));
 
 // private_memory.c: zeroed private memory, or NULL; the second is zeroed again in a child of fork.
 void *sys_private(size_t size_bytes) __attribute__((visibility("hidden")));

@@ -240,14 +240,15 @@ struct seep_thread *seep_thread_slow(void) {
     }
     if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY && !seep_start())
         return NULL;
-    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child())
+    bool is_made = false;
+    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child(&is_made))
         return NULL;
     thread = seep_self();
     if (SEEP_GUARD_IS_IDLE(thread->guard))
         return thread; // seep_start() came back here for us
     // Whether a filter has come; for the first thread that was looked for just now. If so no call is made.
     uint64_t nr_slots = __atomic_load_n(&seep_g.header->areas[SEEP_AREA_THREADS].used, __ATOMIC_RELAXED);
-    bool is_free = nr_slots == 0 || seep_calls_are_free();
+    bool is_free = nr_slots == 0 || is_made || seep_calls_are_free();
     (void)is_free;
     if (!seep_lock_take(&seep_g.threads_lock)) {
         seep_lost(SEEP_LOST_NO_THREAD);

@@ -82,11 +82,11 @@ static bool overcommit_is_strict(void) {
 static unsigned char *seeds[SEEP_AREA_PAGED_NR + 1]; // the last is the header's
 static bool is_view;                                 // what is in place is such a view
 
-static void drop_seeds(unsigned char *of[SEEP_AREA_PAGED_NR + 1]) {
+static void drop_seeds(void) {
     for (int i = 0; i <= SEEP_AREA_PAGED_NR; i++) {
-        if (of[i])
-            sys_munmap(of[i], SEEP_LARGEST_PAGE);
-        of[i] = NULL;
+        if (seeds[i])
+            sys_munmap(seeds[i], SEEP_LARGEST_PAGE);
+        seeds[i] = NULL;
     }
 }
 
@@ -105,20 +105,20 @@ static int open_read_only(int fd) {
 
 // Without them children of fork are not traced, and counted.
 void seep_window_make_seeds(int fd, const struct seep_image_area areas[SEEP_AREA_PAGED_NR]) {
-    unsigned char *fresh[SEEP_AREA_PAGED_NR + 1] = {NULL};
     int only_read = seep_g.config.ignore_children ? -1 : open_read_only(fd);
     bool done = only_read >= 0;
     for (int i = 0; done && i <= SEEP_AREA_PAGED_NR; i++) {
-        fresh[i] = sys_mmap(NULL, SEEP_LARGEST_PAGE, PROT_READ, MAP_SHARED | MAP_NORESERVE, only_read,
-                            i == SEEP_AREA_PAGED_NR ? 0 : areas[i].off);
-        done = fresh[i] != NULL;
+        // Those of the parent's image are mapped over.
+        int flags = MAP_SHARED | MAP_NORESERVE | (seeds[i] ? MAP_FIXED : 0);
+        void *seed = sys_mmap(seeds[i], SEEP_LARGEST_PAGE, PROT_READ, flags, only_read,
+                              i == SEEP_AREA_PAGED_NR ? 0 : areas[i].off);
+        done = seed != NULL;
+        seeds[i] = done ? seed : seeds[i];
     }
     if (only_read >= 0)
         sys_close(only_read);
     if (!done)
-        drop_seeds(fresh);
-    drop_seeds(seeds);
-    __builtin_memcpy(seeds, fresh, sizeof(seeds));
+        drop_seeds();
 }
 
 bool seep_window_has_seed(uint64_t address) {
@@ -327,17 +327,12 @@ bool seep_window_map(int fd, uint64_t bytes, const struct seep_image_area areas[
     return true;
 }
 
-static void advise_pieces(void) {
-    for (int i = 0; i < SEEP_AREA_PAGED_NR; i++)
-        sys3(SYS_madvise, seep_g.base + seep_g.area_off[i], seep_g.opened[i], MADV_DONTDUMP);
-}
-
 void seep_window_drop(void) {
     if (seep_g.reserved)
         sys_munmap(seep_g.base, seep_g.window_bytes);
     else
         unmap_pieces(seep_g.base, seep_g.header->areas, seep_g.opened);
-    drop_seeds(seeds);
+    drop_seeds();
     seep_g.base = NULL;
     seep_g.header = NULL;
     __builtin_memset(seep_g.opened, 0, sizeof(seep_g.opened));
@@ -456,8 +451,10 @@ unsigned char *seep_window_twin(int fd) {
         base = sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     else if (!map_pieces(fd, base, seep_g.header->areas, seep_g.opened))
         base = NULL;
-    if (base && keep_from_children(base, bytes))
+    if (base && keep_from_children(base, bytes)) {
+        sys3(SYS_madvise, base, bytes, MADV_DONTDUMP); // stays with what is moved
         return base;
+    }
     if (base)
         seep_window_drop_twin(base);
     return NULL;
@@ -505,7 +502,6 @@ bool seep_window_replace(unsigned char *twin) {
         }
         is_view = false;
         close_unopened();
-        sys3(SYS_madvise, seep_g.base, seep_g.window_bytes, MADV_DONTDUMP);
         return populate_opened();
     }
     // The header goes last: until then what is in place is the parent's, and nothing writes.
@@ -519,14 +515,13 @@ bool seep_window_replace(unsigned char *twin) {
         return false;
     }
     is_view = false;
-    advise_pieces();
     return open_used();
 }
 
 // This process will have no image: nothing of its parent's stays.
 void seep_window_leave_parents(void) {
     unsigned char *base = seep_g.base;
-    drop_seeds(seeds);
+    drop_seeds();
     seep_g.header = NULL;
     if (!is_view)
         return;
