@@ -26,11 +26,11 @@ struct seep_place {
     struct seep_bpf_mapping mapping; // of the latest address
 };
 
+// Passed to global functions too; without holes, which older verifiers take for uninitialised memory.
 struct seep_walk {
     uint64_t first_pc; // where it begins
     uint64_t first_sp;
     uint64_t first_bp;
-    bool first_exact;
     uint64_t pc;
     uint64_t sp;
     uint64_t bp;
@@ -38,10 +38,12 @@ struct seep_walk {
     uint64_t unknown_pc; // the first that had no row; 0: all had one
     uint32_t nr_known;   // frames up to that one
     uint32_t generation;
+    bool first_exact;
     bool exact;
     bool cut;
     bool unread;    // it met code that is not read yet, after nr_known frames
     uint8_t reason; // enum seep_cut
+    uint8_t reserved[3];
     struct seep_place place;
 };
 
