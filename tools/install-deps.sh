@@ -7,6 +7,7 @@
 #   demo    the program that make run traces
 #   test    to run the tests        (nothing is tested without these)
 #   traced  programs and allocators that the tests trace (a test says so and skips without its program)
+#   cross   compilers of the CPUs that make soak ONLY=cross tests beside those of traced
 #   lint    formatters and checkers (make test does without those it does not find)
 #   sarif   what make sarif validates with, beside npm
 #   web     browsers for the tests of the page, and npm
@@ -28,14 +29,15 @@ packages_of() {
     test) echo git python3 python3-yaml python3-pytest python3-pytest-xdist libcmocka-dev zstd procps cmake ;;
     traced) echo redis-server redis-tools nginx-light curl gdb rustc dconf-gsettings-backend z3 sqlite3 graphviz protobuf-compiler vim emacs-nox strace systemd-container libpam-systemd dbus heaptrack jq perl git tmux libglib2.0-bin libjemalloc2 libjemalloc-dev \
         libmimalloc-dev libgoogle-perftools-dev libunwind-dev libc6-dbg \
-        golang-go golang-github-haya14busa-go-sarif-dev default-jdk-headless nodejs musl-tools dwz llvm xz-utils valgrind autoconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ;;
+        golang-go golang-github-haya14busa-go-sarif-dev default-jdk-headless nodejs musl-tools dwz llvm xz-utils valgrind autoconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu g++-s390x-linux-gnu libc6-dev-s390x-cross qemu-user ;;
+    cross) echo qemu-user gcc-riscv64-linux-gnu g++-riscv64-linux-gnu gcc-powerpc64le-linux-gnu g++-powerpc64le-linux-gnu ;;
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
     sarif) echo python3-jsonschema ;;
     web) echo chromium firefox-esr fonts-dejavu-core nodejs npm lowdown mandoc ;;
     deb) echo dpkg-dev debhelper lintian ;;
     bench) echo heaptrack valgrind libgoogle-perftools-dev libunwind-dev python3-matplotlib wrk ;;
     *)
-        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, lint, sarif, web, deb, bench)" >&2
+        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, cross, lint, sarif, web, deb, bench)" >&2
         exit 2
         ;;
     esac

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Rules of AArch64 (unwind/rule.h), run under qemu-user by test_cross.py: known rows, and the invariant
+// Rules of CPUs that save return addresses where they like (unwind/rule.h), run under qemu-user by test_cross.py, with
+// the names of registers that AArch64 has: known rows, and the invariant
 // on random ones: a rule that is not SLOW gives exactly the pc, sp and bp that seep_step() gives.
 // Prints what is wrong; exit status 1 when anything is.
 #include <stdio.h>
@@ -8,6 +9,8 @@
 
 #include "unwind/rule.h"
 #include "unwind/step.h"
+
+#define BELOW SEEP_ARCH_SP_BELOW_CFA
 
 static int nr_wrong;
 
@@ -60,11 +63,11 @@ static void expect_offsets(const char *name, unsigned reg, int64_t cfa, int64_t 
 
 static void test_known_rows(void) {
     const unsigned sp = SEEP_ARCH_DWARF_SP, bp = SEEP_ARCH_DWARF_BP;
-    expect_offsets("gcc: record at the low end", sp, 160, -160, -152, SEEP_RULE_SP);
-    expect_offsets("gcc: with alloca", bp, 48, -48, -40, SEEP_RULE_BP);
-    expect_offsets("clang: record at the high end", bp, 16, -16, -8, SEEP_RULE_BP);
-    expect_offsets("x30 alone", sp, 16, 0, -16, SEEP_RULE_SP);
-    expect_offsets("no record: x30 below x29", sp, 32, -8, -16, SEEP_RULE_SP);
+    expect_offsets("gcc: record at the low end", sp, BELOW + 160, -160, -152, SEEP_RULE_SP);
+    expect_offsets("gcc: with alloca", bp, BELOW + 48, -48, -40, SEEP_RULE_BP);
+    expect_offsets("clang: record at the high end", bp, BELOW + 16, -16, -8, SEEP_RULE_BP);
+    expect_offsets("x30 alone", sp, BELOW + 16, 0, -16, SEEP_RULE_SP);
+    expect_offsets("no record: x30 below x29", sp, BELOW + 32, -8, -16, SEEP_RULE_SP);
     expect_offsets("leaf", sp, 0, 0, 0, SEEP_RULE_SLOW);
     expect_offsets("leaf with locals", sp, 64, 0, 0, SEEP_RULE_SLOW);
     expect_offsets("frame of 64 MiB", sp, (1 << 26) - 8, -16, -8, SEEP_RULE_SP);
@@ -72,27 +75,27 @@ static void test_known_rows(void) {
     expect_offsets("lowest slots", sp, 1 << 20, -(1 << 18), -(1 << 18), SEEP_RULE_SP);
     expect_offsets("x29 lower", sp, 1 << 20, -(1 << 18) - 8, -8, SEEP_RULE_SLOW);
     expect_offsets("x30 lower", sp, 1 << 20, -8, -(1 << 18) - 8, SEEP_RULE_SLOW);
-    expect_offsets("slots above the CFA", sp, 16, 8, (1 << 18) - 8, SEEP_RULE_SP);
+    expect_offsets("slots above the CFA", sp, BELOW + 16, 8, (1 << 18) - 8, SEEP_RULE_SP);
     expect_offsets("no multiple of a word", sp, 20, -16, -8, SEEP_RULE_SLOW);
     expect_offsets("CFA of another register", 19, 16, -16, -8, SEEP_RULE_SLOW);
 }
 
 static void test_odd_rows(void) {
-    struct seep_cfi_row row = row_of(SEEP_ARCH_DWARF_SP, 32, -32, -24);
+    struct seep_cfi_row row = row_of(SEEP_ARCH_DWARF_SP, BELOW + 32, -32, -24);
     row.regs[SEEP_ARCH_DWARF_RA].kind = SEEP_CFI_UNDEFINED;
     expect("x30 undefined: the start of a thread", &row, SEEP_RULE_END);
     row.regs[SEEP_ARCH_DWARF_RA].kind = SEEP_CFI_REGISTER;
     expect("x30 in a register", &row, SEEP_RULE_SLOW);
-    row = row_of(SEEP_ARCH_DWARF_SP, 32, -32, -24);
+    row = row_of(SEEP_ARCH_DWARF_SP, BELOW + 32, -32, -24);
     row.regs[SEEP_ARCH_DWARF_BP].kind = SEEP_CFI_UNDEFINED;
     expect("x29 undefined", &row, SEEP_RULE_SLOW);
-    row = row_of(SEEP_ARCH_DWARF_SP, 32, -32, -24);
+    row = row_of(SEEP_ARCH_DWARF_SP, BELOW + 32, -32, -24);
     row.regs[SEEP_ARCH_DWARF_SP].kind = SEEP_CFI_OFFSET;
     expect("sp saved", &row, SEEP_RULE_SLOW);
     row = row_of(SEEP_ARCH_DWARF_BP, 0, 0, 8);
     row.signal_frame = true; // the trampoline of old kernels: known by its code instead
     expect("signal frame", &row, SEEP_RULE_SLOW);
-    row = row_of(SEEP_ARCH_DWARF_SP, 32, -32, -24);
+    row = row_of(SEEP_ARCH_DWARF_SP, BELOW + 32, -32, -24);
     row.cfa.kind = SEEP_CFI_VAL_EXPRESSION;
     expect("CFA by expression", &row, SEEP_RULE_SLOW);
 }
@@ -107,8 +110,13 @@ static void test_random_rows(void) {
         memory[i] = (uint64_t)random() << 8 | (i % 3 ? 0 : UINT64_C(0x0055) << 48);
     for (unsigned i = 0; i < 20000; i++) {
         unsigned cfa_reg = random() % 2 ? SEEP_ARCH_DWARF_SP : SEEP_ARCH_DWARF_BP;
-        struct seep_cfi_row row = row_of(cfa_reg, words(-4, 400), random() % 3 ? words(-500, 20) : 0,
+        struct seep_cfi_row row = row_of(cfa_reg, BELOW + words(-4, 400), random() % 3 ? words(-500, 20) : 0,
                                          random() % 8 ? words(-500, 20) : 0);
+#ifdef SEEP_ARCH_SP_SLOT
+        if (i % 2)
+            row.regs[SEEP_ARCH_DWARF_SP] =
+                (struct seep_cfi_rule){.kind = SEEP_CFI_OFFSET, .offset = SEEP_ARCH_SP_SLOT};
+#endif
         struct seep_rule rule = seep_rule_pack(&row);
         if (seep_rule_kind(rule) == SEEP_RULE_SLOW)
             continue;
@@ -118,16 +126,20 @@ static void test_random_rows(void) {
                                                                                   << SEEP_ARCH_DWARF_BP};
         regs.value[SEEP_ARCH_DWARF_SP] = sp;
         regs.value[SEEP_ARCH_DWARF_BP] = bp;
-        if (seep_step(&row, &regs, read_word, NULL) != SEEP_STEP_OK)
-            continue;
         uint64_t cfa =
             (seep_rule_kind(rule) == SEEP_RULE_SP ? sp : bp) + (uint64_t)seep_rule_cfa_offset(rule);
+#ifdef SEEP_ARCH_SP_SLOT
+        if (cfa + SEEP_ARCH_SP_SLOT - (uint64_t)memory < sizeof(memory))
+            *(uint64_t *)(cfa + SEEP_ARCH_SP_SLOT) = cfa - BELOW; // as the convention has it
+#endif
+        if (seep_step(&row, &regs, read_word, NULL) != SEEP_STEP_OK)
+            continue;
         uint64_t pc = 0, caller_bp = bp;
         bool read = read_word(NULL, cfa + (uint64_t)seep_rule_ra_offset(rule), &pc);
         if (seep_rule_bp_saved(rule))
             read &= read_word(NULL, cfa + (uint64_t)seep_rule_bp_offset(rule), &caller_bp);
         nr_packed++;
-        if (!read || seep_arch_strip(pc) != regs.pc || cfa != regs.value[SEEP_ARCH_DWARF_SP] ||
+        if (!read || seep_arch_strip(pc) != regs.pc || cfa - BELOW != regs.value[SEEP_ARCH_DWARF_SP] ||
             caller_bp != regs.value[SEEP_ARCH_DWARF_BP]) {
             nr_wrong++;
             printf("random row %u: rule and step differ\n", i);

@@ -46,7 +46,8 @@ MAGIC = 0x31454C4341524F53
 
 def read_oracle(path):
     page = path.read_bytes()
-    found = dict(zip(NAMES, struct.unpack_from(f'={len(NAMES)}Q', page)))
+    order = '<' if page.startswith(MAGIC.to_bytes(8, 'little')) else '>'  # of the program's CPU
+    found = dict(zip(NAMES, struct.unpack_from(f'{order}{len(NAMES)}Q', page)))
     assert found['magic'] == MAGIC, f'{path} is not of the oracle: {found}'
     found['text'] = page[4096 : 4096 + min(found['text_used'], len(page) - 4096)].decode(errors='replace')
     return found

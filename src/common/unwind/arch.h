@@ -11,6 +11,8 @@
 #include "unwind/arch_aarch64.h"
 #elif defined(__i386__)
 #include "unwind/arch_i386.h"
+#elif defined(__s390x__)
+#include "unwind/arch_s390x.h"
 #else
 #include <stdint.h>
 #define SEEP_ARCH_WORD            __SIZEOF_POINTER__
@@ -22,5 +24,16 @@ static inline uint64_t seep_arch_strip(uint64_t return_address) {
 
 // A word of a stack, as it lies there; everywhere else addresses have 64 bits.
 typedef uintptr_t seep_stack_word;
+
+// Whether code keeps frame records (the caller's frame pointer, the return address) when it keeps a frame
+// pointer: then one leads out of code without call-frame information.
+#ifndef SEEP_ARCH_HAS_RECORDS
+#define SEEP_ARCH_HAS_RECORDS 1
+#endif
+
+// The caller's sp is so many bytes below the CFA.
+#ifndef SEEP_ARCH_SP_BELOW_CFA
+#define SEEP_ARCH_SP_BELOW_CFA 0
+#endif
 
 #endif

@@ -26,19 +26,25 @@
 // A rule's three offsets, in words: cfa_offset 24 bits, bp_offset 16, ra_offset 16.
 #define SEEP_ARCH_RULE_HAS_RA 1
 
-// From sp at the trampoline: siginfo (128 bytes), ucontext; in it uc_mcontext begins at 176 with the
-// fault address, then x0..x30, sp, pc.
-#define SEEP_ARCH_SIGNAL_REGS_OFFSET (128 + 176 + 8) // x0; x1..x30, sp follow by DWARF number
-#define SEEP_ARCH_SIGNAL_BP_OFFSET   (SEEP_ARCH_SIGNAL_REGS_OFFSET + 29 * 8)
-#define SEEP_ARCH_SIGNAL_SP_OFFSET   (SEEP_ARCH_SIGNAL_REGS_OFFSET + 31 * 8)
-#define SEEP_ARCH_SIGNAL_PC_OFFSET   (SEEP_ARCH_SIGNAL_REGS_OFFSET + 32 * 8)
+// In the block of registers, by DWARF number: x0..x30, sp; then pc.
+#define SEEP_ARCH_SIGNAL_BP_OFFSET (29 * 8)
+#define SEEP_ARCH_SIGNAL_SP_OFFSET (31 * 8)
+#define SEEP_ARCH_SIGNAL_PC_OFFSET (32 * 8)
+static inline unsigned seep_arch_signal_reg_offset(unsigned reg) {
+    return reg * 8;
+}
 
 // The trampoline to which a signal handler returns: `mov x8, #__NR_rt_sigreturn; svc #0`, 4-aligned.
 // It is known by its code. In kernels since 5.8, in musl and in qemu it has no call-frame information;
 // in older kernels it has a row that leads to the caller of the interrupted function and forgets that one.
 #define SEEP_ARCH_SIGNAL_CODE_BYTES 8
-static inline _Bool seep_arch_is_signal_code(const uint32_t *code) {
-    return code[0] == UINT32_C(0xd2801168) && code[1] == UINT32_C(0xd4000001);
+#define SEEP_ARCH_SIGNAL_CODE_ALIGN 4
+
+// From sp at the trampoline to the block of registers; -1: it is none. Siginfo (128 bytes), ucontext; in it
+// uc_mcontext begins at 176 with the fault address.
+static inline int seep_arch_signal_block(const void *code) {
+    const uint32_t *words = (const uint32_t *)code;
+    return words[0] == UINT32_C(0xd2801168) && words[1] == UINT32_C(0xd4000001) ? 128 + 176 + 8 : -1;
 }
 
 // The address without its authentication code. XPACLRI works on x30 alone, knows the address width

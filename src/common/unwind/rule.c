@@ -11,9 +11,15 @@ static struct seep_rule plain(enum seep_rule_kind kind) {
 
 #ifdef SEEP_ARCH_DWARF_SP
 
-// The caller's sp is the CFA, as it is where nothing is said.
+// The caller's sp is what the CFA means, as it is where nothing is said, or lies where the convention of the
+// CPU has it saved.
 static bool sp_is_cfa(const struct seep_cfi_rule *rule) {
-    return rule->kind == SEEP_CFI_SAME || (rule->kind == SEEP_CFI_VAL_OFFSET && rule->offset == 0);
+#ifdef SEEP_ARCH_SP_SLOT
+    if (rule->kind == SEEP_CFI_OFFSET)
+        return rule->offset == SEEP_ARCH_SP_SLOT;
+#endif
+    return rule->kind == SEEP_CFI_SAME ||
+           (rule->kind == SEEP_CFI_VAL_OFFSET && rule->offset == -SEEP_ARCH_SP_BELOW_CFA);
 }
 
 #endif
@@ -151,8 +157,8 @@ struct seep_rule seep_rule_pack(const struct seep_cfi_row *row) {
     enum seep_rule_kind kind = row->cfa.reg == SEEP_ARCH_DWARF_SP   ? SEEP_RULE_SP
                                : row->cfa.reg == SEEP_ARCH_DWARF_BP ? SEEP_RULE_BP
                                                                     : SEEP_RULE_SLOW;
-    if (kind == SEEP_RULE_SLOW)
-        return plain(SEEP_RULE_SLOW);
+    if (kind == SEEP_RULE_SLOW || (kind == SEEP_RULE_SP && row->cfa.offset <= SEEP_ARCH_SP_BELOW_CFA))
+        return plain(SEEP_RULE_SLOW); // the second has no frame yet: only a signal interrupts there
     if (bp->kind == SEEP_CFI_SAME)
         return seep_rule_make_ra(kind, row->cfa.offset, false, 0, ra->offset);
     if (bp->kind != SEEP_CFI_OFFSET || !fits(bp->offset, SLOT_WORDS_MAX))

@@ -8,6 +8,7 @@
 //   CPU_OWN_REGISTERS, cpu_own_registers
 //                        the registers that a function preserves: their DWARF numbers as bits, and what
 //                        writes them into an array by these numbers and returns a pc; with unwind/arch.h
+//   CPU_HOOK_BP          in a hook, the caller's frame pointer, where no frame record has it
 //   CPU_VDSO_CLOCK       the name of clock_gettime in the vdso
 //   CPU_GLIBC_OLDEST     the version of dlsym that every glibc has
 //   CPU_R_SLOT, CPU_R_GLOBAL, CPU_R_WORD
@@ -24,6 +25,8 @@
 #include "preload/cpu_aarch64.h"
 #elif defined(__i386__)
 #include "preload/cpu_i386.h"
+#elif defined(__s390x__)
+#include "preload/cpu_s390x.h"
 #else
 #error "write the header of this CPU"
 #endif

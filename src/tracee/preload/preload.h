@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "core/attr.h"
+#include "core/platform.h"
 #include "image/layout.h"
 #include "preload/sys.h"
 #include "unwind/rule.h"
@@ -112,19 +113,27 @@ struct seep_recent {
 };
 #define SEEP_NEED_BP (UINT32_C(1) << 31)
 
-// What makes operations go the long way; read as one word, little-endian.
+// What makes operations go the long way; read as one word, of which modules_epoch is the upper half.
 union seep_mode {
     struct {
+#if SEEP_BIG_ENDIAN_HERE
+        _Atomic uint32_t modules_epoch, special;
+#else
         _Atomic uint32_t special; // SEEP_SPECIAL_*: the longest way, 0: none
         _Atomic uint32_t
             modules_epoch; // from SEEP_FIRST_EPOCH on; grows when code may have gone away: memos end
+#endif
     };
     _Atomic uint64_t word;
 };
 #define SEEP_FIRST_EPOCH 0x80000000u
 union seep_mode_seen {
     struct {
+#if SEEP_BIG_ENDIAN_HERE
+        uint32_t modules_epoch, special;
+#else
         uint32_t special, modules_epoch;
+#endif
     };
     uint64_t word;
 };

@@ -171,7 +171,7 @@ static bool program_waits(uint64_t sp, uint64_t end) {
 
 static bool is_entry_point(uint64_t pc, uint64_t sp) {
     if (&__libc_stack_end)
-        return (uintptr_t)__libc_stack_end - sp < 64;
+        return (uintptr_t)__libc_stack_end - sp < 64 + SEEP_ARCH_SP_BELOW_CFA;
     if ((pc & ~SEEP_PC_EXACT) - seep_g.musl_rt >= seep_g.musl_bytes)
         return false;
     uint64_t end = seep_g.stack_start - sp < MUSL_START_BYTES ? seep_g.stack_start : sys_thread_pointer();
@@ -222,6 +222,8 @@ static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_fra
     uint64_t bp = frame->bp;
     if (is_entry_point(frame->pc, frame->sp))
         return OUTERMOST;
+    if (!SEEP_ARCH_HAS_RECORDS)
+        return cut(walk, SEEP_CUT_NO_CFI);
     if (bp & (SEEP_ARCH_WORD - 1) || bp < frame->sp || bp - frame->sp > MAX_FRAME ||
         !record_readable(walk->thread, bp))
         return cut(walk, SEEP_CUT_NO_CFI);
@@ -242,9 +244,10 @@ static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_fra
 
 #ifdef SEEP_ARCH_SIGNAL_PC_OFFSET
 static enum leave leave_signal_frame(struct walk *walk, struct seep_walk_frame *frame) {
-    if (!read_slot(walk, frame, 0, frame->sp + SEEP_ARCH_SIGNAL_PC_OFFSET) ||
-        !read_slot(walk, frame, 1, frame->sp + SEEP_ARCH_SIGNAL_BP_OFFSET) ||
-        !read_slot(walk, frame, 2, frame->sp + SEEP_ARCH_SIGNAL_SP_OFFSET))
+    uint64_t block = frame->sp + (uint64_t)seep_rule_cfa_offset(frame->rule);
+    if (!read_slot(walk, frame, 0, block + SEEP_ARCH_SIGNAL_PC_OFFSET) ||
+        !read_slot(walk, frame, 1, block + SEEP_ARCH_SIGNAL_BP_OFFSET) ||
+        !read_slot(walk, frame, 2, block + SEEP_ARCH_SIGNAL_SP_OFFSET))
         return cut(walk, SEEP_CUT_BAD_READ);
     walk->pc = frame->values[0] | SEEP_PC_EXACT;
     walk->bp = frame->values[1];
@@ -285,7 +288,7 @@ SEEP_INLINE enum leave leave_frame(struct walk *walk, struct seep_walk_frame *fr
         cfa = frame->values[2];
         bp_base = frame->bp;
     }
-    if (SEEP_UNLIKELY(cfa <= frame->sp))
+    if (SEEP_UNLIKELY(cfa - SEEP_ARCH_SP_BELOW_CFA <= frame->sp))
         return cut(walk, SEEP_CUT_LOOP);
     if (SEEP_UNLIKELY(!read_slot(walk, frame, 0, cfa + (uint64_t)seep_rule_ra_offset(frame->rule))))
         return cut(walk, SEEP_CUT_BAD_READ);
@@ -295,7 +298,7 @@ SEEP_INLINE enum leave leave_frame(struct walk *walk, struct seep_walk_frame *fr
         walk->bp = frame->values[1];
     }
     walk->pc = seep_arch_strip(frame->values[0]);
-    walk->sp = cfa;
+    walk->sp = cfa - SEEP_ARCH_SP_BELOW_CFA;
     // Some code ends its stack with a return address of zero instead of an undefined one.
     return SEEP_UNLIKELY(walk->pc == 0) ? OUTERMOST : LEFT;
 }
@@ -314,13 +317,13 @@ SEEP_INLINE void own_registers(struct seep_regs *ret_regs) {
 }
 #endif
 
-#ifdef SEEP_ARCH_SIGNAL_REGS_OFFSET
+#ifdef SEEP_ARCH_SIGNAL_CODE_BYTES
 // All registers of the code that a signal interrupted.
-static enum leave step_signal(struct walk *walk, struct seep_regs *regs) {
-    uint64_t frame = regs->value[SEEP_ARCH_DWARF_SP];
+static enum leave step_signal(struct walk *walk, struct seep_regs *regs, int block) {
+    uint64_t frame = regs->value[SEEP_ARCH_DWARF_SP] + (uint64_t)(int64_t)block;
     struct seep_regs caller = {.pc_exact = true, .known = (UINT64_C(1) << SEEP_ARCH_NR_DWARF) - 1};
     for (unsigned i = 0; i < SEEP_ARCH_NR_DWARF; i++)
-        if (!read_word(walk->thread, frame + SEEP_ARCH_SIGNAL_REGS_OFFSET + i * 8, &caller.value[i]))
+        if (!read_word(walk->thread, frame + seep_arch_signal_reg_offset(i), &caller.value[i]))
             return cut(walk, SEEP_CUT_BAD_READ);
     if (!read_word(walk->thread, frame + SEEP_ARCH_SIGNAL_PC_OFFSET, &caller.pc))
         return cut(walk, SEEP_CUT_BAD_READ);
@@ -328,8 +331,9 @@ static enum leave step_signal(struct walk *walk, struct seep_regs *regs) {
     return LEFT;
 }
 #else
-static enum leave step_signal(struct walk *walk, struct seep_regs *regs) {
+static enum leave step_signal(struct walk *walk, struct seep_regs *regs, int block) {
     (void)regs;
+    (void)block;
     return cut(walk, SEEP_CUT_BAD_CFI);
 }
 #endif
@@ -357,8 +361,9 @@ static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
     struct seep_cfi_row row;
     int found = row_of(regs, &row);
     bool sp_known = regs->known >> SEEP_ARCH_DWARF_SP & 1;
-    if (sp_known && (found != SEEP_CFI_OK || row.signal_frame) && seep_is_signal_return(regs->pc))
-        return step_signal(walk, regs);
+    int block = sp_known && (found != SEEP_CFI_OK || row.signal_frame) ? seep_signal_block(regs->pc) : -1;
+    if (block >= 0)
+        return step_signal(walk, regs, block);
     if (found == SEEP_CFI_BAD)
         return cut(walk, SEEP_CUT_BAD_CFI);
     if (found == STACK_STARTS)

@@ -31,6 +31,11 @@ struct seep_caller {
         const seep_stack_word *fp_ = __builtin_frame_address(0);                                             \
         (struct seep_caller){.pc = fp_[1], .sp = (uintptr_t)(fp_ + 2), .bp = fp_[0]};                        \
     })
+#elif defined(CPU_HOOK_BP)
+#define SEEP_HOOK_CALLER()                                                                                   \
+    ((struct seep_caller){.pc = seep_arch_strip((uint64_t)__builtin_return_address(0)),                      \
+                          .sp = (uint64_t)__builtin_dwarf_cfa() - SEEP_ARCH_SP_BELOW_CFA,                    \
+                          .bp = CPU_HOOK_BP()})
 #else
 #define SEEP_HOOK_CALLER()                                                                                   \
     ({                                                                                                       \

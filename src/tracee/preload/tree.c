@@ -94,16 +94,18 @@ bool seep_rule_learn(struct seep_walk_frame *walk) {
             return false;
         }
         // JIT code comes and goes: its rule (there is none) is not kept.
-        walk->rule =
-            seep_rule_make(seep_is_signal_return(pc) ? SEEP_RULE_SIGNAL : SEEP_RULE_NO_CFI, 0, false, 0);
+        int block = seep_signal_block(pc);
+        walk->rule = block < 0 ? seep_rule_make(SEEP_RULE_NO_CFI, 0, false, 0)
+                               : seep_rule_make(SEEP_RULE_SIGNAL, block, false, 0);
         walk->frame = SEEP_FRAME_MAKE(0, exact, pc);
         seep_lock_release(&seep_g.rules_lock);
         return true;
     }
     walk->rule = at.object.eh_frame_hdr ? seep_rule_at(&at.object, exact ? pc : pc - 1)
                                         : seep_rule_make(SEEP_RULE_NO_CFI, 0, false, 0);
-    if (seep_is_signal_return(pc))
-        walk->rule = seep_rule_make(SEEP_RULE_SIGNAL, 0, false, 0);
+    int block = seep_signal_block(pc);
+    if (block >= 0)
+        walk->rule = seep_rule_make(SEEP_RULE_SIGNAL, block, false, 0);
     else if (!exact && seep_rule_kind(walk->rule) == SEEP_RULE_NO_CFI && seep_starts_function(&at.object, pc))
         walk->rule = seep_rule_make(SEEP_RULE_END, 0, false, 0);
     walk->frame = SEEP_FRAME_MAKE(at.module, exact, pc - (at.module ? at.bias_rt : 0));

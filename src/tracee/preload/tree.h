@@ -28,15 +28,18 @@ bool seep_rule_learn(struct seep_walk_frame *walk);
 bool seep_starts_function(const struct seep_cfi_object *object, uint64_t pc);
 
 #ifdef SEEP_ARCH_SIGNAL_CODE_BYTES
-// Whether the code at `pc` is what a signal handler returns to, by its bytes.
-SEEP_INLINE bool seep_is_signal_return(uint64_t pc) {
-    _Static_assert(SEEP_ARCH_SIGNAL_CODE_BYTES == 8, "what sys_readable looks at");
-    return pc % 4 == 0 && sys_readable(pc) && seep_arch_is_signal_code((const uint32_t *)pc);
+// Where the code at `pc` is what a signal handler returns to, by its bytes, the way from sp to the block of
+// registers; else -1.
+SEEP_INLINE int seep_signal_block(uint64_t pc) {
+    _Static_assert(SEEP_ARCH_SIGNAL_CODE_BYTES <= 8, "what sys_readable looks at");
+    return pc % SEEP_ARCH_SIGNAL_CODE_ALIGN == 0 && sys_readable(pc)
+               ? seep_arch_signal_block((const void *)pc)
+               : -1;
 }
 #else
-SEEP_INLINE bool seep_is_signal_return(uint64_t pc) {
+SEEP_INLINE int seep_signal_block(uint64_t pc) {
     (void)pc; // its call-frame information says so
-    return false;
+    return -1;
 }
 #endif
 
