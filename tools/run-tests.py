@@ -354,7 +354,7 @@ def build_sanitized(aside, werror, environment, options):
     # gdwarf-4: addr2line of binutils 2.40 misreads the inlined functions of clang in DWARF 5.
     # b_lundef: the sanitizers' symbols come from the executable.
     # optimization=0: to optimize what the sanitizers put in takes six times as long as to compile it.
-    flags = [werror, "-Dtests=enabled", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=0", "-Dc_args=-gdwarf-4"]
+    flags = [werror, "-Dtests=enabled", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=0", "-Dc_args=-gdwarf-4", "-Di386=disabled"]
     return aside.submit(build, "clang with sanitizers", options.sanitized_build, flags, clang, options.jobs, ASIDE)
 
 

@@ -178,6 +178,17 @@ static void add_build(struct info *info) {
     } else {
         add(info, "build", "libseep.so", GOOD, "%s", library);
     }
+#ifdef __x86_64__
+    char *narrow = library ? seep_library_of_others(library, SEEP_LIBRARY_OF_32_BITS) : NULL;
+    if (narrow)
+        add(info, "build", "32-bit programs", GOOD, "%s", narrow);
+    else if (library)
+        advise(info, add(info, "build", "32-bit programs", FACT, "%s", LEFT_OUT),
+               "build seep where gcc makes 32-bit programs (gcc-i686-linux-gnu, gcc-multilib): without it "
+               "they run "
+               "untraced");
+    free(narrow);
+#endif
     free(library);
 }
 

@@ -299,6 +299,10 @@ static void put_platform(FILE *out, const struct seep_platform *platform) {
                 (platform->machine == here.machine || platform->machine == EM_NONE);
     if (!platform->word_bytes || same)
         return;
+    if (platform->machine == EM_386 && here.machine == EM_X86_64) { // the same machine runs both
+        fputs("         a 32-bit program\n", out);
+        return;
+    }
     size_t i = 0;
     while (i < SEEP_ARRAY_SIZE(names) && names[i].machine != platform->machine)
         i++;

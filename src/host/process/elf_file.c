@@ -51,15 +51,103 @@ static struct seep_error *bad(const struct seep_elf_file *elf, const char *why) 
     return seep_error_create(SEEP_E_FORMAT, "%s: %s", elf->name, why);
 }
 
+// ---- 32 bits ----
+
+static Elf64_Ehdr widen_header(const void *bytes) {
+    Elf32_Ehdr from;
+    memcpy(&from, bytes, sizeof(from));
+    Elf64_Ehdr to = {.e_type = from.e_type,
+                     .e_machine = from.e_machine,
+                     .e_version = from.e_version,
+                     .e_entry = from.e_entry,
+                     .e_phoff = from.e_phoff,
+                     .e_shoff = from.e_shoff,
+                     .e_flags = from.e_flags,
+                     .e_ehsize = from.e_ehsize,
+                     .e_phentsize = from.e_phentsize,
+                     .e_phnum = from.e_phnum,
+                     .e_shentsize = from.e_shentsize,
+                     .e_shnum = from.e_shnum,
+                     .e_shstrndx = from.e_shstrndx};
+    memcpy(to.e_ident, from.e_ident, sizeof(to.e_ident));
+    return to;
+}
+
+static void widen_segment(const void *from_bytes, void *to_bytes) {
+    Elf32_Phdr from;
+    memcpy(&from, from_bytes, sizeof(from));
+    Elf64_Phdr to = {.p_type = from.p_type,
+                     .p_flags = from.p_flags,
+                     .p_offset = from.p_offset,
+                     .p_vaddr = from.p_vaddr,
+                     .p_paddr = from.p_paddr,
+                     .p_filesz = from.p_filesz,
+                     .p_memsz = from.p_memsz,
+                     .p_align = from.p_align};
+    memcpy(to_bytes, &to, sizeof(to));
+}
+
+static void widen_section(const void *from_bytes, void *to_bytes) {
+    Elf32_Shdr from;
+    memcpy(&from, from_bytes, sizeof(from));
+    Elf64_Shdr to = {.sh_name = from.sh_name,
+                     .sh_type = from.sh_type,
+                     .sh_flags = from.sh_flags,
+                     .sh_addr = from.sh_addr,
+                     .sh_offset = from.sh_offset,
+                     .sh_size = from.sh_size,
+                     .sh_link = from.sh_link,
+                     .sh_info = from.sh_info,
+                     .sh_addralign = from.sh_addralign,
+                     .sh_entsize = from.sh_entsize};
+    memcpy(to_bytes, &to, sizeof(to));
+}
+
+static void widen_symbol(const void *from_bytes, void *to_bytes) {
+    Elf32_Sym from;
+    memcpy(&from, from_bytes, sizeof(from));
+    Elf64_Sym to = {.st_name = from.st_name,
+                    .st_info = from.st_info,
+                    .st_other = from.st_other,
+                    .st_shndx = from.st_shndx,
+                    .st_value = from.st_value,
+                    .st_size = from.st_size};
+    memcpy(to_bytes, &to, sizeof(to));
+}
+
+struct element {
+    size_t wide;
+    size_t narrow;
+    void (*widen)(const void *from, void *to);
+};
+static const struct element segment_element = {sizeof(Elf64_Phdr), sizeof(Elf32_Phdr), widen_segment};
+static const struct element section_element = {sizeof(Elf64_Shdr), sizeof(Elf32_Shdr), widen_section};
+static const struct element symbol_element = {sizeof(Elf64_Sym), sizeof(Elf32_Sym), widen_symbol};
+
+static size_t bytes_in_file(const struct seep_elf_file *elf, const struct element *element) {
+    return elf->is_narrow ? element->narrow : element->wide;
+}
+
+// `nr` elements as those of 64 bits, malloc'ed; NULL: they are not in the file.
+static void *read_table(const struct seep_elf_file *elf, uint64_t file_off, uint64_t nr,
+                        const struct element *element) {
+    if (nr > TABLE_BYTES_MAX / element->wide)
+        return NULL;
+    char *from = read_bytes(elf, file_off, nr * bytes_in_file(elf, element));
+    if (!from || !elf->is_narrow)
+        return from;
+    char *to = seep_large_alloc(nr * element->wide + 1, 1);
+    for (uint64_t i = 0; to && i < nr; i++)
+        element->widen(from + i * element->narrow, to + i * element->wide);
+    free(from);
+    return to;
+}
+
 static struct seep_error *check_header(const struct seep_elf_file *elf) {
     const Elf64_Ehdr *header = &elf->header;
-    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
-        return bad(elf, "not an ELF file");
-    if (header->e_ident[EI_CLASS] != ELFCLASS64)
-        return bad(elf, "a 32-bit program, which this cannot trace");
     if (header->e_ident[EI_DATA] != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB))
         return bad(elf, "of another byte order");
-    if (header->e_phnum && header->e_phentsize != sizeof(Elf64_Phdr))
+    if (header->e_phnum && header->e_phentsize != bytes_in_file(elf, &segment_element))
         return bad(elf, "program headers of a strange size");
     return NULL;
 }
@@ -67,9 +155,9 @@ static struct seep_error *check_header(const struct seep_elf_file *elf) {
 // Section headers are a help, not a need: without good ones there are none.
 static void read_sections(struct seep_elf_file *elf) {
     const Elf64_Ehdr *header = &elf->header;
-    if (!header->e_shnum || header->e_shentsize != sizeof(Elf64_Shdr))
+    if (!header->e_shnum || header->e_shentsize != bytes_in_file(elf, &section_element))
         return;
-    elf->sections = read_bytes(elf, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr));
+    elf->sections = read_table(elf, header->e_shoff, header->e_shnum, &section_element);
     if (!elf->sections)
         return;
     elf->nr_sections = header->e_shnum;
@@ -81,18 +169,45 @@ static void read_sections(struct seep_elf_file *elf) {
     elf->section_names_bytes = elf->section_names ? names->sh_size + 1 : 0;
 }
 
+// The header, which in a file of 32 bits is shorter.
+static struct seep_error *read_header(struct seep_elf_file *elf) {
+    unsigned char bytes[sizeof(Elf64_Ehdr)] = {0};
+    if (!seep_elf_read(elf, 0, bytes, sizeof(Elf32_Ehdr)))
+        return bad(elf, "too short for an ELF file");
+    if (memcmp(bytes, ELFMAG, SELFMAG) != 0)
+        return bad(elf, "not an ELF file");
+    elf->is_narrow = bytes[EI_CLASS] == ELFCLASS32;
+    if (elf->is_narrow) {
+        elf->header = widen_header(bytes);
+        return NULL;
+    }
+    if (bytes[EI_CLASS] != ELFCLASS64)
+        return bad(elf, "neither of 32 nor of 64 bits");
+    return seep_elf_read(elf, 0, &elf->header, sizeof(elf->header)) ? NULL
+                                                                    : bad(elf, "too short for an ELF file");
+}
+
 struct seep_error *seep_elf_file_init(int fd, const char *name, struct seep_elf_file *ret_elf) {
+    struct seep_error *err = seep_elf_any_init(fd, name, ret_elf);
+    if (err || !ret_elf->is_narrow)
+        return err;
+    err = bad(ret_elf, "a 32-bit program, which this cannot trace");
+    seep_elf_file_deinit(ret_elf);
+    return err;
+}
+
+struct seep_error *seep_elf_any_init(int fd, const char *name, struct seep_elf_file *ret_elf) {
     struct seep_elf_file elf = {.fd = fd, .name = name};
     struct stat status;
     if (fstat(fd, &status) != 0)
         return seep_error_system(errno, "%s", name);
     elf.file_bytes = (uint64_t)SEEP_MAX(status.st_size, (off_t)0);
-    if (!seep_elf_read(&elf, 0, &elf.header, sizeof(elf.header)))
-        return bad(&elf, "too short for an ELF file");
-    struct seep_error *err = check_header(&elf);
+    struct seep_error *err = read_header(&elf);
+    if (!err)
+        err = check_header(&elf);
     if (err)
         return err;
-    elf.segments = read_bytes(&elf, elf.header.e_phoff, (uint64_t)elf.header.e_phnum * sizeof(Elf64_Phdr));
+    elf.segments = read_table(&elf, elf.header.e_phoff, elf.header.e_phnum, &segment_element);
     if (!elf.segments)
         return bad(&elf, "program headers that are not in the file");
     elf.nr_segments = elf.header.e_phnum;
@@ -152,13 +267,14 @@ bool seep_elf_address(const struct seep_elf_file *elf, uint64_t file_off, uint64
 
 static struct seep_error *visit_table(const struct seep_elf_file *elf, const Elf64_Shdr *table,
                                       seep_elf_visit_function *visit, void *context, bool *ret_stop) {
-    if (table->sh_link >= elf->nr_sections || table->sh_entsize != sizeof(Elf64_Sym))
+    if (table->sh_link >= elf->nr_sections || table->sh_entsize != bytes_in_file(elf, &symbol_element))
         return NULL;
     const Elf64_Shdr *names = &elf->sections[table->sh_link];
-    Elf64_Sym *symbols = read_bytes(elf, table->sh_offset, table->sh_size);
+    uint64_t nr = table->sh_size / table->sh_entsize;
+    Elf64_Sym *symbols = read_table(elf, table->sh_offset, nr, &symbol_element);
     char *strings = read_bytes(elf, names->sh_offset, names->sh_size);
-    uint64_t nr = symbols && strings ? table->sh_size / sizeof(*symbols) : 0;
-    for (uint64_t i = 0; i < nr && !*ret_stop && seep_budget_take(elf->budget, 1); i++) {
+    for (uint64_t i = 0; symbols && strings && i < nr && !*ret_stop && seep_budget_take(elf->budget, 1);
+         i++) {
         const Elf64_Sym *symbol = &symbols[i];
         if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
             symbol->st_shndx < SHN_LORESERVE && symbol->st_name <= names->sh_size)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A 64-bit ELF file as capture needs it: where its code is, its functions by name, its call-frame
+// An ELF file as capture needs it: where its code is, its functions by name, its call-frame
 // information. The file belongs to others and may change while we look: it is only read, never mapped,
 // and every offset in it is checked.
-// Source: System V ABI, ELF-64 Object File Format 1.5.
+// What a 32-bit file has is widened as it is read: all structs here are those of 64 bits.
+// Source: System V ABI, ELF-64 Object File Format 1.5; its chapters 4 and 5 for 32 bits.
 // Proof: tests/fuzz/fuzz_elf.c.
 #ifndef SEEP_PROCESS_ELF_FILE_H
 #define SEEP_PROCESS_ELF_FILE_H
@@ -18,6 +19,7 @@ struct seep_elf_file {
     const char *name;           // borrowed, for messages
     struct seep_budget *budget; // borrowed; for what the file's author chooses the amount of; NULL: none
     uint64_t file_bytes;
+    bool is_narrow; // of 32 bits
     Elf64_Ehdr header;
     Elf64_Phdr *segments;
     uint32_t nr_segments;
@@ -30,6 +32,8 @@ struct seep_elf_file {
 // SEEP_E_FORMAT: not a 64-bit ELF file of this machine's byte order, or damaged.
 SEEP_MUST_CHECK struct seep_error *seep_elf_file_init(int fd, const char *name,
                                                       struct seep_elf_file *ret_elf);
+// The same, and 32-bit files too.
+SEEP_MUST_CHECK struct seep_error *seep_elf_any_init(int fd, const char *name, struct seep_elf_file *ret_elf);
 void seep_elf_file_deinit(struct seep_elf_file *elf);
 
 // Reads exactly; false: not all of it is in the file.

@@ -143,6 +143,10 @@ static struct seep_error *make_graph(struct seep_scan *scan) {
 
 // The profile and the threads are there; the memory is opened by then, too.
 static struct seep_error *read_memory(struct seep_scan *scan) {
+    if (scan->profile->process.platform.word_bytes == 4)
+        return seep_error_create(SEEP_E_UNSUPPORTED,
+                                 "process %d is a 32-bit program: its memory is not searched for pointers",
+                                 (int)scan->target.pid);
     if (scan->profile->health.sample_bytes)
         return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
                                                  "process %d is traced with --sample: blocks that were not "

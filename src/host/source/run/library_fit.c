@@ -14,15 +14,16 @@
 #define TEXT_MAX (UINT64_C(1) << 20) // of names; what has more is no C library that we know
 
 // The section's bytes, malloc'ed; NULL: there is none, or it is not to be read.
-static char *section_of(const char *path, const char *name, size_t *ret_nr) {
+static char *section_of(const char *path, const char *name, size_t *ret_nr, bool *ret_is_narrow) {
     struct seep_elf_file elf;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct seep_error *err = fd < 0 ? NULL : seep_elf_file_init(fd, path, &elf);
+    struct seep_error *err = fd < 0 ? NULL : seep_elf_any_init(fd, path, &elf);
     char *text = NULL;
     if (fd >= 0 && !err) {
         const Elf64_Shdr *section = seep_elf_section(&elf, name);
         if (section && section->sh_size <= TEXT_MAX && (text = (char *)seep_elf_read_section(&elf, section)))
             *ret_nr = section->sh_size;
+        *ret_is_narrow = elf.is_narrow;
         seep_elf_file_deinit(&elf);
     }
     seep_error_destroy(err); // a file that is no ELF file says nothing of versions
@@ -74,13 +75,19 @@ static char *libc_in_list(const char *folders, const char *program) {
 // DT_RPATH or DT_RUNPATH of the program, malloc'ed; NULL: none.
 static char *search_path_of(const char *program) {
     size_t nr_names = 0, nr_bytes = 0;
-    char *names = section_of(program, ".dynstr", &nr_names);
-    char *dynamic = section_of(program, ".dynamic", &nr_bytes);
+    bool is_narrow = false;
+    char *names = section_of(program, ".dynstr", &nr_names, &is_narrow);
+    char *dynamic = section_of(program, ".dynamic", &nr_bytes, &is_narrow);
     char *path = NULL;
-    for (size_t at = 0; names && dynamic && nr_bytes - at >= sizeof(Elf64_Dyn) && !path;
-         at += sizeof(Elf64_Dyn)) {
+    size_t step = is_narrow ? sizeof(Elf32_Dyn) : sizeof(Elf64_Dyn);
+    for (size_t at = 0; names && dynamic && nr_bytes - at >= step && !path; at += step) {
         Elf64_Dyn entry;
-        memcpy(&entry, dynamic + at, sizeof(entry));
+        memcpy(&entry, dynamic + at, step);
+        if (is_narrow) {
+            Elf32_Dyn narrow;
+            memcpy(&narrow, dynamic + at, step);
+            entry = (Elf64_Dyn){.d_tag = narrow.d_tag, .d_un.d_val = narrow.d_un.d_val};
+        }
         if ((entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH) && entry.d_un.d_val < nr_names)
             path = strdup(names + entry.d_un.d_val); // a NUL is behind the section
     }
@@ -98,7 +105,8 @@ static char *libc_of(const char *program) {
     if (!found)
         found = libc_in_list(getenv("LD_LIBRARY_PATH"), program);
     size_t nr = 0;
-    char *loader = found ? NULL : section_of(program, ".interp", &nr);
+    bool is_narrow;
+    char *loader = found ? NULL : section_of(program, ".interp", &nr, &is_narrow);
     char *real = loader ? realpath(loader, NULL) : NULL;
     const char *slash = real ? strrchr(real, '/') : NULL;
     if (slash)
@@ -112,10 +120,11 @@ char *seep_library_too_new(const char *program, const char *library, char **ret_
     *ret_version = NULL;
     char *libc = libc_of(program);
     size_t nr_has = 0, nr_needs = 0;
-    char *has = libc ? section_of(libc, ".dynstr", &nr_has) : NULL;
-    char *needs = section_of(library, ".dynstr", &nr_needs);
+    bool is_narrow;
+    char *has = libc ? section_of(libc, ".dynstr", &nr_has, &is_narrow) : NULL;
+    char *needs = section_of(library, ".dynstr", &nr_needs, &is_narrow);
     // Both name versions among their symbols: those that glibc defines, and those that the library needs.
-    if (has && needs && has_name(has, nr_has, "GLIBC_2.2.5"))
+    if (has && needs && memmem(has, nr_has, "GLIBC_2.", strlen("GLIBC_2.")))
         for (size_t at = 0; at < nr_needs && !*ret_version; at += strlen(needs + at) + 1)
             if (strncmp(needs + at, "GLIBC_", strlen("GLIBC_")) == 0 && !has_name(has, nr_has, needs + at))
                 *ret_version = strdup(needs + at);

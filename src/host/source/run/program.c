@@ -22,6 +22,7 @@ void seep_program_deinit(struct seep_program *program) {
     free(program->path);
     free(program->interpreter);
     free(program->why_untraced);
+    free(program->library);
     *program = (struct seep_program){NULL};
 }
 
@@ -197,7 +198,7 @@ static bool same_machine(const struct elf_facts *a, const struct elf_facts *b) {
 static bool is_go(const char *path) {
     struct seep_elf_file elf;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct seep_error *err = fd < 0 ? NULL : seep_elf_file_init(fd, path, &elf);
+    struct seep_error *err = fd < 0 ? NULL : seep_elf_any_init(fd, path, &elf);
     bool is = fd >= 0 && !err && seep_elf_section(&elf, ".go.buildinfo");
     if (fd >= 0 && !err)
         seep_elf_file_deinit(&elf);
@@ -216,7 +217,7 @@ static bool has_text(const unsigned char *texts, uint64_t nr_bytes, const char *
 static bool has_address_sanitizer(const char *path) {
     struct seep_elf_file elf;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct seep_error *err = fd < 0 ? NULL : seep_elf_file_init(fd, path, &elf);
+    struct seep_error *err = fd < 0 ? NULL : seep_elf_any_init(fd, path, &elf);
     bool has = false;
     if (fd >= 0 && !err) {
         const char *settings = getenv("ASAN_OPTIONS");
@@ -235,13 +236,31 @@ static bool has_address_sanitizer(const char *path) {
     return has;
 }
 
+// By what programs are called for which this machine has a library of its own.
+static const char *name_of_machine(const struct elf_facts *facts) {
+    return facts->machine == EM_386 && facts->ident[EI_CLASS] == ELFCLASS32 ? SEEP_LIBRARY_OF_32_BITS : NULL;
+}
+
+char *seep_library_of_others(const char *library, const char *machine) {
+    const char *name = strrchr(library, '/');
+    char *path = NULL;
+    if (!name || asprintf(&path, "%.*s/%s%s", (int)(name - library), library, machine, name) < 0)
+        return NULL;
+    if (access(path, R_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
 static const char *trouble_with(const char *path, const struct elf_facts *facts,
                                 const struct elf_facts *library, bool *ret_cannot_preload) {
     if (!facts->is_elf)
         return NULL;
     if (library->is_elf && !same_machine(facts, library)) {
         *ret_cannot_preload = true;
-        return "is made for another processor or word size than libseep.so";
+        return name_of_machine(facts)
+                   ? "is a 32-bit program, for which this build has no libseep.so: see 'seep info'"
+                   : "is made for another processor or word size than libseep.so";
     }
     if (!facts->has_interpreter && is_go(path))
         return "is a static binary of Go, whose heap is not made by malloc: use its own profiles "
@@ -278,6 +297,15 @@ struct seep_error *seep_program_inspect(struct seep_program *program, const char
     if (!path)
         return seep_error_no_memory();
     struct elf_facts facts = facts_of(path);
+    const char *machine = facts.is_elf && library_facts.is_elf && !same_machine(&facts, &library_facts)
+                              ? name_of_machine(&facts)
+                              : NULL;
+    if (machine && !program->library)
+        program->library = seep_library_of_others(library, machine);
+    if (program->library) {
+        library = program->library;
+        library_facts = facts_of(library);
+    }
     const char *trouble = trouble_with(path, &facts, &library_facts, &program->cannot_preload);
     bool fits = true;
     char *version = NULL;

@@ -11,7 +11,8 @@ struct seep_program {
     char *path;          // malloc'ed: what to give to execve
     char *interpreter;   // malloc'ed: of its #! line, or NULL
     bool cannot_preload; // the loader of the program would refuse or fail over libseep.so: do not ask it
-    char *why_untraced;  // malloc'ed: one sentence, or NULL where nothing speaks against tracing
+    char *library; // malloc'ed: the one that fits it, where that is another than for this machine; or NULL
+    char *why_untraced; // malloc'ed: one sentence, or NULL where nothing speaks against tracing
 };
 
 // Exit statuses of a shell for a program that cannot be run.
@@ -21,7 +22,7 @@ struct seep_program {
 // Looks `name` up as execvp does. On failure *ret_status is one of the two statuses.
 SEEP_MUST_CHECK struct seep_error *seep_program_find(const char *name, struct seep_program *ret_program,
                                                      int *ret_status);
-// Fills cannot_preload and why_untraced, by comparing with the library.
+// Fills cannot_preload, library and why_untraced, by comparing with the library of this machine.
 SEEP_MUST_CHECK struct seep_error *seep_program_inspect(struct seep_program *program, const char *library);
 void seep_program_deinit(struct seep_program *program);
 
@@ -29,6 +30,11 @@ void seep_program_deinit(struct seep_program *program);
 // *ret_path is malloc'ed and absolute.
 // `modes`: the one with the modes count and log, libseep-record.so.
 SEEP_MUST_CHECK struct seep_error *seep_library_find(bool modes, char **ret_path);
+
+// The same library for programs of another word size, in a folder beside it. malloc'ed; NULL: it is not
+// there.
+char *seep_library_of_others(const char *library, const char *machine);
+#define SEEP_LIBRARY_OF_32_BITS "i386"
 
 // The program that replays, which is installed with the library. *ret_path is malloc'ed and absolute.
 SEEP_MUST_CHECK struct seep_error *seep_replayer_find(char **ret_path);

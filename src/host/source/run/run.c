@@ -738,7 +738,10 @@ static struct seep_error *run_prepared(struct seep_run *run, const struct seep_r
     supervisor.listener.data = &supervisor;
     if (!err) {
         struct seep_environment environment;
-        err = seep_environment_init(options, program->cannot_preload ? NULL : library,
+        err = seep_environment_init(options,
+                                    program->cannot_preload ? NULL
+                                    : program->library      ? program->library
+                                                            : library,
                                     supervisor.listener.path, &environment);
         if (!err) {
             err = supervise(&supervisor, options, program, library, environment.items, ret_status);
