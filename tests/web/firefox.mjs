@@ -10,11 +10,12 @@ const require = createRequire(modules + '/');
 const puppeteer = require('puppeteer-core');
 const files = JSON.parse(readFileSync(0, 'utf8'));
 const results = {};
-const browser = await puppeteer.launch({ browser: 'firefox', executablePath, headless: true, protocolTimeout: 60000 });
+// The size of the window is an argument: setting it afterwards takes a command that older releases lack.
+const browser = await puppeteer.launch({ browser: 'firefox', executablePath, headless: true, protocolTimeout: 60000, defaultViewport: null,
+  args: ['--width=1280', '--height=1000'] });
 
 async function check(name, file, work) {
   const page = await browser.newPage();
-  await page.setViewport({ width: 1280, height: 900 });
   const troubles = [];
   page.on('console', (message) => troubles.push(`console ${message.type()}: ${message.text()}`));
   page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
