@@ -42,10 +42,59 @@ static int compare_doubles(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
+// Those below the pivot, or with `or_same` not above it, come first: how many they are. All are written, as a
+// branch here would be guessed wrong every second time.
+static size_t divide(double *values, size_t nr, double pivot, bool or_same) {
+    size_t nr_first = 0;
+    for (size_t i = 0; i < nr; i++) {
+        double value = values[i];
+        values[i] = values[nr_first];
+        values[nr_first] = value;
+        nr_first += (value < pivot) | (or_same & (value == pivot));
+    }
+    return nr_first;
+}
+
+static double middle_of(double a, double b, double c) {
+    return fmax(fmin(a, b), fmin(fmax(a, b), c));
+}
+
+#define ROUNDS_MOST 48u // of hostile values: they are sorted then
+
+// The value that would be at a place if all were sorted. It is there afterwards, none before it is above it and
+// none behind it is below it.
+static double place(double *values, size_t nr, size_t at) {
+    size_t first = 0;
+    for (unsigned round = 0; nr - first > 1; round++) {
+        double *rest = values + first;
+        size_t nr_rest = nr - first;
+        if (round == ROUNDS_MOST) {
+            qsort(rest, nr_rest, sizeof(*rest), compare_doubles);
+            break;
+        }
+        double pivot = middle_of(rest[0], rest[nr_rest / 2], rest[nr_rest - 1]);
+        size_t nr_below = divide(rest, nr_rest, pivot, false);
+        if (at < first + nr_below) {
+            nr = first + nr_below;
+            continue;
+        }
+        size_t nr_same = divide(rest + nr_below, nr_rest - nr_below, pivot, true);
+        first += nr_below + nr_same;
+        if (at < first)
+            break;
+    }
+    return values[at];
+}
+
+// The values below the middle are before it afterwards, as `place` has it.
 static double median(double *values, size_t nr) {
-    // cppcheck-suppress uninitvar ; a series has points
-    qsort(values, nr, sizeof(*values), compare_doubles);
-    return nr % 2 ? values[nr / 2] : (values[nr / 2 - 1] + values[nr / 2]) / 2;
+    double upper = place(values, nr, nr / 2);
+    if (nr % 2)
+        return upper;
+    double lower = values[0];
+    for (size_t i = 1; i < nr / 2; i++)
+        lower = values[i] > lower ? values[i] : lower;
+    return (lower + upper) / 2;
 }
 
 // What least squares of y on x leaves of the sum of squares.
@@ -111,8 +160,9 @@ static struct slope slope_of(struct series s) {
         return result;
     result.middle = median(slopes, nr);
     double reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18) / 2, middle = (double)nr / 2;
-    result.low = slopes[(size_t)fmax(middle - reach, 0)];
-    result.high = slopes[(size_t)fmin(middle + reach, (double)nr - 1)];
+    size_t low = (size_t)fmax(middle - reach, 0), high = (size_t)fmin(middle + reach, (double)nr - 1);
+    result.low = place(slopes, nr / 2 + 1, low);
+    result.high = place(slopes + nr / 2, nr - nr / 2, high - nr / 2);
     return result;
 }
 
