@@ -31,42 +31,82 @@ void seep_map_deinit(struct seep_map *map) {
 static struct seep_map_slot *probe(const struct seep_map *map, uint64_t key) {
     size_t mask = map->nr_slots - 1;
     size_t i = seep_hash64(key) & mask;
-    while (map->slots[i].used && map->slots[i].key != key)
+    while (map->slots[i].key && map->slots[i].key != key)
         i = (i + 1) & mask;
     return &map->slots[i];
 }
 
 uint64_t *seep_map_find(const struct seep_map *map, uint64_t key) {
+    if (!key)
+        return map->has_zero ? (uint64_t *)&map->zero : NULL;
     if (!map->nr_slots)
         return NULL;
     struct seep_map_slot *slot = probe(map, key);
-    return slot->used ? &slot->value : NULL;
+    return slot->key ? &slot->value : NULL;
 }
 
 static bool rehash(struct seep_map *map) {
-    struct seep_map larger = {.nr_slots = map->nr_slots ? map->nr_slots * 2 : 16, .nr_used = map->nr_used};
+    struct seep_map larger = {.nr_slots = map->nr_slots ? map->nr_slots * 2 : 16};
     larger.slots = calloc(larger.nr_slots, sizeof(*larger.slots));
     if (!larger.slots)
         return false;
     for (size_t i = 0; i < map->nr_slots; i++)
-        if (map->slots[i].used)
+        if (map->slots[i].key)
             *probe(&larger, map->slots[i].key) = map->slots[i];
     free(map->slots);
-    *map = larger;
+    map->slots = larger.slots;
+    map->nr_slots = larger.nr_slots;
     return true;
 }
 
+static uint64_t *zero_at(struct seep_map *map, bool *ret_new) {
+    if (ret_new)
+        *ret_new = !map->has_zero;
+    map->has_zero = true;
+    return &map->zero;
+}
+
 uint64_t *seep_map_at(struct seep_map *map, uint64_t key, bool *ret_new) {
+    if (!key)
+        return zero_at(map, ret_new);
     if ((map->nr_used + 1) * 4 > map->nr_slots * 3 && !rehash(map))
         return NULL;
     struct seep_map_slot *slot = probe(map, key);
     if (ret_new)
-        *ret_new = !slot->used;
-    if (!slot->used) {
-        *slot = (struct seep_map_slot){.key = key, .used = true};
+        *ret_new = !slot->key;
+    if (!slot->key) {
+        slot->key = key;
         map->nr_used++;
     }
     return &slot->value;
+}
+
+bool seep_map_next(const struct seep_map *map, size_t *at, uint64_t *ret_key, uint64_t *ret_value) {
+    if (*at == 0 && ++*at && map->has_zero) {
+        *ret_key = 0;
+        *ret_value = map->zero;
+        return true;
+    }
+    for (; *at <= map->nr_slots; ++*at) {
+        const struct seep_map_slot *slot = &map->slots[*at - 1];
+        if (!slot->key)
+            continue;
+        *ret_key = slot->key;
+        *ret_value = slot->value;
+        ++*at;
+        return true;
+    }
+    return false;
+}
+
+bool seep_map_copy(const struct seep_map *from, struct seep_map *to) {
+    uint64_t key, value, *slot;
+    for (size_t at = 0; seep_map_next(from, &at, &key, &value); *slot = value) {
+        slot = seep_map_at(to, key, NULL);
+        if (!slot)
+            return false;
+    }
+    return true;
 }
 
 bool seep_grow(void *array_of_any, size_t *capacity, size_t need, size_t element_bytes) {

@@ -61,8 +61,8 @@ static double middle_of(double a, double b, double c) {
 
 #define ROUNDS_MOST 48u // of hostile values: they are sorted then
 
-// The value that would be at a place if all were sorted. It is there afterwards, none before it is above it and
-// none behind it is below it.
+// The value that would be at a place if all were sorted. It is there afterwards, none before it is above it
+// and none behind it is below it.
 static double place(double *values, size_t nr, size_t at) {
     size_t first = 0;
     for (unsigned round = 0; nr - first > 1; round++) {

@@ -477,25 +477,30 @@ static struct seep_error *put_groups(const struct seep_page_source *source, enum
     return NULL;
 }
 
-// The JSON report of what is not of single sites.
-static struct seep_error *put_report(const struct seep_page_source *source,
-                                     const struct seep_session *session, uint64_t top,
-                                     struct seep_page_column *column) {
-    struct seep_view_options options = *source->options;
-    options.by = SEEP_BY_SITE;
-    options.top = top;
-    options.blocks = false;
-    options.rss = true;
+// What is shown: views by process, or a diff.
+struct sources {
+    struct seep_view **views;
+    size_t nr_views;
+    struct seep_diff *diff; // NULL: none
+};
+
+// The JSON report of what is not of single sites, with the first sites of a view.
+static struct seep_error *put_report_of(const struct seep_page_source *source, struct seep_view *view,
+                                        uint64_t top, struct seep_page_column *column) {
     char *text = NULL;
     size_t nr = 0;
     FILE *stream = open_memstream(&text, &nr);
     if (!stream)
         return seep_error_no_memory();
-    struct seep_view *view = NULL;
-    struct seep_error *error = seep_view_create(session, SIZE_MAX, source->symbols, &options, &view);
-    if (!error)
-        error = seep_output_json.write(stream, view, &(struct seep_summary){.source = source->name});
-    seep_view_destroy(view);
+    const struct seep_view_options options = view->options;
+    size_t nr_rows = view->nr_rows;
+    view->options.top = top;
+    view->options.rss = true;
+    view->nr_rows = (size_t)SEEP_MIN((uint64_t)nr_rows, top);
+    struct seep_error *error =
+        seep_output_json.write(stream, view, &(struct seep_summary){.source = source->name});
+    view->options = options;
+    view->nr_rows = nr_rows;
     bool failed = ferror(stream);
     if (fclose(stream) != 0 || failed) {
         seep_error_destroy(error);
@@ -504,6 +509,24 @@ static struct seep_error *put_report(const struct seep_page_source *source,
     if (!error)
         seep_page_column_put_bytes(column, text, nr);
     free(text);
+    return error;
+}
+
+// `whole`: a view of all of it by site, where there is one; NULL: it is made.
+static struct seep_error *put_report(const struct seep_page_source *source,
+                                     const struct seep_session *session, struct seep_view *whole,
+                                     uint64_t top, struct seep_page_column *column) {
+    if (whole)
+        return put_report_of(source, whole, top, column);
+    struct seep_view_options options = *source->options;
+    options.by = SEEP_BY_SITE;
+    options.top = top;
+    options.blocks = false;
+    struct seep_view *view = NULL;
+    struct seep_error *error = seep_view_create(session, SIZE_MAX, source->symbols, &options, &view);
+    if (!error)
+        error = put_report_of(source, view, top, column);
+    seep_view_destroy(view);
     return error;
 }
 
@@ -534,15 +557,17 @@ static json_t *head_json(const struct building *building) {
     return head;
 }
 
-static struct seep_error *assemble_sites(struct building *building, struct seep_page_column *ret_part) {
+static struct seep_error *assemble_sites(struct building *building, const struct sources *sources,
+                                         struct seep_page_column *ret_part) {
     const struct seep_page_source *source = building->source;
     struct seep_page_column report = {NULL}, old_report = {NULL}, texts = {NULL}, lengths = {NULL};
     struct seep_page_column threads = {NULL}, sizes = {NULL}, lives = {NULL};
     struct seep_page_embedded embedded = {{NULL}};
     uint64_t top = building->least > 0 ? 1 : LISTED;
-    struct seep_error *error = put_report(source, source->session, top, &report);
+    struct seep_view *whole = sources->nr_views == 1 ? sources->views[0] : NULL;
+    struct seep_error *error = put_report(source, source->session, whole, top, &report);
     if (!error && source->old)
-        error = put_report(source, source->old, top, &old_report);
+        error = put_report(source, source->old, NULL, top, &old_report);
     if (!error && !source->old)
         error = put_groups(source, SEEP_BY_THREAD, &threads);
     if (!error && !source->old)
@@ -610,13 +635,6 @@ static struct seep_error *assemble_times(struct building *building, struct seep_
     return assemble(head, sections, SEEP_ARRAY_SIZE(sections), ret_part);
 }
 
-// What is shown: views by process, or a diff.
-struct sources {
-    struct seep_view **views;
-    size_t nr_views;
-    struct seep_diff *diff; // NULL: none
-};
-
 static void sources_deinit(struct sources *sources) {
     for (size_t i = 0; i < sources->nr_views; i++)
         seep_view_destroy(sources->views[i]);
@@ -652,7 +670,7 @@ static struct seep_error *build(struct building *building, const struct sources 
     for (size_t i = 0; !error && i < sources->nr_views; i++)
         error = put_view(building, sources->views[i], i, &words);
     if (!error)
-        error = assemble_sites(building, &sites);
+        error = assemble_sites(building, sources, &sites);
     if (!error)
         error = assemble_times(building, &times);
     if (!error)

@@ -20,6 +20,9 @@ void seep_page_tree_deinit(struct seep_page_tree *tree) {
     seep_map_deinit(&tree->frames);
     seep_map_deinit(&tree->nodes);
     seep_map_deinit(&tree->file_ids);
+    seep_ids_deinit(&tree->known_ids);
+    free(tree->known);
+    free(tree->first);
     free(tree->files);
     seep_page_column_deinit(&tree->function_names);
     seep_page_column_deinit(&tree->function_modules);
@@ -104,6 +107,34 @@ static struct seep_error *frame_of(struct seep_page_tree *tree, const struct see
     return error;
 }
 
+// As frame_of, for frames that have a function: most were there already.
+static struct seep_error *known_frame_of(struct seep_page_tree *tree, struct seep_stacks *stacks,
+                                         const struct seep_symbol_frame *symbol, const char *module,
+                                         uint64_t offset, uint32_t *ret_id) {
+    uint64_t hash =
+        seep_hash64((uintptr_t)symbol->function ^ seep_hash64((uint64_t)symbol->line << 1 | symbol->inlined));
+    size_t at = 0;
+    uint32_t id = symbol->function ? seep_ids_first(&tree->known_ids, hash, &at) : SEEP_NO_ID;
+    for (; id != SEEP_NO_ID; id = seep_ids_next(&tree->known_ids, hash, &at)) {
+        const struct seep_page_known *known = &tree->known[id];
+        if (known->function == symbol->function && known->file == symbol->file && known->module == module &&
+            known->line == symbol->line && known->inlined == symbol->inlined) {
+            *ret_id = known->frame;
+            return NULL;
+        }
+    }
+    const char *file = symbol->file ? seep_stacks_file_shown(stacks, symbol->file) : NULL;
+    struct seep_error *error = frame_of(tree, symbol, module, file, offset, ret_id);
+    if (error || !symbol->function)
+        return error;
+    if (!seep_grow(&tree->known, &tree->known_capacity, tree->nr_known + 1, sizeof(*tree->known)) ||
+        !seep_ids_add(&tree->known_ids, hash, (uint32_t)tree->nr_known))
+        return seep_error_no_memory();
+    tree->known[tree->nr_known++] = (struct seep_page_known){symbol->function, symbol->file,    module,
+                                                             symbol->line,     symbol->inlined, *ret_id};
+    return NULL;
+}
+
 // ---- a view ----
 
 struct seep_error *seep_page_branch_init(struct seep_page_branch *branch, struct seep_view *view) {
@@ -139,10 +170,8 @@ static struct seep_error *span_of(struct seep_page_tree *tree, struct seep_page_
         return seep_error_no_memory();
     size_t begin = branch->nr_frames;
     for (unsigned i = symbol->nr_frames; !error && i-- > 0;) {
-        const struct seep_symbol_frame *s = &symbol->frames[i];
-        error = frame_of(tree, s, stacks->modules[f->module].shown,
-                         s->file ? seep_stacks_file_shown(stacks, s->file) : NULL, f->offset,
-                         &branch->frames[branch->nr_frames]);
+        error = known_frame_of(tree, stacks, &symbol->frames[i], stacks->modules[f->module].shown, f->offset,
+                               &branch->frames[branch->nr_frames]);
         branch->nr_frames++;
     }
     if (error)
@@ -154,14 +183,23 @@ static struct seep_error *span_of(struct seep_page_tree *tree, struct seep_page_
 
 static struct seep_error *child_of(struct seep_page_tree *tree, uint32_t parent, uint32_t frame,
                                    uint32_t *ret_node) {
-    bool is_new;
-    struct seep_error *error =
-        number_of(&tree->nodes, (uint64_t)parent << 32 | frame, &tree->nr_nodes, &is_new, ret_node);
-    if (!error && is_new) {
-        seep_page_column_put(&tree->node_parents, *ret_node - parent);
-        seep_page_column_put(&tree->node_frames, frame);
-    }
-    return error;
+    if (!seep_grow(&tree->first, &tree->first_capacity, tree->nr_nodes + (size_t)1, sizeof(*tree->first)))
+        return seep_error_no_memory();
+    bool is_new = !tree->first[parent].node;
+    struct seep_error *error = NULL;
+    if (is_new) // most have one child
+        *ret_node = tree->nr_nodes++;
+    else if (tree->first[parent].frame == frame)
+        *ret_node = tree->first[parent].node;
+    else
+        error = number_of(&tree->nodes, (uint64_t)parent << 32 | frame, &tree->nr_nodes, &is_new, ret_node);
+    if (error || !is_new)
+        return error;
+    if (!tree->first[parent].node)
+        tree->first[parent] = (struct seep_page_child){frame, *ret_node};
+    seep_page_column_put(&tree->node_parents, *ret_node - parent);
+    seep_page_column_put(&tree->node_frames, frame);
+    return NULL;
 }
 
 struct seep_error *seep_page_branch_node(struct seep_page_tree *tree, struct seep_page_branch *branch,

@@ -8,6 +8,7 @@
 #ifndef SEEP_PAGE_PAGE_TREE_H
 #define SEEP_PAGE_PAGE_TREE_H
 
+#include "base/ids.h"
 #include "base/map.h"
 #include "page/page_column.h"
 #include "view/view.h"
@@ -17,7 +18,21 @@ struct seep_page_tree {
     struct seep_map functions;
     struct seep_map places; // (function, file)
     struct seep_map frames;
+    struct seep_page_child {
+        uint32_t frame;
+        uint32_t node; // 0: none
+    } * first;         // by node: its first child; the others are in `nodes`, by caller and frame
+    size_t first_capacity;
     struct seep_map nodes;
+    struct seep_page_known {
+        const char *function, *file, *module;
+        uint32_t line;
+        bool inlined;
+        uint32_t frame;
+    } * known; // frames by the addresses of their texts, which symbols share
+    size_t nr_known;
+    size_t known_capacity;
+    struct seep_ids known_ids;
     uint32_t nr_functions;
     uint32_t nr_places;
     uint32_t nr_frames;

@@ -520,18 +520,6 @@ struct seep_error *seep_heap_apply(struct seep_heap *heap, const struct seep_hea
 
 // ---- fork ----
 
-static bool copy_map(const struct seep_map *from, struct seep_map *to) {
-    for (size_t i = 0; i < from->nr_slots; i++) {
-        if (!from->slots[i].used)
-            continue;
-        uint64_t *value = seep_map_at(to, from->slots[i].key, NULL);
-        if (!value)
-            return false;
-        *value = from->slots[i].value;
-    }
-    return true;
-}
-
 static bool copy_array(void *to_of_any, size_t *capacity, const void *from, size_t nr, size_t element_bytes) {
     void **to = to_of_any;
     if (!seep_grow(to, capacity, SEEP_MAX(nr, (size_t)1), element_bytes))
@@ -583,9 +571,9 @@ struct seep_error *seep_heap_fork(const struct seep_heap *parent, pid_t pid, str
                              sizeof(*child.nodes)) &&
                   copy_array(&child.sites, &child.sites_capacity, parent->sites, parent->nr_sites,
                              sizeof(*child.sites)) &&
-                  copy_map(&parent->frame_ids, &child.frame_ids) &&
-                  copy_map(&parent->node_ids, &child.node_ids) &&
-                  copy_map(&parent->site_ids, &child.site_ids);
+                  seep_map_copy(&parent->frame_ids, &child.frame_ids) &&
+                  seep_map_copy(&parent->node_ids, &child.node_ids) &&
+                  seep_map_copy(&parent->site_ids, &child.site_ids);
     child.nr_modules = parent->nr_modules;
     child.nr_areas = parent->nr_areas;
     child.nr_frames = parent->nr_frames;

@@ -333,11 +333,10 @@ static struct seep_error *end(struct finder *finder) {
     for (size_t i = 0; i < finder->nr_blocks; i++)
         if (finder->blocks[i].address && !end_chain(finder, &finder->blocks[i]))
             return seep_error_no_memory();
-    for (size_t i = 0; i < finder->generations_of.nr_slots; i++) {
-        const struct seep_map_slot *slot = &finder->generations_of.slots[i];
-        if (slot->used && slot->value)
-            end_generation(&finder->traits->groups[slot->key >> 32], &finder->generations[slot->value - 1]);
-    }
+    uint64_t key, index;
+    for (size_t at = 0; seep_map_next(&finder->generations_of, &at, &key, &index);)
+        if (index)
+            end_generation(&finder->traits->groups[key >> 32], &finder->generations[index - 1]);
     return NULL;
 }
 

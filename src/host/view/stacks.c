@@ -14,7 +14,7 @@ struct seep_error *seep_stacks_create(struct seep_symbols *symbols, struct seep_
         return seep_error_no_memory();
     }
     stacks->symbols = symbols;
-    stacks->nodes[0] = (struct seep_stack_node){0, SEEP_NO_FRAME, -1};
+    stacks->nodes[0] = (struct seep_stack_node){0, SEEP_NO_FRAME, -1, 0};
     stacks->nr_nodes = 1;
     *ret_stacks = stacks;
     return NULL;
@@ -141,26 +141,37 @@ static struct seep_error *add_frame(struct seep_stacks *stacks, uint32_t module,
     return NULL;
 }
 
+static bool is_node(const struct seep_stack_node *node, uint32_t parent, uint32_t frame, int cut) {
+    return node->parent == parent && node->frame == frame && (frame != SEEP_NO_FRAME || node->cut == cut);
+}
+
+// Most nodes have one child: only others are looked up by what they are.
 static struct seep_error *add_node(struct seep_stacks *stacks, uint32_t parent, uint32_t frame, int cut,
                                    uint32_t *ret_id) {
+    uint32_t first = stacks->nodes[parent].first_child;
+    if (first && is_node(&stacks->nodes[first], parent, frame, cut)) {
+        *ret_id = first;
+        return NULL;
+    }
     // Cut nodes take the keys of frames that cannot exist.
     uint64_t hash =
         seep_hash64((uint64_t)parent << 32 | (cut >= 0 ? SEEP_NO_FRAME - 1u - (uint32_t)cut : frame));
     size_t at;
-    uint32_t id = seep_ids_first(&stacks->node_ids, hash, &at);
+    uint32_t id = first ? seep_ids_first(&stacks->node_ids, hash, &at) : SEEP_NO_ID;
     for (; id != SEEP_NO_ID; id = seep_ids_next(&stacks->node_ids, hash, &at)) {
-        const struct seep_stack_node *node = &stacks->nodes[id];
-        if (node->parent == parent && node->frame == frame && (frame != SEEP_NO_FRAME || node->cut == cut)) {
+        if (is_node(&stacks->nodes[id], parent, frame, cut)) {
             *ret_id = id;
             return NULL;
         }
     }
     if (stacks->nr_nodes >= SEEP_NO_ID ||
         !seep_grow(&stacks->nodes, &stacks->nodes_capacity, stacks->nr_nodes + 1, sizeof(*stacks->nodes)) ||
-        !seep_ids_add(&stacks->node_ids, hash, (uint32_t)stacks->nr_nodes))
+        (first && !seep_ids_add(&stacks->node_ids, hash, (uint32_t)stacks->nr_nodes)))
         return seep_error_no_memory();
+    if (!first)
+        stacks->nodes[parent].first_child = (uint32_t)stacks->nr_nodes;
     stacks->nodes[stacks->nr_nodes] =
-        (struct seep_stack_node){parent, frame, cut >= 0 ? cut : stacks->nodes[parent].cut};
+        (struct seep_stack_node){parent, frame, cut >= 0 ? cut : stacks->nodes[parent].cut, 0};
     *ret_id = (uint32_t)stacks->nr_nodes++;
     return NULL;
 }
@@ -169,8 +180,7 @@ static struct seep_error *add_nodes(struct seep_stacks *stacks, const struct see
                                     const uint32_t *modules, uint32_t *nodes) {
     // Of a first profile nearly every node is new.
     if (stacks->nr_nodes == 1 &&
-        (!seep_grow(&stacks->nodes, &stacks->nodes_capacity, profile->nr_nodes, sizeof(*stacks->nodes)) ||
-         !seep_ids_reserve(&stacks->node_ids, profile->nr_nodes)))
+        !seep_grow(&stacks->nodes, &stacks->nodes_capacity, profile->nr_nodes, sizeof(*stacks->nodes)))
         return seep_error_no_memory();
     for (uint32_t i = 1; i < profile->nr_nodes; i++) {
         const struct seep_node *node = &profile->nodes[i];
@@ -398,18 +408,28 @@ struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, b
     return seep_stacks_resolve(stacks, innermost, &symbol);
 }
 
-static struct seep_error *use_frame(struct seep_stacks *stacks, uint32_t frame) {
+// Symbols share their texts: one that was seen is known by its address.
+static struct seep_error *use_text(struct seep_map *seen, struct seep_texts *texts, const char *text) {
+    bool is_new;
+    uint32_t id;
+    if (!text)
+        return NULL;
+    if (!seep_map_at(seen, (uintptr_t)text, &is_new))
+        return seep_error_no_memory();
+    return is_new ? seep_texts_add(texts, text, &id) : NULL;
+}
+
+static struct seep_error *use_frame(struct seep_stacks *stacks, struct seep_map *seen_files,
+                                    struct seep_map *seen_functions, uint32_t frame) {
     const struct seep_symbol *symbol;
     struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
     stacks->modules[stacks->frames[frame].module].used = true;
     if (!error && !symbol->frames[symbol->nr_frames - 1].function)
         stacks->modules[stacks->frames[frame].module].nameless = true;
     for (unsigned i = 0; !error && i < symbol->nr_frames; i++) {
-        uint32_t id;
-        if (symbol->frames[i].file)
-            error = seep_texts_add(&stacks->files, symbol->frames[i].file, &id);
-        if (!error && symbol->frames[i].function)
-            error = seep_texts_add(&stacks->functions, symbol->frames[i].function, &id);
+        error = use_text(seen_files, &stacks->files, symbol->frames[i].file);
+        if (!error)
+            error = use_text(seen_functions, &stacks->functions, symbol->frames[i].function);
     }
     return error;
 }
@@ -417,6 +437,7 @@ static struct seep_error *use_frame(struct seep_stacks *stacks, uint32_t frame) 
 struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *nodes, size_t nr_nodes) {
     bool *seen = calloc(stacks->nr_nodes, sizeof(*seen));
     bool *seen_frame = calloc(SEEP_MAX(stacks->nr_frames, (size_t)1), sizeof(*seen_frame));
+    struct seep_map seen_files = SEEP_MAP_INIT, seen_functions = SEEP_MAP_INIT;
     struct seep_error *error = seen && seen_frame ? NULL : seep_error_no_memory();
     for (size_t i = 0; !error && i < nr_nodes; i++) {
         for (uint32_t node = nodes[i]; !error && node && !seen[node]; node = stacks->nodes[node].parent) {
@@ -425,9 +446,11 @@ struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *n
             if (frame == SEEP_NO_FRAME || seen_frame[frame])
                 continue;
             seen_frame[frame] = true;
-            error = use_frame(stacks, frame);
+            error = use_frame(stacks, &seen_files, &seen_functions, frame);
         }
     }
+    seep_map_deinit(&seen_files);
+    seep_map_deinit(&seen_functions);
     free(seen);
     free(seen_frame);
     return error;

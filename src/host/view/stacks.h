@@ -43,8 +43,9 @@ struct seep_stack_frame {
 
 struct seep_stack_node {
     uint32_t parent;
-    uint32_t frame; // SEEP_NO_FRAME: the root, or a cut
-    int cut;        // enum seep_cut: why the stack is not complete; -1: it is
+    uint32_t frame;       // SEEP_NO_FRAME: the root, or a cut
+    int cut;              // enum seep_cut: why the stack is not complete; -1: it is
+    uint32_t first_child; // of those that were added; 0: none
 };
 
 struct seep_stacks {

@@ -13,6 +13,7 @@ struct alike {
     struct seep_stacks *stacks;
     uint32_t *of;         // by node: the first that is alike
     uint32_t *next;       // by node: the one before it with the same caller and module, + 1
+    uint32_t *first;      // by node: the first of its children, in `last` once there are two; 0: none
     struct seep_map last; // by caller and module: the last of them, + 1
     size_t nr_resolved;
 };
@@ -53,10 +54,29 @@ static struct seep_error *compare(struct alike *alike, uint32_t one, uint32_t ot
     return error;
 }
 
-static struct seep_error *find(struct alike *alike, uint32_t node) {
+// The last node with the caller and the module of `node`.
+static uint64_t *last_of(struct alike *alike, uint32_t node) {
     const struct seep_stack_node *n = &alike->stacks->nodes[node];
     uint64_t module = n->frame == SEEP_NO_FRAME ? UINT32_MAX : alike->stacks->frames[n->frame].module;
-    uint64_t *last = seep_map_at(&alike->last, (uint64_t)alike->of[n->parent] << 32 | module, NULL);
+    return seep_map_at(&alike->last, (uint64_t)alike->of[n->parent] << 32 | module, NULL);
+}
+
+#define IN_LAST UINT32_MAX
+
+static struct seep_error *find(struct alike *alike, uint32_t node) {
+    uint32_t *first = &alike->first[alike->of[alike->stacks->nodes[node].parent]];
+    if (!*first) { // most have no brother
+        *first = node;
+        return NULL;
+    }
+    if (*first != IN_LAST) {
+        uint64_t *last = last_of(alike, *first);
+        if (!last)
+            return seep_error_no_memory();
+        *last = (uint64_t)*first + 1;
+        *first = IN_LAST;
+    }
+    uint64_t *last = last_of(alike, node);
     struct seep_error *error = last ? NULL : seep_error_no_memory();
     uint32_t other = error ? 0 : (uint32_t)*last;
     for (unsigned i = 0; !error && other && i < SIBLINGS_MOST; i++, other = alike->next[other - 1]) {
@@ -78,7 +98,8 @@ struct seep_error *seep_stacks_alike(struct seep_stacks *stacks, uint32_t **ret_
     struct alike alike = {.stacks = stacks, .last = SEEP_MAP_INIT};
     alike.of = malloc(stacks->nr_nodes * sizeof(*alike.of));
     alike.next = calloc(stacks->nr_nodes, sizeof(*alike.next));
-    struct seep_error *error = alike.of && alike.next ? NULL : seep_error_no_memory();
+    alike.first = calloc(stacks->nr_nodes, sizeof(*alike.first));
+    struct seep_error *error = alike.of && alike.next && alike.first ? NULL : seep_error_no_memory();
     for (uint32_t i = 0; !error && i < stacks->nr_nodes; i++) { // callers first
         alike.of[i] = i;
         if (i)
@@ -86,6 +107,7 @@ struct seep_error *seep_stacks_alike(struct seep_stacks *stacks, uint32_t **ret_
     }
     seep_map_deinit(&alike.last);
     free(alike.next);
+    free(alike.first);
     if (error)
         free(alike.of);
     else
