@@ -11,7 +11,7 @@ WERROR ?= true
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile uninstall deb dist site
+.PHONY: agent help run build test check corpus bench bench-instructions install format lint fuzz clean deps sarif soak fresh roots hostile uninstall deb dist site
 
 help:
 	@echo "make run      install what is missing, build, and trace a real program: see what seep does"
@@ -21,6 +21,7 @@ help:
 	@echo "make corpus   the programs of tests/corpus by four compilers' ways, and under LeakSanitizer and Valgrind"
 	@echo "make install  install under PREFIX=$(PREFIX), in DESTDIR"
 	@echo "make uninstall  take away what make install put there"
+	@echo "make agent    build/seep-agent: the server for devices, one static program (musl-gcc)"
 	@echo "make deb      packages of Debian in build/deb, looked at by lintian, tried in a minimal root"
 	@echo "make dist     a tarball that builds without git, npm and a network"
 	@echo "make site     the documents and manual pages as a folder of pages, build/site/index.html"
@@ -83,6 +84,11 @@ install: build/build.ninja
 # What make install put there; what was there before stays. With the same PREFIX and DESTDIR.
 uninstall: build/build.ninja
 	@tools/uninstall.sh build $(if $(DESTDIR),$(abspath $(DESTDIR)))
+
+agent:
+	@tools/install-deps.sh build agent
+	@$(MAKE) --no-print-directory build
+	@tools/agent.sh build
 
 deb:
 	@tools/install-deps.sh build deb

@@ -11,6 +11,7 @@
 #   lint    formatters and checkers (make test does without those it does not find)
 #   sarif   what make sarif validates with, beside npm
 #   web     browsers for the tests of the page, and npm
+#   agent   what make agent builds it with
 #   deb     what make deb builds packages with
 #   bench   tools to compare with   (make bench does without those it does not find)
 #
@@ -34,10 +35,11 @@ packages_of() {
     lint) echo clang clang-format clang-tidy libclang-rt-dev man-db shellcheck cppcheck zsh fish ;;
     sarif) echo python3-jsonschema ;;
     web) echo chromium firefox-esr fonts-dejavu-core nodejs npm lowdown mandoc ;;
-    deb) echo dpkg-dev debhelper lintian ;;
+    agent) echo musl-tools libbearssl-dev linux-libc-dev ;;
+    deb) echo dpkg-dev debhelper lintian musl-tools ;;
     bench) echo heaptrack valgrind libgoogle-perftools-dev libunwind-dev python3-matplotlib wrk ;;
     *)
-        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, cross, lint, sarif, web, deb, bench)" >&2
+        echo "install-deps.sh: unknown purpose '$1' (build, demo, test, traced, cross, lint, sarif, web, agent, deb, bench)" >&2
         exit 2
         ;;
     esac

@@ -20,9 +20,9 @@ from test_top import SHOP, shop, terminal  # noqa: F401 (fixtures)
 
 
 class Server:
-    def __init__(self, folder, *arguments, name='s'):
+    def __init__(self, folder, *arguments, name='s', program=SEEP):
         self.path = str(folder / name)
-        self.process = subprocess.Popen([SEEP, 'serve', '--listen', f'unix:{self.path}', *map(str, arguments)],
+        self.process = subprocess.Popen([program, 'serve', '--listen', f'unix:{self.path}', *map(str, arguments)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), cwd=folder)
         self.address = self.process.stdout.readline().decode().strip()
 
@@ -233,7 +233,8 @@ def test_stdio_and_ssh(shop, tmp_path):  # noqa: F811
     env = environment(PATH=f"{tmp_path / 'bin'}:/usr/bin:/bin")
     done = run([SEEP, 'connect', '--json', '-e', 'status', f'ssh://me@board7:2222/{program.pid}'], env=env)
     assert done.code == 0 and json.loads(done.out)['live_blocks'] == harness.totals(program.pid)[0]['totals']['live_blocks'], done
-    assert (tmp_path / 'bin' / 'ssh.log').read_text() == f'-T -p 2222 -- me@board7 seep serve --listen stdio {program.pid}\n'
+    log = (tmp_path / 'bin' / 'ssh.log').read_text()
+    assert log.startswith("-T -p 2222 -- me@board7 sh -c '") and f'exec seep serve --listen stdio {program.pid};' in log, log
     for address in ('ssh://-oProxyCommand=x/1', 'ssh://host', 'ssh://host/1;x', 'ssh:///1', 'ssh://a b/1', 'ssh://h:x/1'):
         done = run([SEEP, 'connect', '-e', 'status', address], env=env)
         assert done.code == 2 and done.err.count(b'\n') == 1, done

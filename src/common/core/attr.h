@@ -7,9 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SEEP_LIKELY(x)                __builtin_expect(!!(x), 1)
-#define SEEP_UNLIKELY(x)              __builtin_expect(!!(x), 0)
-#define SEEP_INLINE                   static inline __attribute__((always_inline))
+#define SEEP_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define SEEP_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#ifdef SEEP_AGENT // small before quick
+#define SEEP_INLINE static inline __attribute__((unused))
+#else
+#define SEEP_INLINE static inline __attribute__((always_inline))
+#endif
 #define SEEP_NOINLINE                 __attribute__((noinline))
 #define SEEP_COLD                     __attribute__((noinline, cold))
 #define SEEP_MUST_CHECK               __attribute__((warn_unused_result))

@@ -13,15 +13,14 @@
 #include "command/html.h"
 #include "command/reporting.h"
 #include "command/serve_folder.h"
-#include "command/started.h"
-#include "link/link_server.h"
+#include "session/started.h"
+#include "link/link_address.h"
 #include "output/format.h"
 #include "output/output.h"
 #include "page/page_file.h"
 #include "serve/http_server.h"
 #include "session/history.h"
 #include "session/moment.h"
-#include "wire/noise.h"
 
 struct serve_values {
     const char *http;
@@ -400,71 +399,23 @@ static struct seep_error *serve(struct serving *serving, const char *where) {
 
 // ---- the protocol ----
 
-#define UNIX_PREFIX "unix:"
-#define TCP_PREFIX  "tcp:"
-
-static bool begins(const char *text, const char *with) {
-    return text && strncmp(text, with, strlen(with)) == 0;
-}
-
-static struct seep_error *listen_network(struct seep_link_server *server, const char *name,
-                                         const char *key_file) {
-    unsigned char key[SEEP_NOISE_KEY_BYTES];
-    unsigned port = 0;
-    bool made = false;
-    struct seep_error *error = seep_noise_key_read(key_file, true, key, &made);
-    if (!error)
-        error = seep_link_server_listen_network(server, name, key, &port);
-    explicit_bzero(key, sizeof(key));
-    if (made)
-        fprintf(stderr, "seep: made the key %s: who has a copy of it may ask\n", key_file);
-    if (error)
-        return error;
-    printf("tcp:%.*s:%u\n", (int)(strrchr(name, ':') - name), name, port);
-    fflush(stdout);
-    return NULL;
-}
-
-static struct seep_error *listen_here(struct seep_link_server *server, const char *where) {
-    const char *path = NULL;
-    struct seep_error *error =
-        seep_link_server_listen(server, where ? where + strlen(UNIX_PREFIX) : NULL, &path);
-    if (error)
-        return error;
-    printf("unix:%s\n", path);
-    fflush(stdout);
-    return NULL;
-}
-
 static struct seep_error *serve_link(const struct seep_live_source *source, const char *where,
                                      const char *key_file) {
     struct seep_link_server *server = NULL;
+    struct seep_link_listens listens = {.made_key = false};
     struct seep_error *error = seep_link_server_create(source, &server);
-    if (!error && where && strcmp(where, "stdio") == 0)
-        error = seep_link_server_add(server, STDIN_FILENO, dup(STDOUT_FILENO));
-    else if (!error && begins(where, TCP_PREFIX))
-        error = listen_network(server, where + strlen(TCP_PREFIX), key_file);
-    else if (!error)
-        error = listen_here(server, where);
+    if (!error)
+        error = seep_link_address_listen(server, where, key_file, &listens);
+    if (listens.made_key)
+        fprintf(stderr, "seep: made the key %s: who has a copy of it may ask\n", key_file);
+    if (!error && *listens.address) {
+        printf("%s\n", listens.address);
+        fflush(stdout);
+    }
     if (!error)
         error = seep_link_server_run(server);
     seep_link_server_destroy(server);
     return error;
-}
-
-static struct seep_error *check_listen(const char *where, const char *key_file) {
-    bool network = begins(where, TCP_PREFIX);
-    if (network && !key_file)
-        return seep_error_hint(
-            seep_error_create(SEEP_E_USAGE, "--listen %s: a network needs --key FILE", where),
-            "a file that is not there is made; who has a copy of it may ask");
-    if (!network && key_file)
-        return seep_error_create(SEEP_E_USAGE, "--key is for --listen tcp:HOST:PORT");
-    if (where && !network && strcmp(where, "stdio") != 0 &&
-        (!begins(where, UNIX_PREFIX) || !where[strlen(UNIX_PREFIX)]))
-        return seep_error_hint(seep_error_create(SEEP_E_USAGE, "--listen: bad address '%s'", where),
-                               "unix:PATH, tcp:HOST:PORT, or stdio");
-    return NULL;
 }
 
 static struct seep_error *run_link(const struct seep_arguments *arguments, const char *where,
@@ -472,13 +423,13 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
     struct seep_live_source source = {NULL};
     struct seep_started started = {.output_fd = -1};
     char name[16];
-    bool stdio = where && strcmp(where, "stdio") == 0;
-    struct seep_error *bad = check_listen(where, key_file);
+    bool stdio = seep_link_is_stdio(where);
+    struct seep_error *bad = seep_link_address_check(where, key_file);
     if (bad)
         return bad;
     seep_interrupt_catch(NULL);
     if (arguments->ended) {
-        struct seep_error *error = seep_started_begin(arguments->operands, !stdio, &started);
+        struct seep_error *error = seep_started_begin(seep_runner, arguments->operands, !stdio, &started);
         if (error)
             return error;
         snprintf(name, sizeof(name), "%d", (int)started.program);

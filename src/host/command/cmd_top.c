@@ -15,7 +15,7 @@
 #include "base/interrupt.h"
 #include "command/command.h"
 #include "command/reporting.h"
-#include "command/started.h"
+#include "session/started.h"
 #include "command/trace_name.h"
 #include "file/session_file.h"
 #include "live/live_worker.h"
@@ -477,7 +477,7 @@ static struct seep_error *run_top(const struct seep_arguments *arguments, int *r
         return error;
     seep_interrupt_catch(NULL);
     if (arguments->ended) {
-        error = seep_started_begin(arguments->operands, false, &started);
+        error = seep_started_begin(seep_runner, arguments->operands, false, &started);
         snprintf(name, sizeof(name), "%d", (int)started.program);
         if (!error)
             top.started = &started;

@@ -85,6 +85,9 @@ SEEP_MUST_CHECK struct seep_error *seep_command_unknown(const char *name);
 // "seep: <message> (<hint>)" in one line on stderr; takes the error. Returns the exit status.
 int seep_command_fail(struct seep_error *error);
 
+// What runs another program traced, for session/started.h.
+extern char *const seep_runner[];
+
 // Help texts, on standard output.
 void seep_help_commands(void);
 void seep_help_command(const struct seep_command *command);

@@ -25,3 +25,6 @@ struct seep_error *seep_command_unknown(const char *name) {
         return seep_error_hint(error, "did you mean '%s'? see 'seep help'", nearest);
     return seep_error_hint(error, "see 'seep help'");
 }
+
+static char runner_seep[] = "seep", runner_run[] = "run", runner_quiet[] = "-q", runner_end[] = "--";
+char *const seep_runner[] = {runner_seep, runner_run, runner_quiet, runner_end, NULL};

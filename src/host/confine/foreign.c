@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/statx_call.h"
 #include "confine/foreign.h"
 #include "confine/opener.h"
 
@@ -30,21 +31,21 @@ static bool is_on_users_mount(int fd) {
 }
 
 bool seep_file_status(int fd, struct stat *ret_status) {
-    struct statx cached;
+    struct seep_statx cached;
     if (!seep_is_handle(fd))
         return fstat(fd, ret_status) == 0;
-    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &cached) != 0)
+    if (!seep_statx(fd, "", AT_EMPTY_PATH | SEEP_STATX_DONT_SYNC, &cached))
         return false;
-    *ret_status = (struct stat){.st_dev = makedev(cached.stx_dev_major, cached.stx_dev_minor),
-                                .st_ino = cached.stx_ino,
-                                .st_mode = cached.stx_mode,
-                                .st_nlink = cached.stx_nlink,
-                                .st_uid = cached.stx_uid,
-                                .st_gid = cached.stx_gid,
-                                .st_size = (off_t)cached.stx_size,
-                                .st_blocks = (blkcnt_t)cached.stx_blocks,
-                                .st_mtim = {cached.stx_mtime.tv_sec, cached.stx_mtime.tv_nsec},
-                                .st_ctim = {cached.stx_ctime.tv_sec, cached.stx_ctime.tv_nsec}};
+    *ret_status = (struct stat){.st_dev = makedev(cached.dev_major, cached.dev_minor),
+                                .st_ino = cached.ino,
+                                .st_mode = cached.mode,
+                                .st_nlink = cached.nlink,
+                                .st_uid = cached.uid,
+                                .st_gid = cached.gid,
+                                .st_size = (off_t)cached.size,
+                                .st_blocks = (blkcnt_t)cached.blocks,
+                                .st_mtim = {cached.mtime.tv_sec, cached.mtime.tv_nsec},
+                                .st_ctim = {cached.ctime.tv_sec, cached.ctime.tv_nsec}};
     return true;
 }
 

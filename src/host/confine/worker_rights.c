@@ -87,7 +87,7 @@ static bool filter_calls(void) {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-static bool limit(__rlimit_resource_t resource, rlim_t value) {
+static bool limit(int resource, rlim_t value) {
     struct rlimit now;
     if (getrlimit(resource, &now) != 0)
         return false;

@@ -39,5 +39,5 @@ static const char *platform_take(struct seep_take *take, struct seep_profile *pr
     return NULL;
 }
 
-const struct seep_section seep_section_platform = {SEEP_TRACE_PLATFORM, "PLATFORM",   false,
-                                                   platform_nr,         platform_put, platform_take};
+const struct seep_section seep_section_platform = {
+    SEEP_TRACE_PLATFORM, "PLATFORM", false, platform_nr, platform_put, SEEP_READS(platform_take)};

@@ -22,6 +22,13 @@ struct seep_section {
     const char *(*take)(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory);
 };
 
+// The agent only writes: what reads is not in it.
+#ifdef SEEP_AGENT
+#define SEEP_READS(take) (false ? (take) : NULL)
+#else
+#define SEEP_READS(take) (take)
+#endif
+
 // In the order of their types, which is that of the file: each may use what those before it have made.
 #define SEEP_SECTIONS(SECTION)                                                                               \
     SECTION(leaks)                                                                                           \

@@ -115,7 +115,7 @@ static const char *pieces_take(struct seep_take *take, struct seep_profile *prof
 }
 
 const struct seep_section seep_section_pieces = {SEEP_TRACE_PIECES, "PIECES",   true,
-                                                 pieces_nr,         pieces_put, pieces_take};
+                                                 pieces_nr,         pieces_put, SEEP_READS(pieces_take)};
 
 static const char *pools_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     *ret_no_memory = false;
@@ -126,7 +126,7 @@ static const char *pools_take(struct seep_take *take, struct seep_profile *profi
 }
 
 const struct seep_section seep_section_pools = {SEEP_TRACE_POOLS, "POOLS",   false,
-                                                pools_nr,         pools_put, pools_take};
+                                                pools_nr,         pools_put, SEEP_READS(pools_take)};
 
 static void put_mark(struct seep_put *put, const struct seep_mark *mark) {
     seep_put_text(put, mark->name);
@@ -219,7 +219,7 @@ static const char *marks_take(struct seep_take *take, struct seep_profile *profi
 }
 
 const struct seep_section seep_section_marks = {SEEP_TRACE_MARKS, "MARKS",   true,
-                                                marks_nr,         marks_put, marks_take};
+                                                marks_nr,         marks_put, SEEP_READS(marks_take)};
 
 static uint32_t peak_nr(const struct seep_profile *profile) {
     return profile->at_peak.counted;
@@ -233,7 +233,8 @@ static const char *peak_take(struct seep_take *take, struct seep_profile *profil
     return take_mark(take, profile, &profile->at_peak, ret_no_memory);
 }
 
-const struct seep_section seep_section_peak = {SEEP_TRACE_PEAK, "PEAK", false, peak_nr, peak_put, peak_take};
+const struct seep_section seep_section_peak = {SEEP_TRACE_PEAK, "PEAK",   false,
+                                               peak_nr,         peak_put, SEEP_READS(peak_take)};
 
 static uint32_t snapshots_nr(const struct seep_profile *profile) {
     return profile->nr_snapshots;
@@ -296,8 +297,8 @@ static const char *snapshots_take(struct seep_take *take, struct seep_profile *p
     return wrong;
 }
 
-const struct seep_section seep_section_snapshots = {SEEP_TRACE_SNAPSHOTS, "SNAPSHOTS",   true,
-                                                    snapshots_nr,         snapshots_put, snapshots_take};
+const struct seep_section seep_section_snapshots = {
+    SEEP_TRACE_SNAPSHOTS, "SNAPSHOTS", true, snapshots_nr, snapshots_put, SEEP_READS(snapshots_take)};
 
 static uint32_t names_nr(const struct seep_profile *profile) {
     return profile->nr_modules - 1;
@@ -348,4 +349,4 @@ static const char *names_take(struct seep_take *take, struct seep_profile *profi
 }
 
 const struct seep_section seep_section_names = {SEEP_TRACE_NAMES, "NAMES",   true,
-                                                names_nr,         names_put, names_take};
+                                                names_nr,         names_put, SEEP_READS(names_take)};

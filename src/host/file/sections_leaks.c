@@ -85,7 +85,7 @@ static const char *leaks_take(struct seep_take *take, struct seep_profile *profi
 }
 
 const struct seep_section seep_section_leaks = {SEEP_TRACE_LEAKS, "LEAKS",   false,
-                                                leaks_nr,         leaks_put, leaks_take};
+                                                leaks_nr,         leaks_put, SEEP_READS(leaks_take)};
 
 // ---- HOLDERS ----
 
@@ -139,7 +139,7 @@ static const char *holders_take(struct seep_take *take, struct seep_profile *pro
 }
 
 const struct seep_section seep_section_holders = {SEEP_TRACE_HOLDERS, "HOLDERS",   false,
-                                                  holders_nr,         holders_put, holders_take};
+                                                  holders_nr,         holders_put, SEEP_READS(holders_take)};
 
 // ---- LEADERS ----
 
@@ -185,7 +185,7 @@ static const char *leaders_take(struct seep_take *take, struct seep_profile *pro
 }
 
 const struct seep_section seep_section_leaders = {SEEP_TRACE_LEADERS, "LEADERS",   false,
-                                                  leaders_nr,         leaders_put, leaders_take};
+                                                  leaders_nr,         leaders_put, SEEP_READS(leaders_take)};
 
 // ---- CHAINS ----
 
@@ -377,7 +377,7 @@ static const char *chains_take(struct seep_take *take, struct seep_profile *prof
 }
 
 const struct seep_section seep_section_chains = {SEEP_TRACE_CHAINS, "CHAINS",   false,
-                                                 chains_nr,         chains_put, chains_take};
+                                                 chains_nr,         chains_put, SEEP_READS(chains_take)};
 
 // ---- ARRIVALS ----
 
@@ -481,8 +481,8 @@ static const char *arrivals_take(struct seep_take *take, struct seep_profile *pr
     return wrong;
 }
 
-const struct seep_section seep_section_arrivals = {SEEP_TRACE_ARRIVALS, "ARRIVALS",   false,
-                                                   arrivals_nr,         arrivals_put, arrivals_take};
+const struct seep_section seep_section_arrivals = {
+    SEEP_TRACE_ARRIVALS, "ARRIVALS", false, arrivals_nr, arrivals_put, SEEP_READS(arrivals_take)};
 
 // ---- HELD ----
 
@@ -560,4 +560,5 @@ static const char *held_take(struct seep_take *take, struct seep_profile *profil
     return wrong;
 }
 
-const struct seep_section seep_section_held = {SEEP_TRACE_HELD, "HELD", false, held_nr, held_put, held_take};
+const struct seep_section seep_section_held = {SEEP_TRACE_HELD, "HELD",   false,
+                                               held_nr,         held_put, SEEP_READS(held_take)};

@@ -159,8 +159,8 @@ static const char *mappings_take(struct seep_take *take, struct seep_profile *pr
     return wrong;
 }
 
-const struct seep_section seep_section_mappings = {SEEP_TRACE_MAPPINGS, "MAPPINGS",   false,
-                                                   mappings_nr,         mappings_put, mappings_take};
+const struct seep_section seep_section_mappings = {
+    SEEP_TRACE_MAPPINGS, "MAPPINGS", false, mappings_nr, mappings_put, SEEP_READS(mappings_take)};
 
 static const char *wrong_releases_take(struct seep_take *take, struct seep_profile *profile,
                                        bool *ret_no_memory) {
@@ -188,7 +188,7 @@ static const char *wrong_releases_take(struct seep_take *take, struct seep_profi
 
 const struct seep_section seep_section_wrong_releases = {
     SEEP_TRACE_WRONG_RELEASES, "WRONG_RELEASES",   false,
-    wrong_releases_nr,         wrong_releases_put, wrong_releases_take};
+    wrong_releases_nr,         wrong_releases_put, SEEP_READS(wrong_releases_take)};
 
 static const char *first_releases_take(struct seep_take *take, struct seep_profile *profile,
                                        bool *ret_no_memory) {
@@ -205,7 +205,7 @@ static const char *first_releases_take(struct seep_take *take, struct seep_profi
 
 const struct seep_section seep_section_first_releases = {
     SEEP_TRACE_FIRST_RELEASES, "FIRST_RELEASES",   false,
-    first_releases_nr,         first_releases_put, first_releases_take};
+    first_releases_nr,         first_releases_put, SEEP_READS(first_releases_take)};
 
 static const char *account_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
     struct seep_account account = {.known = true};
@@ -221,4 +221,4 @@ static const char *account_take(struct seep_take *take, struct seep_profile *pro
 }
 
 const struct seep_section seep_section_account = {SEEP_TRACE_ACCOUNT, "ACCOUNT",   false,
-                                                  account_nr,         account_put, account_take};
+                                                  account_nr,         account_put, SEEP_READS(account_take)};

@@ -7,18 +7,17 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
-#include <zstd.h>
 
+#include "base/pack.h"
 #include "base/read_at.h"
 #include "file/trace.h"
 
-// 3 is zstd's default: on block tables higher levels cost three times the time for some 5 per cent.
-#define ZSTD_LEVEL      3
-#define ZSTD_LEVEL_FAST 1
 // A zstd frame that readers skip: u32 magic, u32 length of what follows. Source: RFC 8878, 3.1.2.
 #define SKIPPABLE_MAGIC        UINT32_C(0x184d2a50)
 #define SKIPPABLE_HEADER_BYTES 8u
+#define NOREPLACE              1u // RENAME_NOREPLACE of linux/fs.h, which not every libc has
 
 struct seep_trace_writer {
     int fd;
@@ -27,7 +26,7 @@ struct seep_trace_writer {
     char *path;        // the name it takes at commit; NULL: written in place
     char *temp_path;   // exists on disk as long as this is set
     bool keeps_others; // no file is replaced
-    ZSTD_CCtx *zstd;
+    struct seep_packer *packer;
     unsigned char *packed; // scratch
     size_t packed_capacity;
     uint64_t written_bytes;
@@ -135,8 +134,8 @@ static struct seep_error *create(const char *path, int fd, const char *name,
         return seep_error_no_memory();
     writer->fd = fd;
     writer->name = strdup(name);
-    writer->zstd = ZSTD_createCCtx();
-    struct seep_error *error = writer->name && writer->zstd ? NULL : seep_error_no_memory();
+    writer->packer = seep_packer_create();
+    struct seep_error *error = writer->name && writer->packer ? NULL : seep_error_no_memory();
     if (!error && path)
         error = open_target(writer, path);
     if (!error)
@@ -165,7 +164,7 @@ void seep_trace_writer_destroy(struct seep_trace_writer *writer) {
         close(writer->fd);
     if (writer->temp_path)
         unlink(writer->temp_path);
-    ZSTD_freeCCtx(writer->zstd);
+    seep_packer_destroy(writer->packer);
     free(writer->packed);
     free(writer->temp_path);
     free(writer->path);
@@ -190,7 +189,7 @@ static size_t pad(unsigned char *packed, size_t packed_bytes, size_t raw_bytes) 
 // Room for a section that is packed. false: out of memory.
 static bool make_room(struct seep_trace_writer *writer, size_t raw_bytes, size_t nr_parts) {
     enum { BLOCK_HEADER_BYTES = 3 };
-    size_t need = ZSTD_compressBound(raw_bytes) + nr_parts * BLOCK_HEADER_BYTES +
+    size_t need = seep_pack_bound(raw_bytes) + nr_parts * BLOCK_HEADER_BYTES +
                   raw_bytes / SEEP_TRACE_RATIO_MAX + 2 * SKIPPABLE_HEADER_BYTES;
     if (writer->packed_capacity >= need)
         return true;
@@ -200,48 +199,33 @@ static bool make_room(struct seep_trace_writer *writer, size_t raw_bytes, size_t
     return writer->packed;
 }
 
-static struct seep_error *zstd_error(const struct seep_trace_writer *writer, size_t result) {
-    return seep_error_create(SEEP_E_IO, "%s: cannot compress: %s", writer->name, ZSTD_getErrorName(result));
+static struct seep_error *not_packed(const struct seep_trace_writer *writer) {
+    return seep_error_create(SEEP_E_IO, "%s: cannot compress", writer->name);
 }
 
+// On block tables higher levels cost three times the time for some 5 per cent.
 static struct seep_error *compress(struct seep_trace_writer *writer, const void *raw, size_t raw_bytes,
                                    size_t *ret_bytes) {
     if (!make_room(writer, raw_bytes, 0))
         return seep_error_no_memory();
     size_t bytes =
-        ZSTD_compressCCtx(writer->zstd, writer->packed, writer->packed_capacity, raw, raw_bytes, ZSTD_LEVEL);
-    if (ZSTD_isError(bytes))
-        return zstd_error(writer, bytes);
+        seep_pack(writer->packer, writer->packed, writer->packed_capacity, raw, raw_bytes, SEEP_PACK_WELL);
+    if (!bytes)
+        return not_packed(writer);
     *ret_bytes = pad(writer->packed, bytes, raw_bytes);
     return NULL;
 }
 
-// A block of zstd ends with each part that is worth a table of its own.
 static struct seep_error *compress_parts(struct seep_trace_writer *writer, const unsigned char *raw,
                                          size_t raw_bytes, const size_t *parts, size_t nr_parts,
                                          size_t *ret_bytes) {
-    enum { WORTH_BYTES = 256 };
     if (!make_room(writer, raw_bytes, nr_parts + 1))
         return seep_error_no_memory();
-    ZSTD_CCtx_reset(writer->zstd, ZSTD_reset_session_and_parameters);
-    ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL_FAST);
-    ZSTD_CCtx_setPledgedSrcSize(writer->zstd, raw_bytes);
-    ZSTD_outBuffer out = {writer->packed, writer->packed_capacity, 0};
-    size_t from = 0, left = 0;
-    for (size_t i = 0; i <= nr_parts; i++) {
-        bool is_last = i == nr_parts;
-        size_t to = is_last ? raw_bytes : parts[i];
-        if (!is_last && to - from < WORTH_BYTES)
-            continue;
-        ZSTD_inBuffer in = {raw + from, to - from, 0};
-        left = ZSTD_compressStream2(writer->zstd, &out, &in, is_last ? ZSTD_e_end : ZSTD_e_flush);
-        if (ZSTD_isError(left))
-            return zstd_error(writer, left);
-        if (left || in.pos < in.size)
-            return seep_error_create(SEEP_E_IO, "%s: cannot compress: no room", writer->name);
-        from = to;
-    }
-    *ret_bytes = pad(writer->packed, out.pos, raw_bytes);
+    size_t bytes = seep_pack_parts(writer->packer, writer->packed, writer->packed_capacity, raw, raw_bytes,
+                                   parts, nr_parts);
+    if (!bytes)
+        return not_packed(writer);
+    *ret_bytes = pad(writer->packed, bytes, raw_bytes);
     return NULL;
 }
 
@@ -341,8 +325,8 @@ struct seep_error *seep_trace_spool_create(struct seep_trace_writer **ret_spool)
     if (spool->fd < 0)
         error = seep_error_hint(seep_error_system(errno, "%s: cannot make a temporary file", folder),
                                 "name a folder for it in TMPDIR");
-    if (!error &&
-        (asprintf(&spool->name, "a temporary file in %s", folder) < 0 || !(spool->zstd = ZSTD_createCCtx())))
+    if (!error && (asprintf(&spool->name, "a temporary file in %s", folder) < 0 ||
+                   !(spool->packer = seep_packer_create())))
         error = seep_error_no_memory();
     if (error) {
         seep_trace_writer_destroy(spool);
@@ -503,7 +487,7 @@ const char *seep_trace_writer_path(const struct seep_trace_writer *writer) {
 
 // false: errno says why; EEXIST: there is such a file.
 static bool rename_to_new(const char *from, const char *to) {
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NOREPLACE) == 0)
         return true;
     if (errno != EINVAL && errno != ENOSYS)
         return false;

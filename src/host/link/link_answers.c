@@ -12,6 +12,7 @@
 #include "link/link_blocks.h"
 #include "link/link_client.h"
 #include "link/link_top.h"
+#include "live/look_process.h"
 #include "session/mark_live.h"
 
 // ---- looks ----
@@ -24,7 +25,7 @@ struct seep_error *seep_link_look_again(struct seep_link_server *server) {
     if (server->look.session && (server->look.ended || seep_monotonic_ns() - server->look.at_ns < rest_ns))
         return NULL;
     struct seep_look look;
-    seep_look_make(server->source, server->look.session ? &server->look : NULL, &look);
+    seep_look_make_here(server->source, server->look.session ? &server->look : NULL, &look);
     if (look.error || !look.session) {
         struct seep_error *error = look.error;
         look.error = NULL;
@@ -165,7 +166,7 @@ static void leave_links(struct seep_link_server *server) {
 
 static struct seep_error *scan_to(struct seep_link_server *server, int fd) {
     struct seep_session *session = NULL;
-    struct seep_error *error = seep_live_source_scan(server->source, &session);
+    struct seep_error *error = seep_look_scan(server->source->pid, &session);
     if (!error)
         error = seep_session_save_fd(session, fd, "the answer");
     seep_session_destroy(session);
@@ -320,7 +321,7 @@ static struct seep_error *answer_control(struct seep_link_server *server, struct
     struct seep_image_control asked = {(enum seep_image_recording)recording, (uint32_t)depth};
     struct seep_error *error = server->look.ended
                                    ? seep_error_create(SEEP_E_UNSUPPORTED, "the program has ended")
-                                   : seep_live_source_control(server->source, &server->look, &asked, &done);
+                                   : seep_look_control(&server->look, &asked, &done);
     struct seep_put payload = {NULL};
     seep_put_leb(&payload, done);
     if (!error)

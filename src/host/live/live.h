@@ -28,6 +28,7 @@ struct seep_look {
     struct seep_error *error;
     int64_t at_ns;      // CLOCK_MONOTONIC, when it was done
     int64_t took_ns;    // that it took
+    int64_t noted_ns;   // when the files of its processes were looked into last
     uint64_t epoch;     // over a link: two looks of one epoch are the same; here 0
     bool ended;         // the process has ended; the session is of its image as it was left
     int *image_fds;     // by process of the session: of its image, to read it when it has ended; -1: none

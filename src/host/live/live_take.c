@@ -6,24 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/sum.h"
 #include "growth/trend.h"
 #include "live/live.h"
-
-void seep_look_deinit(struct seep_look *look) {
-    for (size_t i = 0; i < look->nr_images; i++)
-        if (look->image_fds[i] >= 0)
-            close(look->image_fds[i]);
-    free(look->image_fds);
-    seep_session_destroy(look->session);
-    seep_error_destroy(look->error);
-    int64_t at_ns = look->at_ns, took_ns = look->took_ns;
-    *look = (struct seep_look){.at_ns = at_ns, .took_ns = took_ns};
-}
 
 void seep_live_init(struct seep_live *live) {
     *live = (struct seep_live){.totals = {.temporary_percent = -1, .seconds_left = -1}, .point_step = 1};

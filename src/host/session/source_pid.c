@@ -23,7 +23,7 @@ struct seep_error *seep_parse_pid(const char *text, bool *ret_is_pid, pid_t *ret
     return NULL;
 }
 
-struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_session) {
+struct seep_error *seep_session_figures_of_pid(pid_t pid, struct seep_session **ret_session) {
     struct seep_image_copy *copy = NULL;
     struct seep_profile *profile = NULL;
     struct seep_session *session = NULL;
@@ -31,8 +31,6 @@ struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_se
     if (!err)
         err = seep_profile_from_image(copy, &profile);
     seep_image_copy_destroy(copy);
-    if (!err)
-        err = seep_profile_note_allocators(profile, pid);
     if (!err)
         err = seep_session_create(&session);
     if (err) {
@@ -42,6 +40,19 @@ struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_se
     profile->process.pid = (uint32_t)pid;
     profile->process.is_main = true;
     err = seep_session_add(session, profile);
+    if (err) {
+        seep_session_destroy(session);
+        return err;
+    }
+    *ret_session = session;
+    return NULL;
+}
+
+struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_session) {
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_session_figures_of_pid(pid, &session);
+    if (!err)
+        err = seep_profile_note_allocators(session->profiles[0], pid);
     if (err) {
         seep_session_destroy(session);
         return err;

@@ -2,20 +2,21 @@
 // Addresses of a network, see network.h.
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "wire/network.h"
+#include "wire/resolve.h"
 
 #define CONNECT_MS 5000
 #define SILENCE_S  15 // after which a peer counts as gone
 
-static struct seep_error *resolve(const char *name, struct addrinfo **ret_found) {
+static struct seep_error *resolve(const char *name, struct seep_address *ret_found, size_t *ret_nr) {
     char host[256];
     const char *colon = strrchr(name, ':');
     const char *end = colon;
@@ -32,12 +33,11 @@ static struct seep_error *resolve(const char *name, struct addrinfo **ret_found)
         return seep_error_create(SEEP_E_USAGE, "tcp:%s: not of the form tcp:HOST:PORT", name);
     memcpy(host, begin, (size_t)(end - begin));
     host[end - begin] = 0;
-    const struct addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    int trouble = getaddrinfo(host, colon + 1, &hints, ret_found);
-    if (trouble)
-        return seep_error_create(SEEP_E_NOT_FOUND, "tcp:%s: %s", name, gai_strerror(trouble));
-    return NULL;
+    unsigned long port = strtoul(colon + 1, NULL, 10);
+    if (port > UINT16_MAX)
+        return seep_error_create(SEEP_E_USAGE, "tcp:%s: there is no such port", name);
+    struct seep_error *error = seep_resolve(host, (uint16_t)port, ret_found, ret_nr);
+    return error ? seep_error_prefix(error, "tcp:%s", name) : NULL;
 }
 
 void seep_network_set_patience(int fd) {
@@ -62,22 +62,22 @@ static unsigned port_of(int fd) {
 }
 
 struct seep_error *seep_network_listen(const char *name, int *ret_fd, unsigned *ret_port) {
-    struct addrinfo *found = NULL;
-    struct seep_error *error = resolve(name, &found);
+    struct seep_address found[SEEP_ADDRESSES_MAX];
+    size_t nr = 0;
+    struct seep_error *error = resolve(name, found, &nr);
     if (error)
         return error;
     int one = 1, trouble = 0, fd = -1;
-    for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
-        fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    for (size_t i = 0; i < nr && fd < 0; i++) {
+        fd = socket(found[i].name.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
-            bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, 16) == 0)
+            bind(fd, (struct sockaddr *)&found[i].name, found[i].bytes) == 0 && listen(fd, 16) == 0)
             break;
         trouble = errno;
         if (fd >= 0)
             close(fd);
         fd = -1;
     }
-    freeaddrinfo(found);
     if (fd < 0)
         return seep_error_system(trouble, "cannot listen on tcp:%s", name);
     *ret_fd = fd;
@@ -86,8 +86,8 @@ struct seep_error *seep_network_listen(const char *name, int *ret_fd, unsigned *
 }
 
 // Within a time: a host that does not answer is not waited for as long as the kernel would.
-static bool connect_within(int fd, const struct addrinfo *to) {
-    if (connect(fd, to->ai_addr, to->ai_addrlen) == 0)
+static bool connect_within(int fd, const struct seep_address *to) {
+    if (connect(fd, (const struct sockaddr *)&to->name, to->bytes) == 0)
         return true;
     if (errno != EINPROGRESS)
         return false;
@@ -102,21 +102,21 @@ static bool connect_within(int fd, const struct addrinfo *to) {
 }
 
 struct seep_error *seep_network_connect(const char *name, int *ret_fd) {
-    struct addrinfo *found = NULL;
-    struct seep_error *error = resolve(name, &found);
+    struct seep_address found[SEEP_ADDRESSES_MAX];
+    size_t nr = 0;
+    struct seep_error *error = resolve(name, found, &nr);
     if (error)
         return error;
     int trouble = 0, fd = -1;
-    for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
-        fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd >= 0 && connect_within(fd, at))
+    for (size_t i = 0; i < nr && fd < 0; i++) {
+        fd = socket(found[i].name.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd >= 0 && connect_within(fd, &found[i]))
             break;
         trouble = errno;
         if (fd >= 0)
             close(fd);
         fd = -1;
     }
-    freeaddrinfo(found);
     if (fd < 0)
         return seep_error_hint(seep_error_system(trouble, "cannot connect to tcp:%s", name),
                                "'seep serve --listen tcp:HOST:PORT --key FILE PID' listens there");

@@ -29,7 +29,7 @@ struct seep_wire_client {
     pthread_mutex_t lock;
     int in_fd; // -1: not connected
     int out_fd;
-    pid_t ssh; // 0: none
+    pid_t program; // whose streams are the link; 0: none
     unsigned char key[SEEP_NOISE_KEY_BYTES];
     struct seep_noise *noise; // of a network; NULL: bytes are as they are
     unsigned char *record;    // of noise: room for one
@@ -48,6 +48,7 @@ struct seep_wire_client {
 #define UNIX_PREFIX "unix:"
 #define SSH_PREFIX  "ssh://"
 #define TCP_PREFIX  "tcp:"
+#define EXEC_PREFIX "exec:"
 
 static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
@@ -56,7 +57,7 @@ static bool begins(const char *text, const char *with) {
 bool seep_wire_is_address(const char *text) {
     struct stat status;
     return begins(text, UNIX_PREFIX) || begins(text, SSH_PREFIX) || begins(text, TCP_PREFIX) ||
-           (stat(text, &status) == 0 && S_ISSOCK(status.st_mode));
+           begins(text, EXEC_PREFIX) || (stat(text, &status) == 0 && S_ISSOCK(status.st_mode));
 }
 
 static struct seep_error *connect_unix(struct seep_wire_client *client, const char *path) {
@@ -93,11 +94,13 @@ static bool split_ssh(const char *text, char *host, size_t room, char *port, siz
            strspn(port, "0123456789") == strlen(port) && strcspn(host, " \t\n'\"\\$`;&|<>") == nr;
 }
 
-static void become_ssh(const char *host, const char *port, const char *pid, int in, int out) {
-    char command[128];
-    snprintf(command, sizeof(command), "seep serve --listen stdio %s", pid);
-    dup2(in, STDIN_FILENO);
-    dup2(out, STDOUT_FILENO);
+// On a machine that has the agent only, that. The shell there may be any.
+static _Noreturn void become_ssh(const char *host, const char *port, const char *pid) {
+    char command[256];
+    snprintf(command, sizeof(command),
+             "sh -c 'command -v seep >/dev/null 2>&1 && exec seep serve --listen stdio %s; "
+             "exec seep-agent serve --listen stdio %s'",
+             pid, pid);
     if (*port)
         execlp("ssh", "ssh", "-T", "-p", port, "--", host, command, (char *)NULL);
     else
@@ -105,31 +108,38 @@ static void become_ssh(const char *host, const char *port, const char *pid, int 
     _exit(127);
 }
 
-static struct seep_error *connect_ssh(struct seep_wire_client *client, const char *text) {
+// A program whose standard streams are the link.
+static struct seep_error *connect_program(struct seep_wire_client *client, const char *text) {
     char host[256], port[8];
-    const char *pid;
+    const char *pid = NULL;
     int to[2], from[2];
-    if (!split_ssh(text, host, sizeof(host), port, sizeof(port), &pid))
-        return seep_error_create(SEEP_E_USAGE, "%s%s: not of the form ssh://[USER@]HOST[:PORT]/PID",
-                                 SSH_PREFIX, text);
+    bool is_ssh = begins(text, SSH_PREFIX);
+    if (is_ssh && !split_ssh(text + strlen(SSH_PREFIX), host, sizeof(host), port, sizeof(port), &pid))
+        return seep_error_create(SEEP_E_USAGE, "%s: not of the form ssh://[USER@]HOST[:PORT]/PID", text);
     if (pipe2(to, O_CLOEXEC) != 0)
-        return seep_error_system(errno, "no pipe to ssh");
+        return seep_error_system(errno, "no pipe to %s", text);
     if (pipe2(from, O_CLOEXEC) != 0) {
-        struct seep_error *error = seep_error_system(errno, "no pipe from ssh");
+        struct seep_error *error = seep_error_system(errno, "no pipe from %s", text);
         close(to[0]), close(to[1]);
         return error;
     }
     pid_t child = fork();
-    if (child == 0)
-        become_ssh(host, port, pid, to[0], from[1]);
+    if (child == 0) {
+        dup2(to[0], STDIN_FILENO);
+        dup2(from[1], STDOUT_FILENO);
+        if (is_ssh)
+            become_ssh(host, port, pid);
+        execl("/bin/sh", "sh", "-c", text + strlen(EXEC_PREFIX), (char *)NULL);
+        _exit(127);
+    }
     int trouble = errno;
     close(to[0]);
     close(from[1]);
     if (child < 0) {
         close(to[1]), close(from[0]);
-        return seep_error_system(trouble, "cannot start ssh");
+        return seep_error_system(trouble, "cannot start a process");
     }
-    client->ssh = child;
+    client->program = child;
     client->in_fd = from[0];
     client->out_fd = to[1];
     return NULL;
@@ -144,11 +154,11 @@ static void disconnect(struct seep_wire_client *client) {
     seep_noise_destroy(client->noise);
     client->noise = NULL;
     client->nr_record = client->record_at = 0;
-    if (client->ssh > 0) { // its pipes are closed: it ends
-        kill(client->ssh, SIGTERM);
-        waitpid(client->ssh, NULL, 0);
+    if (client->program > 0) { // its pipes are closed: it ends
+        kill(client->program, SIGTERM);
+        waitpid(client->program, NULL, 0);
     }
-    client->ssh = 0;
+    client->program = 0;
 }
 
 // ---- bytes ----
@@ -159,8 +169,8 @@ static struct seep_error *broken(const struct seep_wire_client *client, const ch
 
 static struct seep_error *write_raw(struct seep_wire_client *client, const unsigned char *bytes, size_t nr) {
     for (size_t sent = 0; sent < nr;) {
-        ssize_t done = client->ssh ? write(client->out_fd, bytes + sent, nr - sent)
-                                   : send(client->out_fd, bytes + sent, nr - sent, MSG_NOSIGNAL);
+        ssize_t done = client->program ? write(client->out_fd, bytes + sent, nr - sent)
+                                       : send(client->out_fd, bytes + sent, nr - sent, MSG_NOSIGNAL);
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
@@ -349,7 +359,7 @@ static struct seep_error *connect_tcp(struct seep_wire_client *client, const cha
 static struct seep_error *connect_to(struct seep_wire_client *client) {
     const char *text = client->address;
     struct seep_error *error =
-        begins(text, SSH_PREFIX) ? connect_ssh(client, text + strlen(SSH_PREFIX))
+        begins(text, SSH_PREFIX) || begins(text, EXEC_PREFIX) ? connect_program(client, text)
         : begins(text, TCP_PREFIX)
             ? connect_tcp(client, text + strlen(TCP_PREFIX))
             : connect_unix(client, begins(text, UNIX_PREFIX) ? text + strlen(UNIX_PREFIX) : text);

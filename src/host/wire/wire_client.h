@@ -13,8 +13,8 @@
 
 struct seep_wire_client;
 
-// "unix:PATH", the path of a socket, "ssh://[USER@]HOST[:PORT]/PID", or "tcp:HOST:PORT", which needs the file
-// of a key.
+// "unix:PATH", the path of a socket, "ssh://[USER@]HOST[:PORT]/PID", "exec:COMMAND", whose standard streams
+// are the link, or "tcp:HOST:PORT", which needs the file of a key.
 bool seep_wire_is_address(const char *text);
 SEEP_MUST_CHECK struct seep_error *seep_wire_client_create(const char *address, const char *key_file,
                                                            struct seep_wire_client **ret_client);

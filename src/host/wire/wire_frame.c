@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
+#include "base/pack.h"
 #include "base/version.h"
 #include "wire/wire.h"
 
@@ -23,14 +23,15 @@ struct seep_wire_head seep_wire_head_of(const unsigned char *at) {
 
 static bool pack(struct seep_put *packed, const struct seep_put *payload) {
     seep_put_leb(packed, payload->used);
-    size_t room = ZSTD_compressBound(payload->used);
-    if (!seep_put_room(packed, room))
-        return false;
-    size_t nr = ZSTD_compress(packed->bytes + packed->used, room, payload->bytes, payload->used, 1);
-    if (ZSTD_isError(nr))
-        return false;
+    size_t room = seep_pack_bound(payload->used);
+    struct seep_packer *packer = seep_packer_create();
+    size_t nr = packer && seep_put_room(packed, room)
+                    ? seep_pack(packer, packed->bytes + packed->used, room, payload->bytes, payload->used,
+                                SEEP_PACK_FAST)
+                    : 0;
+    seep_packer_destroy(packer);
     packed->used += nr;
-    return packed->used < payload->used;
+    return nr && packed->used < payload->used;
 }
 
 struct seep_error *seep_wire_put(struct seep_put *out, enum seep_wire_type type, uint16_t stream,
@@ -69,13 +70,12 @@ struct seep_error *seep_wire_unpack(const struct seep_wire_head *head, const uns
     unsigned char *owned = malloc(raw);
     if (!owned)
         return seep_error_no_memory();
-    size_t nr = ZSTD_decompress(owned, raw, take.at, seep_take_left(&take));
-    if (ZSTD_isError(nr) || nr != raw) {
+    if (!seep_unpack(owned, raw, take.at, seep_take_left(&take))) {
         free(owned);
         return seep_error_create(SEEP_E_FORMAT, "a frame cannot be unpacked");
     }
     *ret_bytes = *ret_owned = owned;
-    *ret_nr = nr;
+    *ret_nr = raw;
     return NULL;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// A program that is started behind a screen or a server, by `seep run`: it is in a group of its own, so that
-// the keys of the terminal are not for it, and what it writes goes to a file without a name.
-#ifndef SEEP_COMMAND_STARTED_H
-#define SEEP_COMMAND_STARTED_H
+// A program that is started behind a screen or a server, by `seep run` or its like: it is in a group of its
+// own, so that the keys of the terminal are not for it, and what it writes goes to a file without a name.
+#ifndef SEEP_SESSION_STARTED_H
+#define SEEP_SESSION_STARTED_H
 
 #include <sys/types.h>
 
@@ -17,8 +17,9 @@ struct seep_started {
 };
 
 // Waits until the program is traced. SEEP_E_NOT_FOUND with what it wrote last where it ended before.
+// `runner`: the words that make this program run another one, traced: {"seep", "run", "-q", "--", NULL}.
 // With `own` its streams are ours: what it writes goes where ours does.
-SEEP_MUST_CHECK struct seep_error *seep_started_begin(char *const *program, bool own,
+SEEP_MUST_CHECK struct seep_error *seep_started_begin(char *const *runner, char *const *program, bool own,
                                                       struct seep_started *ret_started);
 // The next whole line of what was written since; malloc'ed; NULL: none.
 char *seep_started_line(struct seep_started *started);

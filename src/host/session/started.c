@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text_copy.h"
-#include "command/started.h"
+#include "session/started.h"
 #include "session/session_open.h"
 
 #define LINE_MAX_BYTES 2000u
@@ -35,20 +35,18 @@ static struct seep_error *open_output(int *ret_fd) {
     return NULL;
 }
 
-static void become(char *const *program, bool own, int output) {
-    size_t nr = 0;
+static _Noreturn void become(char *const *runner, char *const *program, bool own, int output) {
+    size_t nr = 0, nr_first = 0;
     while (program[nr])
         nr++;
-    char **words = calloc(nr + 5, sizeof(*words));
+    while (runner[nr_first])
+        nr_first++;
+    char **words = calloc(nr_first + nr + 1, sizeof(*words));
     int nothing = open("/dev/null", O_RDONLY);
     if (!words || nothing < 0)
         _exit(127);
-    static char name[] = "seep", run[] = "run", quiet[] = "-q", end[] = "--";
-    words[0] = name;
-    words[1] = run;
-    words[2] = quiet;
-    words[3] = end;
-    memcpy(words + 4, program, nr * sizeof(*words));
+    memcpy(words, runner, nr_first * sizeof(*words));
+    memcpy(words + nr_first, program, nr * sizeof(*words));
     if (!own) {
         setpgid(0, 0);
         dup2(nothing, STDIN_FILENO);
@@ -79,7 +77,7 @@ static bool find_program(struct seep_started *started) {
     return found;
 }
 
-static struct seep_error *ended_early(struct seep_started *started) {
+static struct seep_error *ended_early(struct seep_started *started, char *const *runner) {
     char *last = NULL, *line;
     while ((line = seep_started_line(started))) {
         free(last);
@@ -89,17 +87,18 @@ static struct seep_error *ended_early(struct seep_started *started) {
         seep_error_create(SEEP_E_NOT_FOUND, "the program ended before it could be looked at%s%s",
                           last ? ": " : "", last ? last : "");
     free(last);
-    return seep_error_hint(error, "'seep run' shows what it did");
+    return seep_error_hint(error, "'%s %s' shows what it did", runner[0], runner[1]);
 }
 
-struct seep_error *seep_started_begin(char *const *program, bool own, struct seep_started *ret_started) {
+struct seep_error *seep_started_begin(char *const *runner, char *const *program, bool own,
+                                      struct seep_started *ret_started) {
     struct seep_started started = {.output_fd = -1};
     struct seep_error *error = open_output(&started.output_fd);
     if (error)
         return error;
     started.run = fork();
     if (started.run == 0)
-        become(program, own, started.output_fd);
+        become(runner, program, own, started.output_fd);
     if (started.run < 0) {
         error = seep_error_system(errno, "cannot start a process");
         close(started.output_fd);
@@ -114,7 +113,7 @@ struct seep_error *seep_started_begin(char *const *program, bool own, struct see
             usleep(5000);
     }
     if (!found) {
-        error = ended_early(&started);
+        error = ended_early(&started, runner);
         close(started.output_fd);
         return error;
     }

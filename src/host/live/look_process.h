@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What is done with a process of this machine for a look, a scan or a control of live.h, whoever asks. All
+// that a server needs; it knows nothing of links and files.
+#ifndef SEEP_LIVE_LOOK_PROCESS_H
+#define SEEP_LIVE_LOOK_PROCESS_H
+
+#include "live/live.h"
+
+uint64_t seep_look_started(pid_t pid); // see struct seep_live_source; 0: it is not there
+// As seep_look_make(), of a source that is a process here.
+void seep_look_make_here(const struct seep_live_source *source, const struct seep_look *before,
+                         struct seep_look *ret_look);
+void seep_look_end(struct seep_look *look,
+                   int64_t begin_ns); // its times; of one with an error nothing else stays
+SEEP_MUST_CHECK struct seep_error *seep_look_scan(pid_t pid, struct seep_session **ret_session);
+SEEP_MUST_CHECK struct seep_error *seep_look_control(const struct seep_look *look,
+                                                     const struct seep_image_control *asked, bool *ret_done);
+
+#endif

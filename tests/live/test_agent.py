@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""seep-agent, the server for targets: what seep's own server is tested with, and what it does where there is nothing else of seep."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+import harness
+import wire_client
+from harness import SEEP, environment, need, run
+from small_programs import program_source
+from test_network import Network
+from test_network import (test_a_link_that_is_cut_at_a_message, test_bytes_that_are_no_greeting_or_are_changed,  # noqa: F401
+                          test_garbage_and_frames_that_come_again, test_two_clients_that_have_the_key)
+from test_top import shop  # noqa: F401 (fixture)
+from test_wire import Server, figures, figures_of
+from test_wire import (test_a_link_that_broke_goes_on, test_a_stalled_client_holds_nothing_up,  # noqa: F401
+                       test_both_clients_have_the_figures_of_the_report, test_children_exec_and_the_end,
+                       test_it_starts_a_program, test_many_questions_take_no_memory, test_only_what_changed_is_sent,
+                       test_traces_scans_and_marks_over_the_link, test_wrong_bytes_close_the_link_and_nothing_else)
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+@pytest.fixture(scope='module')
+def agent():
+    need('musl-gcc')
+    done = run([os.path.join(ROOT, 'tools', 'agent.sh'), harness.build_dir()], timeout=600)
+    assert done.code == 0, done
+    return os.path.join(harness.build_dir(), 'seep-agent')
+
+
+@pytest.fixture
+def serve(tmp_path, agent):
+    made = []
+
+    def make(*arguments, **more):
+        made.append(Server(tmp_path, *arguments, program=agent, **more))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.end()
+
+
+@pytest.fixture
+def network(tmp_path, agent):
+    made = []
+
+    def make(pid):
+        made.append(Network(tmp_path, pid, program=agent))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.end()
+
+
+# ---- where there is nothing else ----
+
+ENTER = 'set -e; mount --make-rprivate /; mount -t proc proc "$1/proc"; exec chroot "$@"'
+
+
+def add_file(root, path, to=None):
+    to = root / (to or path).lstrip('/')
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(os.path.realpath(path), to)
+
+
+@pytest.fixture(params=['glibc', 'musl'])
+def root(request, tmp_path, agent):
+    """A root with the agent, a program, what that needs of its libc, and nothing else. `enter(*words)` are words to run there."""
+    if os.getuid():
+        pytest.skip('only root enters another root')
+    root = tmp_path / 'root'
+    compiler = {'glibc': ['gcc'], 'musl': ['musl-gcc', '-Wl,--eh-frame-hdr']}[request.param]
+    (tmp_path / 'held.c').write_text(program_source('agent_held.c'))
+    done = run([*compiler, '-g', '-O1', '-fasynchronous-unwind-tables', '-fno-builtin', 'held.c', '-o', 'held'], cwd=tmp_path)
+    assert done.code == 0, done
+    add_file(root, agent, '/seep-agent')
+    add_file(root, tmp_path / 'held', '/held')
+    for line in subprocess.run(['readelf', '-l', '-d', tmp_path / 'held'], stdout=subprocess.PIPE).stdout.decode().splitlines():
+        if found := re.search(r'program interpreter: (.*)\]', line):
+            add_file(root, found[1])
+    if request.param == 'glibc':
+        for name in ('libc.so.6',):
+            done = run(['gcc', f'-print-file-name={name}'])
+            add_file(root, done.out.decode().strip(), f'/lib/{name}')
+    for name in ('proc', 'tmp'):
+        (root / name).mkdir()
+    return root
+
+
+def enter(root, *words):
+    return ['unshare', '--mount', 'sh', '-c', ENTER, 'enter', str(root), *map(str, words)]
+
+
+def test_a_root_with_nothing_else(root, tmp_path, agent):
+    program = subprocess.Popen(enter(root, '/seep-agent', 'run', '/held', '7'), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=environment())
+    assert program.stdout.readline() == b'ready\n', program.stderr.read()
+    pid = max(int(p) for p in os.listdir('/proc') if p.isdigit() and os.path.exists(f'/proc/{p}/exe')
+              and os.readlink(f'/proc/{p}/exe').endswith('/held'))
+    assert len(list((root / 'tmp').glob('seep-agent-*'))) == 1  # the library
+    done = run(enter(root, '/seep-agent', 'list'))
+    assert re.search(rf'^ +{pid} +13.4 KiB +20  held$', done.out.decode(), re.M), done
+    # By a pipe, as ssh and adb have it.
+    served = subprocess.Popen(enter(root, '/seep-agent', 'serve', '--listen', 'stdio', pid), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    client = wire_client.Client(served.stdout, served.stdin)
+    client.pull()
+    assert figures_of(client) == figures(pid)[1]
+    served.stdin.close()
+    assert served.wait(timeout=harness.TIMEOUT) == 0
+    served.stdout.close()
+    # By a socket: what has names has them of the files that this side has, by their build-ids.
+    served = subprocess.Popen(enter(root, '/seep-agent', 'serve', '--listen', 'unix:/tmp/s', pid), stdout=subprocess.PIPE)
+    assert served.stdout.readline() == b'unix:/tmp/s\n'
+    address = f'unix:{root}/tmp/s'
+    done = run([SEEP, 'connect', '--json', '-e', 'status; scan; functions; leaks; holders', '--sysroot', root, address])
+    answers = [json.loads(line) for line in done.out.decode().splitlines()]
+    assert (answers[0]['live_blocks'], answers[0]['live_bytes']) == (20, 13700), done
+    classes = {row['class']: row['blocks'] for row in answers[1]['rows']}
+    assert (classes['lost'], classes['reachable']) == (7, 13), classes
+    assert {row['where']: row['live_blocks'] for row in answers[2]['rows'] if row['where'].startswith(('hold', 'lose'))} \
+        == {'hold': 13, 'lose': 7}, answers[2]
+    assert [row['live_blocks'] for row in answers[3]['rows']] == [7], answers[3]
+    assert any('global held' in row['held_by'] or 'held' in row['held_by'] for row in answers[4]['rows']), answers[4]
+    screen = run([SEEP, 'top', '--once', '--sysroot', root, address]).out.decode()
+    assert 'held' in screen and re.search(r'live 13.4K .*blocks 20 ', screen) and 'lose:' in screen, screen
+    served.send_signal(signal.SIGTERM)
+    served.communicate(timeout=harness.TIMEOUT)
+    program.stdin.close()
+    assert program.wait(timeout=harness.TIMEOUT) == 5
+    assert program.stderr.read() == b''
+    assert not list((root / 'tmp').iterdir())
+    program.stdout.close(), program.stderr.close()
+
+
+def test_no_place_for_code(agent, tmp_path):
+    # All folders that the library could be written to are not for code: then it is in the memory of the agent.
+    if os.getuid():
+        pytest.skip('only root mounts')
+    (tmp_path / 'held.c').write_text(program_source('agent_held.c'))
+    assert run(['gcc', '-g', '-O1', 'held.c', '-o', 'held'], cwd=tmp_path).code == 0
+    shutil.copy(agent, tmp_path / 'agent')
+    script = ('set -e; mount --make-rprivate /; mount --bind "$1" /mnt; '
+              'for f in /run /tmp /dev/shm; do mount -t tmpfs -o noexec none $f; done; exec /mnt/agent run /mnt/held 7')
+    done = run(['unshare', '--mount', 'sh', '-c', script, 'sh', tmp_path], env=environment(TMPDIR='/nowhere'), input=b'')
+    assert (done.code, done.out, done.err) == (5, b'ready\n', b''), done
+
+
+def test_words_that_are_none(agent, tmp_path):
+    for words in ([], ['nonsense'], ['run'], ['serve'], ['serve', 'x'], ['serve', '--listen'], ['serve', '--port', '1'], ['serve', '1', '2'],
+                  ['serve', '--listen', 'tcp:127.0.0.1:0', '1'], ['serve', '--listen', 'file:x', '1'], ['list', 'x']):
+        done = run([agent, *words])
+        assert done.code == 2 and not done.out and done.err.count(b'\n') == 1 and done.err.startswith(b'seep-agent: '), done
+    done = run([agent, 'serve', str(os.getpid())])
+    assert done.code == 1 and b'not traced' in done.err and done.err.count(b'\n') == 1, done
+    assert run([agent, 'run', '/no/such/program']).code == 127
+    assert run([agent, 'run', 'false'], env=environment(PATH='/usr/bin:/bin')).code == 1
+    assert b'seep-agent serve' in run([agent, '--help']).out
+    assert run([agent, '--version']).out.startswith(b'seep-agent ')
+    # It needs no other file, and no loader.
+    assert b'INTERP' not in run(['readelf', '-l', agent]).out
+
+
+def test_a_line_that_is_a_command(agent, shop, tmp_path):  # noqa: F811
+    """adb, docker exec, a serial line: what starts the agent there is the link. And ssh to a machine that has the agent only."""
+    program = shop()
+    blocks = harness.totals(program.pid)[0]['totals']['live_blocks']
+    done = run([SEEP, 'connect', '--json', '-e', 'status', f'exec:{agent} serve --listen stdio {program.pid}'])
+    assert done.code == 0 and json.loads(done.out)['live_blocks'] == blocks, done
+    done = run([SEEP, 'connect', '-e', 'status', 'exec:exit 3'])
+    assert done.code == 1 and done.err.count(b'\n') == 1, done
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'bin/ssh').write_text('#!/bin/sh\nfor last; do :; done\nexec env PATH="${0%/*}/there" /bin/sh -c "$last"\n')
+    (tmp_path / 'bin/ssh').chmod(0o755)
+    (tmp_path / 'bin/there').mkdir()
+    os.symlink('/bin/sh', tmp_path / 'bin/there/sh')
+    os.symlink(agent, tmp_path / 'bin/there/seep-agent')
+    done = run([SEEP, 'connect', '--json', '-e', 'status', f'ssh://board7/{program.pid}'], env=environment(PATH=f'{tmp_path}/bin:/usr/bin:/bin'))
+    assert done.code == 0 and json.loads(done.out)['live_blocks'] == blocks, done
