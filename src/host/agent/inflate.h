@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+// Unpacks what tools/embed_packed.py packed.
 #ifndef SEEP_AGENT_INFLATE_H
 #define SEEP_AGENT_INFLATE_H
 

@@ -59,7 +59,7 @@ static struct seep_error *misused(const char *what) {
 
 // ---- run ----
 
-// Nobody will ask for it: who wants to know what ended looks at it while it runs.
+// It will not be asked for: who wants to know what ended looks at it while it runs.
 static struct seep_error *drop_early(void *data, const struct seep_run_image *image) {
     (void)data, (void)image;
     return NULL;

@@ -45,17 +45,6 @@ uint64_t seep_look_started(pid_t pid) {
     return stat_field(pid, STAT_STARTED);
 }
 
-void seep_look_deinit(struct seep_look *look) {
-    for (size_t i = 0; i < look->nr_images; i++)
-        if (look->image_fds[i] >= 0)
-            close(look->image_fds[i]);
-    free(look->image_fds);
-    seep_session_destroy(look->session);
-    seep_error_destroy(look->error);
-    int64_t at_ns = look->at_ns, took_ns = look->took_ns, noted_ns = look->noted_ns;
-    *look = (struct seep_look){.at_ns = at_ns, .took_ns = took_ns, .noted_ns = noted_ns};
-}
-
 // ---- descendants ----
 
 struct pids {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What is done with a process of this machine for a look, a scan or a control of live.h, whoever asks. All
+// What is done with a process of this machine for a look, a scan or a control of live.h. All
 // that a server needs; it knows nothing of links and files.
 #ifndef SEEP_LIVE_LOOK_PROCESS_H
 #define SEEP_LIVE_LOOK_PROCESS_H
