@@ -222,7 +222,7 @@ static size_t compare(const char *name) {
 
 static void test_says_the_same(void **state) {
     size_t nr_types = 0;
-    static const char *const names[] = {"c_dwarf5", "c_typed", "c_locals", "cxx_dwarf5", "s_mini"};
+    static const char *const names[] = {"c_dwarf5", "c_typed", "c_locals", "cxx_dwarf5", "s_mini", "c_split"};
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(names); i++)
         nr_types += compare(names[i]);
     assert_true(nr_types > 100);
@@ -246,6 +246,54 @@ static void test_finds_debug_files(void **state) {
     unlink(beside);
     free(beside);
     free(debug_dir);
+}
+
+static unsigned nr_inlined(const char *program, const uint64_t *addresses, size_t nr) {
+    struct seep_symbols *symbols = open_symbols(NULL);
+    unsigned module = module_of(symbols, program), nr_found = 0;
+    for (size_t i = 0; i < nr; i++) {
+        const struct seep_symbol *symbol;
+        check_no_error(seep_symbols_resolve(symbols, module, addresses[i], true, &symbol));
+        nr_found += symbol->nr_frames - 1;
+    }
+    assert_int_equal(seep_symbols_quality(symbols, module), SEEP_SYMBOLS_DEBUG);
+    assert_true(pid_of_worker() != 0);
+    seep_symbols_destroy(symbols);
+    return nr_found;
+}
+
+// A program of our own whose .dwo file would lie where anybody may put one: the reader opens it, and waits for
+// nothing that is no regular file.
+static void test_a_split_file_of_anybody(void **state) {
+    char *program = test_format("%s/c_split_away", programs),
+         *split = test_format("%s/c_split_away.dwo", programs),
+         *noted = test_format("%s/split_away", programs), folder[128] = "";
+    FILE *file = fopen(noted, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%127s", folder), 1);
+    fclose(file);
+    char *path = test_format("%s/c_split_away.dwo", folder),
+         *copied = test_format("cp '%s' '%s'", split, path);
+    uint64_t *addresses;
+    size_t nr = reference_addresses(program, 300, &addresses);
+    alarm(60);
+    assert_int_equal(nr_inlined(program, addresses, nr), 0); // nothing is there
+    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_int_equal(chmod(folder, 0777), 0);
+    assert_int_equal(mkfifo(path, 0666), 0);
+    assert_int_equal(nr_inlined(program, addresses, nr), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(system(copied), 0);
+    assert_true(nr_inlined(program, addresses, nr) > 20);
+    alarm(0);
+    unlink(path);
+    rmdir(folder);
+    free(addresses);
+    free(path);
+    free(copied);
+    free(noted);
+    free(split);
+    free(program);
 }
 
 static void test_a_dead_reader_costs_one_module(void **state) {
@@ -325,6 +373,7 @@ static void test_gets_no_secrets(void **state) {
     assert_false(gets(far, "relative"));
     assert_false(gets(far, fifo));
     assert_false(gets(far, link));
+    assert_false(gets(far, "/etc/hostname.dwo/../hostname"));
     // What the user keeps from others is that user's: only root's tool must keep it back.
     if (geteuid() == 0) {
         assert_int_equal(chown(own, 12345, 12345), 0);
@@ -356,9 +405,8 @@ int main(int argc, char **argv) {
     if (!mkdtemp(place) || chmod(place, 0755) != 0)
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_says_the_same),
-        cmocka_unit_test(test_finds_debug_files),
-        cmocka_unit_test(test_a_dead_reader_costs_one_module),
+        cmocka_unit_test(test_says_the_same),           cmocka_unit_test(test_finds_debug_files),
+        cmocka_unit_test(test_a_split_file_of_anybody), cmocka_unit_test(test_a_dead_reader_costs_one_module),
         cmocka_unit_test(test_gets_no_secrets),
     };
     int nr_failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "confine/worker_rights.h"
@@ -26,9 +27,13 @@
 #define ADDRESSES_MAX (UINT64_C(160) << 30)
 
 #if defined(__x86_64__)
-#define CPU_OF_CALLS AUDIT_ARCH_X86_64
+#define CPU_OF_CALLS            AUDIT_ARCH_X86_64
+#define PATH_OF_OPENAT(context) ((const char *)(context)->uc_mcontext.gregs[REG_RSI])
+#define RESULT_OF_CALL(context) ((context)->uc_mcontext.gregs[REG_RAX])
 #elif defined(__aarch64__)
-#define CPU_OF_CALLS AUDIT_ARCH_AARCH64
+#define CPU_OF_CALLS            AUDIT_ARCH_AARCH64
+#define PATH_OF_OPENAT(context) ((const char *)(context)->uc_mcontext.regs[1])
+#define RESULT_OF_CALL(context) ((context)->uc_mcontext.regs[0])
 #else
 #error "which calls of this CPU a worker may make is not known"
 #endif
@@ -62,13 +67,44 @@ static const struct {
     ((struct sock_filter)BPF_JUMP(BPF_JMP | (operation) | BPF_K, value, then, otherwise))
 #define REFUSE (SECCOMP_RET_ERRNO | EPERM)
 
+// ---- files that a library opens ----
+
+static seep_worker_open_function *let_open; // NULL: none is let
+static void *let_open_context;
+
+void seep_worker_let_open(seep_worker_open_function *open, void *context) {
+    let_open_context = context;
+    let_open = open;
+}
+
+// The kernel has not made the call: its result is what is put here.
+static void stand_for_openat(int number, siginfo_t *info, void *at) {
+    ucontext_t *context = at;
+    int kept_errno = errno;
+    seep_worker_open_function *open = let_open;
+    (void)number;
+    (void)info;
+    let_open = NULL; // what it opens itself in there
+    int fd = open ? open(let_open_context, PATH_OF_OPENAT(context)) : -1;
+    let_open = open;
+    errno = kept_errno;
+    RESULT_OF_CALL(context) = (__typeof__(RESULT_OF_CALL(context)))(long)(fd >= 0 ? fd : -EPERM);
+}
+
+static bool handle_openat(void) {
+    const struct sigaction action = {.sa_sigaction = stand_for_openat, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    return sigaction(SIGSYS, &action, NULL) == 0;
+}
+
 static bool filter_calls(void) {
-    struct sock_filter code[5 + 2 * SEEP_ARRAY_SIZE(allowed) + 5 * SEEP_ARRAY_SIZE(guarded)];
+    struct sock_filter code[7 + 2 * SEEP_ARRAY_SIZE(allowed) + 5 * SEEP_ARRAY_SIZE(guarded)];
     unsigned short nr = 0;
     code[nr++] = LOAD(FIELD(arch));
     code[nr++] = IF(BPF_JEQ, CPU_OF_CALLS, 1, 0);
     code[nr++] = ANSWER(SECCOMP_RET_KILL_PROCESS);
     code[nr++] = LOAD(FIELD(nr));
+    code[nr++] = IF(BPF_JEQ, SYS_openat, 0, 1);
+    code[nr++] = ANSWER(SECCOMP_RET_TRAP);
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(allowed); i++) {
         code[nr++] = IF(BPF_JEQ, allowed[i], 0, 1);
         code[nr++] = ANSWER(SECCOMP_RET_ALLOW);
@@ -178,5 +214,5 @@ const char *seep_worker_drop_rights(int socket, pid_t parent) {
         return "end with the tool";
     if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return "give up rights";
-    return filter_calls() ? NULL : "filter system calls";
+    return handle_openat() && filter_calls() ? NULL : "filter system calls";
 }

@@ -5,6 +5,7 @@
 // Damaged or hostile DWARF can make a walk over DIEs (debugging information entries) see the same
 // entries over and over. In a sound unit every entry is seen once and takes at least one byte, so a
 // walk ends after as many entries as its unit has bytes.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include <elfutils/libdwelf.h>
 
 #include "base/map.h"
+#include "confine/worker_rights.h"
 #include "names/debug_info.h"
 #include "names/ranges.h"
 
@@ -31,6 +33,7 @@ struct unit {
     bool has_ranges;
     bool indexed;
     bool indexed_deep; // with functions inside types and other functions
+    bool not_split;    // its .dwo file could be a stranger's: it is not looked for
     bool lines_counted;
 };
 
@@ -45,6 +48,9 @@ struct seep_debug_info {
     Dwarf *dwarf; // NULL: could not be opened again
     Dwarf *alt;
     struct seep_names *names; // borrowed
+    struct seep_file_search *search;
+    char *split_folder; // of .dwo files, that was looked at last, and whether it is ours
+    bool split_is_ours;
     struct unit *units;
     size_t nr_units;
     size_t units_capacity;
@@ -75,6 +81,44 @@ static struct seep_error *add_ranges(struct seep_ranges *ranges, Dwarf_Die *entr
     return NULL;
 }
 
+// Where libdw looks for the .dwo file of a unit, malloc'ed; NULL: the unit is whole, or it looks nowhere.
+static char *split_path(Dwarf_Die *unit) {
+    Dwarf_Attribute attribute;
+    uint8_t type;
+    if (dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) != 0 || type != DW_UT_skeleton)
+        return NULL;
+    const char *name = dwarf_formstring(dwarf_attr(unit, DW_AT_dwo_name, &attribute));
+    if (!name)
+        name = dwarf_formstring(dwarf_attr(unit, DW_AT_GNU_dwo_name, &attribute));
+    const char *folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+    char *path = NULL;
+    if (name && name[0] == '/')
+        return strdup(name);
+    return name && folder && asprintf(&path, "%s/%s", folder, name) >= 0 ? path : NULL;
+}
+
+// libdw opens .dwo files by itself, without a look at whose they are. In a program of many units they are all
+// in few folders.
+static bool may_be_split(struct seep_debug_info *info, Dwarf_Die *unit) {
+    char *path = info->search->giver ? NULL : split_path(unit);
+    char *end = path ? strrchr(path, '/') : NULL;
+    if (!end) {
+        free(path);
+        return true; // the worker gets only what the tool opens for it
+    }
+    *end = 0;
+    if (!info->split_folder || strcmp(path, info->split_folder) != 0) {
+        free(info->split_folder);
+        info->split_folder = strdup(path);
+        info->split_is_ours = info->split_folder && seep_folder_is_ours(path);
+    }
+    *end = '/';
+    bool is = info->split_is_ours && seep_file_is_ours(path);
+    info->search->met_foreign |= !is;
+    free(path);
+    return is;
+}
+
 static struct seep_error *add_unit(struct seep_debug_info *info, Dwarf_Off entry_off, uint64_t nr_bytes) {
     Dwarf_Die entry;
     if (!dwarf_offdie(info->dwarf, entry_off, &entry))
@@ -86,7 +130,8 @@ static struct seep_error *add_unit(struct seep_debug_info *info, Dwarf_Off entry
     if (!seep_grow(&info->units, &info->units_capacity, info->nr_units + 1, sizeof(*info->units)))
         return seep_error_no_memory();
     struct unit *unit = &info->units[info->nr_units];
-    *unit = (struct unit){.entry_off = entry_off, .nr_bytes = nr_bytes};
+    *unit =
+        (struct unit){.entry_off = entry_off, .nr_bytes = nr_bytes, .not_split = !may_be_split(info, &entry)};
     struct seep_error *error = add_ranges(&info->unit_ranges, &entry, info->nr_units, &unit->has_ranges);
     if (error)
         return error;
@@ -111,6 +156,20 @@ static struct seep_error *add_units(struct seep_debug_info *info) {
 
 // The DIE that holds the line table, and the one that holds the functions: the same, unless the
 // functions are in a .dwo file that can be found.
+static int open_split(void *context, const char *path) {
+    const struct seep_debug_info *info = context;
+    const char *trouble;
+    char *directory = NULL;
+    const struct seep_file_giver *giver = info->search->giver;
+    char *plain = strdup(path); // without "..": it gets none by such a path
+    if (plain)
+        seep_names_normalise(plain);
+    int fd = plain ? giver->open(giver->context, true, plain, &trouble, &directory) : -1;
+    free(plain);
+    free(directory);
+    return fd;
+}
+
 static bool unit_entries(struct seep_debug_info *info, const struct unit *unit, Dwarf_Die *ret_lines,
                          Dwarf_Die *ret_functions, bool *ret_split) {
     if (!dwarf_offdie(info->dwarf, unit->entry_off, ret_lines))
@@ -120,12 +179,15 @@ static bool unit_entries(struct seep_debug_info *info, const struct unit *unit, 
     uint8_t type;
     Dwarf_Die split;
     if (dwarf_cu_info(ret_lines->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) != 0 ||
-        type != DW_UT_skeleton)
+        type != DW_UT_skeleton || unit->not_split)
         return true;
+    if (info->search->giver)
+        seep_worker_let_open(open_split, info);
     if (dwarf_cu_info(ret_lines->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.addr) {
         *ret_functions = split;
         *ret_split = true;
     }
+    seep_worker_let_open(NULL, NULL);
     return true;
 }
 
@@ -567,6 +629,7 @@ struct seep_error *seep_debug_info_create(struct seep_symbol_file *file, struct 
         return seep_error_no_memory();
     info->file = file;
     info->names = names;
+    info->search = search;
     open_dwarf(info);
     struct seep_error *error = info->dwarf ? find_alt(info, search) : NULL;
     if (!error && info->dwarf)
@@ -591,5 +654,6 @@ void seep_debug_info_destroy(struct seep_debug_info *info) {
     free(info->units);
     seep_ranges_deinit(&info->unit_ranges);
     seep_map_deinit(&info->function_names);
+    free(info->split_folder);
     free(info);
 }

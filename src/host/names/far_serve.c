@@ -10,6 +10,7 @@
 #include "names/module_file.h"
 
 #define TYPES_MAX      65536u
+#define WISHES_MAX     2048u // for one question: the tool ends a reader that wishes more often, see worker.c
 #define TYPES_COMPARED 4096u // the same type gets the same number among so many
 
 struct seep_far_server {
@@ -17,6 +18,7 @@ struct seep_far_server {
     struct seep_names texts; // that came with questions and replies
     struct seep_file_giver giver;
     struct seep_worker_end *end;
+    unsigned nr_wishes;             // for this question
     const struct seep_type **types; // number - 1 is the index
     size_t nr_types;
     size_t types_capacity;
@@ -30,6 +32,10 @@ static int wish_file(void *context, bool in_sysroot, const char *path, const cha
                      char **ret_directory) {
     struct seep_far_server *server = context;
     struct seep_put wish = {NULL}, reply = {NULL};
+    *ret_trouble = "too many files are asked for";
+    if (server->nr_wishes == WISHES_MAX)
+        return -1;
+    server->nr_wishes++;
     seep_put_leb(&wish, SEEP_FAR_FILE);
     seep_put_leb(&wish, in_sysroot);
     seep_put_text(&wish, path);
@@ -280,6 +286,7 @@ bool seep_far_serve(void *context, struct seep_worker_end *end, struct seep_take
     struct seep_far_server *server = context;
     (void)file;
     server->end = end;
+    server->nr_wishes = 0;
     uint64_t kind = seep_take_leb(question);
     if (kind >= SEEP_ARRAY_SIZE(answers))
         return false;

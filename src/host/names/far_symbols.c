@@ -86,6 +86,12 @@ static bool is_itself(const struct seep_far_symbols *far, bool in_sysroot, const
     return is;
 }
 
+// Debug information that a compiler left beside its object files, wherever that was.
+static bool is_split(const char *path) {
+    size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".dwo") == 0;
+}
+
 // The module itself, what lies beside it, and what lies where debug information does.
 static bool may_ask_for(const struct seep_far_symbols *far, bool in_sysroot, const char *path) {
     const char *name = strrchr(far->module->path, '/');
@@ -94,7 +100,7 @@ static bool may_ask_for(const struct seep_far_symbols *far, bool in_sysroot, con
     return path[0] == '/' && !goes_up(path) &&
            (is_itself(far, in_sysroot, path) || is_below(path, far->module->path, length) ||
             is_below(path, debug_dir, strlen(debug_dir)) ||
-            (far->directory && is_below(path, far->directory, strlen(far->directory))));
+            (far->directory && is_below(path, far->directory, strlen(far->directory))) || is_split(path));
 }
 
 // Links lead where their owner likes, also to what only root can reach: they are not followed out of the
@@ -102,7 +108,7 @@ static bool may_ask_for(const struct seep_far_symbols *far, bool in_sysroot, con
 static bool lies_there(const struct seep_far_symbols *far, bool in_sysroot, const char *path, int fd) {
     const char *debug_dir = seep_file_search_debug_dir(far->search), *wanted = far->directory;
     if ((in_sysroot && far->search->sysroot_fd >= 0) || is_itself(far, in_sysroot, path) || !wanted ||
-        is_below(path, debug_dir, strlen(debug_dir)))
+        is_below(path, debug_dir, strlen(debug_dir)) || is_split(path))
         return true;
     size_t nr_bytes = strlen(wanted);
     char *directory = seep_directory_of(fd);

@@ -229,6 +229,16 @@ struct seep_error *seep_symbols_add_names(struct seep_symbols *symbols, unsigned
     return NULL;
 }
 
+// What its debug information refers to is another user's, or may be.
+static void give_to_reader(struct seep_symbols *symbols, struct module *module) {
+    symbols->met_foreign = module->is_far = true;
+    seep_debug_info_destroy(module->debug_info);
+    module->debug_info = NULL;
+    seep_symbol_table_deinit(&module->table);
+    seep_module_files_close(&module->files);
+    module->quality = SEEP_SYMBOLS_NONE;
+}
+
 static struct seep_error *open_module(struct seep_symbols *symbols, struct module *module) {
     if (module->named)
         module->quality = SEEP_SYMBOLS_TABLE;
@@ -238,9 +248,14 @@ static struct seep_error *open_module(struct seep_symbols *symbols, struct modul
     struct seep_error *error = find_files(symbols, module);
     if (error || module->is_far)
         return error;
+    symbols->search.met_foreign = false;
     error = load_table(module);
     if (!error)
         error = open_debug_info(symbols, module);
+    if (!error && symbols->search.met_foreign && seep_module_file_is_public(&symbols->search, module->path)) {
+        give_to_reader(symbols, module);
+        return NULL;
+    }
     if (!error && module->quality == SEEP_SYMBOLS_NONE)
         module->trouble = module->files.main ? "file has no symbols" : module->files.trouble;
     return error;

@@ -38,6 +38,12 @@ cp c_table c_nothing
 strip --strip-all c_nothing
 $cc -Isources/include -O2 -fcf-protection=none -g -gdwarf-5 -gsplit-dwarf -c -o c_split.o sources/inlined.c
 $cc -o c_split c_split.o
+# The same, made in a folder that is gone and that anybody can make again.
+away=/tmp/seep-split-$(pwd | cksum | cut -d' ' -f1)
+$cc -Isources/include -O2 -fcf-protection=none -g -gdwarf-5 -gsplit-dwarf "-fdebug-prefix-map=$(pwd)=$away" -c -o c_split_away.o \
+    sources/inlined.c
+$cc -o c_split_away c_split_away.o
+echo "$away" >split_away
 $cc -shared -nostdlib -g0 -o labels.so sources/labels.S
 $cc -shared -nostdlib -g -o labels_lines.so sources/labels.S
 $cxx -O2 -g -gdwarf-5 -o cxx_dwarf5 sources/shapes.cpp

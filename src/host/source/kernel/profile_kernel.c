@@ -258,7 +258,7 @@ static struct seep_error *add_sites(struct building *building, const struct seep
     struct seep_profile *profile = building->profile;
     size_t nr_blocks = 0;
     for (size_t i = 0; i < heap->nr_sites; i++)
-        nr_blocks += is_of(&heap->sites[i], pages) ? heap->sites[i].live_blocks : 0;
+        nr_blocks += heap->blocks && is_of(&heap->sites[i], pages) ? heap->sites[i].live_blocks : 0;
     // One more for what is gone; [0] is never used.
     profile->sites = seep_arena_alloc(&profile->arena, heap->nr_sites + 2, sizeof(*profile->sites));
     profile->blocks = seep_arena_alloc(&profile->arena, nr_blocks, sizeof(*profile->blocks));
