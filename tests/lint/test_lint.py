@@ -34,7 +34,7 @@ for _room, _below in (
         ("view", "base profile growth names"),
         ("analysis", "base process profile names source/image view"),
         ("scan", "base confine process profile names source/image view"),
-        ("session", "base process profile growth source/image source/run file analysis scan"),
+        ("session", "base confine process profile growth source/image source/run file analysis scan"),
         ("replay", "base process profile source/run file session"),
         ("output", "base profile growth names source/attach source/kernel view analysis replay"),
         ("plot", "base profile growth names view analysis output"),

@@ -367,6 +367,15 @@ static struct seep_error *pass_events(int fd, uint64_t size, unsigned char **ret
     return NULL;
 }
 
+struct seep_error *seep_trace_slurp_file(int fd, const char *name, unsigned char **ret_bytes,
+                                         size_t *ret_size) {
+    struct stat status;
+    *ret_bytes = NULL;
+    if (fstat(fd, &status) != 0)
+        return seep_error_system(errno, "%s: cannot read", name);
+    return slurp(fd, name, most_of(fd, &status), ret_bytes, 0, ret_size);
+}
+
 struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes, size_t *ret_size,
                                     struct seep_trace_passed *ret_passed) {
     size_t used = 0;

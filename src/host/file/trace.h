@@ -152,5 +152,8 @@ SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_trace_section_error(
 // that a recording begins with are left out, and only the memory for what follows them is needed.
 SEEP_MUST_CHECK struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
                                                     size_t *ret_size, struct seep_trace_passed *ret_passed);
+// The same of an open regular file; `name` is for messages.
+SEEP_MUST_CHECK struct seep_error *seep_trace_slurp_file(int fd, const char *name, unsigned char **ret_bytes,
+                                                         size_t *ret_size);
 
 #endif

@@ -381,7 +381,7 @@ bool seep_folder_is_ours(const char *path) {
         *end = kept;
         if (got != 0)
             return errno == ENOENT;
-        // Where nobody may take away what is another's (/tmp), anyone may put what is not there yet.
+        // Where no one may take away what is another's (/tmp), anyone may put what is not there yet.
         if (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) && status.st_uid == 0) {
             if (lstat(path, &status) != 0)
                 return false;

@@ -62,7 +62,7 @@ SEEP_MUST_CHECK struct seep_error *seep_module_files_find(struct seep_file_searc
                                                           struct seep_module_files *ret_files);
 void seep_module_files_close(struct seep_module_files *files);
 
-// Whether nobody but root and this user can have put a file or a link there, or can now: a folder by its
+// Whether no one but root and this user can have put a file or a link there, or can now: a folder by its
 // absolute path, and a file in such a folder. What is not there counts as well.
 bool seep_folder_is_ours(const char *path);
 bool seep_file_is_ours(const char *path);

@@ -12,6 +12,8 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "confine/foreign.h"
+#include "confine/opener.h"
 #include "file/event_chunk.h"
 #include "file/event_file.h"
 #include "file/event_stacks.h"
@@ -54,6 +56,7 @@ struct summing {
 };
 
 struct recorded_process {
+    char *left_out; // why what its library wrote without us is not here; NULL: it is, or there is none
     struct seep_event_rings rings;
     struct seep_image_stacks stacks; // what the file has of what events refer to
     int fd;
@@ -543,12 +546,34 @@ static struct seep_error *merge_rest(struct seep_recorder *recorder, struct reco
     return error;
 }
 
+// Of the process, by the owner of its image, or ours: others may write to the folder too.
+static int open_rest(const struct recorded_process *process, const char *name) {
+    struct stat status, image;
+    int fd = seep_open_no_link(name);
+    bool is_its = fd >= 0 && fstat(process->rings.fd, &image) == 0 && seep_file_status(fd, &status) &&
+                  (status.st_uid == image.st_uid || status.st_uid == geteuid());
+    if (fd >= 0 && !is_its) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 // The process has ended, and has left a file. Where no ring was taken over all of it is in the image too.
 static void add_rest(struct seep_recorder *recorder, struct recorded_process *process, char *name) {
     unsigned char *bytes = NULL;
     size_t nr_bytes;
     struct seep_event_alone *alone = NULL;
-    struct seep_error *error = seep_trace_slurp(name, &bytes, &nr_bytes, NULL);
+    struct seep_error *error = NULL;
+    int fd = open_rest(process, name);
+    if (fd < 0)
+        error = seep_error_create(SEEP_E_NOT_FOUND,
+                                  "%s: not a file of process %u, which went on recording without us", name,
+                                  process->rings.head.header.pid);
+    if (!error)
+        error = seep_trace_slurp_file(fd, name, &bytes, &nr_bytes);
+    if (fd >= 0)
+        close(fd);
     if (!error)
         error = seep_event_alone_create(bytes, nr_bytes, name, &alone);
     bool is_its = !error && seep_event_alone_start(alone) == process->rings.head.header.start_realtime_ns;
@@ -558,10 +583,14 @@ static void add_rest(struct seep_recorder *recorder, struct recorded_process *pr
         seal(recorder, process, 0, true);
     if (is_its && !error && !recorder->error && !seep_event_alone_damaged(alone))
         unlink(name);
-    if (error && process->rings.own)
+    // The file of one process, which may lie, does not end the recording of the others.
+    if (error && error->code == SEEP_E_MEMORY) {
         fail(recorder, error);
-    else
+    } else {
+        if (error && process->rings.own)
+            process->left_out = strdup(error->message);
         seep_error_destroy(error);
+    }
     seep_event_alone_destroy(alone);
     free(bytes);
 }
@@ -592,6 +621,7 @@ static void process_destroy(struct recorded_process *process) {
     for (size_t i = 0; i < process->nr_queues; i++)
         free(process->queues[i].events);
     free(process->queues);
+    free(process->left_out);
     free(process);
 }
 
@@ -790,6 +820,16 @@ struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
         recorder->writer = NULL;
     }
     return error;
+}
+
+const char *seep_recorder_left_out(const struct seep_recorder *recorder, const struct seep_process *process) {
+    for (size_t i = 0; i < recorder->nr_processes; i++) {
+        const struct recorded_process *recorded = recorder->processes[i];
+        if (recorded->chunk.pid == process->pid &&
+            recorded->chunk.start_realtime_ns == process->start_realtime_ns)
+            return recorded->left_out;
+    }
+    return NULL;
 }
 
 void seep_recorder_destroy(struct seep_recorder *recorder) {
