@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep attach on processes that have mapped files which cost their reader as much as they can (hostile_files.c)."""
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from harness import BUILD, SEEP, TIMEOUT, environment, run  # noqa: E402
 
 FILES = BUILD / 'tests/hostile/hostile-files'
 TARGET = BUILD / 'tests/hostile/hostile-target'
+OTHER = 12345
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -61,6 +63,26 @@ def test_costs_little(target, kind, mode):
     assert done.code == 0, done
     assert b'[hostile-target]' in done.out and b'complete' in done.out, done  # the target itself is traced as ever
     assert steps_of(kind) in done.out, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='files of another user are made by root')
+def test_one_user_takes_no_more_than_its_part(tmp_path):
+    """Files without end: of one owner so many are looked at, the others are counted, and what is ours is traced as ever."""
+    folder = tmp_path / 'many'
+    folder.mkdir()
+    paths = [folder / str(number) for number in range(2100)]
+    for path in paths:
+        path.write_bytes(b'x')
+        os.chown(path, OTHER, OTHER)
+    process = subprocess.Popen([TARGET, *paths], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+    assert process.stdout.readline() == b'ready\n'
+    done = run([SEEP, 'attach', process.pid, '100ms', '2', '-o', '0'], timeout=TIMEOUT)
+    process.stdin.close()
+    assert process.wait(TIMEOUT) == 0
+    process.stdout.close()
+    assert done.code == 0 and b' times a file was not looked at' in done.out, done
+    assert b'[hostile-target]' in done.out and b'complete' in done.out, done
+    assert len(done.out.splitlines()) < 100, done
 
 
 def test_a_refused_file_is_told(target):

@@ -85,8 +85,9 @@ static struct seep_error *private_folder(char *path, size_t room) {
     return NULL;
 }
 
+// Without waiting: who listens there, of whatever user, may take no connection.
 static bool is_deserted(const struct sockaddr_un *address) {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 &&
                    errno == ECONNREFUSED;
     if (fd >= 0)

@@ -418,6 +418,8 @@ void seep_attached_destroy(struct seep_attached *attached) {
     free(attached->processes);
     seep_map_deinit(&attached->process_ids);
     seep_map_deinit(&attached->steps);
+    seep_map_deinit(&attached->owner_steps);
+    seep_map_deinit(&attached->owner_files);
     for (size_t i = 0; i < attached->nr_private_paths; i++)
         free(attached->private_paths[i]);
     free(attached->private_paths);

@@ -10,6 +10,8 @@
 #include "profile/profile.h"
 #include "source/attach/attach_parts.h"
 
+#define NAMED_MAX 16u // files that were not read: who makes many is not given the report
+
 struct notes {
     struct seep_profile *profile;
     struct seep_error *err;
@@ -65,32 +67,42 @@ struct seep_error *seep_attached_notes(const struct seep_attached *attached, str
              "probes");
     uint64_t nr_unreadable = 0;
     for (size_t i = 0; i < attached->nr_objects; i++)
-        nr_unreadable +=
-            attached->objects[i]->inode && attached->objects[i]->unreadable && !is_lost(attached->objects[i]);
+        nr_unreadable += attached->objects[i]->inode && attached->objects[i]->unreadable &&
+                         !attached->objects[i]->left_out && !is_lost(attached->objects[i]);
     if (nr_unreadable)
         note(
             &notes, SEEP_NOTE_FILES_UNREADABLE,
             "%llu mapped file%s could not be read, so stacks end there: files of another user's process need "
             "CAP_SYS_PTRACE",
             (unsigned long long)nr_unreadable, seep_plural(nr_unreadable));
+    size_t nr_named = 0;
     for (size_t i = 0; i < attached->nr_objects; i++)
-        if (is_lost(attached->objects[i]))
+        if (is_lost(attached->objects[i]) && nr_named++ < NAMED_MAX)
             note(&notes, SEEP_NOTE_FILES_UNREADABLE,
                  "%s was not read (%s): stacks end there, and an allocator "
                  "in it is not traced",
                  attached->objects[i]->path, attached->objects[i]->trouble);
+    if (attached->nr_left_out)
+        note(&notes, SEEP_NOTE_FILES_UNREADABLE,
+             "%llu times a file was not looked at, as its owner has too many: stacks end there, and an "
+             "allocator in it "
+             "is not traced",
+             (unsigned long long)attached->nr_left_out);
     for (size_t i = 0; i < attached->nr_objects; i++)
         if (attached->objects[i]->is_refused)
             note(&notes, SEEP_NOTE_NOT_COVERED,
                  "the kernel puts no probes on %s: what its functions allocate is not here",
                  attached->objects[i]->path);
     for (size_t i = 0; i < attached->nr_objects; i++)
-        if (attached->objects[i]->is_cut)
+        if (attached->objects[i]->is_cut && nr_named++ < NAMED_MAX)
             note(
                 &notes, SEEP_NOTE_FILES_UNREADABLE,
                 "%s was read only in part, as it would take too long: it has too much call-frame information "
                 "or too many symbols; stacks may end there",
                 attached->objects[i]->path);
+    if (nr_named > NAMED_MAX)
+        note(&notes, SEEP_NOTE_FILES_UNREADABLE, "%zu more files were not read, or only in part",
+             nr_named - NAMED_MAX);
     if (!attached->features.can[SEEP_BPF_CAN_LOOP])
         note(&notes, SEEP_NOTE_OLD_KERNEL, "this kernel has no bpf_loop: %s",
              seep_bpf_feature_cost(SEEP_BPF_CAN_LOOP));

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "source/attach/heap.skel.h"
+#include "confine/foreign.h"
 #include "confine/opener.h"
 #include "process/process_map.h"
 #include "source/attach/attach_parts.h"
@@ -21,6 +22,12 @@
 // five million in one file; a file may be made to have as many as bytes.
 #define OBJECT_STEPS (UINT64_C(8) << 20)
 #define TARGET_STEPS (UINT64_C(24) << 20)
+// Processes and files are made without end by a user who wants to. So of the files of one user, but ours and
+// root's, no more are looked at, and no more steps made for them: so many at once, and one a microsecond in
+// the long run.
+#define OWNER_FILES_MAX 2048u
+#define OWNER_STEPS     (UINT64_C(256) << 20)
+#define NOT_OPENED      UINT32_MAX // stands for the owner of what cannot be opened
 
 void seep_attach_object_destroy(struct seep_attach_object *object) {
     if (!object)
@@ -102,6 +109,28 @@ static struct seep_error *look_into(struct seep_attached *attached, struct seep_
     return NULL;
 }
 
+static bool is_limited(uint32_t owner) {
+    return owner == NOT_OPENED || (owner != 0 && owner != geteuid());
+}
+
+static uint32_t owner_of(int fd) {
+    struct stat status;
+    return fd >= 0 && seep_file_status(fd, &status) ? status.st_uid : NOT_OPENED;
+}
+
+// false: there are enough of this owner's.
+static bool count_file(struct seep_attached *attached, uint32_t owner) {
+    uint64_t *nr = is_limited(owner) ? seep_map_at(&attached->owner_files, owner, NULL) : NULL;
+    return !nr || ++*nr <= OWNER_FILES_MAX;
+}
+
+static uint64_t steps_left(const struct seep_attached *attached, uint32_t owner, uint64_t used_by_target) {
+    uint64_t left = SEEP_MIN(OBJECT_STEPS, TARGET_STEPS - used_by_target);
+    const uint64_t *used = is_limited(owner) ? seep_map_find(&attached->owner_steps, owner) : NULL;
+    uint64_t most = OWNER_STEPS + (uint64_t)SEEP_MAX(attached->now_ns, INT64_C(0)) / 1000;
+    return used ? SEEP_MIN(left, most - SEEP_MIN(*used, most)) : left;
+}
+
 // A file that cannot be read has no rows and no probes, and the frames in it no names: no more.
 static struct seep_error *read_object(struct seep_attached *attached, pid_t pid,
                                       const struct seep_code_area *area, struct seep_attach_object *object) {
@@ -109,15 +138,24 @@ static struct seep_error *read_object(struct seep_attached *attached, pid_t pid,
     object->unreadable = object->fd < 0;
     if (object->unreadable && errno == ETIMEDOUT)
         object->trouble = "its file system does not answer";
+    uint32_t owner = owner_of(object->fd);
+    object->left_out = !count_file(attached, owner);
+    if (object->left_out && object->fd >= 0) {
+        close(object->fd);
+        object->fd = -1;
+        object->unreadable = true;
+    }
     if (object->unreadable)
         return NULL;
     uint64_t *used = seep_map_at(&attached->steps, (uint32_t)pid, NULL);
-    if (!used)
+    uint64_t *used_of_owner = seep_map_at(&attached->owner_steps, owner, NULL);
+    if (!used || !used_of_owner)
         return seep_error_no_memory();
-    uint64_t steps = SEEP_MIN(OBJECT_STEPS, TARGET_STEPS - *used);
+    uint64_t steps = steps_left(attached, owner, *used);
     struct seep_budget budget = {steps, attached->options.stop};
     struct seep_error *err = look_into(attached, &budget, object);
     *used += steps - budget.steps;
+    *used_of_owner += steps - budget.steps;
     object->is_cut = budget.steps == 0;
     if (err || object->unreadable)
         return err;
@@ -193,6 +231,16 @@ struct seep_error *seep_attach_find_object(struct seep_attached *attached, pid_t
     object->inode = area->inode;
     object->fd = -1;
     struct seep_error *err = read_object(attached, pid, area, object);
+    if (!err && object->left_out) { // all of them are one
+        attached->nr_left_out++;
+        if (attached->left_out) {
+            seep_attach_object_destroy(object);
+            *ret_index = attached->left_out - 1;
+            return NULL;
+        }
+        object->inode = UINT64_MAX; // of no file
+        attached->left_out = attached->nr_objects + 1;
+    }
     if (err) {
         seep_attach_object_destroy(object);
         return err;

@@ -31,6 +31,7 @@ struct seep_attach_object {
     const char *trouble; // why, where it was opened; static text
     bool is_refused;     // the kernel puts no probes on it
     bool is_cut;         // only a part of it was looked at: see OBJECT_STEPS
+    bool left_out;       // stands for all that were not looked at: see OWNER_FILES_MAX
     bool probed;         // for all processes
 };
 
@@ -83,12 +84,16 @@ struct seep_attached {
     int64_t start_ns;              // CLOCK_MONOTONIC
     int64_t now_ns;                // since then, when the latest events were taken
     uint32_t generation;
-    uint32_t nr_usdt;           // places of otel_memory that the programs know
-    uint64_t nr_without_table;  // objects for which the tables had no room
-    uint64_t nr_probed;         // attachments with functions that allocate
-    struct seep_error *refused; // why there is none on the first file of those that have none; or NULL
-    struct seep_map steps;      // by pid: how much work its files were so far
-    struct seep_error *failed;  // what stopped taking events
+    uint32_t nr_usdt;            // places of otel_memory that the programs know
+    uint64_t nr_without_table;   // objects for which the tables had no room
+    uint64_t nr_probed;          // attachments with functions that allocate
+    struct seep_error *refused;  // why there is none on the first file of those that have none; or NULL
+    struct seep_map steps;       // by pid: how much work its files were so far
+    struct seep_map owner_steps; // the same by the owner of the files
+    struct seep_map owner_files; // by the owner: how many
+    size_t left_out;             // 1 + the object that stands for what is beyond; 0: nothing is
+    uint64_t nr_left_out;
+    struct seep_error *failed; // what stopped taking events
 };
 
 // ---- attach_objects.c ----
