@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep attach: code that goes, and other code that comes to its place. The unwinder keeps rows by address, and those of
 code that is gone must go as well."""
-from harness import SEEP, need, report, run
+from harness import BUILD, SEEP, need, report, run
 from test_attach import Attached, can, hear, private, say  # noqa: F401 (fixtures)
 from small_programs import program_source
 
@@ -84,3 +84,15 @@ def test_right_after_a_library_was_opened(can, tmp_path):  # noqa: F811
     for names, cut in found:
         assert (names == ['allocate', 'through'] and cut == 'unread') or \
             (names[:3] == ['allocate', 'through', 'main'] and names[-1] == '_start' and cut is None), (names, cut)
+
+
+def test_a_program_that_has_gone_on_as_another(can, tmp_path):  # noqa: F811
+    """Its code was where the next program of this pid has none: what /proc tells then is not of it."""
+    trace = tmp_path / 'gone.seep'
+    done = run([SEEP, 'attach', '--output', trace, '--', BUILD / 'tests/live/live-attach-gone-on', 'begin'], timeout=120)
+    assert done.code == 0, done
+    found = sorted((site['stack'][0]['function'], site['stack'][1]['function'], site['allocations'], process['process']['went_on'])
+                   for process in report(trace) for site in process['sites'] if site['allocated_bytes'] in (111, 222, 333))
+    assert found == [('after_exec', 'main', 1, False), ('after_exec', 'main', 1, False),
+                     ('before_exec', 'main', 1, False),  # what the child that wakes the tool began with
+                     ('before_exec', 'main', 1, True), ('in_child', 'main', 1, True)], found

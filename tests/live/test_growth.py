@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -367,22 +368,54 @@ def test_a_burst_is_caught_or_told(tmp_path, small_group):
         assert missed != (b'a snapshot is in' in done.err), done
 
 
-def test_the_workers_of_a_master_are_named(tmp_path):
-    """The master does not grow; its worker does, and the report of the master says where to look."""
+@contextlib.contextmanager
+def master_with_a_worker(tmp_path):
+    """The master does not grow; its worker does."""
     (tmp_path / 'master.c').write_text(program_source('growth_master.c'))
     assert run(['gcc', tmp_path / 'master.c', '-o', tmp_path / 'master']).code == 0
     env = environment(LD_PRELOAD=BUILD / 'libseep.so', SEEP_OUT=tmp_path / '%p.seep')
     master = subprocess.Popen([tmp_path / 'master'], env=env, stdout=subprocess.PIPE)
     try:
-        worker = master.stdout.readline().decode().strip()
-        done = run([SEEP, 'growth', '--interval', '20ms', '--count', '8', master.pid])
-        assert done.code == 0 and f'traced children are not in this: {worker} (' in done.err.decode(), done
-        done = run([SEEP, 'growth', '--interval', '20ms', '--count', '8', worker])
-        assert done.code == 0 and b'traced children' not in done.err, done
+        yield master.pid, int(master.stdout.readline())
     finally:
         master.kill()
         master.stdout.close()
         master.wait()
+
+
+def growing_sites(done):
+    value = json.loads(done.out)
+    check_schema(value)
+    return {each['process']['pid']: each['growth']['live']['verdict'] for each in value.get('processes') or [value]}
+
+
+def test_the_workers_of_a_master_are_looked_at(tmp_path):
+    with master_with_a_worker(tmp_path) as (master, worker):
+        looks = ['growth', '--interval', '20ms', '--count', '12', '--json', '--error-exitcode', '7']
+        done = run([SEEP, *looks, master])
+        assert done.code == 7 and growing_sites(done) == {master: 'steady', worker: 'growing'}, done
+        done = run([SEEP, *looks, worker])
+        assert done.code == 7 and growing_sites(done) == {worker: 'growing'}, done
+
+
+def test_the_processes_of_a_group(tmp_path, small_group):
+    folder, _ = small_group
+    looks = ['growth', '--interval', '20ms', '--count', '12', '--json', '--cgroup', folder]
+    done = run([SEEP, *looks])
+    assert done.code != 0 and b'no process in' in done.err, done
+    with master_with_a_worker(tmp_path) as (master, worker):
+        for pid in (master, worker):
+            with open(f'{folder}/cgroup.procs', 'w', encoding='ascii') as file:
+                file.write(str(pid))
+        done = run([SEEP, *looks])
+        assert done.code == 0 and growing_sites(done) == {master: 'steady', worker: 'growing'}, done
+        done = run([SEEP, *looks, master])
+        assert done.code != 0 and b'one of these alone' in done.err, done
+    for _ in range(1000):
+        with open(f'{folder}/cgroup.procs', encoding='ascii') as file:
+            if not file.read():
+                break
+        time.sleep(0.01)
 
 
 FREED_AT_THE_END = program_source('growth_freed_at_the_end.c')

@@ -50,7 +50,8 @@ struct seep_bpf_event {
 
 struct seep_bpf_exec {
     struct seep_bpf_event event;
-    char path[256]; // as it was called, ends with NUL; "" where it is not known
+    char path[256];    // as it was called, ends with NUL; "" where it is not known
+    uint64_t stack_rt; // where its stack begins, which no other life of this pid has
 };
 
 struct seep_bpf_alloc {

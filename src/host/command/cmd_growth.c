@@ -24,6 +24,7 @@
 struct growth_values {
     int64_t interval_ns;
     uint64_t count;
+    const char *cgroup;
     const char *save;
     uint64_t error_exitcode;
 };
@@ -31,10 +32,11 @@ struct growth_values {
 #define AT(field) offsetof(struct growth_values, field)
 
 static const struct seep_option growth_options[] = {
-    {"interval", 0, SEEP_OPTION_DURATION, AT(interval_ns),
-     .help = "look at the process every T (default 1s)"},
+    {"cgroup", 0, SEEP_OPTION_STRING, AT(cgroup), .value = "PATH",
+     .help = "instead of a process: those of a control group and below it"},
+    {"interval", 0, SEEP_OPTION_DURATION, AT(interval_ns), .help = "look at processes every T (default 1s)"},
     {"count", 0, SEEP_OPTION_NUMBER, AT(count), .value = "N",
-     .help = "look N times (default 20); 0: until it ends, or Ctrl-C"},
+     .help = "look N times (default 20); 0: until they end, or Ctrl-C"},
     {"output", 'o', SEEP_OPTION_STRING, AT(save), .value = "FILE",
      .help = "save what was seen as a trace, with its snapshots"},
     {"error-exitcode", 0, SEEP_OPTION_NUMBER, AT(error_exitcode), .min = 1, .max = 255,
@@ -69,15 +71,20 @@ static struct seep_error *look(const struct growth_values *values, pid_t pid,
                                struct seep_session **ret_session) {
     struct progress progress = {.shown = isatty(STDERR_FILENO), .count = values->count};
     struct seep_growth_look look = {.pid = pid,
+                                    .cgroup = values->cgroup,
                                     .interval_ns = values->interval_ns,
                                     .count = values->count,
                                     .stop = &seep_interrupted,
                                     .looked = looked,
                                     .data = &progress};
+    size_t nr_left_out = 0;
     seep_interrupt_catch(NULL);
-    struct seep_error *err = seep_growth_of_process(&look, ret_session);
+    struct seep_error *err = seep_growth_of_processes(&look, ret_session, &nr_left_out);
     if (progress.shown)
         fputs("\r                                \r", stderr);
+    if (!err && nr_left_out)
+        fprintf(stderr, "seep: growth: left out: %zu process%s that ended after fewer than %u looks\n",
+                nr_left_out, nr_left_out == 1 ? "" : "es", SEEP_TREND_LEAST);
     return err;
 }
 
@@ -127,6 +134,8 @@ static struct seep_error *find_process(const char *operand, pid_t *ret_pid) {
 static struct seep_error *open_sources(const struct seep_arguments *arguments,
                                        const struct growth_values *values,
                                        struct seep_session **ret_session) {
+    if (!arguments->nr_operands)
+        return look(values, 0, ret_session);
     if (arguments->nr_operands > 1)
         return seep_growth_of_files(arguments->operands, (size_t)arguments->nr_operands, ret_session);
     pid_t pid;
@@ -134,26 +143,6 @@ static struct seep_error *open_sources(const struct seep_arguments *arguments,
     if (err)
         return err;
     return pid ? look(values, pid, ret_session) : open_file(arguments->operands[0], ret_session);
-}
-
-// A master that forks workers does not grow itself.
-static void name_children(pid_t pid) {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    FILE *file = fopen(path, "re");
-    int child;
-    unsigned nr = 0;
-    while (file && fscanf(file, "%d", &child) == 1) {
-        int fd = seep_image_open_pid(child);
-        if (fd < 0)
-            continue;
-        close(fd);
-        fprintf(stderr, nr++ ? ", %d" : "seep: growth: traced children are not in this: %d", child);
-    }
-    if (file)
-        fclose(file);
-    if (nr)
-        fputs(" ('seep growth PID' of one, or 'seep run --interval T' from the start)\n", stderr);
 }
 
 static bool any_grows(const struct seep_session *session) {
@@ -200,20 +189,18 @@ static struct seep_error *run_growth(const struct seep_arguments *arguments, int
         err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "--count %u: too few looks to say what grows",
                                                 (unsigned)values->count),
                               "%u are needed, 20 are good", SEEP_TREND_LEAST);
+    if (!err && !values->cgroup == !arguments->nr_operands)
+        err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "growth: of what?"),
+                              "name a process, traces, or --cgroup PATH, and one of these alone");
     if (!err)
         err = check_save(arguments, values->save);
     if (!err)
         err = seep_suppress_read(arguments, &suppress);
     if (!err)
         err = open_sources(arguments, values, &session);
-    const char *source = arguments->operands[arguments->nr_operands - 1];
+    const char *source = arguments->nr_operands ? arguments->operands[arguments->nr_operands - 1] : NULL;
     if (!err)
         err = seep_report_session(stdout, session, &suppress, &options, values->save ? values->save : source);
-    pid_t pid = 0;
-    if (!err && arguments->nr_operands == 1)
-        err = find_process(arguments->operands[0], &pid);
-    if (!err && pid)
-        name_children(pid);
     if (!err && values->save)
         err = seep_session_save(session, values->save);
     if (!err && values->error_exitcode)
@@ -233,7 +220,8 @@ const struct seep_command seep_command_growth = {
         "FILE is a recording, or a trace of 'seep run --interval T', or several traces that 'seep snap' "
         "made\n"
         "of one process.\n"
-        "PID is a process that is being traced: it is looked at, and neither stopped nor signalled.\n"
+        "PID is a process that is being traced: it and its traced descendants are looked at, and neither\n"
+        "stopped nor signalled.\n"
         "What fills and stops, as caches do, what rises and falls, and one step do not count as growth.\n",
     .groups = (const struct seep_option_group *const[]){&growth_group, &seep_report_group,
                                                         &seep_suppress_group, NULL},
@@ -241,12 +229,13 @@ const struct seep_command seep_command_growth = {
         (const struct seep_example[]){
             {"seep growth 1234", "look 20 times, a second apart, and say what grows"},
             {"seep growth 1234 --interval 1m --count 60 --limit 2G", "for an hour; when are 2 GiB reached?"},
+            {"seep growth --cgroup /sys/fs/cgroup/system.slice/app.service", "of a service and its workers"},
             {"seep growth app.seep", "of a recording, or what 'seep run --interval 10s' made"},
             {"seep growth monday.seep tuesday.seep ...", "of seven snapshots or more of one process"},
             {NULL},
         },
     .operand = "FILE|PID",
-    .min_operands = 1,
+    .min_operands = 0,
     .max_operands = SEEP_OPERANDS_ANY,
     .run = run_growth,
 };

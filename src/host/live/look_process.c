@@ -2,7 +2,6 @@
 //
 // One look at a process and its descendants, see live.h. The images of the processes are kept open from look
 // to look, so that the last one is read when the process has ended already.
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +12,14 @@
 #include "live/look_process.h"
 #include "process/gone.h"
 #include "process/memory_limit.h"
+#include "process/process_group.h"
 #include "scan/scan.h"
 #include "session/session_open.h"
 #include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
 #include "source/image/unseen.h"
 
-#define PROCESSES_MAX 256u // that are looked at
-#define CHILDREN_MAX  4096u
+#define PROCESSES_MAX 256u                 // that are looked at
 #define NOTED_NS      INT64_C(30000000000) // then files are looked into again
 
 // A number of /proc/PID/stat; 0: the process is not there. The name, field 2, may have anything in it.
@@ -43,48 +42,6 @@ static uint64_t stat_field(pid_t pid, unsigned which) {
 
 uint64_t seep_look_started(pid_t pid) {
     return stat_field(pid, STAT_STARTED);
-}
-
-// ---- descendants ----
-
-struct pids {
-    pid_t *items;
-    size_t nr_items;
-    size_t capacity;
-};
-
-#define TASKS_MAX 256u
-
-static void add_children_of(struct pids *pids, const char *path) {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return;
-    int child;
-    while (pids->nr_items < CHILDREN_MAX && fscanf(file, "%d", &child) == 1) {
-        if (!seep_grow(&pids->items, &pids->capacity, pids->nr_items + 1, sizeof(*pids->items)))
-            break;
-        pids->items[pids->nr_items++] = child;
-    }
-    fclose(file);
-}
-
-// Each thread has the children that it forked. A look has to be cheap: not those of very many threads.
-static void add_children(struct pids *pids, pid_t pid) {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    DIR *folder = opendir(path);
-    if (!folder)
-        return;
-    unsigned nr = 0;
-    for (struct dirent *entry; nr < TASKS_MAX && (entry = readdir(folder));) {
-        int task = atoi(entry->d_name);
-        if (task <= 0)
-            continue;
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, task);
-        add_children_of(pids, path);
-        nr++;
-    }
-    closedir(folder);
 }
 
 // ---- one process ----
@@ -229,10 +186,9 @@ static void look_at_all(const struct seep_live_source *source, const struct seep
         look->error = seep_process_gone(source->pid, "name a running process, or a trace file");
     if (look->error)
         return;
-    struct pids pids = {NULL};
-    add_children(&pids, source->pid);
-    for (size_t i = 0; i < pids.nr_items && !look->error; i++) {
-        add_children(&pids, pids.items[i]);
+    struct seep_pids pids = {NULL};
+    look->error = seep_pids_add_family(&pids, source->pid);
+    for (size_t i = 1; i < pids.nr_items && !look->error; i++) {
         if (look->session->nr_profiles >= PROCESSES_MAX) {
             look->nr_untraced++;
             continue;
@@ -245,7 +201,7 @@ static void look_at_all(const struct seep_live_source *source, const struct seep
             seep_error_destroy(error);
         }
     }
-    free(pids.items);
+    seep_pids_deinit(&pids);
     struct seep_memory_limit limit;
     seep_memory_limit_find(source->pid, "", &limit);
     look->limit_bytes = limit.bytes;

@@ -186,6 +186,11 @@ static struct seep_error *put_growing(FILE *out, struct seep_view *view, const s
     return NULL;
 }
 
+static bool grows(const struct seep_growth *growth) {
+    return growth->nr_verdicts[SEEP_TREND_GROWING] || growth->live.trend.verdict == SEEP_TREND_GROWING ||
+           seep_growth_is_beside_heap(growth);
+}
+
 struct seep_error *seep_text_growth(FILE *out, struct seep_view *view, const struct seep_style *style) {
     size_t nr = 0;
     struct seep_error *error = NULL;
@@ -193,7 +198,9 @@ struct seep_error *seep_text_growth(FILE *out, struct seep_view *view, const str
         if (!seep_text_profile(view, p)->growth)
             continue;
         put_process(out, view, (uint32_t)(view->first_process + p), style);
-        if (view->options.sort == SEEP_SORT_GROWTH)
+        // Of a service with many workers those of the ones that matter.
+        if (view->options.sort == SEEP_SORT_GROWTH &&
+            (view->nr_processes == 1 || grows(seep_text_profile(view, p)->growth)))
             error = put_snapshots(out, view, (uint32_t)(view->first_process + p), style);
         nr++;
     }

@@ -31,10 +31,15 @@ static char *path_of(const char *text) {
 }
 
 // false: not executable, or nothing that we can read.
-static bool read_line(const char *line, struct seep_code_area *ret_area) {
+static bool read_line(const char *line, struct seep_process_map *map, struct seep_code_area *ret_area) {
     struct seep_map_line read;
-    if (!seep_map_line_read(line, &read) || read.rights[2] != 'x' || read.end <= read.start ||
-        strncmp(read.path, "[vsyscall]", 10) == 0)
+    if (!seep_map_line_read(line, &read) || read.end <= read.start)
+        return false;
+    if (strcmp(read.path, "[stack]") == 0) {
+        map->stack_start_rt = read.start;
+        map->stack_end_rt = read.end;
+    }
+    if (read.rights[2] != 'x' || strncmp(read.path, "[vsyscall]", 10) == 0)
         return false;
     bool nameless = *read.path == '[' && strcmp(read.path, "[vdso]") != 0;
     *ret_area = (struct seep_code_area){.start = read.start,
@@ -62,7 +67,7 @@ struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret
     while (!err && map.nr_areas < SEEP_CODE_AREAS_MAX && (nr = getline(&line, &room, file)) > 0) {
         line[nr - 1] = 0;
         struct seep_code_area area;
-        if (!read_line(line, &area))
+        if (!read_line(line, &map, &area))
             continue;
         if (!area.path || !seep_grow(&map.areas, &map.capacity, map.nr_areas + 1, sizeof(*map.areas))) {
             free(area.path);

@@ -26,6 +26,8 @@ struct seep_process_map {
     struct seep_code_area *areas; // sorted by start; executable ones only
     size_t nr_areas;
     size_t capacity;
+    uint64_t stack_start_rt; // of the main thread
+    uint64_t stack_end_rt;   // 0: there is none
 };
 
 SEEP_MUST_CHECK struct seep_error *seep_process_map_init(pid_t pid, struct seep_process_map *ret_map);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Snapshots of several traces, and of a process, see growth_sources.h.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "process/memory_limit.h"
+#include "process/process_group.h"
+#include "base/map.h"
 #include "session/growth_sources.h"
 #include "growth/series.h"
+#include "growth/trend.h"
 #include "session/session_open.h"
 
 // ---- several traces ---------------------------------------------------------------------------------
@@ -111,7 +116,36 @@ struct seep_error *seep_growth_of_files(char *const *names, size_t nr, struct se
     return error;
 }
 
-// ---- a process --------------------------------------------------------------------------------------
+// ---- processes --------------------------------------------------------------------------------------
+
+// Of a machine whose service has thousands of workers the first ones.
+#define PROCESSES_MAX 256u
+
+// From one exec to the next, or to its end.
+struct watched {
+    struct seep_session *session; // of the last look
+    struct seep_series series;
+    bool seen; // in the look at hand
+};
+
+struct watching {
+    const struct seep_growth_look *look;
+    struct watched *items;
+    size_t nr_items;
+    size_t capacity;
+    size_t nr_left_out;
+};
+
+static void watched_deinit(struct watched *watched) {
+    seep_series_deinit(&watched->series);
+    seep_session_destroy(watched->session);
+}
+
+static void watching_deinit(struct watching *watching) {
+    for (size_t i = 0; i < watching->nr_items; i++)
+        watched_deinit(&watching->items[i]);
+    free(watching->items);
+}
 
 static void sleep_until(int64_t then_ns, const volatile sig_atomic_t *stop) {
     struct timespec then = {then_ns / 1000000000, then_ns % 1000000000};
@@ -119,31 +153,129 @@ static void sleep_until(int64_t then_ns, const volatile sig_atomic_t *stop) {
         continue;
 }
 
-static struct seep_error *add_look(const struct seep_growth_look *look, struct seep_series *series,
-                                   struct seep_session **session) {
+static struct seep_error *list_pids(const struct seep_growth_look *look, struct seep_pids *ret_pids) {
+    if (look->pid)
+        return seep_pids_add_family(ret_pids, look->pid);
+    int folder = open(look->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 || faccessat(folder, "cgroup.procs", R_OK, 0) != 0) {
+        struct seep_error *error =
+            seep_error_hint(seep_error_system(folder < 0 ? errno : ENOENT, "--cgroup: %s", look->cgroup),
+                            "a folder of the control groups, as /sys/fs/cgroup/system.slice/app.service");
+        if (folder >= 0)
+            close(folder);
+        return error;
+    }
+    return seep_pids_add_group(ret_pids, folder);
+}
+
+// NULL: out of memory.
+static struct watched *find(struct watching *watching, const struct seep_profile *profile) {
+    for (size_t i = 0; i < watching->nr_items; i++) {
+        const struct seep_profile *before = watching->items[i].session->profiles[0];
+        if (before->process.pid == profile->process.pid &&
+            before->process.start_realtime_ns == profile->process.start_realtime_ns &&
+            continues(before, profile))
+            return &watching->items[i];
+    }
+    if (!seep_grow(&watching->items, &watching->capacity, watching->nr_items + 1, sizeof(*watching->items)))
+        return NULL;
+    watching->items[watching->nr_items] = (struct watched){NULL};
+    return &watching->items[watching->nr_items++];
+}
+
+static struct seep_error *look_at(struct watching *watching, pid_t pid) {
     struct seep_session *now = NULL;
-    struct seep_error *error = seep_session_from_pid(look->pid, &now);
+    struct seep_error *error = seep_session_from_pid(pid, &now);
     if (error)
         return error;
-    seep_session_destroy(*session);
-    *session = now;
+    struct watched *watched = find(watching, now->profiles[0]);
+    if (!watched) {
+        seep_session_destroy(now);
+        return seep_error_no_memory();
+    }
+    seep_session_destroy(watched->session);
+    watched->session = now;
+    watched->seen = true;
+    now->profiles[0]->process.is_main = pid == watching->look->pid || watched == watching->items;
     struct seep_memory_limit limit;
-    seep_memory_limit_find(look->pid, "", &limit);
-    struct seep_series_memory memory = {.rss_bytes = seep_process_rss(look->pid),
+    seep_memory_limit_find(pid, "", &limit);
+    struct seep_series_memory memory = {.rss_bytes = seep_process_rss(pid),
                                         .used_bytes = seep_memory_limit_used(&limit),
                                         .limit_bytes = limit.bytes,
                                         .limit = limit.what};
-    return seep_series_add(series, now->profiles[0], &memory);
+    return seep_series_add(&watched->series, now->profiles[0], &memory);
 }
 
-struct seep_error *seep_growth_of_process(const struct seep_growth_look *look,
-                                          struct seep_session **ret_session) {
-    struct seep_series series = {0};
-    struct seep_session *session = NULL;
+// What came and went between a few looks says nothing, and there may be very many of it.
+static void leave_out(struct watching *watching) {
+    for (size_t i = watching->nr_items; i-- > 1;) {
+        struct watched *watched = &watching->items[i];
+        if (watched->seen || watched->series.nr_snapshots >= SEEP_TREND_LEAST)
+            continue;
+        watched_deinit(watched);
+        memmove(watched, watched + 1, (--watching->nr_items - i) * sizeof(*watched));
+        watching->nr_left_out++;
+    }
+}
+
+// *ret_any: one was seen. The error is that of the process that was named, or of the whole look.
+static struct seep_error *look_at_all(struct watching *watching, bool *ret_any) {
+    struct seep_pids pids = {NULL};
+    struct seep_error *error = list_pids(watching->look, &pids), *first = NULL;
+    *ret_any = false;
+    for (size_t i = 0; i < watching->nr_items; i++)
+        watching->items[i].seen = false;
+    for (size_t i = 0, nr = 0; !error && i < pids.nr_items && nr < PROCESSES_MAX; i++) {
+        struct seep_error *trouble = look_at(watching, pids.items[i]);
+        *ret_any |= !trouble;
+        nr += !trouble;
+        if (trouble && (trouble->code == SEEP_E_MEMORY || pids.items[i] == watching->look->pid))
+            error = trouble;
+        else if (trouble && !first)
+            first = trouble;
+        else
+            seep_error_destroy(trouble);
+    }
+    seep_pids_deinit(&pids);
+    leave_out(watching);
+    if (error || *ret_any) {
+        seep_error_destroy(first);
+        return error;
+    }
+    return first ? first
+                 : seep_error_hint(
+                       seep_error_create(SEEP_E_NOT_FOUND, "no process in %s", watching->look->cgroup),
+                       "start one first, with 'seep run' or LD_PRELOAD=libseep.so");
+}
+
+// One session of all of them.
+static struct seep_error *join_all(struct watching *watching, struct seep_session **ret_session) {
+    struct seep_session *session = watching->items[0].session;
+    struct seep_error *error = seep_series_give(&watching->items[0].series, session->profiles[0]);
+    for (size_t i = 1; !error && i < watching->nr_items; i++) {
+        struct watched *watched = &watching->items[i];
+        struct seep_profile *profile = watched->session->profiles[0];
+        error = seep_series_give(&watched->series, profile);
+        if (error)
+            break;
+        watched->session->nr_profiles = 0;
+        error = seep_session_add(session, profile);
+    }
+    if (error)
+        return error;
+    watching->items[0].session = NULL;
+    *ret_session = session;
+    return NULL;
+}
+
+struct seep_error *seep_growth_of_processes(const struct seep_growth_look *look,
+                                            struct seep_session **ret_session, size_t *ret_nr_left_out) {
+    struct watching watching = {.look = look};
     struct seep_error *error = NULL;
     int64_t next_ns = seep_monotonic_ns();
     for (uint64_t nr = 1; !error; nr++) {
-        error = add_look(look, &series, &session);
+        bool any;
+        error = look_at_all(&watching, &any);
         if (!error && look->looked)
             look->looked(look->data, nr);
         if (error || *look->stop || nr == look->count)
@@ -153,17 +285,15 @@ struct seep_error *seep_growth_of_process(const struct seep_growth_look *look,
         if (*look->stop)
             break;
     }
-    // It has ended: what was seen before is all there is.
-    if (error && session) {
+    // They have ended: what was seen before is all there is.
+    if (error && watching.nr_items && error->code != SEEP_E_MEMORY) {
         seep_error_destroy(error);
         error = NULL;
     }
     if (!error)
-        error = seep_series_give(&series, session->profiles[0]);
-    seep_series_deinit(&series);
-    if (error)
-        seep_session_destroy(session);
-    else
-        *ret_session = session;
+        error = join_all(&watching, ret_session);
+    if (!error)
+        *ret_nr_left_out = watching.nr_left_out;
+    watching_deinit(&watching);
     return error;
 }

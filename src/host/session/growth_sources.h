@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where snapshots come from but a run: several traces of one process, or a process that is looked at.
+// Where snapshots come from but a run: several traces of one process, or processes that are looked at.
 #ifndef SEEP_SESSION_GROWTH_SOURCES_H
 #define SEEP_SESSION_GROWTH_SOURCES_H
 
@@ -14,15 +14,21 @@ SEEP_MUST_CHECK struct seep_error *seep_growth_of_files(char *const *names, size
                                                         struct seep_session **ret_session);
 
 struct seep_growth_look {
-    pid_t pid; // traced by libseep.so; neither stopped nor signalled
+    // A process and its descendants, or those of a control group (version 1 or 2), which may come and go.
+    // Those that are traced by libseep.so are looked at; none is stopped or signalled.
+    pid_t pid; // 0: of the group
+    const char *cgroup;
     int64_t interval_ns;
-    uint64_t count;                          // 0: until it ends
+    uint64_t count;                          // 0: until they end
     const volatile sig_atomic_t *stop;       // becomes 1 when the user has seen enough
     void (*looked)(void *data, uint64_t nr); // after each; may be NULL
     void *data;
 };
-// The session is of the last look. An end of the process ends it, unless nothing was seen before.
-SEEP_MUST_CHECK struct seep_error *seep_growth_of_process(const struct seep_growth_look *look,
-                                                          struct seep_session **ret_session);
+// The session is of the last look at each, the process that was named first. The end of that one, or of all
+// of the group, ends it, unless nothing was seen before. *ret_nr_left_out: processes that ended after too few
+// looks to say anything.
+SEEP_MUST_CHECK struct seep_error *seep_growth_of_processes(const struct seep_growth_look *look,
+                                                            struct seep_session **ret_session,
+                                                            size_t *ret_nr_left_out);
 
 #endif

@@ -506,6 +506,7 @@ int seep_exec(uint64_t *arguments) {
     }
     const struct task_struct *task = (const struct task_struct *)arguments[0];
     seep_fill_event(&exec->event, SEEP_BPF_EXEC, 0, BPF_CORE_READ(task, real_parent, tgid));
+    exec->stack_rt = BPF_CORE_READ(task, mm, start_stack);
     exec->path[0] = 0;
     bpf_probe_read_kernel_str(exec->path, sizeof(exec->path), BPF_CORE_READ(program, filename));
     bpf_ringbuf_submit(exec, BPF_RB_FORCE_WAKEUP);

@@ -65,21 +65,20 @@ static struct seep_error *took_call(struct seep_attached *attached, struct seep_
 static struct seep_error *took(struct seep_attached *attached, const struct seep_bpf_event *event,
                                size_t nr_bytes) {
     struct seep_traced_process *process = seep_attach_process_of(attached, event->pid);
-    const char *program = event->kind == SEEP_BPF_EXEC && nr_bytes >= sizeof(struct seep_bpf_exec)
-                              ? ((const struct seep_bpf_exec *)event)->path
-                              : NULL;
+    const struct seep_bpf_exec *exec =
+        event->kind == SEEP_BPF_EXEC && nr_bytes >= sizeof(*exec) ? (const void *)event : NULL;
+    const char *program = exec ? exec->path : NULL;
+    const struct seep_attach_birth birth = {.at_ns = call_ns(attached, event),
+                                            .parent = (uint32_t)event->address,
+                                            .stack_rt = exec ? exec->stack_rt : 0};
     if (!process && (event->kind == SEEP_BPF_MET || program))
-        return seep_attach_took_new(attached, (pid_t)event->pid, program,
-                                    &(struct seep_attach_birth){.at_ns = call_ns(attached, event),
-                                                                .parent = (uint32_t)event->address});
+        return seep_attach_took_new(attached, (pid_t)event->pid, program, &birth);
     if (!process)
         return NULL;
     enum seep_heap_event_kind kind;
     if (is_call(event->kind, &kind))
         return took_call(attached, process, kind, event, nr_bytes);
     struct seep_error *err = NULL;
-    const struct seep_attach_birth birth = {.at_ns = call_ns(attached, event),
-                                            .parent = (uint32_t)event->address};
     switch (event->kind) {
     case SEEP_BPF_STACK:
         return took_stack(process, event, nr_bytes);

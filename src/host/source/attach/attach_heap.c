@@ -285,11 +285,11 @@ static struct seep_error *unless_gone(struct seep_error *err) {
     return NULL;
 }
 
-static struct seep_error *for_members(struct seep_attached *attached, const pid_t *pids, size_t nr,
+static struct seep_error *for_members(struct seep_attached *attached, const struct seep_pids *pids,
                                       struct seep_error *(*visit)(struct seep_attached *, pid_t)) {
     struct seep_error *err = NULL;
-    for (size_t i = 0; i < nr && !err; i++)
-        err = unless_gone(visit(attached, pids[i]));
+    for (size_t i = 0; i < pids->nr_items && !err; i++)
+        err = unless_gone(visit(attached, pids->items[i]));
     return err;
 }
 
@@ -302,16 +302,15 @@ static struct seep_error *add_member(struct seep_attached *attached, pid_t pid) 
 
 // Those that come between the two looks are met by their first event.
 static struct seep_error *start_scope(struct seep_attached *attached) {
-    pid_t *pids = NULL;
-    size_t nr = 0;
+    struct seep_pids pids = {NULL};
     struct seep_error *err = attached->options.cgroup ? seep_attach_open_cgroup(attached) : NULL;
     if (!err)
-        err = seep_attach_members(attached, &pids, &nr);
+        err = seep_attach_members(attached, &pids);
     if (!err)
-        err = for_members(attached, pids, nr, scan_objects);
+        err = for_members(attached, &pids, scan_objects);
     if (!err)
         err = check_stop(attached);
-    if (!err && !nr)
+    if (!err && !pids.nr_items)
         err =
             seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process in %s",
                                               attached->options.cgroup ? attached->options.cgroup : "/proc"),
@@ -321,13 +320,12 @@ static struct seep_error *start_scope(struct seep_attached *attached) {
         err = check_allocator(attached);
     if (!err)
         err = seep_attach_load(attached);
-    free(pids);
-    pids = NULL;
+    seep_pids_deinit(&pids);
     if (!err)
-        err = seep_attach_members(attached, &pids, &nr);
+        err = seep_attach_members(attached, &pids);
     if (!err)
-        err = for_members(attached, pids, nr, add_member);
-    free(pids);
+        err = for_members(attached, &pids, add_member);
+    seep_pids_deinit(&pids);
     if (!err && !attached->nr_processes)
         err = seep_error_hint(seep_error_create(SEEP_E_NOT_FOUND, "no process that could be traced"),
                               "all have ended meanwhile, or their files may not be read (CAP_SYS_PTRACE)");

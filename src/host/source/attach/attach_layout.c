@@ -117,14 +117,26 @@ static bool lost_code(const struct seep_heap *heap, const struct layout *layout)
     return false;
 }
 
+// Whether it is still the program that the events at hand are of: it may have gone on as another one, which
+// has the same pid and its stack elsewhere.
+static bool is_same_life(struct seep_traced_process *process, const struct seep_process_map *map) {
+    if (!map->stack_end_rt)
+        return true;
+    if (!process->stack_rt)
+        process->stack_rt = map->stack_end_rt - 1;
+    return process->stack_rt >= map->stack_start_rt && process->stack_rt <= map->stack_end_rt;
+}
+
 struct seep_error *seep_attach_update_process(struct seep_attached *attached,
                                               struct seep_traced_process *process) {
     struct seep_process_map map;
     struct seep_error *err = seep_process_map_init(process->heap.pid, &map);
     if (err)
         return err;
-    if (!map.nr_areas) // it has ended: what is known of it stays
+    if (!map.nr_areas || !is_same_life(process, &map)) { // it has ended: what is known of it stays
+        seep_process_map_deinit(&map);
         return NULL;
+    }
     struct layout layout = {.areas = calloc(map.nr_areas + 1, sizeof(*layout.areas)),
                             .mappings = calloc(map.nr_areas + 1, sizeof(*layout.mappings))};
     if (!layout.areas || !layout.mappings)

@@ -5,6 +5,7 @@
 #ifndef SEEP_SOURCE_ATTACH_ATTACH_PARTS_H
 #define SEEP_SOURCE_ATTACH_ATTACH_PARTS_H
 
+#include "process/process_group.h"
 #include "source/attach/allocator_file.h"
 #include "source/attach/bpf_program.h"
 #include "source/attach/bpf_tables.h"
@@ -138,8 +139,9 @@ SEEP_MUST_CHECK struct seep_error *seep_attach_add_process(struct seep_attached 
                                                            struct seep_traced_process **ret);
 // What the event says of a life that begins.
 struct seep_attach_birth {
-    int64_t at_ns;   // since the tracing began
-    uint32_t parent; // pid; 0: not known
+    int64_t at_ns;     // since the tracing began
+    uint32_t parent;   // pid; 0: not known
+    uint64_t stack_rt; // where the stack of its main thread begins; 0: not known
 };
 // A process that was not known. `program`: it began just now by exec of this; NULL: some time ago.
 SEEP_MUST_CHECK struct seep_error *seep_attach_took_new(struct seep_attached *attached, pid_t pid,
@@ -178,9 +180,9 @@ void seep_attach_opens(void *context, pid_t pid, const char *path);
 
 // ---- attach_scope.c ----
 
-// The processes that are in the scope now, but for ourselves. malloc'ed.
-SEEP_MUST_CHECK struct seep_error *seep_attach_members(const struct seep_attached *attached, pid_t **ret_pids,
-                                                       size_t *ret_nr);
+// The processes that are in the scope now, but for ourselves.
+SEEP_MUST_CHECK struct seep_error *seep_attach_members(const struct seep_attached *attached,
+                                                       struct seep_pids *ret_pids);
 // Opens the control group. SEEP_E_NOT_FOUND, SEEP_E_UNSUPPORTED: none of version 2.
 SEEP_MUST_CHECK struct seep_error *seep_attach_open_cgroup(struct seep_attached *attached);
 

@@ -100,6 +100,7 @@ static struct seep_error *begin(struct seep_attached *attached, pid_t pid, const
 // `birth`: when it was met or began by exec. The parent of one that has ended already is known by it alone.
 static void born(struct seep_traced_process *process, const struct seep_attach_birth *birth) {
     process->begun_ns = SEEP_MAX(birth->at_ns, (int64_t)0);
+    process->stack_rt = birth->stack_rt;
     if (!process->ppid)
         process->ppid = birth->parent;
 }
@@ -207,6 +208,7 @@ struct seep_error *seep_attach_took_fork(struct seep_attached *attached, struct 
     child->heap = heap;
     child->forked_from = (uint32_t)parent->heap.pid;
     child->begun_ns = SEEP_MAX(at_ns, (int64_t)0);
+    child->stack_rt = parent->stack_rt;
     err = name_like(child, parent);
     if (!err)
         err = look_at(attached, child, &late);

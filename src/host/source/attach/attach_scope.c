@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Which processes are in the scope at the start of the tracing: those of a control group and of the groups
-// below it, or all. See attach_parts.h. Source: Linux admin-guide/cgroup-v2.rst (cgroup.procs).
+// below it, or all. See attach_parts.h.
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,83 +11,41 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "process/process_group.h"
 #include "source/attach/attach_parts.h"
 
 #define CGROUP2_MAGIC 0x63677270
-#define DEPTH_MAX     64
 
-struct members {
-    pid_t *pids;
-    size_t nr;
-    size_t capacity;
-};
-
-static struct seep_error *add_member(struct members *members, pid_t pid) {
-    if (pid <= 0 || pid == getpid())
-        return NULL;
-    if (!seep_grow(&members->pids, &members->capacity, members->nr + 1, sizeof(*members->pids)))
-        return seep_error_no_memory();
-    members->pids[members->nr++] = pid;
-    return NULL;
-}
-
-// A group that goes while we look has no processes. Takes `folder`.
-static struct seep_error *add_group(struct members *members, int folder, int depth) {
-    int fd = openat(folder, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-    struct seep_error *err = NULL;
-    int pid;
-    while (file && !err && fscanf(file, "%d", &pid) == 1)
-        err = add_member(members, pid);
-    if (file)
-        fclose(file);
-    DIR *entries = fdopendir(folder);
-    if (!entries) {
-        close(folder);
-        return err;
-    }
-    const struct dirent *entry;
-    while (!err && depth < DEPTH_MAX && (entry = readdir(entries))) {
-        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-            continue;
-        int below = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (below >= 0)
-            err = add_group(members, below, depth + 1);
-    }
-    closedir(entries);
-    return err;
-}
-
-static struct seep_error *add_all(struct members *members) {
+static struct seep_error *add_all(struct seep_pids *pids) {
     DIR *entries = opendir("/proc");
     if (!entries)
         return seep_error_system(errno, "/proc");
     struct seep_error *err = NULL;
     const struct dirent *entry;
-    while (!err && (entry = readdir(entries)))
-        if (isdigit((unsigned char)entry->d_name[0]))
-            err = add_member(members, (pid_t)strtol(entry->d_name, NULL, 10));
+    while (!err && (entry = readdir(entries))) {
+        pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
+        if (pid > 0 && pid != getpid())
+            err = seep_pids_add(pids, pid);
+    }
     closedir(entries);
     return err;
 }
 
-struct seep_error *seep_attach_members(const struct seep_attached *attached, pid_t **ret_pids,
-                                       size_t *ret_nr) {
-    struct members members = {NULL};
+struct seep_error *seep_attach_members(const struct seep_attached *attached, struct seep_pids *ret_pids) {
+    struct seep_pids pids = {NULL};
     struct seep_error *err = NULL;
     if (attached->scope == SEEP_BPF_SCOPE_CGROUP) {
         int folder = openat(attached->cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         err = folder < 0 ? seep_error_system(errno, "%s", attached->options.cgroup)
-                         : add_group(&members, folder, 0);
+                         : seep_pids_add_group(&pids, folder);
     } else {
-        err = add_all(&members);
+        err = add_all(&pids);
     }
     if (err) {
-        free(members.pids);
+        seep_pids_deinit(&pids);
         return err;
     }
-    *ret_pids = members.pids;
-    *ret_nr = members.nr;
+    *ret_pids = pids;
     return NULL;
 }
 
