@@ -257,6 +257,11 @@ def test_a_program_that_starts_to_leak(run, seep, root, leaky):
     assert "1 less lost;" in back and "no longer lost: 4,000 bytes" in back and "Nothing changed" not in back, back
     by = run(seep, "diff", "--by", "function", old, new).stdout
     assert "1 now lost;" in by, by
+    gate = run(seep, "diff", "--csv", "--error-exitcode", "9", old, new)
+    assert gate.returncode == 9 and gate.stderr == "seep: diff: more is lost in 1 row (--error-exitcode)\n", gate
+    table = [row for row in csv.DictReader(gate.stdout.splitlines()) if row["row"] == "site" and row["change"] == "worse"]
+    assert [(row["lost_bytes"], row["lost_blocks"], row["possibly_lost_bytes"]) for row in table] == [("4000", "40", "0")]
+    assert run(seep, "diff", "--error-exitcode", "9", new, old).returncode == 0
 
 
 def test_only_one_was_scanned(run, seep, root, leaky, tmp_path):

@@ -367,8 +367,10 @@ static struct seep_error *make_rows(struct seep_diff *diff, const struct pairing
         if (!taken[i])
             diff->rows[diff->nr_rows++] = row_of(diff, NULL, &diff->after->rows[i]);
     free(taken);
-    for (size_t i = 0; i < diff->nr_rows; i++)
+    for (size_t i = 0; i < diff->nr_rows; i++) {
         diff->nr_changes[diff->rows[i].change]++;
+        diff->nr_newly_lost += diff->rows[i].lost.bytes > 0 || diff->rows[i].lost.blocks > 0;
+    }
     return NULL;
 }
 

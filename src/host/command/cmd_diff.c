@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // `seep diff OLD NEW`: what changed between two snapshots, marks, runs or versions of a program.
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/numbers.h"
+#include "base/words.h"
 #include "command/command.h"
 #include "command/reporting.h"
 #include "session/moment.h"
@@ -14,7 +17,7 @@ struct diff_values {
 
 static const struct seep_option diff_options[] = {
     {"error-exitcode", 0, SEEP_OPTION_NUMBER, offsetof(struct diff_values, error_exitcode), .min = 1,
-     .max = 255, .help = "exit with N when more bytes are live than before"},
+     .max = 255, .help = "exit with N when more bytes are live than before, or more of any row is lost"},
     {NULL},
 };
 
@@ -88,6 +91,21 @@ static struct seep_error *select_of(const struct seep_session *session,
     return seep_session_select(session, 0, options->program, some);
 }
 
+// And says of what.
+static bool fails(const struct seep_diff *diff) {
+    bool live = diff->all.live_bytes > 0, lost = diff->nr_newly_lost;
+    if (!live && !lost)
+        return false;
+    fputs("seep: diff: ", stderr);
+    if (live)
+        fprintf(stderr, "%s more bytes are live", seep_format_count((uint64_t)diff->all.live_bytes).text);
+    if (lost)
+        fprintf(stderr, "%smore is lost in %zu row%s", live ? ", " : "", diff->nr_newly_lost,
+                seep_plural(diff->nr_newly_lost));
+    fputs(" (--error-exitcode)\n", stderr);
+    return true;
+}
+
 static struct seep_error *run_diff(const struct seep_arguments *arguments, int *ret_status) {
     const struct diff_values *values = seep_arguments_values(arguments, &diff_group);
     struct seep_view_options *options = seep_arguments_values(arguments, &seep_report_group);
@@ -114,7 +132,7 @@ static struct seep_error *run_diff(const struct seep_arguments *arguments, int *
         error = seep_diff_create(old, new, symbols, options, &diff);
     if (!error)
         error = seep_diff_write(stdout, diff, &names, options);
-    if (!error && values->error_exitcode && diff->all.live_bytes > 0)
+    if (!error && values->error_exitcode && fails(diff))
         *ret_status = (int)values->error_exitcode;
     seep_diff_destroy(diff);
     seep_symbols_destroy(symbols);

@@ -436,6 +436,18 @@ static struct seep_error *put_json(FILE *out, const struct seep_diff *diff,
 
 // ---- CSV ----
 
+// Empty where it is not known.
+static void put_csv_lost(FILE *out, const struct seep_diff_lost *lost, bool known) {
+    if (!known) {
+        fputs(",,,,", out);
+        return;
+    }
+    put_integer(out, ",", lost->bytes);
+    put_integer(out, ",", lost->blocks);
+    put_integer(out, ",", lost->possible_bytes);
+    put_integer(out, ",", lost->possible_blocks);
+}
+
 static struct seep_error *put_csv(FILE *out, const struct seep_diff *diff) {
     bool by_site = diff->after->options.by == SEEP_BY_SITE;
     struct row_stacks stacks;
@@ -445,7 +457,7 @@ static struct seep_error *put_csv(FILE *out, const struct seep_diff *diff) {
         error = seep_csv_places_make(&places, &stacks.table);
     fprintf(out,
             "%schange,live_bytes,live_blocks,allocations,allocated_bytes,frees,temporary,old_live_bytes,"
-            "new_live_bytes,%s\n",
+            "new_live_bytes,lost_bytes,lost_blocks,possibly_lost_bytes,possibly_lost_blocks,%s\n",
             by_site ? "row," : "",
             by_site ? "via," SEEP_CSV_STACK : seep_view_by_name(diff->after->options.by));
     for (size_t i = 0; !error && i < diff->nr_rows; i++) {
@@ -460,6 +472,7 @@ static struct seep_error *put_csv(FILE *out, const struct seep_diff *diff) {
         put_integer(out, ",", row->temporary);
         put_integer(out, ",", row->before ? row->before->live_bytes : 0);
         put_integer(out, ",", row->after ? row->after->live_bytes : 0);
+        put_csv_lost(out, &row->lost, diff->scanned_before && diff->scanned_after);
         fputc(',', out);
         if (by_site) {
             fprintf(out, "%s,", seep_via_name(shown->via));
@@ -470,7 +483,7 @@ static struct seep_error *put_csv(FILE *out, const struct seep_diff *diff) {
         }
     }
     if (!error && by_site)
-        seep_csv_put_stacks(out, "stack,,,,,,,,,,,", &places);
+        seep_csv_put_stacks(out, "stack,,,,,,,,,,,,,,,", &places);
     seep_csv_places_deinit(&places);
     row_stacks_deinit(&stacks);
     return error;
