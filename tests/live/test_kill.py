@@ -29,6 +29,7 @@ from small_programs import program_source
 
 COVERS = [
     ('tool killed', 'covered', 'test_the_tool_is_killed', 'the program goes on'),
+    ('tool killed', 'covered', 'test_tool_and_program_are_killed', 'and the program: the trace is up to half a minute old'),
     ('disk full while saving', 'declared', 'test_full_disk',
      "the error names the file; the exit status stays the program's"),
 ]
@@ -282,6 +283,35 @@ def test_the_tool_is_killed(tmp_path):
         steady.say('exit 0')
         assert steady.process.stdout.read() == b''
         wait_until(lambda: has_ended(pid), 'the end of the program')
+
+
+def test_tool_and_program_are_killed(tmp_path):
+    """What was kept meanwhile is left, in the file that the whole trace would be in; and says so."""
+    trace = tmp_path / 'x.seep'
+    with Steady([SEEP, 'run', '--interval', '50ms', '-q', '-o', trace, '--', STEADY]) as steady:
+        steady.do('leak 7')
+        wait_until(trace.exists, 'a trace')
+        steady.do('leak 3')
+        wait_until(lambda: live(report(trace)[0], 'leak')[0] == 10, 'ten blocks in it')
+        program = steady.pid()
+        os.kill(steady.process.pid, signal.SIGKILL)
+        os.kill(program, signal.SIGKILL)
+        steady.process.wait()
+    process = report(trace)[0]
+    check(process, 10)
+    assert any('seep was killed before the program had ended' in note for note in process['health']['notes']), process['health']
+    assert os.listdir(tmp_path) == ['x.seep']
+
+
+def test_what_was_kept_meanwhile_is_replaced(tmp_path):
+    """By the whole trace, which has all; no second file is made."""
+    with Steady([SEEP, 'run', '--interval', '50ms', '-q', '--', STEADY], cwd=tmp_path) as steady:
+        steady.do('leak 7')
+        wait_until(lambda: list(tmp_path.iterdir()), 'a trace')
+        assert steady.finish()[0] == 0
+    process = report(*tmp_path.iterdir())[0]
+    check(process, 7)
+    assert process['process']['exit'] == {'code': 0} and process['health']['notes'] == [], process
 
 
 def test_the_tool_is_interrupted(tmp_path):

@@ -209,9 +209,9 @@ def compare(lives, reports, look):
             looked_at = process['leaks'] is not None if life['looked_at'] is None else life['looked_at']
             one = Look(**{**vars(look), 'classes': look.classes and looked_at})
             here += compare_life(life, report, process, one)
-            pairs.append((len(here), exit is None, i, k, here))
+            pairs.append((len(here), exit is None, life['optional'], i, k, here))
     done, taken = set(), set()
-    for _, _, i, k, here in sorted(pairs, key=lambda pair: pair[:2]):
+    for _, _, _, i, k, here in sorted(pairs, key=lambda pair: pair[:3]):
         if i in done or k in taken:
             continue
         done.add(i)

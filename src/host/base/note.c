@@ -74,6 +74,7 @@ static const struct {
     [SEEP_NOTE_OF_SUMS] = {"of_sums", 0},
     [SEEP_NOTE_AFTER_END] = {"after_end", 0},
     [SEEP_NOTE_PEAKS_APART] = {"peaks_apart", 0},
+    [SEEP_NOTE_KEPT_MEANWHILE] = {"kept_meanwhile", SEEP_NOTE_MISSING},
 };
 
 const char *seep_note_name(uint32_t code) {

@@ -78,6 +78,7 @@ enum seep_note_code {
     SEEP_NOTE_OF_SUMS,
     SEEP_NOTE_AFTER_END,
     SEEP_NOTE_PEAKS_APART,
+    SEEP_NOTE_KEPT_MEANWHILE,
     SEEP_NOTE_NR
 };
 

@@ -338,7 +338,7 @@ static struct seep_error *close_report(FILE *out, const struct run_values *value
 static struct seep_error *save(const struct seep_session *session, const char *pattern, const char *program,
                                struct seep_recording *recording, char **ret_name) {
     char *name = NULL;
-    if (seep_recording_is_open(recording))
+    if (recording && seep_recording_is_open(recording))
         return seep_recording_save(recording, session, ret_name);
     if (pattern && strcmp(pattern, "-") == 0)
         return seep_session_save(session, "-");
@@ -453,6 +453,7 @@ struct watcher {
     struct seep_symbols *symbols;
     FILE *out; // NULL: no reports
     const char *program;
+    char *kept; // the file with the trace so far, malloc'ed; NULL: none yet
 };
 
 static void looked(void *data, const struct seep_session *session) {
@@ -484,6 +485,17 @@ static struct seep_error *snap_name(const struct watcher *watcher, uint32_t pid,
     struct seep_error *err = seep_trace_name(longer, watcher->program, pid, ret_name);
     free(longer);
     return err;
+}
+
+// The trace so far, in the place of the one to come.
+static void keep(void *data, const struct seep_session *session) {
+    struct watcher *watcher = data;
+    struct seep_error *err = NULL;
+    if (watcher->kept)
+        err = seep_session_save(session, watcher->kept);
+    else if (session->profiles[0]->process.is_main) // it gives the name
+        err = save(session, watcher->values->output, watcher->program, NULL, &watcher->kept);
+    seep_error_destroy(err); // of the last one it is told
 }
 
 // Said at once: whatever comes next may come to us, too.
@@ -526,6 +538,7 @@ struct ending {
     struct seep_symbols *symbols;
     FILE *out;
     struct seep_recording *recording;
+    char *kept; // the file with the trace until then, malloc'ed; NULL: none. finish() takes it
     int *status;
 };
 
@@ -552,10 +565,12 @@ static struct seep_error *report(const struct ending *ending, struct seep_sessio
 // false: something of it failed, which has been said.
 static bool finish(const struct ending *ending, struct seep_session *session, const char *program) {
     const struct run_values *values = ending->values;
-    char *saved = NULL;
-    struct seep_error *err = ending->judge && !values->output
-                                 ? NULL
-                                 : save(session, values->output, program, ending->recording, &saved);
+    char *saved = ending->kept;
+    struct seep_error *err = NULL;
+    if (saved)
+        err = seep_session_save(session, saved);
+    else if (!ending->judge || values->output)
+        err = save(session, values->output, program, ending->recording, &saved);
     if (err) {
         seep_command_fail(err);
         *ending->status = *ending->status ? *ending->status : 1;
@@ -696,18 +711,23 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     if (!err && values->mode == MODE_RECORD)
         err = seep_recording_begin(&recording);
     watch.recorder = recording.recorder;
+    bool saves = values->output ? strcmp(values->output, "-") != 0 : !judge;
+    watch.keep = saves && values->mode != MODE_RECORD ? keep : NULL;
     if (!err)
         err = seep_session_run(&options, &at_exit, &watch, store, &session, &status);
     if (err) {
         seep_command_fail(err);
         reported = false;
     } else {
-        struct ending ending = {values, view, &suppress, judge, symbols, out, &recording, &status};
+        struct ending ending = {values, view,       &suppress,    judge,  symbols,
+                                out,    &recording, watcher.kept, &status};
+        watcher.kept = NULL;
         reported = finish(&ending, session, arguments->operands[0]);
         bool killed = session->profiles[0]->process.exit_kind == SEEP_EXIT_SIGNAL;
         if (!judge && values->error_exitcode && !killed && has_leaks(session, view))
             status = (int)values->error_exitcode;
     }
+    free(watcher.kept);
     seep_recording_deinit(&recording);
     seep_session_destroy(session);
     seep_store_destroy(store);

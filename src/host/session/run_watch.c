@@ -22,16 +22,23 @@
 #define ASK_MOST_NS  (25 * MS)
 // Beyond half of the way there: memory comes by a page fault each 4 KiB, some 10 MiB in that time.
 #define ASK_NEAR_NS (10 * MS)
+// All is kept as often as --interval looks, or twice a minute, and at most a hundredth of the time goes into
+// it.
+#define KEEP_FIRST_NS (10000 * MS)
+#define KEEP_NS       (30000 * MS)
+#define KEEP_SHARE    100
 // Which group and which limit is a matter of several files.
 #define LIMIT_NS (1000 * MS)
 
 void seep_watching_init(struct seep_watching *watching, const struct seep_run_watch *watch) {
-    bool looks = watch && watch->interval_ns, asks = watch && (watch->snap_bytes || watch->snap_percent);
+    bool keeps = watch && watch->keep, looks = watch && watch->interval_ns,
+         asks = watch && (watch->snap_bytes || watch->snap_percent);
     struct seep_memory_limit limit; // of the tool itself: the program begins in the same group
     seep_memory_limit_find(getpid(), "", &limit);
     *watching = (struct seep_watching){.limit = limit,
                                        .killed_before = seep_memory_limit_killed(&limit),
-                                       .watch = looks || asks ? watch : NULL,
+                                       .watch = looks || asks || keeps ? watch : NULL,
+                                       .keep_ns = keeps ? 0 : INT64_MAX,
                                        .look_ns = looks ? 0 : INT64_MAX,
                                        .ask_ns = asks ? 0 : INT64_MAX};
 }
@@ -73,6 +80,14 @@ static const struct seep_memory_limit *limit_of(struct seep_watching *watching, 
     watching->limit = limit;
     watching->limit_ns = now_ns;
     return &watching->limit;
+}
+
+// The one of those that live; NULL: there is none.
+static const struct seep_run_image *image_of(const struct seep_run *run, uint32_t pid) {
+    for (size_t i = 0; i < run->nr_images; i++)
+        if (is_live(&run->images[i]) && (uint32_t)run->images[i].pid == pid)
+            return &run->images[i];
+    return NULL;
 }
 
 // ---- what is there now ------------------------------------------------------------------------------
@@ -175,6 +190,38 @@ static void look(struct seep_watching *watching, const struct seep_run *run, int
     keep_trouble(watching, error);
 }
 
+// ---- what outlives us -------------------------------------------------------------------------------
+
+static struct seep_error *note_kept(struct seep_profile *profile) {
+    return seep_profile_note(profile, SEEP_NOTE_KEPT_MEANWHILE,
+                             "kept %s after its start: seep was killed before the program had ended, and "
+                             "processes that had ended by then are not in it",
+                             seep_format_duration(profile->process.duration_ns).text);
+}
+
+static void keep(struct seep_watching *watching, const struct seep_run *run, int64_t now_ns) {
+    const struct seep_run_watch *watch = watching->watch;
+    int64_t pause_ns = watch->interval_ns ? SEEP_MIN(watch->interval_ns, KEEP_NS) : KEEP_NS;
+    bool first = watching->keep_ns == 0;
+    watching->keep_ns = now_ns + (first ? SEEP_MIN(pause_ns, KEEP_FIRST_NS) : pause_ns);
+    if (first)
+        return;
+    struct seep_session *session = NULL;
+    struct seep_error *error = gather(watching, run, false, false, &session);
+    for (size_t i = 0; !error && i < session->nr_profiles; i++) {
+        struct seep_profile *profile = session->profiles[i];
+        const struct seep_run_image *image = image_of(run, profile->process.pid);
+        error = image ? seep_watching_give(watching, image->order, profile) : NULL;
+        if (!error && i == 0)
+            error = note_kept(profile);
+    }
+    if (!error && session->nr_profiles)
+        watch->keep(watch->data, session);
+    seep_session_destroy(session);
+    keep_trouble(watching, error);
+    watching->keep_ns = SEEP_MAX(watching->keep_ns, now_ns + (seep_monotonic_ns() - now_ns) * KEEP_SHARE);
+}
+
 // ---- memory -----------------------------------------------------------------------------------------
 
 struct asked {
@@ -260,7 +307,9 @@ void seep_watching_look_on(struct seep_watching *watching, const struct seep_run
     }
     if (now_ns >= watching->look_ns)
         look(watching, run, now_ns);
-    *ret_next_ns = SEEP_MIN(watching->look_ns, watching->ask_ns);
+    if (now_ns >= watching->keep_ns)
+        keep(watching, run, now_ns);
+    *ret_next_ns = SEEP_MIN(SEEP_MIN(watching->look_ns, watching->ask_ns), watching->keep_ns);
 }
 
 struct seep_error *seep_watching_note_memory(const struct seep_watching *watching, const struct seep_run *run,

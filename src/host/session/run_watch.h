@@ -19,7 +19,8 @@ struct seep_watching {
     size_t capacity;
     int64_t look_ns; // CLOCK_MONOTONIC: when the next look is due
     uint64_t nr_looks;
-    int64_t ask_ns; // when memory is asked for next
+    int64_t keep_ns; // when all is kept next
+    int64_t ask_ns;  // when memory is asked for next
     int64_t asked_ns;
     uint64_t asked_bytes; // and what it was the last time
     bool reached;
