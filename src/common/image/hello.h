@@ -14,7 +14,7 @@
 
 #define SEEP_HELLO_VERSION 1u
 
-// All numbers in the byte order of the sender; a tool of another byte order refuses the magic.
+// All numbers in the byte order of the sender, which the magic tells.
 struct seep_hello {
     uint64_t magic;      // SEEP_IMAGE_MAGIC
     uint32_t version;    // SEEP_HELLO_VERSION

@@ -141,8 +141,25 @@ static struct seep_error *make_graph(struct seep_scan *scan) {
     return err;
 }
 
+// Under an emulator registers, stacks and globals of the program are not where the kernel says.
+static struct seep_error *check_platform(const struct seep_scan *scan) {
+    const struct seep_platform *platform = &scan->profile->process.platform, here = seep_platform_here();
+    bool runs_here = platform->machine == here.machine || platform->machine == EM_NONE ||
+                     (platform->machine == EM_386 && here.machine == EM_X86_64);
+    if (runs_here && platform->big_endian == here.big_endian)
+        return NULL;
+    return seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED,
+                                             "process %d runs under an emulator: its registers and pointers "
+                                             "are not those of the machine",
+                                             (int)scan->target.pid),
+                           "scan it on a machine of its kind; what grows, diff and marks tell work here too");
+}
+
 // The profile and the threads are there; the memory is opened by then, too.
 static struct seep_error *read_memory(struct seep_scan *scan) {
+    struct seep_error *unfit = check_platform(scan);
+    if (unfit)
+        return unfit;
     if (scan->profile->process.platform.word_bytes == 4)
         return seep_error_create(SEEP_E_UNSUPPORTED,
                                  "process %d is a 32-bit program: its memory is not searched for pointers",

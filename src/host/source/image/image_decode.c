@@ -422,6 +422,21 @@ bool seep_image_elements_read(int fd, const struct seep_image_head *head, enum s
     return good;
 }
 
+// ---- the greeting ----
+
+// All begin with the magic that says what they are.
+void seep_image_swap_words_said(union seep_image_words *words) {
+    static const struct {
+        uint64_t magic;
+        const char *shape;
+    } kinds[] = {{SEEP_IMAGE_MAGIC, "QIIQ"}, {SEEP_PARKED_MAGIC, "QIIQ"}, {SEEP_NOTICE_MAGIC, "Q6I"}};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(kinds); i++)
+        if (words->hello.magic == __builtin_bswap64(kinds[i].magic)) {
+            swap_by(kinds[i].shape, words, sizeof(*words));
+            return;
+        }
+}
+
 // ---- raw dumps ----
 
 bool seep_image_is_raw(const void *bytes, size_t nr_bytes, bool *ret_is_swapped) {

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "core/platform.h"
+#include "image/hello.h"
 #include "image/layout.h"
 #include "image/raw.h"
 #include "image/ring.h"
@@ -62,6 +63,15 @@ void seep_image_swap_counters(const struct seep_image_head *head, struct seep_im
 void seep_image_swap_mark(const struct seep_image_head *head, struct seep_image_mark *mark);
 void seep_image_swap_ring(const struct seep_image_head *head, struct seep_ring *ring);
 void seep_image_swap_words(const struct seep_image_head *head, uint64_t *words, size_t nr_words);
+
+// What a process says on the socket of `seep run` (image/hello.h), in place. Where it is in the other byte
+// order it is turned into ours; what it is, and whether it may be, is the caller's to check.
+union seep_image_words {
+    struct seep_hello hello;
+    struct seep_parked parked;
+    struct seep_notice notice;
+};
+void seep_image_swap_words_said(union seep_image_words *words);
 
 // A raw dump begins before the image does, so its own numbers say what order they are in.
 // *ret_is_swapped: its records are in the other byte order.

@@ -77,18 +77,19 @@ static unsigned long nr_filters(void) {
 }
 
 static bool fill(struct seep_environment *environment, const struct seep_run_options *options,
-                 const char *library, const char *socket) {
+                 const char *library, bool emulated, const char *socket) {
     bool fits = true;
     for (char **item = environ; fits && item && *item; item++)
-        if (!library || !is_ours(options, *item))
+        if (!library || !is_ours(options, *item) || (emulated && is_named(*item, "LD_PRELOAD")))
             fits = add(environment, *item);
     if (library) {
         const char *before = getenv("LD_PRELOAD");
-        bool some = before && *before;
+        bool some = before && *before && !emulated; // an emulator has that itself
         // The allocator last: what the user preloads may stand in front of it as of any other.
         const char *allocator = options->allocator;
-        fits = fits && make(environment, "LD_PRELOAD=%s%s%s%s%s", library, some ? ":" : "",
-                            some ? before : "", allocator ? ":" : "", allocator ? allocator : "");
+        fits = fits &&
+               make(environment, "%sLD_PRELOAD=%s%s%s%s%s", emulated ? "QEMU_SET_ENV=" : "", library,
+                    some ? ":" : "", some ? before : "", allocator ? ":" : "", allocator ? allocator : "");
         fits = fits && make(environment, "SEEP_SOCKET=%s", socket);
         unsigned long filters = nr_filters();
         fits = fits && (!filters || make(environment, "SEEP_FILTERS=%lu", filters));
@@ -112,9 +113,10 @@ static bool fill(struct seep_environment *environment, const struct seep_run_opt
 }
 
 struct seep_error *seep_environment_init(const struct seep_run_options *options, const char *library,
-                                         const char *socket, struct seep_environment *ret_environment) {
+                                         bool emulated, const char *socket,
+                                         struct seep_environment *ret_environment) {
     struct seep_environment environment = {NULL};
-    if (!fill(&environment, options, library, socket)) {
+    if (!fill(&environment, options, library, emulated, socket)) {
         seep_environment_deinit(&environment);
         return seep_error_no_memory();
     }

@@ -18,9 +18,10 @@ struct seep_environment {
     size_t made_capacity;
 };
 
-// `library` NULL: nothing is preloaded.
+// `library` NULL: nothing is preloaded. `emulated`: by what the program is an emulator for, not by itself.
 SEEP_MUST_CHECK struct seep_error *seep_environment_init(const struct seep_run_options *options,
-                                                         const char *library, const char *socket,
+                                                         const char *library, bool emulated,
+                                                         const char *socket,
                                                          struct seep_environment *ret_environment);
 void seep_environment_deinit(struct seep_environment *environment);
 

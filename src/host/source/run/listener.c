@@ -221,31 +221,25 @@ static enum standing peer_standing(const struct seep_listener *listener, int pee
 
 enum outcome { OUTCOME_WAIT, OUTCOME_GONE, OUTCOME_REFUSED, OUTCOME_MESSAGE };
 
-union words {
-    struct seep_hello hello;
-    struct seep_parked parked;
-    struct seep_notice notice;
-};
-
-static bool is_parked(const union words *words, ssize_t got, int fd) {
+static bool is_parked(const union seep_image_words *words, ssize_t got, int fd) {
     const struct seep_parked *parked = &words->parked;
     return got == (ssize_t)sizeof(*parked) && fd < 0 && parked->magic == SEEP_PARKED_MAGIC &&
            parked->version == SEEP_HELLO_VERSION;
 }
 
-static bool is_notice(const union words *words, ssize_t got, int fd) {
+static bool is_notice(const union seep_image_words *words, ssize_t got, int fd) {
     const struct seep_notice *notice = &words->notice;
     return got == (ssize_t)sizeof(*notice) && fd < 0 && notice->magic == SEEP_NOTICE_MAGIC &&
            notice->version == SEEP_NOTICE_VERSION && memchr(notice->path, 0, sizeof(notice->path));
 }
 
-static bool is_hello(const union words *words, ssize_t got, int fd) {
+static bool is_hello(const union seep_image_words *words, ssize_t got, int fd) {
     const struct seep_hello *hello = &words->hello;
     return got == (ssize_t)sizeof(*hello) && fd >= 0 && hello->magic == SEEP_IMAGE_MAGIC &&
            hello->version == SEEP_HELLO_VERSION && seep_image_is_memory_file(fd);
 }
 
-static enum outcome receive(struct seep_listener *listener, int peer, union words *words,
+static enum outcome receive(struct seep_listener *listener, int peer, union seep_image_words *words,
                             struct seep_listener_message *ret_message) {
     struct iovec part = {words, sizeof(*words)};
     union {
@@ -257,6 +251,8 @@ static enum outcome receive(struct seep_listener *listener, int peer, union word
     ssize_t got = recvmsg(peer, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got < 0)
         return errno == EAGAIN || errno == EINTR ? OUTCOME_WAIT : OUTCOME_GONE;
+    if (got >= (ssize_t)sizeof(words->hello))
+        seep_image_swap_words_said(words);
     int fd = attached_file(&message);
     listener->lost_a_file |= fd < 0 && (message.msg_flags & MSG_CTRUNC);
     if (got == 0 && fd < 0)
@@ -332,7 +328,7 @@ struct seep_error *seep_listener_read(struct seep_listener *listener,
     struct seep_error *err = accept_all(listener);
     size_t kept = 0;
     for (size_t i = 0; i < listener->nr_peers; i++) {
-        union words words;
+        union seep_image_words words;
         struct seep_listener_message message;
         int peer = listener->peers[i].fd;
         drop_spare(listener);

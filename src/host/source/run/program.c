@@ -251,6 +251,16 @@ char *seep_library_of_others(const char *library, const char *machine) {
     return NULL;
 }
 
+// An emulator of qemu-user for the library's CPU: "qemu-s390x", of any other machine than that. It hands the
+// library to its program.
+static bool is_emulator_for(const char *path, const struct elf_facts *facts,
+                            const struct elf_facts *library) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return facts->is_elf && library->is_elf && !same_machine(facts, library) &&
+           strncmp(name, "qemu-", 5) == 0;
+}
+
 static const char *trouble_with(const char *path, const struct elf_facts *facts,
                                 const struct elf_facts *library, bool *ret_cannot_preload) {
     if (!facts->is_elf)
@@ -305,10 +315,14 @@ struct seep_error *seep_program_inspect(struct seep_program *program, const char
         library = program->library;
         library_facts = facts_of(library);
     }
-    const char *trouble = trouble_with(path, &facts, &library_facts, &program->cannot_preload);
+    program->is_emulator = is_emulator_for(path, &facts, &library_facts);
+    const char *trouble =
+        program->is_emulator ? NULL : trouble_with(path, &facts, &library_facts, &program->cannot_preload);
     bool fits = true;
     char *version = NULL;
-    char *libc = trouble || !facts.is_elf ? NULL : seep_library_too_new(path, library, &version);
+    char *libc = trouble || program->is_emulator || !facts.is_elf
+                     ? NULL
+                     : seep_library_too_new(path, library, &version);
     if (trouble)
         fits = asprintf(&program->why_untraced, "%s %s", path, trouble) >= 0;
     else if (libc)
@@ -329,9 +343,11 @@ struct seep_error *seep_program_inspect(struct seep_program *program, const char
 struct seep_error *seep_program_exec_error(const struct seep_program *program, int sys_errno,
                                            int *ret_status) {
     *ret_status = SEEP_EXIT_NOT_EXECUTABLE;
-    if (sys_errno == ENOEXEC && program->cannot_preload)
-        return seep_error_create(SEEP_E_UNSUPPORTED, "cannot run '%s': it is made for another processor",
-                                 program->path);
+    if (sys_errno == ENOEXEC && (program->cannot_preload || facts_of(program->path).is_elf))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "cannot run '%s': it is made for another processor",
+                              program->path),
+            "run it by qemu-user, with SEEP_LIBRARY naming the libseep.so of that processor");
     if (sys_errno == ENOEXEC)
         return seep_error_hint(
             seep_error_create(SEEP_E_FORMAT, "cannot run '%s': not a program", program->path),

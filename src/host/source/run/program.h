@@ -10,6 +10,7 @@
 struct seep_program {
     char *path;          // malloc'ed: what to give to execve
     char *interpreter;   // malloc'ed: of its #! line, or NULL
+    bool is_emulator;    // it runs programs of the CPU that the library is for
     bool cannot_preload; // the loader of the program would refuse or fail over libseep.so: do not ask it
     char *library; // malloc'ed: the one that fits it, where that is another than for this machine; or NULL
     char *why_untraced; // malloc'ed: one sentence, or NULL where nothing speaks against tracing

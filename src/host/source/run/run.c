@@ -742,7 +742,7 @@ static struct seep_error *run_prepared(struct seep_run *run, const struct seep_r
                                     program->cannot_preload ? NULL
                                     : program->library      ? program->library
                                                             : library,
-                                    supervisor.listener.path, &environment);
+                                    program->is_emulator, supervisor.listener.path, &environment);
         if (!err) {
             err = supervise(&supervisor, options, program, library, environment.items, ret_status);
             seep_environment_deinit(&environment);
