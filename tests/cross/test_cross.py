@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
 from harness import (  # noqa: E402
     BUILD,
     ROOT,
+    SEEP,
     check_expectation,
     ended,
     environment,
@@ -51,6 +52,7 @@ class Cpu(NamedTuple):
     qemu: str
     libc: str  # Debian's package
     loader: str
+    called: str  # in a report
     variants: dict = {'gcc-O2': ('gcc', '-O2')}  # ways to compile programs: who, and how
     tables: tuple = ()  # flags that make call-frame information, where the compiler writes none by itself
     trap: int = signal.SIGTRAP  # what __builtin_trap() raises
@@ -75,9 +77,9 @@ USUAL = {
     'clang-O2': ('clang', '-O2'),
 }
 CPUS = {
-    'aarch64': Cpu('aarch64-linux-gnu', 'qemu-aarch64', 'libc6-dev-arm64-cross', 'ld-linux-aarch64.so.1',
+    'aarch64': Cpu('aarch64-linux-gnu', 'qemu-aarch64', 'libc6-dev-arm64-cross', 'ld-linux-aarch64.so.1', 'AArch64, 64 bits, little-endian',
                    {**USUAL, 'gcc-O2-signed': ('gcc', '-O2', '-mbranch-protection=standard')}),
-    's390x': Cpu('s390x-linux-gnu', 'qemu-s390x', 'libc6-dev-s390x-cross', 'ld64.so.1', USUAL, trap=signal.SIGFPE),
+    's390x': Cpu('s390x-linux-gnu', 'qemu-s390x', 'libc6-dev-s390x-cross', 'ld64.so.1', 'S/390, 64 bits, big-endian', USUAL, trap=signal.SIGFPE),
 }
 ALL = os.environ.get('SEEP_CPUS') == 'all'
 AARCH64 = CPUS['aarch64']
@@ -304,3 +306,60 @@ def test_library_needs_libc_alone(name):
     done = subprocess.run([f'{cpu.triplet}-readelf', '-dW', cross / 'libseep.so'], stdout=subprocess.PIPE, check=True)
     needed = set(re.findall(r'\(NEEDED\).*\[(.*)\]', done.stdout.decode()))
     assert needed <= {'libc.so.6', cpu.loader}, needed
+
+
+def emulated_run(cpu, options, library, program, *args, cwd):
+    """Under `seep run`: qemu-user is told the library, and hands it to the program."""
+    return run([SEEP, 'run', *options, cpu.qemu, '-L', cpu.sysroot, program, *args], cwd=cwd, timeout=300,
+               env=environment(SEEP_LIBRARY=library))
+
+
+@pytest.mark.parametrize('name', TESTED)
+def test_run(name, tmp_path):
+    """Greetings, notices and live images of another CPU reach the tool; so do those of children."""
+    cpu, cross = CPUS[name], built(name)
+    program = compile_program(cpu, SOURCES / 'forks.c', tmp_path, 'gcc-O2')
+    trace = tmp_path / 'forks.seep'
+    done = emulated_run(cpu, ['-o', trace], cross / 'libseep.so', program, cwd=tmp_path)
+    assert done.code == 0, done
+    assert b'runs under an emulator' in done.err, 'nothing else tells why leaks are not known'
+    expected, marks = expectation(SOURCES / 'forks.c')
+    main, *children = report(trace, '--sysroot', cpu.sysroot)
+    check_expectation(main, expected, [program.name], marks)
+    check_children(children, expected, [program.name], marks)
+    no_losses(main)
+
+
+@pytest.mark.parametrize('name', TESTED)
+def test_live(name, tmp_path):
+    """The tool reads a running image of another CPU, writes a mark and a request into it, and records its events."""
+    cpu, cross = CPUS[name], built(name)
+    source = tmp_path / 'waits.c'
+    source.write_text(program_source('cross_waits.c'))
+    program = compile_program(cpu, source, tmp_path, 'gcc-O2')
+    trace = tmp_path / 'waits.seep'
+    running = subprocess.Popen([SEEP, 'run', '--mode', 'record', '-o', trace, cpu.qemu, '-L', cpu.sysroot, program],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tmp_path,
+                               env=environment(SEEP_LIBRARY=cross / 'libseep-record.so'))
+    try:
+        pid = running.stdout.readline().decode().strip()
+        (live,) = report(pid)
+        (site,) = (one for one in live['sites'] if one['stack'][0]['function'] == 'make')
+        assert (site['live_blocks'], site['live_bytes']) == (100, 104950)
+        for command in (['mark', pid, 'half'], ['connect', pid, '-e', 'set depth 2']):
+            done = run([SEEP, *command])
+            assert done.code == 0, done
+        refused = run([SEEP, 'scan', pid])
+        assert refused.code != 0 and b'runs under an emulator' in refused.err, refused
+    finally:
+        running.communicate(b'\n', timeout=60)
+    assert running.returncode == 0
+    assert f'on another machine: {cpu.called}' in run([SEEP, 'report', trace]).out.decode()
+    (ended,) = report(trace)
+    assert [mark['name'] for mark in ended['marks']][:1] == ['half']
+    (site,) = (one for one in ended['sites'] if one['stack'][0]['function'] == 'make')
+    assert (site['live_blocks'], site['allocations']) == (50, 100)
+    events = run([SEEP, 'export', '--events', 'csv', trace]).out.decode().splitlines()[1:]
+    times = [int(line.split(',')[0]) for line in events]
+    assert sum(',make ' in line or '"make ' in line for line in events) == 150
+    assert times == sorted(times) and times[-1] < 120e9, 'the stamps are of another clock'

@@ -119,8 +119,14 @@ struct seep_recorder {
     uint64_t beat;
 };
 
-// The clock that the library stamps with (preload/events.h).
-static uint64_t stamp_now(void) {
+// The clock that the library stamps with (preload/events.h). Of another CPU under qemu-user it is the time of
+// this machine, on AArch64 that since 1970 by a counter of 62.5 MHz.
+static uint64_t stamp_now(const struct recorded_process *process) {
+    uint16_t machine = process->rings.head.platform.machine;
+    if (machine == EM_AARCH64 && machine != SEEP_MACHINE_HERE)
+        return (uint64_t)seep_clock_ns(CLOCK_REALTIME) / 16 << 2;
+    if (machine != SEEP_MACHINE_HERE && machine != EM_386)
+        return (uint64_t)seep_monotonic_ns();
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc() >> SEEP_STAMP_TICKS_SHIFT;
 #elif defined(__aarch64__)
@@ -304,7 +310,7 @@ static void write_chunk(struct seep_recorder *recorder, struct recorded_process 
     chunk.begin = process->clock;
     int64_t at_ns = seep_monotonic_ns();
     chunk.end = (struct seep_chunk_clock){
-        stamp_now(), at_ns > (int64_t)process->start_ns ? (uint64_t)at_ns - process->start_ns : 0};
+        stamp_now(process), at_ns > (int64_t)process->start_ns ? (uint64_t)at_ns - process->start_ns : 0};
     for (size_t i = 0; i < nr; i++) {
         int64_t size = (int64_t)SEEP_MIN(events[i].size, (uint64_t)INT64_MAX / SEEP_CHUNK_EVENTS);
         chunk.net_bytes += seep_event_is_free(events[i].kind) ? -size : size;
@@ -764,7 +770,7 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
     process.start_ns = process.rings.head.header.start_ns;
     process.sealed_ns = seep_monotonic_ns();
     process.clock = (struct seep_chunk_clock){
-        stamp_now(),
+        stamp_now(&process),
         process.sealed_ns > (int64_t)process.start_ns ? (uint64_t)process.sealed_ns - process.start_ns : 0};
     pthread_mutex_lock(&recorder->lock);
     bool fits = !error && seep_grow(&recorder->fresh, &recorder->fresh_capacity, recorder->nr_fresh + 1,
