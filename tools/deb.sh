@@ -84,6 +84,13 @@ seep report /tmp/leaky.seep --json >/dev/null
 LD_PRELOAD=$(dpkg -L libseep1 | grep '/libseep.so$') SEEP_OUT=/tmp/alone.seep ./leaky
 seep report /tmp/alone.seep | grep -q 77
 seep info | grep -q 'libseep.so  */usr/lib'
+if [ -x /usr/bin/seep-agent ]; then
+    seep-agent run sh -c 'sleep 60; :' &
+    while ! pid=$(seep-agent list | awk '$4 == "sh" { print $1; exit }') || [ -z "$pid" ]; do sleep 0.1; done
+    seep connect -e status "exec:seep-agent serve --listen stdio $pid" | grep -q '^state  *running'
+    kill $(ps -o pid= --ppid $pid 2>/dev/null) "$pid" && wait
+    [ -z "$(find /run /tmp -name 'seep-agent-*')" ]
+fi
 dpkg --purge $(for deb in /debs/*.deb; do dpkg-deb -f $deb Package; done) >/dev/null
 files >/tmp/after
 cmp /tmp/before /tmp/after || { diff /tmp/before /tmp/after; exit 1; }
