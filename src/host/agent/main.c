@@ -16,6 +16,7 @@
 #include "base/numbers.h"
 #include "base/version.h"
 #include "link/link_address.h"
+#include "link/link_line.h"
 #include "live/look_process.h"
 #include "session/session_open.h"
 #include "session/started.h"
@@ -167,7 +168,10 @@ static struct seep_error *serve_pid(const char *text, const char *where, const c
     if (error)
         return error;
     source.started = seep_look_started(source.pid);
-    return serve_source(&source, where, key_file);
+    bool done = false;
+    if (seep_link_is_stdio(where))
+        error = seep_link_line_run(&source, &done);
+    return error || done ? error : serve_source(&source, where, key_file);
 }
 
 static struct seep_error *serve(char **words) {

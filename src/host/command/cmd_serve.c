@@ -15,6 +15,7 @@
 #include "command/serve_folder.h"
 #include "session/started.h"
 #include "link/link_address.h"
+#include "link/link_line.h"
 #include "output/format.h"
 #include "output/output.h"
 #include "page/page_file.h"
@@ -440,7 +441,10 @@ static struct seep_error *run_link(const struct seep_arguments *arguments, const
         error = seep_error_hint(
             seep_error_create(SEEP_E_USAGE, "serve: '%s' is no process", arguments->operands[0]),
             "a file is for a browser: seep serve --http %s", arguments->operands[0]);
-    if (!error)
+    bool done = false;
+    if (!error && stdio && !arguments->ended)
+        error = seep_link_line_run(&source, &done);
+    if (!error && !done)
         error = serve_link(&source, where, key_file);
     seep_live_source_deinit(&source);
     if (arguments->ended)

@@ -49,7 +49,9 @@ struct seep_link_server {
     struct seep_link_shared shared[SEEP_LINK_SHARED];
     unsigned next_shared;
     int listen_fd; // -1: it does not
-    bool has_key;  // it listens on a network
+    bool lingers;
+    int64_t alone_ns; // since when it has no client, where it lingers
+    bool has_key;     // it listens on a network
     unsigned char key[SEEP_NOISE_KEY_BYTES];
     char path[108];
     bool has_path;

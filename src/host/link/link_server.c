@@ -85,6 +85,30 @@ static struct seep_error *private_folder(char *path, size_t room) {
     return NULL;
 }
 
+struct seep_error *seep_link_private_path(const char *name, char *ret_path, size_t room) {
+    char folder[80];
+    struct seep_error *error = private_folder(folder, sizeof(folder));
+    if (!error && snprintf(ret_path, room, "%s/%s.sock", folder, name) >= (int)room)
+        error = seep_error_create(SEEP_E_USAGE, "%s: too long for a socket", folder);
+    return error;
+}
+
+void seep_link_server_linger(struct seep_link_server *server) {
+    server->lingers = true;
+    server->alone_ns = seep_monotonic_ns();
+}
+
+// Whether it has waited for clients long enough.
+static bool is_left(struct seep_link_server *server) {
+    int64_t now_ns = seep_monotonic_ns();
+    if (!server->lingers || server->nr_clients) {
+        server->alone_ns = now_ns;
+        return false;
+    }
+    bool gone = kill(server->source->pid, 0) != 0 && errno == ESRCH;
+    return now_ns - server->alone_ns > (gone ? SEEP_LINK_LEAVE_NS : SEEP_LINK_LINGER_NS);
+}
+
 // Without waiting: who listens there, of whatever user, may take no connection.
 static bool is_deserted(const struct sockaddr_un *address) {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -98,12 +122,12 @@ static bool is_deserted(const struct sockaddr_un *address) {
 struct seep_error *seep_link_server_listen(struct seep_link_server *server, const char *path,
                                            const char **ret_path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char folder[80];
+    char name[16];
+    snprintf(name, sizeof(name), "%d", (int)server->source->pid);
     if (!path) {
-        struct seep_error *error = private_folder(folder, sizeof(folder));
+        struct seep_error *error = seep_link_private_path(name, address.sun_path, sizeof(address.sun_path));
         if (error)
             return error;
-        snprintf(address.sun_path, sizeof(address.sun_path), "%s/%d.sock", folder, (int)server->source->pid);
     } else if (strlen(path) >= sizeof(address.sun_path)) {
         return seep_error_create(SEEP_E_USAGE, "%s: too long for a socket", path);
     } else {
@@ -389,7 +413,7 @@ struct seep_error *seep_link_server_run(struct seep_link_server *server) {
         wait[3 * nr] = (struct pollfd){.fd = room ? server->listen_fd : -1, .events = POLLIN};
         if (poll(wait, 3 * nr + 1, waits ? 0 : 1000) < 0 && errno != EINTR)
             return seep_error_system(errno, "cannot wait for clients");
-        if (seep_interrupted)
+        if (seep_interrupted || is_left(server))
             break;
         waits = false;
         for (size_t i = 0; i < nr; i++) {

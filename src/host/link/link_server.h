@@ -15,6 +15,8 @@
 #define SEEP_LINK_GREET_NS     INT64_C(10000000000)
 #define SEEP_LINK_LOOK_NS      INT64_C(10000000) // between two looks, for each client there is; at most
 #define SEEP_LINK_LOOK_MOST_NS INT64_C(750000000)
+#define SEEP_LINK_LINGER_NS    INT64_C(60000000000) // without clients; where the program has ended:
+#define SEEP_LINK_LEAVE_NS     INT64_C(5000000000)
 
 struct seep_link_server;
 // Makes the first look, so that what cannot be looked at is said at once. `source` is borrowed.
@@ -30,6 +32,10 @@ SEEP_MUST_CHECK struct seep_error *seep_link_server_listen(struct seep_link_serv
 SEEP_MUST_CHECK struct seep_error *seep_link_server_listen_network(struct seep_link_server *server,
                                                                    const char *name, const unsigned char *key,
                                                                    unsigned *ret_port);
+// The place of a socket in a folder that only this user may enter, which is made.
+SEEP_MUST_CHECK struct seep_error *seep_link_private_path(const char *name, char *ret_path, size_t room);
+// It ends by itself when it has had no client for a while.
+void seep_link_server_linger(struct seep_link_server *server);
 // One client, on two descriptors.
 SEEP_MUST_CHECK struct seep_error *seep_link_server_add(struct seep_link_server *server, int in_fd,
                                                         int out_fd);

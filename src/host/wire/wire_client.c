@@ -112,36 +112,29 @@ static _Noreturn void become_ssh(const char *host, const char *port, const char 
 static struct seep_error *connect_program(struct seep_wire_client *client, const char *text) {
     char host[256], port[8];
     const char *pid = NULL;
-    int to[2], from[2];
+    int ends[2]; // no pipes: to write into one that is not read is a signal
     bool is_ssh = begins(text, SSH_PREFIX);
     if (is_ssh && !split_ssh(text + strlen(SSH_PREFIX), host, sizeof(host), port, sizeof(port), &pid))
         return seep_error_create(SEEP_E_USAGE, "%s: not of the form ssh://[USER@]HOST[:PORT]/PID", text);
-    if (pipe2(to, O_CLOEXEC) != 0)
-        return seep_error_system(errno, "no pipe to %s", text);
-    if (pipe2(from, O_CLOEXEC) != 0) {
-        struct seep_error *error = seep_error_system(errno, "no pipe from %s", text);
-        close(to[0]), close(to[1]);
-        return error;
-    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return seep_error_system(errno, "no link to %s", text);
     pid_t child = fork();
     if (child == 0) {
-        dup2(to[0], STDIN_FILENO);
-        dup2(from[1], STDOUT_FILENO);
+        dup2(ends[1], STDIN_FILENO);
+        dup2(ends[1], STDOUT_FILENO);
         if (is_ssh)
             become_ssh(host, port, pid);
         execl("/bin/sh", "sh", "-c", text + strlen(EXEC_PREFIX), (char *)NULL);
         _exit(127);
     }
     int trouble = errno;
-    close(to[0]);
-    close(from[1]);
+    close(ends[1]);
     if (child < 0) {
-        close(to[1]), close(from[0]);
+        close(ends[0]);
         return seep_error_system(trouble, "cannot start a process");
     }
     client->program = child;
-    client->in_fd = from[0];
-    client->out_fd = to[1];
+    client->in_fd = client->out_fd = ends[0];
     return NULL;
 }
 
@@ -169,8 +162,7 @@ static struct seep_error *broken(const struct seep_wire_client *client, const ch
 
 static struct seep_error *write_raw(struct seep_wire_client *client, const unsigned char *bytes, size_t nr) {
     for (size_t sent = 0; sent < nr;) {
-        ssize_t done = client->program ? write(client->out_fd, bytes + sent, nr - sent)
-                                       : send(client->out_fd, bytes + sent, nr - sent, MSG_NOSIGNAL);
+        ssize_t done = send(client->out_fd, bytes + sent, nr - sent, MSG_NOSIGNAL);
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
