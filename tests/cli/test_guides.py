@@ -6,7 +6,9 @@ SEEP_GUIDES_WRITE=1 writes what they print now into the pages: read the diff.
 import os
 import re
 import shutil
+import socket
 import subprocess
+import time
 
 import pytest
 
@@ -63,8 +65,67 @@ def environment(tmp_path, seep, libseep):
             "LIBSEEP": libseep}
 
 
+SSHD = """
+ListenAddress 127.0.0.1:{port}
+HostKey {folder}/ssh/host
+AuthorizedKeysFile {folder}/ssh/me.pub
+PidFile none
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+SetEnv PATH={folder}/there:/usr/bin:/bin
+ForceCommand cd {folder}/there && exec sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+SSH = """
+Host device
+HostName 127.0.0.1
+Port {port}
+IdentityFile {folder}/ssh/me
+IdentitiesOnly yes
+UserKnownHostsFile {folder}/ssh/known
+StrictHostKeyChecking no
+LogLevel ERROR
+"""
+
+
+@pytest.fixture
+def device(tmp_path, environment, seep):
+    """A host of the name that the page has: a real sshd with keys, a port and a folder of its own."""
+    for program in ("sshd", "ssh", "ssh-keygen", "musl-gcc"):
+        if not shutil.which(program, path=environment["PATH"]):
+            pytest.skip("%s is not installed" % program)
+    build, root = os.path.dirname(seep), os.path.join(FOLDER, "..", "..")
+    subprocess.run([os.path.join(root, "tools", "agent.sh"), build], check=True, timeout=600)
+    environment["AGENT"] = os.path.join(build, "seep-agent")
+    (tmp_path / "ssh").mkdir()
+    (tmp_path / "there").mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name, text in (("sshd_config", SSHD), ("config", SSH)):
+        (tmp_path / "ssh" / name).write_text(text.format(port=port, folder=tmp_path))
+    for name in ("host", "me"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "ssh" / name], check=True)
+    if os.getuid() == 0:
+        os.makedirs("/run/sshd", exist_ok=True)  # sshd wants its empty folder
+    (tmp_path / "bin" / "ssh").write_text("#!/bin/sh\nexec /usr/bin/ssh -F %s/ssh/config \"$@\"\n" % tmp_path)
+    (tmp_path / "bin" / "ssh").chmod(0o755)
+    server = subprocess.Popen([shutil.which("sshd", path=environment["PATH"]), "-D", "-e", "-f", tmp_path / "ssh" / "sshd_config"],
+                              stderr=open(tmp_path / "ssh" / "log", "w"))
+    for _ in range(100):
+        with socket.socket() as there:
+            if there.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.1)
+    yield
+    server.terminate()
+    server.wait()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_guide(name, tmp_path, environment, request):
+    if name == "a-device":
+        request.getfixturevalue("device")
     if name in ROOT_ONLY and os.getuid():
         pytest.skip("only root attaches")
     if name in ROOT_ONLY:

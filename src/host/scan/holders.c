@@ -272,7 +272,9 @@ static struct seep_error *make_candidate(struct seep_profile *profile, const str
     struct seep_link *link = seep_arena_alloc(&profile->arena, 1, sizeof(*link));
     if (!chain || !link)
         return seep_error_no_memory();
-    *link = seep_chains_root(chains, &chains->graph->roots[holders->first[vertex - nr_blocks]], true);
+    const struct seep_root_edge *root = &chains->graph->roots[holders->first[vertex - nr_blocks]];
+    bool is_word = holders->by_word && chains->ranges->items[root->range].kind == SEEP_ROOT_DATA;
+    *link = seep_chains_root(chains, root, !is_word);
     *chain = (struct seep_chain){link, 1};
     *ret_chain = chain;
     return NULL;
@@ -330,6 +332,10 @@ static struct seep_error *key_of(const struct seep_root_edge *root, const struct
         *ret_key = of_thread | (uint32_t)range->tid;
     if (range->kind != SEEP_ROOT_DATA)
         return NULL;
+    if (!symbols) {
+        *ret_key = root->address;
+        return NULL;
+    }
     const struct seep_module *module = &chains->profile->modules[chains->ranges->modules[range->module].id];
     const char *name = NULL;
     uint64_t off = 0;
@@ -362,6 +368,7 @@ static struct seep_error *group_roots(const struct seep_chains *chains, struct s
     struct seep_map ids = SEEP_MAP_INIT, words = SEEP_MAP_INIT; // 1 + the holder, by key and by address
     struct seep_error *err = NULL;
     size_t capacity = 0;
+    holders->by_word = !symbols;
     holders->of_root = malloc(SEEP_MAX(graph->nr_roots, (size_t)1) * sizeof(*holders->of_root));
     if (!holders->of_root || !find_shared_words(chains, &words)) {
         seep_map_deinit(&words);

@@ -20,6 +20,7 @@ struct seep_holders {
     uint32_t *of_root; // by index in the graph's roots
     uint32_t *first;   // by holder: the first of its roots
     uint32_t nr;
+    bool by_word; // variables are not known: each word of a module's data is a holder
     struct seep_dominators *dominators;
 };
 
