@@ -27,7 +27,7 @@ struct seep_look {
     struct seep_session *session; // NULL: nothing could be read, see `error`
     struct seep_error *error;
     int64_t at_ns;      // CLOCK_MONOTONIC, when it was done
-    int64_t took_ns;    // that it took
+    int64_t took_ns;    // that it took; of a process here: of the processor
     int64_t noted_ns;   // when the files of its processes were looked into last
     uint64_t epoch;     // over a link: two looks of one epoch are the same; here 0
     bool ended;         // the process has ended; the session is of its image as it was left

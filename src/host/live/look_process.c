@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -223,13 +224,15 @@ void seep_look_end(struct seep_look *look, int64_t begin_ns) {
 void seep_look_make_here(const struct seep_live_source *source, const struct seep_look *before,
                          struct seep_look *ret_look) {
     *ret_look = (struct seep_look){NULL};
-    int64_t begin_ns = seep_monotonic_ns();
+    int64_t begin_ns = seep_monotonic_ns(), begin_cpu_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (before && begin_ns - before->noted_ns < NOTED_NS)
         ret_look->noted_ns = before->noted_ns;
     look_at_all(source, before, ret_look);
     if (!ret_look->noted_ns)
         ret_look->noted_ns = begin_ns;
     seep_look_end(ret_look, begin_ns);
+    // How long to rest is a matter of what it costs, not of what else the machine does.
+    ret_look->took_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
 }
 
 // ---- what is asked for now and then ----
