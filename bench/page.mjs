@@ -23,27 +23,33 @@ await page.addInitScript(() => {
 await page.goto(pathToFileURL(file).href, { timeout: 120000 });
 await page.waitForFunction(() => window.readyAt, undefined, { timeout: 120000 });
 const cpuReady = await cpu();
-const result = await page.evaluate(async () => {
-  const { seep } = window;
-  const timed = (work) => {
-    const begin = performance.now();
-    work();
-    return performance.now() - begin;
-  };
-  const redraw = [], search = [], drag = [];
-  let box = seep.flame.root;
-  for (let i = 0; i < 24; i++) {
-    const next = box.children[i % 2 ? Math.min(1, box.children.length - 1) : 0];
-    box = next && i % 12 !== 11 ? next : seep.flame.root;
-    redraw.push(timed(() => seep.flame.show(seep.flame.root, box, { total: 1 })));
-  }
-  for (const text of ['p', 'pa', 'par', 'parse', 'node.*7', 'cache::', 'x'])
-    search.push(timed(() => seep.state.go({ search: text }, true)));
-  seep.state.go({ search: '', zoom: '' });
-  const series = seep.seriesNow();
-  if (series)
-    for (let i = 1; i < 20; i++) drag.push(timed(() => seep.state.go({ range: `${i}-${i + 30}`, measure: '' }, true)));
-  return { first: window.firstAt, ready: window.readyAt, redraw, search, drag, memory: performance.memory.usedJSHeapSize };
+// Each step by the processor's time of the renderer's main thread.
+const client = await page.context().newCDPSession(page);
+await client.send('Performance.enable', { timeDomain: 'threadTicks' });
+const tasks = async () => (await client.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value * 1000;
+const nothing = await timed(() => 0);
+async function timed(work, value) {
+  const before = await tasks();
+  await page.evaluate(work, value);
+  await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => setTimeout(done, 0)); }));
+  return (await tasks()) - before;
+}
+const steps = async (values, work) => {
+  const out = [];
+  for (const value of values) out.push(Math.max(0, (await timed(work, value)) - nothing));
+  return out;
+};
+const redraw = await steps(Array.from({ length: 24 }, (_, i) => i), (i) => {
+  const { flame } = window.seep;
+  const at = i ? window.at : flame.root;
+  const next = at.children[i % 2 ? Math.min(1, at.children.length - 1) : 0];
+  window.at = next && i % 12 !== 11 ? next : flame.root;
+  flame.show(flame.root, window.at, { total: 1 });
 });
-process.stdout.write(JSON.stringify({ ...result, cpu: cpuReady }));
+const search = await steps(['p', 'pa', 'par', 'parse', 'node.*7', 'cache::', 'x'], (text) => window.seep.state.go({ search: text }, true));
+await page.evaluate(() => window.seep.state.go({ search: '', zoom: '' }));
+const drag = await page.evaluate(() => Boolean(window.seep.seriesNow()))
+  ? await steps(Array.from({ length: 20 }, (_, i) => i + 1), (i) => window.seep.state.go({ range: `${i}-${i + 30}`, measure: '' }, true)) : [];
+const end = await page.evaluate(() => ({ first: window.firstAt, ready: window.readyAt, memory: performance.memory.usedJSHeapSize }));
+process.stdout.write(JSON.stringify({ ...end, redraw, search, drag, cpu: cpuReady }));
 await browser.close();

@@ -96,6 +96,25 @@ await check('by holder', 'shop', async (page) => {
   found.link = page.url();
   return found;
 });
+await check('around a function', 'shop', async (page) => {
+  await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (copied) => { window.copied = copied; } } }));
+  await page.locator('#tab-function').click();
+  const pick = async (name) => page.locator('.table-row', { has: page.locator('.row-name', { hasText: new RegExp(`^${name}$`) }) }).click();
+  await pick('add_note');
+  const lists = () => page.locator('#detail .near').evaluateAll((all) => Object.fromEntries(all.map((list) =>
+    [list.previousElementSibling.textContent, [...list.children].map(({ innerText }) => innerText)])));
+  const found = { note: await lists() };
+  await page.locator('#detail .near').last().locator('button').first().click();
+  await settled(page);
+  await page.getByText('Copy stack').click();
+  found.site = await text(page, '#detail h2');
+  found.copied = await page.evaluate(() => window.copied);
+  await page.locator('#tab-function').click();
+  await pick('add_note');
+  await page.locator('#detail .near').first().locator('button').first().click();
+  found.graph = await page.evaluate(() => [window.seep.state.view, window.seep.model.name(Number(window.seep.state.fn))]);
+  return found;
+});
 await check('sources', 'sourced', async (page) => {
   const lines = async () => page.locator('.source tbody tr').evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
   const first = await lines();

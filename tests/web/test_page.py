@@ -323,6 +323,16 @@ def test_boxes_of_holders_add_up(seen, seep, traces):
     assert re.match(r"\d+\.\d% matches", found["matched"]) and "v=held" in found["link"]
 
 
+def test_callers_callees_and_sites_stand_beside_a_function(seen):
+    found = result(seen, "around a function")
+    assert len(found["note"]["Called by"]) == 1 and found["note"]["Called by"][0].endswith(" 42.0 KiB, 100.0%")
+    assert found["note"]["Its sites"] == ["add_note (shop.c:80) 42.0 KiB"] and found["site"] == "add_note"
+    lines = found["copied"].splitlines()
+    assert lines[0] == "add_note (shop.c:80)" and lines[1] == "    add_note (shop.c:80) [shop]"
+    assert any(line.startswith("    main (shop.c:") for line in lines)
+    assert found["graph"] == ["sandwich", found["note"]["Called by"][0].split()[0]]
+
+
 def test_sources_have_bytes_by_line(seen, seep, traces):
     """Only where they were asked for; the figures of lines are those of the report by line."""
     found = result(seen, "sources")

@@ -23,6 +23,29 @@ function stackOf(page, site) {
     cut ? el('p', { class: 'quiet' }, `The stack is cut here: ${words.safe(page.model.text(cut)).replaceAll('_', ' ')}.`) : null];
 }
 
+/** The stack as text, to paste into a report. */
+function stackText(page, site) {
+  const { name, place } = page.model.siteLabel(site);
+  return [`${name}${place ? ` (${place})` : ''}`, ...page.model.stack(site).map((frame) =>
+    `    ${frame.name}${frame.file ? ` (${frame.file}${frame.line ? `:${frame.line}` : ''})` : ''} [${frame.module}]${frame.inlined ? ' inlined' : ''}`)].join('\n') + '\n';
+}
+
+async function copy(button, text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch { // where a page from disk may not
+    const area = el('textarea', { class: 'hidden-label', 'aria-hidden': 'true' });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand('copy');
+    area.remove();
+    button.focus();
+  }
+  button.textContent = 'Copied';
+  setTimeout(() => { button.textContent = 'Copy stack'; }, 1500);
+}
+
 /** The lines of a file that have something, with what they have. */
 function sourceOf(page, frame) {
   const measure = page.measure();
@@ -93,11 +116,41 @@ function siteDetail(page, site) {
     held ? [el('h3', {}, 'Held by'), el('ol', { class: 'held' }, words.safe(model.text(held), 4000).split(' -> ').map((link, i) =>
       el('li', {}, i ? el('span', { class: 'arrow' }, '→ ') : null, link)))] : null,
     neighbours(page, site),
-    fn >= 0 ? el('p', { class: 'actions' },
-      el('button', { type: 'button', onclick: () => page.sandwich(fn) }, 'Callers and callees'),
-      el('button', { type: 'button', onclick: () => page.hide(fn) }, 'Hide in the graph')) : null,
+    fn >= 0 ? actions(page, fn, el('button', { type: 'button', onclick: (event) => copy(event.currentTarget, stackText(page, site)) }, 'Copy stack')) : null,
     stackOf(page, site),
     lines].flat(Infinity);
+}
+
+function actions(page, fn, more = null) {
+  return el('p', { class: 'actions' }, el('button', { type: 'button', onclick: () => page.sandwich(fn) }, 'Callers and callees'),
+    el('button', { type: 'button', onclick: () => page.hide(fn) }, 'Hide in the graph'), more);
+}
+
+const LISTED = 8;
+
+function listOf(title, items, of, what) {
+  return items.length ? [el('h3', {}, title), el('ul', { class: 'near' }, items.slice(0, LISTED).map(of),
+    items.length > LISTED ? el('li', { class: 'quiet' }, `and ${words.plural(items.length - LISTED, what)} more`) : null)] : null;
+}
+
+/** Who calls a function and what it calls, with what is measured: shares are of the function's own. */
+function aroundFunction(page, fn) {
+  const tree = page.tree();
+  const { format, change } = page.measure();
+  const list = (title, root) => listOf(title, root.children, (box) => el('li', {}, el('button', { type: 'button', title: page.model.module(box.fn),
+    onclick: () => page.sandwich(box.fn) }, page.model.name(box.fn)), ' ', el('span', { class: 'share' },
+    change ? words.signed(format, box.signed) : `${format(box.weight)}, ${words.share(box.weight, root.weight)}`)), 'function');
+  return [list('Called by', tree.callers(fn)), list('Calls', tree.callees(fn))];
+}
+
+function groupSites(page, row) {
+  const { sites, figure } = page.sitesOf(row);
+  const { format } = page.shownColumns[row.sorted];
+  return listOf('Its sites', sites, (site) => {
+    const { name, place } = page.model.siteLabel(site);
+    return el('li', {}, el('button', { type: 'button', title: 'its stack', onclick: () => page.look(site) }, place ? `${name} (${place})` : name), ' ',
+      el('span', { class: 'share' }, format(figure[site])));
+  }, 'site');
 }
 
 export function detailOf(page, row) {
@@ -108,7 +161,6 @@ export function detailOf(page, row) {
   return [el('h2', {}, row.name), row.place ? el('p', { class: 'quiet' }, row.place) : null,
     columns ? figures([['Sites', words.count(row.group.sites)], ...page.shownColumns.map((column, i) => [column.title, column.format(row.values[i])])])
       : figures([['Retained', words.bytes(row.values[0])], ['Blocks', words.count(row.values[1])]]),
-    row.fn >= 0 ? el('p', { class: 'actions' },
-      el('button', { type: 'button', onclick: () => page.sandwich(row.fn) }, 'Callers and callees'),
-      el('button', { type: 'button', onclick: () => page.hide(row.fn) }, 'Hide in the graph')) : null];
+    row.fn >= 0 ? [actions(page, row.fn), aroundFunction(page, row.fn)] : null,
+    columns ? groupSites(page, row) : null].flat(Infinity);
 }

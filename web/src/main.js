@@ -7,7 +7,7 @@ import { Flame } from './flame.js';
 import { groupTables } from './groups.js';
 import { Holders } from './holders.js';
 import { columnsOf, measuresOf } from './measures.js';
-import { Model, Tree, Weights, groupsOf } from './model.js';
+import { Model, Tree, Weights, groupKey, groupsOf } from './model.js';
 import { Sources } from './sources.js';
 import { State } from './state.js';
 import { Table } from './table.js';
@@ -44,6 +44,7 @@ class Page {
     this.reports = report.processes ?? [report];
     this.oldReports = part.has('old_report') ? ((old) => old.processes ?? [old])(part.json('old_report')) : null;
     this.measures = this.fixed = measuresOf(this.model);
+    this.first = undefined;
     this.columns = this.fixedColumns = columnsOf(this.model);
     this.groups = this.model.isDiff ? [] : groupTables(part, this.reports);
     this.holding = new Holders(this.model);
@@ -58,7 +59,7 @@ class Page {
     this.load(part);
     const numbers = new Map(Array.from({ length: this.model.nrFunctions }, (_, i) => [this.model.name(i) + '\n' + this.model.module(i), i]));
     const found = (list) => list.map((name) => numbers.get(name)).filter((number) => number !== undefined).join('.');
-    this.searched = this.choicesKey = this.weightsKey = this.treeOf = undefined;
+    this.searched = this.choicesKey = this.weightsKey = this.treeOf = this.optionsShown = undefined;
     this.roots.clear();
     this.flame.colours.clear();
     this.callers.colours.clear();
@@ -224,7 +225,14 @@ class Page {
   // ---- what follows from the state ----
 
   measure() {
-    return this.measures.find(({ id }) => id === this.state.measure) ?? this.measures[0];
+    return this.measures.find(({ id }) => id === this.state.measure) ?? this.usual();
+  }
+
+  /** The first that has something to show: of a program that freed all of it, what it allocated. */
+  usual() {
+    if (this.measures[0] !== this.fixed[0]) return this.measures[0]; // of a range
+    this.first ??= this.fixed.find(({ own }) => own().some((value) => value > 0)) ?? this.fixed[0];
+    return this.first;
   }
 
   // ---- over time ----
@@ -281,7 +289,9 @@ class Page {
         this.columns = this.columns.filter(({ id }) => !['allocations', 'allocated_bytes', 'live_blocks'].includes(id));
       }
     }
-    fill($('measure'), this.measures.map(({ id, title }) => el('option', { value: id }, title)));
+    const options = this.measures.map(({ id }) => id).join(' ');
+    if (this.optionsShown !== options) fill($('measure'), this.measures.map(({ id, title }) => el('option', { value: id }, title)));
+    this.optionsShown = options;
   }
 
   /** The weights of the measure, of the process that is looked at: kept, as going back and forth is common. */
@@ -296,7 +306,9 @@ class Page {
         const process = this.model.site('process');
         return column.map((value, i) => (process[i] === wanted ? value : 0));
       };
-      this.kept = new Weights(this.model, masked(measure.own()), masked(measure.change?.()));
+      // What is dragged needs no new room at each step.
+      const before = this.kept?.model === this.model ? this.kept : null;
+      this.kept = new Weights(this.model, masked(measure.own()), masked(measure.change?.()), before);
       this.roots.clear();
     }
     return this.kept;
@@ -576,8 +588,18 @@ class Page {
     return this.listed(groupsOf(this.model, by, columns.map((column) => column.data()), keep).map((group, i) => {
       const process = by === 'process' ? this.reports[group.key].process : null;
       return { key: 'g' + group.key, order: i, fn: by === 'function' ? group.fn : -1, values: Array.from(group.sums),
-        name: process ? words.safe(process.name ?? '') : group.name, place: process ? `pid ${process.pid}` : group.place, group };
+        name: process ? words.safe(process.name ?? '') : group.name, place: process ? `pid ${process.pid}` : group.place, group, sorted: index };
     }), index);
+  }
+
+  /** The sites of a row of a table of groups, those that the table shows, the biggest first. */
+  sitesOf(row) {
+    const keep = this.keep(this.search());
+    const figure = this.shownColumns[row.sorted].data();
+    const sites = [];
+    for (let i = 0; i < this.model.nrSites; i++)
+      if ((!keep || keep[i]) && groupKey(this.model, this.tab(), i) === row.group.key) sites.push(i);
+    return { sites: sites.sort((a, b) => Math.abs(figure[b]) - Math.abs(figure[a]) || a - b), figure };
   }
 
   holders() {

@@ -151,7 +151,9 @@ export class Model {
     const frame = this.frame(self - 1);
     const folded = this.site('folded')[site];
     if (folded) return { name: `(${plural(folded, 'smaller site')})`, place: '' };
-    return { name: frame.name, fn: frame.fn, place: frame.file ? (frame.line ? `${frame.file}:${frame.line}` : frame.file) : frame.module };
+    // What has no name is called by its module.
+    const module = this.functionName[frame.fn] ? frame.module : '';
+    return { name: frame.name, fn: frame.fn, place: frame.file ? (frame.line ? `${frame.file}:${frame.line}` : frame.file) : module };
   }
 
   /** The function that called the one that a site is attributed to, where other sites are attributed to the same place; else -1. */
@@ -181,20 +183,20 @@ export class Model {
 
 /** The weights of one measure over the tree: what every view is made of. */
 export class Weights {
-  /** `own` is what each site counts; `change` (or null) what it counts with its sign. */
-  constructor(model, own, change = null) {
+  /** `own` is what each site counts; `change` (or null) what it counts with its sign. `before`: weights that nothing needs any more. */
+  constructor(model, own, change = null, before = null) {
     this.model = model;
     this.own = own;
     this.change = change;
-    this.nodes = this.summed(own);
-    this.signed = change ? this.summed(change) : this.nodes;
+    this.nodes = this.summed(own, before?.nodes);
+    this.signed = change ? this.summed(change, before?.signed === before?.nodes ? undefined : before?.signed) : this.nodes;
     this.total = this.nodes[0];
     this.net = this.signed[0];
   }
 
-  summed(own) {
+  summed(own, old) {
     const { parents, nrNodes, siteNode, nrSites } = this.model;
-    const sums = new Float64Array(nrNodes);
+    const sums = old?.length === nrNodes ? old.fill(0) : new Float64Array(nrNodes);
     for (let i = 0; i < nrSites; i++) sums[siteNode[i]] += own[i];
     for (let i = nrNodes - 1; i > 0; i--) sums[parents[i]] += sums[i];
     return sums;
@@ -365,6 +367,18 @@ export class Tree {
 
 // ---- groups ----
 
+/** What a site is added up under. One without a name, or without a file, stands under its module. */
+export function groupKey(model, by, site) {
+  if (by === 'process') return model.site('process')[site];
+  const frame = model.site('self')[site] - 1;
+  if (frame < 0) return '(stack not recorded)';
+  if (by === 'module') return model.site('module')[site];
+  const fn = model.frameFunction[frame];
+  if (by === 'function') return model.functionName[fn] || 'm' + model.functionModule[fn];
+  const file = model.frameFile[frame];
+  return !file ? 'm' + model.functionModule[fn] : by === 'file' ? file : file + ':' + Math.floor(model.frameLine[frame] / 2);
+}
+
 /** Sites added up by function, file, line, module or process, as `seep report --by` does. */
 export function groupsOf(model, by, figures, keep = null) {
   const self = model.site('self');
@@ -374,26 +388,15 @@ export function groupsOf(model, by, figures, keep = null) {
   const columns = figures.map((name) => (typeof name === 'string' ? model.site(name) : name));
   for (let i = 0; i < model.nrSites; i++) {
     if (keep && !keep[i]) continue;
-    let key, name, place = '', fn = -1;
-    if (by === 'process') key = process[i];
-    else if (!self[i]) key = name = '(stack not recorded)';
-    else if (by === 'module') key = module[i];
-    else {
-      const frame = self[i] - 1;
-      fn = model.frameFunction[frame];
-      // One without a name, or without a file, stands under its module.
-      if (by === 'function') key = model.functionName[fn] || 'm' + model.functionModule[fn];
-      else {
-        const file = model.frameFile[frame];
-        key = !file ? 'm' + model.functionModule[fn] : by === 'file' ? file
-          : file + ':' + Math.floor(model.frameLine[frame] / 2);
-      }
-    }
+    const key = groupKey(model, by, i);
     let group = groups.get(key);
     if (!group) {
+      let name, place = '';
+      const fn = self[i] ? model.frameFunction[self[i] - 1] : -1;
       if (by === 'process') name = String(process[i]);
-      else if (by === 'module' && name === undefined) name = safe(model.text(module[i]));
-      else if (name === undefined) {
+      else if (!self[i]) name = key;
+      else if (by === 'module') name = safe(model.text(module[i]));
+      else {
         const frame = model.frame(self[i] - 1);
         if (typeof key === 'string' && key.startsWith('m')) name = `[${frame.module}]`;
         else if (by === 'function') [name, place] = [frame.name, frame.file || frame.module];

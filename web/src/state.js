@@ -7,6 +7,8 @@ const DEFAULTS = { measure: '', view: 'down', fn: '', zoom: '', search: '', tab:
 const KEYS = { m: 'measure', v: 'view', f: 'fn', z: 'zoom', q: 'search', t: 'tab', s: 'sort', p: 'pick', h: 'hide', r: 'range',
   n: 'process', u: 'flip' };
 
+const LATER_MS = 60; // before the table follows
+
 export class State {
   constructor(changed) {
     this.changed = changed;
@@ -23,6 +25,8 @@ export class State {
   read() {
     Object.assign(this, DEFAULTS);
     this.quiet = false;
+    clearTimeout(this.later);
+    this.later = 0;
     for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
       if (Object.hasOwn(KEYS, key)) this[KEYS[key]] = value.slice(0, 20000);
       else if (key === 'token') this.secret = value;
@@ -41,14 +45,23 @@ export class State {
 
   /** A step that back undoes; with `quiet` it takes the place of the one before. */
   go(values, quiet = false) {
+    if (!quiet) this.write('replaceState'); // what was still to be written
     Object.assign(this, values);
     this.quiet = quiet;
-    const fragment = this.fragment();
-    if (fragment !== this.written) {
-      this.written = fragment;
-      history[quiet ? 'replaceState' : 'pushState'](null, '', fragment);
-    }
+    // Browsers take only so many addresses a second: while something is dragged or typed, the last is written.
+    if (!quiet) this.write('pushState');
+    else this.later ||= setTimeout(() => this.write('replaceState'), LATER_MS);
     this.changed();
+  }
+
+  write(way) {
+    if (way === 'replaceState' && !this.later) return;
+    clearTimeout(this.later);
+    this.later = 0;
+    const fragment = this.fragment();
+    if (fragment === this.written) return;
+    this.written = fragment;
+    history[way](null, '', fragment);
   }
 }
 

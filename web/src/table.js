@@ -75,9 +75,9 @@ export class Table {
       this.columns.map((column) => {
         if (column.name)
           return el('div', { role: 'gridcell', class: 'name' }, el('span', { class: 'row-name', title: row.name }, row.name),
-            row.place ? el('span', { class: 'row-place' }, row.place) : null,
-            row.caller ? el('span', { class: 'row-caller', title: `called by ${row.caller}` }, `‹ ${row.caller}`) : null,
-            row.badge ? el('span', { class: `badge ${row.badge}` }, row.badge) : null);
+            row.place ? el('span', { class: 'row-place', title: row.place }, row.place) : null,
+            row.badge ? el('span', { class: `badge ${row.badge}` }, row.badge) : null,
+            row.caller ? el('span', { class: 'row-caller', title: `called by ${row.caller}` }, el('span', {}, `‹ ${row.caller}`)) : null);
         const cell = el('div', { role: 'gridcell', class: 'figure' }, column.text(row));
         const part = column.share?.(row);
         if (part > 0) cell.append(el('i', { class: 'bar' }));

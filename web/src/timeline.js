@@ -2,7 +2,7 @@
 // Live bytes over time, by site. A dragged range, or its two handles, choose what every other view shows: what changed in it.
 import uPlot from '../vendor/uplot/uPlot.esm.js';
 import { paletteOf } from './flame.js';
-import { bytes, duration, el, fill, safe, signed } from './words.js';
+import { bytes, count, duration, el, fill, safe, signed } from './words.js';
 
 const SITES = 5;
 const HEIGHT = 170;
@@ -174,6 +174,6 @@ export class Timeline {
     const [a, b] = this.range;
     this.title.textContent = this.chosen
       ? `${duration(series.at[a])} to ${duration(series.at[b])}: ${signed(bytes, series.totals[b] - series.totals[a])}`
-      : `${series.at.length} moments; drag for a range`;
+      : `${count(series.at.length)} moments; drag for a range`;
   }
 }

@@ -17,8 +17,9 @@ export class Times {
     for (let i = 0; i < nr; i++) this.starts[i + 1] = this.starts[i] + changes[i];
     this.sites = part.column('change.site', nrChanges, Int32Array);
     this.bytes = part.column('change.bytes', nrChanges);
+    const { starts, sites } = this;
     for (let m = 0; m < nr; m++)
-      for (let i = this.starts[m] + 1; i < this.starts[m + 1]; i++) this.sites[i] += this.sites[i - 1];
+      for (let i = starts[m] + 1; i < starts[m + 1]; i++) sites[i] += sites[i - 1];
     this.nrSites = model.nrSites;
     this.folded = model.site('folded');
     this.processes = [...new Set(this.process)];
@@ -42,13 +43,15 @@ class Series {
     const now = new Float64Array(times.nrSites);
     this.most = new Float64Array(times.nrSites);
     let total = 0;
+    const { starts, sites, bytes } = times;
+    const { most } = this;
     this.step = Math.max(KEY, Math.ceil((moments.length * times.nrSites * 8) / KEYS_BYTES));
     moments.forEach((m, i) => {
-      for (let c = times.starts[m]; c < times.starts[m + 1]; c++) {
-        const site = times.sites[c];
-        total += times.bytes[c] - now[site];
-        now[site] = times.bytes[c];
-        if (times.bytes[c] > this.most[site]) this.most[site] = times.bytes[c];
+      for (let c = starts[m], end = starts[m + 1]; c < end; c++) {
+        const site = sites[c], value = bytes[c];
+        total += value - now[site];
+        now[site] = value;
+        if (value > most[site]) most[site] = value;
       }
       this.totals.push(total);
       if (i % this.step === 0) this.keys.push(now.slice());
@@ -61,9 +64,10 @@ class Series {
     const { times } = this;
     const from = Math.floor(index / this.step);
     const state = this.keys[from].slice();
+    const { starts, sites, bytes } = times;
     for (let i = from * this.step + 1; i <= index; i++) {
       const m = this.moments[i];
-      for (let c = times.starts[m]; c < times.starts[m + 1]; c++) state[times.sites[c]] = times.bytes[c];
+      for (let c = starts[m], end = starts[m + 1]; c < end; c++) state[sites[c]] = bytes[c];
     }
     return state;
   }
@@ -71,13 +75,15 @@ class Series {
   /** The sites that had most at any moment, and what each had at all of them. */
   biggest(nr) {
     const order = Array.from(this.most.keys()).filter((site) => this.most[site] > 0 && !this.times.folded[site]).sort((a, b) => this.most[b] - this.most[a]).slice(0, nr);
-    const index = new Map(order.map((site, i) => [site, i]));
+    const index = new Int32Array(this.most.length);
+    order.forEach((site, i) => { index[site] = i + 1; });
+    const { starts, sites, bytes } = this.times;
     const rows = order.map(() => new Float64Array(this.moments.length));
     const now = new Float64Array(order.length);
     this.moments.forEach((m, i) => {
-      for (let c = this.times.starts[m]; c < this.times.starts[m + 1]; c++) {
-        const at = index.get(this.times.sites[c]);
-        if (at !== undefined) now[at] = this.times.bytes[c];
+      for (let c = starts[m], end = starts[m + 1]; c < end; c++) {
+        const at = index[sites[c]];
+        if (at) now[at - 1] = bytes[c];
       }
       rows.forEach((row, r) => { row[i] = now[r]; });
     });
