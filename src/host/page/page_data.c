@@ -481,7 +481,8 @@ static struct seep_error *put_groups(const struct seep_page_source *source, enum
 struct sources {
     struct seep_view **views;
     size_t nr_views;
-    struct seep_diff *diff; // NULL: none
+    struct seep_diff *diff;                 // NULL: none
+    struct seep_page_column threads, sizes; // groups, of which none folds; not of a diff
 };
 
 // The JSON report of what is not of single sites, with the first sites of a view.
@@ -561,17 +562,13 @@ static struct seep_error *assemble_sites(struct building *building, const struct
                                          struct seep_page_column *ret_part) {
     const struct seep_page_source *source = building->source;
     struct seep_page_column report = {NULL}, old_report = {NULL}, texts = {NULL}, lengths = {NULL};
-    struct seep_page_column threads = {NULL}, sizes = {NULL}, lives = {NULL};
+    struct seep_page_column lives = {NULL};
     struct seep_page_embedded embedded = {{NULL}};
     uint64_t top = building->least > 0 ? 1 : LISTED;
     struct seep_view *whole = sources->nr_views == 1 ? sources->views[0] : NULL;
     struct seep_error *error = put_report(source, source->session, whole, top, &report);
     if (!error && source->old)
         error = put_report(source, source->old, NULL, top, &old_report);
-    if (!error && !source->old)
-        error = put_groups(source, SEEP_BY_THREAD, &threads);
-    if (!error && !source->old)
-        error = put_groups(source, SEEP_BY_SIZE, &sizes);
     if (!error && source->embed_sources)
         error = seep_page_embed(&building->tree, &embedded);
     if (!error)
@@ -581,8 +578,8 @@ static struct seep_error *assemble_sites(struct building *building, const struct
     struct section sections[21 + NR_COLUMNS] = {
         {"report", 't', &report},
         {"old_report", 't', &old_report},
-        {"threads", 't', &threads},
-        {"sizes", 't', &sizes},
+        {"threads", 't', &sources->threads},
+        {"sizes", 't', &sources->sizes},
         {"lives", 't', &lives},
         {"site.freed_lives", 'u', &building->lives.freed},
         {"site.mean_life_ns", 'f', &building->lives.mean},
@@ -609,8 +606,6 @@ static struct seep_error *assemble_sites(struct building *building, const struct
         error = assemble(head_json(building), sections, nr, ret_part);
     seep_page_column_deinit(&report);
     seep_page_column_deinit(&old_report);
-    seep_page_column_deinit(&threads);
-    seep_page_column_deinit(&sizes);
     seep_page_column_deinit(&lives);
     seep_page_embedded_deinit(&embedded);
     seep_page_column_deinit(&texts);
@@ -640,6 +635,8 @@ static void sources_deinit(struct sources *sources) {
         seep_view_destroy(sources->views[i]);
     free(sources->views);
     seep_diff_destroy(sources->diff);
+    seep_page_column_deinit(&sources->threads);
+    seep_page_column_deinit(&sources->sizes);
 }
 
 static struct seep_error *open_sources(const struct seep_page_source *source, struct sources *sources) {
@@ -657,6 +654,10 @@ static struct seep_error *open_sources(const struct seep_page_source *source, st
     for (; !error && sources->nr_views < session->nr_profiles; sources->nr_views++)
         error = seep_view_create(session, sources->nr_views, source->symbols, &options,
                                  &sources->views[sources->nr_views]);
+    if (!error)
+        error = put_groups(source, SEEP_BY_THREAD, &sources->threads);
+    if (!error)
+        error = put_groups(source, SEEP_BY_SIZE, &sources->sizes);
     return error;
 }
 
