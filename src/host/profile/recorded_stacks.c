@@ -43,6 +43,12 @@ static const char *add_process(struct seep_profile *profile, const struct seep_p
     return process->exe && args ? NULL : no_memory;
 }
 
+// There may be nothing yet, and nothing that comes.
+static void append(void *items, size_t nr, const void *more, size_t nr_more, size_t nr_bytes) {
+    if (nr_more)
+        memcpy((char *)items + nr * nr_bytes, more, nr_more * nr_bytes);
+}
+
 static const char *add_modules(struct seep_recorded_growing *growing,
                                const struct seep_recorded_stacks *part) {
     struct seep_profile *profile = growing->profile;
@@ -78,9 +84,9 @@ const char *seep_recorded_stacks_add(struct seep_recorded_growing *growing,
         wrong = add_modules(growing, part);
     if (wrong)
         return wrong;
-    memcpy(profile->nodes + profile->nr_nodes, part->nodes, part->nr_nodes * sizeof(*part->nodes));
-    memcpy(profile->sites + profile->nr_sites, part->sites, part->nr_sites * sizeof(*part->sites));
-    memcpy(profile->threads + profile->nr_threads, part->threads, part->nr_threads * sizeof(*part->threads));
+    append(profile->nodes, profile->nr_nodes, part->nodes, part->nr_nodes, sizeof(*part->nodes));
+    append(profile->sites, profile->nr_sites, part->sites, part->nr_sites, sizeof(*part->sites));
+    append(profile->threads, profile->nr_threads, part->threads, part->nr_threads, sizeof(*part->threads));
     profile->nr_nodes += part->nr_nodes;
     profile->nr_sites += part->nr_sites;
     profile->nr_threads += part->nr_threads;

@@ -241,9 +241,9 @@ bool seep_noise_hello_take(struct seep_noise *noise, const unsigned char *bytes,
 void seep_noise_seal(struct seep_noise *noise, const void *bytes, size_t nr, struct seep_put *out) {
     unsigned char tag[SEEP_NOISE_TAG_BYTES];
     size_t at = out->used;
-    seep_put_bytes(out, bytes, nr);
-    if (out->failed)
+    if (!seep_put_room(out, nr + sizeof(tag))) // also of a message without bytes
         return;
+    seep_put_bytes(out, bytes, nr);
     encrypt(&noise->to, NULL, 0, out->bytes + at, nr, tag);
     seep_put_bytes(out, tag, sizeof(tag));
 }
