@@ -154,6 +154,11 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "stacks"))
             for (int bits = 0; bits < 4096; bits++)
                 stacks(bits, 12);
+        else if (!strcmp(argv[i], "many"))
+            for (int turn = 0; turn < 150000; turn++) {
+                kept[0] = malloc(24);
+                free(kept[0]);
+            }
         else if (!strcmp(argv[i], "threads"))
             bad |= in_threads();
         else if (!strcmp(argv[i], "fork"))

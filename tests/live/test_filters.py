@@ -2,6 +2,7 @@
 """Filters of system calls that allow what the program was seen to call without seep, and kill for every other call: made
 of a recording by strace. Whatever the way in which they come, the program does what it does without seep."""
 import re
+import socket
 
 import pytest
 from harness import BUILD, LIBSEEP, SEEP, environment, need, report, run
@@ -67,6 +68,20 @@ def test_only_what_the_program_calls_lives(how, work, tmp_path):
     if how != 'asm':
         assert process['health']['lost'] == ({'fork': 1} if 'fork' in work else {}), process['health']
         assert process['totals']['allocations'] == without_filter(work, tmp_path)
+
+
+@pytest.mark.parametrize('how', ['prctl', 'asm'])
+def test_a_full_ring_is_waited_for_without_a_call(how, tmp_path):
+    """A recording that no one takes: where the thread may not sleep it does nothing for that long."""
+    need('gcc')
+    calls = recorded(['many'], tmp_path, all_of_it=how == 'asm') - {number('futex')}
+    path = str(tmp_path / 'socket')
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(path)
+        listening.listen(4)
+        env = environment(LD_PRELOAD=BUILD / 'libseep-record.so', SEEP_SOCKET=path, SEEP_MODE='record', SEEP_OUT=tmp_path / 'rest')
+        done = run([PROGRAM, how, ','.join(map(str, sorted(calls))), 'many'], env=env)
+    assert (done.code, done.out, done.err) == (7, b'before\nafter 0\n', b''), done
 
 
 def without_filter(work, folder):

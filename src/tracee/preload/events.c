@@ -249,6 +249,7 @@ static uint64_t room_now(const struct seep_thread *thread) {
 
 // As long as the tool moves: one that is stopped, or gone, is not waited for. false: it does not move.
 static bool wait_for_tool(const struct seep_thread *thread) {
+    (void)seep_calls_are_free(); // a filter that came without notice may forbid to sleep
     uint64_t beat = __atomic_load_n(&seep_g.header->ring_beat, __ATOMIC_RELAXED);
     uint32_t nap_ns = NAP_NS;
     for (int turn = 0; turn < PATIENCE; turn++) {
