@@ -6,7 +6,7 @@
 
 #include "analysis/diff.h"
 #include "base/sum.h"
-#include "view/stack_table.h"
+#include "view/stacks.h"
 
 enum { EXACT, SAME_LINES, SAME_FUNCTIONS, NR_LEVELS };
 
@@ -89,42 +89,78 @@ static struct print print_call(struct print caller, const struct print *frame) {
     return caller;
 }
 
-// Of each stack of the view, by row. Each frame is looked at once, and each node of the tree of stacks,
-// whose outer frames they share.
-static struct seep_error *print_nodes(struct side *side, const struct seep_stack_table *table,
-                                      const uint32_t *nodes) {
-    static const struct print none = {.keys = {HASH_START, HASH_START, HASH_START}};
-    struct print *by_frame = calloc(table->nr_frames + 1, sizeof(*by_frame));
-    struct print *by_node = calloc(table->nr_nodes + 1, sizeof(*by_node));
-    struct seep_error *error = by_frame && by_node ? NULL : seep_error_no_memory();
-    for (size_t i = 0; !error && i < table->nr_frames; i++)
-        by_frame[i] = print_frame(side, &table->frames[i].frame);
-    for (size_t i = 0; !error && i < table->nr_nodes; i++) {
-        uint32_t caller = table->nodes[i].caller;
-        by_node[i] =
-            print_call(caller == SEEP_NO_STACK ? none : by_node[caller], &by_frame[table->nodes[i].frame]);
+// Of the stacks of one view: of its tree only what leads to a row, so that no other name is looked up.
+struct stack_prints {
+    struct print *by_node;
+    struct print *by_frame;
+    uint8_t *is_needed; // of a node
+    uint8_t *is_known;  // of a frame
+};
+
+static void need_rows(const struct side *side, struct stack_prints *prints) {
+    const struct seep_stack_node *nodes = side->view->stacks->nodes;
+    for (size_t i = 0; i < side->nr; i++)
+        for (uint32_t node = side->view->rows[i].node; node && !prints->is_needed[node];
+             node = nodes[node].parent)
+            prints->is_needed[node] = 1;
+}
+
+// All functions of one return address, the outermost first.
+static struct seep_error *print_address(const struct side *side, struct stack_prints *prints, uint32_t frame,
+                                        struct print *stack) {
+    if (prints->is_known[frame]) {
+        *stack = print_call(*stack, &prints->by_frame[frame]);
+        return NULL;
+    }
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_resolve(side->view->stacks, frame, &symbol);
+    for (unsigned i = error ? 0 : symbol->nr_frames; i > 0; i--) {
+        struct seep_view_frame shown = seep_view_frame_of(side->view, frame, symbol, i - 1);
+        prints->by_frame[frame] = print_frame(side, &shown);
+        prints->is_known[frame] = symbol->nr_frames == 1;
+        *stack = print_call(*stack, &prints->by_frame[frame]);
+    }
+    return error;
+}
+
+// By row. A node comes after the node that it is called from.
+static struct seep_error *print_nodes(struct side *side, struct stack_prints *prints) {
+    const struct seep_stacks *stacks = side->view->stacks;
+    struct seep_error *error = NULL;
+    prints->by_node[0] = (struct print){.keys = {HASH_START, HASH_START, HASH_START}};
+    for (uint32_t i = 1; !error && i < stacks->nr_nodes; i++) {
+        if (!prints->is_needed[i])
+            continue;
+        prints->by_node[i] = prints->by_node[stacks->nodes[i].parent];
+        if (stacks->nodes[i].frame != SEEP_NO_FRAME)
+            error = print_address(side, prints, stacks->nodes[i].frame, &prints->by_node[i]);
     }
     for (size_t i = 0; !error && i < side->nr; i++) {
-        struct print print = nodes[i] == SEEP_NO_STACK ? none : by_node[nodes[i]];
+        struct print print = prints->by_node[side->view->rows[i].node];
         for (int level = EXACT; level < NR_LEVELS; level++)
             print.keys[level] = mix_number(print.keys[level], side->view->rows[i].via);
         side->prints[i] = (struct fingerprint){.print = print, .row = (uint32_t)i};
     }
-    free(by_frame);
-    free(by_node);
     return error;
 }
 
 static struct seep_error *print_stacks(struct side *side) {
-    struct seep_stack_table table = SEEP_STACK_TABLE_INIT;
-    uint32_t *nodes = NULL;
-    struct seep_error *error = seep_stack_table_of(&table, side->view, &nodes);
-    if (!error) {
-        seep_ids_deinit(&table.node_ids); // it is complete
-        error = print_nodes(side, &table, nodes);
+    size_t nr_nodes = side->view->stacks->nr_nodes, nr_frames = side->view->stacks->nr_frames + 1;
+    struct stack_prints prints = {.by_node = malloc(nr_nodes * sizeof(*prints.by_node)),
+                                  .by_frame = malloc(nr_frames * sizeof(*prints.by_frame)),
+                                  .is_needed = calloc(nr_nodes, 1),
+                                  .is_known = calloc(nr_frames, 1)};
+    struct seep_error *error = NULL;
+    if (prints.by_node && prints.by_frame && prints.is_needed && prints.is_known) {
+        need_rows(side, &prints);
+        error = print_nodes(side, &prints);
+    } else {
+        error = seep_error_no_memory();
     }
-    free(nodes);
-    seep_stack_table_deinit(&table);
+    free(prints.by_node);
+    free(prints.by_frame);
+    free(prints.is_needed);
+    free(prints.is_known);
     return error;
 }
 
