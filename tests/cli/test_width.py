@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a report says first keeps to the width of the terminal, and loses no word by that."""
+"""Reports keep to the width of the terminal, and lose no word by that."""
 import fcntl
 import os
 import pty
@@ -47,3 +47,16 @@ def test_answers_are_wrapped(root, seep, trace):
     assert all(len(line) <= 80 or " " not in line.strip() for line in lines), lines
     if trace == "v1-huge.seep":
         assert len(lines) > len(narrow)
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+@pytest.mark.parametrize("words", [["report", "v1-huge.seep"], ["report", "--by", "function", "v1-family-cut.seep"],
+                                   ["diff", "v1-huge.seep", "v1-family-cut.seep"]])
+def test_every_line_fits(root, seep, columns, words):
+    words = [os.path.join(root, "tests", "golden", word) if word.endswith(".seep") else word for word in words]
+    narrow, wide = (on_terminal(width, str(seep), *words) for width in (columns, 4000))
+    assert narrow.split() == wide.split()
+    # A word alone may be wider, and what comes next is there to be copied.
+    over = [line for line in narrow.split("\n") if len(line) > columns and " " in line.strip() and not line.startswith("next:")]
+    assert not over
+    assert any(len(line) > columns for line in wide.split("\n"))

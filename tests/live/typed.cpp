@@ -68,8 +68,7 @@ static NOINLINE void fill() {
         static_cast<Item *>(make(2096)); // TYPED: 2096 global shop::Shelf *shop::shelf > (shop::Shelf) .first
     shelf->box.kept = static_cast<Item *>(
         make(2112)); // TYPED: 2112 global shop::Shelf *shop::shelf > (shop::Shelf) .box.kept
-    owned.reset(
-        static_cast<Item *>(make(2128))); // TYPED: 2128 global shop::Item *shop::owned._M_t._M_t._M_head_impl
+    owned.reset(static_cast<Item *>(make(2128))); // TYPED: 2128 global shop::owned
     referenced.twin = static_cast<Item *>(make(
         2144)); // TYPED: 2144 global shop::Item &shop::(anonymous namespace)::referenced > (shop::Item) .twin
 }

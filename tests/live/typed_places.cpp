@@ -71,7 +71,7 @@ static NOINLINE void fill() {
     shared->name = make(1064); // TYPED: 1064 ... .name
     pairs.resize(3);
     pairs[2].text = make(1080); // TYPED: 1080 ... [2].text
-    tree[1] = make(1096);       // TYPED: 1096 ... > (std::_Rb_tree_node_base) +0x28
+    tree[1] = make(1096);       // TYPED: 1096 ... > +0x28
     table[1] = make(1112);      // TYPED: 1112 ... +0x10
 }
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "names/library_code.h"
 #include "names/short_name.h"
 
 static const char *const cases[][2] = {
@@ -55,6 +56,28 @@ static void test_cases(void **state) {
     }
 }
 
+static const char *const types[][2] = {
+    {"struct user *config.users[2]", "struct user *config.users[2]"},
+    {"std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, long, "
+     "std::less<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >, "
+     "std::allocator<std::pair<const std::__cxx11::basic_string<char, std::char_traits<char>, "
+     "std::allocator<char> >, long> > > registry[abi:cxx11]",
+     "std::map<std::string, long> registry"},
+    {"void *(*hooks_of_a_long_name_that_goes_on_and_on_until_it_is_wider_than_eighty_columns[4])()",
+     "void *(*hooks_of_a_long_name_that_goes_on_and_on_until_it_is_wider_than_eighty_columns[4])()"},
+    {"engine::Registry<engine::very::long::name::of::a::Type, engine::another::long::name::of::a::Type> *all",
+     "engine::Registry<…> *all"},
+};
+
+static void test_types(void **state) {
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(types); i++) {
+        char *shorter = NULL;
+        assert_null(seep_type_shorten(types[i][0], &shorter));
+        assert_string_equal(shorter ? shorter : types[i][0], types[i][1]);
+        free(shorter);
+    }
+}
+
 static void test_10_kilobytes(void **state) {
     char name[10240] = "f<";
     for (size_t nr = 2; nr < sizeof(name) - 64; nr = strlen(name))
@@ -87,11 +110,119 @@ static void test_soups(void **state) {
     }
 }
 
+// Where an allocation is looked for, and where not.
+static void test_wrappers(void **state) {
+    static const char *const passed[] = {"xmalloc",
+                                         "XMALLOC",
+                                         "my_malloc",
+                                         "av_malloc",
+                                         "av_mallocz",
+                                         "av_malloc_array",
+                                         "sqlite3Malloc",
+                                         "sqlite3MallocZero",
+                                         "sqlite3DbMallocRawNN",
+                                         "sqlite3DbStrNDup",
+                                         "PyMem_Malloc",
+                                         "PyMem_RawCalloc",
+                                         "_PyObject_GC_New",
+                                         "PyObject_Malloc",
+                                         "PyType_GenericAlloc",
+                                         "emalloc",
+                                         "_emalloc",
+                                         "g_malloc0",
+                                         "g_malloc_n",
+                                         "g_strdup",
+                                         "g_memdup2",
+                                         "g_slice_alloc0",
+                                         "g_strdup_printf",
+                                         "apr_palloc",
+                                         "apr_pstrdup",
+                                         "apr_pcalloc",
+                                         "ngx_pnalloc",
+                                         "xrealloc",
+                                         "ggc_internal_alloc",
+                                         "ggc_internal_cleared_alloc",
+                                         "ggc_realloc",
+                                         "Perl_safesysmalloc",
+                                         "ruby_xmalloc2",
+                                         "objspace_xmalloc0",
+                                         "js_malloc_rt",
+                                         "git__calloc",
+                                         "luaM_realloc_",
+                                         "zmalloc",
+                                         "ztrymalloc_usable",
+                                         "zend_strndup",
+                                         "MemoryContextAllocZero",
+                                         "palloc0",
+                                         "pstrdup",
+                                         "psprintf",
+                                         "curl_dbg_malloc",
+                                         "bfd_zmalloc",
+                                         "_objalloc_alloc",
+                                         "xasprintf",
+                                         "xstrdup",
+                                         "AcquireQuantumMemory",
+                                         "uv__malloc",
+                                         "CRYPTO_zalloc",
+                                         "OPENSSL_malloc",
+                                         "safe_malloc(unsigned long)",
+                                         "llvm::safe_malloc(unsigned long)",
+                                         "(anonymous namespace)::xmalloc(unsigned long)",
+                                         "ns::(anonymous namespace)::safe_realloc(void*, unsigned long)",
+                                         "void* detail::checked_malloc<int>(unsigned long)",
+                                         "Arena<int, 4>::allocate(unsigned long)",
+                                         "_cgo_0b5f3c_Cfunc__Cmalloc"};
+    static const char *const standard[] = {"std::allocator<int>::allocate(unsigned long)",
+                                           "__gnu_cxx::new_allocator<int>::allocate(unsigned long)",
+                                           "operator new(unsigned long)",
+                                           "__rust_alloc",
+                                           "__rdl_alloc",
+                                           "alloc::alloc::alloc",
+                                           "<alloc::vec::Vec<T>>",
+                                           "alloc::raw_vec::RawVec<T,A>::reserve::do_reserve_and_handle"};
+    static const char *const not_passed[] = {"main",
+                                             "read_order",
+                                             "node_alloc",
+                                             "user_alloc",
+                                             "item_alloc",
+                                             "list_alloc",
+                                             "allocate_node",
+                                             "alloc_table",
+                                             "mallocs_of_main",
+                                             "test_malloc",
+                                             "leak_strdup",
+                                             "call_calloc",
+                                             "strdup_all",
+                                             "parse_and_then_maybe_strdup",
+                                             "reallocated",
+                                             "load_config",
+                                             "Cache::grow(int)",
+                                             "box::operator->() const",
+                                             "memory",
+                                             "alloc::my_own",
+                                             "allocations",
+                                             "stdlib_init",
+                                             "standard::make()",
+                                             "dup",
+                                             "new_node",
+                                             ""};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(passed); i++)
+        if (!seep_function_is_wrapper(passed[i]))
+            fail_msg("%s is a wrapper", passed[i]);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(standard); i++)
+        if (!seep_function_is_std(standard[i], NULL))
+            fail_msg("%s is of a standard library", standard[i]);
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(not_passed); i++)
+        if (seep_function_is_passed(not_passed[i], "src/main.c"))
+            fail_msg("%s is none", not_passed[i]);
+    assert_true(seep_function_is_std("push", "/rustc/9fc6b4/library/alloc/src/vec/mod.rs"));
+    assert_false(seep_function_is_passed(NULL, NULL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_10_kilobytes),
-        cmocka_unit_test(test_soups),
+        cmocka_unit_test(test_cases), cmocka_unit_test(test_types),    cmocka_unit_test(test_10_kilobytes),
+        cmocka_unit_test(test_soups), cmocka_unit_test(test_wrappers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

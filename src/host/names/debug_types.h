@@ -11,7 +11,7 @@
 
 #include "core/attr.h"
 
-#define SEEP_TYPE_TEXT_BYTES 512u
+#define SEEP_TYPE_TEXT_BYTES 2048u // templates of the C++ library come to a thousand and more
 
 // A text that is being put together. What does not fit is left out, and "..." stands for it.
 struct seep_type_text {

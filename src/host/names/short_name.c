@@ -197,10 +197,10 @@ static size_t columns_of(const char *text) {
 
 // The longest list of arguments at the top becomes "…", those of the function before those of templates,
 // which say more. false: there is none.
-static bool elide_one(struct text *text) {
+static bool elide_one(struct text *text, bool is_type) {
     char *end = text->bytes + text->nr, *open = NULL, *shut = NULL;
     for (char *at = text->bytes; at < end; at++) {
-        if ((*at != '<' && *at != '(') || is_operator(text->bytes, at))
+        if ((*at != '<' && (*at != '(' || is_type)) || is_operator(text->bytes, at))
             continue;
         char *close = (char *)(uintptr_t)closing(text->bytes, at, end);
         if (!close)
@@ -242,9 +242,9 @@ static void drop_return_type(struct text *text) {
     memmove(text->bytes, name, text->nr + 1);
 }
 
-struct seep_error *seep_name_shorten(const char *name, char **ret_short) {
+static struct seep_error *shorten(const char *name, bool is_type, char **ret_short) {
     *ret_short = NULL;
-    size_t nr = strlen(name), kept = without_clones(name);
+    size_t nr = strlen(name), kept = is_type ? nr : without_clones(name);
     if (nr == kept && nr <= SEEP_SHORT_NAME_COLUMNS && !strchr(name, '<') && !strstr(name, "__cxx11") &&
         !strstr(name, "[abi:"))
         return NULL;
@@ -253,9 +253,10 @@ struct seep_error *seep_name_shorten(const char *name, char **ret_short) {
         simplify(&text, name, name + kept, 0);
     else
         put(&text, name, kept);
-    if (!text.failed && text.bytes)
+    if (!is_type && !text.failed && text.bytes)
         drop_return_type(&text);
-    while (!text.failed && text.bytes && columns_of(text.bytes) > SEEP_SHORT_NAME_COLUMNS && elide_one(&text))
+    while (!text.failed && text.bytes && columns_of(text.bytes) > SEEP_SHORT_NAME_COLUMNS &&
+           elide_one(&text, is_type))
         ;
     if (text.failed) {
         free(text.bytes);
@@ -267,4 +268,12 @@ struct seep_error *seep_name_shorten(const char *name, char **ret_short) {
     }
     *ret_short = text.bytes;
     return NULL;
+}
+
+struct seep_error *seep_name_shorten(const char *name, char **ret_short) {
+    return shorten(name, false, ret_short);
+}
+
+struct seep_error *seep_type_shorten(const char *type, char **ret_short) {
+    return shorten(type, true, ret_short);
 }

@@ -112,6 +112,7 @@ void seep_grid_put_text(FILE *out, const struct seep_grid *grid) {
         return;
     }
     size_t widths[SEEP_GRID_COLUMNS];
+    unsigned nr_cells[SEEP_GRID_COLUMNS] = {0}; // that are known: columns without are left out
     struct shown *all = calloc(grid->nr_cells, sizeof(*all));
     if (!all)
         return;
@@ -121,19 +122,27 @@ void seep_grid_put_text(FILE *out, const struct seep_grid *grid) {
         unsigned column = (unsigned)(i % grid->nr_columns);
         all[i] = show(grid, &grid->cells[i], column);
         widths[column] = SEEP_MAX(widths[column], all[i].width);
+        nr_cells[column] += grid->cells[i].known;
     }
-    for (unsigned i = 0; i < grid->nr_columns; i++) {
-        bool text = grid->columns[i].kind == SEEP_GRID_TEXT, last = i + 1 == grid->nr_columns;
-        put_padded(out, grid->columns[i].head, strlen(grid->columns[i].head), last && text ? 0 : widths[i],
-                   text);
-        fputs(last ? "\n" : "  ", out);
+    unsigned last = 0; // column that is shown
+    for (unsigned i = 0; i < grid->nr_columns; i++)
+        last = nr_cells[i] ? i : last;
+    nr_cells[last] += !nr_cells[last];
+    for (unsigned i = 0; i <= last; i++) {
+        bool text = grid->columns[i].kind == SEEP_GRID_TEXT;
+        if (nr_cells[i])
+            put_padded(out, grid->columns[i].head, strlen(grid->columns[i].head),
+                       i == last && text ? 0 : widths[i], text);
+        fputs(i == last ? "\n" : nr_cells[i] ? "  " : "", out);
     }
     for (size_t i = 0; i < grid->nr_cells; i++) {
         unsigned column = (unsigned)(i % grid->nr_columns);
-        bool text = grid->columns[column].kind == SEEP_GRID_TEXT, last = column + 1 == grid->nr_columns;
-        put_padded(out, all[i].text ? all[i].text : "?", all[i].width, last && text ? 0 : widths[column],
-                   text);
-        fputs(last ? "\n" : "  ", out);
+        bool text = grid->columns[column].kind == SEEP_GRID_TEXT;
+        if (nr_cells[column])
+            put_padded(out, all[i].text ? all[i].text : "?", all[i].width,
+                       column == last && text ? 0 : widths[column], text);
+        if (column <= last)
+            fputs(column == last ? "\n" : nr_cells[column] ? "  " : "", out);
         free(all[i].text);
     }
     free(all);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "names/library_code.h"
 #include "output/format.h"
 #include "output/measures.h"
 #include "output/output.h"
@@ -28,7 +29,8 @@ static struct seep_error *put_code(FILE *out, const char *text) {
 // The first frame that is the program's own, or the innermost one.
 static struct seep_error *put_place(FILE *out, const struct seep_view_frame *frames, size_t nr) {
     size_t own = 0;
-    while (own < nr && (frames[own].runtime || seep_function_is_std(frames[own].function, frames[own].file)))
+    while (own < nr &&
+           (frames[own].runtime || seep_function_is_passed(frames[own].function, frames[own].file)))
         own++;
     const struct seep_view_frame *frame = nr ? &frames[own < nr ? own : 0] : NULL;
     char place[512] = "?";

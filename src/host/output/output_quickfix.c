@@ -5,6 +5,7 @@
 // one; where a scan was made and no kinds are asked for, only what leaks is there.
 #include <stdlib.h>
 
+#include "names/library_code.h"
 #include "output/format.h"
 #include "output/measures.h"
 #include "output/output.h"
@@ -15,7 +16,7 @@ static const struct seep_view_frame *place_of(const struct seep_view_frame *fram
     for (size_t i = 0; i < nr; i++) {
         if (!frames[i].file || !frames[i].line)
             continue;
-        if (!frames[i].runtime && !seep_function_is_std(frames[i].function, frames[i].file))
+        if (!frames[i].runtime && !seep_function_is_passed(frames[i].function, frames[i].file))
             return &frames[i];
         any = any ? any : &frames[i];
     }

@@ -13,6 +13,7 @@
 #include "output/json_build.h"
 #include "output/json_stack.h"
 #include "output/report_text.h"
+#include "output/wrap.h"
 
 // "+1,234", "-5", "0".
 static struct seep_number signed_text(int64_t value) {
@@ -222,20 +223,19 @@ static struct seep_error *put_row(FILE *out, const struct seep_diff *diff, const
     return seep_text_stack(out, row->after ? diff->after : diff->before, shown, style);
 }
 
-static struct seep_error *put_text(FILE *out, const struct seep_diff *diff,
-                                   const struct seep_diff_names *names,
-                                   const struct seep_view_options *options) {
-    struct seep_style style = seep_style_of(out);
-    put_side(out, "old", names->before, diff->before, &style);
-    put_side(out, "new", names->after, diff->after, &style);
-    put_notes(out, diff, names, &style);
-    put_totals(out, diff, &style);
-    put_heading(out, diff, options->sort, &style);
+static struct seep_error *put_all(FILE *out, const struct seep_diff *diff,
+                                  const struct seep_diff_names *names,
+                                  const struct seep_view_options *options, const struct seep_style *style) {
+    put_side(out, "old", names->before, diff->before, style);
+    put_side(out, "new", names->after, diff->after, style);
+    put_notes(out, diff, names, style);
+    put_totals(out, diff, style);
+    put_heading(out, diff, options->sort, style);
     size_t nr_shown = 0;
     for (size_t i = 0; i < diff->nr_rows; i++) {
         if (!is_shown(&diff->rows[i], options->sort))
             continue;
-        struct seep_error *error = put_row(out, diff, &diff->rows[i], ++nr_shown, &style);
+        struct seep_error *error = put_row(out, diff, &diff->rows[i], ++nr_shown, style);
         if (error)
             return error;
     }
@@ -247,6 +247,15 @@ static struct seep_error *put_text(FILE *out, const struct seep_diff *diff,
     else if (!nr_all)
         fprintf(out, "\nNothing changed%s.\n", are_totals_same(diff) ? "" : " in what is held");
     return NULL;
+}
+
+static struct seep_error *put_text(FILE *out, const struct seep_diff *diff,
+                                   const struct seep_diff_names *names,
+                                   const struct seep_view_options *options) {
+    struct seep_style style = seep_style_of(out);
+    struct seep_wrap wrap;
+    struct seep_error *error = put_all(seep_wrap_begin(&wrap, out, &style), diff, names, options, &style);
+    return seep_wrap_end(&wrap, error);
 }
 
 // ---- stacks ----

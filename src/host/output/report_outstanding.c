@@ -8,6 +8,7 @@
 #include "output/format.h"
 #include "output/report_outstanding.h"
 #include "output/report_text.h"
+#include "output/wrap.h"
 
 #define INDENT     "        "
 #define SHARES_MAX 5u
@@ -191,12 +192,16 @@ static struct seep_error *put_rows(FILE *out, struct seep_view *view, const char
 
 static struct seep_error *put_view(FILE *out, struct seep_view *view) {
     struct seep_style style = seep_style_of(out);
-    struct seep_error *err = put_rows(out, view, "allocations", &style);
+    struct seep_wrap wrap;
+    FILE *to = seep_wrap_begin(&wrap, out, &style);
+    struct seep_error *err = put_rows(to, view, "allocations", &style);
     if (!err)
-        err = put_faults(out, view, &style);
+        err = put_faults(to, view, &style);
     if (!err && view->mapping_totals.maps)
-        err = put_mapped(out, view, &style);
-    return err ? err : seep_text_health(out, view, &style);
+        err = put_mapped(to, view, &style);
+    if (!err)
+        err = seep_text_health(to, view, &style);
+    return seep_wrap_end(&wrap, err);
 }
 
 struct seep_error *seep_report_outstanding(FILE *out, const struct seep_session *session,

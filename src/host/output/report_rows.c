@@ -8,6 +8,7 @@
 
 #include "base/words.h"
 #include "growth/growth.h"
+#include "names/library_code.h"
 #include "output/report_text.h"
 #include "view/stacks.h"
 

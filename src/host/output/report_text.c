@@ -14,6 +14,7 @@
 #include "output/format.h"
 #include "output/output.h"
 #include "output/report_text.h"
+#include "output/wrap.h"
 #include "view/samples.h"
 
 const struct seep_profile *seep_text_profile(const struct seep_view *view, size_t index) {
@@ -590,19 +591,27 @@ static struct seep_error *put_other_classes(FILE *out, struct seep_view *view,
     return error;
 }
 
+static struct seep_error *put_rows(FILE *out, struct seep_view *view, const struct seep_summary *summary,
+                                   const struct seep_style *style) {
+    if (seep_text_only_calls(view))
+        return seep_text_calls(out, view, style);
+    struct seep_error *error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, style)
+                                                                : seep_text_table(out, view, style);
+    if (!error && view->options.sort != SEEP_SORT_GROWTH)
+        error = put_other_classes(out, view, style);
+    if (!error && view->nr_rows)
+        put_next(out, view, summary->source, style);
+    return error;
+}
+
 static struct seep_error *write_text(FILE *out, struct seep_view *view, const struct seep_summary *summary) {
     struct seep_style style = seep_style_of(out);
-    struct seep_error *error = put_head(out, view, summary, &style);
-    if (!error && seep_text_only_calls(view))
-        return seep_text_calls(out, view, &style);
+    struct seep_wrap wrap;
+    FILE *to = seep_wrap_begin(&wrap, out, &style);
+    struct seep_error *error = put_head(to, view, summary, &style);
     if (!error)
-        error = view->options.by == SEEP_BY_SITE ? seep_text_sites(out, view, &style)
-                                                 : seep_text_table(out, view, &style);
-    if (!error && view->options.sort != SEEP_SORT_GROWTH)
-        error = put_other_classes(out, view, &style);
-    if (!error && view->nr_rows)
-        put_next(out, view, summary->source, &style);
-    return error;
+        error = put_rows(to, view, summary, &style);
+    return seep_wrap_end(&wrap, error);
 }
 
 const struct seep_output seep_output_text = {

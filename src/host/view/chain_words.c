@@ -3,8 +3,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/text_copy.h"
+#include "names/short_name.h"
 #include "view/chain_words.h"
 
 void seep_chain_words_init(struct seep_chain_words *words, const struct seep_profile *profile,
@@ -30,6 +33,32 @@ void seep_chain_put(struct seep_chain_words *words, const char *format, ...) {
         words->used = SEEP_MIN(words->used + (size_t)nr, (size_t)SEEP_CHAIN_TEXT_BYTES - 1);
 }
 
+// A function or a type, as the report shows names.
+static struct seep_error *put_name(struct seep_chain_words *words, const char *before, const char *name) {
+    char *shorter = NULL;
+    struct seep_error *err = words->stacks->full_names ? NULL : seep_name_shorten(name, &shorter);
+    if (!err)
+        seep_chain_put(words, "%s%s", before, shorter ? shorter : name);
+    free(shorter);
+    return err;
+}
+
+// Types and members of the C++ library's own say nothing to who uses its containers.
+#define STD_MEMBER "._M_"
+
+static bool is_std_own(const char *type) {
+    return strncmp(type, "std::_", 6) == 0;
+}
+
+static struct seep_error *put_type(struct seep_chain_words *words, const char *type) {
+    char *shorter = NULL;
+    struct seep_error *err = words->stacks->full_names ? NULL : seep_type_shorten(type, &shorter);
+    if (!err)
+        seep_chain_put(words, "%s", shorter ? shorter : type);
+    free(shorter);
+    return err;
+}
+
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
@@ -50,12 +79,19 @@ static struct seep_error *find_variable(struct seep_chain_words *words, const st
 static struct seep_error *put_variable(struct seep_chain_words *words, const struct seep_variable *variable,
                                        bool whole) {
     struct seep_symbols *symbols = words->stacks->symbols;
+    const char *inside = words->stacks->full_names ? NULL : strstr(variable->name, STD_MEMBER);
     const char *declared;
     struct seep_error *err = seep_symbols_declare(symbols, variable->type, variable->name, &declared);
+    if (!err && inside) {
+        char *own = seep_text_copy(variable->name, (size_t)(inside - variable->name));
+        err = own ? put_type(words, own) : seep_error_no_memory();
+        free(own);
+    } else if (!err) { // a type that is too long leaves no room for the name
+        err = put_type(words, declared && strstr(declared, variable->name) ? declared : variable->name);
+    }
     if (err)
         return err;
-    seep_chain_put(words, "%s", declared ? declared : variable->name);
-    if (!whole && variable->off)
+    if (!whole && variable->off && !inside)
         seep_chain_put(words, "+0x%" PRIx64, variable->off);
     if (variable->file && variable->line)
         seep_chain_put(words, " (%s:%u)", base_name(variable->file), variable->line);
@@ -145,11 +181,12 @@ static struct seep_error *put_function(struct seep_chain_words *words, const str
     for (unsigned i = 0; function && i < symbol->nr_frames; i++)
         if (symbol->frames[i].function && strcmp(symbol->frames[i].function, function) == 0)
             frame = &symbol->frames[i];
-    if (frame->function)
-        seep_chain_put(words, " in %s", frame->function);
-    if (frame->function && frame->file && frame->line)
+    if (!frame->function)
+        return NULL;
+    err = put_name(words, " in ", frame->function);
+    if (!err && frame->file && frame->line)
         seep_chain_put(words, " (%s:%u)", base_name(frame->file), frame->line);
-    return NULL;
+    return err;
 }
 
 // "stack of thread 12 in main (a.c:40): struct user *first (a.c:31)", as far as it is known.
@@ -195,13 +232,13 @@ static struct seep_error *put_site(struct seep_chain_words *words, uint32_t site
     const struct seep_symbol_frame *at = &symbol->frames[inlined];
     const struct seep_stack_frame *where = &stacks->frames[frame];
     if (at->function)
-        seep_chain_put(words, " from %s", at->function);
+        err = put_name(words, " from ", at->function);
     else
         seep_chain_put(words, " from %s+0x%" PRIx64, base_name(stacks->modules[where->module].path),
                        where->offset);
     if (at->file && at->line)
         seep_chain_put(words, " (%s:%u)", base_name(at->file), at->line);
-    return NULL;
+    return err;
 }
 
 // The name of its class, NULL where there is none; *ret_plain is false where it is that of the vtable.
@@ -230,9 +267,7 @@ struct seep_error *seep_chain_put_class(struct seep_chain_words *words, const st
     const char *name;
     bool plain;
     struct seep_error *err = find_class_name(words, block, &name, &plain);
-    if (!err && name)
-        seep_chain_put(words, "%s", name);
-    return err;
+    return err || !name ? err : put_name(words, "", name);
 }
 
 // The layout of its class; NULL: not known.
@@ -260,8 +295,8 @@ static struct seep_error *put_kind(struct seep_chain_words *words, const struct 
     struct seep_error *err = seep_chain_put_class(words, link);
     if (!err && words->used == opened && link->arrival == 1)
         err = seep_symbols_declare(words->stacks->symbols, words->type, "", &type);
-    if (type)
-        seep_chain_put(words, "%s", type);
+    if (!err && type && (words->stacks->full_names || !is_std_own(type)))
+        err = put_type(words, type);
     if (words->used > opened)
         seep_chain_put(words, ")");
     else
@@ -300,8 +335,11 @@ static struct seep_error *put_member(struct seep_chain_words *words, const struc
     struct seep_error *err = find_member(words, link, &member);
     if (err)
         return err;
+    const char *inside = member.name && !words->stacks->full_names ? strstr(member.name, STD_MEMBER) : NULL;
     if (link->off == UINT32_MAX)
         seep_chain_put(words, " +4G or more");
+    else if (inside)
+        seep_chain_put(words, inside > member.name ? " %.*s" : "", (int)(inside - member.name), member.name);
     else if (!member.name || !*member.name)
         seep_chain_put(words, " +0x%" PRIx64, link->off);
     else if (member.off)

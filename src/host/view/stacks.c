@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "names/library_code.h"
 #include "names/short_name.h"
 #include "view/stacks.h"
 
@@ -287,93 +288,6 @@ struct seep_error *seep_stacks_resolve(struct seep_stacks *stacks, uint32_t fram
     return NULL;
 }
 
-// A demangled template function begins with its return type: "void std::vector<int>::f()". The
-// function's own name is the last word before its parameters; blanks inside <> do not end a word.
-static const char *own_name(const char *function) {
-    static const char anonymous[] = "(anonymous namespace)";
-    const char *word = function;
-    int nesting = 0;
-    for (const char *at = function; *at; at++) {
-        if (strncmp(at, anonymous, sizeof(anonymous) - 1) == 0) {
-            at += sizeof(anonymous) - 2;
-            continue;
-        }
-        if (*at == '(' && nesting == 0)
-            break;
-        nesting += *at == '<' ? 1 : *at == '>' ? -1 : 0;
-        if (*at == ' ' && nesting == 0)
-            word = at + 1;
-    }
-    return word;
-}
-
-static bool is_std_name(const char *function) {
-    static const char *const spaces[] = {"std::", "__gnu_cxx::", "__cxxabiv1::"};
-    const char *name = own_name(function);
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(spaces); i++)
-        if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)
-            return true;
-    return strncmp(function, "operator new", 12) == 0;
-}
-
-// Functions that allocate for their callers under a name of their own: "xmalloc", "g_malloc0", "my_strdup",
-// "palloc". What comes before is at most six letters.
-static bool is_wrapper(const char *function) {
-    static const char *const whole[] = {
-        "palloc",
-        "palloc0",
-        "repalloc",
-        "pstrdup",
-        "MemoryContextAlloc",
-        "MemoryContextAllocZero",
-        "g_slice_alloc",
-        "g_slice_alloc0",
-        "g_try_malloc",
-        "g_try_malloc_n",
-        "g_try_realloc",
-        "MemoryContextStrdup",
-        "apr_palloc",
-        "apr_pcalloc",
-        "ngx_alloc",
-        "PyMem_Malloc",
-        "PyMem_Realloc",
-        "PyMem_Calloc",
-        "PyMem_RawMalloc",
-        "PyObject_Malloc",
-        "PyObject_Realloc",
-        "PyObject_Calloc",
-        "CRYPTO_malloc",
-        "CRYPTO_zalloc",
-    };
-    static const char *const verbs[] = {"alloc", "strdup", "strndup", "memdup", "reallocarray"};
-    static const char *const tails[] = {"", "0", "_n", "0_n", "array", "z", "x"};
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(whole); i++)
-        if (strcmp(function, whole[i]) == 0)
-            return true;
-    for (size_t i = 0; i < SEEP_ARRAY_SIZE(verbs); i++) {
-        const char *verb = strstr(function, verbs[i]);
-        if (!verb || verb - function > 6 ||
-            strspn(function, "abcdefghijklmnopqrstuvwxyz_") < (size_t)(verb - function))
-            continue;
-        for (size_t k = 0; k < SEEP_ARRAY_SIZE(tails); k++)
-            if (strcmp(verb + strlen(verbs[i]), tails[k]) == 0)
-                return true;
-    }
-    return false;
-}
-
-bool seep_function_is_std(const char *function, const char *file) {
-    if (file && (strstr(file, "/include/c++/") || strstr(file, "/c++/v1/")))
-        return true;
-    return function && is_std_name(function);
-}
-
-// An allocation is not looked for there.
-static bool is_passed(const struct seep_symbol_frame *frame) {
-    return seep_function_is_std(frame->function, frame->file) ||
-           (frame->function && is_wrapper(frame->function));
-}
-
 struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,
                                     uint32_t *ret_frame, unsigned *ret_inlined) {
     uint32_t innermost = SEEP_NO_FRAME;
@@ -391,7 +305,8 @@ struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, b
             struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
             if (error)
                 return error;
-            while (inlined < symbol->nr_frames && is_passed(&symbol->frames[inlined]))
+            while (inlined < symbol->nr_frames &&
+                   seep_function_is_passed(symbol->frames[inlined].function, symbol->frames[inlined].file))
                 inlined++;
             if (inlined == symbol->nr_frames)
                 continue;
@@ -492,6 +407,7 @@ const char *seep_stacks_name_shown(const struct seep_stacks *stacks, const char 
 struct seep_error *seep_stacks_shorten(struct seep_stacks *stacks, bool full, bool full_names) {
     struct seep_texts paths = {0};
     const char **shown = NULL;
+    stacks->full_names = full_names;
     struct seep_error *error = seep_texts_shorten(&stacks->files, full, &stacks->files_shown);
     uint32_t id;
     for (size_t i = 0; !error && i < stacks->nr_modules; i++)

@@ -67,6 +67,7 @@ struct seep_stacks {
     struct seep_texts functions; // of frames that are shown
     const char **functions_shown;
     struct seep_arena names; // theirs
+    bool full_names;         // functions and types are not shortened
 };
 
 SEEP_MUST_CHECK struct seep_error *seep_stacks_create(struct seep_symbols *symbols,
@@ -85,13 +86,10 @@ SEEP_MUST_CHECK struct seep_error *seep_stacks_resolve(struct seep_stacks *stack
                                                        const struct seep_symbol **ret_symbol);
 
 // The frame that a stack is attributed to, see enum seep_view_by. With `by_name` functions of
-// namespace std do not count either, for which frames are resolved. *ret_frame is SEEP_NO_FRAME for
+// names/library_code.h do not count either, for which frames are resolved. *ret_frame is SEEP_NO_FRAME for
 // a stack without frames; *ret_inlined is the index in the frame's symbol (0 without `by_name`).
 SEEP_MUST_CHECK struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,
                                                     uint32_t *ret_frame, unsigned *ret_inlined);
-
-// Whether a function is of the C++ library, wherever it was compiled in; either may be NULL.
-bool seep_function_is_std(const char *function, const char *file);
 
 // Which modules and files are shown: resolves the frames of the stacks of `nodes`.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *nodes,

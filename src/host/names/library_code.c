@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Functions that allocate for their callers, see library_code.h.
+#include <ctype.h>
+#include <string.h>
+
+#include "core/attr.h"
+#include "names/library_code.h"
+
+static const char anonymous[] = "(anonymous namespace)";
+
+// A demangled template function begins with its return type: "void std::vector<int>::f()". The
+// function's own name is the last word before its parameters; blanks inside <> do not end a word.
+static const char *own_name(const char *function) {
+    const char *word = function;
+    int nesting = 0;
+    for (const char *at = function; *at; at++) {
+        if (strncmp(at, anonymous, sizeof(anonymous) - 1) == 0) {
+            at += sizeof(anonymous) - 2;
+            continue;
+        }
+        if (*at == '(' && nesting == 0)
+            break;
+        nesting += *at == '<' ? 1 : *at == '>' ? -1 : 0;
+        if (*at == ' ' && nesting == 0)
+            word = at + 1;
+    }
+    return word;
+}
+
+static bool begins_with_one(const char *text, const char *const *starts, size_t nr) {
+    for (size_t i = 0; i < nr; i++)
+        if (strncmp(text, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_one(const char *text, const char *const *words, size_t nr) {
+    for (size_t i = 0; i < nr; i++)
+        if (strcmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
+// ---- standard libraries ----
+
+// Rust's are spread over crates, one of which has a name that others may have, too.
+static bool is_std_name(const char *function) {
+    static const char *const spaces[] = {
+        "std::",         "__gnu_cxx::",      "__cxxabiv1::",   "alloc::alloc::", "alloc::raw_vec::",
+        "alloc::vec::",  "alloc::string::",  "alloc::boxed::", "alloc::sync::",  "alloc::collections::",
+        "alloc::rc::",   "alloc::slice::",   "alloc::str::",   "alloc::fmt::",   "alloc::borrow::",
+        "alloc::ffi::",  "hashbrown::raw::", "__rust_alloc",   "__rust_realloc", "__rdl_alloc",
+        "__rdl_realloc", "__rg_alloc",       "__rg_realloc",   "<alloc::",       "core::iter::",
+        "core::ptr::",   "core::alloc::",    "__rustc::__",
+    };
+    return begins_with_one(own_name(function), spaces, SEEP_ARRAY_SIZE(spaces)) ||
+           strncmp(function, "operator new", 12) == 0 || strncmp(function, "<alloc::", 8) == 0;
+}
+
+bool seep_function_is_std(const char *function, const char *file) {
+    if (file && (strstr(file, "/include/c++/") || strstr(file, "/c++/v1/") ||
+                 (strstr(file, "/rustc/") && strstr(file, "/library/"))))
+        return true;
+    return function && is_std_name(function);
+}
+
+// ---- wrappers ----
+
+#define WORD_MAX 48u
+
+// The last part of the name, in small letters: of "ns::Pool<int>::safe_malloc(unsigned long)" "safe_malloc".
+// false: it is too long for a wrapper, or an operator.
+static bool read_word(const char *function, char ret_word[WORD_MAX]) {
+    const char *word = own_name(function);
+    if (strncmp(word, anonymous, sizeof(anonymous) - 1) == 0)
+        word += sizeof(anonymous) - 1;
+    const char *end = word;
+    int nesting = 0;
+    for (; *end && (nesting || (*end != '(' && *end != ' ')); end++) {
+        nesting += *end == '<' ? 1 : *end == '>' ? -1 : 0;
+        if (!nesting && end[0] == ':' && end[1] == ':')
+            word = end + 2;
+        if (strncmp(end, "::(anonymous namespace)", 23) == 0)
+            end += 22;
+    }
+    size_t nr = 0;
+    while (word < end && *word == '_')
+        word++;
+    for (; word < end && nr + 1 < WORD_MAX && (isalnum((unsigned char)*word) || *word == '_'); word++)
+        ret_word[nr++] = (char)tolower((unsigned char)*word);
+    ret_word[nr] = '\0';
+    return nr && (word == end || *word == '<');
+}
+
+// What a program's own test or example calls: it is what is looked for.
+static bool is_of_test(const char *prefix, size_t length) {
+    static const char *const words[] = {"test", "leak", "lose", "lost",   "bench",  "demo", "call",
+                                        "main", "bad",  "fuzz", "stress", "sample", "run",  "use",
+                                        "many", "once", "loop", "first",  "second", "wrong"};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(words); i++) {
+        const char *found = strstr(prefix, words[i]);
+        if (found && (size_t)(found - prefix) < length)
+            return true;
+    }
+    return false;
+}
+
+static const char *last_of(const char *word, const char *part) {
+    const char *last = NULL;
+    for (const char *at = word; (at = strstr(at, part)) != NULL; at++)
+        last = at;
+    return last;
+}
+
+// A verb of the C library with the name of a program or a library in front of it, and of its variant behind.
+static bool has_verb(const char *word) {
+    static const char *const verbs[] = {"malloc",  "calloc", "zalloc",   "realloc",      "strdup",
+                                        "strndup", "memdup", "memalign", "reallocarray", "asprintf"};
+    static const char *const tails[] = {
+        "",         "0",       "2",           "n",       "_n",       "0_n",    "z",
+        "_z",       "x",       "_x",          "_",       "array",    "_rt",    "_array",
+        "zero",     "_zero",   "raw",         "rawnn",   "z_array",  "or_die", "_or_die",
+        "safe",     "_safe",   "_fatal",      "_nofail", "_usable",  "_impl",  "_internal",
+        "_aligned", "_atomic", "_array_zero", "_printf", "_vprintf", "_s",     "size"};
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(verbs); i++) {
+        const char *verb = last_of(word, verbs[i]);
+        size_t before = verb ? (size_t)(verb - word) : 0;
+        if (verb && before <= 16 && !is_of_test(word, before) &&
+            is_one(verb + strlen(verbs[i]), tails, SEEP_ARRAY_SIZE(tails)))
+            return true;
+    }
+    return false;
+}
+
+// "alloc" alone is what many a program calls its own work: only behind these names it is a wrapper.
+static bool is_plain_alloc(const char *word) {
+    static const char *const prefixes[] = {"",
+                                           "x",
+                                           "e",
+                                           "s",
+                                           "p",
+                                           "t",
+                                           "my_",
+                                           "safe_",
+                                           "mem_",
+                                           "memory_",
+                                           "mem",
+                                           "heap",
+                                           "heap_",
+                                           "sys_",
+                                           "raw_",
+                                           "ck_",
+                                           "gc_",
+                                           "ggc_",
+                                           "ggc_internal_",
+                                           "ggc_internal_cleared_",
+                                           "bfd_",
+                                           "ngx_",
+                                           "ngx_p",
+                                           "ngx_pn",
+                                           "apr_p",
+                                           "g_slice_",
+                                           "obj_",
+                                           "objalloc_",
+                                           "pymalloc_",
+                                           "kr",
+                                           "k",
+                                           "xx",
+                                           "do_",
+                                           "util_",
+                                           "lib_",
+                                           "av_",
+                                           "pcre_",
+                                           "sk_",
+                                           "u",
+                                           "av_buffer_",
+                                           "re",
+                                           "rep",
+                                           "rust_",
+                                           "l_"};
+    static const char *const tails[] = {"",    "0",     "_n",   "z",       "x",
+                                        "ate", "_zero", "_mem", "_memory", "_or_die"};
+    const char *verb = last_of(word, "alloc");
+    if (!verb || !is_one(verb + 5, tails, SEEP_ARRAY_SIZE(tails)))
+        return false;
+    char prefix[WORD_MAX];
+    size_t length = (size_t)(verb - word);
+    memcpy(prefix, word, length);
+    prefix[length] = '\0';
+    return is_one(prefix, prefixes, SEEP_ARRAY_SIZE(prefixes));
+}
+
+bool seep_function_is_wrapper(const char *function) {
+    // In small letters.
+    static const char *const whole[] = {
+        "memorycontextalloc",
+        "memorycontextalloczero",
+        "memorycontextallocextended",
+        "memorycontextstrdup",
+        "g_slice_copy",
+        "g_strconcat",
+        "psprintf",
+        "pvsnprintf",
+        "pyobject_malloc",
+        "pyobject_gc_new",
+        "pyobject_gc_newvar",
+        "pyobject_new",
+        "pyobject_newvar",
+        "pytype_genericalloc",
+        "pytype_allocnotrack",
+        "pyobject_gc_alloc",
+        "acquiremagickmemory",
+        "acquirequantummemory",
+        "resizemagickmemory",
+        "resizequantummemory",
+        "acquirevirtualmemory",
+        "getmemory",
+        "sk_new_memory",
+        "obstack_newchunk",
+        "sdsnewlen",
+        "luam_malloc_",
+        "luam_realloc_",
+        "luam_growaux_",
+        "talloc_named_const",
+        "talloc_size",
+        "talloc_zero_size",
+        "talloc_array_size",
+        "allocate_buffer",
+        "xmlstrdup",
+        "xmlstrndup",
+        "secure_getmem",
+    };
+    char word[WORD_MAX];
+    if (!function || !read_word(function, word))
+        return false;
+    return is_one(word, whole, SEEP_ARRAY_SIZE(whole)) || has_verb(word) || is_plain_alloc(word) ||
+           (strncmp(word, "cgo_", 4) == 0 && strstr(word, "cmalloc"));
+}
+
+bool seep_function_is_passed(const char *function, const char *file) {
+    return seep_function_is_std(function, file) || seep_function_is_wrapper(function);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Functions that no report names as the place of an allocation: those of the standard libraries of C++ and
+// Rust, and those that allocate for their callers under a name of their own ("xmalloc", "sqlite3DbMallocRaw",
+// "g_strdup"). Told by name and file alone.
+#ifndef SEEP_NAMES_LIBRARY_CODE_H
+#define SEEP_NAMES_LIBRARY_CODE_H
+
+#include <stdbool.h>
+
+// Demangled; both may be NULL.
+bool seep_function_is_std(const char *function, const char *file);
+bool seep_function_is_wrapper(const char *function);
+bool seep_function_is_passed(const char *function, const char *file); // one or the other
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// Reports on a terminal keep to its width: a line that is wider goes on below the last of its columns that
+// leaves room, else four columns further in than it began. A word that is wider stays whole, and so does the
+// command behind "next:", which is there to be copied.
+#ifndef SEEP_OUTPUT_WRAP_H
+#define SEEP_OUTPUT_WRAP_H
+
+#include "output/format.h"
+
+struct seep_wrap {
+    FILE *out; // borrowed
+    unsigned width;
+    FILE *memory; // NULL: nothing is wrapped
+    char *text;
+    size_t nr_bytes;
+};
+
+// What to write to until the end: `out` itself where it is no terminal, or there is no memory.
+FILE *seep_wrap_begin(struct seep_wrap *wrap, FILE *out, const struct seep_style *style);
+// Takes what went wrong before, or NULL, and returns it, or that there was no memory for what was written.
+SEEP_MUST_CHECK struct seep_error *seep_wrap_end(struct seep_wrap *wrap, struct seep_error *error);
+
+#endif
