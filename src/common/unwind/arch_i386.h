@@ -25,4 +25,15 @@ static inline uint64_t seep_arch_strip(uint64_t return_address) {
     return return_address; // never signed
 }
 
+// Where glibc's makecontext lets its function return to, which has no call-frame information: the stack
+// begins there. lea (%esp,%ebx,4), %esp; cmpl $0, (%esp)
+#define SEEP_ARCH_START_CODE_BYTES 7
+static inline _Bool seep_arch_is_start_code(const uint8_t *code) {
+    static const uint8_t known[SEEP_ARCH_START_CODE_BYTES] = {0x8d, 0x24, 0x9c, 0x83, 0x3c, 0x24, 0x00};
+    for (int i = 0; i < SEEP_ARCH_START_CODE_BYTES; i++)
+        if (code[i] != known[i])
+            return 0;
+    return 1;
+}
+
 #endif

@@ -25,19 +25,19 @@ void seep_calls_release(struct seep_thread *thread, enum seep_release via);
 // additions finds it done or not begun.
 SEEP_INLINE void calls_count_allocation(struct seep_thread *thread, uint64_t size, enum seep_via via) {
     struct seep_image_counters *counters = thread->called + SEEP_SITE_CALLS(via);
-    counters->allocations++;
-    counters->allocated_bytes += size;
+    SEEP_ADD(counters->allocations, 1);
+    SEEP_ADD(counters->allocated_bytes, size);
     if (SEEP_UNLIKELY(~size > counters->size_min_inverted))
-        counters->size_min_inverted = ~size;
+        SEEP_PUT(counters->size_min_inverted, ~size);
     if (SEEP_UNLIKELY(size > counters->size_max))
-        counters->size_max = size;
-    thread->slot->size_class[size_class_of(size)]++;
+        SEEP_PUT(counters->size_max, size);
+    SEEP_ADD(thread->slot->size_class[size_class_of(size)], 1);
 }
 
 SEEP_INLINE void calls_count_release(struct seep_thread *thread, enum seep_release via) {
     thread->called[SEEP_SITE_UNKNOWN].frees++;
     if (via != SEEP_RELEASE_FREE) // the reader knows what is left
-        thread->slot->releases[via]++;
+        SEEP_ADD(thread->slot->releases[via], 1);
 }
 
 // calls_log.c: from now on the real functions write a line each.

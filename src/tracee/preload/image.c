@@ -34,7 +34,7 @@
 #else
 #define OF_WORD(wide, narrow) (narrow)
 #endif
-#define POOL_BYTES          OF_WORD(256 * GIB, 768 * MIB)
+#define POOL_BYTES          OF_WORD(256 * GIB, 512 * MIB)
 #define POOL_BYTES_EMULATED OF_WORD(4 * GIB, 512 * MIB)
 
 static const uint64_t area_sizes[SEEP_AREA_PAGED_NR] = {

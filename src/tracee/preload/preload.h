@@ -38,6 +38,15 @@ struct seep_lock {
 SEEP_MUST_CHECK bool seep_lock_take(struct seep_lock *lock);
 void seep_lock_release(struct seep_lock *lock);
 
+// A number that another process reads while its thread alone writes it: on CPUs of 32 bits too in one piece,
+// so that no reader sees the half of it, nor a signal handler.
+#if SEEP_ARCH_WORD == 8
+#define SEEP_PUT(place, value) ((void)((place) = (value)))
+#else
+#define SEEP_PUT(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+#endif
+#define SEEP_ADD(place, value) SEEP_PUT(place, (place) + (value))
+
 // ---- the stack memo -------------------------------------------------------------------------------
 
 // A word of the stack that was read, and what it held.

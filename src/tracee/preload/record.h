@@ -47,17 +47,22 @@ SEEP_INLINE bool is_special(void) {
 }
 
 SEEP_INLINE uint64_t mode_now(void) {
+#if SEEP_ARCH_WORD == 8
     return atomic_load_explicit(&seep_g.mode.word, memory_order_relaxed);
+#else // they change apart, too
+    uint32_t epoch = atomic_load_explicit(&seep_g.mode.modules_epoch, memory_order_relaxed);
+    return (uint64_t)epoch << 32 | atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed);
+#endif
 }
 
 SEEP_INLINE void thread_mark_busy(struct seep_thread *thread) {
-    thread->guard = (uintptr_t)__builtin_frame_address(0);
+    SEEP_PUT(thread->guard, (uintptr_t)__builtin_frame_address(0));
     atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts us must see it
 }
 
 SEEP_INLINE void thread_mark_idle(struct seep_thread *thread, uint64_t guard) {
     atomic_signal_fence(memory_order_seq_cst);
-    thread->guard = guard;
+    SEEP_PUT(thread->guard, guard);
 }
 
 // The thread, marked busy, or NULL: pass through and record nothing.
@@ -111,22 +116,22 @@ SEEP_INLINE uint32_t size_class_of(uint64_t size) {
 // or its next report to the process, whichever is nearer (see net_room in image/layout.h).
 SEEP_INLINE void count_net(struct seep_thread *thread, int64_t delta) {
     int64_t room = thread->slot->net_room - delta;
-    thread->slot->net_room = room;
+    SEEP_PUT(thread->slot->net_room, room);
     if (SEEP_UNLIKELY(room < 0 || room > thread->net_most))
         seep_record_net(thread);
 }
 
 SEEP_INLINE void count_sizes(struct seep_image_counters *counters, uint64_t size) {
     uint64_t bytes = counters->allocated_bytes + size;
-    counters->allocated_bytes = bytes;
+    SEEP_PUT(counters->allocated_bytes, bytes);
     int64_t live = (int64_t)(bytes - counters->freed_bytes);
     if (live > (int64_t)counters->peak_bytes)
-        counters->peak_bytes = (uint64_t)live;
+        SEEP_PUT(counters->peak_bytes, (uint64_t)live);
     if (~size > counters->size_min_inverted)
-        counters->size_min_inverted = ~size;
+        SEEP_PUT(counters->size_min_inverted, ~size);
     if (size > counters->size_max)
-        counters->size_max = size;
-    counters->allocations++;
+        SEEP_PUT(counters->size_max, size);
+    SEEP_ADD(counters->allocations, 1);
 }
 
 // counters: NULL: there was no memory for them.
@@ -135,7 +140,7 @@ SEEP_INLINE void count_allocation(struct seep_thread *thread, struct seep_image_
     if (SEEP_UNLIKELY(!counters))
         return;
     count_sizes(counters, size);
-    thread->slot->size_class[size_class_of(size)]++;
+    SEEP_ADD(thread->slot->size_class[size_class_of(size)], 1);
     count_net(thread, (int64_t)size);
 }
 
@@ -146,11 +151,11 @@ SEEP_INLINE struct seep_image_counters *count_free(struct seep_thread *thread, u
     if (SEEP_UNLIKELY(!counters))
         return NULL;
     count_net(thread, -(int64_t)size); // first: a peak that ends here is copied with the block in it
-    counters->frees++;
-    counters->freed_bytes += size;
+    SEEP_ADD(counters->frees, 1);
+    SEEP_ADD(counters->freed_bytes, size);
     if (via != SEEP_RELEASE_FREE) // the reader knows what is left
-        thread->slot->releases[via]++;
-    counters->temporary += temporary;
+        SEEP_ADD(thread->slot->releases[via], 1);
+    SEEP_ADD(counters->temporary, temporary);
     if (via == SEEP_RELEASE_FREE || via == SEEP_RELEASE_REALLOC)
         return SEEP_LIKELY((int64_t)counters->temporary < 0) ? NULL : counters; // the sign that the sum left
     return SEEP_LIKELY(counters->temporary & SEEP_RELEASE_OK(via)) ? NULL : counters;
@@ -216,7 +221,7 @@ SEEP_INLINE int64_t net_room_less(struct seep_thread *thread, uint64_t size) {
     if (above < 0)
         return room;
     thread->net_above = above;
-    slot->peak_bytes -= room;
+    SEEP_ADD(slot->peak_bytes, -room);
     return 0;
 }
 
@@ -232,10 +237,10 @@ SEEP_INLINE bool record_allocation_short(struct seep_thread *thread, const void 
     int64_t room = net_room_less(thread, size);
     if (SEEP_UNLIKELY(room < 0))
         return false;
-    thread->slot->net_room = room;
+    SEEP_PUT(thread->slot->net_room, room);
     thread->last_block = (uintptr_t)block;
     map_put(place.at, recent->entry | place_sub(place) | size);
-    thread->slot->size_class[size_class_of(size)]++;
+    SEEP_ADD(thread->slot->size_class[size_class_of(size)], 1);
     count_sizes(recent->counters, size);
     seep_stack_show_recent(thread, recent);
     return true;
@@ -259,13 +264,13 @@ SEEP_INLINE bool record_free_short(struct seep_thread *thread, const void *block
     if (SEEP_UNLIKELY(!(temporary & SEEP_RELEASE_OK(via))))
         return false;
     map_end(place.at, site);
-    counters->frees++;
-    counters->freed_bytes += size;
-    counters->temporary = temporary;
+    SEEP_ADD(counters->frees, 1);
+    SEEP_ADD(counters->freed_bytes, size);
+    SEEP_PUT(counters->temporary, temporary);
     thread->last_block = 0;
-    thread->slot->net_room += (int64_t)size;
+    SEEP_ADD(thread->slot->net_room, (int64_t)size);
     if (via != SEEP_RELEASE_FREE) // the reader knows what is left
-        thread->slot->releases[via]++;
+        SEEP_ADD(thread->slot->releases[via], 1);
     return true;
 }
 

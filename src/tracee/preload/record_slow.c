@@ -362,7 +362,7 @@ void seep_record_net(struct seep_thread *thread) {
     struct seep_peak_room room = seep_peak_look(slot, net);
     int64_t flush_at = slot->flushed_bytes + SEEP_NET_SLACK;
     int64_t limit = SEEP_MIN(slot->peak_bytes, flush_at);
-    slot->net_room = limit - net;
+    SEEP_PUT(slot->net_room, limit - net);
     thread->net_above = SEEP_MIN(flush_at - limit, room.up);
     thread->net_most = limit - net + SEEP_MIN(net - (slot->flushed_bytes - SEEP_NET_SLACK), room.down);
 }

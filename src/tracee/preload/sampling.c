@@ -86,8 +86,8 @@ void seep_sample_record(struct seep_thread *thread, const void *block, uint64_t 
         return;
     uint64_t weight = seep_sample_weight(size, seep_g.sample_bytes);
     uint64_t bytes = seep_sample_bytes_for(size, weight);
-    counters->allocations += weight;
-    counters->allocated_bytes += bytes;
+    SEEP_ADD(counters->allocations, weight);
+    SEEP_ADD(counters->allocated_bytes, bytes);
     counters->peak_bytes++; // in this mode: the number of samples
     counters->size_min_inverted = SEEP_MAX(counters->size_min_inverted, ~size);
     counters->size_max = SEEP_MAX(counters->size_max, size);
@@ -114,8 +114,8 @@ struct seep_image_counters *seep_sample_count_free(struct seep_thread *thread, u
         return NULL;
     uint64_t bytes = seep_sample_bytes_for(size, weight);
     count_net(thread, -(int64_t)bytes); // first, as in count_free
-    counters->frees += weight;
-    counters->freed_bytes += bytes;
+    SEEP_ADD(counters->frees, weight);
+    SEEP_ADD(counters->freed_bytes, bytes);
     if (temporary)
         counters->temporary += weight;
     return counters->temporary & SEEP_RELEASE_OK(via) ? NULL : counters;

@@ -178,6 +178,18 @@ static bool is_entry_point(uint64_t pc, uint64_t sp) {
     return end - sp < MUSL_THREAD_BYTES && !program_waits(sp, end);
 }
 
+// Where no call leads to, but a return address that was made up.
+static bool is_start_code(uint64_t pc) {
+#ifdef SEEP_ARCH_START_CODE_BYTES
+    uint64_t end = pc + SEEP_ARCH_START_CODE_BYTES - 1;
+    return !(pc & SEEP_PC_EXACT) && sys_readable(pc) && (end / PAGE == pc / PAGE || sys_readable(end)) &&
+           seep_arch_is_start_code((const uint8_t *)pc);
+#else
+    (void)pc;
+    return false;
+#endif
+}
+
 // Why seep_rule_learn() had no rule.
 static enum seep_cut why_unknown(uint64_t pc) {
     return seep_maps_is_return_probe(pc) ? SEEP_CUT_PROBE : SEEP_CUT_BAD_CFI;
@@ -220,7 +232,7 @@ static bool leads_to_memory(struct seep_thread *thread, uint64_t pc) {
 // No CFI (JIT code, hand-written assembly): the frame pointer, if it can be one.
 static enum leave leave_by_frame_pointer(struct walk *walk, struct seep_walk_frame *frame) {
     uint64_t bp = frame->bp;
-    if (is_entry_point(frame->pc, frame->sp))
+    if (is_entry_point(frame->pc, frame->sp) || is_start_code(frame->pc))
         return OUTERMOST;
     if (!SEEP_ARCH_HAS_RECORDS)
         return cut(walk, SEEP_CUT_NO_CFI);

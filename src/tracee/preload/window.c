@@ -8,6 +8,8 @@
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
+#define APART (16 * MIB) // on CPUs of 32 bits, from other things
+
 enum { REMAP_MAYMOVE = 1, REMAP_FIXED = 2 };
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -221,6 +223,7 @@ void seep_window_open_all(void) {
 
 // ---- mapping --------------------------------------------------------------------------------------
 
+#if SEEP_ARCH_WORD == 8
 // Far below where the kernel puts mappings, by more than it may map: what it places never comes here.
 static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
     void *probe =
@@ -228,17 +231,28 @@ static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
     if (!probe)
         return NULL;
     sys_munmap(probe, SEEP_LARGEST_PAGE);
-    uint64_t at = (uintptr_t)probe;
-#if SEEP_ARCH_WORD == 8
     uint64_t distance = bytes + limit_bytes + GIB;
-#else // so far as there is room: what the program maps later may come to lie between the areas
-    (void)limit_bytes;
-    uint64_t distance = bytes + at / 4;
-    if (distance < at && at - distance > at / 5)
-        return (unsigned char *)((at - distance) & ~(uint64_t)(SEEP_LARGEST_PAGE - 1));
-#endif
+    uint64_t at = (uintptr_t)probe;
     return at / 2 > distance ? (unsigned char *)((at - distance) & ~(uint64_t)(SEEP_LARGEST_PAGE - 1)) : NULL;
 }
+#else
+// There is no such place in 32 bits. The best is below a program that was loaded high: where the kernel maps
+// last of all, and where neither its mappings nor the break are cut short. Else between the break and them:
+// what comes to lie between the areas later keeps these from growing.
+static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
+    (void)limit_bytes;
+    void *probe =
+        sys_mmap(NULL, SEEP_LARGEST_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!probe)
+        return NULL;
+    sys_munmap(probe, SEEP_LARGEST_PAGE);
+    uint64_t at = (uintptr_t)probe, program = getauxval(AT_PHDR);
+    uint64_t base = program > 2 * bytes + 4 * APART ? program - bytes - APART : at - bytes - at / 4;
+    return program > 2 * bytes + 4 * APART || bytes + at / 4 < at - at / 5
+               ? (unsigned char *)(base & ~(uint64_t)(SEEP_LARGEST_PAGE - 1))
+               : NULL;
+}
+#endif
 
 static void unmap_pieces(unsigned char *base, const struct seep_image_area areas[SEEP_AREA_PAGED_NR],
                          const uint64_t sizes[SEEP_AREA_PAGED_NR]) {
@@ -443,7 +457,7 @@ bool seep_window_see_all(void) {
 unsigned char *seep_window_twin(int fd) {
     uint64_t bytes = seep_g.window_bytes;
     // As far from the kernel's mappings, and more.
-    uint64_t distance = SEEP_ARCH_WORD == 8 ? round_up(bytes + GIB, GIB) : round_up(bytes, GIB / 64);
+    uint64_t distance = SEEP_ARCH_WORD == 8 ? round_up(bytes + GIB, GIB) : round_up(bytes, APART);
     unsigned char *base = seep_g.base - distance;
     if (!seep_g.reserved && (uintptr_t)seep_g.base <= distance)
         return NULL;

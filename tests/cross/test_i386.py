@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""32-bit x86 programs, which the kernel of an x86-64 machine runs by itself: every stack is what libgcc's unwinder sees,
+every program of tests/programs has the figures of its EXPECT block, and `seep run` takes the library that fits.
+"""
+import fcntl
+import mmap
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'oracle'))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'live'))
+from harness import (  # noqa: E402
+    BUILD,
+    ROOT,
+    SEEP,
+    check_expectation,
+    ended,
+    environment,
+    exit_status,
+    expectation,
+    no_losses,
+    report,
+    run,
+    traced,
+)
+from test_oracle import check  # noqa: E402
+from test_programs import check_children  # noqa: E402
+from small_programs import program_source  # noqa: E402
+
+TRIPLET = 'i686-linux-gnu'
+SOURCES = ROOT / 'tests/programs'
+FLAGS = ('-g', '-O2', '-D_GNU_SOURCE', '-fno-optimize-sibling-calls', '-fno-unroll-loops', '-pthread', '-w')
+C = (f'{TRIPLET}-gcc', '-std=gnu11', *FLAGS)
+CPP = (f'{TRIPLET}-g++', '-std=gnu++17', '-fsized-deallocation', *FLAGS)
+LOADER = Path('/lib/ld-linux.so.2')
+LIBRARIES = [Path(f'/usr/{TRIPLET}/lib') / name for name in ('libgcc_s.so.1', 'libstdc++.so.6')]
+# Long; or (operators) more than a 64-bit process may get, of which 32 bits have no number; or (execs) starts programs
+# of 64 bits, of which the loader says that it cannot preload into them.
+LEFT_OUT = {'storm', 'slots', 'containers', 'operators', 'execs'}
+NARROW = BUILD / 'i386/libseep.so'
+
+
+def need_tools():
+    for name in (f'{TRIPLET}-gcc', f'{TRIPLET}-g++'):
+        if not shutil.which(name):
+            pytest.skip(f'{name} is not installed (tools/install-deps.sh traced)')
+    if not LOADER.exists():
+        pytest.skip(f'{LOADER} is not there (libc6-i386)')
+
+
+def need_library():
+    need_tools()
+    if not NARROW.exists():
+        pytest.skip('this build has no libseep.so for 32-bit programs (-Di386=disabled)')
+
+
+@pytest.fixture(scope='session')
+def oracle():
+    """libseep-oracle.so for i386, in a build directory of its own, made once by whichever worker comes first."""
+    need_tools()
+    directory = BUILD / 'cross-i686'
+    target = 'tests/oracle/libseep-oracle.so'
+    with open(BUILD / 'cross-i686.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (directory / 'build.ninja').exists():
+            done = run(['meson', 'setup', directory, '--cross-file', ROOT / 'tools/cross/i686.ini', '-Dtool=false', '-Dwerror=true'],
+                       cwd=ROOT, timeout=600, env=dict(os.environ))
+            assert done.code == 0, done
+        done = run(['ninja', '-C', directory, target], timeout=900, env=dict(os.environ))
+        assert done.code == 0, done
+    return directory / target
+
+
+@pytest.fixture(scope='session')
+def runtime(tmp_path_factory):
+    """The compiler's libraries and no more: the C library is that of the machine's loader."""
+    need_tools()
+    folder = tmp_path_factory.mktemp('runtime')
+    for library in LIBRARIES:
+        (folder / library.name).symlink_to(library)
+    return folder
+
+
+def compile_program(source, folder, *more, name=None):
+    need_tools()
+    program = Path(folder) / (name or Path(source).stem)
+    done = run([*(CPP if Path(source).suffix == '.cpp' else C), source, *more, '-o', program])
+    assert done.code == 0, done
+    return program
+
+
+def cases():
+    for source in sorted(p for p in SOURCES.glob('*.c*') if '// EXPECT:' in p.read_text()):
+        expected, _ = expectation(source)
+        if source.stem in LEFT_OUT or expected.get('needs'):
+            continue
+        for one in expected.get('runs', [{}]):
+            yield pytest.param(source, {**expected, **one}, id=' '.join([source.stem, *one.get('args', [])]))
+
+
+@pytest.mark.parametrize('source, expected', cases())
+def test_program(source, expected, oracle, runtime, tmp_path):
+    program = compile_program(source, tmp_path)
+    args = [program, *expected.get('args', [])]
+    plain = run(args, cwd=tmp_path, env=environment(LD_LIBRARY_PATH=runtime))
+    env = environment(LD_PRELOAD=oracle, LD_LIBRARY_PATH=runtime, SEEP_OUT=f'{tmp_path}/out.%p.seep',
+                      SEEP_ORACLE_OUT=f'{tmp_path}/oracle')
+    under = run(args, cwd=tmp_path, env=env)
+    assert (under.code, under.out, under.err) == (plain.code, plain.out, plain.err)
+    end = expected.get('exit', {'code': 0})
+    assert exit_status(plain.code) == ended(end), plain
+    check(tmp_path, at_least=1)
+    processes = [one for path in tmp_path.glob('out.*.seep') for one in report(path)]
+    processes.sort(key=lambda one: one['process']['pid'])
+    if not processes:
+        assert 'signal' in end or expected.get('args') == ['syscall'], 'no trace'
+        return
+    main, children = processes[0], processes[1:]
+    _, marks = expectation(source)
+    check_expectation(main, expected, [program.name], marks)
+    check_children(children, expected, [program.name], marks)
+    for process in processes:
+        no_losses(process)
+        assert process['health']['stacks_cut'] == 0, process['health']
+
+
+@pytest.mark.parametrize('name', ['plain', 'threads', 'resize', 'forks'])
+def test_run(name, tmp_path):
+    """`seep run` as it is: it finds the library by itself, and says what it does not look for."""
+    need_library()
+    source = SOURCES / f'{name}.c'
+    expected, marks = expectation(source)
+    program = compile_program(source, tmp_path)
+    plain = run([program], cwd=tmp_path)
+    done = traced([program], tmp_path)
+    assert (done.code, done.out, done.err) == (plain.code, plain.out, plain.err)
+    main, *children = done.report()
+    check_expectation(main, expected, [program.name], marks)
+    check_children(children, expected, [program.name], marks)
+    no_losses(main)
+    assert any('a 32-bit program: its memory is not searched' in note for note in main['health']['notes'])
+    text = run([SEEP, 'report', done.trace]).out.decode()
+    assert 'a 32-bit program' in text and 'another machine' not in text
+    frames = {f['function'] for site in main['sites'] for f in site['stack']}
+    assert {'main', '_start'} <= frames
+
+
+def test_record(tmp_path):
+    need_library()
+    expected, _ = expectation(SOURCES / 'plain.c')
+    program = compile_program(SOURCES / 'plain.c', tmp_path)
+    live = traced([program], tmp_path, options=['--scan=no'])
+    done = run([SEEP, 'run', '-q', '--mode', 'record', '-o', tmp_path / 'r.seep', '--', program])
+    assert done.code == 0, done
+    (recorded,), (counted,) = report(tmp_path / 'r.seep'), live.report()
+    assert recorded['totals']['allocations'] == counted['totals']['allocations'] > 0
+    assert recorded['totals']['live_bytes'] == counted['totals']['live_bytes']
+
+
+def test_without_its_library(tmp_path):
+    """A build without the library: the program runs, and one line says why it is not traced."""
+    need_tools()
+    program = compile_program(SOURCES / 'plain.c', tmp_path)
+    (tmp_path / 'alone').mkdir()
+    library = Path(shutil.copy(BUILD / 'libseep.so', tmp_path / 'alone'))
+    done = traced([program], tmp_path, env=environment(SEEP_LIBRARY=library))
+    assert done.code == run([program]).code, done
+    (process,) = done.report()
+    assert any('is a 32-bit program, for which this build has no libseep.so' in note for note in process['health']['notes'])
+    said = run([SEEP, 'info'], env=environment(SEEP_LIBRARY=library)).out.decode()
+    assert re.search(r'32-bit programs +left out of this build', said), said
+
+
+def test_scan_is_refused(tmp_path):
+    need_library()
+    program = compile_program(program_source_file(tmp_path), tmp_path)
+    with subprocess.Popen([SEEP, 'run', '-q', '--scan=no', '-o', tmp_path / 'x.seep', '--', program], stdin=subprocess.PIPE) as running:
+        pid = child_of(running.pid, program.name)
+        done = run([SEEP, 'scan', pid])
+        assert done.code == 1 and b'is a 32-bit program: its memory is not searched for pointers' in done.err, done
+        running.stdin.close()
+        assert running.wait(60) == 0
+
+
+def program_source_file(tmp_path):
+    source = tmp_path / 'narrow_bytes.c'
+    source.write_text(program_source('narrow_bytes.c'))
+    return source
+
+
+def child_of(pid, name):
+    """The process that `seep run` has started, once it runs the program and has been traced."""
+    for _ in range(600):
+        for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split():
+            if Path(f'/proc/{child}/comm').read_text().strip() == name[:15] and image_of(pid):
+                return child
+        time.sleep(0.05)
+    raise AssertionError('the program does not come up')
+
+
+def image_of(pid):
+    """The memory file that seep holds of its program."""
+    for entry in Path(f'/proc/{pid}/fd').iterdir():
+        if os.readlink(entry).startswith('/memfd:seep-image'):
+            return entry
+    return None
+
+
+def test_no_half_of_a_number(tmp_path):
+    """Bytes of a site cross 4 GiB thousands of times a second: whoever looks never sees a number go back."""
+    need_library()
+    program = compile_program(program_source_file(tmp_path), tmp_path)
+    with subprocess.Popen([SEEP, 'run', '-q', '--scan=no', '-o', tmp_path / 'x.seep', '--', program], stdin=subprocess.PIPE) as running:
+        child_of(running.pid, program.name)
+        with open(image_of(running.pid), 'rb') as file:
+            view = mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)
+        areas_off, nr_areas, area_bytes = struct.unpack_from('<IHH', view, 32)
+        areas = {kind: off for off, _, _, kind, _ in (struct.unpack_from('<3Q2I', view, areas_off + i * area_bytes) for i in range(nr_areas))}
+        threads, pool = areas[4], areas[7]
+        chunks = pool + 4096 * struct.unpack_from('<Q', view, threads + 32)[0]
+        counters = pool + 4096 * struct.unpack_from('<I', view, chunks)[0]
+        of_site = [counters + site * 64 + 8 for site in range(2, 8)]  # allocated_bytes
+        number = struct.Struct('<Q').unpack_from
+        at = max(of_site, key=lambda off: number(view, off)[0])
+        first = last = number(view, at)[0]
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            for _ in range(10000):
+                now = number(view, at)[0]
+                assert now >= last, (last, now)
+                last = now
+        assert last - first > 1 << 40, 'it has hardly run'
+        running.stdin.close()
+        assert running.wait(60) == 0
+
+
+def test_library_needs_libc_alone():
+    need_library()
+    done = subprocess.run(['readelf', '-dW', NARROW], stdout=subprocess.PIPE, check=True)
+    assert set(re.findall(rb'\(NEEDED\).*\[(.*)\]', done.stdout)) <= {b'libc.so.6', b'ld-linux.so.2'}
+    sections = subprocess.run(['size', NARROW], stdout=subprocess.PIPE, check=True).stdout.split(b'\n')[1].split()
+    assert int(sections[0]) + int(sections[1]) < 200 << 10
