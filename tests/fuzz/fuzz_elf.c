@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
     struct seep_elf_file elf;
     MUST(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    struct seep_error *err = seep_elf_file_init(fd, "fuzz", &elf);
+    struct seep_error *err = seep_elf_any_init(fd, "fuzz", &elf);
     if (!err) {
         uint8_t id[44];
         MUST(seep_elf_build_id(&elf, id, sizeof(id)) <= sizeof(id));
