@@ -99,6 +99,8 @@ static void put_heading(FILE *out, const struct seep_view *view, const struct se
     fputs(seep_style_bold(style), out);
     put_number_of_rows(out, view);
     fprintf(out, "%s, %s\n", seep_style_off(style), order_words(view->options.sort));
+    if (view->options.sort == SEEP_SORT_PEAK && view->nr_processes > 1)
+        fputs("  The peak of each process is its own: they were at different times.\n", out);
     if (view->live_is_net)
         fputs("  Live is allocated minus freed by the same thread: below zero, it freed what others "
               "allocated.\n",
@@ -598,7 +600,9 @@ struct seep_error *seep_text_table(FILE *out, struct seep_view *view, const stru
     fputs(seep_style_off(style), out);
     for (size_t r = 0; r < extent.nr_shown; r++) {
         make_cells(view, &view->rows[r], cells);
-        put_cells(out, cells, widths, view->rows[r].key);
+        const char *key = view->rows[r].key;
+        bool function = view->options.by == SEEP_BY_FUNCTION;
+        put_cells(out, cells, widths, function ? seep_stacks_name_shown(view->stacks, key) : key);
     }
     if (extent.nr_shown > 1 || extent.nr_shown < view->nr_rows_all) {
         make_cells(view, &view->all, cells);

@@ -402,6 +402,8 @@ struct seep_error *seep_view_build_labels(struct seep_view_build *build) {
         struct seep_error *error = NULL;
         if (build->labels[i].file)
             error = seep_texts_add(&stacks->files, build->labels[i].file, &id);
+        if (!error && view->options.by == SEEP_BY_FUNCTION && build->labels[i].text)
+            error = seep_texts_add(&stacks->functions, build->labels[i].text, &id);
         if (error)
             return error;
         if (build->labels[i].module != NO_MODULE) {
