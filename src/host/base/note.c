@@ -75,6 +75,7 @@ static const struct {
     [SEEP_NOTE_AFTER_END] = {"after_end", 0},
     [SEEP_NOTE_PEAKS_APART] = {"peaks_apart", 0},
     [SEEP_NOTE_KEPT_MEANWHILE] = {"kept_meanwhile", SEEP_NOTE_MISSING},
+    [SEEP_NOTE_RECORDED_REST] = {"recorded_rest", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

@@ -25,14 +25,6 @@ static struct seep_error *open_trace(void *data, pid_t pid, struct seep_trace_wr
                                                 "--keep-last needs a file of its own, and %s is none",
                                                 recording->name),
                               "name one with -o");
-    if (!err)
-        err = seep_trace_writer_show(writer);
-    const char *taken = err ? NULL : seep_trace_writer_path(writer);
-    if (taken && recording->keeps_others) {
-        free(recording->name);
-        recording->name = strdup(taken);
-        err = recording->name ? NULL : seep_error_no_memory();
-    }
     if (err) {
         seep_trace_writer_destroy(writer);
         return err;
@@ -42,9 +34,24 @@ static struct seep_error *open_trace(void *data, pid_t pid, struct seep_trace_wr
     return NULL;
 }
 
+static struct seep_error *show_trace(void *data, struct seep_trace_writer *writer) {
+    struct seep_recording *recording = data;
+    struct seep_error *err = seep_trace_writer_show(writer);
+    const char *taken = err ? NULL : seep_trace_writer_path(writer);
+    if (taken && recording->keeps_others) {
+        free(recording->name);
+        recording->name = strdup(taken);
+        err = recording->name ? NULL : seep_error_no_memory();
+    }
+    return err;
+}
+
 struct seep_error *seep_recording_begin(struct seep_recording *recording) {
-    struct seep_recorder_options options = {
-        .open = open_trace, .data = recording, .keep_bytes = recording->keep_bytes, .rest = recording->rest};
+    struct seep_recorder_options options = {.open = open_trace,
+                                            .show = show_trace,
+                                            .data = recording,
+                                            .keep_bytes = recording->keep_bytes,
+                                            .rest = recording->rest};
     return seep_recorder_create(&options, &recording->recorder);
 }
 

@@ -11,6 +11,7 @@
 #include "base/read_at.h"
 #include "source/image/event_alone.h"
 #include "file/event_file.h"
+#include "file/event_rest.h"
 #include "file/trace.h"
 #include "source/image/image_decode.h"
 
@@ -28,12 +29,14 @@ struct seep_event_file {
     struct seep_chunk chunk;
     struct seep_event_alone *alone; // of a library that had no tool; `whole` is its file
     unsigned char *whole;
-    unsigned char *index; // of its chunks, NULL: none
+    struct seep_event_rests *rests; // of a recording without its end
+    unsigned char *index;           // of its chunks, NULL: none
     size_t index_bytes;
     bool looked_for_index;
     uint32_t only;     // type of the sections that are wanted; 0: those of events
     uint64_t place;    // of the latest section of events
     uint64_t stop_off; // no section is read that begins there or later; 0: all are
+    bool damaged;
     char trouble[256];
 };
 
@@ -43,6 +46,7 @@ void seep_event_file_close(struct seep_event_file *file) {
     if (file->fd >= 0)
         close(file->fd);
     seep_event_alone_destroy(file->alone);
+    seep_event_rests_destroy(file->rests);
     free(file->whole);
     free(file->index);
     free(file->path);
@@ -88,6 +92,7 @@ static struct seep_error *stop(struct seep_event_file *file, struct seep_error *
     snprintf(file->trouble, sizeof(file->trouble), "%s", error->message);
     seep_error_destroy(error);
     file->at = UINT64_MAX;
+    file->damaged = true;
     return NULL;
 }
 
@@ -150,6 +155,29 @@ static struct seep_error *next_alone(struct seep_event_file *file, uint32_t *ret
     return NULL;
 }
 
+// Behind the last section of a recording without its end. What it lacks because it was cut is there too.
+static struct seep_error *next_of_rests(struct seep_event_file *file, uint32_t *ret_type,
+                                        struct seep_take *ret_take) {
+    if (!file->rests || file->only || file->damaged)
+        return NULL;
+    int64_t start_realtime_ns;
+    struct seep_error *error = seep_event_rests_find(file->rests, file->path);
+    if (error || !seep_event_rests_path(file->rests, 0, &start_realtime_ns))
+        return error;
+    file->trouble[0] = 0;
+    file->place = file->size;
+    *ret_take = (struct seep_take){.failed = true};
+    error = seep_event_rests_next(file->rests, &file->chunk, file->events);
+    *ret_type = !error && file->chunk.nr_events ? SEEP_TRACE_EVENTS : 0;
+    return error;
+}
+
+// A process that the trace has, and its events.
+static struct seep_error *pass_to_rests(struct seep_event_file *file) {
+    struct seep_error *error = file->rests ? NULL : seep_event_rests_create(&file->rests);
+    return error ? error : seep_event_rests_pass(file->rests, &file->chunk, file->events);
+}
+
 struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_t *ret_type,
                                            struct seep_take *ret_take) {
     struct seep_trace_section section;
@@ -160,7 +188,7 @@ struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_
         return next_alone(file, ret_type, ret_take);
     struct seep_error *error = next_section(file, &section, &reader, &more);
     if (error || !more)
-        return error;
+        return error ? error : next_of_rests(file, ret_type, ret_take);
     free(file->raw);
     file->raw = NULL;
     error = seep_trace_section_unpack(&reader, &section, &file->raw);
@@ -173,6 +201,14 @@ struct seep_error *seep_event_file_section(struct seep_event_file *file, uint32_
             !seep_chunk_take_events(&take, section.version, &file->chunk, file->events))
             return stop(file, seep_trace_section_error(&reader, &section, "its events do not fit"));
     }
+    if (section.type == SEEP_TRACE_STACKS) { // begins with the same two
+        struct seep_take take = *ret_take;
+        file->chunk.nr_events = 0;
+        file->chunk.pid = seep_take_u32(&take);
+        file->chunk.start_realtime_ns = seep_take_zigzag(&take);
+    }
+    if (!seep_event_file_is_whole(file) && (error = pass_to_rests(file)))
+        return error;
     *ret_type = section.type;
     return NULL;
 }
@@ -196,6 +232,9 @@ struct seep_error *seep_event_file_rewind(struct seep_event_file *file) {
     file->at = file->first_off;
     file->stop_off = 0;
     file->trouble[0] = 0;
+    file->damaged = false;
+    if (file->rests)
+        return seep_event_rests_rewind(file->rests);
     return file->alone ? seep_event_alone_rewind(file->alone) : NULL;
 }
 
@@ -395,6 +434,11 @@ struct seep_error *seep_event_file_open(const char *path, struct seep_event_file
     else
         *ret_file = file;
     return error;
+}
+
+const char *seep_event_file_rest(const struct seep_event_file *file, size_t i,
+                                 int64_t *ret_start_realtime_ns) {
+    return file->rests ? seep_event_rests_path(file->rests, i, ret_start_realtime_ns) : NULL;
 }
 
 bool seep_event_file_is_one(const char *path) {

@@ -63,6 +63,11 @@ void seep_event_file_only(struct seep_event_file *file, uint32_t type);
 // chunks.
 bool seep_event_file_is_whole(struct seep_event_file *file);
 
+// Where the tool was killed, what the library wrote after that follows the last chunk: the i-th of these
+// files, or NULL, and when its process began, as chunks have it. Known once the last chunk was read.
+const char *seep_event_file_rest(const struct seep_event_file *file, size_t i,
+                                 int64_t *ret_start_realtime_ns);
+
 // What ended the recording before its time, in words, or NULL. Known once the last chunk was read.
 const char *seep_event_file_trouble(const struct seep_event_file *file);
 

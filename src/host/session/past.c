@@ -8,6 +8,7 @@
 #include "base/numbers.h"
 #include "file/event_file.h"
 #include "file/event_stacks.h"
+#include "file/session_file.h"
 #include "file/trace.h"
 #include "session/past.h"
 #include "session/past_heap.h"
@@ -397,14 +398,60 @@ static struct seep_error *gather_stacks(struct recovery *recovery, struct seep_e
     }
 }
 
+// The library has written how a process ended, besides what the trace lacks: into a file of its own.
+static struct seep_error *take_rest(struct recovery *recovery, const char *path, int64_t start_realtime_ns) {
+    struct seep_session *rest = NULL;
+    struct seep_error *error = seep_session_load(path, &rest);
+    if (error && error->code == SEEP_E_FORMAT) { // it is still being written: its events are there all the same
+        seep_error_destroy(error);
+        return NULL;
+    }
+    if (error)
+        return error;
+    size_t index;
+    rest->profiles[0]->process.start_realtime_ns = start_realtime_ns;
+    error = find_process(recovery, &rest->profiles[0]->process, &index);
+    if (!error) {
+        struct seep_profile **place = &recovery->session->profiles[index];
+        bool is_main = (*place)->process.is_main;
+        seep_profile_destroy(*place);
+        *place = rest->profiles[0];
+        (*place)->process.is_main = is_main;
+        rest->nr_profiles = 0;
+        error = seep_profile_note(*place, SEEP_NOTE_RECORDED_REST,
+                                  "seep ended before the program did: what came then is from %s, where the "
+                                  "library went on",
+                                  path);
+    }
+    seep_session_destroy(rest);
+    return error;
+}
+
+static bool is_of_rest(const struct seep_profile *profile) {
+    bool of_rest = false, cut = false;
+    for (size_t i = 0; i < profile->health.nr_notes; i++) {
+        of_rest |= profile->health.notes[i].code == SEEP_NOTE_RECORDED_REST;
+        cut |= profile->health.notes[i].code == SEEP_NOTE_IMAGE_CUT;
+    }
+    return of_rest && !cut;
+}
+
 static struct seep_error *show_recovered(struct past *past, struct seep_event_file *file) {
     struct seep_session *session = past->session;
     struct seep_error *error = heaps_init(past);
+    bool whole = true;
+    for (size_t i = 0; i < session->nr_profiles; i++) {
+        session->profiles[i]->process.is_main = i == 0;
+        whole &= is_of_rest(session->profiles[i]);
+    }
+    if (!error && whole)
+        return NULL;
     if (!error)
         error = walk(past, file, false);
     for (size_t i = 0; !error && i < session->nr_profiles; i++) {
         struct seep_process *process = &session->profiles[i]->process;
-        process->is_main = i == 0;
+        if (is_of_rest(session->profiles[i]))
+            continue;
         process->duration_ns = past->at_ns[i] = past->heaps[i].latest_ns;
         error = show(past, i, process->duration_ns);
         process->exit_kind = SEEP_EXIT_UNKNOWN;
@@ -440,6 +487,9 @@ struct seep_error *seep_past_recover(const char *path, struct seep_session **ret
         error = seep_session_create(&recovery.session);
     if (!error)
         error = gather_stacks(&recovery, file, path);
+    int64_t start_ns;
+    for (size_t i = 0; !error && seep_event_file_rest(file, i, &start_ns); i++)
+        error = take_rest(&recovery, seep_event_file_rest(file, i, &start_ns), start_ns);
     if (!error && !recovery.session->nr_profiles)
         error = seep_error_create(SEEP_E_FORMAT, "%s: no process in the recording", path);
     if (!error)

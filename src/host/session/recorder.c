@@ -60,6 +60,7 @@ struct recorded_process {
     struct seep_event_rings rings;
     struct seep_image_stacks stacks; // what the file has of what events refer to
     int fd;
+    bool is_named;           // the file says which process it is
     struct seep_chunk chunk; // the fields that stay: pid, start
     uint64_t start_ns;       // CLOCK_MONOTONIC of the image's start
     struct queue *queues;    // by slot
@@ -160,7 +161,8 @@ static struct seep_error *write_put(struct seep_recorder *recorder, enum seep_tr
                                                             recorder->put.used);
 }
 
-// What the events refer to, before them: as far as the file does not have it yet.
+// What the events refer to, before them: as far as the file does not have it yet. Without events: which
+// process it is.
 static struct seep_error *write_stacks(struct seep_recorder *recorder, struct recorded_process *process,
                                        const struct seep_recorded *events, size_t nr) {
     uint32_t site = 0, slot = 0;
@@ -169,8 +171,9 @@ static struct seep_error *write_stacks(struct seep_recorder *recorder, struct re
         slot = SEEP_MAX(slot, events[i].slot);
     }
     struct seep_recorded_stacks fresh;
-    struct seep_error *error = seep_image_stacks_look(&process->stacks, site, slot, &fresh);
-    if (error || (!fresh.nr_sites && !fresh.nr_threads))
+    struct seep_error *error = nr ? seep_image_stacks_look(&process->stacks, site, slot, &fresh)
+                                  : seep_image_stacks_process(&process->stacks, &fresh);
+    if (error || (nr && !fresh.nr_sites && !fresh.nr_threads))
         return error;
     fresh.process.pid = process->chunk.pid;
     fresh.process.start_realtime_ns = process->chunk.start_realtime_ns;
@@ -652,6 +655,10 @@ static bool welcome(struct seep_recorder *recorder) {
         }
         *process = recorder->fresh[i];
         recorder->processes[recorder->nr_processes++] = process;
+        struct seep_error *error =
+            recorder->error || process->is_named ? NULL : write_stacks(recorder, process, NULL, 0);
+        if (error)
+            fail(recorder, error);
     }
     recorder->nr_fresh = 0;
     bool stop = recorder->stop;
@@ -752,6 +759,16 @@ static struct seep_error *start(struct seep_recorder *recorder) {
     return trouble ? seep_error_system(trouble, "cannot start the thread that records") : NULL;
 }
 
+// Who finds the trace without us knows which process it is of.
+static struct seep_error *begin_trace(struct seep_recorder *recorder, struct recorded_process *process) {
+    const struct seep_recorder_options *options = &recorder->options;
+    struct seep_error *error = options->open(options->data, (pid_t)process->chunk.pid, &recorder->writer);
+    if (!error)
+        error = write_stacks(recorder, process, NULL, 0);
+    process->is_named = true;
+    return error ? error : options->show(options->data, recorder->writer);
+}
+
 struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struct seep_run_image *image) {
     struct recorded_process process = {.fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0)};
     if (process.fd < 0)
@@ -760,9 +777,6 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
         close(process.fd);
         return NULL; // its profile says what it is
     }
-    struct seep_error *error = NULL;
-    if (!recorder->writer)
-        error = recorder->options.open(recorder->options.data, image->pid, &recorder->writer);
     process.stacks.fd = process.fd;
     process.chunk.pid = (uint32_t)image->pid;
     seep_residence_init(&process.residence, image->pid);
@@ -772,6 +786,7 @@ struct seep_error *seep_recorder_add(struct seep_recorder *recorder, const struc
     process.clock = (struct seep_chunk_clock){
         stamp_now(&process),
         process.sealed_ns > (int64_t)process.start_ns ? (uint64_t)process.sealed_ns - process.start_ns : 0};
+    struct seep_error *error = recorder->writer ? NULL : begin_trace(recorder, &process);
     pthread_mutex_lock(&recorder->lock);
     bool fits = !error && seep_grow(&recorder->fresh, &recorder->fresh_capacity, recorder->nr_fresh + 1,
                                     sizeof(*recorder->fresh));

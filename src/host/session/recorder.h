@@ -19,6 +19,8 @@ struct seep_recorder;
 struct seep_recorder_options {
     // Makes the writer of the trace, when the program's pid is known. Not called again.
     struct seep_error *(*open)(void *data, pid_t pid, struct seep_trace_writer **ret_writer);
+    // Gives it its name. It says by then which process it is of.
+    struct seep_error *(*show)(void *data, struct seep_trace_writer *writer);
     void *data;
     uint64_t keep_bytes; // of chunks: the latest of them; 0: all
     const char *rest; // SEEP_OUT: where a library goes on that has taken over from us; borrowed, may be NULL

@@ -255,6 +255,8 @@ static bool wait_for_tool(const struct seep_thread *thread) {
     for (int turn = 0; turn < PATIENCE; turn++) {
         if (thread && room_now(thread))
             return true;
+        if (are_own()) // since then, by another thread: a tool that woke up moves, and takes nothing
+            return false;
         nap(nap_ns);
         nap_ns = SEEP_MIN(nap_ns * 2, (uint32_t)NAP_MOST_NS);
         uint64_t latest = __atomic_load_n(&seep_g.header->ring_beat, __ATOMIC_RELAXED);

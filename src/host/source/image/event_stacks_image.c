@@ -152,20 +152,38 @@ static bool look_at(struct look *look, uint32_t site, uint32_t thread) {
     const struct seep_image_area *areas = look->head.header.areas;
     if (site >= areas[SEEP_AREA_SITES].used || thread >= areas[SEEP_AREA_THREADS].used)
         return false;
-    // Element 0 of these is the same in every profile.
-    look->to->first_module = SEEP_MAX(look->to->first_module, 1u);
-    look->to->first_node = SEEP_MAX(look->to->first_node, 1u);
-    look->to->first_site = SEEP_MAX(look->to->first_site, 1u);
     return take_process(look) && take_sites(look, site, &node) && take_nodes(look, node, &module) &&
            take_modules(look, module) && take_threads(look, thread);
 }
 
+// Element 0 of these but the threads is the same in every profile.
+static struct seep_recorded_stacks behind(const struct seep_image_stacks *stacks) {
+    return (struct seep_recorded_stacks){.first_module = SEEP_MAX(stacks->nr_modules, 1u),
+                                         .first_node = SEEP_MAX(stacks->nr_nodes, 1u),
+                                         .first_site = SEEP_MAX(stacks->nr_sites, 1u),
+                                         .first_thread = stacks->nr_threads};
+}
+
+struct seep_error *seep_image_stacks_process(const struct seep_image_stacks *stacks,
+                                             struct seep_recorded_stacks *ret_stacks) {
+    struct look *look = calloc(1, sizeof(*look));
+    if (!look)
+        return seep_error_no_memory();
+    *ret_stacks = behind(stacks);
+    look->fd = stacks->fd;
+    look->to = ret_stacks;
+    bool good = seep_image_head_try(stacks->fd, &look->head) && take_process(look);
+    free(look);
+    if (!good) { // its profile says what it is
+        seep_recorded_stacks_deinit(ret_stacks);
+        *ret_stacks = behind(stacks);
+    }
+    return NULL;
+}
+
 struct seep_error *seep_image_stacks_look(struct seep_image_stacks *stacks, uint32_t site, uint32_t thread,
                                           struct seep_recorded_stacks *ret_new) {
-    *ret_new = (struct seep_recorded_stacks){.first_module = stacks->nr_modules,
-                                             .first_node = stacks->nr_nodes,
-                                             .first_site = stacks->nr_sites,
-                                             .first_thread = stacks->nr_threads};
+    *ret_new = behind(stacks);
     if (site < stacks->nr_sites && thread < stacks->nr_threads)
         return NULL;
     struct look *look = calloc(1, sizeof(*look));

@@ -18,5 +18,8 @@ struct seep_image_stacks {
 SEEP_MUST_CHECK struct seep_error *seep_image_stacks_look(struct seep_image_stacks *stacks, uint32_t site,
                                                           uint32_t thread,
                                                           struct seep_recorded_stacks *ret_new);
+// The process alone, before any of its events.
+SEEP_MUST_CHECK struct seep_error *seep_image_stacks_process(const struct seep_image_stacks *stacks,
+                                                             struct seep_recorded_stacks *ret_stacks);
 
 #endif
