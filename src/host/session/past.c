@@ -402,7 +402,8 @@ static struct seep_error *gather_stacks(struct recovery *recovery, struct seep_e
 static struct seep_error *take_rest(struct recovery *recovery, const char *path, int64_t start_realtime_ns) {
     struct seep_session *rest = NULL;
     struct seep_error *error = seep_session_load(path, &rest);
-    if (error && error->code == SEEP_E_FORMAT) { // it is still being written: its events are there all the same
+    if (error &&
+        error->code == SEEP_E_FORMAT) { // it is still being written: its events are there all the same
         seep_error_destroy(error);
         return NULL;
     }
