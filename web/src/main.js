@@ -24,7 +24,8 @@ class Page {
     this.state = new State(() => this.show());
     this.roots = new Map();
     this.flame = new Flame($('graph'), {
-      label: (box) => this.boxName(box),
+      // Sites of one function differ in their lines.
+      label: (box) => (box.site >= 0 && box.place ? `${box.name} ${box.place}` : this.boxName(box)),
       pick: (box) => this.choose(box),
       zoom: (box) => this.zoom(box),
       over: (box, x, y) => this.tip(box, x, y),
