@@ -20,6 +20,14 @@
 #define TRAP()     __asm__ volatile("brk #0")
 #define TRAP_BYTES 4
 #define TRAP_PC(c) ((c)->uc_mcontext.pc)
+#elif defined(__riscv)
+#define TRAP()                                                                                               \
+    do {                                                                                                     \
+        register long a7 __asm__("a7") = SYS_tkill;                                                          \
+        register long a0 __asm__("a0") = self;                                                               \
+        register long a1 __asm__("a1") = SIGTRAP;                                                            \
+        __asm__ volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1) : "memory");                                  \
+    } while (0)
 #elif defined(__s390x__)
 #define TRAP()                                                                                               \
     do {                                                                                                     \

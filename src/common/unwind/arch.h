@@ -11,6 +11,8 @@
 #include "unwind/arch_aarch64.h"
 #elif defined(__i386__)
 #include "unwind/arch_i386.h"
+#elif defined(__riscv) && __riscv_xlen == 64
+#include "unwind/arch_riscv64.h"
 #elif defined(__s390x__)
 #include "unwind/arch_s390x.h"
 #else

@@ -501,9 +501,11 @@ static int define_cfa(struct machine *machine, uint64_t reg, uint64_t offset) {
     return SEEP_CFI_OK;
 }
 
-// def_cfa_register and def_cfa_offset change one half of what must already be register plus offset.
+// def_cfa_register and def_cfa_offset change one half of what must already be register plus offset. In a CIE
+// GNU as begins with the register alone where the offset is 0 (RISC-V).
 static int redefine_cfa(struct machine *machine, bool new_reg, uint64_t value) {
-    if (machine->now.cfa_kind != SEEP_CFI_REGISTER)
+    bool begins = new_reg && machine->in_cie && machine->now.cfa_kind == SEEP_CFI_UNDEFINED;
+    if (machine->now.cfa_kind != SEEP_CFI_REGISTER && !begins)
         return SEEP_CFI_BAD;
     return new_reg ? define_cfa(machine, value, machine->now.cfa_value)
                    : define_cfa(machine, machine->now.cfa_reg, value);

@@ -144,8 +144,8 @@ uint32_t sys_getpid(void) {
 // ---- a filter is about to come ---------------------------------------------------------------------------
 
 void seep_filter_is_coming(void) {
-    static _Atomic bool prepared;
-    if (atomic_exchange(&prepared, true) || !seep_calls_are_free())
+    static _Atomic uint32_t prepared;
+    if (atomic_exchange(&prepared, 1) || !seep_calls_are_free())
         return;
     seep_window_open_all();
     seep_private_reserve();

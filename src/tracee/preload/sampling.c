@@ -43,13 +43,30 @@ void seep_sample_begin(struct seep_thread *thread) {
     next_point(thread);
 }
 
+// Puts `count` where *known is; false: it is not, and *known is what is there.
+static bool change_count(uint8_t *at, uint8_t *known, uint8_t count) {
+#if __GCC_ATOMIC_CHAR_LOCK_FREE == 2
+    return __atomic_compare_exchange_n(at, known, count, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+#else // by the word that it is in
+    uint32_t *word = (uint32_t *)((uintptr_t)at & ~(uintptr_t)3);
+    unsigned shift = (unsigned)((uintptr_t)at % 4 ^ (SEEP_BIG_ENDIAN_HERE ? 3 : 0)) * 8;
+    uint32_t before = __atomic_load_n(word, __ATOMIC_RELAXED);
+    uint32_t there = before >> shift & 0xff;
+    uint32_t after = (before & ~(UINT32_C(0xff) << shift)) | (uint32_t)count << shift;
+    if (there == *known &&
+        __atomic_compare_exchange_n(word, &before, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return true;
+    *known = (uint8_t)there;
+    return false;
+#endif
+}
+
 void seep_sample_note(const void *block, bool recorded) {
     uint8_t *at = &seep_g.filter[filter_index(block)];
     uint8_t count = __atomic_load_n(at, __ATOMIC_RELAXED);
     // A counter that has been full stays full: then its blocks are always looked up.
     while (count != UINT8_MAX && (recorded || count != 0) &&
-           !__atomic_compare_exchange_n(at, &count, (uint8_t)(recorded ? count + 1 : count - 1), true,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+           !change_count(at, &count, (uint8_t)(recorded ? count + 1 : count - 1))) {
     }
 }
 
