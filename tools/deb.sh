@@ -81,14 +81,15 @@ gcc -g -O1 $(pkg-config --cflags seep) -o /tmp/leaky /tmp/leaky.c
 cd /tmp && seep run -o /tmp/leaky.seep ./leaky 2>/tmp/report
 grep -q '77 B lost in 1 block' /tmp/report || { cat /tmp/report; exit 1; }
 seep report /tmp/leaky.seep --json >/dev/null
-LD_PRELOAD=$(dpkg -L libseep1 | grep '/libseep.so$') SEEP_OUT=/tmp/alone.seep ./leaky
+LD_PRELOAD=$(dpkg -L libseep1 | grep '/seep/libseep.so$') SEEP_OUT=/tmp/alone.seep ./leaky
 seep report /tmp/alone.seep | grep -q 77
 seep info | grep -q 'libseep.so  */usr/lib'
 if [ -x /usr/bin/seep-agent ]; then
-    seep-agent run sh -c 'sleep 60; :' &
-    while ! pid=$(seep-agent list | awk '$4 == "sh" { print $1; exit }') || [ -z "$pid" ]; do sleep 0.1; done
+    seep-agent run sleep 60 &
+    while ! pid=$(seep-agent list | awk '$NF == "sleep" { print $1; exit }') || [ -z "$pid" ]; do sleep 0.1; done
     seep connect -e status "exec:seep-agent serve --listen stdio $pid" | grep -q '^state  *running'
-    kill $(ps -o pid= --ppid $pid 2>/dev/null) "$pid" && wait
+    kill "$pid"
+    wait || true
     [ -z "$(find /run /tmp -name 'seep-agent-*')" ]
 fi
 dpkg --purge $(for deb in /debs/*.deb; do dpkg-deb -f $deb Package; done) >/dev/null
