@@ -52,6 +52,22 @@ def test_a_site_of_two_classes(run, seep, tmp_path, build):
     assert "held by: global void *kept[" in only
 
 
+@pytest.mark.parametrize("option", ["-shared-libgcc", "-static-libstdc++"])
+def test_the_pool_of_the_cxx_library(run, seep, build, option):
+    """It is called by its name and does not lead where the program holds something; the totals have it."""
+    pool = "libstdc++'s emergency pool for exceptions"
+    report = run(seep, "run", "-o", "p.seep", build("pool", program_source("honest_words_pool.cpp"), option, compiler="g++")).stderr
+    found = json.loads(run(seep, "report", "--json", "p.seep").stdout)
+    pool_bytes = found["totals"]["live_bytes"] - 2000
+    assert found["totals"]["live_blocks"] == 21 and pool_bytes > 70000
+    holds, = [finding for finding in found["findings"] if finding["kind"] == "holds"]
+    assert holds["place"].startswith("main (pool.cc:") and holds["text"].endswith(" of " + pool), holds
+    assert re.search(r"21 blocks, all from main \(pool\.cc:\d+\), not counting [\d.]+ KiB of " + re.escape(pool), report), report
+    holders = re.findall(r"^ +\d+ +([\d,]+)   (global .*|" + re.escape(pool) + ": .*)$", report, re.M)
+    assert [int(size.replace(",", "")) for size, _ in holders] == [2000, pool_bytes] and holders[1][1].startswith(pool), report
+    assert "    %s, in each program that uses it\n" % pool in report
+
+
 def test_each_holder_of_a_site(run, seep, build):
     """Of each class, that of most blocks first, with how many it holds."""
     done = run(seep, "run", "-o", "h.seep", build("holders", program_source("several_holders.c")))

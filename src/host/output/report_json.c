@@ -20,6 +20,7 @@
 #include "output/json_text.h"
 #include "output/output.h"
 #include "output/report_json.h"
+#include "view/exception_pool.h"
 #include "view/samples.h"
 #include "view/stack_table.h"
 #include "view/stacks.h"
@@ -209,7 +210,7 @@ static struct seep_error *holders_json(struct seep_view *view, const struct seep
     for (uint32_t i = 0; i < leaks->nr_holders; i++) {
         const char *what;
         struct seep_error *error =
-            seep_view_chain(view, (uint32_t)view->first_process, leaks->holders[i].chain, &what, NULL);
+            seep_view_holder(view, (uint32_t)view->first_process, &leaks->holders[i], &what, NULL);
         if (error) {
             json_decref(holders);
             return error;

@@ -10,6 +10,7 @@
 #include "base/sum.h"
 #include "profile/texts.h"
 #include "output/report_text.h"
+#include "view/exception_pool.h"
 #include "view/summary.h"
 
 #define TOP_LEAKS 10u
@@ -151,6 +152,7 @@ struct shared {
     uint64_t blocks;
     uint64_t bytes;
     uint64_t order;
+    bool is_behind; // all others, however large it is
 };
 
 struct shared_rows {
@@ -186,6 +188,8 @@ static struct seep_error *shared_add(struct shared_rows *rows, const char *name,
 static int compare_shared(const void *left, const void *right) {
     const struct shared *a = left;
     const struct shared *b = right;
+    if (a->is_behind != b->is_behind)
+        return a->is_behind ? 1 : -1;
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
     return (a->order > b->order) - (a->order < b->order);
@@ -254,12 +258,16 @@ static struct seep_error *add_holders(struct shared_rows *rows, struct seep_view
         for (uint32_t i = 0; i < nr; i++) {
             const struct seep_holder *holder = &leaks->holders[i];
             const char *what = NULL;
+            bool is_pool = false;
             struct seep_error *error =
-                seep_view_chain(view, (uint32_t)(view->first_process + p), holder->chain, &what, NULL);
+                seep_view_holder(view, (uint32_t)(view->first_process + p), holder, &what, &is_pool);
             if (!error)
                 error = shared_add(rows, what, p, profile->process.pid, holder->blocks, holder->bytes);
             if (error)
                 return error;
+            uint32_t id;
+            if (is_pool && seep_texts_find(&rows->names, what, &id))
+                rows->items[id].is_behind = true;
         }
         if (leaks->nr_holders_all > nr)
             seep_add_up(ret_nr_rest, leaks->nr_holders_all - nr);

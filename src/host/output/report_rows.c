@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "growth/growth.h"
 #include "names/library_code.h"
+#include "view/exception_pool.h"
 #include "output/report_text.h"
 #include "view/stacks.h"
 
@@ -524,11 +525,18 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
         if (row->growth && row->growth->trend.verdict == SEEP_TREND_GROWING)
             fputs("  growing", out);
         fprintf(out, "%s\n", seep_style_off(style));
+        bool is_pool = false;
+        struct seep_error *error = view->options.by == SEEP_BY_SITE
+                                       ? seep_is_exception_pool(view->stacks, row->node, &is_pool)
+                                       : NULL;
+        if (is_pool)
+            fputs("    " SEEP_EXCEPTION_POOL ", in each program that uses it\n", out);
         put_history(out, view, row);
         put_kinds(out, &row->kinds);
         put_exit(out, row);
         seep_text_row_growth(out, view, row);
-        struct seep_error *error = put_holder(out, view, row);
+        if (!error)
+            error = put_holder(out, view, row);
         if (error)
             return error;
         put_retained(out, row);

@@ -11,6 +11,7 @@
 #include "base/sum.h"
 #include "base/words.h"
 #include "names/short_name.h"
+#include "view/exception_pool.h"
 #include "view/stacks.h"
 #include "view/summary.h"
 
@@ -27,14 +28,20 @@ const char *seep_finding_name(enum seep_finding_kind kind) {
 // ---- places ----
 
 // The innermost frame of the row that is the program's own: "serve (shop.c:5)", "serve [shop]",
-// "shop+0x1234"; "libstdc++.so.6 itself" where there is none.
+// "shop+0x1234"; "libstdc++.so.6 itself" where there is none. What the C++ library keeps for itself is called
+// so.
 struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, const char **ret_place) {
     uint32_t frame;
     unsigned inlined;
     const struct seep_symbol *symbol;
     *ret_place = NULL;
+    bool is_pool = false;
     struct seep_error *error = seep_stacks_self(view->stacks, node, true, &frame, &inlined);
-    if (error || frame == SEEP_NO_FRAME)
+    if (!error && frame != SEEP_NO_FRAME)
+        error = seep_is_exception_pool(view->stacks, node, &is_pool);
+    if (is_pool)
+        *ret_place = SEEP_EXCEPTION_POOL;
+    if (error || frame == SEEP_NO_FRAME || is_pool)
         return error;
     error = seep_stacks_resolve(view->stacks, frame, &symbol);
     if (error)
@@ -64,8 +71,8 @@ struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, con
 }
 
 // The finding gets the place of the leader. Without leaders it has none.
-static struct seep_error *put_place(struct maker *maker, enum seep_lead lead, struct seep_finding *finding) {
-    const struct seep_view_leaders *leaders = &maker->view->leaders[lead];
+static struct seep_error *put_place(struct maker *maker, const struct seep_view_leaders *leaders,
+                                    struct seep_finding *finding) {
     if (!leaders->nr_rows)
         return NULL;
     finding->place_value = leaders->values[0];
@@ -168,7 +175,7 @@ static struct seep_error *answer_leaks(struct maker *maker) {
                    seep_format_count(possible).text, seep_plural(possible),
                    seep_format_bytes(kinds->bytes[SEEP_KIND_POSSIBLE]).text);
     }
-    struct seep_error *error = put_place(maker, SEEP_LEAD_LEAKED, &finding);
+    struct seep_error *error = put_place(maker, &view->leaders[SEEP_LEAD_LEAKED], &finding);
     if (error)
         return error;
     if (!finding.place)
@@ -256,35 +263,77 @@ static struct seep_error *name_places(struct maker *maker, const struct seep_vie
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
+// How many rows have most of it; 0: it is spread over more.
+static size_t nr_with_most(const struct seep_view_leaders *leaders, uint64_t *ret_part) {
+    size_t nr = 0;
+    *ret_part = 0;
+    while (nr < leaders->nr_rows && (double)*ret_part < 0.8 * (double)leaders->all)
+        seep_add_up(ret_part, leaders->values[nr++]);
+    return (double)*ret_part < 0.8 * (double)leaders->all ? 0 : nr;
+}
+
+// The emergency pool of the C++ library tells nothing of the program: where it would be named among others it
+// is taken out of them. *ret_bytes is 0 where it would not.
+static struct seep_error *take_out_pool(struct maker *maker, struct seep_view_leaders *leaders,
+                                        uint64_t *ret_bytes) {
+    uint64_t part;
+    size_t nr = SEEP_MAX(nr_with_most(leaders, &part), (size_t)1);
+    *ret_bytes = 0;
+    for (size_t i = 0; i < nr && leaders->nr_rows > 1; i++) {
+        bool is_pool;
+        struct seep_error *error =
+            seep_is_exception_pool(maker->view->stacks, leaders->rows[i].node, &is_pool);
+        if (error)
+            return error;
+        if (!is_pool)
+            continue;
+        *ret_bytes = leaders->values[i];
+        leaders->all -= *ret_bytes;
+        leaders->nr_rows--;
+        for (; i < leaders->nr_rows; i++) {
+            leaders->rows[i] = leaders->rows[i + 1];
+            leaders->values[i] = leaders->values[i + 1];
+        }
+    }
+    return NULL;
+}
+
 // ", 91.2% from PLACE and PLACE": as few rows as have most of it.
 static struct seep_error *put_concentration(struct maker *maker, enum seep_lead lead,
                                             struct seep_finding *finding, const char **ret_text) {
     struct seep_view *view = maker->view;
-    const struct seep_view_leaders *leaders = &view->leaders[lead];
-    struct seep_error *error = put_place(maker, lead, finding);
-    if (error)
-        return error;
+    struct seep_view_leaders leaders = view->leaders[lead];
     *ret_text = "";
-    if (!finding->place)
+    if (!leaders.nr_rows)
         return NULL;
-    uint64_t part = 0;
-    size_t nr = 0;
-    while (nr < leaders->nr_rows && (double)part < 0.8 * (double)leaders->all)
-        seep_add_up(&part, leaders->values[nr++]);
-    bool spread = (double)part < 0.8 * (double)leaders->all;
+    uint64_t pool_bytes, part;
+    struct seep_error *error = take_out_pool(maker, &leaders, &pool_bytes);
+    if (!error)
+        error = put_place(maker, &leaders, finding);
+    if (error || !finding->place)
+        return error;
+    size_t nr = nr_with_most(&leaders, &part);
+    bool spread = !nr;
     if (spread) {
         nr = 1;
-        part = leaders->values[0];
+        part = leaders.values[0];
     }
     const char *places;
-    error = name_places(maker, leaders, nr, &places);
+    error = name_places(maker, &leaders, nr, &places);
     if (error)
         return error;
-    struct seep_number share = seep_format_share(part, leaders->all);
-    *ret_text = spread
-                    ? seep_arena_printf(&view->arena, ", the largest part (%s) from %s", share.text, places)
-                    : seep_arena_printf(&view->arena, ", %s from %s",
-                                        part == leaders->all ? "all" : share.text, places);
+    const char *share = part == leaders.all ? "all"
+                                            : seep_arena_printf(&view->arena, "%s",
+                                                                seep_format_share(part, leaders.all).text);
+    const char *beside = pool_bytes
+                             ? seep_arena_printf(&view->arena, ", not counting %s of " SEEP_EXCEPTION_POOL,
+                                                 seep_format_bytes(pool_bytes).text)
+                             : "";
+    if (!share || !beside)
+        return seep_error_no_memory();
+    *ret_text =
+        spread ? seep_arena_printf(&view->arena, ", the largest part (%s) from %s%s", share, places, beside)
+               : seep_arena_printf(&view->arena, ", %s from %s%s", share, places, beside);
     return *ret_text ? NULL : seep_error_no_memory();
 }
 
@@ -326,7 +375,7 @@ static struct seep_error *answer_churn(struct maker *maker) {
     struct seep_finding finding = {.kind = SEEP_FINDING_CHURN, .value = view->all.counters.temporary};
     if (!(view->all.known & SEEP_KNOWN_TEMPORARY) || finding.value < 1000)
         return NULL;
-    struct seep_error *error = put_place(maker, SEEP_LEAD_TEMPORARY, &finding);
+    struct seep_error *error = put_place(maker, &view->leaders[SEEP_LEAD_TEMPORARY], &finding);
     if (error || !finding.place || (finding.value < all / 2 && finding.place_value < all / 10))
         return error;
     return add(maker, &finding, "%s of %s allocations freed at once, most (%s) from %s",

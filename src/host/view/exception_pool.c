@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The emergency pool of libstdc++, see exception_pool.h. The constructor of its pool is the only initializer
+// of that library that allocates (libsupc++/eh_alloc.cc); its size depends on the version and on
+// GLIBCXX_TUNABLES.
+#include <string.h>
+
+#include "view/exception_pool.h"
+
+static const struct seep_stack_module *module_of(const struct seep_stacks *stacks, uint32_t node) {
+    uint32_t frame = stacks->nodes[node].frame;
+    return frame == SEEP_NO_FRAME ? NULL : &stacks->modules[stacks->frames[frame].module];
+}
+
+static bool is_named(const struct seep_stack_module *module, const char *beginning) {
+    const char *slash = strrchr(module->path, '/');
+    return strncmp(slash ? slash + 1 : module->path, beginning, strlen(beginning)) == 0;
+}
+
+// The library's frames, and below them the loader that initializes it. Needs no names, which stripped
+// libraries do not have.
+static bool is_initializer(const struct seep_stacks *stacks, uint32_t node) {
+    bool is_inside = false;
+    const struct seep_stack_module *module;
+    while ((module = module_of(stacks, node)) && is_named(module, "libstdc++.so")) {
+        is_inside = true;
+        node = stacks->nodes[node].parent;
+    }
+    return is_inside && module && (is_named(module, "ld-") || is_named(module, "ld64.so"));
+}
+
+static bool ends_in(const char *text, const char *end) {
+    size_t nr = strlen(text), nr_end = strlen(end);
+    return nr >= nr_end && strcmp(text + nr - nr_end, end) == 0;
+}
+
+// What the compiler calls the initializers of that file: by the file, or by its first global.
+static bool is_initializer_name(const char *function) {
+    return strncmp(function, "_GLOBAL__sub_I_", 15) == 0 &&
+           (ends_in(function, "eh_alloc.cc") || ends_in(function, "9__gnu_cxx9__freeresEv"));
+}
+
+struct seep_error *seep_is_exception_pool(struct seep_stacks *stacks, uint32_t node, bool *ret_is) {
+    *ret_is = is_initializer(stacks, node);
+    if (*ret_is || !module_of(stacks, node))
+        return NULL;
+    // Linked into the program.
+    const struct seep_symbol *symbol;
+    struct seep_error *error = seep_stacks_resolve(stacks, stacks->nodes[node].frame, &symbol);
+    for (unsigned i = 0; !error && i < symbol->nr_frames; i++)
+        *ret_is |= symbol->frames[i].function && is_initializer_name(symbol->frames[i].function);
+    return error;
+}
+
+static bool is_data(const struct seep_chain *chain) {
+    return chain && chain->nr_links == 1 && chain->links[0].kind == SEEP_LINK_DATA;
+}
+
+static struct seep_error *holds_pool(struct seep_view *view, uint32_t process,
+                                     const struct seep_holder *holder, bool *ret_is) {
+    const struct seep_profile *profile = view->session->profiles[process];
+    const uint32_t *nodes = view->nodes[process - view->first_process];
+    *ret_is = false;
+    if (holder->blocks != 1 || !is_data(holder->chain))
+        return NULL;
+    struct seep_error *error = NULL;
+    for (uint32_t i = 0; !error && !*ret_is && i < profile->leaks.nr_held; i++) {
+        const struct seep_held *held = &profile->leaks.held[i];
+        if (held->blocks == 1 && held->bytes == holder->bytes && is_data(held->chain) &&
+            held->chain->links[0].id == holder->chain->links[0].id)
+            error = seep_is_exception_pool(view->stacks, nodes[profile->sites[held->site].node], ret_is);
+    }
+    return error;
+}
+
+struct seep_error *seep_view_holder(struct seep_view *view, uint32_t process,
+                                    const struct seep_holder *holder, const char **ret_text,
+                                    bool *ret_is_pool) {
+    bool is_pool;
+    struct seep_error *error = holds_pool(view, process, holder, &is_pool);
+    if (!error)
+        error = seep_view_chain(view, process, holder->chain, ret_text, NULL);
+    if (!error && is_pool) {
+        *ret_text = seep_arena_printf(&view->arena, SEEP_EXCEPTION_POOL ": %s", *ret_text);
+        error = *ret_text ? NULL : seep_error_no_memory();
+    }
+    if (ret_is_pool)
+        *ret_is_pool = is_pool;
+    return error;
+}

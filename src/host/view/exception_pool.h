@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// The block that libstdc++ keeps so that an exception can be thrown when memory has run out: its largest by
+// far, in each program that uses it, and none of the program's own.
+#ifndef SEEP_VIEW_EXCEPTION_POOL_H
+#define SEEP_VIEW_EXCEPTION_POOL_H
+
+#include "view/view.h"
+
+#define SEEP_EXCEPTION_POOL "libstdc++'s emergency pool for exceptions"
+
+// Whether the stack of `node` allocated it.
+SEEP_MUST_CHECK struct seep_error *seep_is_exception_pool(struct seep_stacks *stacks, uint32_t node,
+                                                          bool *ret_is);
+
+// A holder of a process of the session in words, which live as long as the view. *ret_is_pool, where it is
+// asked for: that pool is all that it holds, and the words name it.
+SEEP_MUST_CHECK struct seep_error *seep_view_holder(struct seep_view *view, uint32_t process,
+                                                    const struct seep_holder *holder, const char **ret_text,
+                                                    bool *ret_is_pool);
+
+#endif
