@@ -498,6 +498,18 @@ def test_from_its_start_a_program_is_as_the_library_sees_it(name, from_start, tm
     assert found == expected
 
 
+def test_a_program_that_is_named_to_its_loader(from_start, tmp_path):
+    """`ld.so PROGRAM`: the kernel starts the loader, and the program is seen from its first instruction all the same."""
+    program, env = from_start(BUILD / 'tests/programs/gcc-O2@callbacks')
+    by_kernel, by_loader = tmp_path / 'kernel.seep', tmp_path / 'loader.seep'
+    for trace, words in ((by_kernel, [program]), (by_loader, ['/lib64/ld-linux-x86-64.so.2', program])):
+        done = run([SEEP, 'attach', '--output', trace, '--', *words], env=env, cwd=tmp_path)
+        assert done.code == 0, done
+    expected, _ = sites_of(by_kernel)
+    assert len(expected) >= 3
+    assert sites_of(by_loader)[0] == expected
+
+
 @pytest.mark.parametrize('probes', PROBES)
 def test_a_static_program_from_its_start(tmp_path, probes):
     need('gcc')

@@ -18,11 +18,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/elf_file.h"
+#include "process/process_map.h"
 #include "source/attach/held_program.h"
 #include "source/attach/private_file.h"
 #include "source/run/program.h"
 
-#define BREAKPOINT 0xccL
+#define BREAKPOINT        0xccL
+#define DYNAMIC_BYTES_MAX 65536u // of more no loader is made
 
 static pid_t wait_for(pid_t pid, int *ret_status) {
     pid_t found;
@@ -98,24 +101,95 @@ struct seep_error *seep_held_program_start(char *const *argv, const sigset_t *ig
     return err;
 }
 
-static bool find_entry(struct seep_held_program *program) {
+// A library that the kernel starts by itself is a loader, to which the program is named: it has a name for
+// the linker, which no program has, and wants no loader.
+static bool is_loader(const struct seep_elf_file *elf) {
+    bool has_name = false;
+    for (uint32_t i = 0; i < elf->nr_segments; i++) {
+        const Elf64_Phdr *segment = &elf->segments[i];
+        Elf64_Dyn item = {.d_tag = DT_NULL};
+        if (segment->p_type == PT_INTERP)
+            return false;
+        for (uint64_t off = 0; segment->p_type == PT_DYNAMIC && !has_name; off += sizeof(item)) {
+            if (off + sizeof(item) > SEEP_MIN(segment->p_filesz, (uint64_t)DYNAMIC_BYTES_MAX) ||
+                !seep_elf_read(elf, segment->p_offset + off, &item, sizeof(item)) || item.d_tag == DT_NULL)
+                break;
+            has_name = item.d_tag == DT_SONAME;
+        }
+    }
+    return elf->header.e_type == ET_DYN && has_name;
+}
+
+// Of an area that is mapped by now. 0: it is no ELF file, or its entry is not in the area.
+static uint64_t entry_in(pid_t pid, const struct seep_code_area *area, bool *ret_is_loader) {
+    struct seep_elf_file elf;
+    uint64_t address, entry = 0;
+    *ret_is_loader = false;
+    int fd = seep_code_area_open(pid, area);
+    if (fd < 0)
+        return 0;
+    struct seep_error *err = seep_elf_file_init(fd, area->path, &elf);
+    if (!err) {
+        *ret_is_loader = is_loader(&elf);
+        if (elf.header.e_entry && seep_elf_address(&elf, area->file_off, &address))
+            entry = area->start - address + elf.header.e_entry;
+        seep_elf_file_deinit(&elf);
+    }
+    seep_error_destroy(err);
+    close(fd);
+    return entry >= area->start && entry < area->end ? entry : 0;
+}
+
+// Where the kernel began, or, where that was a loader that was told its program, where this one begins: not
+// known (0) before it is mapped. The loader maps it before all libraries.
+static struct seep_error *find_entry(struct seep_held_program *program) {
     char name[64];
+    uint64_t begun_rt = 0;
     snprintf(name, sizeof(name), "/proc/%d/auxv", (int)program->pid);
     int fd = open(name, O_RDONLY | O_CLOEXEC);
     Elf64_auxv_t item;
     while (fd >= 0 && read(fd, &item, sizeof(item)) == sizeof(item))
         if (item.a_type == AT_ENTRY)
-            program->entry_rt = item.a_un.a_val;
+            begun_rt = item.a_un.a_val;
     if (fd >= 0)
         close(fd);
-    return program->entry_rt != 0;
+    struct seep_process_map map;
+    struct seep_error *err = seep_process_map_init(program->pid, &map);
+    if (err)
+        return err;
+    const struct seep_code_area *first = NULL, *told = NULL;
+    for (size_t i = 0; i < map.nr_areas; i++)
+        if (begun_rt >= map.areas[i].start && begun_rt < map.areas[i].end)
+            first = &map.areas[i];
+    bool begins_loader = false, ignored;
+    if (first)
+        entry_in(program->pid, first, &begins_loader);
+    program->entry_rt = begins_loader ? 0 : begun_rt;
+    for (size_t i = 0; begins_loader && !told && i < map.nr_areas; i++)
+        if (map.areas[i].inode &&
+            (map.areas[i].inode != first->inode || map.areas[i].device != first->device))
+            told = &map.areas[i];
+    if (told)
+        program->entry_rt = entry_in(program->pid, told, &ignored);
+    seep_process_map_deinit(&map);
+    return begun_rt ? NULL : seep_error_create(SEEP_E_NOT_FOUND, "its entry is not known");
 }
 
-static bool set_breakpoint(struct seep_held_program *program) {
+// As soon as the entry is known.
+static struct seep_error *set_breakpoint(struct seep_held_program *program) {
+    if (program->entry_rt)
+        return NULL;
+    struct seep_error *err = find_entry(program);
+    if (err)
+        return seep_error_prefix(err, "process %d: cannot be held at its start", (int)program->pid);
+    if (!program->entry_rt)
+        return NULL;
     errno = 0;
     program->entry_word = ptrace(PTRACE_PEEKTEXT, program->pid, program->entry_rt, NULL);
-    return errno == 0 && ptrace(PTRACE_POKETEXT, program->pid, program->entry_rt,
-                                (program->entry_word & ~0xffL) | BREAKPOINT) == 0;
+    if (errno == 0 && ptrace(PTRACE_POKETEXT, program->pid, program->entry_rt,
+                             (program->entry_word & ~0xffL) | BREAKPOINT) == 0)
+        return NULL;
+    return seep_error_system(errno, "process %d: cannot be held at its start", (int)program->pid);
 }
 
 // At the breakpoint: takes it away and lets the program go on as if it had never been.
@@ -152,10 +226,10 @@ static bool is_opening(const struct seep_held_program *program, const struct use
 struct seep_error *seep_held_program_load(struct seep_held_program *program,
                                           const struct seep_held_program_visitor *visitor, void *context) {
     struct seep_error *err = visitor->mapped(context);
+    if (!err)
+        err = set_breakpoint(program);
     if (err)
         return err;
-    if (!find_entry(program) || !set_breakpoint(program))
-        return seep_error_system(errno, "process %d: cannot be held at its start", (int)program->pid);
     long deliver = 0;
     for (;;) {
         struct user_regs_struct registers;
@@ -170,7 +244,7 @@ struct seep_error *seep_held_program_load(struct seep_held_program *program,
         deliver = 0;
         if (ptrace(PTRACE_GETREGS, program->pid, NULL, &registers) != 0)
             return seep_error_system(errno, "process %d", (int)program->pid);
-        if (signal_number == SIGTRAP && registers.rip == program->entry_rt + 1) {
+        if (signal_number == SIGTRAP && program->entry_rt && registers.rip == program->entry_rt + 1) {
             err = visitor->mapped(context);
             if (!err && !release(program, &registers))
                 err = seep_error_system(errno, "process %d: cannot be let go", (int)program->pid);
@@ -183,6 +257,8 @@ struct seep_error *seep_held_program_load(struct seep_held_program *program,
                 visitor->opens(context, program->pid, path);
             if (registers.orig_rax == SYS_mmap && registers.rdx & PROT_EXEC)
                 err = visitor->mapped(context);
+            if (!err && registers.orig_rax == SYS_mmap && registers.rdx & PROT_EXEC)
+                err = set_breakpoint(program);
             if (err)
                 return err;
         } else if (signal_number != SIGTRAP) {

@@ -12,7 +12,7 @@
 
 struct seep_held_program {
     pid_t pid;
-    uint64_t entry_rt; // its first instruction
+    uint64_t entry_rt; // its first instruction; 0: not known yet
     long entry_word;   // what stood there, while a breakpoint does
     bool released;
     int64_t released_ns; // CLOCK_MONOTONIC: it runs freely since then
