@@ -84,7 +84,7 @@ def test_command(place, section, command, tmp_path):
         command = re.sub(r"\b%s\b" % word, value, command)
     if re.search(r"\brun\b", command) and " -o " not in command:  # traces go to a folder of the test
         command = command.replace(" run ", " run -o %s/%%e.%%p.seep " % tmp_path)
-    environment = {"PATH": "%s:/usr/sbin:/usr/bin:/bin" % (folder / "bin"), "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
+    environment = {"PATH": "%s:/usr/sbin:/usr/bin:/bin" % (folder / "bin"), "HOME": "/proc/nonexistent", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
     if command.startswith("seep serve "):  # goes on until it is interrupted
         with subprocess.Popen(command.split(), cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as serving:
             assert b"unix:" in serving.stdout.readline()

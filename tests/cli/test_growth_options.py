@@ -25,7 +25,7 @@ def grown(root):
 
 
 @pytest.mark.parametrize("args, message", [
-    (["growth"], "FILE|PID is missing"),
+    (["growth"], "growth: of what?"),
     (["growth", "--interval", "5ms", "1"], "--interval: less than 10ms"),
     (["growth", "--count", "4", "1"], "--count 4: too few looks to say what grows (7 are needed, 20 are good)"),
     (["growth", "--interval", "soon", "1"], "--interval: bad value 'soon'"),

@@ -61,7 +61,7 @@ def environment(tmp_path, seep, libseep):
     for name in os.listdir(FOLDER):
         if name.endswith(".c"):
             shutil.copy(os.path.join(FOLDER, name), tmp_path)
-    return {"PATH": "%s:/usr/sbin:/usr/bin:/bin" % (tmp_path / "bin"), "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TERM": "dumb",
+    return {"PATH": "%s:/usr/sbin:/usr/bin:/bin" % (tmp_path / "bin"), "HOME": "/proc/nonexistent", "LC_ALL": "C.UTF-8", "TERM": "dumb",
             "LIBSEEP": libseep}
 
 

@@ -15,7 +15,7 @@ def on_terminal(columns, *command):
     pid, fd = pty.fork()
     if pid == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-        os.execve(command[0], command, {"TERM": "xterm", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent", "NO_COLOR": "1"})
+        os.execve(command[0], command, {"TERM": "xterm", "LC_ALL": "C.UTF-8", "HOME": "/proc/nonexistent", "NO_COLOR": "1"})
     got = b""
     while True:
         try:

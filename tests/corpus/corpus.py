@@ -27,7 +27,7 @@ VARIANTS = {'gcc-O2': ('gcc', '-O2'), 'gcc-O0': ('gcc', '-O0'), 'clang-O2': ('cl
             'clang-O0': ('clang', '-O0')}
 CLASSES = ('lost', 'indirect', 'possible', 'reachable')
 PATIENCE_S = 120
-ENVIRONMENT = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8', 'HOME': '/nonexistent',
+ENVIRONMENT = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'LC_ALL': 'C.UTF-8', 'HOME': '/proc/nonexistent',
                'MALLOC_PERTURB_': '0'}
 
 

@@ -56,7 +56,7 @@ def environment(**more):
     env = {
         'PATH': '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
         'LC_ALL': 'C.UTF-8',
-        'HOME': '/nonexistent',
+        'HOME': '/proc/nonexistent',
         'MALLOC_PERTURB_': '0',
         'TERM': 'dumb',
         'TZ': 'UTC',

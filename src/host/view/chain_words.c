@@ -339,7 +339,8 @@ static struct seep_error *put_member(struct seep_chain_words *words, const struc
     if (link->off == UINT32_MAX)
         seep_chain_put(words, " +4G or more");
     else if (inside)
-        seep_chain_put(words, inside > member.name ? " %.*s" : "", (int)(inside - member.name), member.name);
+        seep_chain_put(words, "%s%.*s", inside > member.name ? " " : "", (int)(inside - member.name),
+                       member.name);
     else if (!member.name || !*member.name)
         seep_chain_put(words, " +0x%" PRIx64, link->off);
     else if (member.off)
