@@ -139,3 +139,11 @@ def test_csv_stacks_lead_to_their_callers():
             assert depth <= len(stacks), "a circle"
         ends.append(stacks[last]["function"])
     assert len(ends) == 4 and set(ends) == {"__libc_start_main"}
+
+
+def test_a_filter_that_matches_nothing_does_not_say_that_nothing_leaks(run, seep):
+    path = os.path.join(GOLDEN, "v1-tiny.seep")
+    everything = run(seep, "report", path)
+    nothing = run(seep, "report", path, "--function", "no_such_function")
+    assert "that matches the filters" not in everything.stdout
+    assert "nothing that matches the filters" in nothing.stdout and "all was freed" not in nothing.stdout, nothing

@@ -165,6 +165,16 @@ def test_record(tmp_path):
     assert recorded['totals']['live_bytes'] == counted['totals']['live_bytes']
 
 
+def test_attach_refuses_it(tmp_path):
+    need_tools()
+    program = compile_program(SOURCES / 'plain.c', tmp_path)
+    done = run([SEEP, 'attach', '--', program])
+    bpf = run([SEEP, 'info']).out.decode()
+    if b'BPF' in done.err or 'BPF programs' not in bpf:
+        pytest.skip('no BPF here: ' + done.err.decode())
+    assert done.code != 0 and b'is a 32-bit program (' in done.err and b'Success' not in done.err, done
+
+
 def test_without_its_library(tmp_path):
     """A build without the library: the program runs, and one line says why it is not traced."""
     need_tools()

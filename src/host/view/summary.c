@@ -170,10 +170,11 @@ static struct seep_error *answer_leaks(struct maker *maker) {
         }
         uint64_t possible = kinds->blocks[SEEP_KIND_POSSIBLE];
         if (!possible)
-            return add(maker, &finding, "nothing is lost");
-        return add(maker, &finding, "nothing is lost; %s block%s of %s possibly",
-                   seep_format_count(possible).text, seep_plural(possible),
-                   seep_format_bytes(kinds->bytes[SEEP_KIND_POSSIBLE]).text);
+            return add(maker, &finding, "nothing%s is lost",
+                       view->filtered ? " that matches the filters" : "");
+        return add(maker, &finding, "nothing%s is lost; %s block%s of %s possibly",
+                   view->filtered ? " that matches the filters" : "", seep_format_count(possible).text,
+                   seep_plural(possible), seep_format_bytes(kinds->bytes[SEEP_KIND_POSSIBLE]).text);
     }
     struct seep_error *error = put_place(maker, &view->leaders[SEEP_LEAD_LEAKED], &finding);
     if (error)
@@ -345,7 +346,8 @@ static struct seep_error *answer_holds(struct maker *maker) {
     struct seep_finding finding = {.kind = SEEP_FINDING_HOLDS,
                                    .value = (uint64_t)SEEP_MAX(view->all.live_bytes, INT64_C(0))};
     if (!blocks)
-        return add(maker, &finding, "nothing: all was freed");
+        return add(maker, &finding, "nothing%s",
+                   view->filtered ? " that matches the filters" : ": all was freed");
     const char *who;
     struct seep_error *error = put_concentration(maker, SEEP_LEAD_LIVE, &finding, &who);
     if (error)

@@ -175,10 +175,25 @@ static struct seep_error *find_entry(struct seep_held_program *program) {
     return begun_rt ? NULL : seep_error_create(SEEP_E_NOT_FOUND, "its entry is not known");
 }
 
+static bool has_words_of_32_bits(pid_t pid) {
+    char name[64];
+    unsigned char ident[EI_NIDENT] = {0};
+    snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    bool is_whole = fd >= 0 && read(fd, ident, sizeof(ident)) == sizeof(ident);
+    if (fd >= 0)
+        close(fd);
+    return is_whole && memcmp(ident, ELFMAG, SELFMAG) == 0 && ident[EI_CLASS] == ELFCLASS32;
+}
+
 // As soon as the entry is known.
 static struct seep_error *set_breakpoint(struct seep_held_program *program) {
     if (program->entry_rt)
         return NULL;
+    if (has_words_of_32_bits(program->pid))
+        return seep_error_hint(
+            seep_error_create(SEEP_E_UNSUPPORTED, "process %d is a 32-bit program", (int)program->pid),
+            "'seep attach' traces 64-bit ones; 'seep run' traces both");
     struct seep_error *err = find_entry(program);
     if (err)
         return seep_error_prefix(err, "process %d: cannot be held at its start", (int)program->pid);
