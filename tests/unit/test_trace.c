@@ -289,6 +289,7 @@ static void test_of_a_recording_only_what_follows_its_events_is_read(void **stat
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(types); i++)
         assert_null(seep_trace_writer_plain(writer, types[i], 1, events, sizeof(events)));
     assert_null(seep_session_save_behind(session, path, writer));
+    seep_trace_writer_destroy(writer);
     seep_session_destroy(session);
 
     unsigned char *bytes;
