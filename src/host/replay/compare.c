@@ -157,9 +157,9 @@ static void fill_row(const struct compared *compared, size_t index, struct seep_
     row->wall_ns = seep_median(own->wall_ns, nr);
     row->faults = seep_median(own->faults, nr);
     row->nr_failed = own->nr_failed;
-    row->against =
-        index ? seep_ratio_interval(own->wall_ns, first->wall_ns, nr) : (struct seep_interval){1, 1, 1};
-    row->differs = index && seep_interval_differs(&row->against);
+    row->against = index ? seep_ratio_interval(own->wall_ns, first->wall_ns, nr)
+                         : (struct seep_interval){1, 1, 1, false};
+    row->differs = row->against.differs;
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
         for (size_t s = 0; s < SEEP_ARRAY_SIZE(shares); s++)
             row->latency_ns[k][s] = percentile(own->sum.latency[k], shares[s], own->ns_per_tick);

@@ -13,7 +13,7 @@ struct seep_replay_figures {
     double own_ns;    // what was taken away
     struct seep_interval
         against;              // the ratio of rounds to those of the first allocator; of the first itself 1
-    bool differs;             // 1 is not within the interval
+    bool differs;             // as the interval says
     uint64_t peak_rss_bytes;  // the lowest of all runs that measured it, and
     uint64_t peak_most_bytes; // the highest
     uint64_t end_rss_bytes;   // at the last sample

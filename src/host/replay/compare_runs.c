@@ -303,9 +303,9 @@ static void fill_row(const struct running *running, size_t index, struct seep_re
     row->faults = seep_median(own->faults, nr);
     row->peak_rss_bytes = (uint64_t)seep_median(own->peak_bytes, nr);
     row->rss_over_live = row->mean_rss_over_live = NAN;
-    row->against =
-        index ? seep_ratio_interval(own->wall_ns, first->wall_ns, nr) : (struct seep_interval){1, 1, 1};
-    row->differs = index && seep_interval_differs(&row->against);
+    row->against = index ? seep_ratio_interval(own->wall_ns, first->wall_ns, nr)
+                         : (struct seep_interval){1, 1, 1, false};
+    row->differs = row->against.differs;
     for (size_t k = 0; k < SEEP_REPLAY_CALLS_NR; k++)
         for (size_t s = 0; s < SEEP_ARRAY_SIZE(row->latency_ns[k]); s++)
             row->latency_ns[k][s] = NAN;

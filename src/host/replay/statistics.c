@@ -26,57 +26,72 @@ double seep_median(const double *values, size_t nr) {
     return middle;
 }
 
-// Of a few rounds the bootstrap's interval is too narrow, so the wider one of it and Student's is taken.
-// Quantiles of Student's distribution at 97.5 %, by degrees of freedom.
-static double student(size_t freedom) {
-    static const double quantiles[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                                       2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
-    if (freedom <= SEEP_ARRAY_SIZE(quantiles))
-        return quantiles[freedom - 1];
-    return 1.96 + 2.5 / (double)freedom;
+// ---- the interval of a ratio
+//
+// Source of the method: Hodges and Lehmann, Estimates of Location Based on Rank Tests (1963); the interval
+// that goes with Wilcoxon's signed-rank test.
+
+// How often the sum of ranks of one sign is at most `most` where either sign is as likely.
+static double chance_up_to(size_t nr, size_t most, double *ways) {
+    size_t all = nr * (nr + 1) / 2;
+    for (size_t k = 0; k <= all; k++)
+        ways[k] = k == 0;
+    for (size_t rank = 1; rank <= nr; rank++)
+        for (size_t k = all + 1; k-- > 0;)
+            ways[k] = (ways[k] + (k >= rank ? ways[k - rank] : 0)) / 2;
+    double chance = 0;
+    for (size_t k = 0; k <= most; k++)
+        chance += ways[k];
+    return chance;
 }
 
-static double sum_of_squares(const double *logs, size_t nr, double mean) {
-    double sum = 0;
+// How many of the means are left out at each end, so that what lies between has the median but in so many of
+// 100 cases. SIZE_MAX: there are too few to say it.
+static size_t left_out(size_t nr, double percent, double *ways) {
+    size_t out = SIZE_MAX, all = nr * (nr + 1) / 2;
+    for (size_t most = 0; most < all / 2 && chance_up_to(nr, most, ways) * 2 <= percent / 100; most++)
+        out = most;
+    return out;
+}
+
+// Of fewer rounds than that: half of Student's interval, by degrees of freedom.
+static double half_of_few(const double *logs, size_t nr, const double *quantiles) {
+    double mean = 0, squares = 0;
     for (size_t i = 0; i < nr; i++)
-        sum += (logs[i] - mean) * (logs[i] - mean);
-    return sum;
+        mean += logs[i] / (double)nr;
+    for (size_t i = 0; i < nr; i++)
+        squares += (logs[i] - mean) * (logs[i] - mean);
+    return nr > 1 ? quantiles[nr - 2] * sqrt(squares / (double)(nr - 1) / (double)nr) : 0;
 }
 
-static void resample(const double *logs, size_t nr, double *means) {
-    uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t k = 0; k < RESAMPLES; k++) {
-        double sum = 0;
-        for (size_t i = 0; i < nr; i++) {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            sum += logs[state % nr];
-        }
-        means[k] = sum / (double)nr;
-    }
-    qsort(means, RESAMPLES, sizeof(*means), by_value);
-}
-
-// Source of the method: B. Efron and R. Tibshirani, An Introduction to the Bootstrap, chapter 13
-// (percentiles).
 struct seep_interval seep_ratio_interval(const double *numerators, const double *denominators, size_t nr) {
-    struct seep_interval interval = {NAN, NAN, NAN};
-    double *means = malloc((RESAMPLES + nr) * sizeof(*means)), sum = 0;
+    static const double of_95[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447}; // 97.5 %
+    static const double of_99[] = {63.657, 9.925, 5.841, 4.604, 4.032, 3.707}; // 99.5 %
+    enum { ROUNDS_MOST = 200 };                                                // of more the first
+    struct seep_interval interval = {NAN, NAN, NAN, false};
+    nr = SEEP_MIN(nr, (size_t)ROUNDS_MOST);
+    size_t nr_means = nr * (nr + 1) / 2, at = 0;
+    double *means = malloc((2 * nr_means + nr + 1) * sizeof(*means));
     if (!means || !nr) {
         free(means);
         return interval;
     }
-    double *logs = means + RESAMPLES;
+    double *ways = means + nr_means, *logs = ways + nr_means + 1;
     for (size_t i = 0; i < nr; i++)
-        sum += logs[i] = log(numerators[i] / denominators[i]);
-    double mean = sum / (double)nr, half = 0;
-    if (nr > 1)
-        half = student(nr - 1) * sqrt(sum_of_squares(logs, nr, mean) / (double)(nr - 1) / (double)nr);
-    resample(logs, nr, means);
-    interval.middle = exp(mean);
-    interval.low = exp(SEEP_MIN(means[RESAMPLES / 40], mean - half));
-    interval.high = exp(SEEP_MAX(means[RESAMPLES - 1 - RESAMPLES / 40], mean + half));
+        logs[i] = log(numerators[i] / denominators[i]);
+    for (size_t i = 0; i < nr; i++)
+        for (size_t k = i; k < nr; k++)
+            means[at++] = (logs[i] + logs[k]) / 2;
+    qsort(means, nr_means, sizeof(*means), by_value);
+    double middle = nr_means % 2 ? means[nr_means / 2] : (means[nr_means / 2 - 1] + means[nr_means / 2]) / 2;
+    size_t wide = left_out(nr, 5, ways), wider = left_out(nr, 1, ways);
+    double half = wide == SIZE_MAX ? half_of_few(logs, nr, of_95) : 0;
+    double half_wider = wider == SIZE_MAX ? half_of_few(logs, nr, of_99) : 0;
+    interval.middle = exp(middle);
+    interval.low = exp(wide == SIZE_MAX ? middle - half : means[wide]);
+    interval.high = exp(wide == SIZE_MAX ? middle + half : means[nr_means - 1 - wide]);
+    interval.differs = wider == SIZE_MAX ? nr > 1 && fabs(middle) > half_wider
+                                         : means[wider] > 0 || means[nr_means - 1 - wider] < 0;
     free(means);
     return interval;
 }
