@@ -63,8 +63,8 @@ static uint32_t nr_filters(const char *status) {
 }
 
 // The thread that has looked and does nothing of the program's until it says so, by an address that only this
-// thread has; and the one that forked this process, whose first thread it is: the kernel makes half as many
-// entries of /proc for "self" as for "thread-self".
+// thread has; and the one that forked this process, whose first thread it is, until it has looked: the kernel
+// makes half as many entries of /proc for "self" as for "thread-self". A later thread may have that address.
 static void *_Atomic looked, *_Atomic first_thread;
 
 static bool is_this(void *_Atomic *thread) {
@@ -73,6 +73,7 @@ static bool is_this(void *_Atomic *thread) {
 
 void seep_calls_looked(bool is_so) {
     atomic_store_explicit(&looked, is_so ? (void *)&errno : NULL, memory_order_relaxed);
+    atomic_store_explicit(&first_thread, NULL, memory_order_relaxed);
 }
 
 void seep_calls_in_child(void) {
