@@ -53,7 +53,7 @@ run:
 	@tools/demo.sh build
 
 build: build/build.ninja
-	@ninja -C build $(if $(VERBOSE),-v) seep libseep.so libseep-record.so seep-replayer completions libseep.so-gdb.py libseep-record.so-gdb.py
+	@ninja -C build $(if $(VERBOSE),-v) ready
 	@build/seep info | sed -n '/NO: left out of this build$$/ { N; s/^ *\(.*[^ ]\)  *NO: \(.*\)\n */\1: \2: /p; }'
 
 build/build.ninja:
@@ -78,7 +78,7 @@ corpus:
 
 install: build/build.ninja
 	@meson configure build --prefix=$(PREFIX) >/dev/null
-	@ninja -C build seep libseep.so libseep-record.so seep-replayer completions libseep.so-gdb.py libseep-record.so-gdb.py
+	@ninja -C build ready
 	@meson install -C build --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 
 # What make install put there; what was there before stays. With the same PREFIX and DESTDIR.
