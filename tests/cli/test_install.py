@@ -103,3 +103,14 @@ def test_uninstall_leaves_what_was_there_before(run, require, root, build, tmp_p
         assert done.returncode == 0 and done.stdout.startswith("removed "), done
         assert sorted(str(path) for path in stage.rglob("*") if path.is_file()) == before
         assert not list(stage.rglob("*seep*"))
+
+
+def test_make_install_makes_all_that_it_installs(run, require, build):
+    """`ninja ready` is what `make build` and `make install` call."""
+    installed = json.loads(run(require("meson"), "introspect", "--installed", build).stdout)
+    made = {os.path.relpath(path, build) for path in installed if os.path.realpath(path).startswith(os.path.realpath(build) + "/")}
+    made = {path for path in made if not path.startswith("meson-private/")}  # by meson setup
+    done = run(require("ninja"), "-C", build, "-t", "commands", "ready")
+    words = set(done.stdout.split())
+    missing = {path for path in made if path not in words and os.path.dirname(path) not in words}  # completions: their folder
+    assert done.returncode == 0 and len(made) > 5 and not missing, (missing, done.stderr)
