@@ -8,7 +8,6 @@ all programs on all CPUs.
 What qemu-user is not: it ignores madvise (libseep finds out and uses an atfork handler), has no vdso, starts
 other programs only through binfmt_misc, and its speed says nothing.
 """
-import fcntl
 import functools
 import os
 import re
@@ -37,6 +36,7 @@ from harness import (  # noqa: E402
     report,
     run,
 )
+from cross_build import cross_build  # noqa: E402
 from test_oracle import check  # noqa: E402
 from test_programs import check_children  # noqa: E402
 from small_programs import program_source
@@ -107,18 +107,8 @@ def need_tools(cpu, *names):
 
 @functools.cache
 def built(name, *options, targets=(), suffix=''):
-    """A cross build directory beside the others, made once by whichever worker comes first; `targets`: no more than them."""
     need_tools(CPUS[name], 'meson', 'ninja')
-    directory = BUILD / f'cross-{name}{suffix}'
-    with open(f'{directory}.lock', 'w') as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (directory / 'build.ninja').exists():
-            done = run(['meson', 'setup', directory, '--cross-file', ROOT / f'tools/cross/{name}.ini', '-Dtool=false',
-                        '-Dwerror=true', *options], cwd=ROOT, timeout=600, env=dict(os.environ))
-            assert done.code == 0, done
-        done = run(['ninja', '-C', directory, *targets], timeout=900, env=dict(os.environ))
-        assert done.code == 0, done
-    return directory
+    return cross_build(f'{name}{suffix}', name, *options, targets=targets)
 
 
 @pytest.fixture(scope='session')

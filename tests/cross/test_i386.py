@@ -2,7 +2,6 @@
 """32-bit x86 programs, which the kernel of an x86-64 machine runs by itself: every stack is what libgcc's unwinder sees,
 every program of tests/programs has the figures of its EXPECT block, and `seep run` takes the library that fits.
 """
-import fcntl
 import mmap
 import os
 import re
@@ -31,6 +30,7 @@ from harness import (  # noqa: E402
     run,
     traced,
 )
+from cross_build import cross_build  # noqa: E402
 from test_oracle import check  # noqa: E402
 from test_programs import check_children  # noqa: E402
 from small_programs import program_source  # noqa: E402
@@ -64,19 +64,9 @@ def need_library():
 
 @pytest.fixture(scope='session')
 def oracle():
-    """libseep-oracle.so for i386, in a build directory of its own, made once by whichever worker comes first."""
     need_tools()
-    directory = BUILD / 'cross-i686'
     target = 'tests/oracle/libseep-oracle.so'
-    with open(BUILD / 'cross-i686.lock', 'w') as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (directory / 'build.ninja').exists():
-            done = run(['meson', 'setup', directory, '--cross-file', ROOT / 'tools/cross/i686.ini', '-Dtool=false', '-Dwerror=true'],
-                       cwd=ROOT, timeout=600, env=dict(os.environ))
-            assert done.code == 0, done
-        done = run(['ninja', '-C', directory, target], timeout=900, env=dict(os.environ))
-        assert done.code == 0, done
-    return directory / target
+    return cross_build('i686', 'i686', targets=(target,)) / target
 
 
 @pytest.fixture(scope='session')
