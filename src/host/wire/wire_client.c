@@ -147,7 +147,7 @@ static void disconnect(struct seep_wire_client *client) {
     seep_noise_destroy(client->noise);
     client->noise = NULL;
     client->nr_record = client->record_at = 0;
-    if (client->program > 0) { // its pipes are closed: it ends
+    if (client->program > 0) { // its streams are closed: it ends
         kill(client->program, SIGTERM);
         waitpid(client->program, NULL, 0);
     }
