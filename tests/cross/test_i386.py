@@ -155,6 +155,14 @@ def test_record(tmp_path):
     assert recorded['totals']['live_bytes'] == counted['totals']['live_bytes']
 
 
+def test_a_limit_of_nothing(tmp_path):
+    """glibc takes NULL, though its header says that it does not."""
+    need_library()
+    program = compile_program(ROOT / 'tests/cross/no_limit.c', tmp_path, '-w')
+    assert run([program]).code == 0
+    assert run([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', program]).code == 0
+
+
 def test_attach_refuses_it(tmp_path):
     need_tools()
     program = compile_program(SOURCES / 'plain.c', tmp_path)

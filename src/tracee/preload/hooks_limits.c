@@ -29,7 +29,11 @@ static uint64_t soft_of(const struct rlimit *limit) {
     return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
 }
 
+// The compiler takes the header's word that the hooks are given a limit. glibc takes NULL for none.
+#define MAY_BE_NULL(pointer) __asm__("" : "+r"(pointer))
+
 static int set_limit(unsigned resource, const struct rlimit *limit) {
+    MAY_BE_NULL(limit);
     seep_start();
     if (!seep_g.real.setrlimit) {
         errno = ENOSYS;
@@ -47,13 +51,14 @@ SEEP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *lim
 
 #ifdef SEEP_NARROW_LIBC
 SEEP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
+    MAY_BE_NULL(limit);
     seep_start();
     if (!seep_g.real.setrlimit64) {
         errno = ENOSYS;
         return -1;
     }
     int result = seep_g.real.setrlimit64(resource, limit);
-    if (result == 0)
+    if (result == 0 && limit)
         limit_changed(resource, limit->rlim_cur);
     return result;
 }
