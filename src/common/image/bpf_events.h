@@ -51,7 +51,7 @@ struct seep_bpf_event {
 struct seep_bpf_exec {
     struct seep_bpf_event event;
     char path[256];    // as it was called, ends with NUL; "" where it is not known
-    uint64_t stack_rt; // where its stack begins, which no other life of this pid has
+    uint64_t stack_rt; // where its stack begins: differs from one exec of this pid to the next
 };
 
 struct seep_bpf_alloc {

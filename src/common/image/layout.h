@@ -534,7 +534,7 @@ struct seep_image_mark {
 };
 #define SEEP_MARK_NAME_MAX 255u
 
-// What the heap map of an image is like, by its header.flags.
+// The shape of an image's heap map, by its header.flags.
 #define SEEP_MAP_PLANE_SHIFT(flags)      ((flags)&SEEP_FLAG_NARROW ? 0u : 1u) // log2 of the planes
 #define SEEP_MAP_SUB_SHIFT(flags)        ((flags)&SEEP_FLAG_NARROW ? 3u : 4u) // the bit of addresses
 #define SEEP_MAP_HAS_SUB(flags, granule) ((granule) == SEEP_MAP_SUB_SHIFT(flags) + 1)

@@ -28,12 +28,12 @@ static inline uint64_t seep_arch_strip(uint64_t return_address) {
 typedef uintptr_t seep_stack_word;
 
 // Whether code keeps frame records (the caller's frame pointer, the return address) when it keeps a frame
-// pointer: then one leads out of code without call-frame information.
+// pointer. With records the walk can leave code without call-frame information.
 #ifndef SEEP_ARCH_HAS_RECORDS
 #define SEEP_ARCH_HAS_RECORDS 1
 #endif
 
-// The caller's sp is so many bytes below the CFA.
+// How many bytes the caller's sp is below the CFA.
 #ifndef SEEP_ARCH_SP_BELOW_CFA
 #define SEEP_ARCH_SP_BELOW_CFA 0
 #endif

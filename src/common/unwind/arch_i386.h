@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// i386: register numbers, where a hook's caller is.
+// i386: register numbers, frame records, the code that glibc's makecontext returns to.
 //
-// The frame of a signal has one of two shapes; the code that it returns to (the vdso's) has call-frame
-// information for both, so that its rows are interpreted and no rule is packed for them.
-// Source: System V ABI Intel386 1.1, table 2.14 (DWARF numbers, as .eh_frame of Linux has them).
-// Proof: tests/cross, against libgcc.
+// The frame of a signal has one of two shapes. The trampoline in the vdso has call-frame information for
+// both: its rows are interpreted, and no rule is packed for them. Source: System V ABI Intel386 1.1,
+// table 2.14 (DWARF numbers, as .eh_frame of Linux has them). Proof: tests/cross, against libgcc.
 #ifndef SEEP_UNWIND_ARCH_I386_H
 #define SEEP_UNWIND_ARCH_I386_H
 
@@ -25,8 +24,8 @@ static inline uint64_t seep_arch_strip(uint64_t return_address) {
     return return_address; // never signed
 }
 
-// Where glibc's makecontext lets its function return to, which has no call-frame information: the stack
-// begins there. lea (%esp,%ebx,4), %esp; cmpl $0, (%esp)
+// The code of glibc that a function of makecontext returns to. It has no call-frame information, and the
+// stack begins there: lea (%esp,%ebx,4), %esp; cmpl $0, (%esp)
 #define SEEP_ARCH_START_CODE_BYTES 7
 static inline _Bool seep_arch_is_start_code(const uint8_t *code) {
     static const uint8_t known[SEEP_ARCH_START_CODE_BYTES] = {0x8d, 0x24, 0x9c, 0x83, 0x3c, 0x24, 0x00};

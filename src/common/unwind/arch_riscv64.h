@@ -2,9 +2,9 @@
 //
 // 64-bit RISC-V: register numbers, the frame of a signal.
 //
-// A call puts the return address into ra (x1), which a function that calls others saves where it likes.
-// Source: RISC-V ELF psABI 1.0, "DWARF register numbers"; Linux uapi asm/sigcontext.h and asm/ucontext.h of
-// riscv. Proof: tests/cross, against libgcc under qemu-user.
+// A call puts the return address into ra (x1). A function that calls others saves ra at an address of its
+// choice. Source: RISC-V ELF psABI 1.0, "DWARF register numbers"; Linux uapi asm/sigcontext.h and
+// asm/ucontext.h of riscv. Proof: tests/cross, against libgcc under qemu-user.
 #ifndef SEEP_UNWIND_ARCH_RISCV64_H
 #define SEEP_UNWIND_ARCH_RISCV64_H
 
@@ -16,7 +16,7 @@
 #define SEEP_ARCH_NR_DWARF 32
 #define SEEP_ARCH_WORD     8
 
-// A frame record lies below where its pointer points, and hardly any code has one.
+// A frame record lies below the address in its pointer, and little code has one.
 #define SEEP_ARCH_HAS_RECORDS     0
 #define SEEP_ARCH_RECORD_GIVES_SP 0
 #define SEEP_ARCH_RULE_HAS_RA     1

@@ -2,13 +2,12 @@
 //
 // IBM Z (s390x): register numbers, the area where a function saves registers, the frames of signals.
 //
-// A call puts the return address into r14. A caller leaves 160 bytes at its stack pointer for what it
-// calls to save registers in: the CFA is above them, and the caller's sp is no longer the CFA. A function
-// that calls others saves r14 and r15 there; one that calls nothing may keep r14 where it is, or in a
-// floating-point register. Nothing links the frames of code without call-frame information.
-// Source: ELF Application Binary Interface s390x Supplement 1.6, 1.2 "Low-level ABI" (register save area,
-// DWARF numbers); Linux uapi asm/sigcontext.h and asm/ucontext.h of s390 (the frame of a signal).
-// Proof: tests/cross, against libgcc under qemu-user.
+// A call puts the return address into r14. A caller reserves 160 bytes at its sp in which its callee saves
+// registers. The CFA is above them, so it is not the caller's sp. A function that calls others saves r14 and
+// r15 there. A leaf function may keep r14 where it is, or in a floating-point register. Frames of code
+// without call-frame information have no links. Source: ELF Application Binary Interface s390x
+// Supplement 1.6, 1.2 "Low-level ABI" (register save area, DWARF numbers); Linux uapi asm/sigcontext.h and
+// asm/ucontext.h of s390 (the frame of a signal). Proof: tests/cross, against libgcc under qemu-user.
 #ifndef SEEP_UNWIND_ARCH_S390X_H
 #define SEEP_UNWIND_ARCH_S390X_H
 

@@ -11,8 +11,8 @@ static struct seep_rule plain(enum seep_rule_kind kind) {
 
 #ifdef SEEP_ARCH_DWARF_SP
 
-// The caller's sp is what the CFA means, as it is where nothing is said, or lies where the convention of the
-// CPU has it saved.
+// Whether the caller's sp follows from the CFA: the row has no rule for sp, or sp is saved where the CPU's
+// convention puts it.
 static bool sp_is_cfa(const struct seep_cfi_rule *rule) {
 #ifdef SEEP_ARCH_SP_SLOT
     if (rule->kind == SEEP_CFI_OFFSET)
@@ -158,7 +158,7 @@ struct seep_rule seep_rule_pack(const struct seep_cfi_row *row) {
                                : row->cfa.reg == SEEP_ARCH_DWARF_BP ? SEEP_RULE_BP
                                                                     : SEEP_RULE_SLOW;
     if (kind == SEEP_RULE_SLOW || (kind == SEEP_RULE_SP && row->cfa.offset <= SEEP_ARCH_SP_BELOW_CFA))
-        return plain(SEEP_RULE_SLOW); // the second has no frame yet: only a signal interrupts there
+        return plain(SEEP_RULE_SLOW); // the latter has no frame yet: only a signal interrupts there
     if (bp->kind == SEEP_CFI_SAME)
         return seep_rule_make_ra(kind, row->cfa.offset, false, 0, ra->offset);
     if (bp->kind != SEEP_CFI_OFFSET || !fits(bp->offset, SLOT_WORDS_MAX))

@@ -482,7 +482,7 @@ enum seep_step seep_step(const struct seep_cfi_row *row, struct seep_regs *regs,
     }
 #ifdef SEEP_ARCH_DWARF_SP
     if (row->regs[SEEP_ARCH_DWARF_SP].kind == SEEP_CFI_SAME) {
-        // No rule says so: it is what the CFA means.
+        // The row has no rule for sp: it follows from the CFA.
         caller.value[SEEP_ARCH_DWARF_SP] = s.cfa - SEEP_ARCH_SP_BELOW_CFA;
         caller.known |= (uint64_t)1 << SEEP_ARCH_DWARF_SP;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Small and slow: it unpacks the one library that the agent has inside, see inflate.h.
+// Small and slow: it unpacks one file, the library in the agent. See inflate.h.
 #include <string.h>
 
 #include "agent/inflate.h"

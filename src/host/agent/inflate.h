@@ -5,7 +5,7 @@
 
 #include "core/attr.h"
 
-// Raw deflate (RFC 1951) that makes exactly `nr` bytes; false: it does not.
+// Unpacks raw deflate (RFC 1951). false: the result is not exactly `nr` bytes.
 SEEP_MUST_CHECK bool seep_inflate(unsigned char *to, size_t nr, const unsigned char *packed,
                                   size_t nr_packed);
 

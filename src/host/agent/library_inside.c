@@ -75,7 +75,7 @@ static bool write_somewhere(const unsigned char *bytes, size_t nr) {
     return false;
 }
 
-// It is there as long as this process is.
+// The memory file lasts as long as this process.
 static bool keep_in_memory(const unsigned char *bytes, size_t nr) {
     int fd = memfd_create("libseep.so", MFD_CLOEXEC);
     if (fd < 0 || !write_all(fd, bytes, nr))

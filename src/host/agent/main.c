@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // seep-agent: the server of docs/protocol.md for machines that have nothing else of seep. One static program:
-// it starts programs with the library that it has inside, lists what is traced, and answers those who ask
-// from elsewhere. Names, and all that is made of figures, are the client's.
+// it starts programs with the library that it contains, lists traced processes, and answers clients on other
+// machines. The client finds names and makes the reports.
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -23,17 +23,17 @@
 #include "source/run/run.h"
 
 static const char usage[] =
-    "seep-agent " SEEP_VERSION ": a traced program of this machine, for seep on another\n"
+    "seep-agent " SEEP_VERSION ": traces programs of this machine for seep on another one\n"
     "\n"
     "  seep-agent run [--] PROG [ARG...]    run a program traced\n"
     "  seep-agent list                      the traced processes of this machine\n"
     "  seep-agent serve [--listen ADDR] [--key FILE] PID | -- PROG [ARG...]\n"
-    "                                       answer seep top and seep connect, which have the symbols\n"
+    "                                       answer seep top and seep connect, which find the names\n"
     "\n"
     "ADDR: unix:PATH (default one in a folder of your own), stdio, or tcp:IP:PORT, which needs --key.\n"
-    "Where you sit: seep connect ssh://HOST/PID, or unix:PATH, or --key FILE tcp:IP:PORT.\n";
+    "On your machine: seep connect ssh://HOST/PID, or unix:PATH, or --key FILE tcp:IP:PORT.\n";
 
-// What is not ours to say stays one line, and no escape of a terminal.
+// Text of other origin is printed as one line, without escapes for a terminal.
 static void put_plain(FILE *out, const char *text) {
     for (; *text; text++)
         fputc((unsigned char)*text < 32 || *text == 127 ? '?' : *text, out);
@@ -60,13 +60,13 @@ static struct seep_error *misused(const char *what) {
 
 // ---- run ----
 
-// It will not be asked for: who wants to know what ended looks at it while it runs.
+// The result is not needed: the agent makes no report of a program that has ended.
 static struct seep_error *drop_early(void *data, const struct seep_run_image *image) {
     (void)data, (void)image;
     return NULL;
 }
 
-// Processes that may yet execute something need the library where it is.
+// Processes that may execute another program need the library at its path.
 static bool is_needed(const struct seep_run *run) {
     for (size_t i = 0; i < run->nr_images; i++)
         if (run->images[i].fd >= 0 && !run->images[i].replaced && !seep_run_image_ended(&run->images[i]))
@@ -89,7 +89,8 @@ static struct seep_error *run_program(char *const *program, int *ret_status) {
         fputc('\n', stderr);
     }
     if (seep_library_inside_folder() && is_needed(run))
-        fprintf(stderr, "seep-agent: %s stays: processes that use it run on\n", seep_library_inside_folder());
+        fprintf(stderr, "seep-agent: %s is left: processes that use it are still running\n",
+                seep_library_inside_folder());
     else
         seep_library_inside_remove();
     *ret_status =
@@ -136,7 +137,7 @@ static struct seep_error *serve_source(const struct seep_live_source *source, co
     if (!error)
         error = seep_link_address_listen(server, where, key_file, &listens);
     if (listens.made_key)
-        fprintf(stderr, "seep-agent: made the key %s: who has a copy of it may ask\n", key_file);
+        fprintf(stderr, "seep-agent: made the key %s: clients need a copy of it\n", key_file);
     if (!error && *listens.address) {
         puts(listens.address);
         fflush(stdout);
@@ -164,7 +165,7 @@ static struct seep_error *serve_pid(const char *text, const char *where, const c
     struct seep_live_source source = {.name = text};
     struct seep_error *error = seep_parse_pid(text, &source.is_pid, &source.pid);
     if (!error && !source.is_pid)
-        error = misused("serve: PID is a number");
+        error = misused("serve: PID must be a number");
     if (error)
         return error;
     source.started = seep_look_started(source.pid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// scan/core_file.h for who opens no core files: there is none, and none is asked of.
+// scan/core_file.h for the agent, which opens no core files.
 #include "scan/core_file.h"
 
 const struct seep_core_segment *seep_core_find(const struct seep_core *core, uint64_t address) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// names/symbols.h for who has no debug information and needs none: nothing has a name. What the agent sends
-// are modules with build-ids, and offsets; who asked it has the names.
+// names/symbols.h for the agent: nothing has a name. The agent sends modules with build-ids, and offsets; the
+// client finds the names.
 #include "names/symbols.h"
 
 struct seep_error *seep_symbols_create(const struct seep_symbols_options *options,

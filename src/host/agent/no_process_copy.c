@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// scan/process_copy.h for who makes no copies: the agent scans stopped processes.
+// scan/process_copy.h for the agent, which makes no copies: it scans stopped processes.
 #include "scan/process_copy.h"
 
 struct seep_error *seep_process_copy_prepare(pid_t pid, struct seep_process_copy *ret_copy) {
     (void)pid, (void)ret_copy;
-    return seep_error_create(SEEP_E_UNSUPPORTED, "no copies of processes are made here");
+    return seep_error_create(SEEP_E_UNSUPPORTED, "the agent makes no copies of processes");
 }
 
 struct seep_error *seep_process_copy_stop(struct seep_process_copy *copied,

@@ -192,7 +192,7 @@ static unsigned hash_at(const unsigned char *at) {
     return (unsigned)(word * UINT32_C(2654435761) >> (32 - HASH_BITS));
 }
 
-// What of [from, to) matches what is before it; its literals. Returns the number of sequences.
+// Finds in [from, to) what matches bytes before it, and the literals. Returns the number of sequences.
 static size_t find_matches(struct seep_packer *packer, const unsigned char *raw, size_t from, size_t to,
                            size_t *ret_literals) {
     size_t nr = 0, nr_plain = 0, first = from, at = from;
@@ -204,7 +204,7 @@ static size_t find_matches(struct seep_packer *packer, const unsigned char *raw,
             while (at + length < to && raw[before - 1 + length] == raw[at + length])
                 length++;
         if (length < MATCH_LEAST) {
-            at += 1 + ((at - first) >> 6); // what does not pack is gone through faster and faster
+            at += 1 + ((at - first) >> 6); // steps grow in data without matches
             continue;
         }
         uint32_t offset = (uint32_t)(at + 1 - before);
@@ -228,7 +228,7 @@ static void put_block_head(unsigned char *to, bool is_last, unsigned type, size_
     to[2] = (unsigned char)(head >> 16);
 }
 
-// The bytes of the block behind its head, or 0 where it would be no shorter than `nr`.
+// Returns the size of the block without its head, or 0 where that would be no shorter than `nr`.
 static size_t put_packed(struct seep_packer *packer, unsigned char *to, const unsigned char *raw, size_t from,
                          size_t nr) {
     size_t nr_literals, nr_sequences = find_matches(packer, raw, from, from + nr, &nr_literals);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Hosts are numbers, see wire/resolve.h: a target listens on an address of its own.
+// Hosts are IP addresses in digits, see wire/resolve.h.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -89,7 +89,8 @@ static struct print print_call(struct print caller, const struct print *frame) {
     return caller;
 }
 
-// Of the stacks of one view: of its tree only what leads to a row, so that no other name is looked up.
+// The stacks of one view: only those nodes of its tree that lead to a row, so that no other name is looked
+// up.
 struct stack_prints {
     struct print *by_node;
     struct print *by_frame;

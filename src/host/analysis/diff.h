@@ -54,7 +54,7 @@ struct seep_diff {
     size_t nr_rows;
     size_t nr_rows_all;
     size_t nr_changes[SEEP_DIFF_NR]; // of all rows
-    size_t nr_newly_lost;            // of all rows: of which more blocks or bytes are lost than were
+    size_t nr_newly_lost;            // rows that lost more blocks or bytes than before
     struct seep_diff_row all;        // the sum; before and after are those of the views
     bool scanned_before;             // a process of it was scanned for leaks
     bool scanned_after;

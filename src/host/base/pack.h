@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What is packed for a file or a link is zstd frames. pack_zstd.c has them made by libzstd; the agent, which
-// has no room for that, by a packer of its own (agent/pack_small.c).
+// Packs zstd frames for files and links. pack_zstd.c uses libzstd; the agent, which has no room for that,
+// uses agent/pack_small.c.
 #ifndef SEEP_BASE_PACK_H
 #define SEEP_BASE_PACK_H
 
@@ -15,15 +15,15 @@ struct seep_packer;                                           // what it needs a
 SEEP_MUST_CHECK struct seep_packer *seep_packer_create(void); // NULL: out of memory
 void seep_packer_destroy(struct seep_packer *packer);         // takes NULL
 
-size_t seep_pack_bound(size_t nr); // room that is enough for any `nr` bytes
+size_t seep_pack_bound(size_t nr); // enough room for a frame of any `nr` bytes
 // One frame. 0: there is no memory or no room for it.
 SEEP_MUST_CHECK size_t seep_pack(struct seep_packer *packer, unsigned char *to, size_t room, const void *raw,
                                  size_t nr, enum seep_pack_effort effort);
-// One frame whose blocks end where parts do, for parts that are worth it; `parts` are their ends.
+// One frame whose blocks end where large parts do; `parts` are the ends of the parts.
 SEEP_MUST_CHECK size_t seep_pack_parts(struct seep_packer *packer, unsigned char *to, size_t room,
                                        const unsigned char *raw, size_t nr, const size_t *parts,
                                        size_t nr_parts);
-// Frames that make exactly `nr` bytes; false: they do not.
+// Unpacks frames. false: the result is not exactly `nr` bytes.
 SEEP_MUST_CHECK bool seep_unpack(unsigned char *to, size_t nr, const unsigned char *packed, size_t nr_packed);
 
 #endif

@@ -30,7 +30,7 @@ struct seep_statx {
 _Static_assert(sizeof(struct seep_statx) == 256, "as the kernel writes it");
 
 #define SEEP_STATX_BASIC     0x7ffu
-#define SEEP_STATX_DONT_SYNC 0x4000 // what the kernel knows is enough: a file system that hangs is not asked
+#define SEEP_STATX_DONT_SYNC 0x4000 // cached attributes are enough: a file system that hangs is not asked
 
 SEEP_INLINE bool seep_statx(int folder, const char *path, int flags, struct seep_statx *ret_status) {
     return syscall(SYS_statx, folder, path, flags, SEEP_STATX_BASIC, ret_status) == 0;

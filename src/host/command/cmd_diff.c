@@ -91,7 +91,7 @@ static struct seep_error *select_of(const struct seep_session *session,
     return seep_session_select(session, 0, options->program, some);
 }
 
-// And says of what.
+// And says why.
 static bool fails(const struct seep_diff *diff) {
     bool live = diff->all.live_bytes > 0, lost = diff->nr_newly_lost;
     if (!live && !lost)

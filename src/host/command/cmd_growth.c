@@ -33,7 +33,7 @@ struct growth_values {
 
 static const struct seep_option growth_options[] = {
     {"cgroup", 0, SEEP_OPTION_STRING, AT(cgroup), .value = "PATH",
-     .help = "instead of a process: those of a control group and below it"},
+     .help = "the processes of a control group and the groups below it"},
     {"interval", 0, SEEP_OPTION_DURATION, AT(interval_ns), .help = "look at processes every T (default 1s)"},
     {"count", 0, SEEP_OPTION_NUMBER, AT(count), .value = "N",
      .help = "look N times (default 20); 0: until they end, or Ctrl-C"},
@@ -163,7 +163,7 @@ static struct seep_error *check_known(const struct seep_session *session) {
         "%u are needed, 20 are good: a larger --count, or a longer look", SEEP_TREND_LEAST);
 }
 
-// The snapshots of a recording are no recording: they do not replace it.
+// A file of snapshots does not replace the recording that they were made of.
 static struct seep_error *check_save(const struct seep_arguments *arguments, const char *save) {
     struct stat to, from;
     for (int i = 0; save && stat(save, &to) == 0 && i < arguments->nr_operands; i++)
@@ -191,7 +191,7 @@ static struct seep_error *run_growth(const struct seep_arguments *arguments, int
                               "%u are needed, 20 are good", SEEP_TREND_LEAST);
     if (!err && !values->cgroup == !arguments->nr_operands)
         err = seep_error_hint(seep_error_create(SEEP_E_USAGE, "growth: of what?"),
-                              "name a process, traces, or --cgroup PATH, and one of these alone");
+                              "name one of these: a process, traces, or --cgroup PATH");
     if (!err)
         err = check_save(arguments, values->save);
     if (!err)

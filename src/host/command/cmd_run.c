@@ -487,7 +487,7 @@ static struct seep_error *snap_name(const struct watcher *watcher, uint32_t pid,
     return err;
 }
 
-// The trace so far, in the place of the one to come.
+// Saves the trace so far under the name of the final one.
 static void keep(void *data, const struct seep_session *session) {
     struct watcher *watcher = data;
     struct seep_error *err = NULL;

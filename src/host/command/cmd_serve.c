@@ -408,7 +408,7 @@ static struct seep_error *serve_link(const struct seep_live_source *source, cons
     if (!error)
         error = seep_link_address_listen(server, where, key_file, &listens);
     if (listens.made_key)
-        fprintf(stderr, "seep: made the key %s: who has a copy of it may ask\n", key_file);
+        fprintf(stderr, "seep: made the key %s: clients need a copy of it\n", key_file);
     if (!error && *listens.address) {
         printf("%s\n", listens.address);
         fflush(stdout);

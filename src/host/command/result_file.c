@@ -40,7 +40,7 @@ struct seep_error *seep_result_close(FILE *out, const char *path, const char *wh
                            "%s", hint);
 }
 
-// A result is not written over a trace, least of all over the one that it was made of.
+// A result does not replace a trace: it may be the one that was read.
 static bool is_trace(const char *path) {
     char magic[SEEP_TRACE_MAGIC_BYTES];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -112,11 +112,11 @@ static struct seep_error *open_name(DIR *folder, const char *name, struct seep_f
         .fd = openat(dirfd(folder), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
     if (file.fd < 0)
         return seep_error_system(errno, "cannot open %s", name);
-    // It may have been exchanged since it was listed; a pipe would keep all who ask waiting.
+    // The file may have been replaced since it was listed; a pipe would keep all clients waiting.
     struct stat status;
     if (fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode)) {
         seep_folder_file_deinit(&file);
-        return seep_error_create(SEEP_E_NOT_FOUND, "%s is no regular file any more", name);
+        return seep_error_create(SEEP_E_NOT_FOUND, "%s is no longer a regular file", name);
     }
     file.name = strdup(name);
     if (!file.name) {

@@ -69,7 +69,7 @@ static const struct {
 
 // ---- files that a library opens ----
 
-static seep_worker_open_function *let_open; // NULL: none is let
+static seep_worker_open_function *let_open; // NULL: no file may be opened
 static void *let_open_context;
 
 void seep_worker_let_open(seep_worker_open_function *open, void *context) {

@@ -18,9 +18,8 @@ SEEP_MUST_CHECK bool seep_worker_keep_only(int socket);
 
 #define SEEP_WORKER_SOCKET 3
 
-// What a library in the worker wants to open, by its path: returns a descriptor, or -1. NULL: it gets
-// nothing. The function is called in a handler of the signal that stands for the call, in the place of the
-// call.
+// Opens a file for a library in the worker, by its path: returns a descriptor, or -1. NULL: no file may be
+// opened. The function is called in the handler of the SIGSYS that the library's system call raised.
 typedef int seep_worker_open_function(void *context, const char *path);
 void seep_worker_let_open(seep_worker_open_function *open, void *context);
 

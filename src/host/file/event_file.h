@@ -63,8 +63,8 @@ void seep_event_file_only(struct seep_event_file *file, uint32_t type);
 // chunks.
 bool seep_event_file_is_whole(struct seep_event_file *file);
 
-// Where the tool was killed, what the library wrote after that follows the last chunk: the i-th of these
-// files, or NULL, and when its process began, as chunks have it. Known once the last chunk was read.
+// Where the tool was killed, the events that the library wrote after that follow the last chunk. Returns the
+// i-th of these files, or NULL, and when its process began, as in chunks. Known once the last chunk was read.
 const char *seep_event_file_rest(const struct seep_event_file *file, size_t i,
                                  int64_t *ret_start_realtime_ns);
 

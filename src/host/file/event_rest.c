@@ -110,9 +110,9 @@ static bool is_named(const char *file, const char *name, uint32_t *ret_pid) {
             (*behind == '.' && strncmp(behind + 1, digits, nr_digits) == 0 && behind[1 + nr_digits] == 0));
 }
 
-// The tool has the starts of all its processes on one scale, which the library does not know: one process of
-// the trace is meant, or one that came after the first of these. A file that was left by an earlier recording
-// of that name is neither.
+// The library does not know the scale on which the tool keeps the starts of processes. So a file belongs to
+// the trace when it is of a process in the trace, or of one that started after the first of these. A file
+// that an earlier recording of that name left is neither.
 static bool goes_on(const struct seep_event_rests *rests, struct rest *rest) {
     enum { APART_NS = 1000000000 };
     int64_t first = INT64_MAX, own_ns = rest->start_realtime_ns;
@@ -130,7 +130,7 @@ static bool goes_on(const struct seep_event_rests *rests, struct rest *rest) {
     return least < APART_NS || own_ns > first;
 }
 
-// Takes `path`. What is no such file is passed over.
+// Takes `path`. Skips any other file.
 static struct seep_error *look_at(struct seep_event_rests *rests, char *path, uint32_t pid) {
     struct rest rest = {.path = path, .pid = pid};
     size_t nr_bytes;
@@ -202,7 +202,7 @@ struct seep_error *seep_event_rests_next(struct seep_event_rests *rests, struct 
         rests->at += !ret_chunk->nr_events;
         const struct process *process = find_process(rests, ret_chunk->pid, ret_chunk->start_realtime_ns);
         uint64_t nr = 0;
-        for (uint64_t i = 0; i < ret_chunk->nr_events; i++) // what the tool wrote last is in both
+        for (uint64_t i = 0; i < ret_chunk->nr_events; i++) // the tool's last events are in both
             if (!process || ret_events[i].slot >= process->nr_slots ||
                 ret_events[i].stamp > process->last[ret_events[i].slot])
                 ret_events[nr++] = ret_events[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What the library wrote of a recording when its tool was gone: files beside the trace, NAME.PID, each with
-// the events that the trace lacks and with the image of its process. They are read as the end of the trace.
+// The files that the library wrote for a recording when its tool was gone: NAME.PID beside the trace, each
+// with the events that the trace lacks and the image of its process. They are read as the end of the trace.
 #ifndef SEEP_FILE_EVENT_REST_H
 #define SEEP_FILE_EVENT_REST_H
 
@@ -13,7 +13,8 @@ struct seep_event_rests;
 SEEP_MUST_CHECK struct seep_error *seep_event_rests_create(struct seep_event_rests **ret_rests);
 void seep_event_rests_destroy(struct seep_event_rests *rests); // takes NULL
 
-// What the trace has, chunk by chunk: that is not given a second time. Again after a rewind does no harm.
+// Tells which events the trace has, chunk by chunk: they are not given a second time. May be called again
+// after a rewind.
 SEEP_MUST_CHECK struct seep_error *seep_event_rests_pass(struct seep_event_rests *rests,
                                                          const struct seep_chunk *chunk,
                                                          const struct seep_recorded *events);

@@ -289,8 +289,8 @@ static uint64_t most_of(int fd, const struct stat *status) {
     return S_ISREG(status->st_mode) ? SEEP_MIN(most, memory_for_it()) : memory_for_it();
 }
 
-// The size that the system names is not used: it may be anything, what can be read is what counts. Behind
-// the first `used` bytes of *ret_bytes.
+// Reads to the end of the file, behind the first `used` bytes of *ret_bytes. The size in its status is not
+// used, because it may be wrong.
 static struct seep_error *slurp(int fd, const char *name, uint64_t most, unsigned char **ret_bytes,
                                 size_t used, size_t *ret_size) {
     unsigned char *bytes = *ret_bytes;

@@ -115,7 +115,7 @@ struct seep_trace_section {
     const unsigned char *stored;
 };
 
-// What of a file was not read: sections behind its header.
+// The sections behind a file's header that were not read.
 struct seep_trace_passed {
     uint64_t bytes;
     uint64_t nr_sections;

@@ -59,10 +59,10 @@ static double middle_of(double a, double b, double c) {
     return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-#define ROUNDS_MOST 48u // of hostile values: they are sorted then
+#define ROUNDS_MOST 48u // more rounds mean hostile values, which are sorted instead
 
-// The value that would be at a place if all were sorted. It is there afterwards, none before it is above it
-// and none behind it is below it.
+// Returns the value that would be at `place` if all were sorted, and moves it there: no value before it is
+// larger and no value behind it is smaller.
 static double place(double *values, size_t nr, size_t at) {
     size_t first = 0;
     for (unsigned round = 0; nr - first > 1; round++) {

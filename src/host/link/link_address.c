@@ -23,7 +23,7 @@ struct seep_error *seep_link_address_check(const char *where, const char *key_fi
     if (network && !key_file)
         return seep_error_hint(
             seep_error_create(SEEP_E_USAGE, "--listen %s: a network needs --key FILE", where),
-            "a file that is not there is made; who has a copy of it may ask");
+            "a file that does not exist is created; clients need a copy of it");
     if (!network && key_file)
         return seep_error_create(SEEP_E_USAGE, "--key is for --listen tcp:HOST:PORT");
     if (where && !network && !seep_link_is_stdio(where) &&

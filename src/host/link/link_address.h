@@ -7,7 +7,7 @@
 #include "link/link_server.h"
 
 bool seep_link_is_stdio(const char *where); // takes NULL
-// Whether it has a form that may be, and a key where there must be one.
+// Checks the form of the address, and that it has a key where one is needed.
 SEEP_MUST_CHECK struct seep_error *seep_link_address_check(const char *where, const char *key_file);
 
 struct seep_link_listens {

@@ -38,7 +38,8 @@ static bool pass_on(struct way *way, const struct pollfd *reads, const struct po
         way->sent = 0;
     }
     if (writes->revents && way->sent < way->nr) {
-        // A pipe that takes anything takes so much at once: no write waits while a question may come.
+        // A pipe that is writable takes this much at once, so a write does not block while a question may
+        // come.
         ssize_t nr = write(way->to, way->bytes + way->sent, SEEP_MIN(way->nr - way->sent, (size_t)PIPE_BUF));
         if (nr < 0 && errno != EINTR && errno != EAGAIN)
             return false;
@@ -47,7 +48,7 @@ static bool pass_on(struct way *way, const struct pollfd *reads, const struct po
     return true;
 }
 
-// What the client has sent is passed on before its end is; then what is still answered comes back.
+// First the rest of what the client sent is passed on, then its end. Answers still come back after that.
 static void relay(int socket_fd, struct way ways[2]) {
     bool open = true, told = false;
     signal(SIGPIPE, SIG_IGN);
@@ -79,7 +80,7 @@ static int connect_to(const char *path) {
     if (strlen(path) >= sizeof(address.sun_path))
         return -1;
     memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); // who listens may take none
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); // the listener may accept none
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid())
         return fd;
@@ -88,7 +89,7 @@ static int connect_to(const char *path) {
     return -1;
 }
 
-// It has nothing of the line: who started that would wait for it.
+// The server keeps no descriptor of the line: ssh would wait until it is closed.
 static _Noreturn void be_server(const struct seep_live_source *source, const char *path, int ready) {
     struct seep_link_server *server = NULL;
     const char *at = NULL;

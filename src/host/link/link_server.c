@@ -109,7 +109,7 @@ static bool is_left(struct seep_link_server *server) {
     return now_ns - server->alone_ns > (gone ? SEEP_LINK_LEAVE_NS : SEEP_LINK_LINGER_NS);
 }
 
-// Without waiting: who listens there, of whatever user, may take no connection.
+// Without waiting: the listener, which may be another user's, may accept no connection.
 static bool is_deserted(const struct sockaddr_un *address) {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A look at what a user named: a process, a file, or what is behind a link. See live.h.
+// A look at a source: a process, a file, or the server of a link. See live.h.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a look has, made here or elsewhere. See live.h.
+// The parts of a look, whether it was made here or by a server. See live.h.
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -96,8 +96,8 @@ static const struct seep_profile *profile_before(const struct seep_look *before,
     return NULL;
 }
 
-// What its files have inside is the same at the next look, unless there are others: to read them takes longer
-// than all the rest. Now and then for what was loaded and was on no stack yet.
+// The contents of its files stay the same from look to look, and reading them takes longer than all the rest.
+// So they are read when there are new files, and now and then for files that were loaded but on no stack yet.
 static struct seep_error *note_files(struct seep_profile *profile, const struct seep_look *look,
                                      const struct seep_look *before) {
     const struct seep_profile *old = look->noted_ns ? profile_before(before, profile) : NULL;
@@ -231,7 +231,7 @@ void seep_look_make_here(const struct seep_live_source *source, const struct see
     if (!ret_look->noted_ns)
         ret_look->noted_ns = begin_ns;
     seep_look_end(ret_look, begin_ns);
-    // How long to rest is a matter of what it costs, not of what else the machine does.
+    // The rest between looks depends on what a look costs, not on the load of the machine.
     ret_look->took_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
 }
 

@@ -97,14 +97,14 @@ static char *split_path(Dwarf_Die *unit) {
     return name && folder && asprintf(&path, "%s/%s", folder, name) >= 0 ? path : NULL;
 }
 
-// libdw opens .dwo files by itself, without a look at whose they are. In a program of many units they are all
-// in few folders.
+// libdw opens .dwo files by itself and does not check who owns them. The units of a program have them in few
+// folders.
 static bool may_be_split(struct seep_debug_info *info, Dwarf_Die *unit) {
     char *path = info->search->giver ? NULL : split_path(unit);
     char *end = path ? strrchr(path, '/') : NULL;
     if (!end) {
         free(path);
-        return true; // the worker gets only what the tool opens for it
+        return true; // the tool opens files for the worker
     }
     *end = 0;
     if (!info->split_folder || strcmp(path, info->split_folder) != 0) {
@@ -161,7 +161,7 @@ static int open_split(void *context, const char *path) {
     const char *trouble;
     char *directory = NULL;
     const struct seep_file_giver *giver = info->search->giver;
-    char *plain = strdup(path); // without "..": it gets none by such a path
+    char *plain = strdup(path); // without "..": such a path is refused
     if (plain)
         seep_names_normalise(plain);
     int fd = plain ? giver->open(giver->context, true, plain, &trouble, &directory) : -1;

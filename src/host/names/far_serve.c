@@ -10,7 +10,7 @@
 #include "names/module_file.h"
 
 #define TYPES_MAX      65536u
-#define WISHES_MAX     2048u // for one question: the tool ends a reader that wishes more often, see worker.c
+#define WISHES_MAX     2048u // for one question: the tool ends a reader that asks for more, see worker.c
 #define TYPES_COMPARED 4096u // the same type gets the same number among so many
 
 struct seep_far_server {

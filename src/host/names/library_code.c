@@ -43,7 +43,7 @@ static bool is_one(const char *text, const char *const *words, size_t nr) {
 
 // ---- standard libraries ----
 
-// Rust's are spread over crates, one of which has a name that others may have, too.
+// Rust's functions are spread over crates, and the name of one crate may be another crate's too.
 static bool is_std_name(const char *function) {
     static const char *const spaces[] = {
         "std::",         "__gnu_cxx::",      "__cxxabiv1::",   "alloc::alloc::", "alloc::raw_vec::",
@@ -92,7 +92,7 @@ static bool read_word(const char *function, char ret_word[WORD_MAX]) {
     return nr && (word == end || *word == '<');
 }
 
-// What a program's own test or example calls: it is what is looked for.
+// Functions of a program's own test or example: the user looks for them.
 static bool is_of_test(const char *prefix, size_t length) {
     static const char *const words[] = {"test", "leak", "lose", "lost",   "bench",  "demo", "call",
                                         "main", "bad",  "fuzz", "stress", "sample", "run",  "use",
@@ -132,7 +132,7 @@ static bool has_verb(const char *word) {
     return false;
 }
 
-// "alloc" alone is what many a program calls its own work: only behind these names it is a wrapper.
+// Many programs call functions of their own "alloc": it is a wrapper only behind these names.
 static bool is_plain_alloc(const char *word) {
     static const char *const prefixes[] = {"",
                                            "x",

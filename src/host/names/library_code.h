@@ -2,7 +2,7 @@
 //
 // Functions that no report names as the place of an allocation: those of the standard libraries of C++ and
 // Rust, and those that allocate for their callers under a name of their own ("xmalloc", "sqlite3DbMallocRaw",
-// "g_strdup"). Told by name and file alone.
+// "g_strdup"). Name and file alone decide.
 #ifndef SEEP_NAMES_LIBRARY_CODE_H
 #define SEEP_NAMES_LIBRARY_CODE_H
 

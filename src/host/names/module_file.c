@@ -381,7 +381,8 @@ bool seep_folder_is_ours(const char *path) {
         *end = kept;
         if (got != 0)
             return errno == ENOENT;
-        // Where no one may take away what is another's (/tmp), anyone may put what is not there yet.
+        // In a sticky folder (/tmp) users cannot remove the files of others, but any user can create a new
+        // one.
         if (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) && status.st_uid == 0) {
             if (lstat(path, &status) != 0)
                 return false;

@@ -62,8 +62,8 @@ SEEP_MUST_CHECK struct seep_error *seep_module_files_find(struct seep_file_searc
                                                           struct seep_module_files *ret_files);
 void seep_module_files_close(struct seep_module_files *files);
 
-// Whether no one but root and this user can have put a file or a link there, or can now: a folder by its
-// absolute path, and a file in such a folder. What is not there counts as well.
+// Whether only root and this user can have put a file or a link there, or can do so now: a folder by its
+// absolute path, and a file in such a folder. A path that does not exist is judged too.
 bool seep_folder_is_ours(const char *path);
 bool seep_file_is_ours(const char *path);
 

@@ -229,7 +229,7 @@ struct seep_error *seep_symbols_add_names(struct seep_symbols *symbols, unsigned
     return NULL;
 }
 
-// What its debug information refers to is another user's, or may be.
+// The files that its debug information refers to may be another user's.
 static void give_to_reader(struct seep_symbols *symbols, struct module *module) {
     symbols->met_foreign = module->is_far = true;
     seep_debug_info_destroy(module->debug_info);

@@ -191,7 +191,7 @@ struct seep_error *seep_elf_file_init(int fd, const char *name, struct seep_elf_
     struct seep_error *err = seep_elf_any_init(fd, name, ret_elf);
     if (err || !ret_elf->is_narrow)
         return err;
-    err = bad(ret_elf, "a 32-bit program, which this cannot trace");
+    err = bad(ret_elf, "this 32-bit program cannot be traced here");
     seep_elf_file_deinit(ret_elf);
     return err;
 }

@@ -3,7 +3,7 @@
 // An ELF file as capture needs it: where its code is, its functions by name, its call-frame
 // information. The file belongs to others and may change while we look: it is only read, never mapped,
 // and every offset in it is checked.
-// What a 32-bit file has is widened as it is read: all structs here are those of 64 bits.
+// Structs of a 32-bit file are widened as they are read: all structs here are those of 64 bits.
 // Source: System V ABI, ELF-64 Object File Format 1.5; its chapters 4 and 5 for 32 bits.
 // Proof: tests/fuzz/fuzz_elf.c.
 #ifndef SEEP_PROCESS_ELF_FILE_H

@@ -77,7 +77,7 @@ static struct seep_error *add_members(struct seep_pids *pids, int folder) {
     return err;
 }
 
-// A group that goes while we look has no processes. Takes `folder`.
+// A group that is removed meanwhile has no processes. Takes `folder`.
 static struct seep_error *add_group(struct seep_pids *pids, int folder, int depth) {
     struct seep_error *err = add_members(pids, folder);
     DIR *entries = fdopendir(folder);

@@ -45,8 +45,8 @@ static double chance_up_to(size_t nr, size_t most, double *ways) {
     return chance;
 }
 
-// How many of the means are left out at each end, so that what lies between has the median but in so many of
-// 100 cases. SIZE_MAX: there are too few to say it.
+// How many of the means are left out at each end, so that the interval between them misses the median in at
+// most that many of 100 cases. SIZE_MAX: there are too few rounds.
 static size_t left_out(size_t nr, double percent, double *ways) {
     size_t out = SIZE_MAX, all = nr * (nr + 1) / 2;
     for (size_t most = 0; most < all / 2 && chance_up_to(nr, most, ways) * 2 <= percent / 100; most++)

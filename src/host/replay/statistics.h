@@ -14,10 +14,9 @@ struct seep_interval {
 // NaN: of no values, or out of memory.
 double seep_median(const double *values, size_t nr);
 
-// The median of the means of two of the paired ratios each, and its interval: a round that other work
-// disturbed has little to say in it. An interval of 95 % lacks 1 in one of twenty comparisons of a thing with
-// itself, so that two differ is said by the one of 99 %, which needs eight rounds. Always the same for the
-// same numbers.
+// The median of the means of all pairs of ratios, and its interval: a round that other work disturbed has
+// little weight. An interval of 95 % misses 1 in one of twenty comparisons of a thing with itself, so the
+// interval of 99 % decides whether two differ; it needs eight rounds. The same numbers give the same result.
 struct seep_interval seep_ratio_interval(const double *numerators, const double *denominators, size_t nr);
 
 #endif

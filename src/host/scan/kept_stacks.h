@@ -17,7 +17,7 @@ struct seep_kept_stack;
 struct seep_kept_stacks {
     struct seep_kept_stack *items; // by index in the stopped threads
     size_t nr_items;
-    struct seep_symbols *symbols; // made when frames are first asked for, unless they are another's
+    struct seep_symbols *symbols; // made when frames are first asked for, or borrowed
     bool is_borrowed;
 };
 

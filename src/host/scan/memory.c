@@ -36,8 +36,7 @@
 // Below this a range is read without asking which pages are there.
 #define ASK_BYTES ((uint64_t)256 << 10)
 
-// What is read piecemeal lies in few pages: headers of modules, the loader's lists, control blocks of
-// threads.
+// Small reads are of few pages: headers of modules, the loader's lists, control blocks of threads.
 #define PAGES_KEPT 64u
 
 struct seep_memory_pages {
@@ -299,8 +298,8 @@ static int open_file_of(const char *path, const struct seep_memory_area *area) {
     return -1;
 }
 
-// File systems whose pages come: block devices, and what the tool's own root is on. The number of another one
-// may be of another file system tomorrow.
+// File systems that answer: those of block devices, and that of the tool's own root. Other device numbers may
+// be given to another file system later.
 static _Atomic uint64_t sound_devices[8];
 
 static bool is_sound(uint64_t device) {

@@ -53,7 +53,7 @@ SEEP_MUST_CHECK struct seep_error *seep_memory_open_core(const struct seep_core 
                                                          struct seep_memory **ret_memory);
 void seep_memory_close(struct seep_memory *memory); // takes NULL
 
-// The process is stopped, or a copy: what seep_memory_read has read once it need not read again.
+// The process is stopped, or a copy: seep_memory_read may keep the pages that it has read.
 void seep_memory_is_still(struct seep_memory *memory);
 
 // The mapping that has `address`, or NULL.

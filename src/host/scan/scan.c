@@ -152,7 +152,7 @@ static struct seep_error *check_platform(const struct seep_scan *scan) {
                                              "process %d runs under an emulator: its registers and pointers "
                                              "are not those of the machine",
                                              (int)scan->target.pid),
-                           "scan it on a machine of its kind; what grows, diff and marks tell work here too");
+                           "scan it on a machine of its CPU; growth, diff and marks work here too");
 }
 
 // The profile and the threads are there; the memory is opened by then, too.

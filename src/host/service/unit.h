@@ -42,7 +42,7 @@ struct seep_unit {
 SEEP_MUST_CHECK struct seep_error *seep_unit_find(bool user, const char *name, struct seep_unit **ret_unit);
 void seep_unit_destroy(struct seep_unit *unit); // takes NULL
 
-// Takes apart what systemctl said of it (`said`): of each property its line, ended by NUL.
+// Splits the output of systemctl (`said`) into the line of each property, ended by NUL.
 SEEP_MUST_CHECK struct seep_error *seep_unit_take(struct seep_unit *unit);
 
 // The value of a variable in a list as systemd prints one (A=1 "B=2 3"), malloc'ed; NULL: not there, or out

@@ -118,7 +118,7 @@ struct seep_error *seep_growth_of_files(char *const *names, size_t nr, struct se
 
 // ---- processes --------------------------------------------------------------------------------------
 
-// Of a machine whose service has thousands of workers the first ones.
+// Of more processes only the first ones are looked at.
 #define PROCESSES_MAX 256u
 
 // From one exec to the next, or to its end.
@@ -158,9 +158,9 @@ static struct seep_error *list_pids(const struct seep_growth_look *look, struct 
         return seep_pids_add_family(ret_pids, look->pid);
     int folder = open(look->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0 || faccessat(folder, "cgroup.procs", R_OK, 0) != 0) {
-        struct seep_error *error =
-            seep_error_hint(seep_error_system(folder < 0 ? errno : ENOENT, "--cgroup: %s", look->cgroup),
-                            "a folder of the control groups, as /sys/fs/cgroup/system.slice/app.service");
+        struct seep_error *error = seep_error_hint(
+            seep_error_system(folder < 0 ? errno : ENOENT, "--cgroup: %s", look->cgroup),
+            "name the folder of a control group, such as /sys/fs/cgroup/system.slice/app.service");
         if (folder >= 0)
             close(folder);
         return error;
@@ -206,7 +206,7 @@ static struct seep_error *look_at(struct watching *watching, pid_t pid) {
     return seep_series_add(&watched->series, now->profiles[0], &memory);
 }
 
-// What came and went between a few looks says nothing, and there may be very many of it.
+// Processes that lived for only a few looks tell nothing, and there may be very many.
 static void leave_out(struct watching *watching) {
     for (size_t i = watching->nr_items; i-- > 1;) {
         struct watched *watched = &watching->items[i];
@@ -285,7 +285,7 @@ struct seep_error *seep_growth_of_processes(const struct seep_growth_look *look,
         if (*look->stop)
             break;
     }
-    // They have ended: what was seen before is all there is.
+    // The processes have ended: the looks so far are the result.
     if (error && watching.nr_items && error->code != SEEP_E_MEMORY) {
         seep_error_destroy(error);
         error = NULL;

@@ -56,7 +56,7 @@ struct summing {
 };
 
 struct recorded_process {
-    char *left_out; // why what its library wrote without us is not here; NULL: it is, or there is none
+    char *left_out; // why the events that its library wrote alone are missing; NULL: they are not
     struct seep_event_rings rings;
     struct seep_image_stacks stacks; // what the file has of what events refer to
     int fd;
@@ -161,8 +161,7 @@ static struct seep_error *write_put(struct seep_recorder *recorder, enum seep_tr
                                                             recorder->put.used);
 }
 
-// What the events refer to, before them: as far as the file does not have it yet. Without events: which
-// process it is.
+// Writes what the events refer to before them, unless the file has it. Without events: which process it is.
 static struct seep_error *write_stacks(struct seep_recorder *recorder, struct recorded_process *process,
                                        const struct seep_recorded *events, size_t nr) {
     uint32_t site = 0, slot = 0;
@@ -759,7 +758,7 @@ static struct seep_error *start(struct seep_recorder *recorder) {
     return trouble ? seep_error_system(trouble, "cannot start the thread that records") : NULL;
 }
 
-// Who finds the trace without us knows which process it is of.
+// A reader that finds the trace after our end knows which process it is of.
 static struct seep_error *begin_trace(struct seep_recorder *recorder, struct recorded_process *process) {
     const struct seep_recorder_options *options = &recorder->options;
     struct seep_error *error = options->open(options->data, (pid_t)process->chunk.pid, &recorder->writer);

@@ -36,7 +36,7 @@ struct seep_run_watch {
     unsigned snap_percent; // or to that much of the tightest limit (process/memory_limit.h); 0: neither
     // Called once, when it has; the session has the accounts of resident memory.
     void (*reached)(void *data, const struct seep_session *session, const struct seep_run_reached *reached);
-    // Called now and then with what is there, for a trace that outlives us; NULL: nothing is kept meanwhile.
+    // Called now and then with the state so far, for a trace that outlives us; NULL: none is kept meanwhile.
     void (*keep)(void *data, const struct seep_session *session);
     struct seep_recorder *recorder; // takes the events of every image; NULL: none
     // As of capture/run.h.

@@ -22,8 +22,8 @@
 #define ASK_MOST_NS  (25 * MS)
 // Beyond half of the way there: memory comes by a page fault each 4 KiB, some 10 MiB in that time.
 #define ASK_NEAR_NS (10 * MS)
-// All is kept as often as --interval looks, or twice a minute, and at most a hundredth of the time goes into
-// it.
+// The trace so far is kept as often as --interval looks, or twice a minute, in at most a hundredth of the
+// time.
 #define KEEP_FIRST_NS (10000 * MS)
 #define KEEP_NS       (30000 * MS)
 #define KEEP_SHARE    100

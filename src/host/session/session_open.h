@@ -17,7 +17,7 @@ SEEP_MUST_CHECK struct seep_error *seep_session_open_some(const char *spec, uint
 
 // The live image of a traced process, which is neither stopped nor signalled.
 SEEP_MUST_CHECK struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_session);
-// The same without the notes on allocators in its files: for who looks again and again.
+// The same without the notes on allocators in its files: for looks that are repeated.
 SEEP_MUST_CHECK struct seep_error *seep_session_figures_of_pid(pid_t pid, struct seep_session **ret_session);
 
 #endif

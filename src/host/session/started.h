@@ -17,7 +17,7 @@ struct seep_started {
 };
 
 // Waits until the program is traced. SEEP_E_NOT_FOUND with what it wrote last where it ended before.
-// `runner`: the words that make this program run another one, traced: {"seep", "run", "-q", "--", NULL}.
+// `runner`: the command that runs another program traced: {"seep", "run", "-q", "--", NULL}.
 // With `own` its streams are ours: what it writes goes where ours does.
 SEEP_MUST_CHECK struct seep_error *seep_started_begin(char *const *runner, char *const *program, bool own,
                                                       struct seep_started *ret_started);

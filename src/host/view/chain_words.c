@@ -43,7 +43,7 @@ static struct seep_error *put_name(struct seep_chain_words *words, const char *b
     return err;
 }
 
-// Types and members of the C++ library's own say nothing to who uses its containers.
+// Internal types and members of the C++ library mean nothing to users of its containers.
 #define STD_MEMBER "._M_"
 
 static bool is_std_own(const char *type) {

@@ -65,7 +65,7 @@ static uint64_t *last_of(struct alike *alike, uint32_t node) {
 
 static struct seep_error *find(struct alike *alike, uint32_t node) {
     uint32_t *first = &alike->first[alike->of[alike->stacks->nodes[node].parent]];
-    if (!*first) { // most have no brother
+    if (!*first) { // most have no sibling
         *first = node;
         return NULL;
     }

@@ -28,8 +28,8 @@ const char *seep_finding_name(enum seep_finding_kind kind) {
 // ---- places ----
 
 // The innermost frame of the row that is the program's own: "serve (shop.c:5)", "serve [shop]",
-// "shop+0x1234"; "libstdc++.so.6 itself" where there is none. What the C++ library keeps for itself is called
-// so.
+// "shop+0x1234"; "libstdc++.so.6 itself" where there is none. The C++ library's own pool has its
+// name.
 struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, const char **ret_place) {
     uint32_t frame;
     unsigned inlined;
@@ -273,8 +273,8 @@ static size_t nr_with_most(const struct seep_view_leaders *leaders, uint64_t *re
     return (double)*ret_part < 0.8 * (double)leaders->all ? 0 : nr;
 }
 
-// The emergency pool of the C++ library tells nothing of the program: where it would be named among others it
-// is taken out of them. *ret_bytes is 0 where it would not.
+// The emergency pool of the C++ library tells nothing about the program. Where it is among the leaders it is
+// taken out of them; *ret_bytes is 0 where it is not.
 static struct seep_error *take_out_pool(struct maker *maker, struct seep_view_leaders *leaders,
                                         uint64_t *ret_bytes) {
     uint64_t part;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The addresses that a host has. resolve.c asks the machine's resolver; the agent, which has none, takes
-// numbers only (agent/resolve_numbers.c).
+// The addresses of a host. resolve.c asks the machine's resolver; the agent, which has none, takes IP
+// addresses in digits only (agent/resolve_numbers.c).
 #ifndef SEEP_WIRE_RESOLVE_H
 #define SEEP_WIRE_RESOLVE_H
 

@@ -94,7 +94,7 @@ static bool split_ssh(const char *text, char *host, size_t room, char *port, siz
            strspn(port, "0123456789") == strlen(port) && strcspn(host, " \t\n'\"\\$`;&|<>") == nr;
 }
 
-// On a machine that has the agent only, that. The shell there may be any.
+// Starts the agent where there is no seep. The shell there may be any.
 static _Noreturn void become_ssh(const char *host, const char *port, const char *pid) {
     char command[256];
     snprintf(command, sizeof(command),
@@ -112,7 +112,7 @@ static _Noreturn void become_ssh(const char *host, const char *port, const char 
 static struct seep_error *connect_program(struct seep_wire_client *client, const char *text) {
     char host[256], port[8];
     const char *pid = NULL;
-    int ends[2]; // no pipes: to write into one that is not read is a signal
+    int ends[2]; // sockets: a write into a pipe without a reader raises a signal
     bool is_ssh = begins(text, SSH_PREFIX);
     if (is_ssh && !split_ssh(text + strlen(SSH_PREFIX), host, sizeof(host), port, sizeof(port), &pid))
         return seep_error_create(SEEP_E_USAGE, "%s: not of the form ssh://[USER@]HOST[:PORT]/PID", text);

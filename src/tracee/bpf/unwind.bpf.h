@@ -26,7 +26,7 @@ struct seep_place {
     struct seep_bpf_mapping mapping; // of the latest address
 };
 
-// Passed to global functions too; without holes, which older verifiers take for uninitialised memory.
+// Passed to global functions too. No padding: older verifiers take it for uninitialised memory.
 struct seep_walk {
     uint64_t first_pc; // where it begins
     uint64_t first_sp;
@@ -336,8 +336,8 @@ static __always_inline bool seep_is_start(struct seep_walk *walk) {
            walk->place.mapping.base + SEEP_BPF_ROW_ADDRESS(row) == walk->pc;
 }
 
-// Records the frame at walk->pc and leaves it. 1: the walk is over. Global: within a loop the verifier tells
-// apart what it need not.
+// Records the frame at walk->pc and leaves it. 1: the walk is over. Global, because within a loop the
+// verifier would look at it once for each state.
 __noinline int seep_leave_frame(struct seep_walk *walk, struct seep_bpf_thread *thread) {
     if (!walk || !thread || !seep_unwind_cfi)
         return 1;
@@ -419,8 +419,8 @@ static __always_inline void seep_walk_begin(struct seep_walk *walk, struct seep_
 
 // One frame more. The walk that met code that is not read yet begins again, once, and asks the kernel: the
 // code may be mapped just now, as at the end of the loader's work or by dlopen, and its file be known.
-// However the walk ended: the frame pointer was only a guess there, which may lead past callers or to the end
-// of a stack.
+// Whatever ended the walk: there the frame pointer was only a guess, and may have skipped callers or led to
+// the end of a stack.
 static long seep_walk_step(uint32_t i, void *context) {
     struct seep_walker *walker = context;
     struct seep_walk *walk = &walker->walk;

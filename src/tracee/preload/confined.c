@@ -62,9 +62,10 @@ static uint32_t nr_filters(const char *status) {
     return mode == 0 || mode == UNKNOWN ? mode : filters == UNKNOWN ? 1 : filters;
 }
 
-// The thread that has looked and does nothing of the program's until it says so, by an address that only this
-// thread has; and the one that forked this process, whose first thread it is, until it has looked: the kernel
-// makes half as many entries of /proc for "self" as for "thread-self". A later thread may have that address.
+// Both are an address that only that thread has. The first: the thread that has looked and runs no code of
+// the program until it says so. The second: the first thread of a forked process, until it has looked; the
+// kernel makes half as many entries of /proc for "self" as for "thread-self". A later thread may have that
+// address.
 static void *_Atomic looked, *_Atomic first_thread;
 
 static bool is_this(void *_Atomic *thread) {

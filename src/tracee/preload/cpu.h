@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// What the library itself must know of a CPU is in a header of each; this selects one. Each has
+// Selects the header of the CPU. Each header has
 //   sys6_real, sys_thread_pointer
 //   cpu_pause            between two looks at memory that another thread will change
 //   CPU_ADDRESS_BITS     of a user address that the heap map covers
 //   CPU_PAGE_BYTES       where all kernels have the same
 //   CPU_OWN_REGISTERS, cpu_own_registers
-//                        the registers that a function preserves: their DWARF numbers as bits, and what
-//                        writes them into an array by these numbers and returns a pc; with unwind/arch.h
+//                        the registers that a function preserves: their DWARF numbers as bits, and a
+//                        function that writes them into an array by these numbers and returns a pc
 //   CPU_HOOK_BP          in a hook, the caller's frame pointer, where no frame record has it
 //   CPU_VDSO_CLOCK       the name of clock_gettime in the vdso
 //   CPU_GLIBC_OLDEST     the version of dlsym that every glibc has
@@ -30,7 +30,7 @@
 #elif defined(__s390x__)
 #include "preload/cpu_s390x.h"
 #else
-#error "write the header of this CPU"
+#error "this CPU has no header yet: see docs/cpus.md"
 #endif
 
 #endif

@@ -34,7 +34,7 @@ SEEP_INLINE void cpu_pause(void) {
     __asm__ volatile("");
 }
 
-// The kernel goes higher only for who asks for an address there.
+// The kernel maps higher only where a program asks for such an address.
 #define CPU_ADDRESS_BITS 47
 #define CPU_PAGE_BYTES   4096
 

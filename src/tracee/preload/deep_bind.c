@@ -7,8 +7,7 @@
 #include "preload/link.h"
 #include "preload/preload.h"
 
-// What a relocation of the CPU looks like. Where the word itself has the addend, that is gone once it is
-// bound.
+// The form of relocations on this CPU. An addend that is in the word itself is lost once the word is bound.
 #if SEEP_ARCH_WORD == 4
 typedef ElfW(Rel) relocation;
 #define RELOCATIONS       DT_REL

@@ -15,8 +15,7 @@ enum {
     EVENTS_ALONE = 8192, // a power of two
 };
 
-// Of the page where the ring of a slot begins. What stands in shared memory is not trusted with where we
-// write.
+// The page where the ring of a slot begins. Numbers in shared memory do not decide where we write.
 static uint32_t *place_of_ring(uint32_t slot) {
     uint32_t *rings =
         seep_window_pool(seep_g.base, seep_g.header->ring_dir_page, SEEP_RING_SLOTS * sizeof(uint32_t));
@@ -255,7 +254,7 @@ static bool wait_for_tool(const struct seep_thread *thread) {
     for (int turn = 0; turn < PATIENCE; turn++) {
         if (thread && room_now(thread))
             return true;
-        if (are_own()) // since then, by another thread: a tool that woke up moves, and takes nothing
+        if (are_own()) // by another thread meanwhile: a tool that woke up goes on, and takes nothing
             return false;
         nap(nap_ns);
         nap_ns = SEEP_MIN(nap_ns * 2, (uint32_t)NAP_MOST_NS);

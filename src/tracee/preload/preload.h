@@ -38,8 +38,8 @@ struct seep_lock {
 SEEP_MUST_CHECK bool seep_lock_take(struct seep_lock *lock);
 void seep_lock_release(struct seep_lock *lock);
 
-// A number that another process reads while its thread alone writes it: on CPUs of 32 bits too in one piece,
-// so that no reader sees the half of it, nor a signal handler.
+// A number that one thread writes and another process or a signal handler reads: one store on CPUs of 32 bits
+// too, so that no reader sees half of it.
 #if SEEP_ARCH_WORD == 8
 #define SEEP_PUT(place, value) ((void)((place) = (value)))
 #else
@@ -508,9 +508,9 @@ bool seep_quick_exit_begins(
 // dump.c. The folder that the file is in, opened, and the name in it. Negative errno: it is not there, or not
 // one that files may be left in: ours, root's, or sticky.
 int seep_folder_of(const char *path, const char **ret_name);
-// A descriptor that stays open while the program runs, which may close it and open another in its place:
-// asked before each use. Programs close or take over low ones: one that is kept is far from them where the
-// limit allows it.
+// A descriptor that stays open while the program runs. The program may close it and open another file under
+// its number, so it is checked before each use. Programs close or take over low ones: one that is kept is far
+// from them where the limit allows it.
 struct seep_file_id {
     uint64_t device;
     uint64_t inode;

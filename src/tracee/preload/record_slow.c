@@ -83,8 +83,8 @@ static void wipe_few(uint64_t *at, const uint64_t *end) {
         *at = 0;
 }
 
-// Only a line that is not zero is written: a page that was not touched stays the kernel's page of zeros. What
-// a program leaves is zero here and there: a branch for each word would be mispredicted.
+// Only a line that is not zero is written: a page that was not touched stays the kernel's page of zeros. Used
+// memory has zeros here and there, so a branch for each word would be mispredicted.
 static void wipe_words(uint64_t from, uint64_t to) {
     uint64_t *at = (uint64_t *)from, *end = (uint64_t *)(to & ~UINT64_C(7));
     uint64_t *line = (uint64_t *)((from + 63) & ~UINT64_C(63));

@@ -178,7 +178,7 @@ static bool is_entry_point(uint64_t pc, uint64_t sp) {
     return end - sp < MUSL_THREAD_BYTES && !program_waits(sp, end);
 }
 
-// Where no call leads to, but a return address that was made up.
+// Code that is not called: it is reached by a return address that was made up.
 static bool is_start_code(uint64_t pc) {
 #ifdef SEEP_ARCH_START_CODE_BYTES
     uint64_t end = pc + SEEP_ARCH_START_CODE_BYTES - 1;

@@ -236,9 +236,9 @@ static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
     return at / 2 > distance ? (unsigned char *)((at - distance) & ~(uint64_t)(SEEP_LARGEST_PAGE - 1)) : NULL;
 }
 #else
-// There is no such place in 32 bits. The best is below a program that was loaded high: where the kernel maps
-// last of all, and where neither its mappings nor the break are cut short. Else between the break and them:
-// what comes to lie between the areas later keeps these from growing.
+// 32 bits have no such place. The best is below a program that was loaded high: the kernel maps there last,
+// and the window limits neither mappings nor the break. Else it is between the break and the mappings: later
+// mappings between the areas may keep these from growing.
 static unsigned char *far_away(uint64_t bytes, uint64_t limit_bytes) {
     (void)limit_bytes;
     void *probe =

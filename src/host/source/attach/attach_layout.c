@@ -117,8 +117,8 @@ static bool lost_code(const struct seep_heap *heap, const struct layout *layout)
     return false;
 }
 
-// Whether it is still the program that the events at hand are of: it may have gone on as another one, which
-// has the same pid and its stack elsewhere.
+// Whether the process still runs the program of these events: after an exec it has the same pid and another
+// stack.
 static bool is_same_life(struct seep_traced_process *process, const struct seep_process_map *map) {
     if (!map->stack_end_rt)
         return true;
@@ -133,7 +133,7 @@ struct seep_error *seep_attach_update_process(struct seep_attached *attached,
     struct seep_error *err = seep_process_map_init(process->heap.pid, &map);
     if (err)
         return err;
-    if (!map.nr_areas || !is_same_life(process, &map)) { // it has ended: what is known of it stays
+    if (!map.nr_areas || !is_same_life(process, &map)) { // it has ended: keep its last layout
         seep_process_map_deinit(&map);
         return NULL;
     }

@@ -10,7 +10,7 @@
 #include "profile/profile.h"
 #include "source/attach/attach_parts.h"
 
-#define NAMED_MAX 16u // files that were not read: who makes many is not given the report
+#define NAMED_MAX 16u // files that were not read: a user who makes many cannot fill the report
 
 struct notes {
     struct seep_profile *profile;
@@ -84,7 +84,7 @@ struct seep_error *seep_attached_notes(const struct seep_attached *attached, str
                  attached->objects[i]->path, attached->objects[i]->trouble);
     if (attached->nr_left_out)
         note(&notes, SEEP_NOTE_FILES_UNREADABLE,
-             "%llu times a file was not looked at, as its owner has too many: stacks end there, and an "
+             "%llu times a file was not looked at, because its owner has too many: stacks end there, and an "
              "allocator in it "
              "is not traced",
              (unsigned long long)attached->nr_left_out);

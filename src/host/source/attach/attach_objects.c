@@ -22,9 +22,9 @@
 // five million in one file; a file may be made to have as many as bytes.
 #define OBJECT_STEPS (UINT64_C(8) << 20)
 #define TARGET_STEPS (UINT64_C(24) << 20)
-// Processes and files are made without end by a user who wants to. So of the files of one user, but ours and
-// root's, no more are looked at, and no more steps made for them: so many at once, and one a microsecond in
-// the long run.
+// A user can make processes and files without end. So the files of each user, except ours and root's, have
+// two limits: how many are looked at, and how many steps are made for them, at once and then one a
+// microsecond.
 #define OWNER_FILES_MAX 2048u
 #define OWNER_STEPS     (UINT64_C(256) << 20)
 #define NOT_OPENED      UINT32_MAX // stands for the owner of what cannot be opened
@@ -118,7 +118,7 @@ static uint32_t owner_of(int fd) {
     return fd >= 0 && seep_file_status(fd, &status) ? status.st_uid : NOT_OPENED;
 }
 
-// false: there are enough of this owner's.
+// false: this owner has reached the limit.
 static bool count_file(struct seep_attached *attached, uint32_t owner) {
     uint64_t *nr = is_limited(owner) ? seep_map_at(&attached->owner_files, owner, NULL) : NULL;
     return !nr || ++*nr <= OWNER_FILES_MAX;

@@ -101,8 +101,8 @@ struct seep_error *seep_held_program_start(char *const *argv, const sigset_t *ig
     return err;
 }
 
-// A library that the kernel starts by itself is a loader, to which the program is named: it has a name for
-// the linker, which no program has, and wants no loader.
+// A library that is executed itself is a loader, which gets the program as an argument. It has a soname,
+// which programs lack, and needs no loader.
 static bool is_loader(const struct seep_elf_file *elf) {
     bool has_name = false;
     for (uint32_t i = 0; i < elf->nr_segments; i++) {
@@ -140,8 +140,8 @@ static uint64_t entry_in(pid_t pid, const struct seep_code_area *area, bool *ret
     return entry >= area->start && entry < area->end ? entry : 0;
 }
 
-// Where the kernel began, or, where that was a loader that was told its program, where this one begins: not
-// known (0) before it is mapped. The loader maps it before all libraries.
+// The entry of the file that was executed, or, where that was a loader, of its program. 0: the program is not
+// mapped yet. The loader maps it before all libraries.
 static struct seep_error *find_entry(struct seep_held_program *program) {
     char name[64];
     uint64_t begun_rt = 0;

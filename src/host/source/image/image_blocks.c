@@ -95,7 +95,7 @@ static size_t skip_dead(const struct seep_image_head *head, const unsigned char 
     return at;
 }
 
-// What of the address of a block its entry says.
+// The bits of a block's address that its entry has.
 static uint64_t sub_of(const struct seep_image_header *header, uint64_t entry) {
     return SEEP_MAP_HAS_SUB(header->flags, header->granule_shift)
                ? SEEP_ENTRY_SUB(entry) << SEEP_MAP_SUB_SHIFT(header->flags)

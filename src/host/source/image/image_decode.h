@@ -64,8 +64,8 @@ void seep_image_swap_mark(const struct seep_image_head *head, struct seep_image_
 void seep_image_swap_ring(const struct seep_image_head *head, struct seep_ring *ring);
 void seep_image_swap_words(const struct seep_image_head *head, uint64_t *words, size_t nr_words);
 
-// What a process says on the socket of `seep run` (image/hello.h), in place. Where it is in the other byte
-// order it is turned into ours; what it is, and whether it may be, is the caller's to check.
+// Decodes, in place, what a process sends on the socket of `seep run` (image/hello.h). Numbers of the other
+// byte order are swapped. The caller checks the contents.
 union seep_image_words {
     struct seep_hello hello;
     struct seep_parked parked;

@@ -137,7 +137,7 @@ static struct seep_error *find_file(struct seep_unseen *unseen, const char *path
     return err;
 }
 
-// What was loaded under that name, as the process has it. 0: nothing tells one file from another.
+// A hash of the file that the process has loaded under that name. 0: it cannot be told from others.
 static uint64_t key_of(const char *path, const struct seep_module *module,
                        const struct seep_code_area *area) {
     uint64_t key = seep_hash_bytes(path, strlen(path));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Reads what the kernel's tracer keeps in its memory (image/bpf_kernel.h), while it goes on. A number in it
-// is taken for what it is worth: one that leads nowhere is that of a stack that is not known. Proof:
-// tests/fuzz/fuzz_kernel_memory.c.
+// is not trusted: an index out of range stands for an unknown stack. Proof: tests/fuzz/fuzz_kernel_memory.c.
 #ifndef SEEP_SOURCE_KERNEL_KERNEL_MEMORY_H
 #define SEEP_SOURCE_KERNEL_KERNEL_MEMORY_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where what is installed with the tool lies, see program.h. The agent has its library inside
+// Finds the files that are installed with the tool, see program.h. The agent has its library inside
 // (agent/library_inside.c).
 #include <errno.h>
 #include <limits.h>

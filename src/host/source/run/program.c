@@ -251,8 +251,8 @@ char *seep_library_of_others(const char *library, const char *machine) {
     return NULL;
 }
 
-// An emulator of qemu-user for the library's CPU: "qemu-s390x", of any other machine than that. It hands the
-// library to its program.
+// An emulator of qemu-user for the library's CPU ("qemu-s390x"), on a machine with another CPU. It passes the
+// library on to its program.
 static bool is_emulator_for(const char *path, const struct elf_facts *facts,
                             const struct elf_facts *library) {
     const char *slash = strrchr(path, '/');
