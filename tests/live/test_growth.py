@@ -414,7 +414,7 @@ def test_the_processes_of_a_group(tmp_path, small_group):
                 file.write(str(pid))
         looked_at(['--cgroup', folder], {master: 'steady', worker: 'growing'})
         done = run([SEEP, 'growth', '--cgroup', folder, master])
-        assert done.code != 0 and b'one of these alone' in done.err, done
+        assert done.code != 0 and b'name one of these' in done.err, done
     for _ in range(1000):
         with open(f'{folder}/cgroup.procs', encoding='ascii') as file:
             if not file.read():
