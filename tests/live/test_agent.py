@@ -154,6 +154,17 @@ def test_no_place_for_code(agent, tmp_path):
     assert (done.code, done.out, done.err) == (5, b'ready\n', b''), done
 
 
+def test_a_place_of_another_user(agent, tmp_path):
+    """Who owns the folder could put another library there, which would run as root."""
+    if os.getuid():
+        pytest.skip('files of other users are made by root')
+    os.chown(tmp_path, 12345, 12345)
+    for mode, used in ((0o777, False), (0o1777, True)):
+        tmp_path.chmod(mode)
+        done = run([agent, 'run', 'sh', '-c', 'echo "$LD_PRELOAD"'], env=environment(TMPDIR=tmp_path))
+        assert done.code == 0 and b'libseep.so' in done.out and (os.fsencode(tmp_path) in done.out) == used, done
+
+
 def test_words_that_are_none(agent, tmp_path):
     for words in ([], ['nonsense'], ['run'], ['serve'], ['serve', 'x'], ['serve', '--listen'], ['serve', '--port', '1'], ['serve', '1', '2'],
                   ['serve', '--listen', 'tcp:127.0.0.1:0', '1'], ['serve', '--listen', 'file:x', '1'], ['list', 'x']):

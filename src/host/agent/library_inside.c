@@ -43,11 +43,18 @@ static bool write_all(int fd, const unsigned char *bytes, size_t nr) {
     return true;
 }
 
+// In a folder of another user's, who could put another library in its place, it would run with our rights.
+static bool is_safe(const char *place) {
+    struct stat about;
+    return stat(place, &about) == 0 &&
+           (about.st_uid == 0 || about.st_uid == geteuid() || about.st_mode & S_ISVTX);
+}
+
 // Only this user writes there. A daemon that root starts and that becomes another user must read it.
 static bool write_below(const char *place, const unsigned char *bytes, size_t nr) {
     struct statvfs system;
-    if (!place || place[0] != '/' || strpbrk(place, " :") || statvfs(place, &system) != 0 ||
-        (system.f_flag & (ST_NOEXEC | ST_RDONLY)))
+    if (!place || place[0] != '/' || strpbrk(place, " :") || !is_safe(place) ||
+        statvfs(place, &system) != 0 || (system.f_flag & (ST_NOEXEC | ST_RDONLY)))
         return false;
     int length = snprintf(folder, sizeof(folder), "%s/seep-agent-XXXXXX", place);
     if (length >= (int)sizeof(folder) || !mkdtemp(folder)) {
