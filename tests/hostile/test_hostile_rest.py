@@ -46,3 +46,16 @@ def test_what_strangers_put_there(what, tmp_path):
     assert os.path.lexists(rest) and time.monotonic() - begun < 30
     report = run([SEEP, 'report', trace])
     assert report.code == 0 and b'complete' in report.out, report
+
+
+def test_what_strangers_put_beside_a_recording_without_its_end(tmp_path):
+    """Nobody writes to the pipe: an open that waited for that would wait for ever."""
+    trace = tmp_path / 'x.seep'
+    done = run([SEEP, 'run', '-q', '--mode', 'record', '-o', trace, '--', TARGET], input=b'', env=environment())
+    assert done.code == 0, done
+    first = 32 + 32 + int.from_bytes(trace.read_bytes()[40:48], 'little')  # behind its first section, which names the process
+    os.truncate(trace, first)
+    os.mkfifo(tmp_path / 'x.seep.1')
+    (tmp_path / 'x.seep.2').symlink_to('/dev/zero')
+    report = run([SEEP, 'report', trace], timeout=30)
+    assert report.code == 0 and b'has no end' in report.out, report

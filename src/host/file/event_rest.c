@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Files that go on from a trace, see event_rest.h.
 #include <dirent.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "file/event_rest.h"
@@ -130,11 +133,30 @@ static bool goes_on(const struct seep_event_rests *rests, struct rest *rest) {
     return least < APART_NS || own_ns > first;
 }
 
+// Of whom the trace is, or ours: others may write to the folder too. -1: it is not.
+static int open_rest(const char *path, uid_t owner) {
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    bool is_its = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
+                  (about.st_uid == owner || about.st_uid == geteuid());
+    if (fd >= 0 && !is_its) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 // Takes `path`. Skips any other file.
-static struct seep_error *look_at(struct seep_event_rests *rests, char *path, uint32_t pid) {
+static struct seep_error *look_at(struct seep_event_rests *rests, char *path, uint32_t pid, uid_t owner) {
     struct rest rest = {.path = path, .pid = pid};
     size_t nr_bytes;
-    struct seep_error *error = seep_trace_slurp(path, &rest.bytes, &nr_bytes, NULL);
+    int fd = open_rest(path, owner);
+    if (fd < 0) {
+        rest_deinit(&rest);
+        return NULL;
+    }
+    struct seep_error *error = seep_trace_slurp_file(fd, path, &rest.bytes, &nr_bytes);
+    close(fd);
     if (!error)
         error = seep_event_alone_create(rest.bytes, nr_bytes, path, &rest.alone);
     rest.start_realtime_ns = error ? 0 : (int64_t)seep_event_alone_start(rest.alone);
@@ -155,7 +177,7 @@ static int by_path(const void *left, const void *right) {
 }
 
 static struct seep_error *look_in(struct seep_event_rests *rests, DIR *folder, const char *folder_name,
-                                  const char *name) {
+                                  const char *name, uid_t owner) {
     struct seep_error *error = NULL;
     const struct dirent *entry;
     while (!error && (entry = readdir(folder))) {
@@ -165,7 +187,7 @@ static struct seep_error *look_in(struct seep_event_rests *rests, DIR *folder, c
             continue;
         if (asprintf(&path, "%s/%s", folder_name, entry->d_name) < 0)
             return seep_error_no_memory();
-        error = look_at(rests, path, pid);
+        error = look_at(rests, path, pid, owner);
     }
     return error;
 }
@@ -177,9 +199,10 @@ struct seep_error *seep_event_rests_find(struct seep_event_rests *rests, const c
     char *for_name = strdup(path), *for_folder = strdup(path);
     struct seep_error *error = for_name && for_folder ? NULL : seep_error_no_memory();
     const char *folder_name = error ? NULL : dirname(for_folder);
-    DIR *folder = error ? NULL : opendir(folder_name);
+    struct stat trace;
+    DIR *folder = error || stat(path, &trace) != 0 ? NULL : opendir(folder_name);
     if (folder) { // else the trace is all that there is
-        error = look_in(rests, folder, folder_name, basename(for_name));
+        error = look_in(rests, folder, folder_name, basename(for_name), trace.st_uid);
         closedir(folder);
     }
     free(for_name);
