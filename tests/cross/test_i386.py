@@ -143,6 +143,10 @@ def test_run(name, tmp_path):
     assert {'main', '_start'} <= frames
 
 
+def stacks(process):
+    return {tuple(f['function'] for f in site['stack']) for site in process['sites']}
+
+
 def test_record(tmp_path):
     need_library()
     expected, _ = expectation(SOURCES / 'plain.c')
@@ -153,6 +157,15 @@ def test_record(tmp_path):
     (recorded,), (counted,) = report(tmp_path / 'r.seep'), live.report()
     assert recorded['totals']['allocations'] == counted['totals']['allocations'] > 0
     assert recorded['totals']['live_bytes'] == counted['totals']['live_bytes']
+    assert stacks(recorded) == stacks(counted)
+
+
+def test_sampled(tmp_path):
+    """A hook of 32 bits cannot end with a jump: the first frame is the program's all the same."""
+    need_library()
+    program = compile_program(SOURCES / 'plain.c', tmp_path)
+    each, sampled = (traced([program], tmp_path, options=['--scan=no', *options]).report()[0] for options in ([], ['--sample', '1']))
+    assert stacks(sampled) == stacks(each)
 
 
 def test_a_limit_of_nothing(tmp_path):

@@ -107,18 +107,6 @@ static void put_pointer(struct line *line, const void *pointer) {
         put_number(line, (uintptr_t)pointer, 16, 1);
 }
 
-extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library, both the linker's
-extern const char _end[] __attribute__((visibility("hidden")));
-
-// The return address of the hook: the first one outside of this library. All functions of it that stand
-// between have a frame pointer.
-static uint64_t caller_of(const uint64_t *frame) {
-    for (int i = 0; i < 6; i++, frame = (const uint64_t *)frame[0])
-        if (frame[1] < (uintptr_t)__ehdr_start || frame[1] >= (uintptr_t)_end)
-            return frame[1];
-    return 0;
-}
-
 static void put_caller(struct line *line, uint64_t pc) {
     struct seep_module_at at = {.module = 0};
     const char *name = NULL;
@@ -195,12 +183,12 @@ static bool is_at_work(void) {
     return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY;
 }
 
-static void finish(struct line *line, const uint64_t *frame) {
+static void finish(struct line *line, const seep_stack_word *frame) {
     bool is_made;
     if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
         seep_fork_child(&is_made); // or the loss, and the name of the file, would be our parent's
     int fd = seep_confined.filtered || !seep_g.header ? -1 : descriptor();
-    put_columns(line, caller_of(frame));
+    put_columns(line, seep_frame_of_hook(frame)[1]);
     line->text[line->length++] = '\n';
     if (fd < 0 || !write_line(fd, line->text, line->length))
         seep_lost(SEEP_LOST_LOG);
@@ -218,9 +206,9 @@ struct call {
     const void *result;
 };
 
-#define FRAME() ((const uint64_t *)__builtin_frame_address(0))
+#define FRAME() ((const seep_stack_word *)__builtin_frame_address(0))
 
-static SEEP_NOINLINE void tell(const struct call *call, const uint64_t *frame) {
+static SEEP_NOINLINE void tell(const struct call *call, const seep_stack_word *frame) {
     if (!is_at_work())
         return;
     struct line line;
@@ -242,7 +230,7 @@ static SEEP_NOINLINE void tell(const struct call *call, const uint64_t *frame) {
 }
 
 static void *tell_allocation(const char *function, uint64_t first, uint64_t second, unsigned nr, void *result,
-                             const uint64_t *frame) {
+                             const seep_stack_word *frame) {
     struct call call = {.function = function,
                         .nr_numbers = nr,
                         .numbers = {first, second},
@@ -252,7 +240,7 @@ static void *tell_allocation(const char *function, uint64_t first, uint64_t seco
     return result;
 }
 
-static void tell_release(const char *function, const void *block, const uint64_t *frame) {
+static void tell_release(const char *function, const void *block, const seep_stack_word *frame) {
     struct call call = {.function = function, .has_block = true, .block = block};
     tell(&call, frame);
 }

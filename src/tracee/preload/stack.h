@@ -23,12 +23,31 @@ struct seep_caller {
     uint64_t bp; // the caller's
 };
 
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library, both the linker's
+extern const char _end[] __attribute__((visibility("hidden")));
+
+// The frame record whose return address is the first one outside of this library.
+SEEP_INLINE const seep_stack_word *seep_frame_of_hook(const seep_stack_word *frame) {
+    for (int i = 0; i < 6; i++, frame = (const seep_stack_word *)(uintptr_t)frame[0])
+        if (frame[1] < (uintptr_t)__ehdr_start || frame[1] >= (uintptr_t)_end)
+            break;
+    return frame;
+}
+
+// Arguments that lie on the stack, and calls through a register of the caller's, keep a hook from ending with
+// a jump: functions of the library stand between, each with a frame record.
+#ifdef __i386__
+#define SEEP_HOOK_FRAME() seep_frame_of_hook(__builtin_frame_address(0))
+#else
+#define SEEP_HOOK_FRAME() __builtin_frame_address(0)
+#endif
+
 // With a frame record in the hook: [fp] is the caller's bp, the word behind it the return address. On x86-64
 // the caller's stack goes on where the record ends; elsewhere the compiler knows where.
 #if SEEP_ARCH_RECORD_GIVES_SP
 #define SEEP_HOOK_CALLER()                                                                                   \
     ({                                                                                                       \
-        const seep_stack_word *fp_ = __builtin_frame_address(0);                                             \
+        const seep_stack_word *fp_ = SEEP_HOOK_FRAME();                                                      \
         (struct seep_caller){.pc = fp_[1], .sp = (uintptr_t)(fp_ + 2), .bp = fp_[0]};                        \
     })
 #elif defined(CPU_HOOK_BP)

@@ -138,9 +138,6 @@ bool seep_path_contains(const char *path, const char *word) {
     return false;
 }
 
-extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library, both the linker's
-extern const char _end[] __attribute__((visibility("hidden")));
-
 // A program with fixed addresses that takes the address of a function of a library gets that of its own
 // jump to it, for all who ask: a symbol without a section. The library's lock is not needed yet.
 static bool is_jump(const void *function) {
