@@ -447,13 +447,20 @@ static struct seep_error *look(void *data, struct seep_run_parked *parked,
 
 // ---- while it runs ----
 
+// The file with the trace so far.
+struct kept {
+    char *name; // malloc'ed; NULL: none yet
+    dev_t device;
+    ino_t inode;
+};
+
 struct watcher {
     const struct run_values *values;
     const struct seep_view_options *view;
     struct seep_symbols *symbols;
     FILE *out; // NULL: no reports
     const char *program;
-    char *kept; // the file with the trace so far, malloc'ed; NULL: none yet
+    struct kept kept;
 };
 
 static void looked(void *data, const struct seep_session *session) {
@@ -487,15 +494,55 @@ static struct seep_error *snap_name(const struct watcher *watcher, uint32_t pid,
     return err;
 }
 
-// Saves the trace so far under the name of the final one.
+// Others may write to the folder, too: what they put there in its stead is not replaced.
+static bool is_ours(const struct kept *kept) {
+    struct stat there;
+    return lstat(kept->name, &there) == 0 && there.st_dev == kept->device && there.st_ino == kept->inode;
+}
+
+// Saves under the name of the final trace: the first time, and again.
+static struct seep_error *save_kept(struct kept *kept, const struct seep_session *session,
+                                    const struct run_values *values, const char *program) {
+    struct stat there;
+    struct seep_error *err = NULL;
+    if (kept->name && values->output)
+        return seep_session_save(session, kept->name);
+    if (kept->name && is_ours(kept)) {
+        err = seep_session_save_over(session, kept->name);
+    } else {
+        free(kept->name);
+        kept->name = NULL;
+        err = save(session, values->output, program, NULL, &kept->name);
+    }
+    if (!err && lstat(kept->name, &there) == 0) {
+        kept->device = there.st_dev;
+        kept->inode = there.st_ino;
+    }
+    return err;
+}
+
+// A pipe or a device takes one trace, the final one.
+static bool takes_many(const struct watcher *watcher, const struct seep_session *session) {
+    char *name = NULL;
+    struct stat there;
+    struct seep_error *err = !watcher->values->output
+                                 ? NULL
+                                 : seep_trace_name(watcher->values->output, watcher->program,
+                                                   session->profiles[0]->process.pid, &name);
+    bool is_file = !err && (!name || stat(name, &there) != 0 || S_ISREG(there.st_mode));
+    seep_error_destroy(err); // the final trace says it
+    free(name);
+    return is_file;
+}
+
+// Saves the trace so far.
 static void keep(void *data, const struct seep_session *session) {
     struct watcher *watcher = data;
-    struct seep_error *err = NULL;
-    if (watcher->kept)
-        err = seep_session_save(session, watcher->kept);
-    else if (session->profiles[0]->process.is_main) // it gives the name
-        err = save(session, watcher->values->output, watcher->program, NULL, &watcher->kept);
-    seep_error_destroy(err); // of the last one it is told
+    // The program itself gives the name.
+    if (!takes_many(watcher, session) || (!watcher->kept.name && !session->profiles[0]->process.is_main))
+        return;
+    // Of the last one it is told.
+    seep_error_destroy(save_kept(&watcher->kept, session, watcher->values, watcher->program));
 }
 
 // Said at once: whatever comes next may come to us, too.
@@ -538,7 +585,7 @@ struct ending {
     struct seep_symbols *symbols;
     FILE *out;
     struct seep_recording *recording;
-    char *kept; // the file with the trace until then, malloc'ed; NULL: none. finish() takes it
+    struct kept kept; // the file with the trace until then; finish() takes it
     int *status;
 };
 
@@ -563,14 +610,17 @@ static struct seep_error *report(const struct ending *ending, struct seep_sessio
 }
 
 // false: something of it failed, which has been said.
-static bool finish(const struct ending *ending, struct seep_session *session, const char *program) {
+static bool finish(struct ending *ending, struct seep_session *session, const char *program) {
     const struct run_values *values = ending->values;
-    char *saved = ending->kept;
+    char *saved = NULL;
     struct seep_error *err = NULL;
-    if (saved)
-        err = seep_session_save(session, saved);
-    else if (!ending->judge || values->output)
+    if (ending->kept.name) {
+        err = save_kept(&ending->kept, session, values, program);
+        saved = ending->kept.name;
+        ending->kept.name = NULL;
+    } else if (!ending->judge || values->output) {
         err = save(session, values->output, program, ending->recording, &saved);
+    }
     if (err) {
         seep_command_fail(err);
         *ending->status = *ending->status ? *ending->status : 1;
@@ -721,13 +771,13 @@ struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const
     } else {
         struct ending ending = {values, view,       &suppress,    judge,  symbols,
                                 out,    &recording, watcher.kept, &status};
-        watcher.kept = NULL;
+        watcher.kept.name = NULL;
         reported = finish(&ending, session, arguments->operands[0]);
         bool killed = session->profiles[0]->process.exit_kind == SEEP_EXIT_SIGNAL;
         if (!judge && values->error_exitcode && !killed && has_leaks(session, view))
             status = (int)values->error_exitcode;
     }
-    free(watcher.kept);
+    free(watcher.kept.name);
     seep_recording_deinit(&recording);
     seep_session_destroy(session);
     seep_store_destroy(store);

@@ -23,6 +23,11 @@ struct seep_trace_writer;
 
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create(const char *path,
                                                             struct seep_trace_writer **ret_writer);
+// Where the user has not named the file: no link is followed, and nothing is written in place, as others may
+// have put it there. keeps_others: no file is replaced; where there is one at commit, the trace is named
+// "app.2.seep", and so on.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create_entry(const char *path, bool keeps_others,
+                                                                  struct seep_trace_writer **ret_writer);
 // To a descriptor, which is borrowed; `name` is for messages.
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create_fd(int fd, const char *name,
                                                                struct seep_trace_writer **ret_writer);
@@ -39,8 +44,6 @@ SEEP_MUST_CHECK struct seep_error *seep_trace_writer_parts(struct seep_trace_wri
 // Writes the end section and gives the file its name. `lasting`: it is made to last first (fsync), which the
 // disk takes its time for. Nothing but destroy may follow, whether it failed or not.
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_commit(struct seep_trace_writer *writer, bool lasting);
-// From now on no file is replaced: where there is one at commit, the trace is named "app.2.seep", and so on.
-void seep_trace_writer_keep_others(struct seep_trace_writer *writer);
 // The name that commit gave it; NULL: it is no regular file. The writer's.
 const char *seep_trace_writer_path(const struct seep_trace_writer *writer);
 void seep_trace_writer_destroy(struct seep_trace_writer *writer); // takes NULL; without commit: no file

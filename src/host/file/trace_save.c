@@ -445,16 +445,10 @@ struct seep_error *seep_session_save_fd(const struct seep_session *session, int 
     return error;
 }
 
-// ret_name: NULL where a file of that name is to be replaced.
-static struct seep_error *save(const struct seep_session *session, const char *path, char **ret_name) {
-    struct seep_trace_writer *writer = NULL;
-    struct seep_error *error = check_all(session, path);
-    if (!error)
-        error = seep_trace_writer_create(path, &writer);
-    if (!error && ret_name)
-        seep_trace_writer_keep_others(writer);
-    if (!error)
-        error = save_all(writer, session);
+// Takes the writer.
+static struct seep_error *save_to(const struct seep_session *session, struct seep_trace_writer *writer,
+                                  const char *path, char **ret_name) {
+    struct seep_error *error = save_all(writer, session);
     if (!error && ret_name) {
         const char *name = seep_trace_writer_path(writer);
         *ret_name = strdup(name ? name : path);
@@ -465,10 +459,27 @@ static struct seep_error *save(const struct seep_session *session, const char *p
 }
 
 struct seep_error *seep_session_save(const struct seep_session *session, const char *path) {
-    return save(session, path, NULL);
+    struct seep_trace_writer *writer;
+    struct seep_error *error = check_all(session, path);
+    if (!error)
+        error = seep_trace_writer_create(path, &writer);
+    return error ? error : save_to(session, writer, path, NULL);
+}
+
+static struct seep_error *save_entry(const struct seep_session *session, const char *path, bool keeps_others,
+                                     char **ret_name) {
+    struct seep_trace_writer *writer;
+    struct seep_error *error = check_all(session, path);
+    if (!error)
+        error = seep_trace_writer_create_entry(path, keeps_others, &writer);
+    return error ? error : save_to(session, writer, path, ret_name);
 }
 
 struct seep_error *seep_session_save_beside(const struct seep_session *session, const char *path,
                                             char **ret_name) {
-    return save(session, path, ret_name);
+    return save_entry(session, path, true, ret_name);
+}
+
+struct seep_error *seep_session_save_over(const struct seep_session *session, const char *path) {
+    return save_entry(session, path, false, NULL);
 }

@@ -96,7 +96,7 @@ static struct seep_error *open_temporary(struct seep_trace_writer *writer) {
 }
 
 // Decides between a file that is replaced at commit and something that is written in place.
-static struct seep_error *open_target(struct seep_trace_writer *writer, const char *path) {
+static struct seep_error *open_named(struct seep_trace_writer *writer, const char *path) {
     if (strcmp(path, "-") == 0) {
         writer->fd = STDOUT_FILENO;
         return NULL;
@@ -126,8 +126,16 @@ static struct seep_error *open_target(struct seep_trace_writer *writer, const ch
     return open_temporary(writer);
 }
 
-// path: NULL where it is the descriptor.
-static struct seep_error *create(const char *path, int fd, const char *name,
+// Whatever has that name: it is not looked at.
+static struct seep_error *open_entry(struct seep_trace_writer *writer, const char *path) {
+    writer->path = strdup(path);
+    return writer->path ? open_temporary(writer) : seep_error_no_memory();
+}
+
+typedef struct seep_error *open_function(struct seep_trace_writer *writer, const char *path);
+
+// open: NULL where it is the descriptor.
+static struct seep_error *create(open_function *open_path, const char *path, int fd, const char *name,
                                  struct seep_trace_writer **ret_writer) {
     struct seep_trace_writer *writer = calloc(1, sizeof(*writer));
     if (!writer)
@@ -136,8 +144,8 @@ static struct seep_error *create(const char *path, int fd, const char *name,
     writer->name = strdup(name);
     writer->packer = seep_packer_create();
     struct seep_error *error = writer->name && writer->packer ? NULL : seep_error_no_memory();
-    if (!error && path)
-        error = open_target(writer, path);
+    if (!error && open_path)
+        error = open_path(writer, path);
     if (!error)
         error = write_header(writer);
     if (error) {
@@ -149,12 +157,20 @@ static struct seep_error *create(const char *path, int fd, const char *name,
 }
 
 struct seep_error *seep_trace_writer_create(const char *path, struct seep_trace_writer **ret_writer) {
-    return create(path, -1, strcmp(path, "-") == 0 ? "standard output" : path, ret_writer);
+    return create(open_named, path, -1, strcmp(path, "-") == 0 ? "standard output" : path, ret_writer);
+}
+
+struct seep_error *seep_trace_writer_create_entry(const char *path, bool keeps_others,
+                                                  struct seep_trace_writer **ret_writer) {
+    struct seep_error *error = create(open_entry, path, -1, path, ret_writer);
+    if (!error)
+        (*ret_writer)->keeps_others = keeps_others;
+    return error;
 }
 
 struct seep_error *seep_trace_writer_create_fd(int fd, const char *name,
                                                struct seep_trace_writer **ret_writer) {
-    return create(NULL, fd, name, ret_writer);
+    return create(NULL, NULL, fd, name, ret_writer);
 }
 
 void seep_trace_writer_destroy(struct seep_trace_writer *writer) {
@@ -475,10 +491,6 @@ static struct seep_error *close_target(struct seep_trace_writer *writer, bool la
     int failed = close(writer->fd); // EINTR too: on Linux the descriptor is gone either way
     writer->fd = -1;
     return failed && errno != EINTR ? write_error(writer, errno) : NULL;
-}
-
-void seep_trace_writer_keep_others(struct seep_trace_writer *writer) {
-    writer->keeps_others = true;
 }
 
 const char *seep_trace_writer_path(const struct seep_trace_writer *writer) {
