@@ -147,3 +147,16 @@ def test_a_filter_that_matches_nothing_does_not_say_that_nothing_leaks(run, seep
     nothing = run(seep, "report", path, "--function", "no_such_function")
     assert "that matches the filters" not in everything.stdout
     assert "nothing that matches the filters" in nothing.stdout and "all was freed" not in nothing.stdout, nothing
+
+
+@pytest.mark.parametrize("command", ["report {0}", "diff --json {0} {0}", "export --format folded {0}", "sql {0} 'select 1'"])
+def test_a_closed_output_is_an_error_and_no_file_takes_its_place(run, seep, command):
+    trace = os.path.join(GOLDEN, "v1-tiny.seep")
+    done = run("sh", "-c", "%s %s >&-" % (seep, command.format(trace)))
+    assert done.returncode == 1 and done.stderr == "seep: cannot write to standard output: Bad file descriptor\n", done
+
+
+def test_a_program_finds_closed_what_was_closed(run, seep, tmp_path):
+    look = "import os, sys; sys.exit(5 if not os.path.exists('/proc/self/fd/1') else 6)"
+    done = run("sh", "-c", '%s run -q -o %s -- /usr/bin/python3 -S -c "%s" >&-' % (seep, tmp_path / "x.seep", look))
+    assert done.returncode == 5, done

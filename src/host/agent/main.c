@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/library_inside.h"
+#include "base/standard_streams.h"
 #include "base/interrupt.h"
 #include "base/numbers.h"
 #include "base/version.h"
@@ -198,6 +199,7 @@ static struct seep_error *serve(char **words) {
 }
 
 int main(int argc, char **argv) {
+    seep_hold_standard_streams();
     int status = 0;
     struct seep_error *error = NULL;
     const char *command = argc > 1 ? argv[1] : "";

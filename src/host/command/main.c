@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/standard_streams.h"
 #include "base/version.h"
 #include "command/command.h"
 #include "command/own_stack.h"
@@ -74,6 +75,7 @@ static void survive_file_limit(void) {
 }
 
 int main(int argc, char **argv) {
+    seep_hold_standard_streams();
     survive_file_limit();
     return close_output(seep_on_large_stack(dispatch, argc, argv));
 }
