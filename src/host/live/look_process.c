@@ -112,7 +112,7 @@ static struct seep_error *note_files(struct seep_profile *profile, const struct 
 
 static struct seep_error *look_at(struct seep_look *look, const struct seep_look *before, pid_t pid) {
     struct seep_session *session = NULL;
-    struct seep_error *error = seep_session_figures_of_pid(pid, &session);
+    struct seep_error *error = seep_session_from_image_pid(pid, &session);
     if (error)
         return error;
     error = note_files(session->profiles[0], look, before);
@@ -141,24 +141,14 @@ static struct seep_error *look_back(struct seep_look *look, const struct seep_lo
         const struct seep_profile *old = before->session->profiles[i];
         if (before->image_fds[i] < 0)
             continue;
-        struct seep_image_copy *copy = NULL;
         struct seep_profile *profile = NULL;
         struct seep_session *session = NULL;
-        struct seep_error *error = seep_image_copy_from_fd(before->image_fds[i], "the image", &copy);
-        if (!error)
-            error = seep_profile_from_image(copy, &profile);
-        seep_image_copy_destroy(copy);
-        if (!error)
-            error = seep_session_create(&session);
-        if (error) {
-            seep_profile_destroy(profile);
-            return error;
-        }
-        profile->process.pid = old->process.pid;
-        profile->process.is_main = !look->session;
-        error = seep_session_add(session, profile);
+        struct seep_error *error =
+            seep_profile_from_fd(before->image_fds[i], (pid_t)old->process.pid, &profile);
         if (error)
-            seep_session_destroy(session);
+            return error;
+        profile->process.is_main = !look->session;
+        error = seep_session_of(profile, &session);
         if (!error)
             error = join(look, session);
         int fd = error ? -1 : dup(before->image_fds[i]);

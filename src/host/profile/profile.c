@@ -66,6 +66,21 @@ struct seep_error *seep_session_add(struct seep_session *session, struct seep_pr
     return NULL;
 }
 
+struct seep_error *seep_session_of(struct seep_profile *profile, struct seep_session **ret_session) {
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_session_create(&session);
+    if (err) {
+        seep_profile_destroy(profile);
+        return err;
+    }
+    err = seep_session_add(session, profile);
+    if (err)
+        seep_session_destroy(session);
+    else
+        *ret_session = session;
+    return err;
+}
+
 void seep_session_destroy(struct seep_session *session) {
     if (!session)
         return;

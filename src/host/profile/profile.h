@@ -462,6 +462,9 @@ SEEP_MUST_CHECK struct seep_error *seep_session_create(struct seep_session **ret
 // Owner: the session takes the profile, also when it fails (then the profile is destroyed).
 SEEP_MUST_CHECK struct seep_error *seep_session_add(struct seep_session *session,
                                                     struct seep_profile *profile);
+// A session of this process alone. Owner: as above.
+SEEP_MUST_CHECK struct seep_error *seep_session_of(struct seep_profile *profile,
+                                                   struct seep_session **ret_session);
 void seep_session_destroy(struct seep_session *session); // takes NULL
 
 // The processes of this pid (0: any) whose program or first argument matches (NULL: any). SEEP_E_NOT_FOUND

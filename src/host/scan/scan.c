@@ -450,24 +450,15 @@ struct seep_error *seep_scan_process(pid_t pid, const struct seep_scan_options *
     struct seep_scan_target target = {.pid = pid, .image_fd = -1};
     struct seep_scan *scan = NULL;
     struct seep_profile *profile = NULL;
-    struct seep_session *session = NULL;
     struct seep_error *err = seep_scan_look(&target, options, &scan);
     if (!err)
         err = seep_scan_finish(scan, &profile);
     seep_scan_destroy(scan);
     if (!err)
         err = seep_profile_note_allocators(profile, pid);
-    if (!err)
-        err = seep_session_create(&session);
     if (err) {
         seep_profile_destroy(profile);
         return err;
     }
-    err = seep_session_add(session, profile);
-    if (err) {
-        seep_session_destroy(session);
-        return err;
-    }
-    *ret_session = session;
-    return NULL;
+    return seep_session_of(profile, ret_session);
 }

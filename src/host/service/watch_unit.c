@@ -81,17 +81,6 @@ static void let_go(struct watching *watching, struct held *held) {
     *held = watching->held[--watching->nr_held];
 }
 
-static struct seep_error *profile_of(const struct held *held, struct seep_profile **ret_profile) {
-    char name[64];
-    snprintf(name, sizeof(name), "process %d", (int)held->pid);
-    struct seep_image_copy *copy = NULL;
-    struct seep_error *error = seep_image_copy_from_fd(held->image, name, &copy);
-    if (!error)
-        error = seep_profile_from_image(copy, ret_profile);
-    seep_image_copy_destroy(copy);
-    return error;
-}
-
 // A process that is not traced, or not yet, is no trouble: it is asked again.
 static struct seep_error *hold(struct watching *watching, pid_t pid) {
     int image = seep_image_open_pid(pid);
@@ -103,7 +92,7 @@ static struct seep_error *hold(struct watching *watching, pid_t pid) {
     }
     struct held held = {.pid = pid, .image = image, .process = process};
     struct seep_profile *profile = NULL;
-    struct seep_error *error = profile_of(&held, &profile);
+    struct seep_error *error = seep_profile_from_fd(held.image, held.pid, &profile);
     if (!error && !seep_grow(&watching->held, &watching->capacity, watching->nr_held + 1, sizeof(held)))
         error = seep_error_no_memory();
     if (error) {
@@ -135,21 +124,14 @@ static void find_processes(struct watching *watching) {
 static struct seep_error *save(const struct watching *watching, const struct held *held, const char *what) {
     struct seep_profile *profile = NULL;
     struct seep_session *session = NULL;
-    struct seep_error *error = profile_of(held, &profile);
-    if (!error)
-        error = seep_session_create(&session);
-    if (!error) {
-        profile->process.pid = (uint32_t)held->pid;
-        profile->process.is_main = true;
-        seep_error_destroy(
-            seep_account_take(profile, held->pid)); // what the kernel counts is of use, no more
-        error = seep_session_add(session, profile);
-    }
-    if (error) {
-        seep_profile_destroy(profile);
-        seep_session_destroy(session);
+    struct seep_error *error = seep_profile_from_fd(held->image, held->pid, &profile);
+    if (error)
         return error;
-    }
+    profile->process.is_main = true;
+    seep_error_destroy(seep_account_take(profile, held->pid)); // what the kernel counts is of use, no more
+    error = seep_session_of(profile, &session);
+    if (error)
+        return error;
     char when[32], *path = NULL, *saved = NULL;
     time_t now = time(NULL);
     struct tm parts;

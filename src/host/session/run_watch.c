@@ -94,19 +94,10 @@ static const struct seep_run_image *image_of(const struct seep_run *run, uint32_
 
 static struct seep_error *read_now(const struct seep_run *run, const struct seep_run_image *image,
                                    struct seep_profile **ret_profile) {
-    char name[64];
-    snprintf(name, sizeof(name), "image of process %d", (int)image->pid);
-    struct seep_image_copy *copy = NULL;
-    struct seep_error *error = seep_image_copy_from_fd(image->fd, name, &copy);
+    struct seep_error *error = seep_profile_from_fd(image->fd, image->pid, ret_profile);
     if (!error)
-        error = seep_profile_from_image(copy, ret_profile);
-    seep_image_copy_destroy(copy);
-    if (error)
-        return error;
-    struct seep_process *process = &(*ret_profile)->process;
-    process->pid = image->pid > 0 ? (uint32_t)image->pid : process->pid;
-    process->is_main = image->pid == run->main_pid;
-    return NULL;
+        (*ret_profile)->process.is_main = image->pid == run->main_pid;
+    return error;
 }
 
 // The main one first. Owner: a profile that is added is the session's.

@@ -15,9 +15,8 @@ SEEP_MUST_CHECK struct seep_error *seep_session_open_some(const char *spec, uint
                                                           const regex_t *program,
                                                           struct seep_session **ret_session);
 
-// The live image of a traced process, which is neither stopped nor signalled.
+// The live image of a traced process, which is neither stopped nor signalled, with notes on the allocators in
+// its files. Repeated looks do without those: seep_session_from_image_pid.
 SEEP_MUST_CHECK struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_session);
-// The same without the notes on allocators in its files: for looks that are repeated.
-SEEP_MUST_CHECK struct seep_error *seep_session_figures_of_pid(pid_t pid, struct seep_session **ret_session);
 
 #endif

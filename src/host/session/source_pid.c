@@ -7,7 +7,6 @@
 #include "scan/scan.h"
 #include "session/session_open.h"
 #include "session/source.h"
-#include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
 #include "source/image/unseen.h"
 
@@ -23,34 +22,9 @@ struct seep_error *seep_parse_pid(const char *text, bool *ret_is_pid, pid_t *ret
     return NULL;
 }
 
-struct seep_error *seep_session_figures_of_pid(pid_t pid, struct seep_session **ret_session) {
-    struct seep_image_copy *copy = NULL;
-    struct seep_profile *profile = NULL;
-    struct seep_session *session = NULL;
-    struct seep_error *err = seep_image_copy_from_pid(pid, 0, &copy);
-    if (!err)
-        err = seep_profile_from_image(copy, &profile);
-    seep_image_copy_destroy(copy);
-    if (!err)
-        err = seep_session_create(&session);
-    if (err) {
-        seep_profile_destroy(profile);
-        return err;
-    }
-    profile->process.pid = (uint32_t)pid;
-    profile->process.is_main = true;
-    err = seep_session_add(session, profile);
-    if (err) {
-        seep_session_destroy(session);
-        return err;
-    }
-    *ret_session = session;
-    return NULL;
-}
-
 struct seep_error *seep_session_from_pid(pid_t pid, struct seep_session **ret_session) {
     struct seep_session *session = NULL;
-    struct seep_error *err = seep_session_figures_of_pid(pid, &session);
+    struct seep_error *err = seep_session_from_image_pid(pid, &session);
     if (!err)
         err = seep_profile_note_allocators(session->profiles[0], pid);
     if (err) {

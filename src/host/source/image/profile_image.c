@@ -426,27 +426,42 @@ struct seep_error *seep_profile_from_image(const struct seep_image_copy *copy,
     return NULL;
 }
 
+struct seep_error *seep_profile_from_fd(int fd, pid_t pid, struct seep_profile **ret_profile) {
+    char name[64];
+    snprintf(name, sizeof(name), "image of process %d", (int)pid);
+    struct seep_image_copy *copy = NULL;
+    struct seep_error *err = seep_image_copy_from_fd(fd, name, &copy);
+    if (!err)
+        err = seep_profile_from_image(copy, ret_profile);
+    seep_image_copy_destroy(copy);
+    if (!err && pid > 0)
+        (*ret_profile)->process.pid = (uint32_t)pid;
+    return err;
+}
+
+// Takes the copy.
+static struct seep_error *session_of(struct seep_image_copy *copy, pid_t pid,
+                                     struct seep_session **ret_session) {
+    struct seep_profile *profile = NULL;
+    struct seep_error *err = seep_profile_from_image(copy, &profile);
+    seep_image_copy_destroy(copy);
+    if (err)
+        return err;
+    if (pid > 0)
+        profile->process.pid = (uint32_t)pid;
+    profile->process.is_main = true;
+    return seep_session_of(profile, ret_session);
+}
+
+struct seep_error *seep_session_from_image_pid(pid_t pid, struct seep_session **ret_session) {
+    struct seep_image_copy *copy = NULL;
+    struct seep_error *err = seep_image_copy_from_pid(pid, 0, &copy);
+    return err ? err : session_of(copy, pid, ret_session);
+}
+
 struct seep_error *seep_session_from_raw(const void *bytes, size_t nr_bytes, const char *name,
                                          struct seep_session **ret_session) {
     struct seep_image_copy *copy = NULL;
-    struct seep_profile *profile = NULL;
-    struct seep_session *session = NULL;
     struct seep_error *err = seep_image_copy_from_raw(bytes, nr_bytes, name, &copy);
-    if (!err)
-        err = seep_profile_from_image(copy, &profile);
-    seep_image_copy_destroy(copy);
-    if (!err)
-        err = seep_session_create(&session);
-    if (err) {
-        seep_profile_destroy(profile);
-        return err;
-    }
-    profile->process.is_main = true;
-    err = seep_session_add(session, profile);
-    if (err) {
-        seep_session_destroy(session);
-        return err;
-    }
-    *ret_session = session;
-    return NULL;
+    return err ? err : session_of(copy, 0, ret_session);
 }
