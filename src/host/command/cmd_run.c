@@ -32,6 +32,23 @@
 #include "output/report.h"
 #include "output/report_outstanding.h"
 
+struct running {
+    const struct seep_run_values *values;
+    const struct seep_view_options *view;
+    const struct seep_judge *judge; // NULL: none
+    struct seep_run_threshold threshold;
+    struct seep_suppress suppress;
+    char *allocator; // malloc'ed, as is the next: the file of the library, or NULL
+    char *log;
+    FILE *out; // of the report; NULL: not open
+    struct seep_symbols *symbols;
+    struct seep_symbols *variables; // of all processes that are looked at
+    bool looks_on;                  // with --interval, what is outstanding goes to `out`
+    struct seep_recording recording;
+    struct seep_run_trace trace;
+    int status; // to exit with
+};
+
 // The program and its children may change their directory. What was in the file is gone, as of any result.
 static struct seep_error *prepare_log(const char *file, char **ret_path) {
     char folder[PATH_MAX] = "";
@@ -102,44 +119,36 @@ static struct seep_error *look(void *data, struct seep_run_parked *parked,
 
 // ---- while it runs ----
 
-struct watcher {
-    const struct seep_run_values *values;
-    const struct seep_view_options *view;
-    struct seep_symbols *symbols;
-    FILE *out; // NULL: no reports
-    struct seep_run_trace *trace;
-};
-
 static void looked(void *data, const struct seep_session *session) {
-    struct watcher *watcher = data;
-    struct seep_view_options view = *watcher->view;
+    struct running *running = data;
+    struct seep_view_options view = *running->view;
     view.by = SEEP_BY_SITE;
     view.sort = view.sort == SEEP_SORT_AUTO || view.sort == SEEP_SORT_GROWTH ? SEEP_SORT_LIVE : view.sort;
     view.kinds = 0;
-    if (!watcher->out)
+    if (!running->looks_on)
         return;
-    struct seep_error *err = seep_report_outstanding(watcher->out, session, watcher->symbols, &view);
-    fflush(watcher->out);
+    struct seep_error *err = seep_report_outstanding(running->out, session, running->symbols, &view);
+    fflush(running->out);
     if (err)
         seep_command_fail(err);
-    if (ferror(watcher->out))
-        watcher->out = NULL; // they are not read; the trace goes on
+    if (ferror(running->out))
+        running->looks_on = false; // they are not read; the trace goes on
 }
 
 // Whether the trace could be saved is said in the end.
 static void keep(void *data, const struct seep_session *session) {
-    const struct watcher *watcher = data;
-    seep_error_destroy(seep_run_trace_keep(watcher->trace, session));
+    struct running *running = data;
+    seep_error_destroy(seep_run_trace_keep(&running->trace, session));
 }
 
 // Said at once: whatever comes next may come to us, too.
 static void reached(void *data, const struct seep_session *session, const struct seep_run_reached *reached) {
-    const struct watcher *watcher = data;
+    const struct running *running = data;
     char *saved = NULL;
-    struct seep_error *err = seep_run_trace_snap(watcher->trace, session, &saved);
+    struct seep_error *err = seep_run_trace_snap(&running->trace, session, &saved);
     if (err)
         seep_command_fail(seep_error_prefix(err, "--snap-at"));
-    else if (!watcher->values->quiet)
+    else if (!running->values->quiet)
         seep_report_reached(stderr, saved, reached->bytes, reached->limit_bytes, reached->what);
     free(saved);
 }
@@ -147,9 +156,9 @@ static void reached(void *data, const struct seep_session *session, const struct
 // One line, whatever --quiet says: without it seep would seem to hang.
 static void waiting(void *data, const struct seep_run_idle *left, size_t nr_left) {
     enum { LISTED_MAX = 5 };
-    const struct watcher *watcher = data;
+    const struct running *running = data;
     fputs("seep: ", stderr);
-    seep_put_escaped(stderr, watcher->trace->program);
+    seep_put_escaped(stderr, running->trace.program);
     fprintf(stderr, " has ended, and %zu process%s that it started run%s on: ", nr_left,
             seep_plural_es(nr_left), nr_left == 1 ? "s" : "");
     for (size_t i = 0; i < nr_left && i < LISTED_MAX; i++) {
@@ -160,81 +169,77 @@ static void waiting(void *data, const struct seep_run_idle *left, size_t nr_left
     fprintf(stderr, "%s; Ctrl-C reports now, --no-wait never waits\n", nr_left > LISTED_MAX ? ", ..." : "");
 }
 
-// What a run comes to when the program has ended.
-struct ending {
-    const struct seep_run_values *values;
-    const struct seep_view_options *view;
-    struct seep_suppress *suppress;
-    const struct seep_judge *judge; // NULL: none
-    struct seep_symbols *symbols;
-    FILE *out;
-    struct seep_run_trace *trace;
-    int *status;
-};
+// ---- when it has ended ----
 
-static struct seep_error *judge(const struct ending *ending, struct seep_session *session,
-                                struct seep_symbols *symbols) {
-    const struct seep_judge *judge = ending->judge;
-    const struct seep_run_values *values = ending->values;
+static struct seep_error *report(const struct running *running, const struct seep_session *session) {
+    const struct seep_run_values *values = running->values;
+    const char *saved = running->trace.name;
+    if (values->quiet || (running->judge && !values->report))
+        return NULL;
+    struct seep_error *err =
+        seep_report_selected(running->out, session, running->symbols, running->view, saved);
+    if (!err || !values->report)
+        return err;
+    err = seep_error_prefix(err, "%s", values->report);
+    return err->code == SEEP_E_IO ? seep_error_hint(err, "%s", again(saved != NULL)) : err;
+}
+
+static struct seep_error *write_page(const struct running *running, const struct seep_session *session) {
+    const struct seep_run_trace *trace = &running->trace;
+    struct seep_page_source page = {.session = session,
+                                    .name = trace->name ? trace->name : trace->program,
+                                    .symbols = running->symbols,
+                                    .options = running->view,
+                                    .max_bytes = SEEP_HTML_BYTES};
+    return seep_html_write(&page, running->values->html);
+}
+
+static struct seep_error *judge(struct running *running, const struct seep_session *session) {
+    const struct seep_judge *judge = running->judge;
+    const struct seep_run_values *values = running->values;
     int failure_status = values->error_exitcode ? (int)values->error_exitcode : 1;
-    return judge ? judge->judge(judge->data, session, symbols, values->quiet, failure_status, ending->status)
+    return judge ? judge->judge(judge->data, session, running->symbols, values->quiet, failure_status,
+                                &running->status)
                  : NULL;
 }
 
-static struct seep_error *report(const struct ending *ending, struct seep_session *session,
-                                 struct seep_symbols *symbols, const char *source) {
-    if (ending->values->quiet || (ending->judge && !ending->values->report))
-        return NULL;
-    struct seep_error *err = seep_report_selected(ending->out, session, symbols, ending->view, source);
-    if (!err || !ending->values->report)
-        return err;
-    err = seep_error_prefix(err, "%s", ending->values->report);
-    return err->code == SEEP_E_IO ? seep_error_hint(err, "%s", again(source != NULL)) : err;
+// Says it, and lets the exit status be one of failure: the program's, unless that was success.
+static void fail(struct running *running, struct seep_error *err, bool replaces_status) {
+    seep_command_fail(err);
+    if (replaces_status || !running->status)
+        running->status = 1;
 }
 
 // false: something of it failed, which has been said.
-static bool finish(const struct ending *ending, struct seep_session *session) {
-    const struct seep_run_values *values = ending->values;
-    bool saves = !ending->judge || values->output;
-    struct seep_error *err = saves ? seep_run_trace_save(ending->trace, session) : NULL;
-    const char *saved = ending->trace->name;
-    if (err) {
-        seep_command_fail(err);
-        *ending->status = *ending->status ? *ending->status : 1;
-    }
-    struct seep_symbols *symbols = ending->symbols;
-    err = NULL;
-    bool looks = !values->quiet || values->html || values->error_exitcode || ending->judge;
+static bool finish(struct running *running, struct seep_session *session) {
+    const struct seep_run_values *values = running->values;
+    bool judged = running->judge != NULL, saves = !judged || values->output;
+    struct seep_error *err = saves ? seep_run_trace_save(&running->trace, session) : NULL;
+    if (err)
+        fail(running, err, false);
+    bool looks = !values->quiet || values->html || values->error_exitcode || judged;
     err = looks ? seep_store_complete(session) : NULL;
     if (err) {
         seep_command_fail(err);
-        *ending->status = ending->judge || values->error_exitcode ? 1 : *ending->status;
+        running->status = judged || values->error_exitcode ? 1 : running->status;
         return false;
     }
     if (looks)
-        err = seep_suppress_apply(ending->suppress, session, symbols);
+        err = seep_suppress_apply(&running->suppress, session, running->symbols);
     if (!err)
-        err = report(ending, session, symbols, saved);
-    if (!err && values->html) {
-        struct seep_page_source page = {.session = session,
-                                        .name = saved ? saved : ending->trace->program,
-                                        .symbols = symbols,
-                                        .options = ending->view,
-                                        .max_bytes = SEEP_HTML_BYTES};
-        err = seep_html_write(&page, values->html);
-    }
+        err = report(running, session);
+    if (!err && values->html)
+        err = write_page(running, session);
     bool done = !err;
-    if (err) {
-        seep_command_fail(err);
-        *ending->status = ending->judge || !*ending->status ? 1 : *ending->status;
-    }
-    err = judge(ending, session, symbols);
-    if (err) {
-        seep_command_fail(err);
-        *ending->status = 1;
-    }
+    if (err)
+        fail(running, err, judged);
+    err = judge(running, session);
+    if (err)
+        fail(running, err, true);
     return done;
 }
+
+// ---- the run ----
 
 // Who asks for ages wants them kept.
 static bool needs_ages(const struct seep_view_options *view) {
@@ -242,115 +247,128 @@ static bool needs_ages(const struct seep_view_options *view) {
            view->sort == SEEP_SORT_AGE || view->sort == SEEP_SORT_EXIT;
 }
 
-struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const struct seep_judge *judge,
-                                   int *ret_status) {
-    const struct seep_run_values *values = seep_arguments_values(arguments, &seep_run_group);
-    const struct seep_view_options *view = seep_arguments_values(arguments, &seep_report_group);
-    if (values->no_args)
-        seep_process_drop_args();
-    struct seep_run_options options = {
-        .argv = arguments->operands,
-        .depth = values->depth,
-        .sample_bytes = values->sample_bytes,
-        .age = values->age || needs_ages(view),
-        .free_stacks = values->free_stacks,
-        .wipe_freed = values->wipe_freed < 0 ? judge != NULL : values->wipe_freed,
-        .ignore_children = values->children == 1,
-        .wait = !values->no_wait,
-        .mode = seep_run_mode_name(values),
-        .drop = values->drop,
-        .log_fd = values->log_fd,
-        .log_columns = values->log_columns,
-        .scan = values->scan == 0 && !values->sample_bytes && values->mode != SEEP_MODE_COUNT &&
-                values->mode != SEEP_MODE_LOG};
-    struct seep_symbols *symbols = NULL;
-    FILE *out;
-    char *allocator = NULL, *log = NULL;
-    struct seep_suppress suppress = SEEP_SUPPRESS_INIT;
-    struct seep_run_threshold threshold = {0};
-    struct seep_error *err = seep_run_check(values, view, judge != NULL, &threshold);
+static struct seep_error *prepare(struct running *running, const struct seep_arguments *arguments) {
+    const struct seep_run_values *values = running->values;
+    struct seep_error *err =
+        seep_run_check(values, running->view, running->judge != NULL, &running->threshold);
     if (!err)
-        err = seep_suppress_read(arguments, &suppress);
+        err = seep_suppress_read(arguments, &running->suppress);
     if (!err && values->allocator)
-        err = seep_allocator_find(values->allocator, &allocator);
+        err = seep_allocator_find(values->allocator, &running->allocator);
     if (!err)
-        err = open_report(values, &out);
+        err = open_report(values, &running->out);
     if (!err && values->log)
-        err = prepare_log(values->log, &log);
+        err = prepare_log(values->log, &running->log);
     if (!err && values->mode == SEEP_MODE_RECORD)
-        log = seep_recording_rest(values->output ? values->output : SEEP_TRACE_NAME_DEFAULT);
-    options.allocator = allocator;
-    options.log = log;
-    if (!err)
-        err = seep_report_symbols(view, NULL, &symbols);
-    if (err) {
-        free(allocator);
-        free(log);
-        seep_suppress_deinit(&suppress);
-        return err;
-    }
-    struct seep_symbols *variables = NULL; // of all processes that are looked at
-    struct seep_exit_look at_exit = {.look = look};
+        running->log = seep_recording_rest(values->output ? values->output : SEEP_TRACE_NAME_DEFAULT);
+    return err ? err : seep_report_symbols(running->view, NULL, &running->symbols);
+}
+
+static struct seep_run_options options_of(const struct running *running, char *const *argv) {
+    const struct seep_run_values *values = running->values;
+    bool knows_blocks = values->mode != SEEP_MODE_COUNT && values->mode != SEEP_MODE_LOG;
+    return (struct seep_run_options){.argv = argv,
+                                     .depth = values->depth,
+                                     .sample_bytes = values->sample_bytes,
+                                     .age = values->age || needs_ages(running->view),
+                                     .free_stacks = values->free_stacks,
+                                     .wipe_freed =
+                                         values->wipe_freed < 0 ? running->judge != NULL : values->wipe_freed,
+                                     .ignore_children = values->children == 1,
+                                     .wait = !values->no_wait,
+                                     .mode = seep_run_mode_name(values),
+                                     .drop = values->drop,
+                                     .log = running->log,
+                                     .log_fd = values->log_fd,
+                                     .log_columns = values->log_columns,
+                                     .allocator = running->allocator,
+                                     .scan = values->scan == 0 && !values->sample_bytes && knows_blocks};
+}
+
+// Runs the program and tells what came of it. false: there is no report in `out`.
+static bool run_program(struct running *running, char *const *argv) {
+    const struct seep_run_values *values = running->values;
     struct seep_session *session = NULL;
     struct seep_store *store = NULL;
-    int status = 1;
-    bool reported = true;
-    struct seep_recording recording = {.pattern = values->output ? values->output : SEEP_TRACE_NAME_DEFAULT,
-                                       .program = arguments->operands[0],
-                                       .rest = log,
-                                       .keep_bytes = values->keep_bytes,
-                                       .keeps_others = !values->output};
-    struct seep_run_trace trace = {
-        .pattern = values->output, .program = arguments->operands[0], .recording = &recording};
-    struct watcher watcher = {.values = values, .view = view, .symbols = symbols, .trace = &trace};
-    bool silent = values->quiet || (judge && !values->report) || seep_output_of(view) != &seep_output_text;
-    watcher.out = silent ? NULL : out;
+    struct seep_run_options options = options_of(running, argv);
+    running->recording =
+        (struct seep_recording){.pattern = values->output ? values->output : SEEP_TRACE_NAME_DEFAULT,
+                                .program = argv[0],
+                                .rest = running->log,
+                                .keep_bytes = values->keep_bytes,
+                                .keeps_others = !values->output};
+    running->trace = (struct seep_run_trace){
+        .pattern = values->output, .program = argv[0], .recording = &running->recording};
+    running->looks_on = !values->quiet && !(running->judge && !values->report) &&
+                        seep_output_of(running->view) == &seep_output_text;
+    struct seep_error *err = seep_store_create(&store);
+    if (!err)
+        err = seep_holders_variables(0, &running->variables);
+    if (!err && values->mode == SEEP_MODE_RECORD)
+        err = seep_recording_begin(&running->recording);
+    bool saves = values->output ? strcmp(values->output, "-") != 0 : !running->judge;
+    struct seep_exit_look at_exit = {.look = look, .data = running->variables};
     struct seep_run_watch watch = {.interval_ns = SEEP_MAX(values->interval_ns, INT64_C(0)),
                                    .count = values->count,
                                    .looked = looked,
-                                   .snap_bytes = threshold.bytes,
-                                   .snap_percent = threshold.percent,
+                                   .snap_bytes = running->threshold.bytes,
+                                   .snap_percent = running->threshold.percent,
                                    .reached = reached,
                                    .waiting = waiting,
-                                   .data = &watcher};
-    err = seep_store_create(&store);
+                                   .keep = saves && values->mode != SEEP_MODE_RECORD ? keep : NULL,
+                                   .recorder = running->recording.recorder,
+                                   .data = running};
     if (!err)
-        err = seep_holders_variables(0, &variables);
-    at_exit.data = variables;
-    if (!err && values->mode == SEEP_MODE_RECORD)
-        err = seep_recording_begin(&recording);
-    watch.recorder = recording.recorder;
-    bool saves = values->output ? strcmp(values->output, "-") != 0 : !judge;
-    watch.keep = saves && values->mode != SEEP_MODE_RECORD ? keep : NULL;
-    if (!err)
-        err = seep_session_run(&options, &at_exit, &watch, store, &session, &status);
+        err = seep_session_run(&options, &at_exit, &watch, store, &session, &running->status);
+    bool reported = !err && finish(running, session);
     if (err) {
         seep_command_fail(err);
-        reported = false;
-    } else {
-        struct ending ending = {values, view, &suppress, judge, symbols, out, &trace, &status};
-        reported = finish(&ending, session);
-        bool killed = session->profiles[0]->process.exit_kind == SEEP_EXIT_SIGNAL;
-        if (!judge && values->error_exitcode && !killed && seep_run_has_leaks(session, view))
-            status = (int)values->error_exitcode;
+    } else if (!running->judge && values->error_exitcode &&
+               session->profiles[0]->process.exit_kind != SEEP_EXIT_SIGNAL &&
+               seep_run_has_leaks(session, running->view)) {
+        running->status = (int)values->error_exitcode;
     }
-    seep_run_trace_deinit(&trace);
-    seep_recording_deinit(&recording);
     seep_session_destroy(session);
     seep_store_destroy(store);
-    seep_symbols_destroy(variables);
-    free(allocator);
-    free(log);
-    seep_suppress_deinit(&suppress);
-    seep_symbols_destroy(symbols);
-    err = close_report(out, values, reported, !judge || values->output);
-    if (err)
-        status = status ? status : 1;
+    return reported;
+}
+
+static void running_deinit(struct running *running) {
+    seep_run_trace_deinit(&running->trace);
+    seep_recording_deinit(&running->recording);
+    seep_symbols_destroy(running->variables);
+    seep_symbols_destroy(running->symbols);
+    free(running->allocator);
+    free(running->log);
+    seep_suppress_deinit(&running->suppress);
+}
+
+struct seep_error *seep_run_judged(const struct seep_arguments *arguments, const struct seep_judge *judge,
+                                   int *ret_status) {
+    struct running running = {.values = seep_arguments_values(arguments, &seep_run_group),
+                              .view = seep_arguments_values(arguments, &seep_report_group),
+                              .judge = judge,
+                              .suppress = SEEP_SUPPRESS_INIT,
+                              .status = 1};
+    const struct seep_run_values *values = running.values;
+    if (values->no_args)
+        seep_process_drop_args();
+    struct seep_error *not_started = prepare(&running, arguments);
+    bool reported = !not_started && run_program(&running, arguments->operands);
+    running_deinit(&running);
+    struct seep_error *err =
+        running.out ? close_report(running.out, values, reported, !judge || values->output) : NULL;
+    if (not_started) {
+        seep_error_destroy(err);
+        return not_started;
+    }
+    if (err && !running.status)
+        running.status = 1;
     if (err && reported)
         seep_command_fail(err);
     else
         seep_error_destroy(err);
-    *ret_status = status;
+    *ret_status = running.status;
     return NULL;
 }
 
