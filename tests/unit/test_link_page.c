@@ -11,8 +11,6 @@
 
 #include "link/link_blocks.h"
 
-#define NR 5000
-
 static uint64_t next_random(uint64_t *state) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return *state >> 33;
@@ -46,7 +44,8 @@ static void check(struct seep_session *session, uint64_t process, uint64_t site,
     assert_int_equal(nr, expected);
 }
 
-static void test_pages(void **state) {
+// Pages of one block each are as many as blocks, and each is made of all of them: of few.
+static void check_pages(size_t nr, uint64_t first_step) {
     // Of one size; few; many about the border of the exact buckets; of all magnitudes.
     static const uint64_t spans[][2] = {
         {64, 1}, {0, 40}, {2040, 16}, {1, UINT64_C(1) << 40}, {UINT64_C(1) << 36, 3}};
@@ -57,9 +56,9 @@ static void test_pages(void **state) {
         for (uint32_t p = 0; p < 2; p++) {
             struct seep_profile *profile = NULL;
             assert_null(seep_profile_create(&profile));
-            profile->blocks = seep_arena_alloc(&profile->arena, NR, sizeof(*profile->blocks));
+            profile->blocks = seep_arena_alloc(&profile->arena, nr, sizeof(*profile->blocks));
             assert_non_null(profile->blocks);
-            profile->nr_blocks = NR / (p + 1);
+            profile->nr_blocks = nr / (p + 1);
             for (size_t i = 0; i < profile->nr_blocks; i++) {
                 uint64_t span = (next_random(&random) << 31 | next_random(&random)) % spans[s][1];
                 profile->blocks[i] =
@@ -69,7 +68,7 @@ static void test_pages(void **state) {
             }
             assert_null(seep_session_add(session, profile));
         }
-        for (uint64_t step = 1; step < 2 * NR; step = step * 7 + 100) {
+        for (uint64_t step = first_step; step < 2 * nr; step = step * 7 + 100) {
             check(session, 0, 0, step);
             check(session, 1, 3, step);
         }
@@ -80,6 +79,11 @@ static void test_pages(void **state) {
         assert_int_equal(page.nr_blocks + page.nr_all, 0);
         seep_session_destroy(session);
     }
+}
+
+static void test_pages(void **state) {
+    check_pages(400, 1);
+    check_pages(5000, 107);
 }
 
 int main(void) {
