@@ -103,6 +103,9 @@ static struct looked *add_looked(struct gathering *gathering, size_t order) {
 static const char too_late[] =
     "when the process left, seep was stopped or came too late: it was gone before it could be looked at";
 
+static const char gone_on[] =
+    "the process went on after abort(): it was looked at then, and not when it ended";
+
 // What a message says without the number of the process: notes that are alike are told as one.
 static char *without_pid(const char *message, pid_t pid) {
     char who[32];
@@ -115,13 +118,25 @@ static char *without_pid(const char *message, pid_t pid) {
     return done < 0 ? NULL : text;
 }
 
+// abort() of a program that catches its signal: it was looked at, and need not have ended.
+static bool may_have_gone_on(const struct seep_profile *profile) {
+    return profile && profile->process.exit_kind == SEEP_EXIT_RUNNING;
+}
+
+static void forget(struct looked *looked) {
+    seep_profile_destroy(looked->profile);
+    free(looked->trouble);
+    *looked = (struct looked){.done = true};
+}
+
 static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
     struct gathering *gathering = data;
-    if (find_looked(gathering, parked->image))
-        return NULL; // abort() whose handler went on, or two threads that leave
-    struct looked *looked = add_looked(gathering, parked->image->order);
-    if (!looked)
+    struct looked *looked = find_looked(gathering, parked->image);
+    if (looked && !may_have_gone_on(looked->profile))
+        return NULL; // two threads that leave
+    if (!looked && !(looked = add_looked(gathering, parked->image->order)))
         return seep_error_no_memory();
+    forget(looked);
     struct seep_process_map map = {NULL}; // read while the process is there
     seep_error_destroy(seep_process_map_init(parked->image->pid, &map));
     char *title = seep_process_title(parked->image->pid);
@@ -147,17 +162,24 @@ static struct seep_error *look_at(void *data, struct seep_run_parked *parked) {
 static struct seep_error *profile_of(struct gathering *gathering, const struct seep_run_image *image,
                                      struct seep_profile **ret_profile) {
     struct looked *looked = find_looked(gathering, image);
-    if (looked && looked->profile) {
+    struct seep_error *err = NULL;
+    if (looked && looked->profile && !may_have_gone_on(looked->profile)) {
         *ret_profile = looked->profile;
         looked->profile = NULL;
         return NULL;
     }
-    struct seep_error *err = read_image(image, ret_profile);
-    if (err)
+    if ((err = read_image(image, ret_profile)))
         return err;
+    if (looked && looked->profile && looked->profile->health.events == (*ret_profile)->health.events) {
+        seep_profile_destroy(*ret_profile);
+        *ret_profile = looked->profile;
+        looked->profile = NULL;
+        return NULL;
+    }
     err = seep_unseen_note_allocators(&gathering->unseen, *ret_profile, NULL);
     if (!err && looked)
-        err = seep_profile_note(*ret_profile, SEEP_NOTE_SCAN_FAILED, "%s", looked->trouble);
+        err = seep_profile_note(*ret_profile, SEEP_NOTE_SCAN_FAILED, "%s",
+                                looked->trouble ? looked->trouble : gone_on);
     if (err) {
         seep_profile_destroy(*ret_profile);
         *ret_profile = NULL;

@@ -161,14 +161,14 @@ static bool write_line(int fd, const char *text, size_t length) {
     sys6(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, (long)&ours, (long)&before, 8, 0, 0);
     sys6(SYS_rt_sigpending, (long)&waiting, 8, 0, 0, 0, 0);
     long written = 0;
-    while (length && written >= 0) {
+    while (length) {
         written = sys3(SYS_write, fd, text, length);
-        if (written == -EINTR) {
-            written = 0;
-        } else if (written > 0) {
-            text += written;
-            length -= (size_t)written;
-        }
+        if (written == -EINTR)
+            continue;
+        if (written <= 0)
+            break;
+        text += written;
+        length -= (size_t)written;
     }
     const uint64_t fresh = ours & ~waiting;
     if ((written == -EPIPE || written == -EFBIG) && fresh) {

@@ -35,31 +35,50 @@ long sys6(long nr, long a, long b, long c, long d, long e, long f) {
 
 enum { UNKNOWN = UINT32_MAX };
 
-// The number after `key` at the start of a line; UNKNOWN: there is no such line.
-static uint32_t field(const char *text, long nr, const char *key) {
-    size_t length = __builtin_strlen(key);
-    for (long at = 0; at + (long)length < nr; at++) {
-        if ((at && text[at - 1] != '\n') || __builtin_memcmp(text + at, key, length) != 0)
-            continue;
-        uint32_t value = 0;
-        for (at += (long)length; at < nr && text[at] >= '0' && text[at] <= '9'; at++)
-            value = value * 10 + (uint32_t)(text[at] - '0');
-        return value;
-    }
-    return UNKNOWN;
+// The number after `key` at the start of a line, which is looked for as the text comes by.
+struct field {
+    const char *key;
+    uint32_t value; // UNKNOWN: there is no such line yet
+    size_t matched; // bytes of the key at the start of this line; NO_MORE: it is another line
+};
+#define NO_MORE SIZE_MAX
+
+static void look_for(struct field *field, char c) {
+    if (c == '\n')
+        field->matched = 0;
+    else if (field->matched == NO_MORE)
+        return;
+    else if (field->key[field->matched])
+        field->matched = field->key[field->matched] == c ? field->matched + 1 : NO_MORE;
+    else if (c >= '0' && c <= '9')
+        field->value = (field->value == UNKNOWN ? 0 : field->value * 10) + (uint32_t)(c - '0');
+    else
+        field->matched = NO_MORE;
+}
+
+static bool is_read(const struct field *field) {
+    return field->value != UNKNOWN && (field->matched == 0 || field->matched == NO_MORE);
 }
 
 // Filters that a process is under, of the thread that asks where it is its own. UNKNOWN: it cannot be read.
-// Kernels before 5.9 say only whether there are some: then it is 1.
+// Kernels before 5.9 say only whether there are some: then it is 1. Read in parts: signal handlers that
+// allocate, or execute a program, may have a stack of a few KiB.
 static uint32_t nr_filters(const char *status) {
-    char text[4096];
+    struct field mode = {"Seccomp:\t", UNKNOWN, 0}, filters = {"Seccomp_filters:\t", UNKNOWN, 0};
+    char text[768];
     int fd = sys_open(status, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return UNKNOWN;
-    long nr = sys3(SYS_read, fd, text, sizeof(text));
+    long nr;
+    while (!is_read(&filters) && (nr = sys3(SYS_read, fd, text, sizeof(text))) > 0)
+        for (long i = 0; i < nr; i++) {
+            look_for(&mode, text[i]);
+            look_for(&filters, text[i]);
+        }
     sys_close(fd);
-    uint32_t mode = field(text, nr, "Seccomp:\t"), filters = field(text, nr, "Seccomp_filters:\t");
-    return mode == 0 || mode == UNKNOWN ? mode : filters == UNKNOWN ? 1 : filters;
+    return mode.value == 0 || mode.value == UNKNOWN ? mode.value
+           : filters.value == UNKNOWN               ? 1
+                                                    : filters.value;
 }
 
 // Both are an address that only that thread has. The first: the thread that has looked and runs no code of

@@ -171,17 +171,16 @@ static bool is_special_file(const char *path) {
     return sys_stat_at(AT_FDCWD, path, &about, 0) && !S_ISREG(about.st_mode);
 }
 
-int seep_folder_of(const char *path, const char **ret_name) {
-    char folder[NAME_BYTES];
+int seep_folder_of(char *path, const char **ret_name) {
     size_t length = 0;
-    for (size_t i = 0; path[i] && i < sizeof(folder) - 1; i++) {
-        folder[i] = path[i];
+    for (size_t i = 0; path[i]; i++)
         if (path[i] == '/')
             length = i + 1;
-    }
     *ret_name = path + length;
-    folder[length] = 0;
-    int fd = sys_open(length ? folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    char first = path[length];
+    path[length] = 0;
+    int fd = sys_open(length ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    path[length] = first;
     struct stat64 about;
     if (fd < 0)
         return fd;
@@ -508,14 +507,23 @@ static void dump_at_exit(void) {
         end_early();
 }
 
+// A child of vfork shares our memory, and is not us.
+static bool has_image(void) {
+    return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY &&
+           atomic_load_explicit(seep_g.alive, memory_order_acquire) == 1 &&
+           (!seep_calls_seem_free() || sys_getpid() == seep_g.header->pid);
+}
+
+void seep_at_exit_after_all(void) {
+    if (has_image())
+        seep_g.header->state = SEEP_STATE_LIVE;
+}
+
 // The process is leaving in an orderly way. With a tool there is nothing to do but to say so.
 void seep_at_exit(int status) {
     seep_undo_leave();
-    if (atomic_load_explicit(&seep_g.entry, memory_order_acquire) != SEEP_ENTRY_READY ||
-        atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
+    if (!has_image())
         return;
-    if (seep_calls_seem_free() && sys_getpid() != seep_g.header->pid)
-        return; // a child of vfork: it shares our memory, and is not us
     seep_news_take();
     seep_g.header->end_ns = seep_clock_ns(CLOCK_MONOTONIC);
     seep_g.header->exit_code = status == SEEP_STATUS_UNKNOWN ? status : status & 0xff;

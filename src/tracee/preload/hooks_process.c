@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The life of the process, as far as the image needs to know: leaving.
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -62,9 +63,22 @@ SEEP_EXPORT _Noreturn void quick_exit(int status) {
     leave_now(status, (uintptr_t)__builtin_frame_address(0));
 }
 
+// Whether the program has a handler of SIGABRT, which may leave by longjmp: then it goes on. In what the
+// kernel has of a signal the handler comes first.
+static bool catches_abort(void) {
+    uintptr_t action[32] = {(uintptr_t)SIG_DFL};
+    sys6(SYS_rt_sigaction, SIGABRT, 0, (long)action, 8, 0, 0);
+    return action[0] != (uintptr_t)SIG_DFL && action[0] != (uintptr_t)SIG_IGN;
+}
+
 SEEP_EXPORT _Noreturn void abort(void) {
     seep_at_exit(SEEP_STATUS_UNKNOWN);
+    bool goes_on = catches_abort();
+    if (goes_on)
+        seep_at_exit_after_all();
     seep_park();
+    if (goes_on)
+        seep_park_again();
     if (seep_g.real.abort)
         seep_g.real.abort();
     for (;;)

@@ -4,9 +4,9 @@
 // waits for no answer. Without a tool the library goes on alone.
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "image/hello.h"
 #include "preload/preload.h"
@@ -145,9 +145,10 @@ bool seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *cons
     notice.pid = flags & SEEP_NOTICE_SPAWNED ? pid : notice.sender_pid;
     notice.image_pid = seep_confined.pid; // in a child of fork its parent
     uint64_t page = UINT64_MAX;
-    const char *own = environment ? NULL : getenv("LD_PRELOAD");
-    bool preloads = own && has_us(own, &page);
+    bool preloads = false;
     const char *string;
+    if (!environment)
+        environment = environ;
     while (!preloads && environment && next_string(&environment, &page, &string))
         preloads = begins_with(string, "LD_PRELOAD=", &page) && has_us(string + 11, &page);
     notice.flags = flags | (preloads ? 0 : SEEP_NOTICE_NO_PRELOAD);

@@ -128,6 +128,11 @@ static bool wants_to_park(void) {
     return false;
 }
 
+void seep_park_again(void) {
+    uint64_t over = OF_PROCESS(seep_g.header ? seep_g.header->pid : 0);
+    atomic_compare_exchange_strong_explicit(&parking, &over, 0, memory_order_acq_rel, memory_order_relaxed);
+}
+
 #ifndef __x86_64__
 // The address of its own frame: above it is that of the caller.
 __attribute__((noinline)) uint64_t seep_park_place(void) {

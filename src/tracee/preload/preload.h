@@ -203,6 +203,7 @@ struct seep_thread {
     uint32_t pid;        // of its process: not ours where that shares our memory by clone; 0: under a filter
     bool quiet;          // in a function of musl that calls other hooks of ours (musl.c)
     bool nested_release; // in a real delete: the free it calls is the same event
+    uint64_t moving_usable;             // where memory is wiped: what the block could hold that realloc has
     uint32_t lsan_disabled;             // calls of __lsan_disable that have no __lsan_enable yet
     struct seep_image_counters *called; // of site 0, where calls are only counted (calls.h); NULL: not yet
     // Only where events are recorded (events.h).
@@ -506,8 +507,9 @@ bool seep_quick_exit_begins(
     int status); // start.c: a handler will call seep_at_exit() when all others have run
 
 // dump.c. The folder that the file is in, opened, and the name in it. Negative errno: it is not there, or not
-// one that files may be left in: ours, root's, or sticky.
-int seep_folder_of(const char *path, const char **ret_name);
+// one that files may be left in: ours, root's, or sticky. The path is cut for a moment: no stack has room for
+// another one.
+int seep_folder_of(char *path, const char **ret_name);
 // A descriptor that stays open while the program runs. The program may close it and open another file under
 // its number, so it is checked before each use. Programs close or take over low ones: one that is kept is far
 // from them where the limit allows it.
@@ -526,6 +528,7 @@ void seep_dump_in_child(void);
 void seep_dump_name(char *ret_path, size_t room); // SEEP_OUT or the default, for this process
 #define SEEP_STATUS_UNKNOWN INT32_MIN
 void seep_at_exit(int status);
+void seep_at_exit_after_all(void); // it may not leave
 
 // park.c: the process leaves after this; returns when the tool has looked at it.
 void seep_park(void);
@@ -541,6 +544,7 @@ void seep_park_at_exit(void);      // the same in the last of all exit handlers
 #define SEEP_PARK_PLACE() seep_park_place()
 uint64_t seep_park_place(void);
 #endif
+void seep_park_again(void);          // it has parked, and may not leave: the next time counts as well
 void seep_park_leaving(uint64_t sp); // exit() was called, above `sp` is the program's
 
 // module.c: what covers `pc`. false: no module (JIT code).

@@ -101,13 +101,13 @@ static void wipe_words(uint64_t from, uint64_t to) {
 }
 
 // What a block held for those who had its memory before is no pointer of its owner's. realloc leaves what the
-// program wrote, up to the size that the block had.
+// program wrote, up to what the block could hold: malloc_usable_size tells more than was asked for.
 static void wipe(const struct seep_thread *thread, uint64_t address, uint64_t size, enum seep_via via) {
     uint64_t from = address, end = address + size;
     if (via == SEEP_VIA_CALLOC || address & 7)
         return;
     if (thread->slot->moving_rt && (via == SEEP_VIA_REALLOC || via == SEEP_VIA_REALLOCARRAY))
-        from = thread->slot->moving_bytes ? (address + thread->slot->moving_bytes + 7) & ~UINT64_C(7) : end;
+        from = thread->slot->moving_bytes ? (address + thread->moving_usable + 7) & ~UINT64_C(7) : end;
     if (from < end && (end - from < WIPE_ASKED_BYTES || seep_confined.filtered))
         wipe_words(from, end);
     unsigned char present[64];
@@ -204,11 +204,8 @@ static uint32_t take_sampled(struct seep_thread *thread, const void *block, uint
     return site;
 }
 
-uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
-                                  enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp) {
-    struct seep_caller caller = {.pc = pc, .sp = sp, .bp = bp};
-    if (calls_only())
-        return 0;
+static uint32_t take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
+                             enum seep_release via, struct seep_caller caller) {
     if (atomic_load_explicit(&seep_g.mode.special, memory_order_relaxed) & SEEP_SPECIAL_IGNORED)
         seep_ignored_gone((uintptr_t)block);
     if (thread->filter)
@@ -230,6 +227,19 @@ uint32_t seep_record_take_special(struct seep_thread *thread, const void *block,
     uint32_t site = map_take(address, ret_size);
     if (events_are_kept() && site)
         seep_event_note(thread, SEEP_EVENT_FREE + via, address, site, *ret_size);
+    return site;
+}
+
+uint32_t seep_record_take_special(struct seep_thread *thread, const void *block, uint64_t *ret_size,
+                                  enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp) {
+    if (calls_only())
+        return 0;
+    uint32_t site =
+        take_special(thread, block, ret_size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
+    if (site && seep_g.config.wipe && via == SEEP_RELEASE_REALLOC) {
+        uint64_t usable = seep_g.real.usable_size ? seep_g.real.usable_size((void *)block) : 0;
+        thread->moving_usable = SEEP_MAX(usable, *ret_size);
+    }
     return site;
 }
 

@@ -362,7 +362,7 @@ static bool copy_setting(const char *name, char *ret_text, size_t room) {
 
 // What is wrong with the folder of that file; 0: nothing. One with a % in its name is known only when it is
 // needed.
-static int folder_of_out(const char *file) {
+static int folder_of_out(char *file) {
     const char *name;
     bool has_folder = false, has_percent = false, is_known = true;
     for (const char *at = file; *at; at++) {

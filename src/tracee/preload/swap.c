@@ -21,7 +21,7 @@ bool seep_swap_is_used(void) {
 struct lines {
     int fd;
     size_t at, nr;
-    char bytes[4096];
+    char bytes[1024];
     char line[64]; // the beginning of one
 };
 

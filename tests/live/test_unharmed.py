@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs at odd moments do what they do untraced, and their reports are whole: memory beyond what was asked for, an
+abort() that is not the end, small stacks, exec with bad pointers."""
+import subprocess
+
+import pytest
+from harness import SEEP, report, run
+from small_programs import program_source
+
+
+@pytest.fixture(scope='module')
+def programs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('unharmed')
+    for name in ('usable', 'abort', 'stack', 'environ'):
+        subprocess.run(['cc', '-g', '-O0', '-D_GNU_SOURCE', '-o', folder / name, '-xc', '-'], check=True, text=True,
+                       input=program_source(f'unharmed_{name}.c'))
+    return folder
+
+
+@pytest.mark.parametrize('options', [(), ('--sample', '100'), ('--mode', 'record')], ids=lambda options: options[-1:])
+def test_what_a_block_can_hold_stays_when_memory_is_wiped(options, programs, tmp_path):
+    wiped = () if 'record' in options else ('--wipe-freed', 'yes')
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'w.seep', *wiped, *options, '--', programs / 'usable'])
+    assert done.code == 0, done
+
+
+@pytest.mark.parametrize('mode', ['live', 'record'])
+@pytest.mark.parametrize('how', ['jump', 'leave', 'die'])
+def test_a_program_that_goes_on_after_abort(how, mode, programs, tmp_path):
+    """What it allocates then is counted, and lost where it is; one that dies was looked at before."""
+    trace = tmp_path / 'a.seep'
+    done = run([SEEP, 'run', '-q', '-o', trace, '--mode', mode, '--', programs / 'abort', how])
+    assert done.code == (134 if how == 'die' else 3), done
+    (process,) = report(trace)
+    assert process['totals']['live_blocks'] == 1000, process['totals']
+    # The last one may still be in a register.
+    assert process['leaks']['lost']['blocks'] >= 999, process['leaks']
+
+
+def test_exec_needs_little_of_a_small_stack(programs, tmp_path):
+    """A crash handler starts a debugger from a stack of 8 KiB, of which the kernel takes three."""
+    plain = int(run([programs / 'stack']).out)
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 's.seep', '--', programs / 'stack'])
+    assert int(done.out) - plain < 4096, (plain, done)
+
+
+def test_exec_with_an_environment_that_cannot_be_read(programs, tmp_path):
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'e.seep', '--', programs / 'environ'])
+    assert done.code == 0, done
