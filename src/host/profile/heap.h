@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The heap of one process as events tell it: blocks, stacks, sites, counters. What the library keeps in the
-// image of a process that it is in, this keeps for one that it is not in. Samples, where the program takes
-// them itself: allocations, frees and temporary of all counters are in units of 1/1024 then, bytes are those
-// that the samples stand for, and peak_bytes is the number of samples.
+// The heap of one process as the events of BPF tell it: blocks, stacks, sites, counters. What the library
+// keeps in the image of a process that it is in, this keeps for one that it is not in; events of a recording,
+// which name their sites, are for session/past_heap.h. Samples, where the program takes them itself:
+// allocations, frees and temporary of all counters are in units of 1/1024 then, bytes are those that the
+// samples stand for, and peak_bytes is the number of samples.
 //
 // Events are taken in their order, so counts and peak are exact as long as none is lost.
 // Invariant: ids are indices; node 0 is the root, module 0 "no module", site 0 is never used, site 1 is

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// The heap of one process as its events make it: what is live, and what each site has done so far. Memory
+// The heap of one process as its recording makes it: what is live, and what each site has done so far. Memory
 // goes with the live blocks and the sites, not with the number of events.
+//
+// Not that of profile/heap.h: an event of a recording brings its site and its size and is one of 25 million a
+// second, and an event of BPF brings a stack of which a site has to be made, and may be a sample. The table
+// of blocks is its own, too, as it keeps where a block that was resized began: with profile/block_table.h and
+// a second table for that, `seep history` of 12 million events took 2.2 s instead of 1.1.
 #ifndef SEEP_SESSION_PAST_HEAP_H
 #define SEEP_SESSION_PAST_HEAP_H
 
