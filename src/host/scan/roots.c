@@ -462,10 +462,14 @@ static bool is_of_loader(const struct finder *finder, const struct seep_memory_a
 // Storage that does not lie behind a stack, as that of the first thread.
 static void give_to_storage(const struct finder *finder, const struct seep_memory_area *mapping,
                             struct seep_root_range *range) {
+    // The kernel joins zeroed data of a module with a thread's storage that is mapped behind it.
+    bool is_data = is_of_module(finder, mapping) && range->start < finder->data_end;
     for (size_t i = 0; i < finder->stopped->nr_threads && !range->tid; i++) {
         const struct seep_thread_place *place = &finder->places[i];
         const struct seep_stopped_thread *thread = &finder->stopped->threads[i];
         if (!place->tls_high || thread->tls < mapping->start || thread->tls >= mapping->end)
+            continue;
+        if (is_data && thread->tls >= finder->data_end)
             continue;
         bool near = range->start >= place->tls_low && range->start < place->tls_high;
         uint64_t next = near ? place->tls_high : range->start < place->tls_low ? place->tls_low : UINT64_MAX;

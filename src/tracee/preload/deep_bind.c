@@ -6,6 +6,7 @@
 #include "preload/deep_bind.h"
 #include "preload/link.h"
 #include "preload/preload.h"
+#include "preload/wipe.h"
 
 // The form of relocations on this CPU. An addend that is in the word itself is lost once the word is bound.
 #if SEEP_ARCH_WORD == 4
@@ -179,7 +180,7 @@ static int bind_one(struct dl_phdr_info *info, size_t size, void *data) {
 
 static const struct link_map *libc_of_ours(void) {
     const struct link_map *libc = module_of((const void *)seep_g.real.exit_now);
-    return module_of((const void *)seep_g.real.malloc) == libc &&
+    return module_of((const void *)seep_wipe_real_malloc()) == libc &&
                    module_of((const void *)seep_g.real.free) == libc
                ? libc
                : NULL;

@@ -203,7 +203,6 @@ struct seep_thread {
     uint32_t pid;        // of its process: not ours where that shares our memory by clone; 0: under a filter
     bool quiet;          // in a function of musl that calls other hooks of ours (musl.c)
     bool nested_release; // in a real delete: the free it calls is the same event
-    uint64_t moving_usable;             // where memory is wiped: what the block could hold that realloc has
     uint32_t lsan_disabled;             // calls of __lsan_disable that have no __lsan_enable yet
     struct seep_image_counters *called; // of site 0, where calls are only counted (calls.h); NULL: not yet
     // Only where events are recorded (events.h).
@@ -356,8 +355,7 @@ enum {
     SEEP_SPECIAL_AGE = 8,
     SEEP_SPECIAL_FREED = 16,
     SEEP_SPECIAL_MODE = 32, // not live
-    SEEP_SPECIAL_WIPE = 64,
-    SEEP_SPECIAL_STOPPED = 128,
+    SEEP_SPECIAL_STOPPED = 64,
 };
 
 struct seep_link_object;

@@ -70,63 +70,6 @@ static void record_sampled(struct seep_thread *thread, const void *block, uint64
     seep_sample_record(thread, block, size, via, caller);
 }
 
-// So large a block is asked for page by page: what the kernel has not given yet is zero, and stays so.
-#define WIPE_ASKED_BYTES (UINT64_C(64) << 10)
-
-#define WIPE_LINE_WORDS 8u // of one page: 64 bytes that begin at a multiple
-
-static void wipe_few(uint64_t *at, const uint64_t *end) {
-    uint64_t any = 0;
-    for (const uint64_t *word = at; word < end; word++)
-        any |= *word;
-    for (; any && at < end; at++)
-        *at = 0;
-}
-
-// Only a line that is not zero is written: a page that was not touched stays the kernel's page of zeros. Used
-// memory has zeros here and there, so a branch for each word would be mispredicted.
-static void wipe_words(uint64_t from, uint64_t to) {
-    uint64_t *at = (uint64_t *)from, *end = (uint64_t *)(to & ~UINT64_C(7));
-    uint64_t *line = (uint64_t *)((from + 63) & ~UINT64_C(63));
-    if (line > end)
-        line = end;
-    wipe_few(at, line);
-    for (at = line; at + WIPE_LINE_WORDS <= end; at += WIPE_LINE_WORDS) {
-        if (!(at[0] | at[1] | at[2] | at[3] | at[4] | at[5] | at[6] | at[7]))
-            continue;
-        at[0] = at[1] = at[2] = at[3] = 0;
-        at[4] = at[5] = at[6] = at[7] = 0;
-    }
-    wipe_few(at, end);
-}
-
-// What a block held for those who had its memory before is no pointer of its owner's. realloc leaves what the
-// program wrote, up to what the block could hold: malloc_usable_size tells more than was asked for.
-static void wipe(const struct seep_thread *thread, uint64_t address, uint64_t size, enum seep_via via) {
-    uint64_t from = address, end = address + size;
-    if (via == SEEP_VIA_CALLOC || address & 7)
-        return;
-    if (thread->slot->moving_rt && (via == SEEP_VIA_REALLOC || via == SEEP_VIA_REALLOCARRAY))
-        from = thread->slot->moving_bytes ? (address + thread->moving_usable + 7) & ~UINT64_C(7) : end;
-    if (from < end && (end - from < WIPE_ASKED_BYTES || seep_confined.filtered))
-        wipe_words(from, end);
-    unsigned char present[64];
-    while (from < end && end - from >= WIPE_ASKED_BYTES && !seep_confined.filtered) {
-        uint64_t page = from & ~(sys_page_bytes() - 1);
-        uint64_t nr_pages = SEEP_MIN((end - 1 - page) / sys_page_bytes() + 1, sizeof(present));
-        if (sys3(SYS_mincore, page, nr_pages * sys_page_bytes(), present) != 0)
-            return;
-        for (uint64_t i = 0; i < nr_pages && from < end; i++) {
-            uint64_t next = SEEP_MIN(page + (i + 1) * sys_page_bytes(), end);
-            if (present[i] & 1)
-                wipe_words(from, next);
-            from = next;
-        }
-        if (end - from < WIPE_ASKED_BYTES)
-            wipe_words(from, end);
-    }
-}
-
 // Recording is stopped. What is known of the address is of a block that was freed before: another may be
 // freed there now.
 static void pass_by(struct seep_thread *thread, const void *block, uint64_t size) {
@@ -160,8 +103,6 @@ void seep_record_allocation_special(struct seep_thread *thread, const void *bloc
         seep_calls_allocation(thread, size, via);
         return;
     }
-    if (seep_g.config.wipe)
-        wipe(thread, (uintptr_t)block, size, via);
     if (thread->lsan_disabled)
         seep_region_add(SEEP_REGION_IGNORED, (uintptr_t)block, 0);
     if (!thread->filter && allocations_pass()) {
@@ -234,13 +175,7 @@ uint32_t seep_record_take_special(struct seep_thread *thread, const void *block,
                                   enum seep_release via, uint64_t pc, uint64_t sp, uint64_t bp) {
     if (calls_only())
         return 0;
-    uint32_t site =
-        take_special(thread, block, ret_size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
-    if (site && seep_g.config.wipe && via == SEEP_RELEASE_REALLOC) {
-        uint64_t usable = seep_g.real.usable_size ? seep_g.real.usable_size((void *)block) : 0;
-        thread->moving_usable = SEEP_MAX(usable, *ret_size);
-    }
-    return site;
+    return take_special(thread, block, ret_size, via, (struct seep_caller){.pc = pc, .sp = sp, .bp = bp});
 }
 
 struct seep_image_counters *seep_record_free_special(struct seep_thread *thread, uint32_t site, uint64_t size,

@@ -20,6 +20,7 @@
 #include "preload/preload.h"
 #include "preload/sampling.h"
 #include "preload/undo.h"
+#include "preload/wipe.h"
 
 // glibc's name of it, and musl's: the library is built for one and runs with both.
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso)
@@ -661,8 +662,6 @@ static bool start_once(void) {
     }
     if (seep_g.config.free_stacks)
         atomic_fetch_or_explicit(&seep_g.mode.special, SEEP_SPECIAL_FREED, memory_order_relaxed);
-    if (seep_g.config.wipe)
-        atomic_fetch_or_explicit(&seep_g.mode.special, SEEP_SPECIAL_WIPE, memory_order_relaxed);
     if (!make_alive_page() || !seep_image_create())
         return false;
     if (!__register_atfork)
@@ -675,6 +674,8 @@ static bool start_once(void) {
     note_preemption();
     seep_modules_at_start();
     start_mode();
+    if (!SEEP_MODES && seep_g.config.wipe) // libseep-record.so is not for live mode
+        seep_wipe_start();
     seep_meet_tool(seep_g.header);
     if (seep_g.config.dump_signal)
         listen_for_signal();
