@@ -102,6 +102,24 @@ def test_plot_of_a_recording_has_the_exact_peak(run, seep, brief, tmp_path):
     assert "peak" not in run(seep, "plot", "at_once.seep", "--function", "keep").stdout.splitlines()[1]
 
 
+def test_the_peak_of_a_recording_is_exact(run, seep, tmp_path):
+    """In the report of the whole as at the moment of the peak, by site too, and in a child that began with blocks."""
+    (tmp_path / "threads.c").write_text(program_source("recordings_threads.c"))
+    subprocess.run(["gcc", "-g", "-O1", "-pthread", "threads.c", "-o", "threads"], check=True, cwd=tmp_path)
+    assert run(seep, "run", "-q", "--mode", "record", "-o", "threads.seep", "--", "./threads").returncode == 0
+    whole = json.loads(run(seep, "report", "threads.seep", "--json", "--top", "0").stdout)["processes"]
+    peak = json.loads(run(seep, "report", "threads.seep", "--json", "--top", "0", "--at", "peak").stdout)["processes"]
+    assert len(whole) == 2 and whole[1]["totals"]["peak_bytes"] == 6000
+    for all_of, then in zip(whole, peak):
+        assert all_of["totals"]["peak_exact"] and all_of["totals"]["peak_error_bytes"] == 0
+        assert all_of["totals"]["peak_bytes"] == then["totals"]["peak_bytes"] == then["totals"]["live_bytes"]
+        held = sorted(site["live_bytes"] for site in then["sites"] if site["live_bytes"])
+        assert sorted(site["at_peak_bytes"] for site in all_of["sites"] if site["at_peak_bytes"]) == held
+        assert all(site["peak_bytes"] >= site["at_peak_bytes"] for site in all_of["sites"])
+    text = run(seep, "report", "threads.seep", "--pid", str(whole[0]["process"]["pid"])).stdout
+    assert re.search(r"^  peak  [^,]*[\d,]+   [\d.]+ KiB$", text, re.M), text
+
+
 def test_times_after_the_end_are_the_end(run, seep, brief):
     """They are said to be, and no block is older than the run."""
     for trace in ("recorded", "snapshots"):

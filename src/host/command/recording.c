@@ -86,12 +86,8 @@ struct seep_error *seep_recording_save(struct seep_recording *recording, const s
                                        char **ret_name) {
     struct seep_trace_writer *writer = NULL;
     struct seep_error *err = seep_recorder_finish(recording->recorder, &writer);
-    for (size_t i = 0; i < session->nr_profiles && !err; i++) {
-        const char *why = seep_recorder_left_out(recording->recorder, &session->profiles[i]->process);
-        if (why)
-            err = seep_profile_note(session->profiles[i], SEEP_NOTE_EVENTS_STRANGE, "events are missing: %s",
-                                    why);
-    }
+    for (size_t i = 0; i < session->nr_profiles && !err; i++)
+        err = seep_recorder_tell(recording->recorder, session->profiles[i]);
     if (!err)
         err = seep_session_save_behind(session, recording->name, writer);
     seep_trace_writer_destroy(writer);

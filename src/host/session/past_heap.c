@@ -39,6 +39,7 @@ bool seep_past_heap_init(struct seep_past_heap *ret_heap, uint32_t nr_sites) {
 
 void seep_past_heap_deinit(struct seep_past_heap *heap) {
     free(heap->sites);
+    free(heap->then);
     free(heap->blocks);
     free(heap->last);
     free(heap->earlier);
@@ -111,6 +112,16 @@ static unsigned class_of(uint64_t size) {
     return size ? SEEP_MIN(64u - (unsigned)__builtin_clzll(size), SEEP_IMAGE_SIZE_CLASSES - 1u) : 0;
 }
 
+// Before each change of a site.
+static void keep_then(struct seep_past_heap *heap, uint32_t index) {
+    struct seep_past_site_then *then = heap->keeps_peak ? &heap->then[index] : NULL;
+    if (!then || then->peak_event == heap->peak_event)
+        return;
+    const struct seep_counters *site = &heap->sites[index];
+    *then = (struct seep_past_site_then){heap->peak_event, site->allocations, site->allocated_bytes,
+                                         site->frees,      site->freed_bytes, site->temporary};
+}
+
 static void raise_peak(struct seep_past_heap *heap, struct seep_counters *site) {
     uint64_t live = site->allocated_bytes - site->freed_bytes;
     if ((int64_t)live > (int64_t)site->peak_bytes)
@@ -118,6 +129,7 @@ static void raise_peak(struct seep_past_heap *heap, struct seep_counters *site) 
     if (heap->live_bytes > heap->peak_bytes) {
         heap->peak_bytes = heap->live_bytes;
         heap->peak_event = heap->nr_events;
+        heap->peak_ns = heap->latest_ns;
     }
 }
 
@@ -176,6 +188,7 @@ static bool allocate(struct seep_past_heap *heap, const struct seep_recorded *ev
                      uint64_t *last) {
     if (!heap->counts_only && !add_block(heap, event, at_ns))
         return false;
+    keep_then(heap, event->site);
     struct seep_counters *site = &heap->sites[event->site];
     heap->live_bytes += (int64_t)event->size;
     if (event->kind == SEEP_EVENT_KEPT) { // the realloc that took it has failed: it was never freed
@@ -214,6 +227,7 @@ static bool take_block(struct seep_past_heap *heap, const struct seep_recorded *
 static bool give_back(struct seep_past_heap *heap, const struct seep_recorded *event, bool temporary) {
     if (!heap->counts_only && !take_block(heap, event))
         return false;
+    keep_then(heap, event->site);
     struct seep_counters *site = &heap->sites[event->site];
     site->frees++;
     site->freed_bytes += event->size;
@@ -250,8 +264,11 @@ bool seep_past_heap_step(struct seep_past_heap *heap, const struct seep_recorded
 bool seep_past_heap_grow_sites(struct seep_past_heap *heap, uint32_t nr_sites) {
     if (nr_sites <= heap->nr_sites)
         return true;
-    if (!seep_grow(&heap->sites, &heap->sites_capacity, nr_sites, sizeof(*heap->sites)))
+    if (!seep_grow(&heap->sites, &heap->sites_capacity, nr_sites, sizeof(*heap->sites)) ||
+        (heap->keeps_peak && !seep_grow(&heap->then, &heap->then_capacity, nr_sites, sizeof(*heap->then))))
         return false;
+    if (heap->keeps_peak)
+        memset(heap->then + heap->nr_sites, 0, (nr_sites - heap->nr_sites) * sizeof(*heap->then));
     for (uint32_t i = heap->nr_sites; i < nr_sites; i++)
         heap->sites[i] = (struct seep_counters){.size_min = UINT64_MAX};
     heap->nr_sites = nr_sites;
@@ -439,5 +456,104 @@ struct seep_error *seep_past_heap_show(const struct seep_past_heap *heap, int64_
     profile->totals.peak_bytes = (uint64_t)SEEP_MAX(heap->peak_bytes, INT64_C(0));
     profile->totals.peak_exact = !profile->health.lost[SEEP_LOST_EVENT];
     profile->totals.peak_error_bytes = 0;
+    return NULL;
+}
+
+// ---- the peak --------------------------------------------------------------------------------------------
+
+static struct seep_mark_site mark_of_end(uint32_t index, const struct seep_counters *site) {
+    return (struct seep_mark_site){index,       site->allocations, site->allocated_bytes,
+                                   site->frees, site->freed_bytes, site->temporary};
+}
+
+static struct seep_mark_site mark_of_then(uint32_t index, const struct seep_past_site_then *then) {
+    return (struct seep_mark_site){index,       then->allocations, then->allocated_bytes,
+                                   then->frees, then->freed_bytes, then->temporary};
+}
+
+bool seep_past_heap_peak(const struct seep_past_heap *heap, struct seep_past_peak *ret_peak) {
+    uint32_t nr = 0;
+    for (uint32_t i = 1; i < heap->nr_sites; i++)
+        nr += heap->sites[i].allocations || heap->sites[i].frees;
+    struct seep_past_peak peak = {
+        .at_ns = heap->peak_ns, .live_bytes = heap->peak_bytes, .sites = calloc(nr + 1, sizeof(*peak.sites))};
+    for (uint32_t i = 1; peak.sites && i < heap->nr_sites; i++) {
+        const struct seep_counters *site = &heap->sites[i];
+        if (!site->allocations && !site->frees)
+            continue;
+        struct seep_past_peak_site *to = &peak.sites[peak.nr_sites++];
+        bool changed = heap->then[i].peak_event == heap->peak_event;
+        to->end = mark_of_end(i, site);
+        to->then = changed ? mark_of_then(i, &heap->then[i]) : to->end;
+        to->most_bytes = site->peak_bytes;
+    }
+    *ret_peak = peak;
+    return peak.sites;
+}
+
+void seep_past_peak_deinit(struct seep_past_peak *peak) {
+    free(peak->sites);
+    *peak = (struct seep_past_peak){0};
+}
+
+// What was live before the first event was so all the time, as far as its frees are not events: a forked
+// process began with it.
+static struct seep_mark_site with_before(const struct seep_past_peak_site *site,
+                                         const struct seep_counters *last) {
+    const struct seep_mark_site *then = &site->then, *end = &site->end;
+    return (struct seep_mark_site){
+        .site = then->site,
+        .allocations = then->allocations + above(last->allocations, end->allocations),
+        .allocated_bytes = then->allocated_bytes + above(last->allocated_bytes, end->allocated_bytes),
+        .frees = then->frees + above(last->frees, end->frees),
+        .freed_bytes = then->freed_bytes + above(last->freed_bytes, end->freed_bytes),
+        .temporary = then->temporary + above(last->temporary, end->temporary)};
+}
+
+// Whether the process had blocks that no event tells of and that no fork gave it.
+static bool is_late(const struct seep_past_peak *peak, const struct seep_profile *profile) {
+    bool forked = profile->health.flags & SEEP_FLAG_FORKED;
+    for (uint32_t i = 1, at = 0; !forked && i < profile->nr_sites; i++) {
+        while (at < peak->nr_sites && peak->sites[at].end.site < i)
+            at++;
+        bool known = at < peak->nr_sites && peak->sites[at].end.site == i;
+        uint64_t allocations = known ? peak->sites[at].end.allocations : 0;
+        if (seep_via_is_heap(profile->sites[i].via) && profile->sites[i].counters.allocations > allocations)
+            return true;
+    }
+    return false;
+}
+
+struct seep_error *seep_past_peak_give(const struct seep_past_peak *peak, struct seep_profile *profile) {
+    if (is_late(peak, profile))
+        return NULL;
+    struct seep_mark_site *sites = seep_arena_alloc(&profile->arena, profile->nr_sites, sizeof(*sites));
+    if (!sites)
+        return seep_error_no_memory();
+    uint32_t nr = 0;
+    int64_t live_bytes = peak->live_bytes;
+    for (uint32_t i = 1, at = 0; i < profile->nr_sites; i++) {
+        struct seep_counters *last = &profile->sites[i].counters;
+        while (at < peak->nr_sites && peak->sites[at].end.site < i)
+            at++;
+        bool known = at < peak->nr_sites && peak->sites[at].end.site == i;
+        struct seep_past_peak_site site = {.then.site = i, .end.site = i};
+        if (known)
+            site = peak->sites[at];
+        if (!seep_via_is_heap(profile->sites[i].via))
+            continue;
+        int64_t before = (int64_t)above(last->allocated_bytes, site.end.allocated_bytes) -
+                         (int64_t)above(last->freed_bytes, site.end.freed_bytes);
+        live_bytes += before;
+        last->peak_bytes = (uint64_t)SEEP_MAX((int64_t)site.most_bytes + before, INT64_C(0));
+        sites[nr] = with_before(&site, last);
+        nr += sites[nr].allocations != 0;
+    }
+    profile->at_peak = (struct seep_mark){
+        .name = "peak", .at_ns = peak->at_ns, .counted = true, .sites = sites, .nr_sites = nr};
+    profile->totals.peak_bytes = (uint64_t)SEEP_MAX(live_bytes, INT64_C(0));
+    profile->totals.peak_exact = true;
+    profile->totals.peak_error_bytes = 0;
+    seep_profile_derive(profile);
     return NULL;
 }

@@ -24,6 +24,16 @@ struct seep_past_block {
     uint32_t nr_resizes;
 };
 
+// What a site had when live bytes were highest, taken at its first event after that.
+struct seep_past_site_then {
+    uint64_t peak_event; // of which peak it is; where that is not the last one, the site is as it was then
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint64_t frees;
+    uint64_t freed_bytes;
+    uint64_t temporary;
+};
+
 struct seep_past_heap {
     uint32_t nr_sites;
     size_t sites_capacity;
@@ -41,12 +51,16 @@ struct seep_past_heap {
     int64_t live_bytes;
     int64_t peak_bytes;              // the highest that live_bytes ever was, and
     uint64_t peak_event;             // after how many events that was
+    int64_t peak_ns;                 // and when
     struct seep_past_block *earlier; // blocks that were freed and that no event had allocated
     size_t nr_earlier;
     size_t earlier_capacity;
     uint64_t nr_strange; // events that follow from nothing: a free of no block, an address handed out twice
     bool counts_only;    // to be set before the first event: no block is looked for
     bool counts_threads; // to be set before the first event
+    bool keeps_peak;     // to be set before there are sites
+    struct seep_past_site_then *then; // by site, with keeps_peak
+    size_t then_capacity;
     struct seep_thread_site *thread_sites; // then: who has allocated and freed what
     size_t nr_thread_sites;
     size_t thread_sites_capacity;
@@ -95,6 +109,24 @@ SEEP_MUST_CHECK bool seep_past_heap_grow_sites(struct seep_past_heap *heap, uint
 // Goes on behind what was summed up. false: out of memory.
 struct seep_event_sums;
 SEEP_MUST_CHECK bool seep_past_heap_add_sums(struct seep_past_heap *heap, const struct seep_event_sums *sums);
+
+// The exact peak, and what the sites had then: with keeps_peak and behind the last event. `profile` is what
+// the process ended with; where it knows of more than the events do, its peak stays as it is.
+struct seep_past_peak_site {
+    struct seep_mark_site then;
+    struct seep_mark_site end;
+    uint64_t most_bytes; // live, of this site alone
+};
+struct seep_past_peak {
+    int64_t at_ns;
+    int64_t live_bytes;                // of what the events say
+    struct seep_past_peak_site *sites; // by id, those with events
+    uint32_t nr_sites;
+};
+SEEP_MUST_CHECK bool seep_past_heap_peak(const struct seep_past_heap *heap, struct seep_past_peak *ret_peak);
+SEEP_MUST_CHECK struct seep_error *seep_past_peak_give(const struct seep_past_peak *peak,
+                                                       struct seep_profile *profile);
+void seep_past_peak_deinit(struct seep_past_peak *peak);
 
 // Makes the profile what it was then. Out of memory is the only error.
 SEEP_MUST_CHECK struct seep_error *seep_past_heap_show(const struct seep_past_heap *heap, int64_t at_ns,

@@ -76,6 +76,15 @@ struct recorded_process {
     int64_t sealed_ns;
 };
 
+// Of a process that has ended and whose events are all written.
+struct ended_process {
+    uint32_t pid;
+    int64_t start_realtime_ns;
+    char *left_out; // as of the process
+    struct seep_past_peak peak;
+    bool has_peak;
+};
+
 // Where a chunk is, and its first event and end.
 struct placed {
     uint64_t off;
@@ -104,6 +113,9 @@ struct seep_recorder {
     struct recorded_process **processes;
     size_t nr_processes;
     size_t capacity;
+    struct ended_process *ended;
+    size_t nr_ended;
+    size_t ended_capacity;
     struct seep_trace_writer *writer;
     struct seep_error *error;    // the first; nothing is written after it
     struct seep_recorded *chunk; // SEEP_CHUNK_EVENTS
@@ -286,7 +298,7 @@ static bool sum_up(struct recorded_process *process, const struct seep_chunk *ch
     if (!summing->begun) {
         if (!seep_past_heap_init(&summing->heap, 0))
             return false;
-        summing->heap.counts_only = summing->begun = true;
+        summing->heap.counts_only = summing->heap.keeps_peak = summing->begun = true;
         summing->turn = 1;
     }
     uint32_t nr_sites = process->stacks.nr_sites; // which the file has
@@ -633,6 +645,25 @@ static void process_destroy(struct recorded_process *process) {
     free(process);
 }
 
+// What the profiles are told at the end.
+static void keep_end(struct seep_recorder *recorder, struct recorded_process *process) {
+    if (!seep_grow(&recorder->ended, &recorder->ended_capacity, recorder->nr_ended + 1,
+                   sizeof(*recorder->ended))) {
+        fail(recorder, seep_error_no_memory());
+        return;
+    }
+    struct ended_process *ended = &recorder->ended[recorder->nr_ended++];
+    *ended = (struct ended_process){.pid = process->chunk.pid,
+                                    .start_realtime_ns = process->chunk.start_realtime_ns,
+                                    .left_out = process->left_out};
+    process->left_out = NULL;
+    if (!process->summing.begun || ended->left_out)
+        return;
+    ended->has_peak = seep_past_heap_peak(&process->summing.heap, &ended->peak);
+    if (!ended->has_peak)
+        fail(recorder, seep_error_no_memory());
+}
+
 static bool is_over(const struct recorded_process *process) {
     if (kill((pid_t)process->chunk.pid, 0) && errno == ESRCH)
         return true;
@@ -707,6 +738,7 @@ static size_t pass(struct seep_recorder *recorder, uint64_t number, bool last) {
             i++;
             continue;
         }
+        keep_end(recorder, process);
         process_destroy(process);
         recorder->processes[i] = recorder->processes[--recorder->nr_processes];
     }
@@ -842,14 +874,18 @@ struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
     return error;
 }
 
-const char *seep_recorder_left_out(const struct seep_recorder *recorder, const struct seep_process *process) {
-    for (size_t i = 0; i < recorder->nr_processes; i++) {
-        const struct recorded_process *recorded = recorder->processes[i];
-        if (recorded->chunk.pid == process->pid &&
-            recorded->chunk.start_realtime_ns == process->start_realtime_ns)
-            return recorded->left_out;
-    }
-    return NULL;
+struct seep_error *seep_recorder_tell(const struct seep_recorder *recorder, struct seep_profile *profile) {
+    const struct seep_process *process = &profile->process;
+    const struct ended_process *ended = NULL;
+    for (size_t i = 0; i < recorder->nr_ended && !ended; i++)
+        if (recorder->ended[i].pid == process->pid &&
+            recorder->ended[i].start_realtime_ns == process->start_realtime_ns)
+            ended = &recorder->ended[i];
+    if (ended && ended->left_out)
+        return seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE, "events are missing: %s",
+                                 ended->left_out);
+    bool all = ended && ended->has_peak && !profile->health.lost[SEEP_LOST_EVENT];
+    return all ? seep_past_peak_give(&ended->peak, profile) : NULL;
 }
 
 void seep_recorder_destroy(struct seep_recorder *recorder) {
@@ -863,6 +899,11 @@ void seep_recorder_destroy(struct seep_recorder *recorder) {
         process_destroy(recorder->processes[i]);
     for (size_t i = 0; i < recorder->nr_fresh; i++)
         close(recorder->fresh[i].fd);
+    for (size_t i = 0; i < recorder->nr_ended; i++) {
+        free(recorder->ended[i].left_out);
+        seep_past_peak_deinit(&recorder->ended[i].peak);
+    }
+    free(recorder->ended);
     free(recorder->processes);
     free(recorder->fresh);
     free(recorder->chunk);

@@ -36,8 +36,9 @@ SEEP_MUST_CHECK struct seep_error *seep_recorder_add(struct seep_recorder *recor
 // returned.
 SEEP_MUST_CHECK struct seep_error *seep_recorder_finish(struct seep_recorder *recorder,
                                                         struct seep_trace_writer **ret_writer);
-// Of a recorder that has finished: why events of the process are missing; NULL: none are.
-const char *seep_recorder_left_out(const struct seep_recorder *recorder, const struct seep_process *process);
+// Of a recorder that has finished: what the events of the process say of its peak, or why some are missing.
+SEEP_MUST_CHECK struct seep_error *seep_recorder_tell(const struct seep_recorder *recorder,
+                                                      struct seep_profile *profile);
 void seep_recorder_destroy(
     struct seep_recorder *recorder); // takes NULL; the writer is the caller's once finished
 
