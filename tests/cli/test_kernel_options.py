@@ -11,6 +11,8 @@ import pytest
     (["-z", "10", "-Z", "5"], "--min-size 10 is more than --max-size 5"),
     (["-C", "-a"], "--combined-only shows no single blocks: not with --blocks"),
     (["-C", "--output", "x.seep"], "--combined-only keeps no single blocks: not with --output"),
+    (["-C", "--by", "process"], "--combined-only keeps figures of stacks only: not with --by process"),
+    (["--csv", "--json"], "--csv and --json do not go together"),
     (["-C", "-o", "10"], "--combined-only is of any age: not with --older"),
     (["--max-blocks", "0"], "--max-blocks: '0' is too small"),
     (["--sort", "siez"], "did you mean 'size'?"),

@@ -26,6 +26,8 @@ struct memory {
     struct seep_kernel_block *blocks;
     struct seep_kernel_site *sites;
     uint32_t nr_sites;
+    struct seep_kernel_process *processes;
+    uint32_t nr_processes;
 };
 
 static void *take(const uint8_t **data, size_t *size, size_t nr, size_t nr_bytes) {
@@ -83,7 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 4)
         return 0;
     uint32_t nr_buckets = data[0] % 16, nr_sites = data[1] % 8;
-    struct memory memory = {.nr_sites = data[2]};
+    uint32_t nr_processes = data[1] / 8 % 8;
+    struct memory memory = {.nr_sites = data[2], .nr_processes = data[2] / 2};
     bool combined = data[3] & 1;
     int64_t older_ns = data[3] & 2 ? INT64_C(1) << 50 : 0;
     data += 4;
@@ -92,17 +95,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memory.blocks =
         take(&data, &size, (size_t)nr_buckets * SEEP_KERNEL_BUCKET_BLOCKS, sizeof(*memory.blocks));
     memory.sites = take(&data, &size, nr_sites, sizeof(*memory.sites));
+    memory.processes = take(&data, &size, nr_processes, sizeof(*memory.processes));
     uint64_t *counters = take(&data, &size, SEEP_KERNEL_COUNTERS_NR, sizeof(*counters));
     memory.read = (struct seep_kernel_memory){.buckets = memory.buckets,
                                               .blocks = memory.blocks,
                                               .nr_buckets = nr_buckets,
                                               .sites = memory.sites,
                                               .nr_sites = &memory.nr_sites,
-                                              .nr_sites_max = nr_sites};
+                                              .nr_sites_max = nr_sites,
+                                              .processes = memory.processes,
+                                              .nr_processes = &memory.nr_processes,
+                                              .nr_processes_max = nr_processes};
     read_memory(&memory, combined, older_ns, counters);
     free(memory.buckets);
     free(memory.blocks);
     free(memory.sites);
+    free(memory.processes);
     free(counters);
     return 0;
 }

@@ -245,6 +245,17 @@ static void make_foreign(struct seep_session *session) {
     session->profiles[0]->process.platform = (struct seep_platform){EM_PPC, 4, 1};
 }
 
+// Memory of the kernel: what slabs gave for it, by process.
+static void make_slabs(struct seep_session *session) {
+    make_tiny(session);
+    struct seep_profile *profile = session->profiles[0];
+    profile->sites[1].via = SEEP_VIA_KERNEL;
+    profile->blocks[0].thread = 0;
+    fill_thread_sites(profile, 0);
+    profile->nr_thread_sites = 1;
+    profile->thread_sites[0] = (struct seep_thread_site){1, 0, profile->sites[1].counters, 96};
+}
+
 // Codes that are known and one of a newer seep, as minor version 2 keeps them.
 static void make_noted(struct seep_session *session) {
     make_tiny(session);
@@ -579,7 +590,7 @@ static const struct recipe {
     {"pooled", make_pooled}, {"indexed", make_indexed}, {"grown", make_grown},
     {"named", make_named},   {"scanned", make_scanned}, {"forked", make_forked},
     {"freed", make_freed},   {"arrived", make_arrived}, {"several", make_several},
-    {"noted", make_noted},   {"foreign", make_foreign},
+    {"noted", make_noted},   {"foreign", make_foreign}, {"slabs", make_slabs},
 };
 
 static struct seep_session *make(const char *name) {

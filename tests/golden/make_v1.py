@@ -16,7 +16,7 @@ import seep_reader as reader  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOOD = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-        "freed", "arrived", "noted", "foreign", "several")
+        "freed", "arrived", "noted", "foreign", "several", "slabs")
 
 
 def make(tool, name):
@@ -268,6 +268,13 @@ def broken_held(several):
     yield "held-twice", trace([one for s in plain(several) for one in ([s, s] if s.kind == reader.HELD else [s])], header(minor=1))
 
 
+def broken_slabs(slabs):
+    def with_raw(raw):
+        return trace([Section(s.kind, raw if s.kind == reader.SLABS else s.stored) for s in plain(slabs)], header(minor=2))
+    yield "slabs-cut", with_raw(b"")
+    yield "slabs-longer", with_raw(b"\140\1")
+
+
 def seeds(good):
     """Small files without compression, so that a fuzzer's change of a byte changes a number."""
     for name in ("empty", "tiny", "cut", "huge"):
@@ -281,6 +288,7 @@ def seeds(good):
     yield "arrived", trace(plain(good["arrived"]), header(minor=1))
     yield "several", trace(plain(good["several"]), header(minor=1))
     yield "foreign", trace(plain(good["foreign"]), header(minor=2))
+    yield "slabs", trace(plain(good["slabs"]), header(minor=2))
     sections = [s for s in plain(good["indexed"]) if s.kind != reader.INDEX]
     yield "indexed", trace(sections + [index_of(sections)])
     yield "unknown", trace([Section(200, b"?")] + plain(good["tiny"]), header(minor=9, extra=b"later"))
@@ -297,6 +305,7 @@ def main():
     broken += broken_arrivals(good["arrived"])
     broken += broken_held(good["several"])
     broken += broken_platforms(good["foreign"])
+    broken += broken_slabs(good["slabs"])
     corpus = os.path.join(HERE, "..", "fuzz", "corpus", "trace")
     os.makedirs(corpus, exist_ok=True)
     files = [(os.path.join(HERE, "v1-%s.seep" % name), data) for name, data in broken]

@@ -17,10 +17,10 @@ import make_v1  # noqa: E402
 import seep_reader  # noqa: E402
 
 SESSIONS = ("empty", "tiny", "modules", "cut", "huge", "family", "large", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-            "freed", "arrived", "several", "noted", "foreign")
+            "freed", "arrived", "several", "noted", "foreign", "slabs")
 # Golden files that are whole: what they hold is the session of that name still.
 GOLDEN_WHOLE = ("empty", "tiny", "cut", "huge", "family", "even", "mapped", "pooled", "indexed", "grown", "named", "scanned", "forked",
-                "freed", "arrived", "noted", "foreign", "several")
+                "freed", "arrived", "noted", "foreign", "several", "slabs")
 
 DAMAGED = "the file is damaged: copy it again from where it was made"
 UPDATE = "it was made by a newer seep: update seep"
@@ -101,6 +101,8 @@ BROKEN = {
     "platform-word": ("section PLATFORM at offset 563: no machine is like that", DAMAGED),
     "platform-machine": ("section PLATFORM at offset 563: no machine is like that", DAMAGED),
     "platform-cut": ("section PLATFORM at offset 563: cut short, or a number is out of range", DAMAGED),
+    "slabs-cut": ("section SLABS at offset 609: cut short, or a number is out of range", DAMAGED),
+    "slabs-longer": ("section SLABS at offset 609: bytes left over: 1", DAMAGED),
     "arrivals-cut": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
     "arrivals-steps": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),
     "arrivals-none": ("section ARRIVALS at offset 905: cut short, or a number is out of range", DAMAGED),

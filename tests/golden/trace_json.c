@@ -378,6 +378,8 @@ static json_t *profile_json(const struct seep_profile *profile) {
         json_array_append_new(pair, number(row->site));
         json_array_append_new(pair, number(row->thread));
         json_array_append_new(pair, counters_json(&row->counters));
+        if (row->slab_bytes)
+            json_array_append_new(pair, number(row->slab_bytes));
         json_array_append_new(thread_sites, pair);
     }
     for (size_t i = 0; i < profile->nr_blocks; i++) {

@@ -4,6 +4,8 @@
 The machine is never still, so figures of a stack have a lower bound that this process sets, and an end: what
 it gave back is gone. Without the right to load BPF programs all of it is skipped, with the reason.
 """
+import csv
+import io
 import json
 import os
 import select
@@ -91,7 +93,8 @@ def sites_of(report):
                 while node is not None and node >= 0:
                     frame, node = report['stacks'][node]
                     names.append(report['frames'][frame]['function'] or '')
-                sites.append({**site, 'names': names, 'allocator': names[0].split()[0], 'cache': names[0].partition(' ')[2]})
+                sites.append({**site, 'names': names, 'allocator': names[0].split()[0],
+                              'cache': names[0].partition(' (also ')[0].partition(' ')[2]})
     return sites
 
 
@@ -131,6 +134,70 @@ def test_what_stays_is_seen_and_goes(combined):
             for end in sum(pipes, ()):
                 os.close(end)
         traced.until(lambda r: blocks_by(r, 'alloc_pipe_info', 'kmalloc') < NR)
+
+
+def group_of(report, key):
+    return next((group for group in report['processes'][0]['groups'] if group['key'] == key), None)
+
+
+@pytest.fixture
+def named():
+    """This process has a name of its own meanwhile; its row."""
+    with open('/proc/self/comm') as comm:
+        before = comm.read().strip()
+    with open('/proc/self/comm', 'w') as comm:
+        comm.write('python-of-pipes')
+    yield '%d python-of-pipes' % os.getpid()
+    with open('/proc/self/comm', 'w') as comm:
+        comm.write(before)
+
+
+class Pipes:
+    """Pipes of this process."""
+
+    def __enter__(self):
+        self.ends = sum((os.pipe() for _ in range(NR)), ())
+
+    def __exit__(self, *exception):
+        for end in self.ends:
+            os.close(end)
+
+
+def test_who_allocated_and_what_slabs_gave(named):
+    with Traced('--by', 'process', '-a', '-T', '0', '--older', '0', '1s') as traced:
+        traced.next()
+        with Pipes():
+            report = traced.until(lambda r: (group_of(r, named) or {'live_blocks': 0})['live_blocks'] >= 3 * NR)
+    process = report['processes'][0]
+    assert process['by'] == 'process' and sum(each['live_bytes'] for each in process['groups']) == process['totals']['live_bytes']
+    mine = group_of(report, named)
+    assert mine['slab_bytes'] > mine['live_bytes'] > 0
+    pipe = max((site for site in sites_of(report) if 'alloc_pipe_info' in site['names'] and site['allocator'] == 'kmalloc'),
+               key=lambda site: site['live_blocks'])
+    each = pipe['slab_bytes'] / pipe['live_blocks']
+    assert each >= pipe['size_max'] and each in (192, 256, 512, 1024, 2048, 4096)
+    assert os.getpid() in {block['thread'] for block in pipe['blocks']}
+
+
+def test_a_trace_has_processes_and_slabs(named, tmp_path):
+    trace = tmp_path / 'kernel.seep'
+    process = subprocess.Popen([str(SEEP), 'kernel', '--older', '0', '-T', '0', '--output', str(trace), '1s', '1'],
+                               stdout=subprocess.PIPE, env=environment())
+    assert process.stdout.readline().startswith(b'Attaching')
+    with Pipes():
+        out, _ = process.communicate(timeout=TIMEOUT)
+    assert named.encode() + b' (' in out and b' bytes of slabs)' in out and b', for which slabs gave ' in out, out[-3000:]
+    done = run([SEEP, 'report', '--by', 'process', '--csv', '--top', '0', trace])
+    rows = list(csv.DictReader(io.StringIO(done.out.decode())))
+    row = next(row for row in rows if row['process'] == named + ', in [kernel]')
+    assert int(row['slab_bytes']) > int(row['live_bytes']) > 0
+    assert named.encode() in run([SEEP, 'report', '--by', 'process', '--top', '0', trace]).out
+
+
+def test_csv():
+    done = run([SEEP, 'kernel', '--csv', '--older', '0', '300ms', '1'])
+    assert done.code == 0 and b'size_min,size_max,slab_bytes,via' in done.out.splitlines()[0]
+    assert len({len(row) for row in csv.reader(io.StringIO(done.out.decode()))}) == 1
 
 
 def test_pages_are_apart():

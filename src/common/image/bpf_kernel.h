@@ -29,6 +29,7 @@ enum seep_kernel_class {
 
 #define SEEP_KERNEL_FRAMES_MAX     64u
 #define SEEP_KERNEL_CACHE_NAME_MAX 32u
+#define SEEP_KERNEL_COMM_MAX       16u // Source: TASK_COMM_LEN, Linux include/linux/sched.h
 
 // A key is an address: of the block, of the page's descriptor; a per-CPU block's with the lowest bit set,
 // because it is an offset that could be like any other's address. One cache line.
@@ -41,9 +42,21 @@ struct seep_kernel_bucket {
 
 // The block of key `i` of bucket `b` has number b * SEEP_KERNEL_BUCKET_BLOCKS + i.
 struct seep_kernel_block {
-    uint64_t born_ns; // CLOCK_MONOTONIC, to the tick
-    uint32_t size;    // bytes; of all CPUs
-    uint32_t site;    // number
+    uint64_t born_ns;    // CLOCK_MONOTONIC, to the tick
+    uint32_t size;       // bytes that were asked for; of all CPUs
+    uint32_t site;       // number
+    uint32_t slab_bytes; // that the slab allocator gave; 0: not of it
+    uint32_t process;    // number
+};
+
+// Which process allocated; an exec makes another one. Numbers are places in an array, as those of sites.
+#define SEEP_KERNEL_PROCESS_UNKNOWN   0u
+#define SEEP_KERNEL_PROCESS_INTERRUPT 1u // an interrupt did, whatever ran before it
+#define SEEP_KERNEL_PROCESS_FIRST     2u
+struct seep_kernel_process {
+    uint32_t pid;  // as the kernel has it
+    uint32_t zero; // an element of an array takes a multiple of 8 bytes
+    char name[SEEP_KERNEL_COMM_MAX];
 };
 
 // Buckets that a key may be in; it is in the first of them that had room. With four of them the first block
@@ -64,6 +77,7 @@ struct seep_kernel_site {
     char cache[SEEP_KERNEL_CACHE_NAME_MAX]; // of SEEP_KERNEL_CACHE
     uint64_t live_blocks;                   // only where no single blocks are read (combined)
     uint64_t live_bytes;
+    uint64_t live_slab_bytes;
     uint64_t frames[SEEP_KERNEL_FRAMES_MAX]; // innermost first; the first ones are the probe itself
 };
 
@@ -75,11 +89,12 @@ enum seep_kernel_counter {
     SEEP_KERNEL_PAGE_ALLOCATED_BYTES,
     SEEP_KERNEL_FREES,    // of recorded blocks
     SEEP_KERNEL_IMPLICIT, // a block's free was not seen: its address was given out again, or its slab is gone
-    SEEP_KERNEL_LOST_BLOCKS, // no room for the block
-    SEEP_KERNEL_LOST_STACKS, // no room for the stack: the block counts, its site is not known
-    SEEP_KERNEL_LOST_NESTED, // interrupts within interrupts: no scratch memory for the stack
-    SEEP_KERNEL_RECALLED,    // stacks that were known by their memo, the rest was unwound
-    SEEP_KERNEL_MISTAKEN,    // of those, where they are checked: that were another one
+    SEEP_KERNEL_LOST_BLOCKS,    // no room for the block
+    SEEP_KERNEL_LOST_STACKS,    // no room for the stack: the block counts, its site is not known
+    SEEP_KERNEL_LOST_PROCESSES, // no room for the process: the block counts
+    SEEP_KERNEL_LOST_NESTED,    // interrupts within interrupts: no scratch memory for the stack
+    SEEP_KERNEL_RECALLED,       // stacks that were known by their memo, the rest was unwound
+    SEEP_KERNEL_MISTAKEN,       // of those, where they are checked: that were another one
     SEEP_KERNEL_COUNTERS_NR
 };
 
@@ -95,7 +110,8 @@ struct seep_kernel_counters {
 };
 
 _Static_assert(sizeof(struct seep_kernel_bucket) == 64, "shared size");
-_Static_assert(sizeof(struct seep_kernel_block) == 16, "shared size");
-_Static_assert(sizeof(struct seep_kernel_site) == 576, "shared size");
+_Static_assert(sizeof(struct seep_kernel_block) == 24, "shared size");
+_Static_assert(sizeof(struct seep_kernel_process) == 24, "shared size");
+_Static_assert(sizeof(struct seep_kernel_site) == 584, "shared size");
 
 #endif

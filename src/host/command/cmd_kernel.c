@@ -25,7 +25,12 @@ struct kernel_values {
     bool percpu;
     bool vmalloc;
     uint64_t max_blocks;
+    int by; // in by_choices
+    bool csv;
 };
+
+enum { BY_SITE, BY_PROCESS };
+static const char *const by_choices[] = {"site", "process", NULL};
 
 #define AT(field) offsetof(struct kernel_values, field)
 
@@ -33,8 +38,11 @@ static const struct seep_option kernel_options[] = {
     {"percpu", 'P', SEEP_OPTION_FLAG, AT(percpu), .help = "per-CPU allocations as well"},
     {"vmalloc", 0, SEEP_OPTION_FLAG, AT(vmalloc),
      .help = "areas of vmalloc as well, whose memory is among the pages"},
+    {"by", 'b', SEEP_OPTION_CHOICE, AT(by), .value = "WHAT", .choices = by_choices,
+     .help = "a row for each stack (site) or for each process that allocated"},
+    {"csv", 0, SEEP_OPTION_FLAG, AT(csv), .help = "each report as CSV"},
     {"max-blocks", 0, SEEP_OPTION_NUMBER, AT(max_blocks), .min = 1, .max = 100000000,
-     .help = "live blocks that there is room for, about 50 bytes each (default 1000000)"},
+     .help = "live blocks that there is room for, about 70 bytes each (default 1000000)"},
     {NULL},
 };
 
@@ -59,34 +67,46 @@ static const struct seep_option_meant meant[] = {
 struct watching {
     struct seep_kernel_probes *probes;
     const struct seep_watch_values *shown;
+    const struct kernel_values *values;
     struct seep_kernel_tracing moment;
     int64_t begun_ns; // CLOCK_MONOTONIC
 };
 
-static struct seep_error *check_values(const struct seep_watch_values *shown) {
+static struct seep_error *check_values(const struct kernel_values *values,
+                                       const struct seep_watch_values *shown) {
+    if (values->csv && shown->json)
+        return seep_error_create(SEEP_E_USAGE, "--csv and --json do not go together");
+    if (shown->combined && values->by == BY_PROCESS)
+        return seep_error_create(SEEP_E_USAGE,
+                                 "--combined-only keeps figures of stacks only: not with --by process");
     if (shown->combined && shown->output)
         return seep_error_create(SEEP_E_USAGE, "--combined-only keeps no single blocks: not with --output");
     return seep_watch_check(shown);
 }
 
 // What is too young was not read.
-static struct seep_view_options view_of(const struct seep_watch_values *shown) {
+static struct seep_view_options view_of(const struct kernel_values *values,
+                                        const struct seep_watch_values *shown) {
     struct seep_view_options view = seep_view_options_default;
     view.top = shown->top;
     view.sort = shown->sort == SEEP_WATCH_SORT_COUNT ? SEEP_SORT_BLOCKS : SEEP_SORT_LIVE;
     view.blocks = shown->blocks;
     view.json = shown->json; // the newest schema
+    view.csv = values->csv;
+    view.by = values->by == BY_PROCESS ? SEEP_BY_PROCESS : SEEP_BY_SITE;
     return view;
 }
 
-static struct seep_error *print(const struct seep_session *session, const struct seep_watch_values *shown) {
-    struct seep_view_options view = view_of(shown);
+static struct seep_error *print(const struct seep_session *session, const struct watching *watching) {
+    const struct seep_watch_values *shown = watching->shown;
+    struct seep_view_options view = view_of(watching->values, shown);
     struct seep_symbols *symbols = NULL;
     // The functions that were seen are in the session: other ones than in the report before.
     struct seep_error *err = seep_symbols_create(&(struct seep_symbols_options){0}, &symbols);
     if (!err)
-        err = shown->json ? seep_report_write(stdout, session, symbols, &view, NULL)
-                          : seep_report_kernel_outstanding(stdout, session, symbols, &view);
+        err = shown->json || watching->values->csv
+                  ? seep_report_write(stdout, session, symbols, &view, NULL)
+                  : seep_report_kernel_outstanding(stdout, session, symbols, &view);
     seep_symbols_destroy(symbols);
     fflush(stdout);
     return err;
@@ -98,6 +118,7 @@ static struct seep_error *report(void *data, bool last, bool ended) {
     (void)ended;
     struct seep_kernel_heap heap;
     struct seep_kallsyms *symbols = NULL;
+    struct seep_kernel_caches *caches = NULL;
     struct seep_session *session = NULL;
     watching->moment.duration_ns = seep_monotonic_ns() - watching->begun_ns;
     struct seep_error *err =
@@ -106,13 +127,17 @@ static struct seep_error *report(void *data, bool last, bool ended) {
         return err;
     err = seep_kallsyms_read(&symbols);
     if (!err)
+        err = seep_kernel_caches_read(NULL, &caches);
+    watching->moment.caches = caches;
+    if (!err)
         err = seep_session_from_kernel(&heap, symbols, &watching->moment, &session);
     if (!err)
-        err = print(session, watching->shown);
+        err = print(session, watching);
     if (!err && last && watching->shown->output)
         err = seep_watch_saved(seep_session_save(session, watching->shown->output));
     seep_session_destroy(session);
     seep_kallsyms_destroy(symbols);
+    seep_kernel_caches_destroy(caches);
     seep_kernel_heap_deinit(&heap);
     return err;
 }
@@ -121,9 +146,9 @@ static struct seep_error *run_kernel(const struct seep_arguments *arguments, int
     (void)ret_status;
     const struct kernel_values *values = seep_arguments_values(arguments, &kernel_group);
     const struct seep_watch_values *shown = seep_arguments_values(arguments, &seep_watch_group);
-    struct watching watching = {.shown = shown, .moment = {.sample = shown->sample}};
+    struct watching watching = {.shown = shown, .values = values, .moment = {.sample = shown->sample}};
     struct seep_watch watch = {.data = &watching, .wait = seep_watch_sleep, .report = report};
-    struct seep_error *err = check_values(shown);
+    struct seep_error *err = check_values(values, shown);
     if (!err)
         err = seep_watch_rounds(arguments->operands, &watch);
     if (!err)
@@ -146,7 +171,7 @@ static struct seep_error *run_kernel(const struct seep_arguments *arguments, int
     seep_kallsyms_destroy(symbols);
     if (!err) {
         seep_interrupt_catch(NULL);
-        if (!shown->json)
+        if (!shown->json && !values->csv)
             puts("Attaching to kernel allocators, Ctrl+C to quit.");
         fflush(stdout);
         watching.begun_ns = seep_monotonic_ns();
@@ -177,6 +202,7 @@ const struct seep_command seep_command_kernel = {
             {"seep kernel 1m 1 --output before.seep",
              "save it; seep report shows it, seep diff compares two"},
             {"seep kernel -C -z 4096", "big blocks by stack, without single blocks"},
+            {"seep kernel 10s 1 --by process", "which processes it allocated for"},
             {NULL},
         },
     .min_operands = 0,

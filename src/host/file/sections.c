@@ -41,3 +41,28 @@ static const char *platform_take(struct seep_take *take, struct seep_profile *pr
 
 const struct seep_section seep_section_platform = {
     SEEP_TRACE_PLATFORM, "PLATFORM", false, platform_nr, platform_put, SEEP_READS(platform_take)};
+
+// ---- SLABS ----
+
+static uint32_t slabs_nr(const struct seep_profile *profile) {
+    for (size_t i = 0; i < profile->nr_thread_sites; i++)
+        if (profile->thread_sites[i].slab_bytes)
+            return 1;
+    return 0;
+}
+
+static void slabs_put(struct seep_put *put, const struct seep_profile *profile, uint32_t index) {
+    (void)index;
+    for (size_t i = 0; i < profile->nr_thread_sites; i++)
+        seep_put_leb(put, profile->thread_sites[i].slab_bytes);
+}
+
+static const char *slabs_take(struct seep_take *take, struct seep_profile *profile, bool *ret_no_memory) {
+    *ret_no_memory = false;
+    for (size_t i = 0; i < profile->nr_thread_sites && !take->failed; i++)
+        profile->thread_sites[i].slab_bytes = seep_take_leb(take);
+    return NULL;
+}
+
+const struct seep_section seep_section_slabs = {SEEP_TRACE_SLABS, "SLABS",   false,
+                                                slabs_nr,         slabs_put, SEEP_READS(slabs_take)};

@@ -47,7 +47,8 @@ struct seep_section {
     SECTION(arrivals)                                                                                        \
     SECTION(peak)                                                                                            \
     SECTION(platform)                                                                                        \
-    SECTION(held)
+    SECTION(held)                                                                                            \
+    SECTION(slabs)
 
 #define SEEP_SECTION_DECLARE(name) extern const struct seep_section seep_section_##name;
 SEEP_SECTIONS(SEEP_SECTION_DECLARE)

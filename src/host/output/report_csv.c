@@ -16,7 +16,12 @@ static void put_count(FILE *out, const struct seep_view_row *row, uint32_t bits,
     fputc(',', out);
 }
 
-static void put_figures(FILE *out, const struct seep_view_row *row) {
+// What the slab allocator gave is a column where the kernel's memory is shown.
+static bool has_slabs(const struct seep_view *view) {
+    return seep_profile_is_kernel(view->session->profiles[view->first_process]);
+}
+
+static void put_figures(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
     const struct seep_counters *c = &row->counters;
     uint32_t sizes = c->allocations && c->size_min <= c->size_max ? SEEP_KNOWN_SIZES : UINT32_MAX;
     if (row->known & SEEP_KNOWN_LIVE)
@@ -33,13 +38,15 @@ static void put_figures(FILE *out, const struct seep_view_row *row) {
     put_count(out, row, SEEP_KNOWN_PEAK, c->peak_bytes);
     put_count(out, row, sizes, c->size_min);
     put_count(out, row, sizes, c->size_max);
+    if (has_slabs(view))
+        put_count(out, row, row->slab_bytes ? 0 : UINT32_MAX, row->slab_bytes);
 }
 
 // via,kind,cut,processes, and the stack.
-static void put_site(FILE *out, const struct seep_view_row *row, const struct seep_csv_places *places,
-                     uint32_t node) {
+static void put_site(FILE *out, const struct seep_view *view, const struct seep_view_row *row,
+                     const struct seep_csv_places *places, uint32_t node) {
     fputs("site,", out);
-    put_figures(out, row);
+    put_figures(out, view, row);
     fprintf(out, "%s,%s,%s,%" PRIu32 ",", seep_via_name(row->via), row->kind ? seep_kind_name(row->kind) : "",
             row->cut >= 0 ? seep_cut_name((uint32_t)row->cut) : "", row->nr_shares);
     seep_csv_put_stack(out, places, node);
@@ -53,9 +60,9 @@ static struct seep_error *put_sites(FILE *out, struct seep_view *view) {
     if (!error)
         error = seep_csv_places_make(&places, &table);
     for (size_t i = 0; !error && i < view->nr_rows; i++)
-        put_site(out, &view->rows[i], &places, nodes[i]);
+        put_site(out, view, &view->rows[i], &places, nodes[i]);
     if (!error)
-        seep_csv_put_stacks(out, "stack,,,,,,,,,,,,,,,", &places);
+        seep_csv_put_stacks(out, has_slabs(view) ? "stack,,,,,,,,,,,,,,,," : "stack,,,,,,,,,,,,,,,", &places);
     free(nodes);
     seep_csv_places_deinit(&places);
     seep_stack_table_deinit(&table);
@@ -89,12 +96,13 @@ static struct seep_error *write_csv(FILE *out, struct seep_view *view, const str
         "live_bytes,live_blocks,allocations,allocated_bytes,frees,freed_bytes,temporary,"
         "peak_bytes,size_min,size_max";
     bool sites = view->options.by == SEEP_BY_SITE;
+    const char *slabs = has_slabs(view) ? ",slab_bytes" : "";
     if (view->options.blocks && sites)
         fputs("site,address,size,age_s,thread,pid,via,kind,function,file,line,module\n", out);
     else if (sites)
-        fprintf(out, "row,%s,via,kind,cut,processes," SEEP_CSV_STACK "\n", figures);
+        fprintf(out, "row,%s%s,via,kind,cut,processes," SEEP_CSV_STACK "\n", figures, slabs);
     else
-        fprintf(out, "%s,processes,%s\n", figures, seep_view_by_name(view->options.by));
+        fprintf(out, "%s%s,processes,%s\n", figures, slabs, seep_view_by_name(view->options.by));
     if (sites && !view->options.blocks)
         return put_sites(out, view);
     for (size_t i = 0; i < view->nr_rows; i++) {
@@ -102,7 +110,7 @@ static struct seep_error *write_csv(FILE *out, struct seep_view *view, const str
         if (sites) {
             error = put_blocks(out, view, i);
         } else {
-            put_figures(out, &view->rows[i]);
+            put_figures(out, view, &view->rows[i]);
             fprintf(out, "%" PRIu32 ",", view->rows[i].nr_shares);
             error = seep_csv_put_field(out, view->rows[i].key);
             fputc('\n', out);

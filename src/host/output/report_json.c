@@ -286,6 +286,8 @@ static void put_figures(FILE *out, const struct seep_view *view, const struct se
         put_known(out, ",\"samples\":", row, 0, c->peak_bytes);
     put_known(out, ",\"size_min\":", row, sizes ? 0 : UINT32_MAX, c->size_min);
     put_known(out, ",\"size_max\":", row, sizes ? 0 : UINT32_MAX, c->size_max);
+    if (row->slab_bytes)
+        put_known(out, ",\"slab_bytes\":", row, 0, row->slab_bytes);
     if (view->live_is_net) {
         put_integer(out, ",\"net_blocks\":", true, row->live_blocks);
         put_integer(out, ",\"net_bytes\":", true, row->live_bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reports in memleak's shape, see report_outstanding.h.
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -71,6 +72,40 @@ static struct seep_error *put_stack(FILE *out, struct seep_view *view, const str
     return NULL;
 }
 
+// Of the kernel's memory: which processes allocated it, those of most bytes.
+static struct seep_error *put_allocators(FILE *out, const struct seep_view *view, size_t row_index) {
+    const struct seep_profile *profile = view->session->profiles[view->first_process];
+    uint64_t *bytes = calloc(SEEP_MAX(profile->nr_threads, 1u), sizeof(*bytes));
+    if (!bytes)
+        return seep_error_no_memory();
+    uint32_t nr = 0;
+    for (size_t i = 0; i < profile->nr_thread_sites; i++) {
+        const struct seep_thread_site *ts = &profile->thread_sites[i];
+        uint64_t live = ts->counters.allocated_bytes - ts->counters.freed_bytes;
+        if (view->site_rows[0][ts->site] != row_index + 1 || !live)
+            continue;
+        nr += !bytes[ts->thread];
+        bytes[ts->thread] += live;
+    }
+    for (uint32_t shown = 0; shown < SEEP_MIN(nr, SHARES_MAX); shown++) {
+        uint32_t most = 0;
+        for (uint32_t i = 1; i < profile->nr_threads; i++)
+            if (bytes[i] > bytes[most])
+                most = i;
+        fputs(shown ? ", " : INDENT INDENT "by ", out);
+        char text[SEEP_KERNEL_PROCESS_NAME];
+        seep_put_escaped(out, seep_kernel_process_name(&profile->threads[most], text));
+        fprintf(out, " (%" PRIu64 " byte%s)", bytes[most], seep_plural(bytes[most]));
+        bytes[most] = 0;
+    }
+    if (nr > SHARES_MAX)
+        fprintf(out, " and %" PRIu32 " more", nr - SHARES_MAX);
+    if (nr)
+        fputc('\n', out);
+    free(bytes);
+    return NULL;
+}
+
 // Which processes have it, the first few of them.
 static void put_shares(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
     fputs(INDENT INDENT "in", out);
@@ -93,20 +128,30 @@ static void put_shares(FILE *out, const struct seep_view *view, const struct see
 
 static struct seep_error *put_row(FILE *out, struct seep_view *view, const struct seep_view_row *row) {
     // As memleak has it, for those who read it by a script: never in the singular.
-    fprintf(out, INDENT "%" PRId64 " bytes in %" PRId64 " allocations from stack", row->live_bytes,
-            row->live_blocks);
+    fprintf(out, INDENT "%" PRId64 " bytes in %" PRId64 " allocations ", row->live_bytes, row->live_blocks);
+    if (row->key) {
+        fputs("by ", out);
+        seep_put_escaped(out, row->key);
+    } else {
+        fputs("from stack", out);
+    }
+    if (row->slab_bytes)
+        fprintf(out, " (%" PRIu64 " bytes of slabs)", row->slab_bytes);
     uint64_t nr_samples = row->counters.peak_bytes;
     if (view->sampled)
         fprintf(out, " (estimated from %" PRIu64 " sample%s, ±%.0f%%)", nr_samples, seep_plural(nr_samples),
                 seep_sample_error_percent(nr_samples));
     fputc('\n', out);
+    struct seep_error *err = NULL;
     if (view->nr_processes > 1)
         put_shares(out, view, row);
+    else if (!row->key && seep_profile_is_kernel(view->session->profiles[view->first_process]))
+        err = put_allocators(out, view, (size_t)(row - view->rows));
     for (size_t i = 0; i < row->nr_blocks; i++)
         fprintf(out, INDENT INDENT "addr = 0x%" PRIx64 " size = %" PRIu64 " age = %s\n",
                 row->blocks[i].address, row->blocks[i].size,
                 seep_format_duration(row->blocks[i].age_ns).text);
-    return put_stack(out, view, row);
+    return err || row->key ? err : put_stack(out, view, row);
 }
 
 static void put_pid(FILE *out, const struct seep_view *view, uint32_t process) {
@@ -180,8 +225,8 @@ static struct seep_error *put_rows(FILE *out, struct seep_view *view, const char
     while (nr < view->nr_rows && view->rows[nr].live_blocks > 0)
         nr++;
     put_time(out);
-    fprintf(out, "%sTop %zu stacks with outstanding %s:%s\n", seep_style_bold(style), nr, what,
-            seep_style_off(style));
+    fprintf(out, "%sTop %zu %s with outstanding %s:%s\n", seep_style_bold(style), nr,
+            view->options.by == SEEP_BY_PROCESS ? "processes" : "stacks", what, seep_style_off(style));
     struct seep_error *err = NULL;
     for (size_t i = 0; i < nr && !err; i++)
         err = put_row(out, view, &view->rows[i]);
@@ -228,9 +273,12 @@ static struct seep_error *put_part(FILE *out, const struct seep_session *session
         err = put_rows(out, view, process ? "pages" : "allocations", &style);
     if (!err) {
         const struct seep_totals *totals = &session->profiles[process]->totals;
-        fprintf(out, INDENT "in all %s in %s allocation%s%s\n", seep_format_bytes(totals->live_bytes).text,
+        fprintf(out, INDENT "in all %s in %s allocation%s%s", seep_format_bytes(totals->live_bytes).text,
                 seep_format_count(totals->live_blocks).text, seep_plural(totals->live_blocks),
                 process ? " of pages" : "");
+        if (view->all.slab_bytes)
+            fprintf(out, ", for which slabs gave %s", seep_format_bytes(view->all.slab_bytes).text);
+        fputc('\n', out);
     }
     seep_view_destroy(view);
     return err;

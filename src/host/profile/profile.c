@@ -5,6 +5,8 @@
 //
 // Invariant: element 0 of modules, nodes and sites exists from the start, so that index 0 is valid
 // in every profile.
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +127,21 @@ struct seep_error *seep_session_select(const struct seep_session *session, uint6
     }
     free(some.profiles);
     return seep_session_none_selected(session->nr_profiles);
+}
+
+bool seep_profile_is_kernel(const struct seep_profile *profile) {
+    return profile->nr_sites > 1 && profile->sites[1].via == SEEP_VIA_KERNEL;
+}
+
+const char *seep_kernel_process_name(const struct seep_thread *process, char text[SEEP_KERNEL_PROCESS_NAME]) {
+    if (!process->name[0])
+        return "(process not recorded)";
+    bool is_process = process->tid || process->name[0] != '[';
+    if (is_process)
+        snprintf(text, SEEP_KERNEL_PROCESS_NAME, "%" PRIu32 " %s", process->tid, process->name);
+    else
+        snprintf(text, SEEP_KERNEL_PROCESS_NAME, "%s", process->name);
+    return text;
 }
 
 static uint64_t above(uint64_t a, uint64_t b) {

@@ -140,6 +140,7 @@ struct seep_thread_site {
     uint32_t site;
     uint32_t thread;
     struct seep_counters counters;
+    uint64_t slab_bytes; // of the kernel: that the slab allocator gave for what is live; 0: nothing of it
 };
 
 // Mappings: memory that the program mapped by itself (mmap, mremap, brk, sbrk). A class of its own,
@@ -386,7 +387,7 @@ struct seep_profile {
     uint32_t nr_sites;
     struct seep_block *blocks; // sorted by address
     size_t nr_blocks;
-    struct seep_thread *threads;
+    struct seep_thread *threads; // of the kernel: processes that allocated, see seep_profile_is_kernel()
     uint32_t nr_threads;
     struct seep_thread_site *thread_sites;
     size_t nr_thread_sites;
@@ -566,6 +567,12 @@ enum seep_verdict {
 // *ret_reason: the note that says why; NULL: another part of health says it.
 enum seep_verdict seep_profile_verdict(const struct seep_profile *profile,
                                        const struct seep_note **ret_reason);
+// Memory of the kernel: its "threads" are the processes that it was allocated in. The first is for those that
+// were not recorded, and "[interrupt]" with tid 0 is all interrupts.
+bool seep_profile_is_kernel(const struct seep_profile *profile);
+#define SEEP_KERNEL_PROCESS_NAME 32u
+// "812 bash"; in `text` or static.
+const char *seep_kernel_process_name(const struct seep_thread *process, char text[SEEP_KERNEL_PROCESS_NAME]);
 // The first note with any of `flags`, SEEP_NOTE_*; NULL: there is none.
 const struct seep_note *seep_profile_find_note(const struct seep_profile *profile, uint32_t flags);
 // Why its memory could not be looked at when it left, borrowed; NULL: no note says so.

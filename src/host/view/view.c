@@ -118,6 +118,7 @@ static void sum_rows(struct seep_view_build *build) {
         seep_counters_merge(&all->counters, &row->counters);
         seep_add_signed(&all->live_bytes, row->live_bytes);
         seep_add_signed(&all->live_blocks, row->live_blocks);
+        seep_add_up(&all->slab_bytes, row->slab_bytes);
         all->known &= row->known;
         build->view->nr_rows_live += live_blocks(row) > 0;
         all->nr_sites += row->nr_sites;

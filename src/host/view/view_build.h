@@ -24,6 +24,7 @@ struct seep_view_figures {
     uint8_t held_kind;
     uint32_t held_site;
     uint64_t retained_bytes;
+    uint64_t slab_bytes;
     int64_t suppressed_blocks;
     int64_t suppressed_bytes;
     uint32_t suppressed_by; // of one of them
@@ -74,6 +75,9 @@ struct seep_view_build {
     struct seep_texts functions;
     struct seep_texts files;
 };
+
+// Whether the rows of a profile are those of its threads.
+bool seep_view_by_threads(const struct seep_view_options *options, const struct seep_profile *profile);
 
 // view_filter.c
 SEEP_MUST_CHECK struct seep_error *seep_view_build_parts(struct seep_view_build *build);

@@ -313,6 +313,17 @@ static void find_suppressed(const struct seep_view_build *build, const struct se
     }
 }
 
+static void add_slab_bytes(const struct seep_view_build *build, const struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    for (size_t i = 0; i < profile->nr_thread_sites; i++) {
+        const struct seep_thread_site *ts = &profile->thread_sites[i];
+        bool passes =
+            !build->view->options.thread || (ts->thread < profile->nr_threads && part->thread_ok[ts->thread]);
+        if (ts->site < profile->nr_sites && passes)
+            seep_add_up(&part->figures[ts->site].slab_bytes, ts->slab_bytes);
+    }
+}
+
 static struct seep_error *make_part(struct seep_view_build *build, struct seep_view_part *part) {
     const struct seep_profile *profile = part->profile;
     const struct seep_view_options *options = &build->view->options;
@@ -339,6 +350,8 @@ static struct seep_error *make_part(struct seep_view_build *build, struct seep_v
         figures_of_sites(part);
     if (profile->health.flags & SEEP_FLAG_CALLS)
         forget_blocks(part);
+    if (!build->filter_blocks)
+        add_slab_bytes(build, part);
     if (build->filter_blocks || (options->thread && build->blocks_of_thread))
         error = figures_of_blocks(build, part);
     seep_view_find_exit(build, part);
@@ -485,7 +498,9 @@ struct seep_error *seep_view_build_parts(struct seep_view_build *build) {
     seep_stacks_complete(build->stacks);
     if (!error && build->filter_frames)
         error = match_nodes(build);
-    bool of_threads = options->thread || options->by == SEEP_BY_THREAD;
+    bool of_threads = options->thread;
+    for (size_t p = 0; p < build->nr_parts; p++)
+        of_threads |= seep_view_by_threads(options, build->parts[p].profile);
     build->blocks_of_thread = of_threads && all_blocks_name_threads(build);
     if (of_threads && !build->blocks_of_thread && build->filter_blocks)
         return error ? error

@@ -95,6 +95,7 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
         row->held_site = figures->held_site;
     }
     row->retained_bytes += figures->retained_bytes;
+    seep_add_up(&row->slab_bytes, figures->slab_bytes);
     return add_share(build, row, process, figures);
 }
 
@@ -225,14 +226,24 @@ static const char *thread_label(struct seep_view_build *build, const struct seep
                              who, before, where);
 }
 
+// "812 bash": in place of threads the kernel's memory has the processes that allocated.
+static const char *kernel_label(struct seep_view_build *build, const struct seep_view_part *part,
+                                const struct seep_thread *process) {
+    char text[SEEP_KERNEL_PROCESS_NAME];
+    return seep_arena_printf(&build->view->arena, "%s%s%s", seep_kernel_process_name(process, text),
+                             build->nr_parts > 1 ? ", in " : "",
+                             build->nr_parts > 1 ? part->profile->process.exe : "");
+}
+
 static struct seep_error *thread_row(struct seep_view_build *build, const struct seep_view_part *part,
                                      uint32_t thread, uint32_t *ret_row) {
     struct seep_view_label label = {.text = "(thread not recorded)", .module = NO_MODULE};
     if (thread >= part->profile->nr_threads)
         return row_of(build, KEY_NOWHERE, &label, ret_row);
     uint64_t key = (uint64_t)part->process << 32 | thread;
-    if (!seep_map_find(&build->row_of_key, key) &&
-        !(label.text = thread_label(build, part, &part->profile->threads[thread])))
+    bool is_kernel = seep_profile_is_kernel(part->profile);
+    if (!seep_map_find(&build->row_of_key, key) && !(label.text = (is_kernel ? kernel_label : thread_label)(
+                                                         build, part, &part->profile->threads[thread])))
         return seep_error_no_memory();
     struct seep_error *error = row_of(build, key, &label, ret_row);
     if (!error)
@@ -259,6 +270,7 @@ static struct seep_error *rows_of_threads(struct seep_view_build *build, struct 
         struct seep_view_figures figures;
         seep_view_figures_init(&figures);
         figures.counters = ts->counters;
+        figures.slab_bytes = build->filter_blocks ? 0 : ts->slab_bytes;
         figures.known = part->figures[ts->site].known & ~(SEEP_KNOWN_PEAK | SEEP_KNOWN_AT_PEAK);
         if (!build->blocks_of_thread) {
             figures.live_blocks = net(ts->counters.allocations, ts->counters.frees);
@@ -357,6 +369,11 @@ static struct seep_error *rows_of_sizes(struct seep_view_build *build, struct se
     return NULL;
 }
 
+bool seep_view_by_threads(const struct seep_view_options *options, const struct seep_profile *profile) {
+    return options->by == SEEP_BY_THREAD ||
+           (options->by == SEEP_BY_PROCESS && seep_profile_is_kernel(profile));
+}
+
 // A first part brings a row for nearly each of its sites.
 static bool reserve_rows(struct seep_view_build *build) {
     size_t nr =
@@ -377,7 +394,7 @@ struct seep_error *seep_view_build_rows(struct seep_view_build *build) {
     for (size_t p = 0; p < build->nr_parts; p++) {
         struct seep_view_part *part = &build->parts[p];
         struct seep_error *error;
-        if (build->view->options.by == SEEP_BY_THREAD)
+        if (seep_view_by_threads(&build->view->options, part->profile))
             error = rows_of_threads(build, part);
         else if (build->view->options.by == SEEP_BY_SIZE)
             error = rows_of_sizes(build, part);

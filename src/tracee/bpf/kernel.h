@@ -94,6 +94,8 @@ struct task_struct {
     struct signal_struct *signal;
     struct uprobe_task *utask;
     struct task_struct *real_parent;
+    struct task_struct *group_leader;
+    char comm[16];
     int exit_code;
 } SEEP_CORE;
 

@@ -5,6 +5,7 @@
 // are kept in a map, for the host to read; memory for that was taken before anything was attached, because
 // an allocator that is traced cannot be asked for more.
 #include "bpf/kernel_blocks.bpf.h"
+#include "bpf/kernel_processes.bpf.h"
 #include "bpf/kernel_stacks.bpf.h"
 
 char seep_license[] SEC("license") = "Dual BSD/GPL";
@@ -12,6 +13,7 @@ char seep_license[] SEC("license") = "Dual BSD/GPL";
 #define PAGE_BYTES 4096u
 
 struct kmem_cache {
+    unsigned int size; // of an object, with what the slab adds
     unsigned int object_size;
     const char *name;
 } SEEP_CORE;
@@ -90,12 +92,15 @@ static __always_inline uint32_t find_site(void *context, struct scratch *scratch
     return site;
 }
 
-static inline void account(uint32_t number, uint64_t size, bool comes) {
+static inline void account(const struct seep_kernel_block *block, bool comes) {
+    uint32_t number = block->site;
     struct seep_kernel_site *site = bpf_map_lookup_elem(&seep_sites, &number);
     if (!site)
         return;
+    uint64_t size = block->size, slab_bytes = block->slab_bytes;
     __sync_fetch_and_add(&site->live_blocks, comes ? 1 : -UINT64_C(1));
     __sync_fetch_and_add(&site->live_bytes, comes ? size : -size);
+    __sync_fetch_and_add(&site->live_slab_bytes, comes ? slab_bytes : -slab_bytes);
 }
 
 static inline bool forget(uint64_t key, enum seep_kernel_counter why) {
@@ -103,9 +108,13 @@ static inline bool forget(uint64_t key, enum seep_kernel_counter why) {
     if (!blocks_remove(key, seep_combined ? &block : NULL))
         return false;
     if (seep_combined)
-        account(block.site, block.size, false);
+        account(&block, false);
     count(why, 1);
     return true;
+}
+
+static inline uint32_t clamped(uint64_t bytes) {
+    return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
 static __always_inline int record(void *context, uint64_t key, uint64_t size, const struct origin *origin,
@@ -120,8 +129,8 @@ static __always_inline int record(void *context, uint64_t key, uint64_t size, co
     // By chance: every Nth one would go round with a loop of the kernel.
     if (seep_sample > 1 && (uint64_t)bpf_get_prandom_u32() * seep_sample >= UINT64_C(1) << 32)
         return 0;
-    struct seep_kernel_block block = {.size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX,
-                                      .born_ns = bpf_ktime_get_ns()};
+    struct seep_kernel_block block = {
+        .size = clamped(size), .slab_bytes = clamped(origin->slab_bytes), .born_ns = bpf_ktime_get_ns()};
     struct scratch *scratch = scratch_take();
     if (scratch) {
         // From here on all of it is numbers: the verifier follows no pointer through memory.
@@ -129,12 +138,14 @@ static __always_inline int record(void *context, uint64_t key, uint64_t size, co
         scratch->origin.arguments = (uint64_t)context;
         barrier();
         block.site = find_site(context, scratch, nr_calls, directly);
+        if (!seep_combined && !(block.process = find_process(scratch)))
+            count(SEEP_KERNEL_LOST_PROCESSES, 1);
     } else {
         count(SEEP_KERNEL_LOST_NESTED, 1);
     }
     // Counted first: the block's free may come at once.
     if (seep_combined)
-        account(block.site, block.size, true);
+        account(&block, true);
     if (blocks_add(key, &block)) {
         __sync_fetch_and_add(&counters->values[SEEP_KERNEL_ALLOCATIONS], 1);
         __sync_fetch_and_add(&counters->values[SEEP_KERNEL_ALLOCATED_BYTES], size);
@@ -144,7 +155,7 @@ static __always_inline int record(void *context, uint64_t key, uint64_t size, co
         }
     } else {
         if (seep_combined)
-            account(block.site, block.size, false);
+            account(&block, false);
         count(SEEP_KERNEL_LOST_BLOCKS, 1);
     }
     if (scratch)
@@ -192,7 +203,9 @@ struct event {
 static __always_inline struct event read_kmalloc(const uint64_t *args) {
     return (struct event){ARGUMENT(1),
                           seep_kmalloc_has_cache ? ARGUMENT(3) : ARGUMENT(2),
-                          {.class_of = SEEP_KERNEL_KMALLOC, .call_site = ARGUMENT(0)}};
+                          {.class_of = SEEP_KERNEL_KMALLOC,
+                           .call_site = ARGUMENT(0),
+                           .slab_bytes = seep_kmalloc_has_cache ? ARGUMENT(4) : ARGUMENT(3)}};
 }
 
 static __always_inline struct event read_cache(const uint64_t *args) {
@@ -201,7 +214,10 @@ static __always_inline struct event read_cache(const uint64_t *args) {
     if (seep_cache_is_given) {
         const struct kmem_cache *cache = (const struct kmem_cache *)ARGUMENT(2);
         event.size = cache->object_size;
+        event.origin.slab_bytes = cache->size;
         event.origin.cache_name = (uint64_t)cache->name;
+    } else {
+        event.origin.slab_bytes = ARGUMENT(3);
     }
     return event;
 }

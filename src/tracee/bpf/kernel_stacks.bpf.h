@@ -75,6 +75,7 @@ struct origin {
     uint64_t arguments;  // their own address, which is on the stack
     uint64_t call_site;  // or something else that differs where the stack does
     uint64_t cache_name; // address, 0: no cache
+    uint64_t slab_bytes; // 0: not of the slab allocator
     uint32_t class_of;
 };
 
@@ -83,6 +84,7 @@ struct scratch {
     uint64_t busy;
     struct origin origin;
     uint64_t stack; // the lowest address of this task's
+    struct seep_kernel_process process;
     uint64_t filter[FILTER_WORDS];
     struct seep_kernel_site site;
     uint64_t window[WINDOW_WORDS];
@@ -112,6 +114,7 @@ static inline uint32_t add_site(struct seep_kernel_site *site, uint64_t id, uint
         bpf_probe_read_kernel_str(site->cache, sizeof(site->cache), (const void *)cache_name);
     site->live_blocks = 0;
     site->live_bytes = 0;
+    site->live_slab_bytes = 0;
     if (*(volatile uint32_t *)&seep_nr_sites >= seep_sites_max)
         return 0;
     uint32_t number = __sync_fetch_and_add(&seep_nr_sites, 1);

@@ -27,6 +27,7 @@ struct seep_kernel_probes {
     const struct seep_kernel_bucket *buckets;
     const struct seep_kernel_block *blocks;
     const struct seep_kernel_site *sites;
+    const struct seep_kernel_process *processes;
 };
 
 // ---- rights ----
@@ -167,6 +168,8 @@ static struct seep_error *map_memory(struct seep_kernel_probes *probes) {
         err = map_array(bpf->maps.seep_blocks, (const void **)&probes->blocks);
     if (!err)
         err = map_array(bpf->maps.seep_sites, (const void **)&probes->sites);
+    if (!err)
+        err = map_array(bpf->maps.seep_processes, (const void **)&probes->processes);
     return err;
 }
 
@@ -255,6 +258,7 @@ void seep_kernel_probes_destroy(struct seep_kernel_probes *probes) {
         unmap_array(probes->bpf->maps.seep_buckets, probes->buckets);
         unmap_array(probes->bpf->maps.seep_blocks, probes->blocks);
         unmap_array(probes->bpf->maps.seep_sites, probes->sites);
+        unmap_array(probes->bpf->maps.seep_processes, probes->processes);
     }
     seep_kernel_heap_bpf__destroy(probes->bpf);
     free(probes);
@@ -314,6 +318,9 @@ struct seep_error *seep_kernel_probes_read(struct seep_kernel_probes *probes, in
         .sites = probes->sites,
         .nr_sites = &probes->bpf->data->seep_nr_sites,
         .nr_sites_max = SITES_MAX,
+        .processes = probes->processes,
+        .nr_processes = &probes->bpf->data->seep_nr_processes,
+        .nr_processes_max = bpf_map__max_entries(probes->bpf->maps.seep_processes),
     };
     if (!err)
         err = probes->combined ? seep_kernel_memory_combined(&memory, &heap)

@@ -33,12 +33,15 @@ struct seep_kernel_live_block {
     uint64_t address; // of a page: of its descriptor
     uint64_t size;
     int64_t age_ns;
+    uint64_t slab_bytes; // 0: not of the slab allocator
+    uint32_t process;    // number, within all_processes
 };
 
 struct seep_kernel_live_site {
     uint32_t number; // 0: allocations whose stack is not known
     uint64_t live_blocks;
     uint64_t live_bytes;
+    uint64_t live_slab_bytes; // 0: not of the slab allocator
     uint64_t size_min;
     uint64_t size_max;
     const struct seep_kernel_site *site; // NULL: not known
@@ -49,13 +52,15 @@ struct seep_kernel_live_site {
 struct seep_kernel_heap {
     struct seep_kernel_live_site *sites; // those with live blocks, in no order
     size_t nr_sites;
-    struct seep_kernel_live_block *blocks; // by site, then oldest first; NULL when combined
+    struct seep_kernel_live_block *blocks; // by site, then by process, oldest first; NULL when combined
     size_t nr_blocks;
     uint64_t counters[SEEP_KERNEL_COUNTERS_NR];
     size_t nr_cut;   // sites with more frames than are kept
     uint64_t missed; // calls that the kernel kept from the programs: one ran already on that CPU
     struct seep_kernel_site *all_sites; // what the sites point into, by number
     size_t nr_all_sites;
+    struct seep_kernel_process *all_processes; // by number; those below SEEP_KERNEL_PROCESS_FIRST are empty
+    size_t nr_all_processes;
 };
 
 // Blocks at least that old. Does not stop anything: blocks that come or go meanwhile may be in it or not.

@@ -21,6 +21,19 @@ static struct seep_error *read_sites(const struct seep_kernel_memory *memory, st
     return NULL;
 }
 
+static struct seep_error *read_processes(const struct seep_kernel_memory *memory,
+                                         struct seep_kernel_heap *heap) {
+    size_t nr = SEEP_MIN(*memory->nr_processes, memory->nr_processes_max);
+    size_t nr_kept = SEEP_MAX(nr, (size_t)SEEP_KERNEL_PROCESS_FIRST);
+    heap->all_processes = calloc(nr_kept, sizeof(*heap->all_processes));
+    if (!heap->all_processes)
+        return seep_error_no_memory();
+    if (nr)
+        memcpy(heap->all_processes, memory->processes, nr * sizeof(*heap->all_processes));
+    heap->nr_all_processes = nr_kept;
+    return NULL;
+}
+
 static const struct seep_kernel_site *find_site(const struct seep_kernel_heap *heap, uint32_t number) {
     return number && number < heap->nr_all_sites ? &heap->all_sites[number] : NULL;
 }
@@ -42,6 +55,8 @@ static int compare_blocks(const void *left, const void *right) {
     const struct block_order *a = left, *b = right;
     if (a->site != b->site)
         return a->site < b->site ? -1 : 1;
+    if (a->block.process != b->block.process)
+        return a->block.process < b->block.process ? -1 : 1;
     if (a->block.age_ns != b->block.age_ns)
         return a->block.age_ns > b->block.age_ns ? -1 : 1;
     return (a->block.address > b->block.address) - (a->block.address < b->block.address);
@@ -73,7 +88,12 @@ static struct seep_error *list_blocks(const struct seep_kernel_memory *memory, i
                 continue;
             if (!seep_grow(&list->blocks, &list->capacity, list->nr + 1, sizeof(*list->blocks)))
                 return seep_error_no_memory();
-            list->blocks[list->nr++] = (struct block_order){block.site, {key, block.size, age_ns}};
+            list->blocks[list->nr++] = (struct block_order){block.site,
+                                                            {.address = key,
+                                                             .size = block.size,
+                                                             .age_ns = age_ns,
+                                                             .slab_bytes = block.slab_bytes,
+                                                             .process = block.process}};
         }
     return NULL;
 }
@@ -89,16 +109,20 @@ static void add_block(struct seep_kernel_heap *heap, const struct block_order *a
     }
     live->live_blocks++;
     live->live_bytes += at->block.size;
+    live->live_slab_bytes += at->block.slab_bytes;
     live->size_min = SEEP_MIN(live->size_min, at->block.size);
     live->size_max = SEEP_MAX(live->size_max, at->block.size);
     heap->blocks[heap->nr_blocks++] = at->block;
 }
 
-// In the order of their sites, and of a site the oldest first.
+// In the order of their sites, of a site in that of its processes, and of these the oldest first.
 static struct seep_error *add_blocks(struct block_list *list, struct seep_kernel_heap *heap) {
-    for (size_t i = 0; i < list->nr; i++)
+    for (size_t i = 0; i < list->nr; i++) {
         if (!find_site(heap, list->blocks[i].site))
             list->blocks[i].site = 0;
+        if (list->blocks[i].block.process >= heap->nr_all_processes)
+            list->blocks[i].block.process = SEEP_KERNEL_PROCESS_UNKNOWN;
+    }
     if (list->nr)
         qsort(list->blocks, list->nr, sizeof(*list->blocks), compare_blocks);
     heap->sites = calloc(SEEP_MIN(list->nr, heap->nr_all_sites) + 1, sizeof(*heap->sites));
@@ -116,6 +140,8 @@ struct seep_error *seep_kernel_memory_blocks(const struct seep_kernel_memory *me
     struct seep_error *err = list_blocks(memory, older_ns, &list);
     if (!err)
         err = read_sites(memory, heap); // after the blocks: the site of each is there
+    if (!err)
+        err = read_processes(memory, heap);
     if (!err)
         err = add_blocks(&list, heap);
     free(list.blocks);
@@ -136,10 +162,12 @@ struct seep_error *seep_kernel_memory_combined(const struct seep_kernel_memory *
         const struct seep_kernel_site *site = &heap->all_sites[i];
         // Read while it changes: the one figure may be newer than the other.
         if ((int64_t)site->live_blocks > 0 && (int64_t)site->live_bytes >= 0)
-            heap->sites[heap->nr_sites++] = (struct seep_kernel_live_site){.number = i,
-                                                                           .site = find_site(heap, i),
-                                                                           .live_blocks = site->live_blocks,
-                                                                           .live_bytes = site->live_bytes};
+            heap->sites[heap->nr_sites++] = (struct seep_kernel_live_site){
+                .number = i,
+                .site = find_site(heap, i),
+                .live_blocks = site->live_blocks,
+                .live_bytes = site->live_bytes,
+                .live_slab_bytes = (uint64_t)SEEP_MAX((int64_t)site->live_slab_bytes, (int64_t)0)};
     }
     return NULL;
 }
@@ -148,5 +176,6 @@ void seep_kernel_heap_deinit(struct seep_kernel_heap *heap) {
     free(heap->sites);
     free(heap->blocks);
     free(heap->all_sites);
+    free(heap->all_processes);
     *heap = (struct seep_kernel_heap){NULL};
 }

@@ -15,6 +15,9 @@ struct seep_kernel_memory {
     const struct seep_kernel_site *sites;
     const volatile uint32_t *nr_sites; // that are there by now
     uint32_t nr_sites_max;             // that there is room for
+    const struct seep_kernel_process *processes;
+    const volatile uint32_t *nr_processes; // as of sites
+    uint32_t nr_processes_max;
 };
 
 // By the blocks themselves: those at least that old.

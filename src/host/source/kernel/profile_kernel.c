@@ -58,6 +58,8 @@ struct naming {
 
 struct building {
     const struct seep_kallsyms *symbols;
+    const struct seep_kernel_caches *caches;
+    uint32_t *threads; // by number of a process: index in the profile's threads
     struct seep_profile *profile;
     struct naming *modules; // beside profile->modules
     size_t modules_capacity;
@@ -67,6 +69,9 @@ struct building {
     struct seep_node *nodes;
     size_t nodes_capacity;
     size_t nr_nodes;
+    struct seep_thread_site *thread_sites;
+    size_t thread_sites_capacity;
+    size_t nr_thread_sites;
     struct seep_map node_ids; // parent, module and offset, mixed
 };
 
@@ -83,6 +88,8 @@ static void building_deinit(struct building *building) {
     free(building->modules);
     free(building->profile_modules);
     free(building->nodes);
+    free(building->threads);
+    free(building->thread_sites);
     seep_map_deinit(&building->node_ids);
 }
 
@@ -202,23 +209,31 @@ static struct seep_error *add_frame(struct building *building, uint64_t address,
     return err ? err : add_node(building, &node, node_id);
 }
 
-// A frame that is a name.
+// A frame that is a name, shown as `shown`.
 static struct seep_error *add_leaf(struct building *building, uint32_t parent, const char *name,
-                                   uint32_t *ret_node) {
+                                   const char *shown, uint32_t *ret_node) {
     // The name is its own place: the same in each profile.
     uint64_t place = (seep_hash_bytes(name, strlen(name)) >> 8) * ALLOCATOR_BYTES;
     struct seep_node leaf = {.parent = parent, .module = ALLOCATORS, .offset = place, .exact = true};
-    struct seep_error *err = add_name(building, ALLOCATORS, place, ALLOCATOR_BYTES, name);
+    struct seep_error *err = add_name(building, ALLOCATORS, place, ALLOCATOR_BYTES, shown);
     return err ? err : add_node(building, &leaf, ret_node);
 }
 
-static const char *allocator_name(const struct seep_kernel_site *site, char text[64]) {
-    char cache[SEEP_KERNEL_CACHE_NAME_MAX];
+// The frame of the allocator. Other names of the cache are shown, and are no part of what it is: another
+// machine merges caches in another way.
+static struct seep_error *add_allocator(struct building *building, uint32_t parent,
+                                        const struct seep_kernel_site *site, uint32_t *ret_node) {
+    char cache[SEEP_KERNEL_CACHE_NAME_MAX], text[64];
     memcpy(cache, site->cache, sizeof(cache));
     cache[sizeof(cache) - 1] = 0;
     const char *name = site->class_of < SEEP_KERNEL_CLASSES_NR ? class_names[site->class_of] : NULL;
-    snprintf(text, 64, "%s%s%s", name ? name : "not known", cache[0] ? " " : "", cache);
-    return text;
+    snprintf(text, sizeof(text), "%s%s%s", name ? name : "not known", cache[0] ? " " : "", cache);
+    const char *aliases = building->caches && cache[0]
+                              ? seep_kernel_caches_aliases(building->caches, cache, &building->profile->arena)
+                              : NULL;
+    const char *shown =
+        aliases ? seep_arena_printf(&building->profile->arena, "%s (also %s)", text, aliases) : text;
+    return shown ? add_leaf(building, parent, text, shown, ret_node) : seep_error_no_memory();
 }
 
 static struct seep_error *add_stack(struct building *building, const struct seep_kernel_site *site,
@@ -238,8 +253,7 @@ static struct seep_error *add_stack(struct building *building, const struct seep
         *ret_node = node;
         return err;
     }
-    char text[64];
-    return add_leaf(building, node, allocator_name(site, text), ret_node);
+    return add_allocator(building, node, site, ret_node);
 }
 
 // ---- the profile ----
@@ -251,6 +265,84 @@ static bool is_of(const struct seep_kernel_live_site *live, bool pages) {
 static int compare_blocks(const void *left, const void *right) {
     const struct seep_block *a = left, *b = right;
     return (a->address > b->address) - (a->address < b->address);
+}
+
+// The processes that have live blocks, in the order of their numbers, after one for what is not known.
+static struct seep_error *add_processes(struct building *building, const struct seep_kernel_heap *heap,
+                                        bool pages) {
+    struct seep_profile *profile = building->profile;
+    size_t nr = SEEP_MAX(heap->nr_all_processes, (size_t)1);
+    building->threads = calloc(nr, sizeof(*building->threads));
+    if (!building->threads)
+        return seep_error_no_memory();
+    for (size_t i = 0; heap->blocks && i < heap->nr_sites; i++)
+        for (size_t b = 0; is_of(&heap->sites[i], pages) && b < heap->sites[i].live_blocks; b++)
+            building->threads[heap->blocks[heap->sites[i].first_block + b].process] = 1;
+    building->threads[SEEP_KERNEL_PROCESS_UNKNOWN] = 1;
+    uint32_t nr_threads = 0;
+    for (size_t i = 0; i < nr; i++)
+        nr_threads += building->threads[i];
+    profile->threads = seep_arena_alloc(&profile->arena, nr_threads, sizeof(*profile->threads));
+    if (!profile->threads)
+        return seep_error_no_memory();
+    for (size_t i = 0; i < nr; i++) {
+        if (!building->threads[i])
+            continue;
+        building->threads[i] = profile->nr_threads;
+        struct seep_thread *thread = &profile->threads[profile->nr_threads++];
+        thread->nr_owners = 1;
+        if (i == SEEP_KERNEL_PROCESS_INTERRUPT) {
+            snprintf(thread->name, sizeof(thread->name), "[interrupt]");
+        } else if (i >= SEEP_KERNEL_PROCESS_FIRST) {
+            thread->tid = heap->all_processes[i].pid;
+            memcpy(thread->name, heap->all_processes[i].name, SEEP_KERNEL_COMM_MAX);
+        }
+    }
+    return NULL;
+}
+
+static struct seep_error *add_thread_site(struct building *building, uint32_t site, uint32_t thread,
+                                          const struct seep_counters *counters, uint64_t slab_bytes) {
+    size_t nr = building->nr_thread_sites;
+    if (!seep_grow(&building->thread_sites, &building->thread_sites_capacity, nr + 1,
+                   sizeof(*building->thread_sites)))
+        return seep_error_no_memory();
+    building->thread_sites[building->nr_thread_sites++] =
+        (struct seep_thread_site){site, thread, *counters, slab_bytes};
+    struct seep_thread *of = &building->profile->threads[thread];
+    of->allocations += counters->allocations;
+    of->allocated_bytes += counters->allocated_bytes;
+    of->frees += counters->frees;
+    of->freed_bytes += counters->freed_bytes;
+    return NULL;
+}
+
+// One block after the other, of a process.
+static void add_block(struct building *building, const struct seep_kernel_live_block *block, uint32_t site,
+                      struct seep_thread_site *row) {
+    struct seep_profile *profile = building->profile;
+    profile->blocks[profile->nr_blocks++] =
+        (struct seep_block){block->address, block->size, site, row->thread, block->age_ns};
+    row->counters.allocations++;
+    row->counters.allocated_bytes += block->size;
+    row->counters.size_min = SEEP_MIN(row->counters.size_min, block->size);
+    row->counters.size_max = SEEP_MAX(row->counters.size_max, block->size);
+    row->slab_bytes += block->slab_bytes;
+}
+
+static struct seep_error *add_blocks(struct building *building, const struct seep_kernel_heap *heap,
+                                     const struct seep_kernel_live_site *live, uint32_t site) {
+    for (size_t b = 0; b < live->live_blocks;) {
+        const struct seep_kernel_live_block *blocks = &heap->blocks[live->first_block];
+        uint32_t process = blocks[b].process;
+        struct seep_thread_site row = {.thread = building->threads[process], .counters.size_min = UINT64_MAX};
+        for (; b < live->live_blocks && blocks[b].process == process; b++)
+            add_block(building, &blocks[b], site, &row);
+        struct seep_error *err = add_thread_site(building, site, row.thread, &row.counters, row.slab_bytes);
+        if (err)
+            return err;
+    }
+    return NULL;
 }
 
 static struct seep_error *add_sites(struct building *building, const struct seep_kernel_heap *heap,
@@ -279,11 +371,11 @@ static struct seep_error *add_sites(struct building *building, const struct seep
         struct seep_error *err = add_stack(building, live->site, &site->node);
         if (err)
             return err;
-        for (size_t b = 0; heap->blocks && b < live->live_blocks; b++) {
-            const struct seep_kernel_live_block *block = &heap->blocks[live->first_block + b];
-            profile->blocks[profile->nr_blocks++] = (struct seep_block){
-                block->address, block->size, profile->nr_sites, UINT32_MAX, block->age_ns};
-        }
+        err = heap->blocks
+                  ? add_blocks(building, heap, live, profile->nr_sites)
+                  : add_thread_site(building, profile->nr_sites, 0, &site->counters, live->live_slab_bytes);
+        if (err)
+            return err;
         profile->nr_sites++;
     }
     qsort(profile->blocks, profile->nr_blocks, sizeof(*profile->blocks), compare_blocks);
@@ -318,7 +410,10 @@ static struct seep_error *add_gone(struct building *building, const struct seep_
                                             .allocated_bytes = bytes,
                                             .freed_bytes = bytes,
                                             .size_min = UINT64_MAX};
-    return add_leaf(building, 0, GONE, &site->node);
+    struct seep_error *err = add_leaf(building, 0, GONE, GONE, &site->node);
+    if (!err)
+        err = add_thread_site(building, profile->nr_sites - 1, 0, &site->counters, 0);
+    return err;
 }
 
 static int compare_names(const void *left, const void *right) {
@@ -331,8 +426,14 @@ static struct seep_error *keep(struct building *building) {
     struct seep_profile *profile = building->profile;
     struct seep_module *modules = seep_arena_alloc(&profile->arena, building->nr_modules, sizeof(*modules));
     struct seep_node *nodes = seep_arena_alloc(&profile->arena, building->nr_nodes, sizeof(*nodes));
-    if (!modules || !nodes)
+    struct seep_thread_site *thread_sites =
+        seep_arena_alloc(&profile->arena, building->nr_thread_sites, sizeof(*thread_sites));
+    if (!modules || !nodes || !thread_sites)
         return seep_error_no_memory();
+    if (building->nr_thread_sites)
+        memcpy(thread_sites, building->thread_sites, building->nr_thread_sites * sizeof(*thread_sites));
+    profile->thread_sites = thread_sites;
+    profile->nr_thread_sites = building->nr_thread_sites;
     memcpy(modules, building->profile_modules, building->nr_modules * sizeof(*modules));
     memcpy(nodes, building->nodes, building->nr_nodes * sizeof(*nodes));
     for (size_t i = 1; i < building->nr_modules; i++) {
@@ -371,6 +472,12 @@ static struct seep_error *add_notes(struct seep_profile *profile, const struct s
                                 "%llu free%s not seen, but by the address that was given out again, or the "
                                 "slab that is gone",
                                 (unsigned long long)implied, implied == 1 ? " was" : "s were");
+    uint64_t nameless = heap->counters[SEEP_KERNEL_LOST_PROCESSES];
+    if (!err && nameless)
+        err = seep_profile_note(profile, SEEP_NOTE_PROCESSES_LOST,
+                                "%llu allocations count without their process: there was no room for more "
+                                "processes",
+                                (unsigned long long)nameless);
     uint64_t lost = heap->counters[SEEP_KERNEL_LOST_BLOCKS] + heap->missed;
     if (!err && lost)
         err = seep_profile_note(
@@ -407,7 +514,9 @@ static struct seep_error *fill(struct building *building, const struct seep_kern
         return err;
     building->nr_nodes = 1;
     building->profile_modules[0] = profile->modules[0];
-    err = add_sites(building, heap, pages);
+    err = add_processes(building, heap, pages);
+    if (!err)
+        err = add_sites(building, heap, pages);
     if (!err)
         err = add_gone(building, heap, pages);
     if (!err)
@@ -431,7 +540,7 @@ struct seep_error *seep_session_from_kernel(const struct seep_kernel_heap *heap,
     if (err)
         return err;
     for (int pages = 0; pages < 2 && !err; pages++) {
-        struct building building = {.symbols = symbols};
+        struct building building = {.symbols = symbols, .caches = moment->caches};
         err = seep_profile_create(&building.profile);
         if (!err) {
             err = fill(&building, heap, moment, pages);

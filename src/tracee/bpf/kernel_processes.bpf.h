@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+//
+// Which process allocates, as a number: its pid and its name, which is that of its first thread. What an
+// interrupt allocates is not for the process that it interrupted: an interrupt has a stack of its own.
+#ifndef SEEP_BPF_KERNEL_PROCESSES_BPF_H
+#define SEEP_BPF_KERNEL_PROCESSES_BPF_H
+
+#include "bpf/kernel_stacks.bpf.h"
+
+#define PROCESSES_MAX 65536u // that a tracing can tell apart
+
+uint32_t seep_nr_processes = SEEP_KERNEL_PROCESS_FIRST;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, PROCESSES_MAX);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, uint32_t);
+    __type(value, struct seep_kernel_process);
+} seep_processes SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, PROCESSES_MAX);
+    __type(key, struct seep_kernel_process);
+    __type(value, uint32_t);
+} seep_process_numbers SEC(".maps");
+
+static inline uint32_t add_process(struct seep_kernel_process *process) {
+    if (*(volatile uint32_t *)&seep_nr_processes >= PROCESSES_MAX)
+        return SEEP_KERNEL_PROCESS_UNKNOWN;
+    uint32_t number = __sync_fetch_and_add(&seep_nr_processes, 1);
+    struct seep_kernel_process *at = bpf_map_lookup_elem(&seep_processes, &number);
+    if (!at)
+        return SEEP_KERNEL_PROCESS_UNKNOWN;
+    *at = *process;
+    // Where another CPU was quicker, its number counts, and ours stays without blocks.
+    long status = bpf_map_update_elem(&seep_process_numbers, process, &number, BPF_NOEXIST);
+    const uint32_t *known = status == 0 ? NULL : bpf_map_lookup_elem(&seep_process_numbers, process);
+    return status == 0 ? number : known ? *known : SEEP_KERNEL_PROCESS_UNKNOWN;
+}
+
+static inline uint32_t find_process(struct scratch *scratch) {
+    const struct task_struct *task = (const struct task_struct *)bpf_get_current_task();
+    uint64_t stack = (uint64_t)BPF_CORE_READ(task, stack);
+    if (scratch->origin.arguments - stack >= STACK_BYTES)
+        return SEEP_KERNEL_PROCESS_INTERRUPT;
+    struct seep_kernel_process *process = &scratch->process;
+    process->pid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
+    const struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+    bpf_core_read(process->name, sizeof(process->name), &leader->comm);
+    const uint32_t *known = bpf_map_lookup_elem(&seep_process_numbers, process);
+    return known ? *known : add_process(process);
+}
+
+#endif
