@@ -503,3 +503,26 @@ def test_a_frame_without_a_name_has_its_place(run, seep, app, tmp_path):
     assert done.returncode == 1 and places, done
     named = subprocess.run(["addr2line", "-f", "-e", app, *places], check=True, stdout=subprocess.PIPE).stdout.decode()
     assert "main" in named.split(), named
+
+
+def test_one_line_to_mend_in_all_outputs(run, seep, tmp_path):
+    """The caller of a wrapper, and the owner of lost blocks before what hangs under them."""
+    source = program_source("check_owner.cpp")
+    line = {word: next(i for i, text in enumerate(source.splitlines(), 1) if "// the " + word in text)
+            for word in ("wrapper's caller", "owner")}
+    (tmp_path / "owner.cpp").write_text(source)
+    subprocess.run(["g++", "-g", "-O1", "-o", "owner", "owner.cpp"], check=True, cwd=tmp_path)
+    done = run(seep, "check", "--github", "--sarif", "s.json", "-o", "t.seep", "./owner", cwd=tmp_path)
+    assert done.returncode == 1, done
+    caller = "owner.cpp,line=%d,title=memory leak::300 bytes" % line["wrapper's caller"]
+    assert "::error file=" + caller in done.stdout + done.stderr, done
+    results = json.loads((tmp_path / "s.json").read_text())["runs"][0]["results"]
+    (place,) = [one["locations"][0]["physicalLocation"] for one in results if one["properties"]["bytes"] == 300]
+    assert place["region"]["startLine"] == line["wrapper's caller"], place
+    for form in ("quickfix", "md"):
+        assert "owner.cpp:%d" % line["wrapper's caller"] in run(seep, "report", "t.seep", "--format", form, cwd=tmp_path).stdout, form
+    report = run(seep, "report", "t.seep", cwd=tmp_path).stdout
+    assert re.search(r"^leaks +16\d KiB lost in 121 blocks, 99\.\d%% of it from make_shapes\S* \(owner.cpp:%d\)$" % line["owner"], report, re.M), report
+    first, second = report.split("\n#1 ")[1].split("\n#2 ")[:2]
+    assert re.search(r"leaks 16\d,\d{3} bytes in 120 blocks", first) and "  lost\n" in first, first
+    assert "160,000 bytes leaked" in second and "indirectly lost" in second, second

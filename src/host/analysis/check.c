@@ -8,6 +8,7 @@
 
 #include "base/sum.h"
 #include "analysis/check.h"
+#include "names/library_code.h"
 #include "view/stacks.h"
 
 struct builder {
@@ -108,19 +109,21 @@ static bool make_key(struct builder *builder, const struct seep_check_stack *sta
 // ---- leaks ----
 
 bool seep_leak_frame_is_library(const struct seep_leak_frame *frame) {
-    return frame->runtime || (frame->file && strstr(frame->file, "/include/c++/"));
+    return frame->runtime || seep_function_is_std(frame->function, frame->file);
 }
 
 static uint32_t frame_to_blame(const struct seep_leak_frame *frames, uint32_t nr) {
-    uint32_t first_own = UINT32_MAX;
-    for (uint32_t i = 0; i < nr; i++) {
-        if (seep_leak_frame_is_library(&frames[i]))
-            continue;
-        if (frames[i].file && frames[i].line)
-            return i;
-        first_own = SEEP_MIN(first_own, i);
+    enum seep_blame best = SEEP_BLAME_NR;
+    uint32_t blamed = 0;
+    for (uint32_t i = 0; i < nr && best != SEEP_BLAME_LINE; i++) {
+        enum seep_blame blame =
+            seep_blame_of(frames[i].function, frames[i].file, frames[i].line, frames[i].runtime);
+        if (blame < best) {
+            best = blame;
+            blamed = i;
+        }
     }
-    return first_own == UINT32_MAX ? 0 : first_own;
+    return blamed;
 }
 
 static struct seep_error *expand(struct builder *builder, uint32_t process, uint32_t innermost,

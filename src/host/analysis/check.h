@@ -47,7 +47,7 @@ struct seep_leak_frame {
 struct seep_check_stack {
     const struct seep_leak_frame *frames; // innermost first
     uint32_t nr_frames;
-    uint32_t blame; // frame to look at first: the innermost with a file that is not the runtime's
+    uint32_t blame; // frame to look at first (names/library_code.h)
 };
 
 struct seep_leak_share { // what one process has of a leak

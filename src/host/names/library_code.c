@@ -240,3 +240,12 @@ bool seep_function_is_wrapper(const char *function) {
 bool seep_function_is_passed(const char *function, const char *file) {
     return seep_function_is_std(function, file) || seep_function_is_wrapper(function);
 }
+
+enum seep_blame seep_blame_of(const char *function, const char *file, unsigned line, bool runtime) {
+    bool has_line = file && line;
+    if (runtime)
+        return has_line ? SEEP_BLAME_RUNTIME_LINE : SEEP_BLAME_RUNTIME;
+    if (seep_function_is_passed(function, file))
+        return has_line ? SEEP_BLAME_PASSED_LINE : SEEP_BLAME_PASSED;
+    return has_line ? SEEP_BLAME_LINE : SEEP_BLAME_OWN;
+}

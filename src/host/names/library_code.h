@@ -13,4 +13,16 @@ bool seep_function_is_std(const char *function, const char *file);
 bool seep_function_is_wrapper(const char *function);
 bool seep_function_is_passed(const char *function, const char *file); // one or the other
 
+// Which frame of a stack to name as the line to look at: the innermost of those that are first in this order.
+enum seep_blame {
+    SEEP_BLAME_LINE,        // the program's own, with its line
+    SEEP_BLAME_OWN,         // the program's own
+    SEEP_BLAME_PASSED_LINE, // passed over, as above
+    SEEP_BLAME_PASSED,
+    SEEP_BLAME_RUNTIME_LINE, // in the C or C++ runtime
+    SEEP_BLAME_RUNTIME,
+    SEEP_BLAME_NR
+};
+enum seep_blame seep_blame_of(const char *function, const char *file, unsigned line, bool runtime);
+
 #endif

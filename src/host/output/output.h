@@ -20,6 +20,7 @@
 #define SEEP_OUTPUT_PATHS    (1u << 4) // whole paths of files and modules
 #define SEEP_OUTPUT_LEAKS    (1u << 5) // only what leaks, where that is known
 #define SEEP_OUTPUT_EVENTS   (1u << 8) // each event of a recording: for seep export, which writes it itself
+#define SEEP_OUTPUT_LOST     (1u << 9) // what is lost first, unless --sort says otherwise
 #define SEEP_OUTPUT_POINTERS (1u << 7) // profile->pointers: no trace, but a process or a core file
 
 struct seep_output {

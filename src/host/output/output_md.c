@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "names/library_code.h"
 #include "output/format.h"
 #include "output/measures.h"
 #include "output/output.h"
@@ -26,13 +25,8 @@ static struct seep_error *put_code(FILE *out, const char *text) {
     return NULL;
 }
 
-// The first frame that is the program's own, or the innermost one.
 static struct seep_error *put_place(FILE *out, const struct seep_view_frame *frames, size_t nr) {
-    size_t own = 0;
-    while (own < nr &&
-           (frames[own].runtime || seep_function_is_passed(frames[own].function, frames[own].file)))
-        own++;
-    const struct seep_view_frame *frame = nr ? &frames[own < nr ? own : 0] : NULL;
+    const struct seep_view_frame *frame = seep_view_blamed(frames, nr);
     char place[512] = "?";
     if (frame && frame->file)
         snprintf(place, sizeof(place), "%.200s (%.200s:%u)", frame->name ? frame->name : "?", frame->file,
@@ -76,10 +70,10 @@ static struct seep_error *put_table(FILE *out, struct seep_view *view) {
         error = seep_view_frames(view, row, &frames, &nr, &more);
         if (error)
             break;
-        fprintf(out, "| %zu | %s | %s | %s | %s | %s | ", i + 1, seep_format_bytes(live).text,
+        fprintf(out, "| %zu | %s | %s | %s | %s | %s%s | ", i + 1, seep_format_bytes(live).text,
                 seep_format_count(seep_measure_value(&seep_measures[SEEP_MEASURE_LIVE_BLOCKS], row)).text,
                 seep_format_share(live, (uint64_t)SEEP_MAX(view->all.live_bytes, INT64_C(0))).text,
-                seep_format_count(row->counters.allocations).text,
+                seep_format_count(row->counters.allocations).text, row->kind ? seep_view_partly(row) : "",
                 row->kind ? seep_kind_name(row->kind) : "");
         error = put_place(out, frames, nr);
         fputs(" |\n", out);

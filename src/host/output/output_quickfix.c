@@ -5,22 +5,14 @@
 // one; where a scan was made and no kinds are asked for, only what leaks is there.
 #include <stdlib.h>
 
-#include "names/library_code.h"
 #include "output/format.h"
 #include "output/measures.h"
 #include "output/output.h"
 #include "view/stacks.h"
 
 static const struct seep_view_frame *place_of(const struct seep_view_frame *frames, size_t nr) {
-    const struct seep_view_frame *any = NULL;
-    for (size_t i = 0; i < nr; i++) {
-        if (!frames[i].file || !frames[i].line)
-            continue;
-        if (!frames[i].runtime && !seep_function_is_passed(frames[i].function, frames[i].file))
-            return &frames[i];
-        any = any ? any : &frames[i];
-    }
-    return any;
+    const struct seep_view_frame *place = seep_view_blamed(frames, nr);
+    return place && place->file && place->line ? place : NULL;
 }
 
 static void put_row(FILE *out, const struct seep_view *view, const struct seep_view_row *row,
@@ -30,8 +22,8 @@ static void put_row(FILE *out, const struct seep_view *view, const struct seep_v
     seep_put_escaped(out, frame->file);
     bool leaks = row->kind == SEEP_KIND_LOST || row->kind == SEEP_KIND_INDIRECT;
     fprintf(out, ":%u: %s: %s", frame->line, leaks ? "error" : "warning", seep_format_bytes(live).text);
-    fprintf(out, " in %s block%s %s", seep_format_count(nr_live).text, nr_live == 1 ? "" : "s",
-            row->kind ? seep_kind_name(row->kind) : "live");
+    fprintf(out, " in %s block%s %s%s", seep_format_count(nr_live).text, nr_live == 1 ? "" : "s",
+            row->kind ? seep_view_partly(row) : "", row->kind ? seep_kind_name(row->kind) : "live");
     if (!nr_live)
         fprintf(out, ", %s allocations", seep_format_count(row->counters.allocations).text);
     fputs(", allocated in ", out);

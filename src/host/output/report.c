@@ -19,6 +19,7 @@ struct seep_error *seep_report_write(FILE *out, const struct seep_session *sessi
     // What is held is no leak, unless somebody asks for it.
     if (output->needs & SEEP_OUTPUT_LEAKS && !options->kinds && session->profiles[0]->leaks.known)
         resolved.kinds = SEEP_KINDS_UNHELD;
+    resolved.lost_first = output->needs & SEEP_OUTPUT_LOST;
     resolved.all_rows = output->needs & SEEP_OUTPUT_ROWS;
     struct seep_view *view = NULL;
     struct seep_summary summary;

@@ -427,7 +427,8 @@ static struct seep_error *put_site(struct seep_json_report *report, const struct
         put_known(out, ",\"at_peak_bytes\":", row, SEEP_KNOWN_AT_PEAK, row->counters.at_peak_bytes);
     fprintf(out, ",\"via\":\"%s\"", seep_via_name(row->via));
     if (row->kind) {
-        fprintf(out, ",\"kind\":\"%s\"", seep_kind_name(row->kind));
+        fprintf(out, ",\"kind\":\"%s\",\"partly\":%s", seep_kind_name(row->kind),
+                seep_view_nr_kinds(&row->kinds) > 1 ? "true" : "false");
         put_member(out, ",\"kinds\":", kinds_json(&row->kinds), &error);
     } else {
         fputs(",\"kind\":null", out);

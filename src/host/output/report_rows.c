@@ -162,11 +162,15 @@ static struct lead lead_by_leaks(const struct seep_view *view, const struct seep
                          " leaked", "what leaked"};
 }
 
+static struct lead lead_by_live(const struct seep_view *view, const struct seep_view_row *row) {
+    return (struct lead){row->live_bytes, row->live_blocks, live_share(view, row), " live", "live"};
+}
+
 static struct lead lead_of(const struct seep_view *view, const struct seep_view_row *row) {
     if (leads_by_leaks(view))
         return lead_by_leaks(view, row);
     if (!leads_by_peak(view))
-        return (struct lead){row->live_bytes, row->live_blocks, live_share(view, row), " live", "live"};
+        return lead_by_live(view, row);
     uint64_t all = view->all.counters.at_peak_bytes;
     uint64_t bytes = row->counters.at_peak_bytes;
     return (struct lead){signed_of(bytes), signed_of(row->counters.at_peak_blocks),
@@ -208,7 +212,11 @@ static struct head head_of(const struct seep_view *view, const struct seep_view_
         head.in = "allocation";
         return head;
     }
-    struct lead lead = lead_of(view, row);
+    // Behind what leaks there is what does not.
+    bool by_leaks =
+        leads_by_leaks(view) && (row->kinds.blocks[SEEP_KIND_LOST] || row->kinds.blocks[SEEP_KIND_INDIRECT]);
+    bool by_live = !by_leaks && !leads_by_peak(view);
+    struct lead lead = by_live ? lead_by_live(view, row) : lead_of(view, row);
     return (struct head){.value = lead.bytes,
                          .unit = "byte",
                          .then = lead.then,
@@ -216,7 +224,7 @@ static struct head head_of(const struct seep_view *view, const struct seep_view_
                          .in = "block",
                          .share = lead.share,
                          .of = lead.of,
-                         .is_live = !leads_by_leaks(view) && !leads_by_peak(view)};
+                         .is_live = by_live};
 }
 
 static struct seep_number live_share(const struct seep_view *view, const struct seep_view_row *row) {
@@ -349,13 +357,6 @@ static void put_history(FILE *out, const struct seep_view *view, const struct se
     fputc('\n', out);
 }
 
-static uint32_t nr_kinds(const struct seep_view_kinds *kinds) {
-    uint32_t nr = 0;
-    for (uint32_t i = 0; i < SEEP_KIND_NR; i++)
-        nr += kinds->blocks[i] != 0;
-    return nr;
-}
-
 static void put_held(FILE *out, uint64_t blocks, const char *kind, const char *text) {
     fprintf(out, "    held by (%s block%s%s%s): ", seep_format_count(blocks).text, seep_plural(blocks),
             kind ? ", " : "", kind ? kind : "");
@@ -368,7 +369,7 @@ static struct seep_error *put_each_held(FILE *out, struct seep_view *view, const
                                         const struct seep_held *held, uint32_t nr) {
     for (uint32_t i = 0; i < nr;) {
         uint8_t kind = held[i].kind;
-        const char *of_kind = nr_kinds(&row->kinds) > 1 ? seep_text_kind(kind) : NULL;
+        const char *of_kind = seep_view_nr_kinds(&row->kinds) > 1 ? seep_text_kind(kind) : NULL;
         uint64_t left = row->kinds.blocks[kind];
         for (; i < nr && held[i].kind == kind; i++) {
             const char *text = NULL;
@@ -406,7 +407,7 @@ static struct seep_error *put_holder(FILE *out, struct seep_view *view, const st
 
 // Which of its blocks are what, where that is not the same of all: the worst first.
 static void put_kinds(FILE *out, const struct seep_view_kinds *kinds) {
-    if (nr_kinds(kinds) < 2)
+    if (seep_view_nr_kinds(kinds) < 2)
         return;
     const char *before = "    of it ";
     for (uint32_t i = 1; i <= SEEP_KIND_NR; i++) {
@@ -419,6 +420,17 @@ static void put_kinds(FILE *out, const struct seep_view_kinds *kinds) {
         before = "; ";
     }
     fputc('\n', out);
+}
+
+// Of a row that has lost blocks: they and what hangs under them.
+static bool put_owned(FILE *out, const struct seep_view_row *row) {
+    if (!row->kinds.blocks[SEEP_KIND_LOST] ||
+        row->owned.bytes <= (uint64_t)SEEP_MAX(row->leaked_bytes, INT64_C(0)))
+        return false;
+    fprintf(out, "    leaks %s byte%s in %s blocks: its own, and those that only they lead to\n",
+            seep_format_count(row->owned.bytes).text, seep_plural(row->owned.bytes),
+            seep_format_count(row->owned.blocks).text);
+    return true;
 }
 
 static void put_retained(FILE *out, const struct seep_view_row *row) {
@@ -521,7 +533,7 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
         if (row->oldest_ns >= 0)
             fprintf(out, "  oldest %s", seep_format_duration(row->oldest_ns).text);
         if (row->kind)
-            fprintf(out, "  %s%s", nr_kinds(&row->kinds) > 1 ? "partly " : "", seep_text_kind(row->kind));
+            fprintf(out, "  %s%s", seep_view_partly(row), seep_text_kind(row->kind));
         if (row->growth && row->growth->trend.verdict == SEEP_TREND_GROWING)
             fputs("  growing", out);
         fprintf(out, "%s\n", seep_style_off(style));
@@ -531,6 +543,7 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
                                        : NULL;
         if (is_pool)
             fputs("    " SEEP_EXCEPTION_POOL ", in each program that uses it\n", out);
+        bool owns = put_owned(out, row);
         put_history(out, view, row);
         put_kinds(out, &row->kinds);
         put_exit(out, row);
@@ -539,7 +552,8 @@ struct seep_error *seep_text_sites(FILE *out, struct seep_view *view, const stru
             error = put_holder(out, view, row);
         if (error)
             return error;
-        put_retained(out, row);
+        if (!owns)
+            put_retained(out, row);
         put_suppressed(out, view, row);
         put_shares(out, view, row);
         error = seep_text_stack(out, view, row, style);

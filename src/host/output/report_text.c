@@ -614,5 +614,8 @@ static struct seep_error *write_text(FILE *out, struct seep_view *view, const st
     return seep_wrap_end(&wrap, error);
 }
 
-const struct seep_output seep_output_text = {
-    .name = "text", .suffix = ".txt", .what = "the report for people", .write = write_text};
+const struct seep_output seep_output_text = {.name = "text",
+                                             .suffix = ".txt",
+                                             .what = "the report for people",
+                                             .needs = SEEP_OUTPUT_LOST,
+                                             .write = write_text};

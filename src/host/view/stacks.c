@@ -323,6 +323,33 @@ struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, b
     return seep_stacks_resolve(stacks, innermost, &symbol);
 }
 
+struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node, uint32_t *ret_frame,
+                                      unsigned *ret_inlined) {
+    enum seep_blame best = SEEP_BLAME_NR;
+    *ret_frame = SEEP_NO_FRAME;
+    *ret_inlined = 0;
+    for (; node && best != SEEP_BLAME_LINE; node = stacks->nodes[node].parent) {
+        uint32_t frame = stacks->nodes[node].frame;
+        if (frame == SEEP_NO_FRAME)
+            continue;
+        const struct seep_symbol *symbol;
+        struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
+        if (error)
+            return error;
+        bool runtime = stacks->modules[stacks->frames[frame].module].runtime;
+        for (unsigned i = 0; i < symbol->nr_frames; i++) {
+            const struct seep_symbol_frame *f = &symbol->frames[i];
+            enum seep_blame blame = seep_blame_of(f->function, f->file, f->line, runtime);
+            if (blame >= best)
+                continue;
+            best = blame;
+            *ret_frame = frame;
+            *ret_inlined = i;
+        }
+    }
+    return NULL;
+}
+
 // Symbols share their texts: one that was seen is known by its address.
 static struct seep_error *use_text(struct seep_map *seen, struct seep_texts *texts, const char *text) {
     bool is_new;

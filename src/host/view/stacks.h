@@ -91,6 +91,10 @@ SEEP_MUST_CHECK struct seep_error *seep_stacks_resolve(struct seep_stacks *stack
 SEEP_MUST_CHECK struct seep_error *seep_stacks_self(struct seep_stacks *stacks, uint32_t node, bool by_name,
                                                     uint32_t *ret_frame, unsigned *ret_inlined);
 
+// The frame to name as the line to look at (names/library_code.h), which are resolved; as seep_stacks_self.
+SEEP_MUST_CHECK struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
+                                                      uint32_t *ret_frame, unsigned *ret_inlined);
+
 // Which modules and files are shown: resolves the frames of the stacks of `nodes`.
 SEEP_MUST_CHECK struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *nodes,
                                                    size_t nr_nodes);

@@ -36,7 +36,7 @@ struct seep_error *seep_summary_place(struct seep_view *view, uint32_t node, con
     const struct seep_symbol *symbol;
     *ret_place = NULL;
     bool is_pool = false;
-    struct seep_error *error = seep_stacks_self(view->stacks, node, true, &frame, &inlined);
+    struct seep_error *error = seep_stacks_blamed(view->stacks, node, &frame, &inlined);
     if (!error && frame != SEEP_NO_FRAME)
         error = seep_is_exception_pool(view->stacks, node, &is_pool);
     if (is_pool)

@@ -37,6 +37,17 @@ const char *seep_view_by_name(int by) {
     return by >= 0 && by < SEEP_BY_NR ? seep_view_by_names[by] : "unknown";
 }
 
+uint32_t seep_view_nr_kinds(const struct seep_view_kinds *kinds) {
+    uint32_t nr = 0;
+    for (uint32_t i = 0; i < SEEP_KIND_NR; i++)
+        nr += kinds->blocks[i] != 0;
+    return nr;
+}
+
+const char *seep_view_partly(const struct seep_view_row *row) {
+    return seep_view_nr_kinds(&row->kinds) > 1 ? "partly " : "";
+}
+
 // ---- order ----
 
 static double mean_size(const struct seep_view_row *row) {
@@ -78,7 +89,7 @@ static double sort_key(const struct seep_view_row *row, int sort) {
     case SEEP_SORT_GROWTH:
         return seep_view_growth_key(row);
     case SEEP_SORT_LEAKED:
-        return row->kind ? (double)row->leaked_bytes : (double)live_bytes(row);
+        return row->kind ? (double)row->owned.bytes : (double)live_bytes(row);
     default:
         return (double)live_bytes(row);
     }
@@ -86,6 +97,7 @@ static double sort_key(const struct seep_view_row *row, int sort) {
 
 struct rank {
     double key;
+    int64_t leaked_bytes;
     int64_t live_bytes;
     int64_t live_blocks;
     uint64_t allocations;
@@ -100,6 +112,8 @@ static int descending(double a, double b) {
 static int compare_ranks(const void *left, const void *right) {
     const struct rank *a = left, *b = right;
     int order = descending(a->key, b->key);
+    if (!order)
+        order = (a->leaked_bytes < b->leaked_bytes) - (a->leaked_bytes > b->leaked_bytes);
     if (!order)
         order = (a->live_bytes < b->live_bytes) - (a->live_bytes > b->live_bytes);
     if (!order)
@@ -134,6 +148,9 @@ static void sum_rows(struct seep_view_build *build) {
 
 static void resolve_options(struct seep_view *view) {
     struct seep_view_options *options = &view->options;
+    bool lost_first = options->lost_first && view->all.kinds.blocks[SEEP_KIND_LOST]; // the line to mend
+    if (options->sort == SEEP_SORT_AUTO && options->by == SEEP_BY_SITE && lost_first)
+        options->sort = SEEP_SORT_LEAKED;
     if (options->sort == SEEP_SORT_AUTO)
         options->sort = view->all.live_bytes > 0 || view->all.live_blocks > 0 ||
                                 !(view->all.known & SEEP_KNOWN_ALLOCATIONS)
@@ -163,7 +180,11 @@ static struct seep_error *keep_top(struct seep_view_build *build, uint32_t **ret
         const struct seep_view_row *row = &build->rows[i];
         ranks[i] =
             (struct rank){view->options.measure ? (double)row->measure : sort_key(row, view->options.sort),
-                          live_bytes(row), live_blocks(row), row->counters.allocations, (uint32_t)i};
+                          row->leaked_bytes,
+                          live_bytes(row),
+                          live_blocks(row),
+                          row->counters.allocations,
+                          (uint32_t)i};
         new_place[i] = UINT32_MAX;
     }
     qsort(ranks, nr, sizeof(*ranks), compare_ranks);

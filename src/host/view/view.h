@@ -103,6 +103,7 @@ struct seep_view_options {
     bool each_stack;  // stacks that are one in the source stay rows of their own
     bool no_demangle;
     const char *sysroot; // a folder with the files of the traced system; NULL: this one's
+    bool lost_first;     // rows by site without --sort
     bool all_rows;       // nothing is cut to the top, which the output cuts in a way of its own
     // Which output; see seep_output_of() in output/output.h.
     int format; // in seep_output_names
@@ -161,6 +162,13 @@ struct seep_view_kinds {
     uint64_t bytes[SEEP_KIND_NR];
 };
 
+uint32_t seep_view_nr_kinds(const struct seep_view_kinds *kinds);
+
+struct seep_view_amount {
+    uint64_t blocks;
+    uint64_t bytes;
+};
+
 struct seep_view_share { // what one process has in a row
     uint32_t process;    // index in the session
     int64_t live_bytes;
@@ -175,10 +183,11 @@ struct seep_view_row {
     struct seep_counters counters;
     bool peak_exact; // with SEEP_KNOWN_PEAK; else peak_bytes is a lower bound
     uint64_t nr_sites;
-    int64_t leaked_bytes;         // lost and indirectly lost; 0 without a scan
-    uint8_t kind;                 // enum seep_kind: the worst of its blocks that are not suppressed
-    struct seep_view_kinds kinds; // all 0 without a scan
-    int64_t suppressed_blocks;    // of the live ones
+    int64_t leaked_bytes;          // lost and indirectly lost; 0 without a scan
+    struct seep_view_amount owned; // its lost blocks, and the indirectly lost ones that hang under them
+    uint8_t kind;                  // enum seep_kind: the worst of its blocks that are not suppressed
+    struct seep_view_kinds kinds;  // all 0 without a scan
+    int64_t suppressed_blocks;     // of the live ones
     int64_t suppressed_bytes;
     uint32_t suppressed_by; // index + 1 in the session's suppressions: the first that takes of it; 0: none
     uint8_t held_kind;      // what `held` leads to
@@ -352,12 +361,18 @@ void seep_view_destroy(struct seep_view *view); // takes NULL
 // of it is left.
 uint64_t seep_view_limit(const struct seep_view *view, uint32_t process, uint64_t *ret_left);
 
+// "partly " before the kind of a row whose blocks are of several kinds, which is the worst of them; else "".
+const char *seep_view_partly(const struct seep_view_row *row);
+
 // The stack of a SEEP_BY_SITE row, innermost frame first, inlined frames included. At most
 // SEEP_VIEW_DEPTH return addresses; *ret_more are the frames beyond. Valid until the next call.
 #define SEEP_VIEW_DEPTH 4096u
 SEEP_MUST_CHECK struct seep_error *seep_view_frames(struct seep_view *view, const struct seep_view_row *row,
                                                     const struct seep_view_frame **ret_frames, size_t *ret_nr,
                                                     uint32_t *ret_more);
+
+// The one to name as the line to look at (names/library_code.h); NULL: there are none.
+const struct seep_view_frame *seep_view_blamed(const struct seep_view_frame *frames, size_t nr);
 
 // One frame of a return address, as it is shown; `symbol` is that of `frame` (seep_stacks_resolve).
 struct seep_view_frame seep_view_frame_of(const struct seep_view *view, uint32_t frame,

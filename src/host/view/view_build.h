@@ -18,6 +18,7 @@ struct seep_view_figures {
     bool peak_exact;
     int64_t oldest_ns;
     int64_t leaked_bytes;
+    struct seep_view_amount owned;
     uint8_t kind; // the worst of the blocks that pass
     struct seep_view_kinds kinds;
     const struct seep_chain *held;

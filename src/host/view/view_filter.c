@@ -248,8 +248,20 @@ static struct seep_error *figures_of_blocks(const struct seep_view_build *build,
     return profile->health.sample_bytes ? weigh_blocks(part) : NULL;
 }
 
+// The site that lost a block, or the block that it hangs under. Where that one does not pass, its own.
+static uint32_t owner_of(const struct seep_view_build *build, const struct seep_view_part *part,
+                         size_t block) {
+    const struct seep_profile *profile = part->profile;
+    uint32_t leader = profile->leaders ? profile->leaders[block] : SEEP_NO_LEADER;
+    if (leader == SEEP_NO_LEADER || !seep_view_block_ok(build, part, &profile->blocks[leader]) ||
+        seep_profile_block_suppressed(profile, leader))
+        return profile->blocks[block].site;
+    return profile->blocks[leader].site;
+}
+
 // What the scan says of a block that passes.
-static void add_kind(const struct seep_view_part *part, size_t block, struct seep_view_figures *figures) {
+static void add_kind(const struct seep_view_build *build, const struct seep_view_part *part, size_t block,
+                     struct seep_view_figures *figures) {
     const struct seep_profile *profile = part->profile;
     uint64_t size = profile->blocks[block].size;
     uint8_t kind = seep_view_kind_of(part, &profile->blocks[block]);
@@ -260,8 +272,12 @@ static void add_kind(const struct seep_view_part *part, size_t block, struct see
     seep_add_up(&figures->kinds.bytes[kind], size);
     if (kind && (!figures->kind || kind < figures->kind))
         figures->kind = kind;
-    if (kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT)
+    if (kind == SEEP_KIND_LOST || kind == SEEP_KIND_INDIRECT) {
+        struct seep_view_amount *owned = &part->figures[owner_of(build, part, block)].owned;
         figures->leaked_bytes = signed_of((uint64_t)figures->leaked_bytes + size);
+        seep_add_up(&owned->blocks, 1);
+        seep_add_up(&owned->bytes, size);
+    }
     if (kind == site->held_kind) {
         figures->held = site->held;
         figures->held_kind = kind;
@@ -279,7 +295,7 @@ static void look_at_blocks(const struct seep_view_build *build, const struct see
         struct seep_view_figures *figures = &part->figures[block->site];
         figures->oldest_ns = SEEP_MAX(figures->oldest_ns, block->age_ns);
         if (build->scanned)
-            add_kind(part, i, figures);
+            add_kind(build, part, i, figures);
     }
     // What only some of its blocks hold is not known.
     for (uint32_t i = 1; i < profile->nr_sites; i++)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "names/library_code.h"
 #include "view/stacks.h"
 #include "view/view.h"
 
@@ -121,4 +122,18 @@ struct seep_error *seep_view_frames(struct seep_view *view, const struct seep_vi
     *ret_nr = shown;
     *ret_more = more;
     return NULL;
+}
+
+const struct seep_view_frame *seep_view_blamed(const struct seep_view_frame *frames, size_t nr) {
+    enum seep_blame best = SEEP_BLAME_NR;
+    const struct seep_view_frame *blamed = NULL;
+    for (size_t i = 0; i < nr && best != SEEP_BLAME_LINE; i++) {
+        enum seep_blame blame =
+            seep_blame_of(frames[i].function, frames[i].file, frames[i].line, frames[i].runtime);
+        if (blame < best) {
+            best = blame;
+            blamed = &frames[i];
+        }
+    }
+    return blamed;
 }

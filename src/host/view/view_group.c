@@ -74,6 +74,8 @@ static struct seep_error *add_to_row(struct seep_view_build *build, uint32_t ind
     row->peak_exact = figures->peak_exact;
     row->oldest_ns = SEEP_MAX(row->oldest_ns, figures->oldest_ns);
     seep_add_signed(&row->leaked_bytes, figures->leaked_bytes);
+    seep_add_up(&row->owned.blocks, figures->owned.blocks);
+    seep_add_up(&row->owned.bytes, figures->owned.bytes);
     row->exit_all = figures->exit_all && (row->nr_sites == 1 || row->exit_all);
     seep_add_up(&row->exit_blocks, figures->exit_blocks);
     seep_add_up(&row->exit_bytes, figures->exit_bytes);

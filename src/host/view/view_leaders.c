@@ -14,7 +14,7 @@ static uint64_t value_of(enum seep_lead lead, const struct seep_view_row *row) {
     bool suppressed = row->suppressed_blocks && row->suppressed_blocks >= row->live_blocks;
     switch (lead) {
     case SEEP_LEAD_LEAKED:
-        return positive(row->leaked_bytes);
+        return row->owned.bytes;
     case SEEP_LEAD_LIVE:
         return row->known & SEEP_KNOWN_LIVE && !suppressed ? positive(row->live_bytes) : 0;
     case SEEP_LEAD_PEAK:
