@@ -37,6 +37,13 @@ static union {
 
 void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut);
 
+// On ARM libgcc does not show the frame that it cannot leave, and has but one code for an end.
+#ifdef __arm__
+#define STOP _URC_FAILURE
+#else
+#define STOP _URC_NORMAL_STOP
+#endif
+
 // A walk of libgcc's, compared as it goes: nothing is stored but where it stands.
 struct comparison {
     const uint64_t *pcs;
@@ -65,7 +72,7 @@ static _Unwind_Reason_Code compare_frame(struct _Unwind_Context *context, void *
         c->at++;
     else
         c->differs = true;
-    return c->differs ? _URC_NORMAL_STOP : _URC_NO_REASON;
+    return c->differs ? STOP : _URC_NO_REASON;
 }
 
 static void note(const char *format, ...) {
@@ -142,10 +149,28 @@ struct dwarf_eh_bases {
 };
 extern const void *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases);
 
+#ifdef __arm__
+// libc has it for libgcc. An entry: where a function begins, counted from the entry itself, and its table.
+struct index_entry {
+    uint32_t start, table;
+};
+extern const struct index_entry *__gnu_Unwind_Find_exidx(uintptr_t pc, int *nr_entries);
+enum { CANNOT_UNWIND = 1 };
+
+static bool has_cfi(uint64_t pc) {
+    int nr = 0;
+    const struct index_entry *entry = __gnu_Unwind_Find_exidx((uintptr_t)pc, &nr), *found = NULL;
+    for (; entry && nr > 0; nr--, entry++)
+        if ((uint32_t)(uintptr_t)entry + (uint32_t)((int32_t)(entry->start << 1) >> 1) <= pc)
+            found = entry;
+    return found && found->table != CANNOT_UNWIND;
+}
+#else
 static bool has_cfi(uint64_t pc) {
     struct dwarf_eh_bases bases;
     return _Unwind_Find_FDE((void *)pc, &bases) != NULL;
 }
+#endif
 
 static void raise_to(_Atomic uint64_t *figure, uint64_t value) {
     uint64_t now = atomic_load(figure);
@@ -163,8 +188,14 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut) {
     raise_to(&f->max_depth, nr);
     bool note_cut = cut >= 0 && atomic_fetch_add(&f->cut, 1) < 2;
     _Unwind_Reason_Code code = _Unwind_Backtrace(compare_frame, &c);
+#ifdef __arm__
+    (void)code;
+    if (c.begun && !c.differs && c.at + 1 == nr && !has_cfi(pcs[c.at] - 1))
+        c.at++;
+#else
     if (code != _URC_END_OF_STACK && !c.differs)
         atomic_fetch_add(&f->unwinder_failed, 1);
+#endif
     bool whole = c.begun && !c.differs && c.at == nr;
     if (!whole && c.begun && !c.differs && !has_cfi(c.last)) {
         atomic_fetch_add(&f->partial, 1);

@@ -9,6 +9,8 @@
 #include "unwind/arch_x86_64.h"
 #elif defined(__aarch64__)
 #include "unwind/arch_aarch64.h"
+#elif defined(__arm__)
+#include "unwind/arch_arm.h"
 #elif defined(__i386__)
 #include "unwind/arch_i386.h"
 #elif defined(__riscv) && __riscv_xlen == 64

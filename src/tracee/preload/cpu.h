@@ -9,6 +9,9 @@
 //                        the registers that a function preserves: their DWARF numbers as bits, and a
 //                        function that writes them into an array by these numbers and returns a pc
 //   CPU_HOOK_BP          in a hook, the caller's frame pointer, where no frame record has it
+//   CPU_FRAME            an address in the frame of the function at hand, where asking the compiler for its
+//   frame
+//                        pointer would make it take a register that must stay the caller's
 //   CPU_VDSO_CLOCK       the name of clock_gettime in the vdso
 //   CPU_GLIBC_OLDEST     the version of dlsym that every glibc has
 //   CPU_R_SLOT, CPU_R_GLOBAL, CPU_R_WORD
@@ -23,6 +26,8 @@
 #include "preload/cpu_x86_64.h"
 #elif defined(__aarch64__)
 #include "preload/cpu_aarch64.h"
+#elif defined(__arm__)
+#include "preload/cpu_arm.h"
 #elif defined(__i386__)
 #include "preload/cpu_i386.h"
 #elif defined(__riscv) && __riscv_xlen == 64
@@ -31,6 +36,10 @@
 #include "preload/cpu_s390x.h"
 #else
 #error "this CPU has no header yet: see docs/cpus.md"
+#endif
+
+#ifndef CPU_FRAME
+#define CPU_FRAME() ((uintptr_t)__builtin_frame_address(0))
 #endif
 
 #endif

@@ -19,11 +19,11 @@ static _Noreturn void leave_now(int status, uint64_t sp) {
 }
 
 SEEP_EXPORT _Noreturn void _exit(int status) {
-    leave_now(status, (uintptr_t)__builtin_frame_address(0));
+    leave_now(status, CPU_FRAME());
 }
 
 SEEP_EXPORT _Noreturn void _Exit(int status) {
-    leave_now(status, (uintptr_t)__builtin_frame_address(0));
+    leave_now(status, CPU_FRAME());
 }
 
 static bool exit_was_called; // also in a child that is forked then: it calls exit itself
@@ -49,7 +49,7 @@ SEEP_EXPORT _Noreturn void exit(int status) {
     seep_park_leaving(SEEP_PARK_PLACE());
     if (seep_g.real.exit)
         seep_g.real.exit(status);
-    leave_now(status, (uintptr_t)__builtin_frame_address(0));
+    leave_now(status, CPU_FRAME());
 }
 
 // at_quick_exit handlers run in the real function and may allocate: the trace ends after them, in a handler
@@ -60,7 +60,7 @@ SEEP_EXPORT _Noreturn void quick_exit(int status) {
         seep_at_exit(status);
     if (seep_g.real.quick_exit)
         seep_g.real.quick_exit(status);
-    leave_now(status, (uintptr_t)__builtin_frame_address(0));
+    leave_now(status, CPU_FRAME());
 }
 
 // Whether the program has a handler of SIGABRT, which may leave by longjmp: then it goes on. In what the

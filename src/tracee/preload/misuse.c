@@ -135,7 +135,7 @@ static bool is_static(uint64_t address) {
 static enum seep_misuse kind_of_place(const struct seep_thread *thread, uint64_t address) {
     if (address < LOWEST_RT || address >= HIGHEST_RT)
         return SEEP_MISUSE_WILD;
-    if (address >= (uintptr_t)__builtin_frame_address(0) && address < thread->stack_hi)
+    if (address >= CPU_FRAME() && address < thread->stack_hi)
         return SEEP_MISUSE_STACK;
     return is_static(address) ? SEEP_MISUSE_STATIC : SEEP_MISUSE_NONE;
 }

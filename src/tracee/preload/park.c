@@ -136,7 +136,7 @@ void seep_park_again(void) {
 #ifndef __x86_64__
 // The address of its own frame: above it is that of the caller.
 __attribute__((noinline)) uint64_t seep_park_place(void) {
-    return (uintptr_t)__builtin_frame_address(0);
+    return CPU_FRAME();
 }
 #endif
 
@@ -199,8 +199,7 @@ void seep_park_at_exit(void) {
     if (first == self) {
         if (wants_to_park())
             tell_and_wait(leaving_sp);
-    } else if (end && first >> 32 != self >> 32 && self >> 32 == (uint32_t)self &&
-               (uintptr_t)__builtin_frame_address(0) < end) {
+    } else if (end && first >> 32 != self >> 32 && self >> 32 == (uint32_t)self && CPU_FRAME() < end) {
         // main returned: none of its frames are left, though what was in them is.
         if (wants_to_park())
             tell_and_wait(end);

@@ -38,7 +38,7 @@ static struct { uint64_t start, end; } stacks[MAX_STACKS];
 static _Atomic uint32_t nr_stacks;
 
 static bool has_a_stack(const struct seep_maps_area *area) {
-    if ((uintptr_t)__builtin_frame_address(0) - area->start < area->end - area->start)
+    if (CPU_FRAME() - area->start < area->end - area->start)
         return true;
     uint64_t nr = seep_g.header->areas[SEEP_AREA_THREADS].used;
     for (uint64_t i = 0; i < nr; i++) {
@@ -100,7 +100,7 @@ static bool can_be_copied(uint64_t address) {
 }
 
 bool sys_readable(uint64_t address) {
-    uint64_t sp = (uintptr_t)__builtin_frame_address(0);
+    uint64_t sp = CPU_FRAME();
     if (address < PAGE) // where there is memory, it is none that a pointer may lead to
         return false;
     if (is_on_first_stack(address, sp))

@@ -56,7 +56,7 @@ SEEP_INLINE uint64_t mode_now(void) {
 }
 
 SEEP_INLINE void thread_mark_busy(struct seep_thread *thread) {
-    SEEP_PUT(thread->guard, (uintptr_t)__builtin_frame_address(0));
+    SEEP_PUT(thread->guard, CPU_FRAME());
     atomic_signal_fence(memory_order_seq_cst); // a handler that interrupts us must see it
 }
 

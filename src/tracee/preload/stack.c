@@ -199,7 +199,7 @@ static enum seep_cut why_unknown(uint64_t pc) {
 // since, so that the answer holds for one part of memory only: from where we are on libc's own stack of this
 // thread to its end, where its descriptor lies. A guard lies between that and any other stack.
 static bool record_readable(struct seep_thread *thread, uint64_t bp) {
-    uint64_t here = (uintptr_t)__builtin_frame_address(0), end = sys_thread_pointer();
+    uint64_t here = CPU_FRAME(), end = sys_thread_pointer();
     if (end > here && end - here < OWN_MOST && bp >= here && bp + 2 * SEEP_ARCH_WORD <= end) {
         uint64_t page = here & ~(uint64_t)(PAGE - 1), end_page = end & ~(uint64_t)(PAGE - 1);
         if (thread->own_hi != end_page)

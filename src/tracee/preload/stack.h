@@ -52,8 +52,8 @@ SEEP_INLINE const seep_stack_word *seep_frame_of_hook(const seep_stack_word *fra
     })
 #elif defined(CPU_HOOK_BP)
 #define SEEP_HOOK_CALLER()                                                                                   \
-    ((struct seep_caller){.pc = seep_arch_strip((uint64_t)__builtin_return_address(0)),                      \
-                          .sp = (uint64_t)__builtin_dwarf_cfa() - SEEP_ARCH_SP_BELOW_CFA,                    \
+    ((struct seep_caller){.pc = seep_arch_strip((uintptr_t)__builtin_return_address(0)),                     \
+                          .sp = (uintptr_t)__builtin_dwarf_cfa() - SEEP_ARCH_SP_BELOW_CFA,                   \
                           .bp = CPU_HOOK_BP()})
 #else
 #define SEEP_HOOK_CALLER()                                                                                   \

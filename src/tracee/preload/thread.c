@@ -179,7 +179,7 @@ static struct seep_thread *take_slot(void) {
     slot->nr_owners++;
     slot->moving_rt = 0; // the owner before may have been killed at it
     slot->name_given = 0;
-    slot->stack_rt = (uintptr_t)__builtin_frame_address(0);
+    slot->stack_rt = CPU_FRAME();
     tell_memory(thread);
     if (events_are_kept())
         seep_events_begin(thread);
@@ -201,7 +201,7 @@ static bool abandoned(const struct seep_thread *thread) {
         return false;
     stack_t alternate = {.ss_flags = SS_ONSTACK};
     sys3(SYS_sigaltstack, 0, &alternate, 0);
-    return !(alternate.ss_flags & SS_ONSTACK) && (uintptr_t)__builtin_frame_address(0) > thread->guard;
+    return !(alternate.ss_flags & SS_ONSTACK) && CPU_FRAME() > thread->guard;
 }
 
 // What the abandoned hook was writing is forgotten, what it held is released.
