@@ -147,6 +147,8 @@ int main(int argc, char **argv) {
     }
     int bad = 0;
     for (int i = 3; i < argc; i++) {
+        if (!strcmp(argv[i], "abort"))
+            abort();
         if (!strcmp(argv[i], "heap"))
             work((void *)3000L);
         else if (!strcmp(argv[i], "little"))

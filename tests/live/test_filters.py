@@ -19,12 +19,12 @@ CALL = re.compile(r'^(?:\d+ +)?\[ *(\d+)\] (\w+)\((.*)')
 WORKS = (['little'], ['heap', 'stacks'], ['threads'], ['heap', 'threads', 'fork'])
 
 
-def recorded(words, folder, *, all_of_it):
+def recorded(words, folder, *, all_of_it, code=7):
     """Numbers of the system calls that the program makes without seep: all of them, or from where a filter begins."""
     need('strace')
     log = folder / 'calls.txt'
     done = run(['strace', '-f', '-n', '-o', log, PROGRAM, 'none', '0', *words])
-    if done.code != 7:
+    if done.code != code:
         pytest.skip(f'strace cannot trace here: {done}')
     calls, begun = set(), all_of_it
     for line in log.read_text().splitlines():
@@ -82,6 +82,15 @@ def test_a_full_ring_is_waited_for_without_a_call(how, tmp_path):
         env = environment(LD_PRELOAD=BUILD / 'libseep-record.so', SEEP_SOCKET=path, SEEP_MODE='record', SEEP_OUT=tmp_path / 'rest')
         done = run([PROGRAM, how, ','.join(map(str, sorted(calls))), 'many'], env=env)
     assert (done.code, done.out, done.err) == (7, b'before\nafter 0\n', b''), done
+
+
+def test_an_abort_that_the_filter_allows(tmp_path):
+    """Whether the program catches it is not asked under a filter."""
+    need('gcc')
+    words = ['asm', ','.join(map(str, sorted(recorded(['abort'], tmp_path, all_of_it=True, code=-6)))), 'abort']
+    assert run([PROGRAM, *words]).code == -6
+    done = run([PROGRAM, *words], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone.seep'))
+    assert (done.code, done.err) == (-6, b''), done
 
 
 def without_filter(work, folder):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of musl: the same libseep.so is loaded into them, also when one of glibc starts them and the other way about."""
+import platform
+
 import pytest
 from harness import LIBSEEP, SEEP, environment, need, no_losses, report, run
 from small_programs import program_source
@@ -138,3 +140,25 @@ def test_mappings_beside_blocks_hold(tmp_path):
     assert run(['musl-gcc', '-g', '-w', 'beside.c', '-o', 'beside'], cwd=tmp_path).code == 0
     done = run([SEEP, 'check', tmp_path / 'beside'], cwd=tmp_path)
     assert done.code == 0, done
+
+
+def test_a_function_that_musl_does_not_have(tmp_path):
+    """pvalloc, found by name: what is called behind it in each mode must not be itself."""
+    need('musl-gcc')
+    done = run(['musl-gcc', '-O1', '-D_GNU_SOURCE', '-w', '-xc', '-', '-o', tmp_path / 'program'],
+               input=program_source('unharmed_lacking.c').encode())
+    assert done.code == 0, done
+    for mode, wiped in (('live', 'no'), ('live', 'yes'), ('count', 'no'), ('log', 'no'), ('record', 'no')):
+        done = run([SEEP, 'run', '-q', '-o', tmp_path / 'm.seep', '--mode', mode, '--wipe-freed', wiped, '--', tmp_path / 'program'])
+        assert done.code == 7, (mode, done)
+
+
+@pytest.mark.skipif(platform.machine() not in ('x86_64', 'i686'), reason='no other processor has a counter that can be forbidden')
+def test_a_counter_that_may_not_be_read_from_the_start_on(tmp_path):
+    """Which glibc's loader reads itself."""
+    need('musl-gcc')
+    done = run(['musl-gcc', '-O1', '-D_GNU_SOURCE', '-w', '-xc', '-', '-o', tmp_path / 'program'],
+               input=program_source('unharmed_counter.c').encode())
+    assert done.code == 0, done
+    done = run([tmp_path / 'program', 'exec'], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone'))
+    assert (done.code, done.err) == (7, b''), done

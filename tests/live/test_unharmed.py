@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs at odd moments do what they do untraced, and their reports are whole: memory beyond what was asked for, an
-abort() that is not the end, small stacks, exec with bad pointers."""
+abort() that is not the end, small stacks, exec with bad pointers, children that have not allocated yet, a counter that
+may not be read."""
+import platform
 import subprocess
 
 import pytest
-from harness import SEEP, report, run
+from harness import BUILD, LIBSEEP, SEEP, environment, report, run
 from small_programs import program_source
 
 
 @pytest.fixture(scope='module')
 def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp('unharmed')
-    for name in ('usable', 'abort', 'stack', 'environ'):
-        subprocess.run(['cc', '-g', '-O0', '-D_GNU_SOURCE', '-o', folder / name, '-xc', '-'], check=True, text=True,
+    for name in ('usable', 'abort', 'stack', 'environ', 'child', 'counter'):
+        subprocess.run(['cc', '-g', '-O0', '-D_GNU_SOURCE', '-pthread', '-o', folder / name, '-xc', '-'], check=True, text=True,
                        input=program_source(f'unharmed_{name}.c'))
     return folder
 
@@ -47,3 +49,33 @@ def test_exec_needs_little_of_a_small_stack(programs, tmp_path):
 def test_exec_with_an_environment_that_cannot_be_read(programs, tmp_path):
     done = run([SEEP, 'run', '-q', '-o', tmp_path / 'e.seep', '--', programs / 'environ'])
     assert done.code == 0, done
+
+
+RECORDINGS = BUILD / 'libseep-record.so'
+MODES = [(LIBSEEP, 'live'), (RECORDINGS, 'record'), (RECORDINGS, 'count'), (RECORDINGS, 'log')]
+
+
+def alone(words, folder, library, mode, **settings):
+    """By the library without the tool, in one of its modes."""
+    env = environment(LD_PRELOAD=library, SEEP_MODE=mode, SEEP_OUT=folder / 'alone', **settings)
+    return run(words, env=env, cwd=folder)
+
+
+@pytest.mark.parametrize('children', ['follow', 'ignore'])
+@pytest.mark.parametrize('how', ['abort', 'allocate'])
+def test_a_child_that_has_no_image_yet(how, children, programs, tmp_path):
+    """Its parent's image is not mapped there: whatever it calls first must not look into it."""
+    for library, mode in MODES:
+        done = alone([programs / 'child', how], tmp_path, library, mode, SEEP_CHILDREN=children,
+                     SEEP_LOG_COLUMNS='time,thread,caller')
+        assert (done.code, done.err) == (7, b''), (mode, done)
+
+
+@pytest.mark.parametrize('how', ['prctl', 'syscall'])
+def test_a_counter_that_may_not_be_read(how, programs, tmp_path):
+    """The kernel's own clock in the process reads it, too."""
+    if platform.machine() not in ('x86_64', 'i686'):
+        pytest.skip('no other processor has a counter that can be forbidden')
+    for library, mode in MODES:
+        done = alone([programs / 'counter', how], tmp_path, library, mode)
+        assert (done.code, done.err) == (7, b''), (mode, done)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "preload/boot.h"
 #include "preload/calls.h"
 #include "preload/maps.h"
 
@@ -54,7 +55,7 @@ static void open_log(void) {
     } else if (fd < 0) {
         fd = 2;
     }
-    log_g.pid = seep_g.header ? seep_g.header->pid : 0;
+    log_g.pid = seep_confined.pid;
     bool there = fd >= 0 && (log_g.own ? seep_file_keep(&fd, &log_g.id) : seep_file_identify(fd, &log_g.id));
     __atomic_store_n(&log_g.fd, there ? fd : -1, __ATOMIC_RELEASE);
 }
@@ -62,13 +63,13 @@ static void open_log(void) {
 // In a child the file may have another name.
 static int descriptor(void) {
     int fd = __atomic_load_n(&log_g.fd, __ATOMIC_ACQUIRE);
-    bool other = log_g.own && log_g.pid != seep_g.header->pid;
+    bool other = log_g.own && log_g.pid != seep_confined.pid;
     if (SEEP_LIKELY(!other && seep_file_is(fd, &log_g.id)))
         return fd;
     if (!log_g.own || !seep_lock_take(&log_g.lock))
         return -1;
     bool good = seep_file_is(log_g.fd, &log_g.id);
-    if (!good || log_g.pid != seep_g.header->pid) {
+    if (!good || log_g.pid != seep_confined.pid) {
         if (good)
             sys_close(log_g.fd);
         open_log();
@@ -183,11 +184,13 @@ static bool is_at_work(void) {
     return atomic_load_explicit(&seep_g.entry, memory_order_acquire) == SEEP_ENTRY_READY;
 }
 
+// A child that has no image yet makes it first: else the loss, and the name of the file, would be its
+// parent's.
 static void finish(struct line *line, const seep_stack_word *frame) {
     bool is_made;
-    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1)
-        seep_fork_child(&is_made); // or the loss, and the name of the file, would be our parent's
-    int fd = seep_confined.filtered || !seep_g.header ? -1 : descriptor();
+    if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child(&is_made))
+        return;
+    int fd = seep_confined.filtered ? -1 : descriptor();
     put_columns(line, seep_frame_of_hook(frame)[1]);
     line->text[line->length++] = '\n';
     if (fd < 0 || !write_line(fd, line->text, line->length))
@@ -310,14 +313,18 @@ void seep_calls_log_delete(void *block, uint32_t form) {
 void seep_calls_log_start(void) {
     log_g.real = seep_g.real;
     open_log();
-    struct seep_real *real = &seep_g.real;
-    real->malloc = logged_malloc;
-    real->free = logged_free;
-    real->calloc = logged_calloc;
-    real->realloc = logged_realloc;
-    real->posix_memalign = logged_posix_memalign;
-    real->aligned_alloc = logged_aligned_alloc;
-    real->memalign = logged_memalign;
-    real->valloc = logged_valloc;
-    real->pvalloc = logged_pvalloc;
+    // What the allocator does not have stays the boot allocator's, which knows itself by its address.
+#define EXCHANGE(member)                                                                                     \
+    if (seep_g.real.member != seep_boot_##member)                                                            \
+    seep_g.real.member = logged_##member
+    EXCHANGE(malloc);
+    EXCHANGE(free);
+    EXCHANGE(calloc);
+    EXCHANGE(realloc);
+    EXCHANGE(posix_memalign);
+    EXCHANGE(aligned_alloc);
+    EXCHANGE(memalign);
+    EXCHANGE(valloc);
+    EXCHANGE(pvalloc);
+#undef EXCHANGE
 }

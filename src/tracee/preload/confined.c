@@ -198,6 +198,7 @@ static _Noreturn void try_all(void *page) {
     sys3(SYS_mincore, page, 4096, present);
     sys6(SYS_mremap, (long)page, 4096, 4096, 1, 0, 0);
     sys6(SYS_prctl, 16 /* PR_GET_NAME */, (long)name, 0, 0, 0, 0);
+    sys6(SYS_prctl, 25 /* PR_GET_TSC */, (long)name, 0, 0, 0, 0);
     sys3(SYS_sigaltstack, 0, &stack, 0);
     sys6(SYS_prlimit64, 0, UINT32_MAX, (long)&limit, 0, 0, 0);
     sys6(SYS_rt_sigprocmask, ~0L, (long)page, 0, 8, 0, 0);

@@ -24,16 +24,9 @@ static uint32_t *place_of_ring(uint32_t slot) {
 
 bool seep_events_start(void) {
     seep_g.header->ring_dir_page = seep_pool_pages(SEEP_RING_SLOTS * sizeof(uint32_t));
-    int allowed = 1; // PR_TSC_ENABLE
-    if (sys6(SYS_prctl, 25 /* PR_GET_TSC */, (long)&allowed, 0, 0, 0, 0) == 0 && allowed != 1)
-        seep_events_no_clock();
     seep_g.header->ring_stamp = event_clock();
     seep_g.header->ring_stamp_ns = seep_clock_ns(CLOCK_MONOTONIC);
     return seep_g.header->ring_dir_page;
-}
-
-void seep_events_no_clock(void) {
-    seep_g.no_clock = true;
 }
 
 static bool is_alone(void) {

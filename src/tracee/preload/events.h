@@ -28,7 +28,6 @@ bool seep_events_room(struct seep_thread *thread);
 // Whether that is so, asked when the process leaves.
 bool seep_events_leave(void);
 void seep_events_in_child(void); // the tool has this image anew
-void seep_events_no_clock(void); // the counter of the processor may not be read from now on
 // Of a block that may be anywhere, and of any size. The thread is entered.
 void seep_event_note(struct seep_thread *thread, uint32_t kind, uint64_t address, uint32_t site,
                      uint64_t size);
@@ -40,7 +39,7 @@ uint64_t seep_fault_clock(uint64_t stamp); // of processors whose clocks differ,
 #endif
 
 SEEP_INLINE uint64_t event_clock(void) {
-    if (SEEP_UNLIKELY(seep_g.no_clock))
+    if (SEEP_UNLIKELY(seep_confined.no_counter))
         return 0;
 #if defined(__x86_64__) || defined(__i386__)
     return seep_fault_clock(__builtin_ia32_rdtsc() >> SEEP_STAMP_TICKS_SHIFT);

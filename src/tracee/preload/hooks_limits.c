@@ -11,7 +11,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "preload/events.h"
 #include "preload/hooks.h"
 #include "preload/maps.h"
 #include "preload/stack.h"
@@ -214,6 +213,12 @@ static void filter_failed(void) {
     atomic_fetch_sub(&seep_confined.filtered, 1);
 }
 
+// A strict filter takes the processor's counter, too.
+static bool takes_counter(long option, long value) {
+    return (option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT) ||
+           (option == PR_SET_TSC && value == PR_TSC_SIGSEGV);
+}
+
 SEEP_EXPORT int prctl(int option, ...) {
     unsigned long args[4];
     va_list list;
@@ -225,10 +230,8 @@ SEEP_EXPORT int prctl(int option, ...) {
     const bool filters = option == PR_SET_SECCOMP;
     if (filters)
         filter_begins();
-    // A strict filter takes the processor's counter, too.
-    if (SEEP_MODES &&
-        ((filters && args[0] == SECCOMP_MODE_STRICT) || (option == PR_SET_TSC && args[0] == PR_TSC_SIGSEGV)))
-        seep_events_no_clock();
+    if (takes_counter(option, (long)args[0]))
+        seep_confined.no_counter = true;
     int result = seep_g.real.prctl
                      ? seep_g.real.prctl(option, args[0], args[1], args[2], args[3])
                      : (int)with_errno(sys6_real(SYS_prctl, option, (long)args[0], (long)args[1],
@@ -247,9 +250,8 @@ static SEEP_NOINLINE long rare_syscall(long nr, long a, long b, long c, long d, 
     const bool filters = is_filter(nr, a);
     if (filters)
         filter_begins();
-    if (SEEP_MODES && ((nr == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT) ||
-                       (nr == SYS_prctl && a == PR_SET_SECCOMP && b == SECCOMP_MODE_STRICT)))
-        seep_events_no_clock();
+    if ((nr == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT) || (nr == SYS_prctl && takes_counter(a, b)))
+        seep_confined.no_counter = true;
     long result = with_errno(sys6_real(nr, a, b, c, d, e, f));
     if (filters && result < 0)
         filter_failed();

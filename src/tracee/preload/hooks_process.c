@@ -67,7 +67,8 @@ SEEP_EXPORT _Noreturn void quick_exit(int status) {
 // kernel has of a signal the handler comes first.
 static bool catches_abort(void) {
     uintptr_t action[32] = {(uintptr_t)SIG_DFL};
-    sys6(SYS_rt_sigaction, SIGABRT, 0, (long)action, 8, 0, 0);
+    if (seep_image_is_ours() && seep_calls_seem_free())
+        sys6(SYS_rt_sigaction, SIGABRT, 0, (long)action, 8, 0, 0);
     return action[0] != (uintptr_t)SIG_DFL && action[0] != (uintptr_t)SIG_IGN;
 }
 

@@ -129,7 +129,7 @@ static bool wants_to_park(void) {
 }
 
 void seep_park_again(void) {
-    uint64_t over = OF_PROCESS(seep_g.header ? seep_g.header->pid : 0);
+    uint64_t over = OF_PROCESS(seep_confined.pid);
     atomic_compare_exchange_strong_explicit(&parking, &over, 0, memory_order_acq_rel, memory_order_relaxed);
 }
 

@@ -416,7 +416,6 @@ struct seep_global {
     int (*find_object)(void *pc, struct seep_link_object *ret_object); // glibc's _dl_find_object, or NULL
     bool new_is_malloc; // operator new is libstdc++'s or libc++'s: malloc and nothing else
     bool delete_is_free;
-    bool no_clock;                 // the processor's counter may not be read
     bool emulated;                 // who answers system calls is no kernel (qemu-user)
     bool handed_over;              // a tool has the image
     bool was_stopped;              // there may be blocks that were allocated while recording was stopped

@@ -641,11 +641,19 @@ static void start_mode(void) {
         seep_calls_log_start();
 }
 
+// Whoever executed this program may have forbidden it to read the processor's counter.
+static void ask_for_counter(void) {
+    int allowed = 1; // PR_TSC_ENABLE
+    seep_confined.no_counter =
+        sys6(SYS_prctl, 25 /* PR_GET_TSC */, (long)&allowed, 0, 0, 0, 0) == 0 && allowed != 1;
+}
+
 static bool start_once(void) {
     resolve();
     bool bad = false;
     if (has_gained_rights() || seep_sandbox_kills(number("SEEP_FILTERS", 0, 1, UINT32_MAX, &bad)))
         return false;
+    ask_for_counter();
     seep_config_read(&seep_g.config);
     if (seep_g.config.disabled || seep_g.config.is_ignored)
         return false;

@@ -74,6 +74,7 @@ SEEP_INLINE uint64_t sys_page_bytes(void) {
 // What the program has forbidden itself, as far as we know. Written rarely.
 struct seep_confined {
     bool locks_future;         // mlockall(MCL_FUTURE): what is mapped from now on counts as locked
+    bool no_counter;           // the processor's counter may not be read (PR_SET_TSC)
     _Atomic uint32_t filtered; // filters of system calls, there or about to be: we make no call any more
     uint32_t at_start; // filters that were there before us, under which all our calls are known to live
     uint32_t pid;      // of the process that has the image
