@@ -147,6 +147,9 @@ int main(int argc, char **argv) {
     }
     int bad = 0;
     for (int i = 3; i < argc; i++) {
+        if (!strcmp(argv[i], "large"))
+            for (int turn = 0; turn < 20; turn++)
+                free(kept[0] = malloc(120000)), free(malloc(400000));
         if (!strcmp(argv[i], "abort"))
             abort();
         if (!strcmp(argv[i], "heap"))

@@ -16,7 +16,7 @@ COVERS = [
 
 PROGRAM = BUILD / 'tests/live/live-filtered'
 CALL = re.compile(r'^(?:\d+ +)?\[ *(\d+)\] (\w+)\((.*)')
-WORKS = (['little'], ['heap', 'stacks'], ['threads'], ['heap', 'threads', 'fork'])
+WORKS = (['little', 'large'], ['heap', 'stacks'], ['threads'], ['heap', 'threads', 'fork'])
 
 
 def recorded(words, folder, *, all_of_it, code=7):
@@ -49,7 +49,7 @@ def same_as_plain(words, folder, *, losses=None):
     assert plain.code == 7, plain
     alone = run([PROGRAM, *words], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=folder / 'alone.seep'))
     assert (alone.code, alone.out, alone.err) == (plain.code, plain.out, b''), alone
-    for name, options in (('plain', []), ('sampled', ['--sample', '65536']), ('age', ['--age'])):
+    for name, options in (('plain', []), ('sampled', ['--sample', '65536']), ('age', ['--age']), ('wiped', ['--wipe-freed', 'yes'])):
         trace = folder / f'{name}.seep'
         done = run([SEEP, 'run', '-q', *options, '-o', trace, '--', PROGRAM, *words])
         assert (done.code, done.out) == (plain.code, plain.out), done

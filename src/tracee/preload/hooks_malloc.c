@@ -9,7 +9,6 @@
 
 #include "preload/boot.h"
 #include "preload/hooks.h"
-#include "preload/wipe.h"
 
 SEEP_EXPORT void *malloc(size_t size) {
     if (SEEP_UNLIKELY(seep_g.apart))
@@ -204,7 +203,6 @@ SEEP_EXPORT void *pvalloc(size_t size) {
 SEEP_EXPORT size_t malloc_usable_size(void *block) {
     if (SEEP_UNLIKELY(!block || seep_boot_has(block)))
         return block ? seep_boot_usable(block) : 0;
-    seep_wipe_room_is_known();
     return seep_g.real.usable_size ? seep_g.real.usable_size(block) : 0;
 }
 

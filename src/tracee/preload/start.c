@@ -641,7 +641,7 @@ static void start_mode(void) {
         seep_calls_log_start();
 }
 
-// Whoever executed this program may have forbidden it to read the processor's counter.
+// The program that executed this one may have forbidden it to read the processor's counter.
 static void ask_for_counter(void) {
     int allowed = 1; // PR_TSC_ENABLE
     seep_confined.no_counter =

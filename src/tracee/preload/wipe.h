@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Memory is wiped when it is handed out again (SEEP_WIPE): see wipe.c.
+// Memory is wiped when it is handed out (SEEP_WIPE): see wipe.c.
 #ifndef SEEP_PRELOAD_WIPE_H
 #define SEEP_PRELOAD_WIPE_H
 
@@ -7,9 +7,6 @@
 
 // From now on the real functions wipe. Once, after they are known and before a hook calls them.
 void seep_wipe_start(void);
-
-// The program has asked how large a block really is, and may write up to there.
-void seep_wipe_room_is_known(void);
 
 // The allocator's own malloc.
 void *(*seep_wipe_real_malloc(void))(size_t);
