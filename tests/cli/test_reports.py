@@ -149,7 +149,8 @@ def test_a_filter_that_matches_nothing_does_not_say_that_nothing_leaks(run, seep
     assert "nothing that matches the filters" in nothing.stdout and "all was freed" not in nothing.stdout, nothing
 
 
-@pytest.mark.parametrize("command", ["report {0}", "diff --json {0} {0}", "export --format folded {0}", "sql {0} 'select 1'"])
+@pytest.mark.parametrize("command", ["report {0}", "diff --json {0} {0}", "export --format folded {0}", "sql {0} 'select 1'",
+                                     "top --once {0}"])
 def test_a_closed_output_is_an_error_and_no_file_takes_its_place(run, seep, command):
     trace = os.path.join(GOLDEN, "v1-tiny.seep")
     done = run("sh", "-c", "%s %s >&-" % (seep, command.format(trace)))

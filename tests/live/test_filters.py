@@ -84,6 +84,15 @@ def test_a_full_ring_is_waited_for_without_a_call(how, tmp_path):
     assert (done.code, done.out, done.err) == (7, b'before\nafter 0\n', b''), done
 
 
+@pytest.mark.parametrize('mode', ['count', 'log', 'record'])
+def test_a_filter_that_no_one_tells_of_in_other_modes(mode, tmp_path):
+    need('gcc')
+    words = ['asm', ','.join(map(str, sorted(recorded(['little'], tmp_path, all_of_it=True)))), 'little']
+    env = environment(LD_PRELOAD=BUILD / 'libseep-record.so', SEEP_MODE=mode, SEEP_OUT=tmp_path / 'alone')
+    done = run([PROGRAM, *words], env=env)
+    assert (done.code, done.out, done.err) == (7, b'before\nafter 0\n', b''), done
+
+
 def test_an_abort_that_the_filter_allows(tmp_path):
     """Whether the program catches it is not asked under a filter."""
     need('gcc')

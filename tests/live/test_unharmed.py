@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs at odd moments do what they do untraced, and their reports are whole: memory beyond what was asked for, an
 abort() that is not the end, small stacks, exec with bad pointers, children that have not allocated yet, a counter that
-may not be read."""
+may not be read, an error output that takes nothing, sizes that no memory has."""
+import os
 import platform
 import subprocess
 
@@ -79,3 +80,32 @@ def test_a_counter_that_may_not_be_read(how, programs, tmp_path):
     for library, mode in MODES:
         done = alone([programs / 'counter', how], tmp_path, library, mode)
         assert (done.code, done.err) == (7, b''), (mode, done)
+
+
+def test_a_complaint_that_no_one_reads(tmp_path):
+    """The program is not killed for it, and does not wait."""
+    env = environment(LD_PRELOAD=LIBSEEP, SEEP_DEPTH='none', SEEP_OUT=tmp_path / 'alone')
+    closed, full = os.pipe(), os.pipe()
+    os.close(closed[0])
+    os.set_blocking(full[1], False)
+    while True:
+        try:
+            os.write(full[1], bytes(4096))
+        except BlockingIOError:
+            break
+    os.set_blocking(full[1], True)
+    for pipe in (closed[1], full[1]):
+        done = subprocess.run(['/bin/true'], env=env, stderr=pipe, timeout=60, restore_signals=True)
+        assert done.returncode == 0, done
+    for descriptor in (closed[1], *full):
+        os.close(descriptor)
+    assert b'SEEP_DEPTH' in run(['/bin/true'], env=env).err
+
+
+def test_sizes_that_no_memory_has(tmp_path):
+    """What operator new makes of them is its own affair."""
+    program = tmp_path / 'sizes'
+    subprocess.run(['c++', '-std=c++17', '-w', '-o', program, '-xc++', '-'], check=True, text=True,
+                   input=program_source('unharmed_sizes.cpp'))
+    traced = run([program], env=environment(LD_PRELOAD=LIBSEEP, SEEP_OUT=tmp_path / 'alone'))
+    assert traced.code == 0 and traced.out == run([program]).out, traced

@@ -16,6 +16,7 @@
 #define VERSION_LINE  "# seep baseline 1"
 #define VERSION_START "# seep baseline "
 #define BYTES_MAX     ((size_t)64 << 20)
+#define VIA_BYTES_MAX 160 // so that a heading that is written again, with longer numbers, is read again
 
 void seep_baseline_deinit(struct seep_baseline *baseline) {
     free(baseline->entries);
@@ -205,7 +206,7 @@ static struct seep_error *parse_heading(struct source *source, struct seep_basel
     memcpy(line, source->text, nr);
     line[nr] = 0;
     *entry = (struct seep_baseline_entry){.line = source->line};
-    if (nr < source->length || !take_heading(line, entry, &via))
+    if (nr < source->length || !take_heading(line, entry, &via) || strlen(via) > VIA_BYTES_MAX)
         return seep_error_hint(error_here(source, "'%.60s' does not begin an entry", line),
                                "as in: 120 bytes in 3 blocks, malloc");
     return append_line(builder, via, strlen(via)) ? NULL : seep_error_no_memory();

@@ -146,7 +146,8 @@ static struct seep_error *print_screen(struct top *top, const struct top_values 
         puts(line);
         free(line);
     }
-    return seep_stream_check(stdout, "to standard output");
+    fflush(stdout);
+    return NULL;
 }
 
 static void wait_until(int64_t then_ns) {
@@ -155,7 +156,8 @@ static void wait_until(int64_t then_ns) {
         continue;
 }
 
-// Screens one below the other, as long as there is something new.
+// Screens one below the other, as long as there is something new. That they could not be written is said by
+// main(), as of all commands.
 static struct seep_error *run_plain(struct top *top, const struct top_values *values) {
     top->screen.plain = true;
     struct seep_error *error = NULL;
@@ -163,7 +165,8 @@ static struct seep_error *run_plain(struct top *top, const struct top_values *va
         bool last = top->live.look.ended || seep_interrupted || values->once;
         if (!values->once || top->live.nr_looks > 1 || top->live.look.ended)
             error = print_screen(top, values);
-        if (error || (last && (top->live.nr_looks > 1 || top->live.look.ended || seep_interrupted)))
+        if (error || ferror(stdout) ||
+            (last && (top->live.nr_looks > 1 || top->live.look.ended || seep_interrupted)))
             break;
         if (!values->once)
             putchar('\n');

@@ -190,7 +190,8 @@ static void finish(struct line *line, const seep_stack_word *frame) {
     bool is_made;
     if (atomic_load_explicit(seep_g.alive, memory_order_acquire) != 1 && !seep_fork_child(&is_made))
         return;
-    int fd = seep_confined.filtered ? -1 : descriptor();
+    // Each line needs calls that the program may have forbidden itself since the last one.
+    int fd = seep_calls_are_free() ? descriptor() : -1;
     put_columns(line, seep_frame_of_hook(frame)[1]);
     line->text[line->length++] = '\n';
     if (fd < 0 || !write_line(fd, line->text, line->length))

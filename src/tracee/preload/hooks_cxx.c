@@ -97,8 +97,8 @@ SEEP_INLINE void *new_plain(size_t size, enum seep_via via) {
 
 // As libstdc++ and libc++ do it: the size rounded up to the alignment, then aligned_alloc.
 static void *aligned_block(size_t size, size_t alignment) {
-    bool valid = alignment && !(alignment & (alignment - 1)) && size <= SIZE_MAX - alignment;
     size_t unit = SEEP_MAX(alignment, sizeof(void *));
+    bool valid = alignment && !(alignment & (alignment - 1)) && size <= SIZE_MAX - unit;
     return valid ? seep_g.real.aligned_alloc(unit, ((size ? size : 1) + unit - 1) & ~(unit - 1)) : NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,8 +342,13 @@ static int signal_number(const char *text) {
     return 0;
 }
 
-// The one thing this library ever prints: a setting that the user made and that means nothing.
+// The one thing this library ever prints: a setting that the user made and that means nothing. Not into a
+// pipe that takes nothing: the program would wait, or be killed.
 static void complain(const char *name, const char *expected) {
+    struct pollfd errors = {.fd = 2, .events = POLLOUT};
+    struct timespec none = {0, 0};
+    if (sys6(SYS_ppoll, (long)&errors, 1, (long)&none, 0, 0, 0) != 1 || errors.revents != POLLOUT)
+        return;
     const char *parts[] = {"libseep: ", name, ": ", expected, "; using the default\n"};
     char line[256];
     size_t length = 0;

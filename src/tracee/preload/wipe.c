@@ -4,9 +4,9 @@
 // of its owner's. The real functions are exchanged for ones that wipe behind them, so the hooks stay on their
 // short way, and run no instruction for it where nothing is wiped.
 //
-// A fresh block is wiped as far as the allocator says that it goes. So a realloc need wipe only what the block
-// gains, and what the program wrote into it stays, whatever is known of the block: how much was asked for does
-// not tell, where its memory came by a call that is not seen.
+// A fresh block is wiped as far as the allocator says that it goes. So a realloc need wipe only what the
+// block gains, and what the program wrote into it stays, whatever is known of the block: how much was asked
+// for does not tell, where its memory came by a call that is not seen.
 #include "preload/wipe.h"
 
 #include <stdatomic.h>
@@ -134,14 +134,15 @@ static bool is_same_module(const void *function, const void *other) {
     return module && (uintptr_t)other - module->start < module->end - module->start;
 }
 
+// What the allocator does not have stays the boot allocator's, which knows itself by its address.
+#define EXCHANGE(member)                                                                                     \
+    if (seep_g.real.member != seep_boot_##member)                                                            \
+    seep_g.real.member = wiping_##member
+
 void seep_wipe_start(void) {
     inner = seep_g.real;
     if (!is_same_module((const void *)inner.malloc, (const void *)inner.usable_size))
         inner.usable_size = NULL;
-    // What the allocator does not have stays the boot allocator's, which knows itself by its address.
-#define EXCHANGE(member)                                                                                     \
-    if (seep_g.real.member != seep_boot_##member)                                                            \
-    seep_g.real.member = wiping_##member
     EXCHANGE(malloc);
     EXCHANGE(realloc);
     EXCHANGE(posix_memalign);
@@ -149,7 +150,6 @@ void seep_wipe_start(void) {
     EXCHANGE(memalign);
     EXCHANGE(valloc);
     EXCHANGE(pvalloc);
-#undef EXCHANGE
 }
 
 void *(*seep_wipe_real_malloc(void))(size_t) {
