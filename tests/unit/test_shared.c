@@ -20,6 +20,8 @@ enum { THREADS = 8, ROUNDS = 12, BLOCKS = 600, SHORT_THREADS = 200 };
 // One block is granule-sized, so that every address is its own. Nothing is stored there.
 #define BLOCK_ADDRESS(thread, i)                                                                             \
     (UINT64_C(0x500000000000) + (uint64_t)(thread) * (UINT64_C(1) << 27) + (uint64_t)(i)*64)
+// And none of these is one that the heap map has a place for.
+#define ODD_ADDRESS(i) (UINT64_C(0x500000000001) + (i)*16)
 
 struct handed {
     pthread_mutex_t lock;
@@ -170,10 +172,29 @@ static void test_slots_are_reused(void **state) {
     assert_int_equal(sum.freed_bytes, sum.allocated_bytes);
 }
 
+// More odd blocks than the table takes: some are refused, and the rest can be taken out again, to the last.
+static void test_odd_table_is_full(void **state) {
+    (void)state;
+    uint64_t nr_kept = 0, nr_found = 0;
+    for (uint64_t i = 0; i < 2 * SEEP_ODD_SLOTS; i++)
+        nr_kept += seep_map_put_odd(ODD_ADDRESS(i), 1, i);
+    assert_in_range(nr_kept, SEEP_ODD_SLOTS / 2, SEEP_ODD_SLOTS);
+    for (uint64_t i = 0; i < 2 * SEEP_ODD_SLOTS; i++) {
+        uint64_t size = 0;
+        nr_found += seep_map_take_odd(ODD_ADDRESS(i), &size) == 1 && size == i;
+    }
+    assert_int_equal(nr_found, nr_kept);
+    for (uint64_t i = 0; i < SEEP_ODD_SLOTS; i++)
+        assert_int_equal(seep_g.odd[i].address, 0);
+    for (uint64_t i = 0; i < nr_kept; i++)
+        assert_true(seep_map_put_odd(ODD_ADDRESS(i), 1, i));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_at_once),
         cmocka_unit_test(test_slots_are_reused),
+        cmocka_unit_test(test_odd_table_is_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

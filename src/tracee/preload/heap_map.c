@@ -48,6 +48,10 @@ static uint32_t odd_hash(uint64_t address) {
     return (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 48) & (SEEP_ODD_SLOTS - 1);
 }
 
+// A table that is nearly full is searched from end to end, under its lock, for every block of the program.
+enum { ODD_MOST = SEEP_ODD_SLOTS / 4 * 3 };
+static uint32_t nr_odd; // under odd_lock; a child begins with its parent's table, and so with its number
+
 bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size) {
     if (!seep_lock_take(&seep_g.odd_lock))
         return false;
@@ -56,6 +60,9 @@ bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size) {
         struct seep_image_odd *at = &seep_g.odd[(odd_hash(address) + i) & (SEEP_ODD_SLOTS - 1)];
         if (at->address != 0 && at->address != address)
             continue;
+        if (at->address == 0 && nr_odd >= ODD_MOST)
+            break;
+        nr_odd += at->address == 0;
         at->size = size;
         at->site = site;
         const struct seep_thread *self = seep_self();
@@ -71,8 +78,11 @@ bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size) {
 
 // Removing from an open-addressed table: what follows moves up, so that no probe ends too early.
 static void close_gap(uint32_t gap) {
-    for (uint32_t i = (gap + 1) & (SEEP_ODD_SLOTS - 1); seep_g.odd[i].address;
-         i = (i + 1) & (SEEP_ODD_SLOTS - 1)) {
+    uint32_t from = gap;
+    for (uint32_t step = 1; step < SEEP_ODD_SLOTS; step++) {
+        uint32_t i = (from + step) & (SEEP_ODD_SLOTS - 1);
+        if (!seep_g.odd[i].address)
+            break;
         uint32_t home = odd_hash(seep_g.odd[i].address);
         if (((i - home) & (SEEP_ODD_SLOTS - 1)) >= ((i - gap) & (SEEP_ODD_SLOTS - 1))) {
             seep_g.odd[gap] = seep_g.odd[i];
@@ -80,6 +90,7 @@ static void close_gap(uint32_t gap) {
         }
     }
     seep_g.odd[gap] = (struct seep_image_odd){0, 0, 0, 0};
+    nr_odd -= nr_odd != 0;
 }
 
 uint64_t seep_map_take_odd(uint64_t address, uint64_t *ret_size) {
