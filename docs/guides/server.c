@@ -7,7 +7,7 @@
 
 struct session {
     struct session *next;
-    char room[200];
+    char room[4000];
 };
 static struct session *sessions;
 static char *cache[64];
