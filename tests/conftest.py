@@ -132,7 +132,8 @@ def run(tmp_path):
 
     def run_command(*command, env=None, input=None, timeout=DEFAULT_TIMEOUT_S, cwd=None, binary=False):
         environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("SEEP_") and name != "LD_PRELOAD"}
+                       if not name.startswith("SEEP_") and name not in ("LD_PRELOAD", "PYTHONPYCACHEPREFIX")}
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
         environment["MALLOC_PERTURB_"] = "0"
         for name, value in (env or {}).items():
             if value is None:

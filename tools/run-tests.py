@@ -218,6 +218,7 @@ def run_pytest(prefix, directory, suites, environment, options):
     if os.path.exists(report):
         os.remove(report)
     environment = dict(environment, SEEP_BUILD=os.path.join(ROOT, directory))
+    remember_tests(folders, environment, options)
     if options.order == "random":
         environment["SEEP_TEST_SEED"] = str(options.seed)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=" + report]
@@ -236,6 +237,16 @@ def run_pytest(prefix, directory, suites, environment, options):
     if status not in (0, 1) or count == 0:
         record(prefix + "pytest", " ".join(folders), "failed", describe(status) + "\n" + output[-8000:])
     say("%spytest: done in %.0f s" % (prefix, time.monotonic() - begin))
+
+
+def remember_tests(folders, environment, options):
+    """Translates the tests once, not once in each worker: that takes longer than to read them."""
+    folder = os.path.join(ROOT, options.build, "pycache")
+    environment["PYTHONPYCACHEPREFIX"] = folder
+    environment.pop("PYTHONDONTWRITEBYTECODE")
+    if options.jobs > 1 and not os.path.isdir(folder):
+        run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", *folders], 600, "pytest", cwd=ROOT,
+            env=environment)
 
 
 def try_again(directory, environment):

@@ -14,7 +14,7 @@ def cross_build(name, machine, *options, targets=()):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (directory / 'build.ninja').exists():
             done = run(['meson', 'setup', directory, '--cross-file', ROOT / f'tools/cross/{machine}.ini', '-Dtool=false',
-                        '-Dwerror=true', *options], cwd=ROOT, timeout=600, env=dict(os.environ))
+                        '-Dwerror=true', '-Ddebug=false', *options], cwd=ROOT, timeout=600, env=dict(os.environ))
             assert done.code == 0, done
         done = run(['ninja', '-C', directory, *targets], timeout=900, env=dict(os.environ))
         assert done.code == 0, done
