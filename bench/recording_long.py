@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A recording of a billion events, and what it takes to open it, to go to a moment of it and to read all of it in 512 MB.
 
-    recording_long.py --build DIR [--events N] [--file FILE] [--memory MB]
+    recording_long.py --build DIR [--events N] [--file FILE] [--memory MB] [--alone]
 
 The limit is a control group's where systemd-run makes one, else that of the address space, which is the stricter one. --file keeps
-the recording, or takes one that is there. CPU seconds (user and system) are of the whole command, symbols included.
+the recording, or takes one that is there. With --alone the library writes it without the tool. CPU seconds (user and system) are of the whole command, symbols included.
 """
 import argparse
 import os
@@ -38,6 +38,7 @@ def main():
     arguments.add_argument("--events", type=int, default=1_000_000_000)
     arguments.add_argument("--file")
     arguments.add_argument("--memory", type=int, default=512)
+    arguments.add_argument("--alone", action="store_true")
     options = arguments.parse_args()
     seep = os.path.join(options.build, "seep")
     with tempfile.TemporaryDirectory() as folder:
@@ -46,8 +47,10 @@ def main():
             program = os.path.join(folder, "billion")
             source = Path(__file__).parent / "workloads/billion.c"
             subprocess.run(["gcc", "-O1", "-g", "-fno-builtin", "-o", program, source], check=True)
-            subprocess.run([seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", trace, "--", program, str(options.events)],
-                           stdout=subprocess.DEVNULL, check=True)
+            tool = [] if options.alone else [seep, "run", "-q", "--scan", "no", "--mode", "record", "-o", trace, "--"]
+            library = os.path.join(os.path.abspath(options.build), "libseep-record.so")
+            alone = {"SEEP_MODE": "record", "SEEP_OUT": trace, "LD_PRELOAD": library} if options.alone else {}
+            subprocess.run([*tool, program, str(options.events)], stdout=subprocess.DEVNULL, check=True, env=dict(os.environ, **alone))
         question = "select round(max(duration_ns) / 1e9, 1) from process"
         length = float(subprocess.run([seep, "sql", "--csv", trace, question], stdout=subprocess.PIPE, check=True).stdout.split()[-1])
         print(f"{os.path.getsize(trace) / 1e6:.0f} MB, {length} s; limit {options.memory} MB\n")

@@ -4,6 +4,8 @@
 // stamps, of kinds that there are, no more of them than bytes, and the same again after a rewind.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "file/event_chunk.h"
 #include "source/image/event_alone.h"
@@ -36,8 +38,11 @@ static uint64_t walk(struct seep_event_alone *alone) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    enum { MEMORY_MOST = 64 << 20 };
     struct seep_event_alone *alone = NULL;
-    struct seep_error *error = seep_event_alone_create(data, size, "input", &alone);
+    int fd = memfd_create("input", MFD_CLOEXEC);
+    MUST(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    struct seep_error *error = seep_event_alone_create(fd, "input", MEMORY_MOST, &alone);
     if (!error) {
         uint64_t nr = walk(alone);
         MUST(nr <= size);
@@ -46,5 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     seep_event_alone_destroy(alone);
     seep_error_destroy(error);
+    close(fd);
     return 0;
 }

@@ -7,7 +7,9 @@ import resource
 import signal
 import struct
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from harness import BUILD, PROGRAMS, SEEP, environment, need, run
@@ -364,6 +366,34 @@ def test_alone_and_killed_leaves_what_was_written(tmp_path):
     assert process['totals']['allocations'] > 90000 and not process['health']['complete']
     done = run([SEEP, 'report', '--at', 'peak', file])
     assert done.code == 0 and b'program.c' in done.out, done
+
+
+def most_memory_of(*command):
+    """Bytes. Through a small process: of one that a large one starts the kernel tells no less than that had."""
+    script = 'import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); ' \
+             'print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
+    code, kib = run([sys.executable, '-c', script, *command]).out.split()
+    assert code == b'0'
+    return int(kib) << 10
+
+
+def test_alone_a_long_file_takes_no_memory(tmp_path):
+    """Its events are read when their turn comes: six times as many need no more memory, of a program that was killed neither."""
+    program, few, many = tmp_path / 'billion', 200000, 1200000
+    done = run(['gcc', '-g', '-O1', '-fno-builtin', '-o', program, Path(__file__).parents[2] / 'bench/workloads/billion.c'])
+    assert done.code == 0, done
+    most, sizes = {}, {}
+    for nr in (few, many):
+        (file,) = alone(tmp_path, program, str(nr))
+        cut = tmp_path / 'a.cut'
+        sizes[nr] = file.stat().st_size
+        most[nr] = [most_memory_of(SEEP, 'report', file)]
+        cut.write_bytes(file.read_bytes()[:sizes[nr] // 2])
+        most[nr].append(most_memory_of(SEEP, 'report', '--at', 'peak', cut))
+        file.unlink()
+    longer = (sizes[many] - sizes[few]) // 2
+    assert longer > 3 << 20
+    assert most[many][0] < most[few][0] + longer and most[many][1] < most[few][1] + longer, (most, sizes)
 
 
 @pytest.mark.parametrize('how', ['closes', 'borrows'])

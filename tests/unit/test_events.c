@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/map.h"
 #include "file/event_chunk.h"
 #include "file/trace.h"
 
@@ -156,12 +157,42 @@ static void test_the_time_of_a_stamp(void **unused) {
     assert_int_equal(seep_chunk_ns(&stands, 100), 9);
 }
 
+// Keys that share places: what was removed is gone, and everything else is still found.
+static void test_a_map_forgets(void **test_state) {
+    (void)test_state;
+    enum { KEYS = 300, TURNS = 20000 };
+    uint64_t expected[KEYS] = {0};
+    struct seep_map map = SEEP_MAP_INIT;
+    size_t most_slots = 0;
+    state = 4711;
+    for (int turn = 0; turn < TURNS; turn++) {
+        uint64_t key = random_number() % KEYS;
+        if (random_number() % 3) {
+            seep_map_remove(&map, key);
+            expected[key] = 0;
+        } else {
+            uint64_t *value = seep_map_at(&map, key, NULL);
+            assert_non_null(value);
+            expected[key] = *value = 1 + random_number() % 1000;
+        }
+        most_slots = most_slots > map.nr_slots ? most_slots : map.nr_slots;
+        uint64_t look = random_number() % KEYS;
+        const uint64_t *found = seep_map_find(&map, look);
+        assert_int_equal(found ? *found : 0, expected[look]);
+    }
+    for (uint64_t key = 0; key < KEYS; key++)
+        assert_int_equal(seep_map_find(&map, key) != NULL, expected[key] != 0);
+    assert_true(most_slots <= 256); // a third of the keys is there at a time: no room is lost to the others
+    seep_map_deinit(&map);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_put_in_comes_out),
         cmocka_unit_test(test_the_encoding_is_what_it_was),
         cmocka_unit_test(test_more_events_than_fit_are_refused),
         cmocka_unit_test(test_the_time_of_a_stamp),
+        cmocka_unit_test(test_a_map_forgets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

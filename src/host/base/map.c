@@ -81,6 +81,27 @@ uint64_t *seep_map_at(struct seep_map *map, uint64_t key, bool *ret_new) {
     return &slot->value;
 }
 
+// What stands behind moves up as far as it may, so that no place is lost to what was removed.
+void seep_map_remove(struct seep_map *map, uint64_t key) {
+    if (!key)
+        map->has_zero = false, map->zero = 0;
+    if (!key || !map->nr_slots)
+        return;
+    size_t mask = map->nr_slots - 1;
+    size_t hole = (size_t)(probe(map, key) - map->slots);
+    if (!map->slots[hole].key)
+        return;
+    for (size_t i = (hole + 1) & mask; map->slots[i].key; i = (i + 1) & mask) {
+        size_t home = seep_hash64(map->slots[i].key) & mask;
+        if (((i - home) & mask) < ((i - hole) & mask))
+            continue;
+        map->slots[hole] = map->slots[i];
+        hole = i;
+    }
+    map->slots[hole] = (struct seep_map_slot){0, 0};
+    map->nr_used--;
+}
+
 bool seep_map_next(const struct seep_map *map, size_t *at, uint64_t *ret_key, uint64_t *ret_value) {
     if (*at == 0 && ++*at && map->has_zero) {
         *ret_key = 0;

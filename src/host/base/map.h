@@ -29,6 +29,9 @@ uint64_t *seep_map_find(const struct seep_map *map, uint64_t key);
 // NULL: out of memory.
 SEEP_MUST_CHECK uint64_t *seep_map_at(struct seep_map *map, uint64_t key, bool *ret_new);
 
+// What is not there may be removed. Values move.
+void seep_map_remove(struct seep_map *map, uint64_t key);
+
 // One after the other, in no order: *at is 0 at first. false: there are no more. The map must not change.
 bool seep_map_next(const struct seep_map *map, size_t *at, uint64_t *ret_key, uint64_t *ret_value);
 

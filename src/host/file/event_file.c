@@ -13,7 +13,7 @@
 #include "file/event_file.h"
 #include "file/event_rest.h"
 #include "file/trace.h"
-#include "source/image/image_decode.h"
+#include "source/image/raw_file.h"
 
 struct seep_event_file {
     int fd;
@@ -27,8 +27,7 @@ struct seep_event_file {
     unsigned char *raw;
     struct seep_recorded *events;
     struct seep_chunk chunk;
-    struct seep_event_alone *alone; // of a library that had no tool; `whole` is its file
-    unsigned char *whole;
+    struct seep_event_alone *alone; // of a library that had no tool
     struct seep_event_rests *rests; // of a recording without its end
     unsigned char *index;           // of its chunks, NULL: none
     size_t index_bytes;
@@ -47,7 +46,6 @@ void seep_event_file_close(struct seep_event_file *file) {
         close(file->fd);
     seep_event_alone_destroy(file->alone);
     seep_event_rests_destroy(file->rests);
-    free(file->whole);
     free(file->index);
     free(file->path);
     free(file->stored);
@@ -234,7 +232,7 @@ struct seep_error *seep_event_file_rewind(struct seep_event_file *file) {
     file->trouble[0] = 0;
     file->damaged = false;
     if (file->rests)
-        return seep_event_rests_rewind(file->rests);
+        seep_event_rests_rewind(file->rests);
     return file->alone ? seep_event_alone_rewind(file->alone) : NULL;
 }
 
@@ -383,19 +381,6 @@ const char *seep_event_file_trouble(const struct seep_event_file *file) {
     return file->trouble[0] ? file->trouble : NULL;
 }
 
-static bool is_raw(const struct seep_event_file *file) {
-    uint64_t magic;
-    bool is_swapped;
-    return file->fd >= 0 && seep_read_at(file->fd, 0, &magic, sizeof(magic)) &&
-           seep_image_is_raw(&magic, sizeof(magic), &is_swapped);
-}
-
-static struct seep_error *open_alone(struct seep_event_file *file) {
-    size_t size;
-    struct seep_error *error = seep_trace_slurp(file->path, &file->whole, &size, NULL);
-    return error ? error : seep_event_alone_create(file->whole, size, file->path, &file->alone);
-}
-
 // A recording begins with what it has of events.
 static bool begins_with_events(struct seep_event_file *file) {
     unsigned char header[SEEP_TRACE_SECTION_BYTES];
@@ -423,9 +408,10 @@ struct seep_error *seep_event_file_open(const char *path, struct seep_event_file
     file->events = calloc(SEEP_CHUNK_EVENTS, sizeof(*file->events));
     if (!error && (!file->path || !file->events))
         error = seep_error_no_memory();
-    bool alone = !error && is_raw(file);
+    bool alone = !error && seep_raw_file_is_one(file->fd);
     if (!error)
-        error = alone ? open_alone(file) : read_header(file);
+        error = alone ? seep_event_alone_create(file->fd, path, seep_trace_most_bytes(file->fd), &file->alone)
+                      : read_header(file);
     if (!error && !alone && !begins_with_events(file))
         error = seep_error_hint(seep_error_create(SEEP_E_UNSUPPORTED, "%s: there are no events in it", path),
                                 "'seep run --mode record' makes a trace that has them");

@@ -26,8 +26,7 @@ struct rest {
     char *path;
     uint32_t pid;
     int64_t start_realtime_ns; // as the trace has it
-    unsigned char *bytes;
-    struct seep_event_alone *alone;
+    uid_t owner;               // of the trace
 };
 
 struct seep_event_rests {
@@ -38,18 +37,24 @@ struct seep_event_rests {
     size_t nr;
     size_t capacity;
     size_t at;
+    int fd; // of that one, which is at work; -1: none is
+    struct seep_event_alone *alone;
     bool looked;
 };
 
 struct seep_error *seep_event_rests_create(struct seep_event_rests **ret_rests) {
     *ret_rests = calloc(1, sizeof(**ret_rests));
+    if (*ret_rests)
+        (*ret_rests)->fd = -1;
     return *ret_rests ? NULL : seep_error_no_memory();
 }
 
-static void rest_deinit(struct rest *rest) {
-    seep_event_alone_destroy(rest->alone);
-    free(rest->bytes);
-    free(rest->path);
+static void close_rest(struct seep_event_rests *rests) {
+    seep_event_alone_destroy(rests->alone);
+    rests->alone = NULL;
+    if (rests->fd >= 0)
+        close(rests->fd);
+    rests->fd = -1;
 }
 
 void seep_event_rests_destroy(struct seep_event_rests *rests) {
@@ -58,7 +63,8 @@ void seep_event_rests_destroy(struct seep_event_rests *rests) {
     for (size_t i = 0; i < rests->nr_processes; i++)
         free(rests->processes[i].last);
     for (size_t i = 0; i < rests->nr; i++)
-        rest_deinit(&rests->rests[i]);
+        free(rests->rests[i].path);
+    close_rest(rests);
     free(rests->processes);
     free(rests->rests);
     free(rests);
@@ -146,30 +152,32 @@ static int open_rest(const char *path, uid_t owner) {
     return fd;
 }
 
-// Takes `path`. Skips any other file.
-static struct seep_error *look_at(struct seep_event_rests *rests, char *path, uint32_t pid, uid_t owner) {
-    struct rest rest = {.path = path, .pid = pid};
-    size_t nr_bytes;
-    int fd = open_rest(path, owner);
-    if (fd < 0) {
-        rest_deinit(&rest);
+// No error and no rests->alone: it is none.
+static struct seep_error *begin_rest(struct seep_event_rests *rests, const struct rest *rest) {
+    rests->fd = open_rest(rest->path, rest->owner);
+    if (rests->fd < 0)
         return NULL;
-    }
-    struct seep_error *error = seep_trace_slurp_file(fd, path, &rest.bytes, &nr_bytes);
-    close(fd);
-    if (!error)
-        error = seep_event_alone_create(rest.bytes, nr_bytes, path, &rest.alone);
-    rest.start_realtime_ns = error ? 0 : (int64_t)seep_event_alone_start(rest.alone);
-    bool wanted = !error && goes_on(rests, &rest);
-    if (wanted && seep_grow(&rests->rests, &rests->capacity, rests->nr + 1, sizeof(*rests->rests))) {
-        rests->rests[rests->nr++] = rest;
-        return NULL;
-    }
-    rest_deinit(&rest);
-    if (wanted)
-        return seep_error_no_memory();
+    struct seep_error *error =
+        seep_event_alone_create(rests->fd, rest->path, seep_trace_most_bytes(rests->fd), &rests->alone);
+    if (!error || error->code == SEEP_E_MEMORY)
+        return error;
     seep_error_destroy(error);
     return NULL;
+}
+
+// Takes `path`. Skips any other file.
+static struct seep_error *look_at(struct seep_event_rests *rests, char *path, uint32_t pid, uid_t owner) {
+    struct rest rest = {.path = path, .pid = pid, .owner = owner};
+    struct seep_error *error = begin_rest(rests, &rest);
+    rest.start_realtime_ns = rests->alone ? (int64_t)seep_event_alone_start(rests->alone) : 0;
+    bool wanted = rests->alone && goes_on(rests, &rest);
+    close_rest(rests);
+    if (wanted && seep_grow(&rests->rests, &rests->capacity, rests->nr + 1, sizeof(*rests->rests))) {
+        rests->rests[rests->nr++] = rest;
+        return error;
+    }
+    free(path);
+    return wanted && !error ? seep_error_no_memory() : error;
 }
 
 static int by_path(const void *left, const void *right) {
@@ -216,33 +224,34 @@ struct seep_error *seep_event_rests_find(struct seep_event_rests *rests, const c
 
 struct seep_error *seep_event_rests_next(struct seep_event_rests *rests, struct seep_chunk *ret_chunk,
                                          struct seep_recorded *ret_events) {
-    while (rests->at < rests->nr) {
-        struct seep_event_alone *alone = rests->rests[rests->at].alone;
-        struct seep_error *error = seep_event_alone_next(alone, ret_chunk, ret_events);
+    for (; rests->at < rests->nr; rests->at++, close_rest(rests)) {
+        const struct rest *rest = &rests->rests[rests->at];
+        struct seep_error *error = rests->alone ? NULL : begin_rest(rests, rest);
+        while (!error && rests->alone) {
+            error = seep_event_alone_next(rests->alone, ret_chunk, ret_events);
+            if (error || !ret_chunk->nr_events)
+                break;
+            ret_chunk->start_realtime_ns = rest->start_realtime_ns;
+            const struct process *process = find_process(rests, ret_chunk->pid, ret_chunk->start_realtime_ns);
+            uint64_t nr = 0;
+            for (uint64_t i = 0; i < ret_chunk->nr_events; i++) // the tool's last events are in both
+                if (!process || ret_events[i].slot >= process->nr_slots ||
+                    ret_events[i].stamp > process->last[ret_events[i].slot])
+                    ret_events[nr++] = ret_events[i];
+            ret_chunk->nr_events = nr;
+            if (nr)
+                return NULL;
+        }
         if (error)
             return error;
-        ret_chunk->start_realtime_ns = rests->rests[rests->at].start_realtime_ns;
-        rests->at += !ret_chunk->nr_events;
-        const struct process *process = find_process(rests, ret_chunk->pid, ret_chunk->start_realtime_ns);
-        uint64_t nr = 0;
-        for (uint64_t i = 0; i < ret_chunk->nr_events; i++) // the tool's last events are in both
-            if (!process || ret_events[i].slot >= process->nr_slots ||
-                ret_events[i].stamp > process->last[ret_events[i].slot])
-                ret_events[nr++] = ret_events[i];
-        ret_chunk->nr_events = nr;
-        if (nr)
-            return NULL;
     }
     ret_chunk->nr_events = 0;
     return NULL;
 }
 
-struct seep_error *seep_event_rests_rewind(struct seep_event_rests *rests) {
-    struct seep_error *error = NULL;
+void seep_event_rests_rewind(struct seep_event_rests *rests) {
+    close_rest(rests);
     rests->at = 0;
-    for (size_t i = 0; !error && i < rests->nr; i++)
-        error = seep_event_alone_rewind(rests->rests[i].alone);
-    return error;
 }
 
 const char *seep_event_rests_path(const struct seep_event_rests *rests, size_t i,

@@ -24,7 +24,7 @@ SEEP_MUST_CHECK struct seep_error *seep_event_rests_find(struct seep_event_rests
 SEEP_MUST_CHECK struct seep_error *seep_event_rests_next(struct seep_event_rests *rests,
                                                          struct seep_chunk *ret_chunk,
                                                          struct seep_recorded *ret_events);
-SEEP_MUST_CHECK struct seep_error *seep_event_rests_rewind(struct seep_event_rests *rests);
+void seep_event_rests_rewind(struct seep_event_rests *rests);
 
 // The name of the i-th of them, and when the trace says that its process began; NULL: there are not so many.
 const char *seep_event_rests_path(const struct seep_event_rests *rests, size_t i,

@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/read_at.h"
 #include "source/image/image_decode.h"
+#include "source/image/raw_file.h"
 #include "file/trace.h"
 
 #define HINT_MAKE    "make one with: seep run -o NAME.seep -- PROG"
@@ -289,6 +290,11 @@ static uint64_t most_of(int fd, const struct stat *status) {
     return S_ISREG(status->st_mode) ? SEEP_MIN(most, memory_for_it()) : memory_for_it();
 }
 
+uint64_t seep_trace_most_bytes(int fd) {
+    struct stat status;
+    return fstat(fd, &status) == 0 ? most_of(fd, &status) : 0;
+}
+
 // Reads to the end of the file, behind the first `used` bytes of *ret_bytes. The size in its status is not
 // used, because it may be wrong.
 static struct seep_error *slurp(int fd, const char *name, uint64_t most, unsigned char **ret_bytes,
@@ -367,13 +373,18 @@ static struct seep_error *pass_events(int fd, uint64_t size, unsigned char **ret
     return NULL;
 }
 
-struct seep_error *seep_trace_slurp_file(int fd, const char *name, unsigned char **ret_bytes,
-                                         size_t *ret_size) {
-    struct stat status;
-    *ret_bytes = NULL;
-    if (fstat(fd, &status) != 0)
-        return seep_error_system(errno, "%s: cannot read", name);
-    return slurp(fd, name, most_of(fd, &status), ret_bytes, 0, ret_size);
+// What the library wrote alone, without its events.
+static struct seep_error *slurp_raw(int fd, const char *name, uint64_t most, unsigned char **ret_bytes,
+                                    size_t *ret_size) {
+    struct seep_raw_file file;
+    struct seep_error *error = seep_raw_file_read(fd, name, most, &file);
+    if (error)
+        return error;
+    *ret_bytes = file.bytes;
+    *ret_size = file.nr_bytes;
+    file.bytes = NULL;
+    seep_raw_file_deinit(&file);
+    return NULL;
 }
 
 struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes, size_t *ret_size,
@@ -402,7 +413,9 @@ struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
                                 "name a file in it");
     else if (ret_passed && S_ISREG(status.st_mode))
         error = pass_events(fd, (uint64_t)status.st_size, ret_bytes, &used, ret_passed);
-    if (!error)
+    if (!error && !used && S_ISREG(status.st_mode) && seep_raw_file_is_one(fd))
+        error = slurp_raw(fd, path, most_of(fd, &status), ret_bytes, ret_size);
+    else if (!error)
         error = slurp(fd, path, most_of(fd, &status), ret_bytes, used, ret_size);
     close(fd);
     return error;

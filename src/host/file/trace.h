@@ -151,12 +151,12 @@ SEEP_MUST_CHECK SEEP_PRINTF(3, 4) struct seep_error *seep_trace_section_error(
     ...);
 
 // Reads all of a file, or of stdin for "-", as malloc'ed bytes. Stops early, having read the first
-// page, where those bytes are neither of a trace nor of a raw dump. With ret_passed, the sections of events
+// page, where those bytes are neither of a trace nor of a raw dump. Of a file that is a raw dump the rows of
+// events are left out. With ret_passed, the sections of events
 // that a recording begins with are left out, and only the memory for what follows them is needed.
 SEEP_MUST_CHECK struct seep_error *seep_trace_slurp(const char *path, unsigned char **ret_bytes,
                                                     size_t *ret_size, struct seep_trace_passed *ret_passed);
-// The same of an open regular file; `name` is for messages.
-SEEP_MUST_CHECK struct seep_error *seep_trace_slurp_file(int fd, const char *name, unsigned char **ret_bytes,
-                                                         size_t *ret_size);
+// How much memory what is in that file may take.
+uint64_t seep_trace_most_bytes(int fd);
 
 #endif

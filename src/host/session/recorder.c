@@ -581,8 +581,6 @@ static int open_rest(const struct recorded_process *process, const char *name) {
 
 // The process has ended, and has left a file. Where no ring was taken over all of it is in the image too.
 static void add_rest(struct seep_recorder *recorder, struct recorded_process *process, char *name) {
-    unsigned char *bytes = NULL;
-    size_t nr_bytes;
     struct seep_event_alone *alone = NULL;
     struct seep_error *error = NULL;
     int fd = open_rest(process, name);
@@ -591,11 +589,7 @@ static void add_rest(struct seep_recorder *recorder, struct recorded_process *pr
                                   "%s: not a file of process %u, which went on recording without us", name,
                                   process->rings.head.header.pid);
     if (!error)
-        error = seep_trace_slurp_file(fd, name, &bytes, &nr_bytes);
-    if (fd >= 0)
-        close(fd);
-    if (!error)
-        error = seep_event_alone_create(bytes, nr_bytes, name, &alone);
+        error = seep_event_alone_create(fd, name, seep_trace_most_bytes(fd), &alone);
     bool is_its = !error && seep_event_alone_start(alone) == process->rings.head.header.start_realtime_ns;
     if (is_its && process->rings.own)
         error = merge_rest(recorder, process, alone);
@@ -612,7 +606,8 @@ static void add_rest(struct seep_recorder *recorder, struct recorded_process *pr
         seep_error_destroy(error);
     }
     seep_event_alone_destroy(alone);
-    free(bytes);
+    if (fd >= 0)
+        close(fd);
 }
 
 static void finish_process(struct seep_recorder *recorder, struct recorded_process *process) {

@@ -4,64 +4,78 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/read_at.h"
 #include "base/records.h"
 #include "source/image/event_alone.h"
-#include "image/raw.h"
 #include "source/image/image_copy.h"
 #include "source/image/image_decode.h"
+#include "source/image/raw_file.h"
 
 // Rows of one thread, at one place of the file.
 struct piece {
-    const unsigned char *rows;
-    size_t nr_bytes;
+    uint64_t off;
+    uint32_t nr_bytes;
     uint32_t nr_events;
-    uint32_t slot;
     size_t next; // of the same thread, + 1; 0: none
 };
 
-// The events of one thread.
+// The events of one thread: those of its pieces, then what was in its ring.
 struct stream {
     uint32_t slot;
     size_t first; // piece + 1; 0: none
     size_t last;
     size_t next;
-    struct seep_recorded *ring; // what was in its ring
-    size_t nr_ring;
-    bool ring_taken;
-    struct seep_recorded *events; // at work: of a piece, or the ring's
-    size_t capacity;
-    size_t at;
-    size_t nr;
-    uint64_t wide; // size of the event that follows in the next piece; 0: it has its own
+    unsigned char *rows; // of the piece at work
+    size_t rows_capacity;
+    struct seep_take take;
+    uint32_t nr_left; // of its events
+    struct seep_recorded row;
+    struct ring {
+        uint64_t off; // of its events in the image; 0: there are none
+        uint64_t mask;
+        uint64_t first, end;
+    } ring;
+    uint64_t ring_at;
+    struct seep_recorded *queue; // in place of the ring
+    size_t nr_queue;
+    size_t queue_at;
+    struct seep_recorded event; // the next
+    bool has_event;
+    uint64_t wide; // size of the event that follows; 0: it has its own
 };
 
 struct seep_event_alone {
+    int fd;
     struct seep_image_copy *copy;
+    struct seep_raw_file file;
     struct piece *pieces;
     size_t nr_pieces;
-    size_t pieces_capacity;
     struct stream *streams;
     size_t nr_streams;
     size_t streams_capacity;
-    struct seep_map stream_of;    // slot to stream + 1
-    struct seep_map sizes, sites; // by address, of its latest block
-    uint32_t *heap;               // streams that have events, the one with the lowest stamp first
+    struct seep_map stream_of; // slot to stream + 1
+    struct seep_map blocks;    // those that live: address to site << 32 | size, or SIZE_IS_WIDE
+    struct seep_map sizes;     // of the latter
+    uint32_t *heap;            // streams that have events, the one with the lowest stamp first
     size_t nr_heap;
     struct seep_chunk_clock begin, end;
-    uint64_t nr_damaged;
+    uint64_t nr_damaged;      // what was found when it was opened
+    uint64_t nr_damaged_rows; // and since the latest rewind
 };
+#define SIZE_IS_WIDE UINT32_MAX
 
 void seep_event_alone_destroy(struct seep_event_alone *alone) {
     if (!alone)
         return;
     for (size_t i = 0; i < alone->nr_streams; i++) {
-        free(alone->streams[i].ring);
-        free(alone->streams[i].events);
+        free(alone->streams[i].rows);
+        free(alone->streams[i].queue);
     }
     seep_image_copy_destroy(alone->copy);
+    seep_raw_file_deinit(&alone->file);
     seep_map_deinit(&alone->stream_of);
+    seep_map_deinit(&alone->blocks);
     seep_map_deinit(&alone->sizes);
-    seep_map_deinit(&alone->sites);
     free(alone->pieces);
     free(alone->streams);
     free(alone->heap);
@@ -90,55 +104,29 @@ static void note_clock(struct seep_event_alone *alone, uint64_t stamp, uint64_t 
         alone->end = (struct seep_chunk_clock){stamp, at_ns > start_ns ? at_ns - start_ns : 0};
 }
 
-static struct seep_error *add_piece(struct seep_event_alone *alone, const unsigned char *bytes,
-                                    size_t nr_bytes) {
-    struct seep_raw_events head;
-    if (nr_bytes < sizeof(head))
-        return NULL; // cut
-    const struct seep_image_head *image = &alone->copy->head;
-    head = (struct seep_raw_events){.slot = seep_image_u32(image, bytes),
-                                    .nr_events = seep_image_u32(image, bytes + 4),
-                                    .stamp = seep_image_u64(image, bytes + 8),
-                                    .at_ns = seep_image_u64(image, bytes + 16)};
-    enum { ROW_LEAST = 3 };
-    nr_bytes -= sizeof(head);
-    if (head.slot >= SEEP_RING_SLOTS || head.nr_events > nr_bytes / ROW_LEAST) {
-        alone->nr_damaged++;
-        return NULL;
-    }
-    struct stream *stream = stream_of(alone, head.slot);
-    if (!stream ||
-        !seep_grow(&alone->pieces, &alone->pieces_capacity, alone->nr_pieces + 1, sizeof(*alone->pieces)))
+static struct seep_error *take_pieces(struct seep_event_alone *alone) {
+    struct seep_raw_file *file = &alone->file;
+    alone->nr_damaged = file->nr_damaged;
+    alone->pieces = calloc(file->nr_rows + 1, sizeof(*alone->pieces));
+    if (!alone->pieces)
         return seep_error_no_memory();
-    alone->pieces[alone->nr_pieces++] = (struct piece){
-        .rows = bytes + sizeof(head), .nr_bytes = nr_bytes, .nr_events = head.nr_events, .slot = head.slot};
-    if (stream->last)
-        alone->pieces[stream->last - 1].next = alone->nr_pieces;
-    else
-        stream->first = alone->nr_pieces;
-    stream->last = alone->nr_pieces;
-    note_clock(alone, head.stamp, head.at_ns);
-    return NULL;
-}
-
-static struct seep_error *find_pieces(struct seep_event_alone *alone, const unsigned char *bytes,
-                                      size_t nr_bytes) {
-    struct seep_error *error = NULL;
-    size_t at = sizeof(struct seep_raw_header);
-    bool is_swapped;
-    if (!seep_image_is_raw(bytes, nr_bytes, &is_swapped))
-        return NULL;
-    while (!error && at <= nr_bytes && nr_bytes - at >= sizeof(struct seep_raw_record)) {
-        struct seep_raw_record record = seep_image_raw_record(bytes + at, is_swapped);
-        at += sizeof(record);
-        if (record.image_offset == SEEP_RAW_END || record.image_offset == SEEP_RAW_WHOLE ||
-            record.nr_bytes > nr_bytes - at || (!record.image_offset && !record.nr_bytes))
-            break;
-        if (record.image_offset == SEEP_RAW_EVENTS)
-            error = add_piece(alone, bytes + at, (size_t)record.nr_bytes);
-        at += (size_t)record.nr_bytes;
+    for (size_t i = 0; i < file->nr_rows; i++) {
+        const struct seep_raw_rows *rows = &file->rows[i];
+        struct stream *stream = stream_of(alone, rows->head.slot);
+        if (!stream)
+            return seep_error_no_memory();
+        alone->pieces[alone->nr_pieces++] =
+            (struct piece){.off = rows->off, .nr_bytes = rows->nr_bytes, .nr_events = rows->head.nr_events};
+        if (stream->last)
+            alone->pieces[stream->last - 1].next = alone->nr_pieces;
+        else
+            stream->first = alone->nr_pieces;
+        stream->last = alone->nr_pieces;
+        note_clock(alone, rows->head.stamp, rows->head.at_ns);
     }
-    return error;
+    free(file->rows);
+    file->rows = NULL;
+    return NULL;
 }
 
 static bool is_known(uint32_t kind) {
@@ -146,7 +134,7 @@ static bool is_known(uint32_t kind) {
 }
 
 // What is left in the ring at that page.
-static struct seep_error *take_ring(struct seep_event_alone *alone, uint32_t slot, uint32_t page) {
+static struct seep_error *find_ring(struct seep_event_alone *alone, uint32_t slot, uint32_t page) {
     struct seep_ring ring;
     uint64_t off = seep_image_pool_off(alone->copy, page);
     seep_image_read(alone->copy, off, &ring, sizeof(ring));
@@ -161,26 +149,8 @@ static struct seep_error *take_ring(struct seep_event_alone *alone, uint32_t slo
     struct stream *stream = stream_of(alone, slot);
     if (!stream)
         return seep_error_no_memory();
-    stream->ring = calloc((size_t)nr, sizeof(*stream->ring));
-    if (!stream->ring)
-        return seep_error_no_memory();
-    uint64_t wide = 0;
-    for (uint64_t i = ring.read; i != ring.written; i++) {
-        struct seep_event event;
-        seep_image_read(alone->copy, off + SEEP_POOL_PAGE + (i & (ring.capacity - 1)) * sizeof(event), &event,
-                        sizeof(event));
-        seep_image_swap_words(&alone->copy->head, (uint64_t *)&event, sizeof(event) / sizeof(uint64_t));
-        uint32_t kind = SEEP_EVENT_KIND(event);
-        if (is_known(kind))
-            stream->ring[stream->nr_ring++] =
-                (struct seep_recorded){.stamp = SEEP_EVENT_STAMP(event),
-                                       .address = event.address,
-                                       .size = wide ? wide : SEEP_ENTRY_SIZE(event.entry),
-                                       .site = SEEP_ENTRY_SITE(event.entry),
-                                       .slot = slot,
-                                       .kind = kind};
-        wide = kind == SEEP_EVENT_WIDE ? event.address : 0;
-    }
+    stream->ring = (struct ring){
+        .off = off + SEEP_POOL_PAGE, .mask = ring.capacity - 1, .first = ring.read, .end = ring.written};
     return NULL;
 }
 
@@ -189,18 +159,18 @@ bool seep_event_alone_add_ring(struct seep_event_alone *alone, uint32_t slot,
     struct stream *stream = stream_of(alone, slot);
     if (!stream)
         return false;
-    if (!nr || stream->nr_ring)
+    if (!nr || stream->ring.off || stream->queue)
         return true;
-    stream->ring = calloc(nr, sizeof(*events));
-    if (stream->ring)
-        memcpy(stream->ring, events, nr * sizeof(*events));
-    stream->nr_ring = stream->ring ? nr : 0;
+    stream->queue = calloc(nr, sizeof(*events));
+    if (stream->queue)
+        memcpy(stream->queue, events, nr * sizeof(*events));
+    stream->nr_queue = stream->queue ? nr : 0;
     uint32_t *heap = realloc(alone->heap, (alone->nr_streams + 1) * sizeof(*heap));
     alone->heap = heap ? heap : alone->heap;
-    return stream->ring && heap;
+    return stream->queue && heap;
 }
 
-static struct seep_error *take_rings(struct seep_event_alone *alone) {
+static struct seep_error *find_rings(struct seep_event_alone *alone) {
     const struct seep_image_header *header = &alone->copy->head.header;
     uint64_t nr_pages = header->areas[SEEP_AREA_POOL].size / SEEP_POOL_PAGE;
     uint64_t nr = SEEP_MIN(header->areas[SEEP_AREA_THREADS].used, (uint64_t)SEEP_RING_SLOTS);
@@ -212,12 +182,12 @@ static struct seep_error *take_rings(struct seep_event_alone *alone) {
                         sizeof(entry));
         uint32_t page = seep_image_u32(&alone->copy->head, entry);
         if (page && page < nr_pages)
-            error = take_ring(alone, slot, page);
+            error = find_ring(alone, slot, page);
     }
     return error;
 }
 
-// ---- rows --------------------------------------------------------------------------------------------
+// ---- the events of a thread --------------------------------------------------------------------------
 
 static uint64_t plus_zigzag(struct seep_take *take, uint64_t before) {
     return before + (uint64_t)seep_take_zigzag(take);
@@ -244,59 +214,87 @@ static bool take_row(struct seep_take *take, struct seep_recorded *last, uint64_
     return !take->failed && (is_known(last->kind) || last->kind == SEEP_EVENT_WIDE);
 }
 
-// Size UINT64_MAX: those of the block's allocation.
-static struct seep_error *unpack(struct seep_event_alone *alone, struct stream *stream,
-                                 const struct piece *piece) {
-    if (!seep_grow(&stream->events, &stream->capacity, piece->nr_events ? piece->nr_events : 1,
-                   sizeof(*stream->events)))
+static struct seep_error *begin_piece(struct seep_event_alone *alone, struct stream *stream) {
+    const struct piece *piece = &alone->pieces[stream->next - 1];
+    stream->next = piece->next;
+    if (!seep_grow(&stream->rows, &stream->rows_capacity, piece->nr_bytes, 1))
         return seep_error_no_memory();
-    struct seep_take take = {piece->rows, piece->rows + piece->nr_bytes, false};
-    struct seep_recorded last = {.slot = piece->slot};
-    stream->at = stream->nr = 0;
-    for (uint32_t i = 0; i < piece->nr_events; i++) {
-        uint64_t known;
-        if (!take_row(&take, &last, &known)) {
-            alone->nr_damaged++;
-            break;
-        }
-        if (last.kind == SEEP_EVENT_WIDE) {
-            stream->wide = last.address;
-            continue;
-        }
-        struct seep_recorded *event = &stream->events[stream->nr++];
-        *event = last;
-        event->size = known ? UINT64_MAX : stream->wide ? stream->wide : last.size;
-        stream->wide = 0;
-    }
+    bool good = seep_read_at(alone->fd, piece->off, stream->rows, piece->nr_bytes);
+    alone->nr_damaged_rows += !good; // it became shorter
+    stream->nr_left = good ? piece->nr_events : 0;
+    stream->take = (struct seep_take){stream->rows, stream->rows + piece->nr_bytes, false};
+    stream->row = (struct seep_recorded){.slot = stream->slot};
     return NULL;
 }
 
-// The next piece of a thread, or what was in its ring; nr 0: no more.
-static struct seep_error *refill(struct seep_event_alone *alone, struct stream *stream) {
-    stream->at = stream->nr = 0;
-    while (stream->next && !stream->nr) {
-        const struct piece *piece = &alone->pieces[stream->next - 1];
-        stream->next = piece->next;
-        struct seep_error *error = unpack(alone, stream, piece);
-        if (error)
-            return error;
+// false: it is no event by itself. Size UINT64_MAX: those of the block's allocation.
+static bool next_row(struct seep_event_alone *alone, struct stream *stream) {
+    uint64_t known;
+    stream->nr_left--;
+    if (!take_row(&stream->take, &stream->row, &known)) {
+        alone->nr_damaged_rows++;
+        stream->nr_left = 0;
+        return false;
     }
-    if (stream->nr || stream->ring_taken || !stream->nr_ring)
-        return NULL;
-    stream->ring_taken = true;
-    if (!seep_grow(&stream->events, &stream->capacity, stream->nr_ring, sizeof(*stream->events)))
-        return seep_error_no_memory();
-    memcpy(stream->events, stream->ring, stream->nr_ring * sizeof(*stream->events));
-    stream->nr = stream->nr_ring;
-    stream->events[0].size = stream->wide ? stream->wide : stream->events[0].size;
+    if (stream->row.kind == SEEP_EVENT_WIDE) {
+        stream->wide = stream->row.address;
+        return false;
+    }
+    stream->event = stream->row;
+    if (known)
+        stream->event.size = UINT64_MAX;
+    else if (stream->wide)
+        stream->event.size = stream->wide;
     stream->wide = 0;
-    return NULL;
+    return true;
+}
+
+static bool next_of_ring(struct seep_event_alone *alone, struct stream *stream) {
+    struct seep_event event;
+    uint64_t at = stream->ring_at++ & stream->ring.mask;
+    seep_image_read(alone->copy, stream->ring.off + at * sizeof(event), &event, sizeof(event));
+    seep_image_swap_words(&alone->copy->head, (uint64_t *)&event, sizeof(event) / sizeof(uint64_t));
+    uint64_t size = stream->wide ? stream->wide : SEEP_ENTRY_SIZE(event.entry);
+    stream->wide = SEEP_EVENT_KIND(event) == SEEP_EVENT_WIDE ? event.address : 0;
+    stream->event = (struct seep_recorded){.stamp = SEEP_EVENT_STAMP(event),
+                                           .address = event.address,
+                                           .size = size,
+                                           .site = SEEP_ENTRY_SITE(event.entry),
+                                           .slot = stream->slot,
+                                           .kind = SEEP_EVENT_KIND(event)};
+    return is_known(stream->event.kind);
+}
+
+static bool next_of_queue(struct stream *stream) {
+    stream->event = stream->queue[stream->queue_at++];
+    if (stream->wide)
+        stream->event.size = stream->wide;
+    stream->wide = 0;
+    return true;
+}
+
+static struct seep_error *advance(struct seep_event_alone *alone, struct stream *stream) {
+    struct seep_error *error = NULL;
+    stream->has_event = false;
+    while (!error && !stream->has_event) {
+        if (stream->nr_left)
+            stream->has_event = next_row(alone, stream);
+        else if (stream->next)
+            error = begin_piece(alone, stream);
+        else if (stream->ring_at != stream->ring.end)
+            stream->has_event = next_of_ring(alone, stream);
+        else if (stream->queue_at < stream->nr_queue)
+            stream->has_event = next_of_queue(stream);
+        else
+            break;
+    }
+    return error;
 }
 
 // ---- merging -----------------------------------------------------------------------------------------
 
 static uint64_t stamp_of(const struct seep_event_alone *alone, uint32_t stream) {
-    return alone->streams[stream].events[alone->streams[stream].at].stamp;
+    return alone->streams[stream].event.stamp;
 }
 
 static void sift_down(struct seep_event_alone *alone, size_t at) {
@@ -316,18 +314,21 @@ static void sift_down(struct seep_event_alone *alone, size_t at) {
 }
 
 struct seep_error *seep_event_alone_rewind(struct seep_event_alone *alone) {
+    seep_map_deinit(&alone->blocks);
     seep_map_deinit(&alone->sizes);
-    seep_map_deinit(&alone->sites);
-    alone->sizes = alone->sites = (struct seep_map)SEEP_MAP_INIT;
     alone->nr_heap = 0;
+    alone->nr_damaged_rows = 0;
     for (size_t i = 0; i < alone->nr_streams; i++) {
-        alone->streams[i].next = alone->streams[i].first;
-        alone->streams[i].ring_taken = false;
-        alone->streams[i].wide = 0;
-        struct seep_error *error = refill(alone, &alone->streams[i]);
+        struct stream *stream = &alone->streams[i];
+        stream->next = stream->first;
+        stream->nr_left = 0;
+        stream->ring_at = stream->ring.first;
+        stream->queue_at = 0;
+        stream->wide = 0;
+        struct seep_error *error = advance(alone, stream);
         if (error)
             return error;
-        if (alone->streams[i].nr)
+        if (stream->has_event)
             alone->heap[alone->nr_heap++] = (uint32_t)i;
     }
     for (size_t i = alone->nr_heap / 2; i-- > 0;)
@@ -335,34 +336,47 @@ struct seep_error *seep_event_alone_rewind(struct seep_event_alone *alone) {
     return NULL;
 }
 
+// What is known of a block that is freed.
+static void forget_block(struct seep_event_alone *alone, struct seep_recorded *event) {
+    const uint64_t *block = seep_map_find(&alone->blocks, event->address);
+    bool is_wide = block && (uint32_t)*block == SIZE_IS_WIDE;
+    if (event->size == UINT64_MAX) {
+        event->size = !block ? 0 : is_wide ? *seep_map_find(&alone->sizes, event->address) : (uint32_t)*block;
+        event->site = block ? (uint32_t)(*block >> 32) : SEEP_SITE_UNKNOWN;
+    }
+    if (block)
+        seep_map_remove(&alone->blocks, event->address);
+    if (is_wide)
+        seep_map_remove(&alone->sizes, event->address);
+}
+
+static bool keep_block(struct seep_event_alone *alone, const struct seep_recorded *event) {
+    uint64_t *block = seep_map_at(&alone->blocks, event->address, NULL);
+    bool is_wide = event->size >= SIZE_IS_WIDE;
+    uint64_t *size = block && is_wide ? seep_map_at(&alone->sizes, event->address, NULL) : NULL;
+    if (!block || (is_wide && !size))
+        return false;
+    *block = (uint64_t)event->site << 32 | (is_wide ? SIZE_IS_WIDE : event->size);
+    if (size)
+        *size = event->size;
+    return true;
+}
+
 // Takes the first of the heap.
 static struct seep_error *take_first(struct seep_event_alone *alone, struct seep_recorded *ret_event) {
     struct stream *stream = &alone->streams[alone->heap[0]];
-    *ret_event = stream->events[stream->at++];
-    if (stream->at == stream->nr) {
-        struct seep_error *error = refill(alone, stream);
-        if (error)
-            return error;
-    }
-    if (!stream->nr)
+    *ret_event = stream->event;
+    struct seep_error *error = advance(alone, stream);
+    if (error)
+        return error;
+    if (!stream->has_event)
         alone->heap[0] = alone->heap[--alone->nr_heap];
     if (alone->nr_heap)
         sift_down(alone, 0);
-    if (seep_event_is_free(ret_event->kind)) {
-        if (ret_event->size != UINT64_MAX)
-            return NULL;
-        const uint64_t *size = seep_map_find(&alone->sizes, ret_event->address);
-        const uint64_t *site = seep_map_find(&alone->sites, ret_event->address);
-        ret_event->size = size ? *size : 0;
-        ret_event->site = site ? (uint32_t)*site : SEEP_SITE_UNKNOWN;
-        return NULL;
-    }
-    uint64_t *size = seep_map_at(&alone->sizes, ret_event->address, NULL);
-    uint64_t *site = seep_map_at(&alone->sites, ret_event->address, NULL);
-    if (!size || !site)
+    if (seep_event_is_free(ret_event->kind))
+        forget_block(alone, ret_event);
+    else if (!keep_block(alone, ret_event))
         return seep_error_no_memory();
-    *size = ret_event->size;
-    *site = ret_event->site;
     return NULL;
 }
 
@@ -389,12 +403,13 @@ uint64_t seep_event_alone_start(const struct seep_event_alone *alone) {
 }
 
 uint64_t seep_event_alone_damaged(const struct seep_event_alone *alone) {
-    return alone->nr_damaged;
+    return alone->nr_damaged + alone->nr_damaged_rows;
 }
 
-static struct seep_error *fill(struct seep_event_alone *alone, const void *bytes, size_t nr_bytes,
-                               const char *name) {
-    struct seep_error *error = seep_image_copy_from_raw(bytes, nr_bytes, name, &alone->copy);
+static struct seep_error *fill(struct seep_event_alone *alone, const char *name, uint64_t most_bytes) {
+    struct seep_error *error = seep_raw_file_read(alone->fd, name, most_bytes, &alone->file);
+    if (!error)
+        error = seep_image_copy_from_raw(alone->file.bytes, alone->file.nr_bytes, name, &alone->copy);
     if (error)
         return error;
     const struct seep_image_header *header = &alone->copy->head.header;
@@ -405,20 +420,21 @@ static struct seep_error *fill(struct seep_event_alone *alone, const void *bytes
         header->ring_stamp_ns > header->start_ns ? header->ring_stamp_ns - header->start_ns : 0};
     alone->end = alone->begin;
     note_clock(alone, header->copied_stamp, header->copied_ns);
-    error = find_pieces(alone, bytes, nr_bytes);
+    error = take_pieces(alone);
     if (!error)
-        error = take_rings(alone);
+        error = find_rings(alone);
     if (!error && !(alone->heap = calloc(alone->nr_streams + 1, sizeof(*alone->heap))))
         error = seep_error_no_memory();
     return error ? error : seep_event_alone_rewind(alone);
 }
 
-struct seep_error *seep_event_alone_create(const void *bytes, size_t nr_bytes, const char *name,
+struct seep_error *seep_event_alone_create(int fd, const char *name, uint64_t most_bytes,
                                            struct seep_event_alone **ret_alone) {
     struct seep_event_alone *alone = calloc(1, sizeof(*alone));
     if (!alone)
         return seep_error_no_memory();
-    struct seep_error *error = fill(alone, bytes, nr_bytes, name);
+    alone->fd = fd;
+    struct seep_error *error = fill(alone, name, most_bytes);
     if (error)
         seep_event_alone_destroy(alone);
     else

@@ -11,9 +11,10 @@
 
 struct seep_event_alone;
 
-// SEEP_E_UNSUPPORTED where it has no events. `bytes` is borrowed as long as it lives.
-SEEP_MUST_CHECK struct seep_error *seep_event_alone_create(const void *bytes, size_t nr_bytes,
-                                                           const char *name,
+// SEEP_E_UNSUPPORTED where it has no events. `fd` is borrowed as long as it lives: rows are read when their
+// turn comes. Memory: the image, at most `most_bytes`, 64 bytes a live block, and rows of a ring for each
+// thread.
+SEEP_MUST_CHECK struct seep_error *seep_event_alone_create(int fd, const char *name, uint64_t most_bytes,
                                                            struct seep_event_alone **ret_alone);
 void seep_event_alone_destroy(struct seep_event_alone *alone); // takes NULL
 

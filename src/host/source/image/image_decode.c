@@ -472,3 +472,11 @@ struct seep_raw_record seep_image_raw_record(const void *bytes, bool is_swapped)
         swap_by("QQ", &record, sizeof(record));
     return record;
 }
+
+struct seep_raw_events seep_image_raw_events(const void *bytes, bool is_swapped) {
+    struct seep_raw_events events;
+    memcpy(&events, bytes, sizeof(events));
+    if (is_swapped)
+        swap_by("IIQQ", &events, sizeof(events));
+    return events;
+}

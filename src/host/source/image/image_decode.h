@@ -79,6 +79,10 @@ bool seep_image_is_raw(const void *bytes, size_t nr_bytes, bool *ret_is_swapped)
 SEEP_MUST_CHECK struct seep_error *seep_image_raw_begin(const void *bytes, size_t nr_bytes, const char *name,
                                                         bool *ret_is_swapped);
 struct seep_raw_record seep_image_raw_record(const void *bytes, bool is_swapped);
+struct seep_raw_events seep_image_raw_events(const void *bytes, bool is_swapped);
+// Of one that is not the end; it stands at offset `at`.
+SEEP_MUST_CHECK struct seep_error *seep_image_raw_check(const struct seep_raw_record *record,
+                                                        const char *name, uint64_t at);
 
 // Units: bytes; of all areas but the pool, whose elements are no structs.
 #define SEEP_IMAGE_ELEMENT_MOST 768u

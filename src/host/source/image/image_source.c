@@ -308,13 +308,13 @@ static struct seep_error *borrow_pages(struct seep_image_copy *copy, const struc
     return err;
 }
 
-static struct seep_error *check_record(const struct seep_raw_record *record, const char *name, size_t at) {
+struct seep_error *seep_image_raw_check(const struct seep_raw_record *record, const char *name, uint64_t at) {
     if (record->image_offset == SEEP_RAW_EVENTS || record->image_offset == SEEP_RAW_WHOLE ||
         (record->image_offset % SEEP_POOL_PAGE == 0 && record->nr_bytes % SEEP_POOL_PAGE == 0 &&
          record->nr_bytes && record->image_offset <= UINT64_MAX - record->nr_bytes))
         return NULL;
-    return seep_error_create(SEEP_E_FORMAT, "%s: record at offset %zu is not whole pages of an image", name,
-                             at);
+    return seep_error_create(SEEP_E_FORMAT, "%s: record at offset %llu is not whole pages of an image", name,
+                             (unsigned long long)at);
 }
 
 // *ret_end: of the end record, with how many bytes of data it counts; nr_bytes 0: there is none.
@@ -328,7 +328,7 @@ static struct seep_error *find_records(const unsigned char *bytes, size_t nr_byt
             *ret_end = record;
             return NULL;
         }
-        struct seep_error *err = check_record(&record, name, at);
+        struct seep_error *err = seep_image_raw_check(&record, name, at);
         if (err && records->early && !record.image_offset) { // a hole: it was not written any more
             seep_error_destroy(err);
             return NULL;
@@ -367,8 +367,7 @@ static struct seep_error *read_records(struct seep_image_copy *copy, const unsig
     if (end.image_offset == SEEP_RAW_END)
         return NULL;
     copy->cut = true;
-    return seep_image_copy_note(copy, SEEP_NOTE_IMAGE_CUT,
-                                "the dump was cut at %zu bytes: what came after is missing", nr_bytes);
+    return seep_image_copy_note(copy, SEEP_NOTE_IMAGE_CUT, "the dump was cut: what came after is missing");
 }
 
 static struct seep_error *read_raw(struct seep_image_copy *copy, const unsigned char *bytes, size_t nr_bytes,
