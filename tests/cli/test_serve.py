@@ -179,6 +179,25 @@ def test_folder_lists_its_traces_and_no_path_leaves_it(seep, run, folder, trace)
     assert process.returncode == 0 and errors.count("\n") == 1 and "broken.seep: " in errors, errors
 
 
+def test_a_trace_that_became_a_pipe_keeps_no_one_waiting(seep, trace, root, tmp_path):
+    """Between the look at it and its opening; a pipe that no one writes into would be waited for."""
+    library, folder = tmp_path / "exchange.so", tmp_path / "traces"
+    subprocess.run(["cc", "-shared", "-fPIC", "-w", "-o", library, os.path.join(root, "tests", "programs", "small", "serve_exchange.c")], check=True)
+    folder.mkdir()
+    (folder / "one.seep").write_bytes(open(trace, "rb").read())
+    os.mkfifo(tmp_path / "pipe")
+    environment = {**os.environ, "LD_PRELOAD": str(library), "SEEP_TEST_PIPE": str(tmp_path / "pipe")}
+    process = subprocess.Popen([seep, "serve", "--http", str(folder)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True)
+    try:
+        server = re.fullmatch(r"http://(127\.0\.0\.1):(\d+)/#token=([0-9a-f]{32})\n", process.stdout.readline()).groups()
+        (listed,) = json.loads(get(server, "/data/traces")[1])["traces"]
+        assert get(server, "/data/%s/sites" % listed["id"])[0] == 404
+        assert (folder / "one.seep").is_fifo()
+    finally:
+        process.kill()
+        process.communicate(timeout=30)
+
+
 def test_slow_requests_are_dropped(server):
     with socket.create_connection(server[:2], timeout=30) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A program with rights that its user does not have (set-uid): nothing that the user says is heeded in it."""
+"""A program with rights that its user does not have (set-uid, set-gid, file capabilities): nothing that the user says is
+heeded in it."""
 import os
 import shutil
 import socket
+import struct
 import tempfile
 from pathlib import Path
 
@@ -15,6 +17,7 @@ COVERS = [
 ]
 
 USER = 65534
+CAP_NET_RAW = struct.pack('<5I', 0x02000001, 1 << 13, 0, 0, 0)  # permitted and effective: linux/capability.h, vfs_cap_data
 LIVE = BUILD / 'tests/live'
 SOURCE = Path(__file__).parent / 'privileged.c'
 
@@ -32,7 +35,7 @@ def folder():
         yield path
 
 
-@pytest.mark.parametrize('rights', ['user', 'group', 'none'])
+@pytest.mark.parametrize('rights', ['user', 'group', 'capability', 'none'])
 def test_a_program_with_rights_of_its_own(rights, folder):
     """Linked with the library, for the loader ignores LD_PRELOAD there. Without such rights all of it is heeded: that shows
     the test's own means."""
@@ -43,7 +46,9 @@ def test_a_program_with_rights_of_its_own(rights, folder):
         copy.chmod(0o755)
     built = run(['gcc', '-O1', SOURCE, '-o', program, '-Wl,--no-as-needed', library, f'-Wl,-rpath,{folder}'])
     assert built.code == 0, built
-    if rights != 'none':
+    if rights == 'capability':
+        os.setxattr(program, 'security.capability', CAP_NET_RAW)
+    elif rights != 'none':
         program.chmod(0o4755 if rights == 'user' else 0o2755)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as tool:
         tool.bind(str(folder / 'tool'))
