@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """seep scan: classes of blocks, holders, real programs, and that the process is given back as it was."""
 import collections
+import functools
 import json
 import os
 import re
@@ -23,6 +24,7 @@ sys.path.insert(0, str(HERE.parent / 'golden'))
 import seep_reader  # noqa: E402
 from small_programs import program_source
 PATIENCE_S = 60
+LOOKS = int(os.environ.get('SEEP_LOOKS') or 8)  # at programs at work, which is costly: make hostile takes more
 
 
 def seep(*args):
@@ -95,18 +97,24 @@ def build(tmp_path, source, level, *more):
     return output
 
 
+@pytest.fixture(scope='module')
+def blocks_built(tmp_path_factory):
+    """blocks_built(level): the command of scan_blocks.c, compiled once."""
+
+    @functools.cache
+    def make(level):
+        folder = tmp_path_factory.mktemp('blocks')
+        library = build(folder, 'scan_library.c', level, '-shared', '-fPIC')
+        copies = [shutil.copy(library, folder / name) for name in ('libstays.so', 'libgoes.so')]
+        return [build(folder, 'scan_blocks.c', level), *copies]
+
+    return make
+
+
 @pytest.fixture
-def blocks(tmp_path):
+def blocks(blocks_built, tmp_path):
     """blocks(level): scan_blocks.c at work."""
-
-    def start(level, **more):
-        libraries = [tmp_path / 'libstays.so', tmp_path / 'libgoes.so']
-        for library in libraries:
-            build_of = build(tmp_path, 'scan_library.c', level, '-shared', '-fPIC')
-            shutil.copy(build_of, library)
-        return Traced(build(tmp_path, 'scan_blocks.c', level), *libraries, cwd=tmp_path, **more)
-
-    return start
+    return lambda level, **more: Traced(*blocks_built(level), cwd=tmp_path, **more)
 
 
 def check_kinds(report, wanted):
@@ -335,7 +343,7 @@ def lost_of(report):
     return lines
 
 
-def test_busy_threads_20_times(tmp_path):
+def test_busy_threads(tmp_path):
     source = tmp_path / 'busy.cpp'
     source.write_text(program_source('reachability_busy.cpp'))
     output = tmp_path / 'busy'
@@ -343,7 +351,7 @@ def test_busy_threads_20_times(tmp_path):
     subprocess.run(['g++', '-O2', '-g', '-w', '-pthread', str(source), '-o', str(output)], check=True,
                    timeout=PATIENCE_S)
     with Traced(output, cwd=tmp_path) as program:
-        for _ in range(20):
+        for _ in range(LOOKS):
             report = scan_json(program.pid, '--kind', 'lost,indirect')
             assert lost_of(report) == []
             assert report['leaks']['reachable']['blocks'] > 1000
@@ -357,11 +365,11 @@ def test_reallocs_at_work(tmp_path):
     subprocess.run(['gcc', '-O2', '-g', '-w', '-pthread', str(source), '-o', str(output)], check=True,
                    timeout=PATIENCE_S)
     with Traced(output, cwd=tmp_path) as program:
-        for _ in range(25):
+        for _ in range(LOOKS):
             assert lost_of(scan_json(program.pid, '--kind', 'lost,indirect')) == []
 
 
-def test_python_20_times(tmp_path):
+def test_python_at_work(tmp_path):
     text = '''
 import threading, json, re, collections, sys
 def work():
@@ -376,7 +384,7 @@ print("ready", flush=True)
 threads[0].join()
 '''
     with Traced('/usr/bin/python3', '-c', text, cwd=tmp_path, PYTHONMALLOC='malloc') as program:
-        for _ in range(20):
+        for _ in range(LOOKS):
             assert lost_of(scan_json(program.pid, '--kind', 'lost,indirect')) == []
 
 

@@ -95,7 +95,7 @@ def test_threads_that_hand_blocks_on(clock, tmp_path):
     (process,) = report(trace)
     events = [event for chunk in chunks(trace) for event in chunk.events]
     assert not process['health']['lost']
-    assert sum(event.kind == ALLOCATION for event in events) == process['totals']['allocations'] > 64 * 2000
+    assert sum(event.kind == ALLOCATION for event in events) == process['totals']['allocations'] > 64 * 800
     assert sum(FREE <= event.kind < FREE + 5 for event in events) == process['totals']['frees']
     live = in_order(events)
     assert len(live) == process['totals']['live_blocks']
@@ -352,7 +352,7 @@ def test_alone_a_recording_needs_nothing_but_the_library(name, tmp_path):
 def test_alone_threads_hand_blocks_on(tmp_path):
     (file,) = alone(tmp_path, compiled(tmp_path, HANDING_ON))
     (made,), (counted,) = report(file, '--at', '1000h'), report(file)
-    assert counted['totals']['allocations'] > 64 * 2000 and not counted['health']['lost']
+    assert counted['totals']['allocations'] > 64 * 800 and not counted['health']['lost']
     assert not any('follow from nothing' in str(note) for note in made['health']['notes'])
     for key in FIGURES:
         assert made['totals'][key] == counted['totals'][key], key

@@ -15,7 +15,7 @@ import batch as batches
 import machine
 import ways
 
-SECONDS = float(os.environ.get('SEEP_RANDOM_SECONDS') or 40)
+SECONDS = float(os.environ.get('SEEP_RANDOM_SECONDS') or 25)
 
 
 def first_seed():

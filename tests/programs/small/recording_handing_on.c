@@ -5,7 +5,7 @@
     #include <stdatomic.h>
     #include <stdint.h>
     #include <stdlib.h>
-    enum { THREADS = 64, SLOTS = 256, ROUNDS = 2000 };
+    enum { THREADS = 64, SLOTS = 256, ROUNDS = 800 };
     static _Atomic(void *) slots[SLOTS];
     static void *work(void *arg) {
         uint64_t x = (uintptr_t)arg * 0x9e3779b97f4a7c15u | 1;
