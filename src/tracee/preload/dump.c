@@ -392,7 +392,8 @@ static void show_stacks(void) {
     bool grew = false, good = true;
     for (size_t i = 0; good && i < SEEP_ARRAY_SIZE(areas); i++) {
         uint64_t *shown = &early.shown_bytes[areas[i].kind];
-        uint64_t used = seep_g.header->areas[areas[i].kind].used * areas[i].element_bytes;
+        uint64_t used = __atomic_load_n(&seep_g.header->areas[areas[i].kind].used, __ATOMIC_ACQUIRE) *
+                        areas[i].element_bytes;
         used = SEEP_MIN(used, seep_g.opened[areas[i].kind]); // what others may write is not trusted
         if (used <= *shown)
             continue;
