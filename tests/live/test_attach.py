@@ -812,6 +812,26 @@ def test_an_empty_control_group(group):
     assert b'no process in ' in done.err and b'(start one first, or name the group above it' in done.err, done
 
 
+def test_a_control_group_that_another_user_owns(group, private, whole_machine):
+    """Groups in groups by the hundred, with names that are none: they cost time, and nothing else."""
+    below = group / ('deep/' * 40)
+    make = 'for i in $(seq 200); do mkdir "w$(printf "\\033")[31m $i"; done; mkdir -p %s' % below
+    os.chown(group, 65534, 65534)
+    made = run(['setpriv', '--reuid', 65534, '--regid', 65534, '--clear-groups', 'sh', '-c', make], cwd=group)
+    assert made.code == 0, made
+    program = private(STEPS, 3)
+    hold_until_mapped(program.pid)
+    try:
+        (below / 'cgroup.procs').write_text(str(program.pid))
+        done = run([SEEP, 'attach', '--cgroup', group, '1s', '1'])
+        assert done.code == 0 and b'\033' not in done.out + done.err, done
+        (group.parent / 'cgroup.procs').write_text(str(program.pid))
+    finally:
+        for folder, _, _ in os.walk(group, topdown=False):
+            if folder != str(group):
+                os.rmdir(folder)
+
+
 @pytest.mark.parametrize('probes', PROBES)
 def test_a_control_group(group, private, tmp_path, whole_machine, probes):
     inside, outside = private(STEPS, 3), private(STEPS, 4)

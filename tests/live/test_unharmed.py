@@ -14,7 +14,7 @@ from small_programs import program_source
 @pytest.fixture(scope='module')
 def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp('unharmed')
-    for name in ('usable', 'abort', 'stack', 'environ', 'child', 'counter'):
+    for name in ('usable', 'abort', 'stack', 'environ', 'child', 'counter', 'handler'):
         subprocess.run(['cc', '-g', '-O0', '-D_GNU_SOURCE', '-pthread', '-o', folder / name, '-xc', '-'], check=True, text=True,
                        input=program_source(f'unharmed_{name}.c'))
     return folder
@@ -70,6 +70,14 @@ def test_a_child_that_has_no_image_yet(how, children, programs, tmp_path):
         done = alone([programs / 'child', how], tmp_path, library, mode, SEEP_CHILDREN=children,
                      SEEP_LOG_COLUMNS='time,thread,caller')
         assert (done.code, done.err) == (7, b''), (mode, done)
+
+
+@pytest.mark.parametrize('library, mode', MODES, ids=[mode for _, mode in MODES])
+def test_a_handler_that_allocates_first_needs_little_of_its_stack(library, mode, programs, tmp_path):
+    """The image of a child, or its log, is made on it."""
+    plain = int(run([programs / 'handler']).out)
+    done = alone([programs / 'handler'], tmp_path, library, mode)
+    assert done.code == 0 and int(done.out) - plain < 4096, (plain, done)
 
 
 @pytest.mark.parametrize('how', ['prctl', 'syscall'])

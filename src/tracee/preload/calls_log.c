@@ -32,11 +32,9 @@ static struct {
 // A regular file, in a folder where no other user can put another one in its place.
 static int open_own(void) {
     enum { FLAGS = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK };
-    char path[4096];
     const char *name;
     struct stat64 about;
-    seep_dump_name(path, sizeof(path));
-    int folder = seep_folder_of(path, &name);
+    int folder = seep_folder_of(seep_dump_name(), &name);
     if (folder < 0)
         return folder;
     int fd = (int)sys6(SYS_openat, folder, (long)name, FLAGS, 0600, 0, 0);

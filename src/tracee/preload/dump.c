@@ -141,15 +141,12 @@ static void expand(struct name *name, const char *pattern) {
     }
 }
 
-void seep_dump_name(char *ret_path, size_t room) {
+char *seep_dump_name(void) {
+    static struct name name; // too large for a signal stack
     seep_news_take();
-    const char *pattern = *seep_g.config.out ? seep_g.config.out : "seep.%e.%p.seep";
-    struct name name;
     name.length = 0;
-    expand(&name, pattern);
-    size_t length = SEEP_MIN(name.length, room - 1);
-    __builtin_memcpy(ret_path, name.text, length);
-    ret_path[length] = 0;
+    expand(&name, *seep_g.config.out ? seep_g.config.out : "seep.%e.%p.seep");
+    return name.text;
 }
 
 static uint64_t file_limit(void) {

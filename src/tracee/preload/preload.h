@@ -522,7 +522,7 @@ void seep_dump(void);
 // begins. false: it cannot be, now or for ever.
 bool seep_dump_events(const void *record, uint64_t nr_bytes, uint64_t nr_events);
 void seep_dump_in_child(void);
-void seep_dump_name(char *ret_path, size_t room); // SEEP_OUT or the default, for this process
+char *seep_dump_name(void); // SEEP_OUT or the default, for this process; its caller has a lock
 #define SEEP_STATUS_UNKNOWN INT32_MIN
 void seep_at_exit(int status);
 void seep_at_exit_after_all(void); // it may not leave
