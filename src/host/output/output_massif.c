@@ -13,7 +13,7 @@
 #include "output/output.h"
 #include "view/call_tree.h"
 
-#define THRESHOLD_PERCENT 1u
+#define THRESHOLD_PERCENT 1u  // as massif's --threshold
 #define DEPTH             30u // as massif's --depth
 
 static void put_head(FILE *out, const struct seep_call_tree *tree, uint32_t call, unsigned depth,
@@ -40,7 +40,8 @@ static void put_head(FILE *out, const struct seep_call_tree *tree, uint32_t call
 }
 
 // By a stack of our own: the tree may be as deep as the program's stacks.
-static struct seep_error *put_tree(FILE *out, const struct seep_call_tree *tree, uint64_t least) {
+static struct seep_error *put_tree(FILE *out, const struct seep_call_tree *tree) {
+    const uint64_t least = tree->least;
     struct open {
         uint32_t next; // child to be written
         uint64_t left_bytes;
@@ -108,11 +109,11 @@ static struct seep_error *put_moment(FILE *out, struct seep_view *view, unsigned
     if (!error)
         error = seep_stack_table_of(&table, view, &nodes);
     if (!error)
-        error = seep_call_tree_init(&tree, &table, nodes, values, view->nr_rows, true, DEPTH);
+        error = seep_call_tree_init(&tree, &table, nodes, values, view->nr_rows, true, DEPTH,
+                                    10 * THRESHOLD_PERCENT);
     if (!error) {
-        uint64_t total = tree.calls[0].total;
-        put_snapshot(out, index, ms, total, kind);
-        error = put_tree(out, &tree, SEEP_MAX(total * THRESHOLD_PERCENT / 100, (uint64_t)1));
+        put_snapshot(out, index, ms, tree.calls[0].total, kind);
+        error = put_tree(out, &tree);
     }
     seep_call_tree_deinit(&tree);
     free(nodes);

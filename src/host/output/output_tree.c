@@ -226,7 +226,7 @@ static struct seep_error *draw(FILE *out, const struct seep_view *view, const st
     uint64_t total = tree->calls[0].total;
     bool all = view->options.top == 0;
     d.width = d.style.width ? d.style.width : WIDTH_DEFAULT;
-    d.least = all ? 1 : SEEP_MAX(total * LEAST_PER_MILLE / 1000, (uint64_t)1);
+    d.least = tree->least;
     d.most = all ? UINT64_MAX : view->options.top;
     bool callers = view->options.tree == SEEP_TREE_CALLERS;
     struct seep_number number = measure->bytes ? seep_format_bytes(total) : seep_format_count(total);
@@ -273,8 +273,8 @@ static struct seep_error *write_tree(FILE *out, struct seep_view *view, const st
     if (!error)
         error = seep_stack_table_of(&table, view, &nodes);
     if (!error)
-        error = seep_call_tree_init(&tree, &table, nodes, values, view->nr_rows, callers,
-                                    callers ? CALLERS_DEPTH : SIZE_MAX);
+        error = seep_call_tree_init(&tree, &table, nodes, values, view->nr_rows, callers, CALLERS_DEPTH,
+                                    view->options.top ? LEAST_PER_MILLE : 0);
     if (!error)
         error = draw(out, view, &tree, measure, tree.calls[0].own);
     seep_call_tree_deinit(&tree);

@@ -204,7 +204,7 @@ static struct seep_error *plot_flame(FILE *out, const struct seep_plot *plot,
     if (!error)
         error = seep_stack_table_of(&table, view, &nodes);
     if (!error)
-        error = seep_call_tree_init(&tree, &table, nodes, values, view->nr_rows, false, SIZE_MAX);
+        error = seep_call_tree_init(&tree, &table, nodes, values, view->nr_rows, false, 0, 0);
     if (!error) {
         snprintf(what, sizeof(what), "%s by call", measure->title);
         error = make_title(view, what, &title);

@@ -74,7 +74,7 @@ struct seep_error *seep_screen_tree_make(struct seep_screen_tree *tree, struct s
         values[i] = view->rows[i].live_bytes > 0 ? (uint64_t)view->rows[i].live_bytes : 0;
     struct seep_error *error = seep_stack_table_of(&tree->table, view, &nodes);
     if (!error)
-        error = seep_call_tree_init(&tree->tree, &tree->table, nodes, values, view->nr_rows, false, SIZE_MAX);
+        error = seep_call_tree_init(&tree->tree, &tree->table, nodes, values, view->nr_rows, false, 0, 0);
     free(nodes);
     free(values);
     if (!error) {

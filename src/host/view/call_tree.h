@@ -26,15 +26,18 @@ struct seep_call_tree {
     struct seep_call *calls;              // [0] is the root
     size_t nr_calls;
     size_t capacity;
+    uint64_t least; // see seep_call_tree_init
 };
 
-// values[i] belongs to the stack nodes[i] of the table; what is 0 is left out. Of each stack no more than
-// `depth` frames from the root of the tree on; what lies deeper is the own of the last: bottom-up, where
-// stacks share little, a tree of whole stacks takes as much memory as all of them together.
+// values[i] belongs to the stack nodes[i] of the table; what is 0 is left out. Bottom-up, where stacks share
+// little, a tree of whole stacks takes as much memory as all of them together: it ends `depth` frames from
+// its root, and at calls that have less than `least_per_mille` of the whole (`least`, at least 1). What lies
+// deeper is the own of those. Top-down it is whole.
 SEEP_MUST_CHECK struct seep_error *seep_call_tree_init(struct seep_call_tree *tree,
                                                        const struct seep_stack_table *table,
                                                        const uint32_t *nodes, const uint64_t *values,
-                                                       size_t nr, bool callers, size_t depth);
+                                                       size_t nr, bool callers, size_t depth,
+                                                       unsigned least_per_mille);
 void seep_call_tree_deinit(struct seep_call_tree *tree);
 
 #endif

@@ -30,15 +30,13 @@ struct seep_error *seep_stack_map_init(struct seep_stack_map *map, struct seep_s
 void seep_stack_map_deinit(struct seep_stack_map *map) {
     free(map->nodes);
     free(map->frames);
+    seep_map_deinit(&map->kept);
     map->nodes = NULL;
     map->frames = NULL;
 }
 
-// The table's own copy of a text, one of each. Texts whose hashes are the same are copied each time.
-static struct seep_error *keep(struct seep_stack_table *table, const char *text, const char **ret_text) {
-    *ret_text = NULL;
-    if (!text)
-        return NULL;
+// One of each text. Texts whose hashes are the same are copied each time.
+static struct seep_error *copy(struct seep_stack_table *table, const char *text, const char **ret_text) {
     uint64_t *slot = seep_map_at(&table->texts, seep_hash_bytes(text, strlen(text)), NULL);
     const char *known = slot ? (const char *)(uintptr_t)*slot : NULL;
     if (known && strcmp(known, text) == 0) {
@@ -49,6 +47,21 @@ static struct seep_error *keep(struct seep_stack_table *table, const char *text,
     if (*ret_text && !known)
         *slot = (uintptr_t)*ret_text;
     return *ret_text ? NULL : seep_error_no_memory();
+}
+
+// The table's own copy of a text of the view. Many frames have the same one.
+static struct seep_error *keep(struct seep_stack_map *map, const char *text, const char **ret_text) {
+    *ret_text = NULL;
+    if (!text)
+        return NULL;
+    uint64_t *slot = seep_map_at(&map->kept, (uintptr_t)text, NULL);
+    if (!slot)
+        return seep_error_no_memory();
+    *ret_text = (const char *)(uintptr_t)*slot;
+    struct seep_error *error = *ret_text ? NULL : copy(map->table, text, ret_text);
+    if (!error)
+        *slot = (uintptr_t)*ret_text;
+    return error;
 }
 
 // What tells one frame from another. No padding: it is hashed as bytes.
@@ -66,17 +79,18 @@ static struct frame_key key_of(const struct seep_view_frame *frame) {
                               frame->offset,   frame->line, frame->inlined};
 }
 
-static struct seep_error *add_frame(struct seep_stack_table *table, struct seep_view_frame frame,
+static struct seep_error *add_frame(struct seep_stack_map *map, struct seep_view_frame frame,
                                     uint32_t *ret_frame) {
-    struct seep_error *error = keep(table, frame.function, &frame.function);
+    struct seep_stack_table *table = map->table;
+    struct seep_error *error = keep(map, frame.function, &frame.function);
     if (!error)
-        error = keep(table, frame.name, &frame.name);
+        error = keep(map, frame.name, &frame.name);
     if (!error)
-        error = keep(table, frame.file, &frame.file);
+        error = keep(map, frame.file, &frame.file);
     if (!error)
-        error = keep(table, frame.module, &frame.module);
+        error = keep(map, frame.module, &frame.module);
     if (!error)
-        error = keep(table, frame.linkage, &frame.linkage);
+        error = keep(map, frame.linkage, &frame.linkage);
     if (error)
         return error;
     struct frame_key key = key_of(&frame);
@@ -104,11 +118,17 @@ static struct seep_error *add_frame(struct seep_stack_table *table, struct seep_
     return NULL;
 }
 
+// Most nodes have one callee: only others are looked up by what they are.
 static struct seep_error *add_node(struct seep_stack_table *table, uint32_t frame, uint32_t caller,
                                    uint32_t *ret_node) {
+    uint32_t first = caller == SEEP_NO_STACK ? table->first_root : table->nodes[caller].first_callee;
+    if (first && table->nodes[first - 1].frame == frame) {
+        *ret_node = first - 1;
+        return NULL;
+    }
     uint64_t hash = seep_hash64((uint64_t)caller << 32 | frame);
     size_t at;
-    uint32_t id = seep_ids_first(&table->node_ids, hash, &at);
+    uint32_t id = first ? seep_ids_first(&table->node_ids, hash, &at) : SEEP_NO_ID;
     for (; id != SEEP_NO_ID; id = seep_ids_next(&table->node_ids, hash, &at)) {
         if (table->nodes[id].frame == frame && table->nodes[id].caller == caller) {
             *ret_node = id;
@@ -117,10 +137,14 @@ static struct seep_error *add_node(struct seep_stack_table *table, uint32_t fram
     }
     if (table->nr_nodes >= SEEP_NO_STACK - 1 ||
         !seep_grow(&table->nodes, &table->nodes_capacity, table->nr_nodes + 1, sizeof(*table->nodes)) ||
-        !seep_ids_add(&table->node_ids, hash, (uint32_t)table->nr_nodes))
+        (first && !seep_ids_add(&table->node_ids, hash, (uint32_t)table->nr_nodes)))
         return seep_error_no_memory();
-    table->nodes[table->nr_nodes] = (struct seep_table_node){frame, caller};
+    table->nodes[table->nr_nodes] = (struct seep_table_node){frame, caller, 0};
     *ret_node = (uint32_t)table->nr_nodes++;
+    if (!first && caller == SEEP_NO_STACK)
+        table->first_root = *ret_node + 1;
+    else if (!first)
+        table->nodes[caller].first_callee = *ret_node + 1;
     return NULL;
 }
 
@@ -137,7 +161,7 @@ static struct seep_error *add_address(struct seep_stack_map *map, uint32_t frame
         if (alone && map->frames[frame]) {
             id = map->frames[frame] - 1;
         } else {
-            error = add_frame(map->table, seep_view_frame_of(map->view, frame, symbol, i - 1), &id);
+            error = add_frame(map, seep_view_frame_of(map->view, frame, symbol, i - 1), &id);
             if (!error && alone)
                 map->frames[frame] = id + 1;
         }

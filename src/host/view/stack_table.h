@@ -22,7 +22,8 @@ struct seep_table_frame {
 
 struct seep_table_node {
     uint32_t frame;
-    uint32_t caller; // SEEP_NO_STACK: none
+    uint32_t caller;       // SEEP_NO_STACK: none
+    uint32_t first_callee; // + 1; 0: none
 };
 
 struct seep_stack_table {
@@ -33,7 +34,8 @@ struct seep_stack_table {
     size_t nr_nodes;
     size_t nodes_capacity;
     struct seep_ids frame_ids;
-    struct seep_ids node_ids;
+    struct seep_ids node_ids; // of those that are not their caller's first
+    uint32_t first_root;      // + 1; 0: none
     struct seep_map texts;
     struct seep_arena arena;
 };
@@ -46,8 +48,9 @@ void seep_stack_table_deinit(struct seep_stack_table *table);
 struct seep_stack_map {
     struct seep_stack_table *table;
     struct seep_view *view;
-    uint32_t *nodes;  // by node of the view's stacks: node of the table + 1; 0: not there yet
-    uint32_t *frames; // by frame of the view's stacks: its outermost frame of the table + 1, see .c
+    uint32_t *nodes;      // by node of the view's stacks: node of the table + 1; 0: not there yet
+    uint32_t *frames;     // by frame of the view's stacks: its outermost frame of the table + 1, see .c
+    struct seep_map kept; // by address of a text of the view: that of the table
 };
 // The table and the view must outlive it.
 SEEP_MUST_CHECK struct seep_error *seep_stack_map_init(struct seep_stack_map *map,

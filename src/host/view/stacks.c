@@ -34,6 +34,8 @@ void seep_stacks_destroy(struct seep_stacks *stacks) {
     seep_texts_deinit(&stacks->files);
     free(stacks->functions_shown);
     seep_texts_deinit(&stacks->functions);
+    seep_map_deinit(&stacks->file_ids);
+    seep_map_deinit(&stacks->function_ids);
     seep_arena_deinit(&stacks->names);
     free(stacks);
 }
@@ -350,28 +352,30 @@ struct seep_error *seep_stacks_blamed(struct seep_stacks *stacks, uint32_t node,
     return NULL;
 }
 
-// Symbols share their texts: one that was seen is known by its address.
-static struct seep_error *use_text(struct seep_map *seen, struct seep_texts *texts, const char *text) {
+static struct seep_error *use_text(struct seep_map *ids, struct seep_texts *texts, const char *text) {
     bool is_new;
     uint32_t id;
     if (!text)
         return NULL;
-    if (!seep_map_at(seen, (uintptr_t)text, &is_new))
+    uint64_t *slot = seep_map_at(ids, (uintptr_t)text, &is_new);
+    if (!slot)
         return seep_error_no_memory();
-    return is_new ? seep_texts_add(texts, text, &id) : NULL;
+    struct seep_error *error = is_new ? seep_texts_add(texts, text, &id) : NULL;
+    if (!error && is_new)
+        *slot = id;
+    return error;
 }
 
-static struct seep_error *use_frame(struct seep_stacks *stacks, struct seep_map *seen_files,
-                                    struct seep_map *seen_functions, uint32_t frame) {
+static struct seep_error *use_frame(struct seep_stacks *stacks, uint32_t frame) {
     const struct seep_symbol *symbol;
     struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
     stacks->modules[stacks->frames[frame].module].used = true;
     if (!error && !symbol->frames[symbol->nr_frames - 1].function)
         stacks->modules[stacks->frames[frame].module].nameless = true;
     for (unsigned i = 0; !error && i < symbol->nr_frames; i++) {
-        error = use_text(seen_files, &stacks->files, symbol->frames[i].file);
+        error = use_text(&stacks->file_ids, &stacks->files, symbol->frames[i].file);
         if (!error)
-            error = use_text(seen_functions, &stacks->functions, symbol->frames[i].function);
+            error = use_text(&stacks->function_ids, &stacks->functions, symbol->frames[i].function);
     }
     return error;
 }
@@ -379,7 +383,6 @@ static struct seep_error *use_frame(struct seep_stacks *stacks, struct seep_map 
 struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *nodes, size_t nr_nodes) {
     bool *seen = calloc(stacks->nr_nodes, sizeof(*seen));
     bool *seen_frame = calloc(SEEP_MAX(stacks->nr_frames, (size_t)1), sizeof(*seen_frame));
-    struct seep_map seen_files = SEEP_MAP_INIT, seen_functions = SEEP_MAP_INIT;
     struct seep_error *error = seen && seen_frame ? NULL : seep_error_no_memory();
     for (size_t i = 0; !error && i < nr_nodes; i++) {
         for (uint32_t node = nodes[i]; !error && node && !seen[node]; node = stacks->nodes[node].parent) {
@@ -388,11 +391,9 @@ struct seep_error *seep_stacks_use(struct seep_stacks *stacks, const uint32_t *n
             if (frame == SEEP_NO_FRAME || seen_frame[frame])
                 continue;
             seen_frame[frame] = true;
-            error = use_frame(stacks, &seen_files, &seen_functions, frame);
+            error = use_frame(stacks, frame);
         }
     }
-    seep_map_deinit(&seen_files);
-    seep_map_deinit(&seen_functions);
     free(seen);
     free(seen_frame);
     return error;
@@ -424,11 +425,19 @@ static struct seep_error *shorten_functions(struct seep_stacks *stacks) {
     return error;
 }
 
-const char *seep_stacks_name_shown(const struct seep_stacks *stacks, const char *function) {
+// The shown form of a text: most are known by their address.
+static const char *find_shown(const struct seep_map *ids, const struct seep_texts *texts, const char **shown,
+                              const char *text) {
+    const uint64_t *known = shown ? seep_map_find(ids, (uintptr_t)text) : NULL;
     uint32_t id;
-    return function && stacks->functions_shown && seep_texts_find(&stacks->functions, function, &id)
-               ? stacks->functions_shown[id]
-               : function;
+    if (known)
+        return shown[*known];
+    return shown && seep_texts_find(texts, text, &id) ? shown[id] : text;
+}
+
+const char *seep_stacks_name_shown(const struct seep_stacks *stacks, const char *function) {
+    return function ? find_shown(&stacks->function_ids, &stacks->functions, stacks->functions_shown, function)
+                    : NULL;
 }
 
 struct seep_error *seep_stacks_shorten(struct seep_stacks *stacks, bool full, bool full_names) {
@@ -453,6 +462,5 @@ struct seep_error *seep_stacks_shorten(struct seep_stacks *stacks, bool full, bo
 }
 
 const char *seep_stacks_file_shown(const struct seep_stacks *stacks, const char *file) {
-    uint32_t id;
-    return stacks->files_shown && seep_texts_find(&stacks->files, file, &id) ? stacks->files_shown[id] : file;
+    return find_shown(&stacks->file_ids, &stacks->files, stacks->files_shown, file);
 }

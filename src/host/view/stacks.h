@@ -66,6 +66,9 @@ struct seep_stacks {
     const char **files_shown;    // by id in files; NULL until seep_stacks_shorten
     struct seep_texts functions; // of frames that are shown
     const char **functions_shown;
+    // Symbols share their texts: id in files and functions, by the address of the text.
+    struct seep_map file_ids;
+    struct seep_map function_ids;
     struct seep_arena names; // theirs
     bool full_names;         // functions and types are not shortened
 };
