@@ -113,6 +113,12 @@ export class Part {
       for (let i = 0; i < nr && i * 8 + 8 <= section.size; i++) out[i] = view.getFloat64(i * 8, true);
       return out;
     }
+    if (section.form === 'p') {
+      if (nr && section.size % nr) throw new Damage(`${name} is cut short`);
+      for (let at = section.at, shift = 0; nr && at < section.at + section.size; shift += 8)
+        for (let i = 0; i < nr; i++) out[i] |= this.bytes[at++] << shift;
+      return out;
+    }
     const end = section.at + section.size;
     const at = (Type === Int32Array ? wholes : numbers)(this.bytes, section.at, end, section.form === 's', out);
     if (at > end) throw new Damage(`${name} is cut short`);

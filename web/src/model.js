@@ -15,6 +15,15 @@ export const RUNTIME = /^(libc[.-]|libstdc\+\+|libc\+\+|ld-|libgcc|libpthread|li
 
 const IDS = ['process', 'self', 'module', 'via', 'known', 'kind', 'held', 'root', 'holder', 'type', 'cut', 'growth', 'change', 'folded'];
 
+/** Columns whose values are differences to the value before. */
+function sum(deltas) {
+  for (let i = 1; i < deltas.length; i++) deltas[i] += deltas[i - 1];
+  return deltas;
+}
+
+/** Columns that have only what is beyond these two. */
+const BEYOND = { allocations: ['live_blocks', 'frees'], allocated_bytes: ['live_bytes', 'freed_bytes'] };
+
 export class Model {
   constructor(part) {
     this.part = part;
@@ -30,18 +39,16 @@ export class Model {
     this.texts = new Array(lengths.length);
     this.decoder = new TextDecoder();
     const functions = size('function.name');
-    this.functionName = part.column('function.name', functions, Int32Array);
+    this.functionName = sum(part.column('function.name', functions, Int32Array));
     this.functionModule = part.column('function.module', functions, Int32Array);
     this.functionOffset = part.column('function.offset', functions);
     const frames = size('frame.function');
-    this.frameFunction = part.column('frame.function', frames, Int32Array);
+    this.frameFunction = sum(part.column('frame.function', frames, Int32Array));
     this.frameFile = part.column('frame.file', frames, Int32Array);
     this.frameLine = part.column('frame.line', frames);
     this.nrFunctions = functions;
     this.readTree(part, size('node.parent'));
-    const deltas = part.column('site.node', this.nrSites, Int32Array);
-    this.siteNode = new Int32Array(this.nrSites);
-    for (let i = 0, at = 0; i < this.nrSites; i++) this.siteNode[i] = at += deltas[i];
+    this.siteNode = sum(part.column('site.node', this.nrSites, Int32Array));
     this.columns = new Map();
     this.hues = null;
     this.names = new Array(functions);
@@ -72,13 +79,20 @@ export class Model {
     if (!column) {
       if (!FIGURES.includes(name) && !IDS.includes(name)) throw new Error(`no column ${name}`);
       column = this.part.column('site.' + name, this.nrSites, FIGURES.includes(name) ? Float64Array : Int32Array);
+      if (name === 'self') {
+        for (let i = 0; i < column.length; i++) column[i] += this.siteNode[i] ? this.nodeFrame[this.siteNode[i]] + 1 : 0;
+      }
+      for (const part of BEYOND[name] ?? []) {
+        const more = this.site(part);
+        for (let i = 0; i < column.length; i++) column[i] += more[i];
+      }
       this.columns.set(name, column);
     }
     return column;
   }
 
   has(name) {
-    return this.part.has('site.' + name);
+    return BEYOND[name] ? this.site(name).some((value) => value) : this.part.has('site.' + name);
   }
 
   text(id) {

@@ -51,6 +51,17 @@ void seep_page_column_put_double(struct seep_page_column *column, double value) 
     seep_page_column_put_bytes(column, bytes, sizeof(bytes));
 }
 
+void seep_page_column_put_planes(struct seep_page_column *column, const uint32_t *values, size_t nr,
+                                 uint32_t most) {
+    for (unsigned shift = 0; shift < 32 && (shift == 0 || most >> shift); shift += 8) {
+        if (!room_for(column, nr))
+            return;
+        for (size_t i = 0; i < nr; i++)
+            column->bytes[column->nr_bytes++] = (unsigned char)(values[i] >> shift);
+    }
+    column->nr += nr;
+}
+
 void seep_page_column_put_bytes(struct seep_page_column *column, const void *bytes, size_t nr_bytes) {
     if (!room_for(column, nr_bytes))
         return;

@@ -30,14 +30,14 @@
 enum column {
     SITE_PROCESS,
     SITE_NODE, // the difference to the one before
-    SITE_SELF,
+    SITE_SELF, // the difference to the frame of the node, + 1
     SITE_MODULE,
     SITE_VIA,
     SITE_KNOWN,
     SITE_LIVE_BYTES,
     SITE_LIVE_BLOCKS,
-    SITE_ALLOCATIONS,
-    SITE_ALLOCATED_BYTES,
+    SITE_ALLOCATIONS,     // less what is live or was freed, which is most often all of them
+    SITE_ALLOCATED_BYTES, // the same
     SITE_FREES,
     SITE_FREED_BYTES,
     SITE_TEMPORARY,
@@ -74,21 +74,21 @@ enum column {
     NR_COLUMNS
 };
 
-// 'u' unsigned, 's' signed, 'f' eight bytes of a double.
+// 'u' unsigned, 's' signed, 'f' eight bytes of a double, 'p' planes of bytes.
 static const struct {
     const char *name;
     char form;
 } columns[NR_COLUMNS] = {
     [SITE_PROCESS] = {"site.process", 'u'},
     [SITE_NODE] = {"site.node", 's'},
-    [SITE_SELF] = {"site.self", 'u'},
+    [SITE_SELF] = {"site.self", 's'},
     [SITE_MODULE] = {"site.module", 'u'},
     [SITE_VIA] = {"site.via", 'u'},
     [SITE_KNOWN] = {"site.known", 'u'},
     [SITE_LIVE_BYTES] = {"site.live_bytes", 's'},
     [SITE_LIVE_BLOCKS] = {"site.live_blocks", 's'},
-    [SITE_ALLOCATIONS] = {"site.allocations", 'u'},
-    [SITE_ALLOCATED_BYTES] = {"site.allocated_bytes", 'u'},
+    [SITE_ALLOCATIONS] = {"site.allocations", 's'},
+    [SITE_ALLOCATED_BYTES] = {"site.allocated_bytes", 's'},
     [SITE_FREES] = {"site.frees", 'u'},
     [SITE_FREED_BYTES] = {"site.freed_bytes", 'u'},
     [SITE_TEMPORARY] = {"site.temporary", 'u'},
@@ -152,8 +152,9 @@ static void put_figures(struct building *building, const struct seep_view_row *r
     put(building, SITE_KNOWN, sizes ? row->known : row->known & ~SEEP_KNOWN_SIZES);
     put_signed(building, SITE_LIVE_BYTES, row->live_bytes);
     put_signed(building, SITE_LIVE_BLOCKS, row->live_blocks);
-    put(building, SITE_ALLOCATIONS, c->allocations);
-    put(building, SITE_ALLOCATED_BYTES, c->allocated_bytes);
+    put_signed(building, SITE_ALLOCATIONS, (int64_t)(c->allocations - c->frees - (uint64_t)row->live_blocks));
+    put_signed(building, SITE_ALLOCATED_BYTES,
+               (int64_t)(c->allocated_bytes - c->freed_bytes - (uint64_t)row->live_bytes));
     put(building, SITE_FREES, c->frees);
     put(building, SITE_FREED_BYTES, c->freed_bytes);
     put(building, SITE_TEMPORARY, c->temporary);
@@ -192,6 +193,11 @@ static struct seep_error *put_text(struct building *building, enum column column
     return error;
 }
 
+// `self`: as seep_page_branch_self. Most sites are attributed to the innermost function of their stack.
+static void put_self(struct building *building, uint32_t node, uint32_t self) {
+    put_signed(building, SITE_SELF, (int64_t)self - (node ? building->tree.node_frames[node] + 1 : 0));
+}
+
 // Where the row is: its stack, of the view of `branch`.
 static struct seep_error *put_place(struct building *building, struct seep_page_branch *branch,
                                     const struct seep_view_row *row, size_t process) {
@@ -208,7 +214,7 @@ static struct seep_error *put_place(struct building *building, struct seep_page_
     put(building, SITE_PROCESS, process);
     put_signed(building, SITE_NODE, (int64_t)node - building->last_node);
     building->last_node = node;
-    put(building, SITE_SELF, self);
+    put_self(building, node, self);
     error = put_text(building, SITE_MODULE,
                      frame == SEEP_NO_FRAME ? NULL : stacks->modules[stacks->frames[frame].module].shown);
     if (!error)
@@ -245,7 +251,7 @@ static struct seep_error *put_fold(struct building *building, const struct seep_
     put(building, SITE_PROCESS, process);
     put_signed(building, SITE_NODE, (int64_t)node - building->last_node);
     building->last_node = node;
-    put(building, SITE_SELF, frame + 1);
+    put_self(building, node, frame + 1);
     put(building, SITE_MODULE, 0);
     put(building, SITE_VIA, via);
     put(building, SITE_CUT, 0);
@@ -562,7 +568,7 @@ static struct seep_error *assemble_sites(struct building *building, const struct
                                          struct seep_page_column *ret_part) {
     const struct seep_page_source *source = building->source;
     struct seep_page_column report = {NULL}, old_report = {NULL}, texts = {NULL}, lengths = {NULL};
-    struct seep_page_column lives = {NULL};
+    struct seep_page_column lives = {NULL}, frames = {NULL};
     struct seep_page_embedded embedded = {{NULL}};
     uint64_t top = building->least > 0 ? 1 : LISTED;
     struct seep_view *whole = sources->nr_views == 1 ? sources->views[0] : NULL;
@@ -575,6 +581,7 @@ static struct seep_error *assemble_sites(struct building *building, const struct
         error = put_texts(&building->tree.texts, &texts, &lengths);
     seep_page_lives_put(&building->lives, &lives);
     const struct seep_page_tree *tree = &building->tree;
+    seep_page_column_put_planes(&frames, tree->node_frames, tree->nr_nodes, tree->nr_frames);
     struct section sections[21 + NR_COLUMNS] = {
         {"report", 't', &report},
         {"old_report", 't', &old_report},
@@ -589,14 +596,14 @@ static struct seep_error *assemble_sites(struct building *building, const struct
         {"source.bytes", 't', &embedded.bytes},
         {"text.bytes", 't', &texts},
         {"text.lengths", 'u', &lengths},
-        {"function.name", 'u', &tree->function_names},
+        {"function.name", 's', &tree->function_names},
         {"function.module", 'u', &tree->function_modules},
         {"function.offset", 'u', &tree->function_offsets},
-        {"frame.function", 'u', &tree->frame_functions},
+        {"frame.function", 's', &tree->frame_functions},
         {"frame.file", 'u', &tree->frame_files},
         {"frame.line", 'u', &tree->frame_lines},
         {"node.parent", 'u', &tree->node_parents},
-        {"node.frame", 'u', &tree->node_frames},
+        {"node.frame", 'p', &frames},
     };
     size_t nr = 21;
     for (size_t i = 0; i < NR_COLUMNS; i++)
@@ -607,6 +614,7 @@ static struct seep_error *assemble_sites(struct building *building, const struct
     seep_page_column_deinit(&report);
     seep_page_column_deinit(&old_report);
     seep_page_column_deinit(&lives);
+    seep_page_column_deinit(&frames);
     seep_page_embedded_deinit(&embedded);
     seep_page_column_deinit(&texts);
     seep_page_column_deinit(&lengths);

@@ -8,8 +8,9 @@
 struct seep_error *seep_page_tree_init(struct seep_page_tree *tree) {
     *tree = (struct seep_page_tree){.nr_nodes = 1};
     seep_page_column_put(&tree->node_parents, 0);
-    seep_page_column_put(&tree->node_frames, 0);
     uint32_t id;
+    if (!seep_grow(&tree->node_frames, &tree->node_frames_capacity, 1, sizeof(*tree->node_frames)))
+        return seep_error_no_memory();
     return seep_texts_add(&tree->texts, "", &id);
 }
 
@@ -23,6 +24,7 @@ void seep_page_tree_deinit(struct seep_page_tree *tree) {
     seep_ids_deinit(&tree->known_ids);
     free(tree->known);
     free(tree->first);
+    free(tree->node_frames);
     free(tree->files);
     seep_page_column_deinit(&tree->function_names);
     seep_page_column_deinit(&tree->function_modules);
@@ -31,7 +33,6 @@ void seep_page_tree_deinit(struct seep_page_tree *tree) {
     seep_page_column_deinit(&tree->frame_files);
     seep_page_column_deinit(&tree->frame_lines);
     seep_page_column_deinit(&tree->node_parents);
-    seep_page_column_deinit(&tree->node_frames);
 }
 
 struct seep_error *seep_page_tree_text(struct seep_page_tree *tree, const char *text, uint32_t *ret_id) {
@@ -66,7 +67,8 @@ static struct seep_error *function_of(struct seep_page_tree *tree, const struct 
         key = seep_hash64(offset ^ seep_hash64(where)) | UINT64_C(1) << 63;
     error = number_of(&tree->functions, key, &tree->nr_functions, &is_new, ret_id);
     if (!error && is_new) {
-        seep_page_column_put(&tree->function_names, name);
+        seep_page_column_put_signed(&tree->function_names, (int64_t)name - tree->last_name);
+        tree->last_name = name;
         seep_page_column_put(&tree->function_modules, where);
         seep_page_column_put(&tree->function_offsets, name ? 0 : offset);
     }
@@ -100,7 +102,8 @@ static struct seep_error *frame_of(struct seep_page_tree *tree, const struct see
     if (!error)
         error = number_of(&tree->frames, (uint64_t)place << 32 | line, &tree->nr_frames, &is_new, ret_id);
     if (!error && is_new) {
-        seep_page_column_put(&tree->frame_functions, function);
+        seep_page_column_put_signed(&tree->frame_functions, (int64_t)function - tree->last_function);
+        tree->last_function = function;
         seep_page_column_put(&tree->frame_files, file_id);
         seep_page_column_put(&tree->frame_lines, line);
     }
@@ -183,7 +186,9 @@ static struct seep_error *span_of(struct seep_page_tree *tree, struct seep_page_
 
 static struct seep_error *child_of(struct seep_page_tree *tree, uint32_t parent, uint32_t frame,
                                    uint32_t *ret_node) {
-    if (!seep_grow(&tree->first, &tree->first_capacity, tree->nr_nodes + (size_t)1, sizeof(*tree->first)))
+    if (!seep_grow(&tree->first, &tree->first_capacity, tree->nr_nodes + (size_t)1, sizeof(*tree->first)) ||
+        !seep_grow(&tree->node_frames, &tree->node_frames_capacity, tree->nr_nodes + (size_t)1,
+                   sizeof(*tree->node_frames)))
         return seep_error_no_memory();
     bool is_new = !tree->first[parent].node;
     struct seep_error *error = NULL;
@@ -198,7 +203,7 @@ static struct seep_error *child_of(struct seep_page_tree *tree, uint32_t parent,
     if (!tree->first[parent].node)
         tree->first[parent] = (struct seep_page_child){frame, *ret_node};
     seep_page_column_put(&tree->node_parents, *ret_node - parent);
-    seep_page_column_put(&tree->node_frames, frame);
+    tree->node_frames[*ret_node] = frame;
     return NULL;
 }
 

@@ -37,10 +37,10 @@ struct seep_page_tree {
     uint32_t nr_places;
     uint32_t nr_frames;
     uint32_t nr_nodes;
-    struct seep_page_column function_names;
+    struct seep_page_column function_names; // the difference to the one before
     struct seep_page_column function_modules;
     struct seep_page_column function_offsets; // 0: it has a name
-    struct seep_page_column frame_functions;
+    struct seep_page_column frame_functions;  // the difference to the one before
     struct seep_page_column frame_files;
     struct seep_page_file {
         uint32_t text; // what it is called
@@ -51,7 +51,10 @@ struct seep_page_tree {
     struct seep_map file_ids;             // by text
     struct seep_page_column frame_lines;  // line << 1 | inlined
     struct seep_page_column node_parents; // own id - parent's
-    struct seep_page_column node_frames;
+    uint32_t *node_frames;                // by node
+    size_t node_frames_capacity;
+    uint32_t last_name;
+    uint32_t last_function;
 };
 
 // What of a view is in the tree already.
