@@ -187,6 +187,8 @@ def suites_of(path):
     root = xml.etree.ElementTree.parse(str(path)).getroot()
     assert root.tag == "testsuites"
     suites = root.findall("testsuite")
+    for suite in suites:
+        assert int(suite.get("skipped")) == len(suite.findall(".//skipped"))
     for key, tag in (("failures", "failure"), ("errors", "error")):
         assert int(root.get(key)) == len(root.findall(".//" + tag)) == sum(int(s.get(key)) for s in suites)
     assert int(root.get("tests")) == len(root.findall(".//testcase")) == sum(int(s.get("tests")) for s in suites)
@@ -486,6 +488,8 @@ def test_who_was_not_looked_at_does_not_pass(run, seep, unseen, tmp_path, words,
     assert " leaked" not in done.stderr and "passed" not in done.stderr
     suites = xml.etree.ElementTree.parse(str(tmp_path / "j.xml")).getroot()
     assert [case for case in suites.iter("testcase") if case.get("name") == "traced" and case.find("error") is not None]
+    leaks = [case.find("skipped") for case in suites.iter("testcase") if case.get("name") == "leaks"]
+    assert [case for case in leaks if case is not None and why in case.get("message")]
     done = run(seep, "run", "-q", "-o", str(tmp_path / "t.seep"), "--error-exitcode", "9", unseen, *words)
     assert done.returncode == 9 and "ended before it could be looked at, its leaks are not known" in done.stderr
     assert ": what is lost is not known: " in run(seep, "report", str(tmp_path / "t.seep")).stdout

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Blocks that are lost, but for old words in memory that is handed out again and not written: a table of them is
-// freed, and its memory given to a buffer (by malloc, by a realloc that grows, or by memalign).
+// freed, and its memory given to a buffer (by malloc, by a realloc that grows, or by memalign). It tells how many old
+// words are in that.
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,14 @@ __attribute__((noinline)) static void lose(const char *how) {
     free((void *)wall);
 }
 
+__attribute__((noinline)) static int nr_old_words(void) {
+    void *const *words = (void *const *)kept;
+    int nr = 0;
+    for (int i = 8; i < NR; i++) // a realloc keeps the 64 bytes before
+        nr += words[i] != NULL;
+    return nr;
+}
+
 __attribute__((noinline)) static void scrub(void) {
     volatile char stack[32768];
     memset((void *)stack, 0, sizeof(stack));
@@ -28,6 +38,7 @@ __attribute__((noinline)) static void scrub(void) {
 
 int main(int argc, char **argv) {
     lose(argc > 1 ? argv[1] : "");
+    printf("%d\n", nr_old_words());
     scrub();
     return 0;
 }

@@ -2,9 +2,12 @@
 """The report of a session of many processes: who started whom, what was not traced and why, one process of many."""
 import collections
 import csv
+import os
+import signal
+import subprocess
 
 import pytest
-from harness import BUILD, SEEP, environment, need, run, traced
+from harness import BUILD, SEEP, TIMEOUT, environment, need, run, traced
 import report_json
 from small_programs import program_source
 
@@ -91,10 +94,25 @@ def test_who_started_whom(tmp_path):
         f'│  └─ exec {name} own 5',
         f'└─ exec {name} own 6',
     ]
+    assert '\n    at an exec ' in text(done.trace)
     done = run([SEEP, 'report', '--csv', '--by', 'process', '--top', '0', done.trace])
     rows = list(csv.DictReader(done.out.decode().splitlines()))
     for key in ('allocations', 'live_bytes'):
         assert sum(int(row[key]) for row in rows) == sum(p['totals'][key] for p in processes)
+
+
+def test_the_report_of_a_running_process_is_of_it_alone(tmp_path):
+    started = subprocess.Popen([SEEP, 'run', '-q', '-o', tmp_path / 't.seep', '--', 'sh', '-c', 'sleep 100 & echo $$ $!; wait'],
+                               stdout=subprocess.PIPE, env=environment())
+    shell, sleeper = started.stdout.readline().decode().split()
+    try:
+        for command in ('report', 'scan'):
+            done = run([SEEP, command, shell])
+            assert f'this is pid {shell} alone, without 1 traced descendant' in done.out.decode(), done
+            assert b'alone' not in run([SEEP, command, sleeper]).out
+    finally:
+        os.kill(int(sleeper), signal.SIGKILL)
+        started.communicate(timeout=TIMEOUT)
 
 
 def test_what_was_not_traced(static_program, tmp_path):

@@ -24,5 +24,15 @@ def test_old_words_hold_nothing_where_memory_is_wiped(how, tmp_path):
     assert wiped == 1000 and any('wiped' in str(note) for note in notes), (wiped, notes)
 
 
+@pytest.mark.parametrize('how', WAYS)
+def test_blocks_that_are_not_sampled_are_wiped(how, tmp_path):
+    def old_words(*options):
+        done = run([SEEP, 'run', '-q', '-o', tmp_path / 'w.seep', '--sample', '1G', *options, '--', PROGRAM, how])
+        assert done.code == 0, done
+        return int(done.out)
+    assert old_words() > 900
+    assert old_words('--wipe-freed', 'yes') == 0
+
+
 def test_a_check_wipes_by_itself():
     assert run([SEEP, 'check', PROGRAM, 'malloc']).code == 1

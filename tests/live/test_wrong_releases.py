@@ -188,7 +188,7 @@ def test_right_programs_have_none(tmp_path):
         assert all(figure['live_blocks'] == figures[0]['live_blocks'] for figure in figures), name
 
 
-@pytest.mark.parametrize('how, kind', [('stack', 'stack'), ('static', 'static'), ('wild', 'wild')])
+@pytest.mark.parametrize('how, kind', [('stack', 'stack'), ('static', 'static'), ('wild', 'wild'), ('unmapped', 'wild')])
 def test_addresses_that_are_no_blocks(how, kind, tmp_path):
     """The program ends by it; the report says what the address is, and who freed it."""
     program = BUILD / 'tests/live/live-wrong-addresses'

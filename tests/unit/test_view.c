@@ -459,6 +459,13 @@ static void test_deep_stack(void **state) {
     assert_null(seep_view_frames(f.view, &f.view->rows[0], &frames, &nr, &more));
     assert_int_equal(nr, SEEP_VIEW_DEPTH);
     assert_int_equal(more, 100);
+    // Both ends are there: the innermost frame, and the outermost, before which the first of its part says it.
+    const size_t outer = SEEP_VIEW_DEPTH - SEEP_VIEW_OUTERMOST;
+    assert_int_equal(frames[0].offset, depth);
+    assert_int_equal(frames[outer - 1].offset, depth - outer + 1);
+    assert_int_equal(frames[outer].left_out, 100);
+    assert_int_equal(frames[outer].offset, SEEP_VIEW_OUTERMOST);
+    assert_int_equal(frames[SEEP_VIEW_DEPTH - 1].offset, 1);
     assert_int_equal(f.view->nr_without_symbols, 1);
     stop(&f);
 }

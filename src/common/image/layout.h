@@ -469,7 +469,7 @@ enum seep_misuse {
     SEEP_MISUSE_INSIDE,      // not the start of a block, but an address inside a live one
     SEEP_MISUSE_STACK,       // on the stack of the thread that freed it: no site
     SEEP_MISUSE_STATIC,      // in the static memory of a module: no site
-    SEEP_MISUSE_WILD,        // where no program has memory: no site
+    SEEP_MISUSE_WILD,        // where there is no memory: no site
     SEEP_MISUSE_NR
 };
 struct seep_image_misuse {

@@ -77,6 +77,7 @@ static const struct {
     [SEEP_NOTE_KEPT_MEANWHILE] = {"kept_meanwhile", SEEP_NOTE_MISSING},
     [SEEP_NOTE_RECORDED_REST] = {"recorded_rest", 0},
     [SEEP_NOTE_PROCESSES_LOST] = {"processes_lost", 0},
+    [SEEP_NOTE_DESCENDANTS] = {"descendants", 0},
 };
 
 const char *seep_note_name(uint32_t code) {

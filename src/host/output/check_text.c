@@ -55,7 +55,7 @@ struct seep_leak_words seep_wrong_free_words(const struct seep_wrong_free *wrong
                  seep_plural_es(wrong->count),
                  wrong->kind == SEEP_MISUSE_STACK    ? "on the thread's own stack"
                  : wrong->kind == SEEP_MISUSE_STATIC ? "of a variable"
-                                                     : "where no program has memory",
+                                                     : "where there is no memory",
                  release);
     else
         snprintf(words.text, sizeof(words.text), "%s block%s of %s freed by %s", count,

@@ -80,7 +80,7 @@ static const char *const headings[SEEP_MISUSE_NR] = {
     [SEEP_MISUSE_INSIDE] = "an address inside a live block was freed",
     [SEEP_MISUSE_STACK] = "an address on the thread's own stack was freed",
     [SEEP_MISUSE_STATIC] = "the address of a variable was freed",
-    [SEEP_MISUSE_WILD] = "an address where no program has memory was freed",
+    [SEEP_MISUSE_WILD] = "an address where there is no memory was freed",
 };
 
 struct seep_error *seep_text_wrong_releases(FILE *out, struct seep_view *view,

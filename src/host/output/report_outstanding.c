@@ -59,6 +59,9 @@ static struct seep_error *put_stack(FILE *out, struct seep_view *view, const str
     if (err)
         return err;
     for (size_t i = 0; i < nr; i++) {
+        if (frames[i].left_out)
+            fprintf(out, INDENT INDENT "[%" PRIu32 " frame%s left out here]\n", frames[i].left_out,
+                    seep_plural(frames[i].left_out));
         if (frames[i].folded)
             continue;
         put_frame(out, &frames[i]);
@@ -66,8 +69,6 @@ static struct seep_error *put_stack(FILE *out, struct seep_view *view, const str
             fprintf(out, INDENT INDENT "[the last %" PRIu32 " frame%s %" PRIu32 " times in a row]\n",
                     frames[i].fold_frames, seep_plural(frames[i].fold_frames), frames[i].fold_times);
     }
-    if (more)
-        fprintf(out, INDENT INDENT "[and %" PRIu32 " more frames]\n", more);
     put_cut(out, row);
     return NULL;
 }

@@ -296,6 +296,9 @@ struct seep_error *seep_text_stack(FILE *out, struct seep_view *view, const stru
     // Of frames of the C++ library the one that was called stands for those below it.
     size_t nr_inside = 0;
     for (size_t i = 0; i < nr; i++) {
+        if (frames[i].left_out)
+            fprintf(out, "      ... %s frame%s left out here\n", seep_format_count(frames[i].left_out).text,
+                    seep_plural(frames[i].left_out));
         bool cycle = frames[i].folded || frames[i].fold_times > 1;
         bool inside = !view->options.full_stacks && !cycle && i + 1 < nr && !frames[i + 1].folded &&
                       frames[i + 1].fold_times <= 1 && is_library(&frames[i]) && is_library(&frames[i + 1]);
@@ -305,8 +308,6 @@ struct seep_error *seep_text_stack(FILE *out, struct seep_view *view, const stru
         put_frame(out, &frames[i], nr_inside, style);
         nr_inside = 0;
     }
-    if (more)
-        fprintf(out, "      ... %s more frame%s\n", seep_format_count(more).text, seep_plural(more));
     if (row->cut >= 0)
         fprintf(out, "      (cut here: %s)\n", seep_cut_name((uint32_t)row->cut));
     else if (nr == 0)

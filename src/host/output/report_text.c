@@ -408,6 +408,21 @@ static void put_live(FILE *out, const struct seep_view *view) {
               seep_format_count(t->live_bytes).text, remark);
 }
 
+// What was live in processes that went on as other programs: no process has it any more.
+static void put_at_exec(FILE *out, const struct seep_view *view) {
+    uint64_t blocks = 0, bytes = 0;
+    for (size_t i = 0; i < view->nr_processes; i++) {
+        const struct seep_profile *profile = view->session->profiles[view->first_process + i];
+        if (profile->process.exit_kind != SEEP_EXIT_EXEC)
+            continue;
+        seep_add_up(&blocks, profile->totals.live_blocks);
+        seep_add_up(&bytes, profile->totals.live_bytes);
+    }
+    if (blocks && view->nr_processes > 1)
+        put_total(out, "  at an exec", seep_format_count(blocks).text, seep_format_count(bytes).text,
+                  "of these: in processes that then went on as another program");
+}
+
 static void put_totals(FILE *out, const struct seep_view *view, const struct seep_style *style) {
     const struct seep_totals *t = &view->totals;
     fprintf(out, "\n%s%-14s %15s %19s%s", seep_style_bold(style),
@@ -434,6 +449,7 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
     put_total(out, "frees", seep_format_count(t->frees).text, seep_format_count(t->freed_bytes).text,
               seep_format_bytes(t->freed_bytes).text);
     put_live(out, view);
+    put_at_exec(out, view);
     if (view->nr_processes == 1)
         put_peak(out, t, view->sampled);
     char remark[96];

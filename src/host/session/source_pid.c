@@ -3,10 +3,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/words.h"
+#include "process/process_group.h"
 #include "scan/scan.h"
 #include "session/session_open.h"
 #include "session/source.h"
+#include "source/image/image_copy.h"
 #include "source/image/profile_image.h"
 #include "source/image/unseen.h"
 
@@ -44,13 +48,49 @@ static struct seep_error *open_pid(struct seep_source *source) {
     return seep_parse_pid(source->spec, &is_pid, &source->pid);
 }
 
+// A report is of one process, where seep top shows it with its descendants.
+static struct seep_error *note_descendants(struct seep_profile *profile, pid_t pid) {
+    struct seep_pids family = {NULL};
+    struct seep_error *err = seep_pids_add_family(&family, pid);
+    size_t nr = 0;
+    for (size_t i = 0; !err && i < family.nr_items; i++) {
+        int fd = family.items[i] == pid ? -1 : seep_image_open_pid(family.items[i]);
+        nr += fd >= 0;
+        if (fd >= 0)
+            close(fd);
+    }
+    seep_pids_deinit(&family);
+    if (!err && nr)
+        err = seep_profile_note(profile, SEEP_NOTE_DESCENDANTS,
+                                "this is pid %d alone, without %zu traced descendant%s: 'seep top %d' shows "
+                                "them together",
+                                (int)pid, nr, seep_plural(nr), (int)pid);
+    return err;
+}
+
+static struct seep_error *told(struct seep_error *err, struct seep_source *source,
+                               struct seep_session *session, struct seep_session **ret_session) {
+    if (err)
+        return err;
+    err = note_descendants(session->profiles[0], source->pid);
+    if (err)
+        seep_session_destroy(session);
+    else
+        *ret_session = session;
+    return err;
+}
+
 static struct seep_error *snapshot(struct seep_source *source, struct seep_session **ret_session) {
-    return seep_session_from_pid(source->pid, ret_session);
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_session_from_pid(source->pid, &session);
+    return told(err, source, session, ret_session);
 }
 
 static struct seep_error *scan(struct seep_source *source, const struct seep_scan_options *options,
                                struct seep_session **ret_session) {
-    return seep_scan_process(source->pid, options, ret_session);
+    struct seep_session *session = NULL;
+    struct seep_error *err = seep_scan_process(source->pid, options, &session);
+    return told(err, source, session, ret_session);
 }
 
 const struct seep_source_ops seep_source_pid = {

@@ -145,6 +145,7 @@ struct seep_view_frame {
     uint32_t fold_frames;
     uint32_t fold_times;
     bool folded;
+    uint32_t left_out; // return addresses before this one that are not here; 0 but for one frame of a stack
 };
 
 struct seep_view_block {
@@ -365,8 +366,10 @@ uint64_t seep_view_limit(const struct seep_view *view, uint32_t process, uint64_
 const char *seep_view_partly(const struct seep_view_row *row);
 
 // The stack of a SEEP_BY_SITE row, innermost frame first, inlined frames included. At most
-// SEEP_VIEW_DEPTH return addresses; *ret_more are the frames beyond. Valid until the next call.
-#define SEEP_VIEW_DEPTH 4096u
+// SEEP_VIEW_DEPTH return addresses, of which the outermost SEEP_VIEW_OUTERMOST; *ret_more are left out
+// between, as the first of those says. Valid until the next call.
+#define SEEP_VIEW_DEPTH     4096u
+#define SEEP_VIEW_OUTERMOST 256u
 SEEP_MUST_CHECK struct seep_error *seep_view_frames(struct seep_view *view, const struct seep_view_row *row,
                                                     const struct seep_view_frame **ret_frames, size_t *ret_nr,
                                                     uint32_t *ret_more);

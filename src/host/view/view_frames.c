@@ -74,9 +74,10 @@ static struct seep_error *expand(struct seep_view *view, uint32_t frame, bool fo
     return NULL;
 }
 
+// Behind the *ret_nr frames that are there.
 static struct seep_error *expand_all(struct seep_view *view, const uint32_t *frames, uint32_t nr,
                                      size_t *ret_nr) {
-    size_t shown = 0;
+    size_t shown = *ret_nr;
     for (uint32_t at = 0; at < nr;) {
         uint32_t length, times;
         find_cycle(frames, nr, at, &length, &times);
@@ -100,24 +101,31 @@ static struct seep_error *expand_all(struct seep_view *view, const uint32_t *fra
 struct seep_error *seep_view_frames(struct seep_view *view, const struct seep_view_row *row,
                                     const struct seep_view_frame **ret_frames, size_t *ret_nr,
                                     uint32_t *ret_more) {
-    uint32_t *frames = malloc(SEEP_VIEW_DEPTH * sizeof(*frames));
+    uint32_t *frames = calloc(SEEP_VIEW_DEPTH, sizeof(*frames));
     if (!frames)
         return seep_error_no_memory();
-    uint32_t nr = 0, more = 0;
-    for (uint32_t node = row->node; node; node = view->stacks->nodes[node].parent) {
-        uint32_t frame = view->stacks->nodes[node].frame;
-        if (frame == SEEP_NO_FRAME)
-            continue;
-        if (nr < SEEP_VIEW_DEPTH)
+    const struct seep_stack_node *nodes = view->stacks->nodes;
+    uint32_t depth = 0, at = 0, nr = 0;
+    for (uint32_t node = row->node; node; node = nodes[node].parent)
+        depth += nodes[node].frame != SEEP_NO_FRAME;
+    uint32_t more = depth > SEEP_VIEW_DEPTH ? depth - SEEP_VIEW_DEPTH : 0;
+    uint32_t nr_inner = more ? SEEP_VIEW_DEPTH - SEEP_VIEW_OUTERMOST : depth;
+    for (uint32_t node = row->node; node; node = nodes[node].parent) {
+        uint32_t frame = nodes[node].frame;
+        if (frame != SEEP_NO_FRAME && (at < nr_inner || at >= nr_inner + more))
             frames[nr++] = frame;
-        else
-            more++;
+        at += frame != SEEP_NO_FRAME;
     }
     size_t shown = 0;
-    struct seep_error *error = expand_all(view, frames, nr, &shown);
+    struct seep_error *error = expand_all(view, frames, nr_inner, &shown);
+    size_t outer = shown;
+    if (!error && more)
+        error = expand_all(view, &frames[nr_inner], SEEP_VIEW_OUTERMOST, &shown);
     free(frames);
     if (error)
         return error;
+    if (shown > outer)
+        view->scratch[outer].left_out = more;
     *ret_frames = view->scratch;
     *ret_nr = shown;
     *ret_more = more;

@@ -133,7 +133,8 @@ static bool is_static(uint64_t address) {
 
 // What an address is that is none of the heap. NONE: it may be a block from before, or another allocator's.
 static enum seep_misuse kind_of_place(const struct seep_thread *thread, uint64_t address) {
-    if (address < LOWEST_RT || address >= HIGHEST_RT)
+    // Under a filter the kernel cannot be asked.
+    if (seep_confined.filtered ? address - LOWEST_RT >= HIGHEST_RT - LOWEST_RT : !sys_readable(address))
         return SEEP_MISUSE_WILD;
     if (address >= CPU_FRAME() && address < thread->stack_hi)
         return SEEP_MISUSE_STACK;
