@@ -103,6 +103,28 @@ def test_threads_that_hand_blocks_on(clock, tmp_path):
     assert not any('follow from nothing' in str(note) for note in made['health']['notes'])
 
 
+@pytest.mark.parametrize('planted', [False, True], ids=['none', 'planted'])
+def test_a_leak_is_told_and_nothing_else(planted, tmp_path):
+    """Of process after process whose threads hand blocks on: by the scan, by the counts, and by the events until the end."""
+    rounds = int(os.environ.get('SEEP_LEAK_ROUNDS') or 10)
+    program = compiled(tmp_path, program_source('recording_no_leaks.c'))
+    trace = tmp_path / 'leaks.seep'
+    plant = ['plant'] if planted else []
+    done = run([SEEP, 'run', '-q', '--mode', 'record', '-o', trace, '--', program, str(rounds), *plant], env=environment())
+    assert done.code == 0, done
+    for options in ((), ('--at', '1000h')):
+        processes = [process for process in report(trace, *options) if process['totals']['allocations'] > 8 * 300]
+        assert len(processes) == rounds
+        for process in processes:
+            # What glibc keeps for threads to come is from calloc.
+            live = [(site['live_blocks'], site['live_bytes']) for site in process['sites'] if site['live_blocks'] and site['via'] != 'calloc']
+            assert live == [(1, 77)] * planted, live
+            assert not process['health']['lost']
+            if not options:
+                assert process['leaks']['lost'] == {'blocks': int(planted), 'bytes': 77 * planted}
+                assert not process['leaks']['possible']['blocks'] and not process['leaks']['indirect']['blocks']
+
+
 def test_sums_and_events_say_the_same(tmp_path):
     """Of a long recording the counts at any moment come from the nearest sums: site by site what all events make."""
     program = compiled(tmp_path, program_source('recording_long.c'))

@@ -27,7 +27,7 @@
 enum {
     NAP_LEAST_NS = 200000,
     NAP_MOST_NS = 2000000,
-    SEAL_MS = 100,        // a chunk waits no longer to be written
+    SEAL_MS = 80,         // a chunk waits no longer; with its way into the file that is a tenth of a second
     SUM_EVENTS = 1 << 20, // of a process, between sums
     MANY_EVENTS = 4096,   // in a pass: no nap follows
     LOOK_PASSES = 64,     // ends of processes are looked for that seldom
