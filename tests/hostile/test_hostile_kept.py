@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,29 @@ def test_what_is_put_in_its_place_stays(put, tmp_path):
     assert kept.is_symlink() if put == 'link' else kept.is_fifo() if put == 'pipe' else kept.read_text() == 'precious'
     (other,) = [path for path in tmp_path.glob('seep.*.seep') if path != kept]
     assert run([SEEP, 'report', other]).code == 0
+
+
+def test_what_is_put_there_while_a_trace_is_written_stays(tmp_path):
+    """The tool may not only look before it writes."""
+    victim, new = tmp_path / 'victim', tmp_path / 'new'
+    victim.write_text('precious')
+    tool = subprocess.Popen([SEEP, 'run', '-q', '--interval', '10ms', '--', TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, cwd=tmp_path, env=environment())
+    links = []
+
+    def traces():
+        return [path for path in tmp_path.glob('seep.*.seep') if not path.is_symlink()]
+
+    for turn in range(12):
+        wait_until(traces, 'a trace')
+        links.append(traces()[0])
+        time.sleep(turn / 1000)
+        new.symlink_to(victim)
+        new.rename(links[-1])
+        time.sleep(0.05)
+    _, err = tool.communicate(timeout=60)
+    assert tool.returncode == 0 and err == b'', err
+    assert victim.read_text() == 'precious' and all(path.is_symlink() for path in links), list(tmp_path.iterdir())
 
 
 def test_a_pipe_gets_the_last_trace_only(tmp_path):

@@ -17,7 +17,7 @@ static struct seep_error *open_trace(void *data, pid_t pid, struct seep_trace_wr
     struct seep_error *err =
         seep_trace_name(recording->pattern, recording->program, (uint32_t)pid, &recording->name);
     if (!err)
-        err = recording->keeps_others ? seep_trace_writer_create_entry(recording->name, true, &writer)
+        err = recording->keeps_others ? seep_trace_writer_create_entry(recording->name, NULL, &writer)
                                       : seep_trace_writer_create(recording->name, &writer);
     if (!err && recording->keep_bytes && !seep_trace_writer_path(writer))
         err = seep_error_hint(seep_error_create(SEEP_E_USAGE,

@@ -29,7 +29,8 @@ static struct seep_error *save_first(struct seep_run_trace *trace, const struct 
         return seep_session_save(session, "-");
     struct seep_error *err = name_of(trace, session, &name);
     if (!err && !trace->pattern) {
-        err = seep_session_save_beside(session, name, &trace->name);
+        trace->file = (struct seep_trace_file){.inode = 0};
+        err = seep_session_save_over(session, name, &trace->file, &trace->name);
         free(name);
         return err;
     }
@@ -42,30 +43,27 @@ static struct seep_error *save_first(struct seep_run_trace *trace, const struct 
     return err;
 }
 
-// Others may write to the folder, too: what they put there in its stead is not replaced.
-static bool is_ours(const struct seep_run_trace *trace) {
+static bool is_ours(const struct seep_run_trace *trace, const char *name) {
     struct stat there;
-    return lstat(trace->name, &there) == 0 && there.st_dev == trace->device && there.st_ino == trace->inode;
+    return name && lstat(name, &there) == 0 && there.st_dev == trace->file.device &&
+           there.st_ino == trace->file.inode;
 }
 
+// Others may write to the folder, too: what they put there in its stead is not replaced.
 struct seep_error *seep_run_trace_save(struct seep_run_trace *trace, const struct seep_session *session) {
-    struct stat there;
-    struct seep_error *err = NULL;
     if (trace->recording && seep_recording_is_open(trace->recording))
         return seep_recording_save(trace->recording, session, &trace->name);
     if (trace->name && trace->pattern)
         return seep_session_save(session, trace->name);
-    if (trace->name && is_ours(trace)) {
-        err = seep_session_save_over(session, trace->name);
-    } else {
-        free(trace->name);
-        trace->name = NULL;
-        err = save_first(trace, session);
-    }
-    if (!err && trace->name && lstat(trace->name, &there) == 0) {
-        trace->device = there.st_dev;
-        trace->inode = there.st_ino;
-    }
+    char *before = trace->name;
+    bool ours = is_ours(trace, before);
+    trace->name = NULL;
+    struct seep_error *err = ours ? seep_session_save_over(session, before, &trace->file, &trace->name)
+                                  : save_first(trace, session);
+    if (err && ours)
+        trace->name = before;
+    else
+        free(before);
     return err;
 }
 

@@ -15,9 +15,8 @@ struct seep_run_trace {
         *pattern; // of -o, borrowed as is the next; NULL: the usual name, and a file that is there is kept
     const char *program;
     struct seep_recording *recording; // borrowed; open: the session goes behind its events
-    char *name;   // malloc'ed: the file that has the trace; NULL: none yet, or standard output
-    dev_t device; // of that file, when it was saved
-    ino_t inode;
+    char *name;                  // malloc'ed: the file that has the trace; NULL: none yet, or standard output
+    struct seep_trace_file file; // it
 };
 
 void seep_run_trace_deinit(struct seep_run_trace *trace);

@@ -17,9 +17,10 @@ SEEP_MUST_CHECK struct seep_error *seep_session_save(const struct seep_session *
 // free name of "app.2.seep", "app.3.seep", ... *ret_name: that name, malloc'ed.
 SEEP_MUST_CHECK struct seep_error *seep_session_save_beside(const struct seep_session *session,
                                                             const char *path, char **ret_name);
-// Once more under the name that seep_session_save_beside gave: what has that name is replaced, a link itself.
+// The same, in the place of `file` where that still has the name; *file becomes the new one.
 SEEP_MUST_CHECK struct seep_error *seep_session_save_over(const struct seep_session *session,
-                                                          const char *path);
+                                                          const char *path, struct seep_trace_file *file,
+                                                          char **ret_name);
 // To a descriptor, which is borrowed; `name` is for messages.
 SEEP_MUST_CHECK struct seep_error *seep_session_save_fd(const struct seep_session *session, int fd,
                                                         const char *name);

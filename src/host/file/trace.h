@@ -6,6 +6,8 @@
 #ifndef SEEP_FILE_TRACE_H
 #define SEEP_FILE_TRACE_H
 
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "base/records.h"
 
@@ -23,11 +25,18 @@ struct seep_trace_writer;
 
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create(const char *path,
                                                             struct seep_trace_writer **ret_writer);
+// A file that a writer made, wherever it is by now.
+struct seep_trace_file {
+    dev_t device;
+    ino_t inode; // 0: none
+};
 // Where the user has not named the file: no link is followed, and nothing is written in place, as others may
-// have put it there. keeps_others: no file is replaced; where there is one at commit, the trace is named
-// "app.2.seep", and so on.
-SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create_entry(const char *path, bool keeps_others,
+// have put it there. No file is replaced but `own`, which may be NULL: where there is another one when the
+// trace gets its name, the trace is named "app.2.seep", and so on.
+SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create_entry(const char *path,
+                                                                  const struct seep_trace_file *own,
                                                                   struct seep_trace_writer **ret_writer);
+struct seep_trace_file seep_trace_writer_file(const struct seep_trace_writer *writer);
 // To a descriptor, which is borrowed; `name` is for messages.
 SEEP_MUST_CHECK struct seep_error *seep_trace_writer_create_fd(int fd, const char *name,
                                                                struct seep_trace_writer **ret_writer);

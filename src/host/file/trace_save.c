@@ -466,20 +466,23 @@ struct seep_error *seep_session_save(const struct seep_session *session, const c
     return error ? error : save_to(session, writer, path, NULL);
 }
 
-static struct seep_error *save_entry(const struct seep_session *session, const char *path, bool keeps_others,
-                                     char **ret_name) {
+struct seep_error *seep_session_save_over(const struct seep_session *session, const char *path,
+                                          struct seep_trace_file *file, char **ret_name) {
     struct seep_trace_writer *writer;
     struct seep_error *error = check_all(session, path);
     if (!error)
-        error = seep_trace_writer_create_entry(path, keeps_others, &writer);
-    return error ? error : save_to(session, writer, path, ret_name);
+        error = seep_trace_writer_create_entry(path, file, &writer);
+    if (error)
+        return error;
+    struct seep_trace_file fresh = seep_trace_writer_file(writer);
+    error = save_to(session, writer, path, ret_name);
+    if (!error)
+        *file = fresh;
+    return error;
 }
 
 struct seep_error *seep_session_save_beside(const struct seep_session *session, const char *path,
                                             char **ret_name) {
-    return save_entry(session, path, true, ret_name);
-}
-
-struct seep_error *seep_session_save_over(const struct seep_session *session, const char *path) {
-    return save_entry(session, path, false, NULL);
+    struct seep_trace_file none = {.inode = 0};
+    return seep_session_save_over(session, path, &none, ret_name);
 }

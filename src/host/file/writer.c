@@ -17,15 +17,17 @@
 // A zstd frame that readers skip: u32 magic, u32 length of what follows. Source: RFC 8878, 3.1.2.
 #define SKIPPABLE_MAGIC        UINT32_C(0x184d2a50)
 #define SKIPPABLE_HEADER_BYTES 8u
-#define NOREPLACE              1u // RENAME_NOREPLACE of linux/fs.h, which not every libc has
+enum { NOREPLACE = 1, EXCHANGE = 2 }; // RENAME_* of linux/fs.h, which not every libc has
 
 struct seep_trace_writer {
     int fd;
     bool owns_fd;
-    char *name;        // for messages
-    char *path;        // the name it takes at commit; NULL: written in place
-    char *temp_path;   // exists on disk as long as this is set
-    bool keeps_others; // no file is replaced
+    char *name;                  // for messages
+    char *path;                  // the name it takes at commit; NULL: written in place
+    char *temp_path;             // exists on disk as long as this is set
+    bool keeps_others;           // no file is replaced but `own`
+    struct seep_trace_file own;  // inode 0: none
+    struct seep_trace_file file; // the one that it writes; inode 0: it is not its own
     struct seep_packer *packer;
     unsigned char *packed; // scratch
     size_t packed_capacity;
@@ -91,6 +93,9 @@ static struct seep_error *open_temporary(struct seep_trace_writer *writer) {
             seep_error_system(sys_errno, "%s: cannot make the trace in its directory", writer->name),
             "write to another place with -o");
     }
+    struct stat status;
+    if (fstat(writer->fd, &status) == 0)
+        writer->file = (struct seep_trace_file){status.st_dev, status.st_ino};
     writer->owns_fd = true;
     return NULL;
 }
@@ -160,12 +165,19 @@ struct seep_error *seep_trace_writer_create(const char *path, struct seep_trace_
     return create(open_named, path, -1, strcmp(path, "-") == 0 ? "standard output" : path, ret_writer);
 }
 
-struct seep_error *seep_trace_writer_create_entry(const char *path, bool keeps_others,
+struct seep_error *seep_trace_writer_create_entry(const char *path, const struct seep_trace_file *own,
                                                   struct seep_trace_writer **ret_writer) {
     struct seep_error *error = create(open_entry, path, -1, path, ret_writer);
-    if (!error)
-        (*ret_writer)->keeps_others = keeps_others;
-    return error;
+    if (error)
+        return error;
+    (*ret_writer)->keeps_others = true;
+    if (own)
+        (*ret_writer)->own = *own;
+    return NULL;
+}
+
+struct seep_trace_file seep_trace_writer_file(const struct seep_trace_writer *writer) {
+    return writer->file;
 }
 
 struct seep_error *seep_trace_writer_create_fd(int fd, const char *name,
@@ -455,6 +467,7 @@ struct seep_error *seep_trace_writer_compact(struct seep_trace_writer *writer) {
         return NULL;
     int from = writer->fd;
     uint64_t end = writer->written_bytes;
+    writer->own = writer->file;
     struct seep_error *error = open_temporary(writer);
     if (error) {
         writer->fd = from;
@@ -463,7 +476,6 @@ struct seep_error *seep_trace_writer_compact(struct seep_trace_writer *writer) {
     writer->written_bytes = writer->nr_sections = 0;
     error = copy_kept(writer, from, end);
     close(from);
-    writer->keeps_others = false; // the name is ours already
     return error ? error : seep_trace_writer_show(writer);
 }
 
@@ -506,6 +518,26 @@ static bool rename_to_new(const char *from, const char *to) {
     return link(from, to) == 0 && unlink(from) == 0; // a file system without the flag
 }
 
+static bool is_own(const struct seep_trace_writer *writer, const char *path) {
+    struct stat status;
+    return lstat(path, &status) == 0 && status.st_dev == writer->own.device &&
+           status.st_ino == writer->own.inode;
+}
+
+// What has the name is seen when the two have changed places, not before: others may put something there at
+// any moment, and get it back. false: it is not our file.
+static bool replace_own(const struct seep_trace_writer *writer) {
+    const char *from = writer->temp_path, *to = writer->path;
+    if (!writer->own.inode)
+        return false;
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, EXCHANGE) != 0)
+        return (errno == EINVAL || errno == ENOSYS) && is_own(writer, to) && rename(from, to) == 0;
+    if (is_own(writer, from))
+        return unlink(from) == 0;
+    (void)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, EXCHANGE);
+    return false;
+}
+
 // No more traces of one name are looked for.
 enum { NAMES_MAX = 100000 };
 
@@ -535,9 +567,11 @@ static struct seep_error *take_free_name(struct seep_trace_writer *writer) {
 struct seep_error *seep_trace_writer_show(struct seep_trace_writer *writer) {
     if (!writer->temp_path)
         return NULL;
-    struct seep_error *error = writer->keeps_others                           ? take_free_name(writer)
-                               : rename(writer->temp_path, writer->path) != 0 ? write_error(writer, errno)
-                                                                              : NULL;
+    struct seep_error *error = NULL;
+    if (writer->keeps_others)
+        error = replace_own(writer) ? NULL : take_free_name(writer);
+    else if (rename(writer->temp_path, writer->path) != 0)
+        error = write_error(writer, errno);
     if (error)
         return error;
     free(writer->temp_path);
