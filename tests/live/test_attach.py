@@ -510,6 +510,21 @@ def test_a_program_that_is_named_to_its_loader(from_start, tmp_path):
     assert sites_of(by_loader)[0] == expected
 
 
+def test_a_program_that_is_named_to_the_loader_of_musl(tmp_path):
+    """That loader is musl's libc itself, which has no soname."""
+    need('musl-gcc')
+    program, loader = tmp_path / 'program', '/lib/ld-musl-x86_64.so.1'
+    if not os.path.exists(loader):
+        pytest.skip('no %s' % loader)
+    (tmp_path / 'leak.c').write_text(program_source('musl_leak.c'))
+    assert run(['musl-gcc', '-O1', '-g', '-w', tmp_path / 'leak.c', '-o', program]).code == 0
+    done = run([SEEP, 'attach', '--output', tmp_path / 'a.seep', '--', loader, program], cwd=tmp_path)
+    assert done.code == 0, done
+    process, = report(tmp_path / 'a.seep')
+    stacks = [[frame['function'] for frame in site['stack']][:1] for site in process['sites'] if site['live_blocks']]
+    assert stacks == [['main']] and process['totals']['live_bytes'] == 5
+
+
 @pytest.mark.parametrize('probes', PROBES)
 def test_a_static_program_from_its_start(tmp_path, probes):
     need('gcc')

@@ -24,8 +24,9 @@
 #include "source/attach/private_file.h"
 #include "source/run/program.h"
 
-#define BREAKPOINT        0xccL
-#define DYNAMIC_BYTES_MAX 65536u // of more no loader is made
+#define BREAKPOINT             0xccL
+#define LOADER_NAMES_BYTES_MIN 4096u  // static programs have some dozens; musl 15,704
+#define DYNAMIC_BYTES_MAX      65536u // of more no loader is made
 
 static pid_t wait_for(pid_t pid, int *ret_status) {
     pid_t found;
@@ -102,22 +103,27 @@ struct seep_error *seep_held_program_start(char *const *argv, const sigset_t *ig
 }
 
 // A library that is executed itself is a loader, which gets the program as an argument. It has a soname,
-// which programs lack, and needs no loader.
+// which programs lack, or, as musl's, the names of a whole libc; and it needs no loader.
 static bool is_loader(const struct seep_elf_file *elf) {
-    bool has_name = false;
+    bool has_name = false, is_program = false;
+    uint64_t names_bytes = 0;
     for (uint32_t i = 0; i < elf->nr_segments; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
         Elf64_Dyn item = {.d_tag = DT_NULL};
         if (segment->p_type == PT_INTERP)
             return false;
-        for (uint64_t off = 0; segment->p_type == PT_DYNAMIC && !has_name; off += sizeof(item)) {
+        for (uint64_t off = 0; segment->p_type == PT_DYNAMIC; off += sizeof(item)) {
             if (off + sizeof(item) > SEEP_MIN(segment->p_filesz, (uint64_t)DYNAMIC_BYTES_MAX) ||
                 !seep_elf_read(elf, segment->p_offset + off, &item, sizeof(item)) || item.d_tag == DT_NULL)
                 break;
-            has_name = item.d_tag == DT_SONAME;
+            has_name |= item.d_tag == DT_SONAME;
+            is_program |= item.d_tag == DT_FLAGS_1 && item.d_un.d_val & DF_1_PIE;
+            if (item.d_tag == DT_STRSZ)
+                names_bytes = item.d_un.d_val;
         }
     }
-    return elf->header.e_type == ET_DYN && has_name;
+    return elf->header.e_type == ET_DYN &&
+           (has_name || (!is_program && names_bytes >= LOADER_NAMES_BYTES_MIN));
 }
 
 // Of an area that is mapped by now. 0: it is no ELF file, or its entry is not in the area.
