@@ -113,6 +113,7 @@ def test_ages_that_are_not_kept(build, run, seep, tmp_path):
     assert done.returncode == 0, done.stderr
     none = run(seep, "plot", "shop.seep", "--what", "ages")
     assert none.returncode == 1 and "no block has its age" in none.stderr and "--age" in none.stderr
+    assert "FILE@peak" in none.stderr
 
 
 def test_boxes_of_a_flame_graph_are_as_wide_as_their_share(run, seep, aged):
@@ -136,6 +137,7 @@ def test_boxes_of_a_flame_graph_are_as_wide_as_their_share(run, seep, aged):
 def test_foreign_names_are_text(run, seep, traces):
     done = run(seep, "plot", traces["hostile"], "--what", "flame", "-o", "-")
     words, document = texts(done.stdout)
+    assert "C and C++ runtime" not in words, "the legend has what is not drawn"
     assert "<script>ran=1</script>" in words and not document.getElementsByTagName("script")
     assert not document.getElementsByTagName("img") and "__proto__" in words
     assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", done.stdout)

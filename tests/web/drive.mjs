@@ -60,7 +60,8 @@ const groups = (page) => page.evaluate(async () => {
 });
 
 for (const name of ['shop', 'strange', 'family'])
-  await check(`figures of ${name}`, name, async (page) => ({ sites: await sites(page), groups: await groups(page),
+  await check(`figures of ${name}`, name, async (page) => ({ sites: await sites(page), processes: await page.evaluate(() => Array.from({ length: window.seep.shown.nr }, (_, i) => window.seep.shown.at(i).process)),
+    groups: await groups(page),
     tiles: await page.locator('.tile').allInnerTexts(), health: await text(page, '#health') }));
 // Tables of what is not of sites.
 for (const [name, tabs] of [['shop', ['threads', 'sizes']], ['snapped', ['resident', 'ages']], ['recorded', ['lives']]])

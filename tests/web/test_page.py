@@ -260,6 +260,12 @@ def test_every_site_has_the_figures_of_the_report(seen, seep, traces, name):
             assert json.loads(order(one)) == json.loads(order(other))
 
 
+def test_rows_of_several_processes_say_whose_they_are(seen):
+    whose = result(seen, "figures of family")["processes"]
+    assert {name.split()[1] for name in whose} == {"sh", "ls"} and len(set(whose)) == 3
+    assert set(result(seen, "figures of shop")["processes"]) == {None}
+
+
 @pytest.mark.parametrize("by", ["function", "file", "line", "module"])
 def test_groups_are_those_of_the_report(seen, seep, traces, by):
     groups = result(seen, "figures of shop")["groups"][by]

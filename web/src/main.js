@@ -43,6 +43,9 @@ class Page {
     this.model = new Model(part);
     const report = part.json('report');
     this.reports = report.processes ?? [report];
+    // The kernel's slabs and pages are in a trace as processes are.
+    this.ofKernel = this.reports.every(({ process }) => (process.name ?? '').startsWith('[kernel'));
+    this.parts = this.ofKernel ? ['part, which overlap', 'parts, which overlap'] : ['process', 'processes'];
     this.oldReports = part.has('old_report') ? ((old) => old.processes ?? [old])(part.json('old_report')) : null;
     this.measures = this.fixed = measuresOf(this.model);
     this.first = undefined;
@@ -82,6 +85,11 @@ class Page {
     document.documentElement.dataset.state = 'ready';
   }
 
+  processName(i) {
+    const { process } = this.reports[i];
+    return `${this.ofKernel ? '' : process.pid + ' '}${words.safe(process.name ?? '', 40)}`;
+  }
+
   // ---- what does not change ----
 
   header() {
@@ -91,8 +99,8 @@ class Page {
     document.title = `${name} – seep`;
     $('program').textContent = name;
     const facts = [];
-    if (this.reports.length > 1) facts.push(words.plural(this.reports.length, 'process', 'processes'));
-    else facts.push(`pid ${main.pid}`);
+    if (this.reports.length > 1) facts.push(words.plural(this.reports.length, ...this.parts));
+    else if (!this.ofKernel) facts.push(`pid ${main.pid}`);
     if (main.start) facts.push(main.start.replace('T', ' ').replace(/\.\d+Z$/, ' UTC'));
     if (main.duration_s !== null) facts.push(`ran ${words.duration(main.duration_s)}`);
     if (main.exit) facts.push('code' in main.exit ? `exit ${main.exit.code}` : `killed by signal ${main.exit.signal}`);
@@ -171,8 +179,8 @@ class Page {
     choose('measure', 'measure', this.measures.map(({ id, title }) => [id, title]));
     if (this.reports.length > 1 && !this.model.isDiff) {
       $('process-box').hidden = false;
-      choose('process', 'process', [['', `all ${this.reports.length} processes`],
-        ...this.reports.map(({ process }, i) => [String(i), `${process.pid} ${words.safe(process.name ?? '', 40)}`])]);
+      choose('process', 'process', [['', `all ${words.plural(this.reports.length, ...this.parts)}`],
+        ...this.reports.map((_, i) => [String(i), this.processName(i)])]);
     }
     for (const button of document.querySelectorAll('[data-view]'))
       button.addEventListener('click', () => this.state.go({ view: button.dataset.view, zoom: '' }));
@@ -523,7 +531,7 @@ class Page {
       text: (row) => (column.unknown?.(row) ? '–' : column.format(row.values[c])),
       share: column === sort && rows.total ? (row) => Math.abs(row.values[c]) / rows.total : null,
       tone: (row) => `${column === sort ? 'sorted' : 'other'} ${column.tone?.(row.values[c]) ?? ''}`.trim(),
-    }))], rows, sort.id, { label: `${title} table`, picked: this.state.pick || null });
+    }))], rows, sort.id, { label: `${title} table`, picked: this.state.pick || null, empty: this.model.nrSites ? undefined : 'Nothing was allocated.' });
   }
 
   /** A row of the table: it is marked there already, and nothing else changes. */
@@ -552,6 +560,8 @@ class Page {
     const data = columns.map((column) => column.data());
     const key = data[index];
     const kind = model.site('kind');
+    // Sites of several processes look alike.
+    const process = this.reports.length > 1 && !model.isDiff && this.state.process === '' ? model.site('process') : null;
     let nr = 0, total = 0;
     const order = new Uint32Array(model.nrSites);
     for (let i = 0; i < model.nrSites; i++)
@@ -564,7 +574,7 @@ class Page {
       const site = sorted[i];
       const label = model.siteLabel(site);
       const caller = label.fn === undefined ? -1 : model.callerOf(site, label.fn);
-      return { key: String(site), site, values: data.map((column) => column[site]), name: label.name, place: label.place, caller: caller >= 0 ? model.name(caller) : null,
+      return { key: String(site), site, values: data.map((column) => column[site]), name: label.name, place: label.place, process: process ? this.processName(process[site]) : null, caller: caller >= 0 ? model.name(caller) : null,
         fn: this.selfOf(site), badge: this.badge(kind[site], site) };
     } };
   }
@@ -589,7 +599,7 @@ class Page {
     return this.listed(groupsOf(this.model, by, columns.map((column) => column.data()), keep).map((group, i) => {
       const process = by === 'process' ? this.reports[group.key].process : null;
       return { key: 'g' + group.key, order: i, fn: by === 'function' ? group.fn : -1, values: Array.from(group.sums),
-        name: process ? words.safe(process.name ?? '') : group.name, place: process ? `pid ${process.pid}` : group.place, group, sorted: index };
+        name: process ? words.safe(process.name ?? '') : group.name, place: process ? (this.ofKernel ? '' : `pid ${process.pid}`) : group.place, group, sorted: index };
     }), index);
   }
 

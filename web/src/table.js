@@ -76,6 +76,7 @@ export class Table {
         if (column.name)
           return el('div', { role: 'gridcell', class: 'name' }, el('span', { class: 'row-name', title: row.name }, row.name),
             row.place ? el('span', { class: 'row-place', title: row.place }, row.place) : null,
+            row.process ? el('span', { class: 'row-place', title: `process ${row.process}` }, row.process) : null,
             row.badge ? el('span', { class: `badge ${row.badge}` }, row.badge) : null,
             row.caller ? el('span', { class: 'row-caller', title: `called by ${row.caller}` }, el('span', {}, `‹ ${row.caller}`)) : null);
         const cell = el('div', { role: 'gridcell', class: 'figure' }, column.text(row));

@@ -148,7 +148,8 @@ const struct seep_command seep_command_plot = {
     .usage = "[--what WHAT] [options] FILE|PID [-o OUT.svg|OUT.png]",
     .about = "Without -o the picture is drawn in the terminal, by block characters. What was live over time "
              "is known\n"
-             "of 'seep run --interval T' and of recordings; ages of 'seep run --age' and of recordings.\n",
+             "of 'seep run --interval T' and of recordings; ages of 'seep run --age' and of a moment of\n"
+             "a recording (FILE@peak).\n",
     .groups = (const struct seep_option_group *const[]){&plot_group, &seep_report_group, &seep_suppress_group,
                                                         NULL},
     .meant = plot_meant,

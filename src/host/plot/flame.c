@@ -29,6 +29,7 @@ struct painting {
     double base;  // y of the root's box
     const char *modules[SEEP_INK_HUES];
     size_t nr_modules;
+    bool has_runtime; // a box of it
 };
 
 static double scale_of(const struct seep_call_tree *tree) {
@@ -87,8 +88,10 @@ void seep_flame_size(const struct seep_flame *flame, double *ret_width, double *
 }
 
 static enum seep_ink ink_of(struct painting *p, const struct seep_table_frame *frame) {
-    if (frame->frame.runtime)
+    if (frame->frame.runtime) {
+        p->has_runtime = true;
         return SEEP_INK_RUNTIME;
+    }
     const char *module = frame->frame.module ? frame->frame.module : "";
     for (size_t i = 0; i < p->nr_modules; i++)
         if (strcmp(p->modules[i], module) == 0)
@@ -125,7 +128,7 @@ static void put_box(struct painting *p, struct open at) {
 
 static void put_legend(const struct painting *p) {
     double x = LEFT;
-    for (size_t i = 0; i <= p->nr_modules && x < WIDTH - 120; i++) {
+    for (size_t i = 0; i < p->nr_modules + p->has_runtime && x < WIDTH - 120; i++) {
         const char *words = i < p->nr_modules ? p->modules[i] : "C and C++ runtime";
         char *fit = seep_pen_fit(*words ? words : "(no module)", LABEL, 150);
         p->pen->out_of_memory |= !fit;
