@@ -673,11 +673,11 @@ def test_many_children(traced):
 
 
 def test_few_descriptors(run, seep, libseep, tmp_path):
-    script = "i=0; while [ $i -lt 150 ]; do /bin/ls / >/dev/null; i=$((i+1)); done"
+    script = "i=0; while [ $i -lt 60 ]; do /bin/ls / >/dev/null; i=$((i+1)); done"
     done = run(SH, "-c", 'ulimit -n 40; exec "$@"', "sh", seep, "run", "-q", "-o", "x.seep", SH, "-c", script)
     assert (done.returncode, done.stderr) == (0, "")
     processes = processes_of(run, seep, tmp_path / "x.seep")
-    assert len([p for p in processes if p["process"]["exe"].endswith("/ls")]) == 150
+    assert len([p for p in processes if p["process"]["exe"].endswith("/ls")]) == 60
 
 
 def limited_files(kib, seep, *rest):
