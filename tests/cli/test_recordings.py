@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Commands that read recordings: right use, wrong use, and what they say of files that have no events."""
+import ctypes
 import json
 import os
 import shutil
@@ -202,6 +203,31 @@ def test_sql_of_events(run, seep, recording):
     assert rows(run, seep, recording, "select count(*) n from event join site on site.id = event.site where via = 'malloc'")[0]["n"] > 0
     (blocks,) = rows(run, seep, recording, "select count(*) n, sum(size) s from block")
     assert (blocks["n"], blocks["s"]) == (of["live_blocks"], of["live_bytes"] if of["live_blocks"] else None)
+
+
+def test_sql_reads_no_names_for_events(run, seep, brief):
+    """Debug information is unpacked when a statement reads sites: what is asked of times is answered at once."""
+    if "without" in run(seep, "sql", "/dev/null", "select 1").stderr:
+        pytest.skip("seep was built without SQLite")
+    trace = brief["recorded"]
+    libc = ctypes.CDLL(None)
+    watch = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    in_open = 0x20
+    assert watch >= 0 and libc.inotify_add_watch(watch, os.fsencode(trace.parent / "brief_peak"), in_open) >= 0
+
+    def was_opened():
+        try:
+            return bool(os.read(watch, 4096))
+        except BlockingIOError:
+            return False
+
+    try:
+        assert rows(run, seep, trace, "select count(*) n from event where at_ns < 1000000000")[0]["n"] > 0
+        assert not was_opened()
+        assert any("main" in row["text"] for row in rows(run, seep, trace, "select text from site_text"))
+        assert was_opened()
+    finally:
+        os.close(watch)
 
 
 def test_sql_forms_prompt_and_wrong_use(run, seep, recording, plain):

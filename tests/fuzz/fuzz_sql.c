@@ -157,7 +157,7 @@ static void use(const char *path, struct seep_session *session, const uint8_t *a
                                                  .time = seep_chunk_ns};
         const struct seep_summary summary = {.source = "input"};
         struct seep_sql *sql = NULL;
-        error = seep_sql_open(view, &summary, &source, &sql);
+        error = seep_sql_open(view, NULL, &summary, &source, &sql);
         if (error)
             break;
         ask_events(sql, asked, nr, whole);

@@ -85,14 +85,34 @@ static struct seep_error *converse(struct seep_sql *sql, enum seep_sql_form form
     return error;
 }
 
-static struct seep_error *answer(const struct seep_arguments *arguments, struct seep_view *view,
-                                 struct seep_event_file *file) {
+// With the blocks, where they are kept: of a mark or a peak only their number and bytes are.
+struct sites {
+    const struct seep_session *session;
+    struct seep_symbols *symbols;
+    struct seep_view_options options;
+};
+
+static struct seep_error *make_sites(const void *data, struct seep_view **ret_view) {
+    const struct sites *sites = data;
+    struct seep_view_options options = sites->options;
+    options.blocks = true;
+    struct seep_error *error = seep_view_create(sites->session, SIZE_MAX, sites->symbols, &options, ret_view);
+    if (!error || error->code != SEEP_E_UNSUPPORTED)
+        return error;
+    seep_error_destroy(error);
+    options.blocks = false;
+    return seep_view_create(sites->session, SIZE_MAX, sites->symbols, &options, ret_view);
+}
+
+static struct seep_error *answer(const struct seep_arguments *arguments, const struct sites *sites,
+                                 struct seep_view *view, struct seep_event_file *file) {
     const struct sql_values *values = seep_arguments_values(arguments, &sql_group);
     enum seep_sql_form form = values->json ? SEEP_SQL_JSON : values->csv ? SEEP_SQL_CSV : SEEP_SQL_TEXT;
     struct seep_event_source events = seep_events_of(file);
     struct seep_summary summary = {.source = arguments->operands[0]};
+    const struct seep_sql_sites on_demand = {make_sites, sites};
     struct seep_sql *sql = NULL;
-    struct seep_error *error = seep_sql_open(view, &summary, &events, &sql);
+    struct seep_error *error = seep_sql_open(view, &on_demand, &summary, &events, &sql);
     if (error)
         return error;
     error = arguments->nr_operands > 1 ? ask(sql, arguments->operands[1], form) : converse(sql, form);
@@ -100,46 +120,42 @@ static struct seep_error *answer(const struct seep_arguments *arguments, struct 
     return error;
 }
 
-// With the blocks, where they are kept: of a mark or a peak only their number and bytes are.
-static struct seep_error *make_view(const struct seep_session *session, struct seep_symbols *symbols,
-                                    struct seep_view_options *options, struct seep_view **ret_view) {
-    options->blocks = true;
-    struct seep_error *error = seep_view_create(session, SIZE_MAX, symbols, options, ret_view);
-    if (!error || error->code != SEEP_E_UNSUPPORTED)
-        return error;
-    seep_error_destroy(error);
-    options->blocks = false;
-    return seep_view_create(session, SIZE_MAX, symbols, options, ret_view);
+// What needs no name: those of files and functions take longer than to find a moment in a recording.
+static struct seep_error *make_processes(const struct sites *sites, struct seep_view **ret_view) {
+    struct seep_view_options options = sites->options;
+    options.each_stack = true;
+    options.no_names = true;
+    return seep_view_create(sites->session, SIZE_MAX, sites->symbols, &options, ret_view);
 }
 
 static struct seep_error *run_sql(const struct seep_arguments *arguments, int *ret_status) {
     const struct sql_values *values = seep_arguments_values(arguments, &sql_group);
-    struct seep_view_options options = seep_view_options_default;
-    options.top = 0;
-    options.all_rows = true;
-    options.full_paths = true;
-    options.no_demangle = values->no_demangle;
+    struct sites sites = {.options = seep_view_options_default};
+    sites.options.top = 0;
+    sites.options.all_rows = true;
+    sites.options.full_paths = true;
+    sites.options.no_demangle = values->no_demangle;
     if (seep_sql_lacks)
         return seep_error_hint(
             seep_error_create(SEEP_E_UNSUPPORTED, "sql: seep was built without %s", seep_sql_lacks),
             "install it and build again; 'seep info' lists what is there");
     const char *source = arguments->operands[0];
     struct seep_session *session = NULL;
-    struct seep_symbols *symbols = NULL;
     struct seep_view *view = NULL;
     struct seep_event_file *file = NULL;
     struct seep_error *error = seep_moment_open(source, &session);
+    sites.session = session;
     if (!error)
-        error = seep_report_symbols(&options, source, &symbols);
+        error = seep_report_symbols(&sites.options, source, &sites.symbols);
     if (!error)
-        error = make_view(session, symbols, &options, &view);
+        error = make_processes(&sites, &view);
     if (!error && seep_event_file_is_one(source))
         error = seep_event_file_open(source, &file);
     if (!error)
-        error = answer(arguments, view, file);
+        error = answer(arguments, &sites, view, file);
     seep_event_file_close(file);
     seep_view_destroy(view);
-    seep_symbols_destroy(symbols);
+    seep_symbols_destroy(sites.symbols);
     seep_session_destroy(session);
     return error;
 }

@@ -18,9 +18,12 @@ const char *const seep_sql_lacks = NULL;
 
 struct seep_sql {
     sqlite3 *db;
-    struct seep_view *view;
+    struct seep_view *view; // of the processes
+    const struct seep_sql_sites *sites;
+    struct seep_view *made; // by `sites`
     const struct seep_event_source *events;
     int64_t **row_of;            // by process looked at, by site: its id in the table `site`, or -1
+    bool wants_ids;              // of sites, in events
     bool wants_sites, has_sites; // the tables of sites and their names
     bool wants_blocks, has_blocks;
     struct seep_error *trouble; // of the events: the first
@@ -156,7 +159,8 @@ static bool find_process(struct cursor *cursor) {
 static int64_t site_id(const struct cursor *cursor, const struct seep_recorded *event) {
     const struct seep_view *view = cursor->sql->view;
     const struct seep_profile *profile = view->session->profiles[view->first_process + cursor->process];
-    return event->site < profile->nr_sites ? cursor->sql->row_of[cursor->process][event->site] : -1;
+    int64_t **row_of = cursor->sql->row_of; // NULL: no statement reads it
+    return row_of && event->site < profile->nr_sites ? row_of[cursor->process][event->site] : -1;
 }
 
 static int64_t time_of(const struct cursor *cursor, const struct seep_recorded *event) {
@@ -327,8 +331,17 @@ static struct seep_error *failed(struct seep_sql *sql) {
 }
 
 // The ids that put_sites() gave to rows.
+static struct seep_view *view_of_sites(const struct seep_sql *sql) {
+    return sql->made ? sql->made : sql->view;
+}
+
 static struct seep_error *find_rows(struct seep_sql *sql) {
-    const struct seep_view *view = sql->view;
+    if (sql->row_of)
+        return NULL;
+    struct seep_error *failure = sql->sites ? sql->sites->make(sql->sites->data, &sql->made) : NULL;
+    if (failure)
+        return failure;
+    const struct seep_view *view = view_of_sites(sql);
     struct seep_map map = SEEP_MAP_INIT;
     struct seep_error *error = NULL;
     for (size_t i = 0; !error && i < view->nr_rows; i++) {
@@ -358,7 +371,7 @@ static struct seep_error *find_rows(struct seep_sql *sql) {
 }
 
 // SQLite asks when it prepares a statement: so we know which tables it reads before it does.
-static int note_reading(void *data, int action, const char *table, const char *unused_a, const char *unused_b,
+static int note_reading(void *data, int action, const char *table, const char *name, const char *unused_b,
                         const char *unused_c) {
     static const char *const of_sites[] = {"site", "stack", "frame"};
     struct seep_sql *sql = data;
@@ -367,35 +380,38 @@ static int note_reading(void *data, int action, const char *table, const char *u
     for (size_t i = 0; i < SEEP_ARRAY_SIZE(of_sites); i++)
         sql->wants_sites |= strcasecmp(table, of_sites[i]) == 0;
     sql->wants_blocks |= strcasecmp(table, "block") == 0;
+    sql->wants_ids |= strcasecmp(table, "event") == 0 && name && strcasecmp(name, "site") == 0;
     return SQLITE_OK;
 }
 
 static struct seep_error *fill_wanted(struct seep_sql *sql) {
     struct seep_error *error = NULL;
-    if (sql->wants_sites && !sql->has_sites) {
-        error = seep_sqlite_fill_sites(sql->db, sql->view);
+    if (sql->wants_ids || sql->wants_sites || sql->wants_blocks)
+        error = find_rows(sql);
+    if (!error && sql->wants_sites && !sql->has_sites) {
+        error = seep_sqlite_fill_sites(sql->db, view_of_sites(sql));
         sql->has_sites = !error;
     }
     if (!error && sql->wants_blocks && !sql->has_blocks) {
-        error = seep_sqlite_fill_blocks(sql->db, sql->view);
+        error = seep_sqlite_fill_blocks(sql->db, view_of_sites(sql));
         sql->has_blocks = !error;
     }
     return error;
 }
 
-struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_summary *summary,
-                                 const struct seep_event_source *events, struct seep_sql **ret_sql) {
+struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_sql_sites *sites,
+                                 const struct seep_summary *summary, const struct seep_event_source *events,
+                                 struct seep_sql **ret_sql) {
     struct seep_sql *sql = calloc(1, sizeof(*sql));
     if (!sql)
         return seep_error_no_memory();
     sql->view = view;
+    sql->sites = sites;
     sql->events = events;
     struct seep_error *error =
         sqlite3_open(":memory:", &sql->db) == SQLITE_OK ? NULL : seep_error_no_memory();
     if (!error)
         error = seep_sqlite_begin(sql->db, view, summary);
-    if (!error)
-        error = find_rows(sql);
     if (!error &&
         (sqlite3_create_module(sql->db, "event", &event_module, sql) != SQLITE_OK ||
          sqlite3_exec(
@@ -420,6 +436,7 @@ void seep_sql_close(struct seep_sql *sql) {
     for (size_t p = 0; sql->row_of && p < sql->view->nr_processes; p++)
         free(sql->row_of[p]);
     free(sql->row_of);
+    seep_view_destroy(sql->made);
     seep_error_destroy(sql->trouble);
     free(sql);
 }

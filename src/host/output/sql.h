@@ -18,8 +18,15 @@ struct seep_sql;
 // NULL, or the library that this build lacks.
 extern const char *const seep_sql_lacks;
 
-// All are borrowed as long as it lives; the view is by site, of all rows, with blocks.
-SEEP_MUST_CHECK struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_summary *summary,
+// Makes the view by site, of all rows, with blocks, when a statement reads one of these.
+struct seep_sql_sites {
+    struct seep_error *(*make)(const void *data, struct seep_view **ret_view);
+    const void *data;
+};
+
+// All are borrowed as long as it lives. `view` is of the processes; where `sites` is NULL of their sites too.
+SEEP_MUST_CHECK struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_sql_sites *sites,
+                                                 const struct seep_summary *summary,
                                                  const struct seep_event_source *events,
                                                  struct seep_sql **ret_sql);
 void seep_sql_close(struct seep_sql *sql); // takes NULL

@@ -4,8 +4,9 @@
 
 const char *const seep_sql_lacks = "libsqlite3";
 
-struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_summary *summary,
-                                 const struct seep_event_source *events, struct seep_sql **ret_sql) {
+struct seep_error *seep_sql_open(struct seep_view *view, const struct seep_sql_sites *sites,
+                                 const struct seep_summary *summary, const struct seep_event_source *events,
+                                 struct seep_sql **ret_sql) {
     return seep_error_create(SEEP_E_UNSUPPORTED, "seep was built without libsqlite3");
 }
 

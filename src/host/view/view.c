@@ -390,8 +390,9 @@ static struct seep_error *fill(struct seep_view_build *build) {
         error = seep_view_build_mappings(build);
     if (!error)
         error = seep_view_build_pools(build);
-    if (!error)
-        error = use_stacks(build);
+    if (error || view->options.no_names)
+        return error;
+    error = use_stacks(build);
     if (!error)
         error = seep_view_build_labels(build);
     return error ? error : list_trouble(build);

@@ -105,6 +105,7 @@ struct seep_view_options {
     const char *sysroot; // a folder with the files of the traced system; NULL: this one's
     bool lost_first;     // rows by site without --sort
     bool all_rows;       // nothing is cut to the top, which the output cuts in a way of its own
+    bool no_names;       // of functions, files and modules none is asked for; with by site and each_stack
     // Which output; see seep_output_of() in output/output.h.
     int format; // in seep_output_names
     int json;   // 0: not asked for; 1: the newest schema; 2: schema 1
