@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import BUILD, ROOT, SEEP, environment, kill, report, run
+from harness import BUILD, ROOT, SEEP, environment, kill, need, report, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 import report_json  # noqa: E402
@@ -181,6 +181,25 @@ def traced(folder, *args):
 def child_of(process):
     with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
         return int(file.read().split()[0])
+
+
+def test_what_came_and_went_is_not_steady(tmp_path):
+    """Of a rise to sixteen times as much and back the first and last look say nothing."""
+    need('gcc')
+    (tmp_path / 'hump.c').write_text(program_source('growth_hump.c'))
+    assert run(['gcc', '-w', 'hump.c', '-o', 'hump'], cwd=tmp_path).code == 0
+    names = []
+    process = subprocess.Popen([SEEP, 'run', '-q', '-o', tmp_path / 'x.seep', '--', tmp_path / 'hump'], env=environment(),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    for step, nr in enumerate((1, 4, 8, 12, 16, 12, 8, 4, 1)):
+        process.stdin.write(b'%d\n' % nr)
+        process.stdin.flush()
+        assert process.stdout.readline() == b'ok\n'
+        names.append(tmp_path / f'{step}.seep')
+        assert run([SEEP, 'snap', child_of(process), '-o', names[-1]]).code == 0
+    process.communicate()
+    done = run([SEEP, 'growth', *names])
+    assert done.code == 0 and b'no trend, between 1.00 MiB and 16.0 MiB' in done.out, done
 
 
 def test_snapshots_of_one_process(tmp_path):

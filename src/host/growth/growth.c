@@ -66,6 +66,11 @@ static uint64_t whole(double value) {
 static struct seep_growth_of judge(const struct picked *picked, const double *bytes, const double *blocks) {
     size_t last = picked->nr - 1;
     struct seep_growth_of growth = {.first_bytes = whole(bytes[0]), .last_bytes = whole(bytes[last])};
+    growth.least_bytes = growth.most_bytes = growth.first_bytes;
+    for (size_t i = 1; i <= last; i++) {
+        growth.least_bytes = SEEP_MIN(growth.least_bytes, whole(bytes[i]));
+        growth.most_bytes = SEEP_MAX(growth.most_bytes, whole(bytes[i]));
+    }
     seep_trend_judge(picked->seconds, bytes, picked->nr, &growth.trend);
     if (blocks && last)
         growth.blocks_per_s = (blocks[last] - blocks[0]) / (picked->seconds[last] - picked->seconds[0]);

@@ -13,6 +13,8 @@ struct seep_growth_of {
     struct seep_trend trend; // of bytes, per second
     double blocks_per_s;     // from the first to the last
     uint64_t first_bytes;
+    uint64_t least_bytes; // of all that are judged
+    uint64_t most_bytes;
     uint64_t last_bytes;
     uint64_t last_blocks;
 };

@@ -52,11 +52,20 @@ static const char *words(enum seep_trend_verdict verdict) {
     return words[verdict];
 }
 
+// What came and went is not steady, though nothing of it goes on.
+static bool goes_to_and_fro(const struct seep_growth_of *growth) {
+    return growth->trend.verdict == SEEP_TREND_STEADY && growth->most_bytes / 2 > growth->least_bytes;
+}
+
 static void put_line(FILE *out, const char *what, const struct seep_growth_of *growth) {
     const struct seep_trend *trend = &growth->trend;
     bool moves = trend->verdict == SEEP_TREND_GROWING || trend->verdict == SEEP_TREND_SHRINKING;
     fprintf(out, "  %-15s %12s %19s   %s", what, seep_format_bytes(growth->first_bytes).text,
-            seep_format_bytes(growth->last_bytes).text, words(trend->verdict));
+            seep_format_bytes(growth->last_bytes).text,
+            goes_to_and_fro(growth) ? "no trend" : words(trend->verdict));
+    if (goes_to_and_fro(growth))
+        fprintf(out, ", between %s and %s", seep_format_bytes(growth->least_bytes).text,
+                seep_format_bytes(growth->most_bytes).text);
     if (moves)
         fprintf(out, " %s (%s to %s), %s", seep_text_rate(trend->slope).text,
                 seep_text_rate(trend->slope_low).text, seep_text_rate(trend->slope_high).text,
