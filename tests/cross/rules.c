@@ -15,13 +15,15 @@
 static int nr_wrong;
 
 #define NR_WORDS 4096
-static uint64_t memory[NR_WORDS];
+static seep_stack_word memory[NR_WORDS];
+
+#define WORD SEEP_ARCH_WORD
 
 static bool read_word(void *context, uint64_t address, uint64_t *ret_word) {
-    uint64_t at = address - (uint64_t)memory;
-    if (at % 8 || at / 8 >= NR_WORDS)
+    uint64_t at = address - (uintptr_t)memory;
+    if (at % WORD || at / WORD >= NR_WORDS)
         return false;
-    *ret_word = memory[at / 8];
+    *ret_word = memory[at / WORD];
     return true;
 }
 
@@ -70,14 +72,14 @@ static void test_known_rows(void) {
     expect_offsets("no record: x30 below x29", sp, BELOW + 32, -8, -16, SEEP_RULE_SP);
     expect_offsets("leaf", sp, 0, 0, 0, SEEP_RULE_SLOW);
     expect_offsets("leaf with locals", sp, 64, 0, 0, SEEP_RULE_SLOW);
-    expect_offsets("frame of 64 MiB", sp, (1 << 26) - 8, -16, -8, SEEP_RULE_SP);
-    expect_offsets("larger", sp, 1 << 26, -16, -8, SEEP_RULE_SLOW);
-    expect_offsets("lowest slots", sp, 1 << 20, -(1 << 18), -(1 << 18), SEEP_RULE_SP);
-    expect_offsets("x29 lower", sp, 1 << 20, -(1 << 18) - 8, -8, SEEP_RULE_SLOW);
-    expect_offsets("x30 lower", sp, 1 << 20, -8, -(1 << 18) - 8, SEEP_RULE_SLOW);
-    expect_offsets("slots above the CFA", sp, BELOW + 16, 8, (1 << 18) - 8, SEEP_RULE_SP);
-    expect_offsets("no multiple of a word", sp, 20, -16, -8, SEEP_RULE_SLOW);
-    expect_offsets("CFA of another register", 19, 16, -16, -8, SEEP_RULE_SLOW);
+    expect_offsets("frame of 2^23 words", sp, (WORD << 23) - WORD, -16, -8, SEEP_RULE_SP);
+    expect_offsets("larger", sp, WORD << 23, -16, -8, SEEP_RULE_SLOW);
+    expect_offsets("lowest slots", sp, 1 << 20, -(WORD << 15), -(WORD << 15), SEEP_RULE_SP);
+    expect_offsets("x29 lower", sp, 1 << 20, -(WORD << 15) - WORD, -8, SEEP_RULE_SLOW);
+    expect_offsets("x30 lower", sp, 1 << 20, -8, -(WORD << 15) - WORD, SEEP_RULE_SLOW);
+    expect_offsets("slots above the CFA", sp, BELOW + 16, 8, (WORD << 15) - WORD, SEEP_RULE_SP);
+    expect_offsets("no multiple of a word", sp, BELOW + 18, -16, -8, SEEP_RULE_SLOW);
+    expect_offsets("CFA of another register", 10, 16, -16, -8, SEEP_RULE_SLOW);
 }
 
 static void test_odd_rows(void) {
@@ -101,13 +103,13 @@ static void test_odd_rows(void) {
 }
 
 static int64_t words(int64_t least, int64_t most) {
-    return (least + random() % (most - least + 1)) * 8;
+    return (least + random() % (most - least + 1)) * WORD;
 }
 
 static void test_random_rows(void) {
     unsigned nr_packed = 0;
     for (unsigned i = 0; i < NR_WORDS; i++) // some with an authentication code, as it would be in a slot
-        memory[i] = (uint64_t)random() << 8 | (i % 3 ? 0 : UINT64_C(0x0055) << 48);
+        memory[i] = (seep_stack_word)((uint64_t)random() << 8 | (i % 3 ? 0 : UINT64_C(0x0055) << 48));
     for (unsigned i = 0; i < 20000; i++) {
         unsigned cfa_reg = random() % 2 ? SEEP_ARCH_DWARF_SP : SEEP_ARCH_DWARF_BP;
         struct seep_cfi_row row = row_of(cfa_reg, BELOW + words(-4, 400), random() % 3 ? words(-500, 20) : 0,
@@ -120,8 +122,8 @@ static void test_random_rows(void) {
         struct seep_rule rule = seep_rule_pack(&row);
         if (seep_rule_kind(rule) == SEEP_RULE_SLOW)
             continue;
-        uint64_t sp = (uint64_t)(memory + 1000 + random() % 1000),
-                 bp = (uint64_t)(memory + 1000 + random() % 1000);
+        uint64_t sp = (uintptr_t)(memory + 1000 + random() % 1000),
+                 bp = (uintptr_t)(memory + 1000 + random() % 1000);
         struct seep_regs regs = {.known = UINT64_C(1) << SEEP_ARCH_DWARF_SP | UINT64_C(1)
                                                                                   << SEEP_ARCH_DWARF_BP};
         regs.value[SEEP_ARCH_DWARF_SP] = sp;
@@ -129,7 +131,7 @@ static void test_random_rows(void) {
         uint64_t cfa =
             (seep_rule_kind(rule) == SEEP_RULE_SP ? sp : bp) + (uint64_t)seep_rule_cfa_offset(rule);
 #ifdef SEEP_ARCH_SP_SLOT
-        if (cfa + SEEP_ARCH_SP_SLOT - (uint64_t)memory < sizeof(memory))
+        if (cfa + SEEP_ARCH_SP_SLOT - (uintptr_t)memory < sizeof(memory))
             *(uint64_t *)(cfa + SEEP_ARCH_SP_SLOT) = cfa - BELOW; // as the convention has it
 #endif
         if (seep_step(&row, &regs, read_word, NULL) != SEEP_STEP_OK)
@@ -152,7 +154,7 @@ static void test_random_rows(void) {
 }
 
 static void test_strip(void) {
-    uint64_t address = UINT64_C(0x0000aaaabbbbcccc);
+    uint64_t address = WORD == 8 ? UINT64_C(0x0000aaaabbbbcccc) : UINT64_C(0xbbbbcccc);
     if (seep_arch_strip(address) != address || seep_arch_strip(0) != 0) {
         nr_wrong++;
         printf("an address without a code is changed\n");

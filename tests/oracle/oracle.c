@@ -119,7 +119,7 @@ static void note_pc(const char *who, unsigned index, uint64_t pc) {
 done:
     if (fd >= 0)
         close(fd);
-    note("  %s %3u %#lx %s+%#lx\n", who, index, pc, found ? name : "?", found);
+    note("  %s %3u %#" PRIx64 " %s+%#" PRIx64 "\n", who, index, pc, found ? name : "?", found);
 }
 
 struct listing {
@@ -190,8 +190,10 @@ void seep_oracle_check(const uint64_t *pcs, unsigned nr, int cut) {
     _Unwind_Reason_Code code = _Unwind_Backtrace(compare_frame, &c);
 #ifdef __arm__
     (void)code;
-    if (c.begun && !c.differs && c.at + 1 == nr && !has_cfi(pcs[c.at] - 1))
+    if ((c.begun || nr == 1) && !c.differs && c.at + 1 == nr && !has_cfi(pcs[c.at] - 1)) {
+        c.begun = true;
         c.at++;
+    }
 #else
     if (code != _URC_END_OF_STACK && !c.differs)
         atomic_fetch_add(&f->unwinder_failed, 1);

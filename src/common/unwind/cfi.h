@@ -18,7 +18,8 @@ struct seep_cfi_object {
     const uint8_t *bytes; // borrowed, readable for size_bytes
     uint64_t start;
     uint64_t size_bytes;
-    uint64_t eh_frame_hdr; // address
+    uint64_t eh_frame_hdr; // address; with SEEP_ARCH_EHABI that of .ARM.exidx, whose size is
+    uint64_t exidx_bytes;
 };
 
 enum {

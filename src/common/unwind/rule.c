@@ -177,7 +177,7 @@ struct seep_rule seep_rule_pack(const struct seep_cfi_row *row) {
 
 struct seep_rule seep_rule_at(const struct seep_cfi_object *object, uint64_t pc) {
     struct seep_cfi_row row;
-    switch (seep_cfi_row_at(object, pc, &row)) {
+    switch (seep_rule_row_at(object, pc, &row)) {
     case SEEP_CFI_OK:
         return seep_rule_pack(&row);
     case SEEP_CFI_NONE:

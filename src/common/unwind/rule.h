@@ -15,6 +15,7 @@
 #include "core/attr.h"
 #include "unwind/arch.h"
 #include "unwind/cfi.h"
+#include "unwind/ehabi.h"
 
 enum seep_rule_kind {
     SEEP_RULE_UNKNOWN = 0, // not looked up yet: never packed
@@ -40,19 +41,20 @@ SEEP_INLINE bool seep_rule_bp_saved(struct seep_rule rule) {
 }
 #ifdef SEEP_ARCH_RULE_HAS_RA
 SEEP_INLINE int64_t seep_rule_cfa_offset(struct seep_rule rule) {
-    return (int64_t)(rule.bits << 32) >> 40 << 3;
+    return ((int64_t)(rule.bits << 32) >> 40) * SEEP_ARCH_WORD;
 }
 SEEP_INLINE int64_t seep_rule_bp_offset(struct seep_rule rule) {
-    return (int64_t)(rule.bits << 16) >> 48 << 3;
+    return ((int64_t)(rule.bits << 16) >> 48) * SEEP_ARCH_WORD;
 }
 SEEP_INLINE int64_t seep_rule_ra_offset(struct seep_rule rule) {
-    return (int64_t)rule.bits >> 48 << 3;
+    return ((int64_t)rule.bits >> 48) * SEEP_ARCH_WORD;
 }
 SEEP_INLINE struct seep_rule seep_rule_make_ra(enum seep_rule_kind kind, int64_t cfa_offset, bool bp_saved,
                                                int64_t bp_offset, int64_t ra_offset) {
     return (struct seep_rule){(uint64_t)kind | (uint64_t)bp_saved << 4 |
-                              ((uint64_t)cfa_offset >> 3 & 0xffffff) << 8 |
-                              ((uint64_t)bp_offset >> 3 & 0xffff) << 32 | (uint64_t)ra_offset >> 3 << 48};
+                              ((uint64_t)(cfa_offset / SEEP_ARCH_WORD) & 0xffffff) << 8 |
+                              ((uint64_t)(bp_offset / SEEP_ARCH_WORD) & 0xffff) << 32 |
+                              (uint64_t)(ra_offset / SEEP_ARCH_WORD) << 48};
 }
 SEEP_INLINE struct seep_rule seep_rule_make(enum seep_rule_kind kind, int64_t cfa_offset, bool bp_saved,
                                             int64_t bp_offset) {
@@ -76,7 +78,17 @@ SEEP_INLINE struct seep_rule seep_rule_make(enum seep_rule_kind kind, int64_t cf
 }
 #endif
 
-// Packs a row that seep_cfi_row_at() found. Never fails: what does not fit is SEEP_RULE_SLOW.
+// The row for `pc`, in the information that code of this CPU has.
+SEEP_INLINE int seep_rule_row_at(const struct seep_cfi_object *object, uint64_t pc,
+                                 struct seep_cfi_row *ret_row) {
+#ifdef SEEP_ARCH_EHABI
+    return seep_ehabi_row_at(object, pc, ret_row);
+#else
+    return seep_cfi_row_at(object, pc, ret_row);
+#endif
+}
+
+// Packs a row that seep_rule_row_at() found. Never fails: what does not fit is SEEP_RULE_SLOW.
 struct seep_rule seep_rule_pack(const struct seep_cfi_row *row);
 
 // The rule for the code at `pc` (already minus 1 for a return address): finds the row, packs it.

@@ -238,6 +238,16 @@ void seep_text_without_symbols(FILE *out, const struct seep_view *view, const ch
     }
 }
 
+static const char *cut_meaning(const struct seep_view *view, const struct health_sum *sum, uint32_t cut) {
+    bool all_arm = view->nr_processes > 0;
+    for (size_t p = 0; p < view->nr_processes; p++)
+        all_arm &= seep_text_profile(view, p)->process.platform.machine == EM_ARM;
+    if (cut == SEEP_CUT_NO_CFI && all_arm)
+        return "code without an unwind table, as compilers of C for 32-bit ARM make it: build it with "
+               "-funwind-tables";
+    return cut == SEEP_CUT_DEPTH && sum->depth_limit >= DEPTH_MOST ? depth_is_most : seep_cut_meaning(cut);
+}
+
 static void put_without_lines(FILE *out, const struct seep_view *view) {
     if (!view->nr_without_lines)
         return;
@@ -276,8 +286,7 @@ struct seep_error *seep_text_health(FILE *out, const struct seep_view *view, con
     for (uint32_t i = 0; i < SEEP_CUT_NR; i++)
         if (sum.cut_by[i])
             fprintf(out, "  cut %s (%s): %s\n", seep_format_count(sum.cut_by[i]).text, seep_cut_name(i),
-                    i == SEEP_CUT_DEPTH && sum.depth_limit >= DEPTH_MOST ? depth_is_most
-                                                                         : seep_cut_meaning(i));
+                    cut_meaning(view, &sum, i));
     for (size_t p = 0; p < view->nr_processes; p++)
         put_process_health(out, view, seep_text_profile(view, p));
     struct seep_error *error = put_notes(out, view, &sum);

@@ -23,8 +23,9 @@ void seep_free_apart(void *block);
 void seep_delete_apart(void *block, size_t alignment, uint32_t form);
 
 // And these are what they end with where there is more to do: the caller of the hook is theirs. What was
-// taken off sample_at for a block that is not skipped is put back.
-void *seep_allocated_here(void *block, uint64_t size, enum seep_via via);
+// taken off sample_at for a block that is not skipped is put back. All arguments fit into registers, on CPUs
+// of 32 bits too: else no hook could end with a jump here.
+void *seep_allocated_here(void *block, size_t size, enum seep_via via);
 void *seep_realloc_here(void *block, size_t size, enum seep_via via);
 void *seep_new_here(size_t size, enum seep_via via);
 void seep_free_here(void *block);

@@ -44,7 +44,7 @@ SEEP_NOINLINE void seep_free_here(void *block) {
     free_long(block, caller.pc, caller.sp, caller.bp);
 }
 
-SEEP_NOINLINE void *seep_allocated_here(void *block, uint64_t size, enum seep_via via) {
+SEEP_NOINLINE void *seep_allocated_here(void *block, size_t size, enum seep_via via) {
     struct seep_thread *thread = seep_self();
     if (!SEEP_MODES && SEEP_LIKELY(block && thread->slot)) // else it never is below 0
         thread->sample_at -= (int64_t)size;

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "unwind/arch.h"
+
 // As dlfcn.h has it from glibc 2.35 on, on processors without a base of their own for unwind data.
 struct seep_link_object {
     unsigned long long flags;
@@ -16,6 +18,9 @@ struct seep_link_object {
     void *map_end;
     struct link_map *link_map;
     void *eh_frame;
+#ifdef SEEP_ARCH_EHABI
+    int eh_count; // of entries
+#endif
     unsigned long long reserved[7];
 };
 

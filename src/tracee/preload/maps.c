@@ -77,11 +77,21 @@ enum { MAX_MODULES = 1024 };
 static struct seep_maps_module *modules;
 static uint32_t nr_modules;
 
+#ifdef SEEP_ARCH_EHABI
+#define UNWIND_SEGMENT PT_ARM_EXIDX
+#else
+#define UNWIND_SEGMENT PT_GNU_EH_FRAME
+#endif
+
 static void find_cfi(struct seep_maps_module *module, const ElfW(Phdr) * segments, int nr) {
     uint64_t hdr = 0;
     for (int i = 0; i < nr; i++)
-        if (segments[i].p_type == PT_GNU_EH_FRAME)
+        if (segments[i].p_type == UNWIND_SEGMENT) {
             hdr = segments[i].p_vaddr;
+#ifdef SEEP_ARCH_EHABI
+            module->exidx_bytes = segments[i].p_memsz;
+#endif
+        }
     for (int i = 0; i < nr && hdr; i++) {
         if (segments[i].p_type != PT_LOAD || hdr - segments[i].p_vaddr >= segments[i].p_filesz)
             continue;

@@ -43,7 +43,10 @@ struct seep_maps_module {
     uint64_t end;
     uint64_t bias_rt;
     uint64_t eh_frame_hdr; // 0: none
-    uint64_t cfi_start;    // of the segment that eh_frame_hdr is in: all of it can be read
+#ifdef SEEP_ARCH_EHABI
+    uint64_t exidx_bytes;
+#endif
+    uint64_t cfi_start; // of the segment that eh_frame_hdr is in: all of it can be read
     uint64_t cfi_end;
     char path[512];
 };

@@ -17,7 +17,10 @@ struct found {
     uint64_t end;
     uint64_t bias_rt;
     uint64_t eh_frame_hdr; // 0: none
-    uint64_t cfi_start;    // what may be read to interpret it
+#ifdef SEEP_ARCH_EHABI
+    uint64_t exidx_bytes;
+#endif
+    uint64_t cfi_start; // what may be read to interpret it
     uint64_t cfi_end;
     const char *path; // "" or NULL: the program
 };
@@ -25,8 +28,16 @@ struct found {
 static bool find_mapped(uint64_t pc, struct found *ret_found) {
     const struct seep_maps_module *module = seep_maps_module(pc);
     if (module)
-        *ret_found = (struct found){module->start,     module->end,     module->bias_rt, module->eh_frame_hdr,
-                                    module->cfi_start, module->cfi_end, module->path};
+        *ret_found = (struct found){.start = module->start,
+                                    .end = module->end,
+                                    .bias_rt = module->bias_rt,
+                                    .eh_frame_hdr = module->eh_frame_hdr,
+#ifdef SEEP_ARCH_EHABI
+                                    .exidx_bytes = module->exidx_bytes,
+#endif
+                                    .cfi_start = module->cfi_start,
+                                    .cfi_end = module->cfi_end,
+                                    .path = module->path};
     return module != NULL;
 }
 
@@ -45,7 +56,16 @@ static bool find(uint64_t pc, struct found *ret_found) {
         ret_found->path = path;
         return true;
     }
-    *ret_found = (struct found){start, end, object.link_map->l_addr, eh_frame_hdr, start, end, path};
+    *ret_found = (struct found){.start = start,
+                                .end = end,
+                                .bias_rt = object.link_map->l_addr,
+                                .eh_frame_hdr = eh_frame_hdr,
+#ifdef SEEP_ARCH_EHABI
+                                .exidx_bytes = (uint64_t)object.eh_count * 8,
+#endif
+                                .cfi_start = start,
+                                .cfi_end = end,
+                                .path = path};
     return true;
 }
 
@@ -180,18 +200,16 @@ bool seep_module_find(uint64_t pc, struct seep_module_at *ret_at) {
     struct found found;
     if (!find(pc, &found))
         return false;
-    struct seep_module_at at = {
-        .object =
-            {
-                .bytes = (const void *)found.cfi_start,
-                .start = found.cfi_start,
-                .size_bytes = found.cfi_end - found.cfi_start,
-                .eh_frame_hdr = found.eh_frame_hdr,
-            },
-        .module = module_id(&found),
-        .bias_rt = found.bias_rt,
-    };
-    *ret_at = at;
+    struct seep_cfi_object *object = &ret_at->object;
+    object->bytes = (const void *)found.cfi_start;
+    object->start = found.cfi_start;
+    object->size_bytes = found.cfi_end - found.cfi_start;
+    object->eh_frame_hdr = found.eh_frame_hdr;
+#ifdef SEEP_ARCH_EHABI
+    object->exidx_bytes = found.exidx_bytes;
+#endif
+    ret_at->module = module_id(&found);
+    ret_at->bias_rt = found.bias_rt;
     return true;
 }
 

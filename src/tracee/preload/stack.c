@@ -361,7 +361,7 @@ static int row_of(const struct seep_regs *regs, struct seep_cfi_row *ret_row) {
     seep_lock_release(&seep_g.rules_lock);
     if (!found || !at.object.eh_frame_hdr)
         return SEEP_CFI_NONE;
-    int result = seep_cfi_row_at(&at.object, pc, ret_row);
+    int result = seep_rule_row_at(&at.object, pc, ret_row);
     return result == SEEP_CFI_NONE && !regs->pc_exact && seep_starts_function(&at.object, regs->pc)
                ? STACK_STARTS
                : result;
