@@ -253,6 +253,23 @@ def test_a_limit_from_the_own_size_after_a_filter(tmp_path):
     assert abs(int(plain.out) - int(under.out)) <= 5 and int(plain.out) < 200, (plain, under)
 
 
+@pytest.mark.parametrize('other_mib', ['0', '400'])
+def test_address_space_that_is_full(other_mib, tmp_path):
+    """Allocation after allocation for which the image cannot grow, since its share is used up or the limit is reached: it is
+    not tried, with system calls, for each of them."""
+    need('gcc')
+    (tmp_path / 'full.c').write_text(program_source('confined_full.c'))
+    assert run(['gcc', '-O1', '-w', tmp_path / 'full.c', '-o', tmp_path / 'full']).code == 0
+    trace = tmp_path / 't.seep'
+    under = run([SEEP, 'run', '-q', '-o', trace, '--', tmp_path / 'full', other_mib])
+    assert under.code == 0, under
+    blocks, reads = map(int, under.out.split())
+    assert blocks > 10_000 and reads < 10_000, under
+    (process,) = report(trace)
+    assert (process['health']['lost'], process['totals']['live_blocks']) == ({}, 0)
+    assert process['totals']['allocations'] >= 3 * blocks
+
+
 def in_mount_namespace(script, *args):
     root_only()
     need('unshare', 'mount')

@@ -29,12 +29,20 @@ bool seep_map_each_dir_page(void (*one)(void *data, uint64_t off), void *data) {
     return true;
 }
 
+// A program at the limit of its address space may allocate as often as before, each time without a leaf. After
+// so many refusals in a row only one in as many blocks asks for it again: the table of odd blocks takes more.
+enum { REFUSALS = 256 };
+static _Atomic uint32_t nr_refused; // since a leaf was had
+
 uint64_t *seep_map_new_leaf(uint64_t address) {
     if (address & 7 || address >> SEEP_ADDRESS_BITS)
         return NULL;
+    uint32_t refused = atomic_load_explicit(&nr_refused, memory_order_relaxed);
     uint32_t *slot = map_leaf_place(address);
     uint64_t bytes = (sizeof(uint64_t) << SEEP_LEAF_SHIFT) >> seep_g.granule_shift;
-    uint32_t page = seep_pool_pages(map_planes() * bytes);
+    bool asks = refused < REFUSALS || refused % REFUSALS == 0;
+    uint32_t page = asks ? seep_pool_pages(map_planes() * bytes) : 0;
+    atomic_store_explicit(&nr_refused, page ? 0 : refused + 1, memory_order_relaxed);
     if (!page)
         return NULL;
     note_page((uint32_t)((uint64_t)((unsigned char *)slot - (unsigned char *)seep_g.dir) / SEEP_POOL_PAGE));

@@ -173,14 +173,15 @@ static bool populate(unsigned char *at, uint64_t bytes) {
 bool seep_area_open(enum seep_area_kind area, uint64_t bytes) {
     if (bytes <= seep_g.opened[area])
         return true;
-    if (seep_confined.filtered || (seep_self()->slot && !seep_calls_are_free()))
-        return false;
     if (bytes > seep_g.area_size[area])
         return false;
     unsigned char *start = seep_g.base + seep_g.area_off[area];
     uint64_t from = seep_g.opened[area];
     uint64_t wanted = SEEP_MIN(round_up(bytes, area_steps[area]), seep_g.area_size[area]);
     if (seep_window_is_limited() && opened_bytes() + wanted - from > seep_g.budget_bytes)
+        return false;
+    // The last to be asked, for the answer takes system calls: under a limit this is refused again and again.
+    if (seep_confined.filtered || (seep_self()->slot && !seep_calls_are_free()))
         return false;
     bool done = seep_g.reserved ? sys_mprotect(start + from, wanted - from, PROT_READ | PROT_WRITE)
                                 : grow(start, from, wanted);
