@@ -29,6 +29,15 @@ def test_own_malloc_is_said(run, seep, tmp_path, flags):
     assert run(seep, "check", "./own").returncode != 3  # never passes for a program without leaks
 
 
+def test_own_malloc_that_works_from_main_on(run, seep, libseep, tmp_path):
+    """The loader allocates the message of a look-up that fails: before main there is none."""
+    (tmp_path / "late.c").write_text(program_source('own_malloc_late.c'))
+    subprocess.run(["gcc", "-w", "-fno-builtin", "-o", "late", "late.c"], check=True, cwd=tmp_path)
+    for command in (["./late"], ["env", f"LD_PRELOAD={libseep}", "./late"], [seep, "run", "-q", "-o", "t", "./late"]):
+        done = run(*command)
+        assert (done.returncode, done.stdout) == (5, "works\n"), command
+
+
 def test_preloaded_malloc_is_ours(run, seep, tmp_path):
     """The same malloc in a library that the program is linked with comes after ours: nothing is missing."""
     (tmp_path / "own.c").write_text(SOURCE.replace("int main(void)", "int run(void)"))

@@ -29,12 +29,13 @@ bool seep_map_each_dir_page(void (*one)(void *data, uint64_t off), void *data) {
     return true;
 }
 
-// A program at the limit of its address space may allocate as often as before, each time without a leaf. After
-// so many refusals in a row only one in as many blocks asks for it again: the table of odd blocks takes more.
+// A program at the limit of its address space may allocate as often as before, each time without a leaf.
+// After so many refusals in a row only one in as many blocks asks for it again: the table of odd blocks takes
+// more.
 enum { REFUSALS = 256 };
 static _Atomic uint32_t nr_refused; // since a leaf was had
 
-uint64_t *seep_map_new_leaf(uint64_t address) {
+SEEP_COLD uint64_t *seep_map_new_leaf(uint64_t address) {
     if (address & 7 || address >> SEEP_ADDRESS_BITS)
         return NULL;
     uint32_t refused = atomic_load_explicit(&nr_refused, memory_order_relaxed);
@@ -60,7 +61,7 @@ static uint32_t odd_hash(uint64_t address) {
 enum { ODD_MOST = SEEP_ODD_SLOTS / 4 * 3 };
 static uint32_t nr_odd; // under odd_lock; a child begins with its parent's table, and so with its number
 
-bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size) {
+SEEP_COLD bool seep_map_put_odd(uint64_t address, uint32_t site, uint64_t size) {
     if (!seep_lock_take(&seep_g.odd_lock))
         return false;
     bool done = false;
@@ -101,7 +102,7 @@ static void close_gap(uint32_t gap) {
     nr_odd -= nr_odd != 0;
 }
 
-uint64_t seep_map_take_odd(uint64_t address, uint64_t *ret_size) {
+SEEP_COLD uint64_t seep_map_take_odd(uint64_t address, uint64_t *ret_size) {
     if (!seep_lock_take(&seep_g.odd_lock))
         return 0;
     uint64_t site = 0;

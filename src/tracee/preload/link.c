@@ -82,15 +82,14 @@ void *seep_link_find(const char *name) {
     return search(seep_link_first(), name);
 }
 
+// What no module behind ours defines is not asked for: the loader allocates the message that says so, with
+// the program's own malloc where it has one, and this one may not work before main (GNU Common Lisp's).
 void *seep_link_dlsym(void *handle, const char *name) {
-    if (seep_dlsym)
-        return seep_dlsym(handle, name);
-    const struct link_map *map = seep_link_first();
-    if (handle == RTLD_DEFAULT)
-        return search(map, name);
-    if (handle != RTLD_NEXT)
+    const struct link_map *from = seep_link_first();
+    while (handle == RTLD_NEXT && from && from->l_ld != _DYNAMIC)
+        from = from->l_next;
+    if (!seep_dlsym && handle != RTLD_NEXT && handle != RTLD_DEFAULT)
         return NULL;
-    while (map && map->l_ld != _DYNAMIC)
-        map = map->l_next;
-    return map ? search(map->l_next, name) : NULL;
+    void *found = search(from && handle == RTLD_NEXT ? from->l_next : from, name);
+    return seep_dlsym && (handle != RTLD_NEXT || found || !from) ? seep_dlsym(handle, name) : found;
 }

@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
     long before = nr_reads();
     for (int i = 0; i < 3; i++) {
         void **head = NULL, **next;
-        for (nr = 0; (next = malloc(24)) != NULL; nr++) {
+        for (nr = 0; (next = malloc(40)) != NULL; nr++) {
             *next = head;
             head = next;
         }
