@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import struct
+import subprocess
 import termios
 
 import pytest
@@ -60,3 +61,34 @@ def test_every_line_fits(root, seep, columns, words):
     over = [line for line in narrow.split("\n") if len(line) > columns and " " in line.strip() and not line.startswith("next:")]
     assert not over
     assert any(len(line) > columns for line in wide.split("\n"))
+
+
+@pytest.mark.parametrize("words", [["help"], ["help", "report"], ["info"], ["history", "recording-v2.seep"]])
+def test_what_is_no_report_fits_too(root, seep, words):
+    words = [os.path.join(root, "tests", "golden", word) if word.endswith(".seep") else word for word in words]
+    narrow, wide = (on_terminal(width, str(seep), *words) for width in (80, 4000))
+    over = [line for line in narrow.split("\n") if len(line) > 80 and " " in line.strip()]
+    # Free memory is another at each look.
+    assert not over and [re.sub(r"\d+", "N", word) for word in narrow.split()] == [re.sub(r"\d+", "N", word) for word in wide.split()]
+
+
+def test_moments_of_a_history_are_told_apart(root, seep):
+    text = on_terminal(120, str(seep), "history", os.path.join(root, "tests", "golden", "recording-v2.seep"), "--parts", "30")
+    moments = [match[1] for match in re.finditer(r"^  ([\d.]+ \w+) +[\d,]+ ", text.split("\nmost live")[0], re.M)]
+    assert len(moments) > 5 and len(set(moments)) == len(moments), text
+    values = [float(moment.split()[0]) for moment in moments]
+    steps = [b - a for a, b in zip(values, values[1:])]
+    assert max(steps) - min(steps) <= 0.6 * max(steps), text
+
+
+@pytest.mark.parametrize("way", ["--tree", "--tree=callers"])
+def test_a_short_tree_has_the_programs_own_function(seep, tmp_path, way):
+    source = tmp_path / "own.cpp"
+    source.write_text("#include <map>\n#include <string>\nstd::map<std::string, std::map<std::string, std::string>> all;\n"
+                      "__attribute__((noinline)) static void fill_all_of_it(int n) {\n"
+                      "    all[std::string(60, 'a')][std::string(70, 'b')] = std::string(3000000 + n, 'c');\n}\n"
+                      "int main() { fill_all_of_it(3); }\n")
+    subprocess.run(["g++", "-g", "-O0", "-o", "own", source.name], check=True, cwd=tmp_path)
+    subprocess.run([seep, "run", "-q", "-o", "t.seep", "./own"], check=True, cwd=tmp_path)
+    text = on_terminal(80, str(seep), "report", str(tmp_path / "t.seep"), way, "--sort", "bytes")
+    assert "fill_all" in text and all(len(line) <= 80 for line in text.split("\n")), text

@@ -205,8 +205,15 @@ int main(int argc, char **argv) {
     const char *command = argc > 1 ? argv[1] : "";
     char **words = argv + (argc > 1 ? 2 : 1);
     if (strcmp(command, "run") == 0) {
-        words += *words && strcmp(*words, "--") == 0;
-        error = *words ? run_program(words, &status) : misused("run: no program");
+        bool ended = *words && strcmp(*words, "--") == 0;
+        words += ended;
+        error =
+            *words && **words == '-' && !ended
+                ? misused(
+                      "run: it has no options; a recording is made by 'seep run', and what a program holds "
+                      "is shown by 'seep connect'")
+            : *words ? run_program(words, &status)
+                     : misused("run: no program");
     } else if (strcmp(command, "list") == 0) {
         error = *words ? misused("list: takes no words") : list();
     } else if (strcmp(command, "serve") == 0) {

@@ -25,6 +25,7 @@
 #include "console/line_editor.h"
 #include "names/kallsyms.h"
 #include "output/format.h"
+#include "output/wrap.h"
 #include "output/output.h"
 #include "plot/pen.h"
 #include "screen/full_screen.h"
@@ -365,23 +366,26 @@ static void add_all(struct info *info) {
 
 static void print_text(const struct info *info) {
     struct seep_style style = seep_style_of(stdout);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, stdout, &style);
     const char *section = "";
     for (size_t i = 0; i < info->nr_items; i++) {
         const struct item *item = &info->items[i];
         if (strcmp(section, item->section) != 0)
-            printf("%s%s%s%s\n", i ? "\n" : "", seep_style_bold(&style), item->section,
-                   seep_style_off(&style));
+            fprintf(out, "%s%s%s%s\n", i ? "\n" : "", seep_style_bold(&style), item->section,
+                    seep_style_off(&style));
         section = item->section;
-        printf("  %-20s %s", item->name, item->verdict == BAD ? seep_style_warn(&style) : "");
-        fputs(item->verdict == BAD ? "NO: " : "", stdout);
-        seep_put_escaped(stdout, item->value);
-        puts(seep_style_off(&style));
+        fprintf(out, "  %-19s  %s", item->name, item->verdict == BAD ? seep_style_warn(&style) : "");
+        fputs(item->verdict == BAD ? "NO: " : "", out);
+        seep_put_escaped(out, item->value);
+        fprintf(out, "%s\n", seep_style_off(&style));
         if (item->what_to_do) {
-            printf("  %-20s ", "");
-            seep_put_escaped(stdout, item->what_to_do);
-            putchar('\n');
+            fprintf(out, "  %-19s  ", "");
+            seep_put_escaped(out, item->what_to_do);
+            fputc('\n', out);
         }
     }
+    seep_wrap_done(&wrap);
 }
 
 static struct seep_error *print_json(const struct info *info) {

@@ -9,6 +9,7 @@
 
 #include "base/version.h"
 #include "command/command.h"
+#include "output/wrap.h"
 
 struct help_options {
     bool dump;
@@ -26,13 +27,16 @@ static const struct seep_option_group help_group = {
 };
 
 void seep_help_commands(void) {
-    puts("seep finds where the memory of a Linux program goes.\n");
-    puts("usage: seep COMMAND [options] ...\n");
-    puts("Commands:");
+    struct seep_style style = seep_style_of(stdout);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, stdout, &style);
+    fputs("seep finds where the memory of a Linux program goes.\n\n", out);
+    fputs("usage: seep COMMAND [options] ...\n\nCommands:\n", out);
     for (const struct seep_command *const *at = seep_commands; *at; at++)
-        printf("  %-9s %s\n", (*at)->name, (*at)->summary);
-    puts("\n'seep help COMMAND' or 'seep COMMAND --help' tells more, with examples.");
-    puts("'seep --version' prints the version.");
+        fprintf(out, "  %-8s  %s\n", (*at)->name, (*at)->summary);
+    fputs("\n'seep help COMMAND' or 'seep COMMAND --help' tells more, with examples.\n", out);
+    fputs("'seep --version' prints the version.\n", out);
+    seep_wrap_done(&wrap);
 }
 
 // The option as the command takes it; false: it is not to be shown.
@@ -49,7 +53,7 @@ static bool option_of(const struct seep_command *command, const struct seep_opti
     return !ret_option->hidden;
 }
 
-static void print_option(const struct seep_option *option) {
+static void print_option(FILE *out, const struct seep_option *option) {
     char left[80];
     const char *value = seep_option_value_name(option);
     int used = option->letter ? snprintf(left, sizeof(left), "  -%c, ", option->letter)
@@ -61,34 +65,38 @@ static void print_option(const struct seep_option *option) {
                  value ? value : "");
     // A long left side gets a line of its own, so that the right sides stay in one column.
     if (strlen(left) > 26)
-        printf("%s\n%-28s%s", left, "", option->help);
+        fprintf(out, "%s\n%-28s%s", left, "", option->help);
     else
-        printf("%-28s%s", left, option->help);
+        fprintf(out, "%-28s%s", left, option->help);
     if (option->choices) {
-        printf(":");
+        fputc(':', out);
         for (size_t i = 0; option->choices[i]; i++)
-            printf("%s %s", i ? "," : "", option->choices[i]);
+            fprintf(out, "%s %s", i ? "," : "", option->choices[i]);
     }
-    putchar('\n');
+    fputc('\n', out);
 }
 
 void seep_help_command(const struct seep_command *command) {
-    printf("seep %s: %s\n\nusage: seep %s %s\n", command->name, command->summary, command->name,
-           command->usage);
+    struct seep_style style = seep_style_of(stdout);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, stdout, &style);
+    fprintf(out, "seep %s: %s\n\nusage: seep %s %s\n", command->name, command->summary, command->name,
+            command->usage);
     if (command->about)
-        printf("\n%s", command->about);
+        fprintf(out, "\n%s", command->about);
     for (size_t g = 0; command->groups && command->groups[g]; g++) {
         if (command->groups[g]->options[0].hidden)
             continue;
-        printf("\n%s:\n", command->groups[g]->title);
+        fprintf(out, "\n%s:\n", command->groups[g]->title);
         struct seep_option shown;
         for (const struct seep_option *o = command->groups[g]->options; o->name; o++)
             if (option_of(command, o, &shown))
-                print_option(&shown);
+                print_option(out, &shown);
     }
-    puts("\nExamples:");
+    fputs("\nExamples:\n", out);
     for (const struct seep_example *example = command->examples; example->line; example++)
-        printf("  %s\n      %s\n", example->line, example->what);
+        fprintf(out, "  %s\n      %s\n", example->line, example->what);
+    seep_wrap_done(&wrap);
 }
 
 // ---- --dump ----

@@ -91,8 +91,13 @@ struct seep_error *seep_result_begin(const char *path, struct seep_result *ret_r
 struct seep_error *seep_result_end(struct seep_result *result, struct seep_error *error) {
     if (!error)
         error = seep_stream_check(result->out, result->path);
-    if (fclose(result->out) != 0 && !error)
+    bool is_write = error && error->code == SEEP_E_IO;
+    if (fclose(result->out) != 0 && !error) {
         error = seep_error_system(errno, "cannot write %s", result->path);
+        is_write = true;
+    }
+    if (is_write && !error->hint)
+        error = seep_error_hint(error, "nothing is left of it: make room there, or name a file elsewhere");
     size_t nr = result->temp_path ? strlen(result->temp_path) - strlen(".XXXXXX") : 0;
     char *real = result->temp_path ? seep_text_copy(result->temp_path, nr) : NULL;
     if (result->temp_path && !real && !error)

@@ -79,13 +79,13 @@ static bool filter_compile(const char *text, regex_t *ret_regex) {
 
 // ---- names ----
 
-static struct seep_error *name_of_site(struct seep_view *view, const struct seep_view_row *row,
-                                       const char **ret_where, const char **ret_brief) {
+static struct seep_error *name_of_node(struct seep_view *view, uint32_t node, const char **ret_where,
+                                       const char **ret_brief) {
     uint32_t frame;
     unsigned inlined;
     const struct seep_symbol *symbol;
     *ret_where = "(stack not recorded)";
-    struct seep_error *error = seep_stacks_self(view->stacks, row->node, true, &frame, &inlined);
+    struct seep_error *error = seep_stacks_self(view->stacks, node, true, &frame, &inlined);
     if (error || frame == SEEP_NO_FRAME)
         return error;
     error = seep_stacks_resolve(view->stacks, frame, &symbol);
@@ -102,6 +102,61 @@ static struct seep_error *name_of_site(struct seep_view *view, const struct seep
         *ret_where =
             seep_arena_printf(&view->arena, "%s+0x%llx", shown.module, (unsigned long long)shown.offset);
     return *ret_where ? NULL : seep_error_no_memory();
+}
+
+// Who called what a row is of, further out; NULL: no function of another name did.
+static struct seep_error *caller_of(struct seep_view *view, uint32_t node, const char *where,
+                                    const char **ret_caller) {
+    const struct seep_stack_node *nodes = view->stacks->nodes;
+    *ret_caller = NULL;
+    while (node && (node = nodes[node].parent)) {
+        const char *caller = NULL, *brief = NULL;
+        struct seep_error *error = name_of_node(view, node, &caller, &brief);
+        if (error)
+            return error;
+        if (strcmp(caller, where) == 0)
+            continue;
+        *ret_caller = caller;
+        return NULL;
+    }
+    return NULL;
+}
+
+static uint64_t hash_of_text(const char *text) {
+    return seep_hash_bytes(text, strlen(text));
+}
+
+// Rows of one name: each gets its caller, and its number where that is not enough.
+static struct seep_error *tell_apart(struct seep_view *view, struct seep_live_row *rows, size_t nr) {
+    struct seep_error *error = NULL;
+    for (int turn = 0; !error && turn < 2; turn++) {
+        struct seep_map count = SEEP_MAP_INIT;
+        for (size_t i = 0; !error && i < nr; i++) {
+            uint64_t *place = seep_map_at(&count, hash_of_text(rows[i].where), NULL);
+            if (!place)
+                error = seep_error_no_memory();
+            else
+                ++*place;
+        }
+        for (size_t i = 0; !error && i < nr; i++) {
+            struct seep_live_row *row = &rows[i];
+            const uint64_t *of_name = seep_map_at(&count, hash_of_text(row->where), NULL);
+            const char *caller = NULL;
+            if (!of_name || *of_name < 2)
+                continue;
+            if (!turn)
+                error = caller_of(view, row->row->node, row->where, &caller);
+            if (error || (!turn && !caller))
+                continue;
+            const char *where = turn ? seep_arena_printf(&view->arena, "%s, site %u", row->where, row->site)
+                                     : seep_arena_printf(&view->arena, "%s, from %s", row->where, caller);
+            row->brief = NULL;
+            row->where = where ? where : row->where;
+            error = where ? NULL : seep_error_no_memory();
+        }
+        seep_map_deinit(&count);
+    }
+    return error;
 }
 
 // ---- what is added to rows ----
@@ -322,7 +377,7 @@ static struct seep_error *fill_rows(const struct seep_live *live, const struct s
             row->temporary_percent = -1;
         row->where = row->row->key;
         if (query->by == SEEP_BY_SITE)
-            error = name_of_site(view, row->row, &row->where, &row->brief);
+            error = name_of_node(view, row->row->node, &row->where, &row->brief);
         if (query->by == SEEP_BY_PROCESS && row->row->nr_shares) {
             const struct seep_process *process =
                 &table->session->profiles[row->row->shares[0].process]->process;
@@ -331,6 +386,8 @@ static struct seep_error *fill_rows(const struct seep_live *live, const struct s
         row->key = key_of(table, row);
     }
     free(added);
+    if (!error && query->by == SEEP_BY_SITE)
+        error = tell_apart(view, table->rows, view->nr_rows);
     if (!error && of_look && !of_thread)
         error = add_trends(live, table);
     return error;

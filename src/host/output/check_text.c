@@ -10,6 +10,7 @@
 #include "output/check_report.h"
 #include "output/format.h"
 #include "output/report_text.h"
+#include "output/wrap.h"
 #include "names/short_name.h"
 
 #define FRAMES_SHOWN    64u // of one stack; recursion fills the rest
@@ -294,13 +295,17 @@ static void put_peak_holders(FILE *out, const struct seep_check *check) {
     }
 }
 
-void seep_check_put_findings(FILE *out, const struct seep_check *check, uint64_t top) {
+void seep_check_put_findings(FILE *to, const struct seep_check *check, uint64_t top) {
+    struct seep_style style = seep_style_of(to);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, to, &style);
     if (check->broken[SEEP_BUDGET_LEAKED])
         put_leaks(out, check, top);
     if (check->broken[SEEP_BUDGET_MISMATCHES])
         put_wrong_frees(out, check, top);
     if (check->broken[SEEP_BUDGET_PEAK])
         put_peak_holders(out, check);
+    seep_wrap_done(&wrap);
 }
 
 static void put_unsure(FILE *out, const struct seep_check *check) {
@@ -333,7 +338,10 @@ static void put_own_status(FILE *out, const struct seep_process *process) {
     fputs(": this run fails\n", out);
 }
 
-void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
+void seep_check_put_verdict(FILE *to, const struct seep_check *check) {
+    struct seep_style style = seep_style_of(to);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, to, &style);
     for (int i = 0; i < SEEP_BUDGET_NR; i++)
         if (check->broken[i])
             fprintf(out, "seep: check: %s\n", seep_budget_words(check, (enum seep_check_budget)i).text);
@@ -363,4 +371,5 @@ void seep_check_put_verdict(FILE *out, const struct seep_check *check) {
                 "seep: check: %s entr%s of the baseline leaked nothing in this run: mended, or of another "
                 "program\n",
                 seep_format_count(check->nr_gone).text, check->nr_gone == 1 ? "y" : "ies");
+    seep_wrap_done(&wrap);
 }

@@ -147,6 +147,11 @@ struct seep_style seep_style_of(FILE *out) {
     struct winsize window;
     if (ioctl(fd, TIOCGWINSZ, &window) == 0)
         style.width = window.ws_col;
+    const char *columns = getenv("COLUMNS"); // as the shells and the terminal's own tools take it
+    char *end = NULL;
+    unsigned long given = columns ? strtoul(columns, &end, 10) : 0;
+    if (given && given <= UINT16_MAX && !*end)
+        style.width = (unsigned)given;
     return style;
 }
 

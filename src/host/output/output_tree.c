@@ -10,6 +10,7 @@
 
 #include "base/sum.h"
 #include "output/format.h"
+#include "names/library_code.h"
 #include "output/measures.h"
 #include "output/output.h"
 #include "output/report_text.h"
@@ -20,6 +21,7 @@
 #define CALLERS_DEPTH   40u    // frames of a stack, bottom-up
 #define BETWEEN         " > "  // links of a chain
 #define LEFT_OUT        "… > " // of them, at the beginning
+#define LAST_LEAST      12u    // columns of the last link beside the program's own
 #define DEPTH_DRAWN     24u    // branches; deeper ones are drawn at this depth
 
 struct level {
@@ -29,6 +31,11 @@ struct level {
     uint64_t own;
     uint64_t rest; // what the small ones sum up to
     unsigned nr_rest;
+};
+
+struct link {
+    size_t at; // in the text of the chain
+    bool own;  // code of the program itself
 };
 
 struct drawing {
@@ -45,7 +52,8 @@ struct drawing {
     char *chain; // being written
     size_t chain_bytes;
     size_t chain_capacity;
-    size_t *links; // where each link of it begins
+    struct link *links; // of it
+    bool callers;
     size_t nr_links;
     size_t links_capacity;
 };
@@ -94,7 +102,9 @@ static struct seep_error *add_link(struct drawing *d, uint32_t *call, bool first
     if (!error && !seep_grow(&d->links, &d->links_capacity, d->nr_links + 1, sizeof(*d->links)))
         error = seep_error_no_memory();
     if (!error) {
-        d->links[d->nr_links++] = d->chain_bytes;
+        const struct seep_view_frame *frame = &tree->table->frames[tree->calls[*call].frame].frame;
+        bool own = seep_blame_of(frame->function, frame->file, frame->line, frame->runtime) <= SEEP_BLAME_OWN;
+        d->links[d->nr_links++] = (struct link){d->chain_bytes, own};
         error = add_text(d, name);
     }
     free(name);
@@ -123,8 +133,39 @@ static void put_cut(FILE *out, const char *name, size_t width, size_t room) {
     fputs(name + at, out);
 }
 
-// As many links as fit: the first, and the last ones, which say most. A name is cut only where it does not
-// fit alone.
+// The link nearest to the allocation that is the program's own; nr_links: none is.
+static size_t own_link(const struct drawing *d) {
+    size_t found = d->nr_links;
+    for (size_t i = 0; i < d->nr_links && (!d->callers || found == d->nr_links); i++)
+        found = d->links[i].own ? i : found;
+    return found;
+}
+
+// The program's own link, which is not among those at the end that fit, and the end.
+static void put_around(struct drawing *d, size_t own, size_t room) {
+    char *end = d->chain + d->links[own + 1].at - strlen(BETWEEN), kept = *end;
+    const char *name = d->chain + d->links[own].at, *last = d->chain + d->links[d->nr_links - 1].at;
+    const size_t mark = seep_text_width(LEFT_OUT), between = seep_text_width(BETWEEN);
+    room -= SEEP_MIN(room, between + (own ? 2 * mark : mark));
+    *end = 0;
+    size_t width = seep_text_width(name), last_width = seep_text_width(last);
+    fputs(own ? LEFT_OUT : "", d->out);
+    size_t least = SEEP_MIN(last_width, (size_t)LAST_LEAST), most = SEEP_MAX(room, 2 * least) - least;
+    if (width > most)
+        put_cut(d->out, name, width, most);
+    else
+        fputs(name, d->out);
+    *end = kept;
+    room -= SEEP_MIN(room, SEEP_MIN(width, most));
+    fputs(own + 2 == d->nr_links ? BETWEEN : BETWEEN LEFT_OUT, d->out);
+    if (last_width > SEEP_MAX(room, (size_t)LAST_LEAST))
+        put_cut(d->out, last, last_width, SEEP_MAX(room, (size_t)LAST_LEAST));
+    else
+        fputs(last, d->out);
+}
+
+// As many links as fit: the first, and the last ones, which say most. The program's own code is always among
+// them. A name is cut only where it does not fit alone.
 static void put_chain(struct drawing *d, unsigned columns) {
     size_t width = seep_text_width(d->chain);
     size_t room = d->width > columns + 20 ? d->width - columns : 20;
@@ -133,27 +174,34 @@ static void put_chain(struct drawing *d, unsigned columns) {
         return;
     }
     size_t mark = seep_text_width(LEFT_OUT);
-    size_t from = d->nr_links - 1, first_bytes = d->nr_links > 1 ? d->links[1] : 0;
-    size_t last_width = seep_text_width(d->chain + d->links[from]);
+    size_t from = d->nr_links - 1, first_bytes = d->nr_links > 1 ? d->links[1].at : 0;
+    size_t last_width = seep_text_width(d->chain + d->links[from].at), own = own_link(d);
     if (from)
         room -= mark;
+    if (own < from && (last_width > room || seep_text_width(d->chain + d->links[own].at) > room)) {
+        put_around(d, own, room + mark);
+        return;
+    }
     if (last_width > room) {
         fputs(from ? LEFT_OUT : "", d->out);
-        put_cut(d->out, d->chain + d->links[from], last_width, room);
+        put_cut(d->out, d->chain + d->links[from].at, last_width, room);
         return;
     }
     char *second = d->chain + first_bytes, kept = *second;
     *second = 0;
     size_t first_width = seep_text_width(d->chain);
-    bool has_first = from > 1 && first_width + last_width <= room;
+    // What is own stays where the first would take its room.
+    bool has_first =
+        from > 1 && first_width + last_width <= room &&
+        (own >= from || own == 0 || first_width + seep_text_width(d->chain + d->links[own].at) <= room);
     if (has_first) {
         fputs(d->chain, d->out);
         room -= first_width;
     }
     *second = kept;
-    while (from > 1 && seep_text_width(d->chain + d->links[from - 1]) <= room)
+    while (from > 1 && seep_text_width(d->chain + d->links[from - 1].at) <= room)
         from--;
-    fprintf(d->out, LEFT_OUT "%s", d->chain + d->links[from]);
+    fprintf(d->out, LEFT_OUT "%s", d->chain + d->links[from].at);
 }
 
 static struct seep_error *open_level(struct drawing *d, uint32_t call) {
@@ -228,7 +276,7 @@ static struct seep_error *draw(FILE *out, const struct seep_view *view, const st
     d.width = d.style.width ? d.style.width : WIDTH_DEFAULT;
     d.least = tree->least;
     d.most = all ? UINT64_MAX : view->options.top;
-    bool callers = view->options.tree == SEEP_TREE_CALLERS;
+    bool callers = d.callers = view->options.tree == SEEP_TREE_CALLERS;
     struct seep_number number = measure->bytes ? seep_format_bytes(total) : seep_format_count(total);
     fprintf(out, "%s%s: %s%s, %s\n", seep_style_bold(&d.style), measure->title, number.text,
             seep_style_off(&d.style),

@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "output/json_build.h"
 #include "output/report_advice.h"
+#include "output/wrap.h"
 
 struct text {
     char bytes[400];
@@ -140,8 +141,10 @@ static void put_gain(FILE *out, const struct seep_advices *advices, const struct
     fputc('\n', out);
 }
 
-void seep_advice_text(FILE *out, const struct seep_advice_report *report) {
-    const struct seep_style style = seep_style_of(out);
+void seep_advice_text(FILE *to, const struct seep_advice_report *report) {
+    const struct seep_style style = seep_style_of(to);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, to, &style);
     const struct seep_advices *advices = report->advices;
     const struct seep_process *process = &report->profile->process;
     seep_put_escaped(out, process->name);
@@ -167,6 +170,7 @@ void seep_advice_text(FILE *out, const struct seep_advice_report *report) {
     }
     if (!advices->nr_rows)
         fprintf(out, "\nNothing would save a hundredth of the time or of the memory.\n");
+    seep_wrap_done(&wrap);
 }
 
 // ---- JSON ------------------------------------------------------------------------------------------------

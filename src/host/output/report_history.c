@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "output/format.h"
 #include "output/report_history.h"
+#include "output/wrap.h"
 #include "view/summary.h"
 
 struct print {
@@ -121,24 +122,42 @@ static struct seep_number rate(uint64_t value, int64_t ns, bool bytes) {
     return bytes ? seep_format_bytes(whole) : seep_format_count(whole);
 }
 
+// Exact enough that no two moments look the same and that equal steps look equal.
+static struct seep_number moment(const struct seep_history *history, int64_t at_ns) {
+    int64_t end_ns = history->nr_bins ? history->bins[history->nr_bins - 1].until_ns : 0, step_ns = end_ns;
+    for (size_t i = 1; i < history->nr_bins; i++) {
+        int64_t gap_ns = history->bins[i].until_ns - history->bins[i - 1].until_ns;
+        step_ns = gap_ns > 0 ? SEEP_MIN(step_ns, gap_ns) : step_ns;
+    }
+    if (step_ns >= INT64_C(60000000000) || end_ns <= 0)
+        return seep_format_duration(at_ns);
+    const char *unit = end_ns < 1000000 ? "us" : end_ns < 1000000000 ? "ms" : "s";
+    double unit_ns = end_ns < 1000000 ? 1e3 : end_ns < 1000000000 ? 1e6 : 1e9;
+    int decimals = 0;
+    for (double least_ns = unit_ns; least_ns * 2 > (double)step_ns && decimals < 6; least_ns /= 10)
+        decimals++;
+    struct seep_number number;
+    snprintf(number.text, sizeof(number.text), "%.*f %s", decimals, (double)at_ns / unit_ns, unit);
+    return number;
+}
+
 static void put_timeline(const struct print *print) {
     const struct seep_history *history = print->history;
     int64_t most = 0;
     for (size_t i = 0; i < history->nr_bins; i++)
         most = SEEP_MAX(most, history->bins[i].most_bytes);
-    fprintf(print->out, "\n%-12s %14s %12s", history->recorded ? "until" : "snapshot at", "live blocks",
-            "live");
+    fprintf(print->out, "\n%-12s %9s %9s", history->recorded ? "until" : "snapshot at", "blocks", "live");
     if (history->recorded)
-        fprintf(print->out, " %12s %14s %14s", "highest", "allocations/s", "allocated/s");
+        fprintf(print->out, " %9s %13s %11s", "highest", "allocations/s", "allocated/s");
     if (history->recorded && print->report->pages)
         fprintf(print->out, " %10s %8s", "pages full", "regions");
     fprintf(print->out, "  of %s\n", seep_format_bytes(positive(most)).text);
     for (size_t i = 0; i < history->nr_bins; i++) {
         const struct seep_history_bin *bin = &history->bins[i];
-        fprintf(print->out, "  %-10s %14s %12s", seep_format_duration(bin->until_ns).text,
+        fprintf(print->out, "  %-10s %9s %9s", moment(history, bin->until_ns).text,
                 seep_format_signed(bin->live_blocks).text, seep_format_bytes(positive(bin->live_bytes)).text);
         if (history->recorded)
-            fprintf(print->out, " %12s %14s %14s", seep_format_bytes(positive(bin->most_bytes)).text,
+            fprintf(print->out, " %9s %13s %11s", seep_format_bytes(positive(bin->most_bytes)).text,
                     rate(bin->allocations, history->bin_ns, false).text,
                     rate(bin->allocated_bytes, history->bin_ns, true).text);
         if (history->recorded && print->report->pages)
@@ -374,8 +393,11 @@ static struct seep_error *put_process(const struct print *print) {
     return error;
 }
 
-struct seep_error *seep_history_text(FILE *out, const struct seep_history_report *report) {
+struct seep_error *seep_history_text(FILE *to, const struct seep_history_report *report) {
     const struct seep_view *view = report->view;
+    struct seep_style style = seep_style_of(to);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, to, &style);
     struct seep_error *error = NULL;
     for (size_t p = 0; !error && p < view->nr_processes; p++) {
         struct print print = {.out = out,
@@ -391,5 +413,5 @@ struct seep_error *seep_history_text(FILE *out, const struct seep_history_report
         error = print.alike ? put_process(&print) : seep_error_no_memory();
         free(print.alike);
     }
-    return error;
+    return seep_wrap_end(&wrap, error);
 }

@@ -16,7 +16,21 @@ struct share { // of one line
     size_t last_row; // + 1: a function is often more than once in a stack
 };
 
+// A function, and what its lines are: stacks share their functions, so each is written once.
+struct named {
+    const char *function; // as symbols have it, by its address
+    const char *linkage;
+    uint64_t module; // without a function: hash of its name
+    struct seep_lsan_lines lines;
+    size_t whole; // in shares
+    size_t bare;  // the same; where there is no such line, `whole`
+};
+
 struct seep_lsan_census {
+    struct seep_map named_ids; // hash of these three -> index in named + 1; where two share it, the next
+    struct named *named;
+    size_t nr_named;
+    size_t named_capacity;
     struct seep_map ids; // hash of the line -> index in shares
     struct share *shares;
     size_t nr_shares;
@@ -34,7 +48,7 @@ enum tier {
 
 struct candidate {
     enum tier tier;
-    char *lines;
+    size_t named; // index + 1; 0: none
     struct seep_lsan_taken taken;
 };
 
@@ -79,8 +93,7 @@ static enum tier tier_of(const struct seep_view_frame *frame, const struct seep_
 
 // ---- the census ----
 
-static struct seep_error *share_of(struct seep_lsan_census *census, const char *line,
-                                   struct share **ret_share) {
+static struct seep_error *share_of(struct seep_lsan_census *census, const char *line, size_t *ret_share) {
     bool is_new;
     uint64_t *id = seep_map_at(&census->ids, seep_hash_bytes(line, strlen(line)), &is_new);
     if (!id ||
@@ -90,21 +103,47 @@ static struct seep_error *share_of(struct seep_lsan_census *census, const char *
         *id = census->nr_shares++;
         census->shares[*id] = (struct share){.last_row = 0};
     }
-    *ret_share = &census->shares[*id];
+    *ret_share = *id;
     return NULL;
 }
 
-static struct seep_error *count_line(struct seep_lsan_census *census, const char *line, size_t index,
-                                     const struct seep_view_row *row) {
-    struct share *share;
-    struct seep_error *error = line ? share_of(census, line, &share) : NULL;
-    if (error || !line || share->last_row == index + 1)
-        return error;
+// Valid until the next one.
+static struct seep_error *name_of(struct seep_lsan_census *census, const struct seep_view_frame *frame,
+                                  const struct named **ret_named) {
+    uint64_t module = frame->function ? 0 : seep_hash_bytes(frame->module, strlen(frame->module));
+    uint64_t hash = seep_hash64((uintptr_t)frame->function ^ seep_hash64((uintptr_t)frame->linkage ^ module));
+    for (uint64_t at = hash;; at++) {
+        uint64_t *index = seep_map_at(&census->named_ids, at, NULL);
+        if (!index ||
+            !seep_grow(&census->named, &census->named_capacity, census->nr_named + 1, sizeof(*census->named)))
+            return seep_error_no_memory();
+        struct named *named = &census->named[*index ? *index - 1 : census->nr_named];
+        if (*index && (named->function != frame->function || named->linkage != frame->linkage ||
+                       named->module != module))
+            continue;
+        *ret_named = named;
+        if (*index)
+            return NULL;
+        *named = (struct named){frame->function, frame->linkage, module, {NULL, NULL, false}, 0, 0};
+        struct seep_error *error = make_lines(frame, &named->lines);
+        if (error)
+            return error;
+        *index = ++census->nr_named;
+        error = share_of(census, named->lines.whole, &named->whole);
+        named->bare = named->whole;
+        return error || !named->lines.bare ? error : share_of(census, named->lines.bare, &named->bare);
+    }
+}
+
+static void count_line(struct seep_lsan_census *census, size_t line, size_t index,
+                       const struct seep_view_row *row) {
+    struct share *share = &census->shares[line];
+    if (share->last_row == index + 1)
+        return;
     share->last_row = index + 1;
     share->taken.nr_rows++;
     seep_add_signed(&share->taken.blocks, row->live_blocks - row->suppressed_blocks);
     seep_add_signed(&share->taken.bytes, row->live_bytes - row->suppressed_bytes);
-    return NULL;
 }
 
 static struct seep_error *count_row(struct seep_lsan_census *census, struct seep_view *all, size_t index) {
@@ -114,14 +153,12 @@ static struct seep_error *count_row(struct seep_lsan_census *census, struct seep
     uint32_t more = 0;
     struct seep_error *error = seep_view_frames(all, row, &frames, &nr, &more);
     for (size_t i = 0; !error && i < nr; i++) {
-        struct seep_lsan_lines lines;
-        error = frames[i].folded ? NULL : make_lines(&frames[i], &lines);
+        const struct named *named;
+        error = frames[i].folded ? NULL : name_of(census, &frames[i], &named);
         if (error || frames[i].folded)
             continue;
-        error = count_line(census, lines.whole, index, row);
-        if (!error)
-            error = count_line(census, lines.bare, index, row);
-        seep_lsan_lines_deinit(&lines);
+        count_line(census, named->whole, index, row);
+        count_line(census, named->bare, index, row);
     }
     return error;
 }
@@ -152,22 +189,16 @@ struct seep_error *seep_lsan_census_create(const struct seep_view *view,
 void seep_lsan_census_destroy(struct seep_lsan_census *census) {
     if (!census)
         return;
+    for (size_t i = 0; i < census->nr_named; i++)
+        seep_lsan_lines_deinit(&census->named[i].lines);
+    free(census->named);
+    seep_map_deinit(&census->named_ids);
     seep_map_deinit(&census->ids);
     free(census->shares);
     free(census);
 }
 
 // ---- the choice ----
-
-// What both lines take: a suppression that has the first has the second.
-static struct seep_error *find_taken(struct seep_lsan_census *census, const struct seep_lsan_lines *lines,
-                                     struct seep_lsan_taken *ret_taken) {
-    struct share *share;
-    struct seep_error *error = share_of(census, lines->bare ? lines->bare : lines->whole, &share);
-    if (!error)
-        *ret_taken = share->taken;
-    return error;
-}
 
 // Of the runtime the innermost is what the program called last; what is below it is in many stacks.
 static bool is_better(const struct candidate *best, enum tier tier, const struct seep_lsan_taken *taken) {
@@ -178,25 +209,16 @@ static bool is_better(const struct candidate *best, enum tier tier, const struct
 
 static struct seep_error *consider(struct seep_lsan_census *census, const struct seep_view_frame *frame,
                                    struct candidate *best) {
-    struct seep_lsan_lines lines;
-    struct seep_error *error = make_lines(frame, &lines);
+    const struct named *named;
+    struct seep_error *error = name_of(census, frame, &named);
     if (error)
         return error;
-    enum tier tier = tier_of(frame, &lines);
-    struct seep_lsan_taken taken = {0};
-    error = tier == TIER_NONE ? NULL : find_taken(census, &lines, &taken);
-    if (!error && tier != TIER_NONE && is_better(best, tier, &taken)) {
-        char *text = NULL;
-        if (asprintf(&text, "%s\n%s%s", lines.whole, lines.bare ? lines.bare : "", lines.bare ? "\n" : "") <
-            0)
-            error = seep_error_no_memory();
-        else
-            free(best->lines);
-        if (!error)
-            *best = (struct candidate){tier, text, taken};
-    }
-    seep_lsan_lines_deinit(&lines);
-    return error;
+    enum tier tier = tier_of(frame, &named->lines);
+    // What both lines take: a suppression that has the first has the second.
+    const struct seep_lsan_taken *taken = &census->shares[named->bare].taken;
+    if (tier != TIER_NONE && is_better(best, tier, taken))
+        *best = (struct candidate){tier, (size_t)(named - census->named) + 1, *taken};
+    return NULL;
 }
 
 struct seep_error *seep_lsan_choose(struct seep_lsan_census *census, struct seep_view *view,
@@ -209,11 +231,15 @@ struct seep_error *seep_lsan_choose(struct seep_lsan_census *census, struct seep
     struct seep_error *error = seep_view_frames(view, row, &frames, &nr, &more);
     for (size_t i = 0; !error && i < nr && !is_main(&frames[i]); i++)
         error = consider(census, &frames[i], &best);
-    if (error) {
-        free(best.lines);
+    const struct seep_lsan_lines *lines = best.named ? &census->named[best.named - 1].lines : NULL;
+    char *text = NULL;
+    if (!error && lines &&
+        asprintf(&text, "%s\n%s%s", lines->whole, lines->bare ? lines->bare : "", lines->bare ? "\n" : "") <
+            0)
+        error = seep_error_no_memory();
+    if (error)
         return error;
-    }
-    *ret_lines = best.lines;
+    *ret_lines = text;
     *ret_taken = best.taken;
     return NULL;
 }

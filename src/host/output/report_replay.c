@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "output/json_build.h"
 #include "output/report_replay.h"
+#include "output/wrap.h"
 
 static const char *const call_names[SEEP_REPLAY_CALLS_NR] = {"malloc", "calloc", "aligned", "realloc",
                                                              "free"};
@@ -103,7 +104,10 @@ static void put_latencies(FILE *out, const struct seep_comparison *comparison, i
         }
 }
 
-void seep_replay_text(FILE *out, const struct seep_plan *plan, const struct seep_comparison *comparison) {
+void seep_replay_text(FILE *to, const struct seep_plan *plan, const struct seep_comparison *comparison) {
+    struct seep_style style = seep_style_of(to);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, to, &style);
     int width = name_width(comparison);
     fputs("replayed ", out);
     seep_put_escaped(out, plan->program);
@@ -120,14 +124,19 @@ void seep_replay_text(FILE *out, const struct seep_plan *plan, const struct seep
                 seep_format_count(plan->nr_skipped).text);
     fprintf(out, "\nThe replayer itself takes %s a round, which is taken away.\n",
             seep_format_duration((int64_t)comparison->rows[0].own_ns).text);
+    seep_wrap_done(&wrap);
 }
 
-void seep_runs_text(FILE *out, const char *program, const struct seep_comparison *comparison) {
+void seep_runs_text(FILE *to, const char *program, const struct seep_comparison *comparison) {
+    struct seep_style style = seep_style_of(to);
+    struct seep_wrap wrap;
+    FILE *out = seep_wrap_begin(&wrap, to, &style);
     fputs("ran ", out);
     seep_put_escaped(out, program);
     fprintf(out, ": %u rounds, in turn; the ratio is that of rounds in pairs, with its 95 %% interval\n\n",
             comparison->nr_rounds);
     put_costs(out, NULL, comparison, name_width(comparison));
+    seep_wrap_done(&wrap);
 }
 
 // ---- JSON ----

@@ -486,7 +486,9 @@ static void put_shares(FILE *out, const struct seep_view *view, const struct see
 static void put_blocks(FILE *out, const struct seep_view *view, const struct seep_view_row *row) {
     if (!view->options.blocks)
         return;
-    for (size_t i = 0; i < row->nr_blocks; i++) {
+    size_t shown =
+        view->options.top ? (size_t)SEEP_MIN(view->options.top, (uint64_t)row->nr_blocks) : row->nr_blocks;
+    for (size_t i = 0; i < shown; i++) {
         const struct seep_view_block *block = &row->blocks[i];
         fprintf(out, "      block 0x%012" PRIx64 "  %15s byte%s", block->address,
                 seep_format_count(block->size).text, block->size == 1 ? " " : "s");
@@ -500,6 +502,8 @@ static void put_blocks(FILE *out, const struct seep_view *view, const struct see
             fprintf(out, "  pid %" PRIu32, view->session->profiles[block->process]->process.pid);
         fputc('\n', out);
     }
+    if (shown < row->nr_blocks)
+        fprintf(out, "      (%s more: --top 0)\n", seep_format_count(row->nr_blocks - shown).text);
     uint64_t nr_more = row->live_blocks > 0 ? (uint64_t)row->live_blocks : 0;
     nr_more -= SEEP_MIN(nr_more, row->nr_blocks);
     if (nr_more)

@@ -97,3 +97,10 @@ struct seep_error *seep_wrap_end(struct seep_wrap *wrap, struct seep_error *erro
     wrap->memory = NULL;
     return error || !failed ? error : seep_error_no_memory();
 }
+
+void seep_wrap_done(struct seep_wrap *wrap) {
+    struct seep_error *error = seep_wrap_end(wrap, NULL);
+    if (error)
+        fprintf(wrap->out, "(%s: text is missing here)\n", error->message);
+    seep_error_destroy(error);
+}

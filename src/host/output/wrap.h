@@ -20,5 +20,7 @@ struct seep_wrap {
 FILE *seep_wrap_begin(struct seep_wrap *wrap, FILE *out, const struct seep_style *style);
 // Takes what went wrong before, or NULL, and returns it, or that there was no memory for what was written.
 SEEP_MUST_CHECK struct seep_error *seep_wrap_end(struct seep_wrap *wrap, struct seep_error *error);
+// The same for what fails in no other way: the missing of memory is said where the text would be.
+void seep_wrap_done(struct seep_wrap *wrap);
 
 #endif

@@ -309,6 +309,7 @@ struct seep_view {
     struct seep_chain_words *words;  // of seep_view_chain
     struct seep_map classes;         // of seep_view_class: by module and vtable
     struct seep_view_frame *scratch; // of seep_view_frames
+    const struct seep_view_frame **expanded; // by frame: what it comes to; NULL: not asked for yet
     size_t scratch_capacity;
     struct seep_view_row *rows; // sorted, the top ones only
     size_t nr_rows;

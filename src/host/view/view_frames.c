@@ -37,6 +37,21 @@ static void find_cycle(const uint32_t *frames, uint32_t nr, uint32_t at, uint32_
     }
 }
 
+// Most stacks have no frame twice, and so no cycle.
+static bool has_twice(const uint32_t *frames, uint32_t nr) {
+    enum { PLACES = 1024 };
+    uint32_t seen[PLACES] = {0};
+    for (uint32_t i = 0; i < nr && nr <= PLACES / 2; i++) {
+        uint32_t at = frames[i] * UINT32_C(2654435761) >> 22;
+        while (seen[at] && seen[at] != frames[i] + 1)
+            at = (at + 1) % PLACES;
+        if (seen[at])
+            return true;
+        seen[at] = frames[i] + 1;
+    }
+    return nr > PLACES / 2;
+}
+
 struct seep_view_frame seep_view_frame_of(const struct seep_view *view, uint32_t frame,
                                           const struct seep_symbol *symbol, unsigned index) {
     const struct seep_stacks *stacks = view->stacks;
@@ -65,10 +80,20 @@ static struct seep_error *expand(struct seep_view *view, uint32_t frame, bool fo
     struct seep_error *error = seep_stacks_resolve(stacks, frame, &symbol);
     if (error)
         return error;
-    for (unsigned i = 0; i < symbol->nr_frames; i++) {
-        if (!seep_grow(&view->scratch, &view->scratch_capacity, *ret_nr + 1, sizeof(*view->scratch)))
+    if (!view->expanded[frame]) { // names are looked up once, and stand in many stacks
+        struct seep_view_frame *frames =
+            seep_arena_alloc(&view->arena, SEEP_MAX(symbol->nr_frames, 1u), sizeof(*frames));
+        if (!frames)
             return seep_error_no_memory();
-        view->scratch[*ret_nr] = seep_view_frame_of(view, frame, symbol, i);
+        for (unsigned i = 0; i < symbol->nr_frames; i++)
+            frames[i] = seep_view_frame_of(view, frame, symbol, i);
+        view->expanded[frame] = frames;
+    }
+    if (!seep_grow(&view->scratch, &view->scratch_capacity, *ret_nr + symbol->nr_frames,
+                   sizeof(*view->scratch)))
+        return seep_error_no_memory();
+    for (unsigned i = 0; i < symbol->nr_frames; i++) {
+        view->scratch[*ret_nr] = view->expanded[frame][i];
         view->scratch[(*ret_nr)++].folded = folded;
     }
     return NULL;
@@ -78,9 +103,11 @@ static struct seep_error *expand(struct seep_view *view, uint32_t frame, bool fo
 static struct seep_error *expand_all(struct seep_view *view, const uint32_t *frames, uint32_t nr,
                                      size_t *ret_nr) {
     size_t shown = *ret_nr;
+    bool cycles = has_twice(frames, nr);
     for (uint32_t at = 0; at < nr;) {
-        uint32_t length, times;
-        find_cycle(frames, nr, at, &length, &times);
+        uint32_t length = 0, times = 1;
+        if (cycles)
+            find_cycle(frames, nr, at, &length, &times);
         uint32_t end = at + SEEP_MAX(length, 1u) * times;
         uint32_t first_end = at + SEEP_MAX(length, 1u);
         size_t begin = shown;
@@ -102,8 +129,12 @@ struct seep_error *seep_view_frames(struct seep_view *view, const struct seep_vi
                                     const struct seep_view_frame **ret_frames, size_t *ret_nr,
                                     uint32_t *ret_more) {
     uint32_t *frames = calloc(SEEP_VIEW_DEPTH, sizeof(*frames));
-    if (!frames)
+    if (!view->expanded)
+        view->expanded = seep_arena_alloc(&view->arena, view->stacks->nr_frames + 1, sizeof(*view->expanded));
+    if (!frames || !view->expanded) {
+        free(frames);
         return seep_error_no_memory();
+    }
     const struct seep_stack_node *nodes = view->stacks->nodes;
     uint32_t depth = 0, at = 0, nr = 0;
     for (uint32_t node = row->node; node; node = nodes[node].parent)

@@ -163,8 +163,9 @@ static struct seep_error *check_allocator(const struct seep_attached *attached) 
     if (attached->options.object)
         return seep_error_hint(err, "-O %s: is that the object with the allocator?",
                                attached->options.object);
-    return seep_error_hint(err, "a stripped static program has no names to find it by; an allocator with "
-                                "names of its own: --symbols-prefix");
+    return seep_error_hint(err,
+                           "a stripped static program has no names to find it by: link it without -s, or "
+                           "with the shared C library; an allocator with names of its own: --symbols-prefix");
 }
 
 static struct seep_error *open_pidfd(struct seep_attached *attached, pid_t pid) {

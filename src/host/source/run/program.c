@@ -207,6 +207,20 @@ static bool is_go(const char *path) {
     return is;
 }
 
+// Without it 'seep attach' has no place for its probes.
+static bool has_symbols(const char *path) {
+    struct seep_elf_file elf;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct seep_error *err = fd < 0 ? NULL : seep_elf_any_init(fd, path, &elf);
+    bool has = fd >= 0 && !err && (seep_elf_section(&elf, ".symtab") || seep_elf_section(&elf, ".dynsym"));
+    if (fd >= 0 && !err)
+        seep_elf_file_deinit(&elf);
+    seep_error_destroy(err);
+    if (fd >= 0)
+        close(fd);
+    return has;
+}
+
 static bool has_text(const unsigned char *texts, uint64_t nr_bytes, const char *text) {
     return memmem(texts, nr_bytes, text, strlen(text));
 }
@@ -274,6 +288,10 @@ static const char *trouble_with(const char *path, const struct elf_facts *facts,
     if (!facts->has_interpreter && is_go(path))
         return "is a static binary of Go, whose heap is not made by malloc: use its own profiles "
                "(runtime/pprof)";
+    if (!facts->has_interpreter && !has_symbols(path))
+        return "is a static binary without symbols: libseep.so cannot be loaded into it, and probes find no "
+               "malloc in "
+               "it: link it without -s, or with the shared C library";
     if (!facts->has_interpreter && !facts->has_dynamic)
         return "is a static binary: libseep.so cannot be loaded into it; 'seep attach' traces it by probes";
     if (!facts->has_interpreter)
