@@ -41,10 +41,16 @@ COVERS = [
 SOURCES = sorted(p for p in (ROOT / 'tests/programs').glob('*.c*') if '// EXPECT:' in p.read_text())
 
 
+# Frame pointers matter to how a stack is walked, of which tests/oracle has all programs; these have stacks of a kind of their own.
+FRAMES = {'callbacks', 'coroutines', 'exceptions', 'frames', 'jumps', 'recursion'}
+
+
 def cases():
     for source in SOURCES:
         expected, _ = expectation(source)
         for program in sorted(PROGRAMS.glob(f'*@{source.stem}')):
+            if program.name.startswith('gcc-O2-fp@') and source.stem not in FRAMES:
+                continue
             for one in expected.get('runs', [{}]):
                 name = ' '.join([program.name, *one.get('args', [])])
                 yield pytest.param(program, source, {**expected, **one}, id=name)
