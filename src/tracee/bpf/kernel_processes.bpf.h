@@ -40,17 +40,35 @@ static inline uint32_t add_process(struct seep_kernel_process *process) {
     return status == 0 ? number : known ? *known : SEEP_KERNEL_PROCESS_UNKNOWN;
 }
 
+static inline bool is_same_name(const char *name, const char *other) {
+    const uint64_t *words = (const uint64_t *)name, *others = (const uint64_t *)other;
+    return words[0] == others[0] && words[1] == others[1];
+}
+
 static inline uint32_t find_process(struct scratch *scratch) {
-    const struct task_struct *task = (const struct task_struct *)bpf_get_current_task();
-    uint64_t stack = (uint64_t)BPF_CORE_READ(task, stack);
+    char name[SEEP_KERNEL_COMM_MAX] __attribute__((aligned(8)));
+    uint32_t pid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
+    uint64_t stack;
+    if (seep_has_memos) { // then it has tasks with types, whose members are read where they are
+        const struct task_struct *task = bpf_get_current_task_btf();
+        stack = (uint64_t)task->stack;
+        bpf_core_read(name, sizeof(name), &task->group_leader->comm);
+    } else {
+        const struct task_struct *task = (const struct task_struct *)bpf_get_current_task();
+        const struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+        stack = (uint64_t)BPF_CORE_READ(task, stack);
+        bpf_core_read(name, sizeof(name), &leader->comm);
+    }
     if (scratch->origin.arguments - stack >= STACK_BYTES)
         return SEEP_KERNEL_PROCESS_INTERRUPT;
     struct seep_kernel_process *process = &scratch->process;
-    process->pid = (uint32_t)(bpf_get_current_pid_tgid() >> 32);
-    const struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-    bpf_core_read(process->name, sizeof(process->name), &leader->comm);
+    if (scratch->process_number && process->pid == pid && is_same_name(process->name, name))
+        return scratch->process_number;
+    process->pid = pid;
+    __builtin_memcpy(process->name, name, sizeof(name));
     const uint32_t *known = bpf_map_lookup_elem(&seep_process_numbers, process);
-    return known ? *known : add_process(process);
+    scratch->process_number = known ? *known : add_process(process);
+    return scratch->process_number;
 }
 
 #endif

@@ -83,8 +83,9 @@ struct origin {
 struct scratch {
     uint64_t busy;
     struct origin origin;
-    uint64_t stack; // the lowest address of this task's
-    struct seep_kernel_process process;
+    uint64_t stack;                     // the lowest address of this task's
+    struct seep_kernel_process process; // that was here last, and its number
+    uint32_t process_number;            // 0: none yet
     uint64_t filter[FILTER_WORDS];
     struct seep_kernel_site site;
     uint64_t window[WINDOW_WORDS];
