@@ -147,6 +147,7 @@ def look(seep, libseep, program, arguments, folder, command, *options, **environ
                               stdout=subprocess.PIPE)
     try:
         pid = wait_ready(parked)
+        wait_asleep(pid)
         done = subprocess.run([str(seep), command, pid, *options], env=ENVIRONMENT,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S)
     finally:
@@ -168,6 +169,14 @@ def wait_ready(process):
         said += piece
     assert said.startswith(b'ready '), said
     return said.split()[1].decode()
+
+
+def wait_asleep(pid):
+    """It says that it is ready before it parks, and until then its registers hold what it is about to lose. Some spin: a second
+    is long enough for these."""
+    end = time.monotonic() + 1
+    while Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'S' and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 LSAN_HEAD = re.compile(r'(Direct|Indirect) leak of \d+ byte\(s\) in (\d+) object\(s\)')
