@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// From snapshots to verdicts, see growth.h.
+// From snapshots to the series of each site, which trend.c judges, see growth.h.
 #include <stdlib.h>
 
 #include "growth/growth.h"

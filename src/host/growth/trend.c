@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The tests of a series, see trend.h.
+// The verdict on a series (growing, plateau, sawtooth, ...) and the tests behind it, see trend.h.
 #include "growth/trend.h"
 
 #include <math.h>

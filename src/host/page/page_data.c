@@ -17,7 +17,7 @@
 #include "page/page_holder.h"
 #include "page/page_lives.h"
 #include "page/page_pack.h"
-#include "page/page_source.h"
+#include "page/page_embedded.h"
 #include "page/page_times.h"
 #include "page/page_tree.h"
 #include "view/stacks.h"

@@ -129,10 +129,13 @@ static inline uint32_t add_site(struct seep_kernel_site *site, uint64_t id, uint
     return status == 0 ? number : known ? *known : 0;
 }
 
+// 0: no room, or the kernel unwound nothing because its buffers were in use by what was interrupted.
 static inline uint32_t unwind(void *context, struct seep_kernel_site *site, const struct origin *origin) {
     long nr_bytes = bpf_get_stack(context, site->frames, sizeof(site->frames), 0);
+    if (nr_bytes < 0)
+        return 0;
     site->class_of = origin->class_of;
-    site->nr_frames = nr_bytes > 0 ? (uint32_t)nr_bytes / sizeof(uint64_t) : 0;
+    site->nr_frames = (uint32_t)nr_bytes / sizeof(uint64_t);
     uint64_t id = hash_site(site, origin->cache_name);
     const uint32_t *known = bpf_map_lookup_elem(&seep_site_numbers, &id);
     return known ? *known : add_site(site, id, origin->cache_name);

@@ -495,7 +495,7 @@ int seep_meet_connect(void);
 bool seep_meet_notice(uint32_t flags, uint32_t pid, const char *path, char *const *environment);
 void seep_meet_take_back(void);
 
-// hooks_process.c: where ages are kept, a mark "exit" when the program begins to leave, so that what is freed
+// hooks_exit.c: where ages are kept, a mark "exit" when the program begins to leave, so that what is freed
 // from then on can be told apart. By a thread-local destructor of the main thread (`unused` is its object),
 // which runs before all exit handlers, or by exit(). Weak: a test has no hooks.
 void seep_exit_begins(void *unused) __attribute__((weak));

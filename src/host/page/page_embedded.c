@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Source files within a page, see page_source.h.
+// Source files within a page, see page_embedded.h.
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text_file.h"
 #include "output/json_build.h"
-#include "page/page_source.h"
+#include "page/page_embedded.h"
 
 void seep_page_embedded_deinit(struct seep_page_embedded *embedded) {
     seep_page_column_deinit(&embedded->files);

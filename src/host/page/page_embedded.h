@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // Source files within a page, where it was asked for: those that frames name and that can be read here.
-#ifndef SEEP_PAGE_PAGE_SOURCE_H
-#define SEEP_PAGE_PAGE_SOURCE_H
+#ifndef SEEP_PAGE_PAGE_EMBEDDED_H
+#define SEEP_PAGE_PAGE_EMBEDDED_H
 
 #include "page/page_tree.h"
 
