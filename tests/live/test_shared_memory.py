@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from harness import BUILD, LIBSEEP, SEEP, report, run
+from harness import BUILD, LIBSEEP, SEEP, need, report, run
 from small_programs import program_source
 
 PROGRAM = BUILD / 'tests/live/live-shared-memory'
@@ -67,3 +67,21 @@ def test_what_is_not_there_is_not_made(tmp_path):
         out, _ = process.communicate(b'\n', timeout=60)
     found = Counter(block['kind'] for site in scanned['sites'] for block in site['blocks'] if block['size'] == 100)
     assert found == {'reachable': 1} and out == b'0\n'
+
+
+def test_a_file_behind_many_mappings_is_asked_once(tmp_path):
+    """Where data of a file ends the kernel finds page by page: asked for each of 2,000 mappings, that is 4 million pages."""
+    need('strace')
+    program, log = tmp_path / 'many', tmp_path / 'calls'
+    (tmp_path / 'many.c').write_text(program_source('shared_memory_many.c'))
+    assert run(['gcc', '-D_GNU_SOURCE', '-w', '-o', program, program.with_suffix('.c')]).code == 0
+    command = [SEEP, 'run', '-q', '--scan', 'no', '-o', tmp_path / 'x.seep', '--', program]
+    with subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        pid = int(process.stdout.readline())
+        done = run(['strace', '-f', '-e', 'trace=lseek', '-o', log, SEEP, 'scan', '--json', '--blocks', pid])
+        process.communicate(b'\n', timeout=60)
+    if b'ptrace' in done.err and not done.out:
+        pytest.skip(f'strace cannot trace here: {done}')
+    found = Counter(block['kind'] for site in json.loads(done.out)['sites'] for block in site['blocks'] if block['size'] == 100)
+    assert found == {'reachable': 1}
+    assert 0 < log.read_text().count('lseek') < 500

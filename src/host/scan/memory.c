@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Mappings from /proc/PID/smaps, bytes by process_vm_readv or /proc/PID/mem, see memory.h.
 #include <ctype.h>
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,6 +24,7 @@
 #include "process/gone.h"
 #include "process/rights.h"
 #include "scan/core_file.h"
+#include "scan/heap_areas.h"
 #include "scan/memory.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
@@ -252,6 +251,7 @@ void seep_memory_close(struct seep_memory *memory) {
         close(memory->pagemap_fd);
     if (memory->mem_fd >= 0)
         close(memory->mem_fd);
+    seep_shared_files_deinit(&memory->shared);
     free(memory->mappings);
     free(memory->piece);
     free(memory->large);
@@ -285,17 +285,6 @@ static bool read_bytes(const struct seep_memory *memory, uint64_t address, void 
         return true;
     return memory->mem_fd >= 0 && address <= INT64_MAX &&
            pread(memory->mem_fd, ret_bytes, nr_bytes, (off_t)address) == (ssize_t)nr_bytes;
-}
-
-// -1: another file has the name, or it is one that the tool does not read itself.
-static int open_file_of(const char *path, const struct seep_memory_area *area) {
-    struct stat status;
-    int fd = seep_open_regular(-1, path);
-    if (fd < 0 || (!seep_is_handle(fd) && fstat(fd, &status) == 0 && status.st_ino == area->inode &&
-                   status.st_dev == area->device))
-        return fd;
-    close(fd);
-    return -1;
 }
 
 // File systems that answer: those of block devices, and that of the tool's own root. Other device numbers may
@@ -497,65 +486,33 @@ static bool walk_regions(struct seep_memory *memory, uint64_t start, uint64_t en
 // As much as this is read without knowing what of it is there: that makes empty pages of holes.
 #define SHARED_BLIND (UINT64_C(16) << 20)
 
-// The file behind a mapping: as the kernel has it, which takes rights; under its name; or open in the
-// process (a memory file). -1: not to be had.
-static int open_shared(const struct seep_memory *memory, const struct seep_memory_area *area) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)memory->tid,
-             (unsigned long long)area->start, (unsigned long long)area->end);
-    int fd = open_file_of(path, area);
-    int length = snprintf(path, sizeof(path), "/proc/%d/root%s", (int)memory->tid, area->path);
-    if (fd < 0 && *area->path == '/' && length < (int)sizeof(path))
-        fd = open_file_of(path, area);
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)memory->tid);
-    DIR *folder = fd < 0 ? opendir(path) : NULL;
-    for (const struct dirent *entry; folder && fd < 0 && (entry = readdir(folder)) != NULL;) {
-        snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)memory->tid, entry->d_name);
-        if (*entry->d_name != '.')
-            fd = open_file_of(path, area);
-    }
-    if (folder)
-        closedir(folder);
-    return fd;
-}
-
-// The data of the file in [*at, end), from *at on: where it begins and ends. false: none.
-static bool next_data(int fd, uint64_t *at, uint64_t end, uint64_t *ret_end) {
-    off_t data = lseek(fd, (off_t)*at, SEEK_DATA);
-    if (data < 0 || (uint64_t)data >= end)
-        return false;
-    off_t hole = lseek(fd, data, SEEK_HOLE);
-    *at = (uint64_t)data;
-    *ret_end = hole < 0 ? end : SEEP_MIN((uint64_t)hole, end);
-    return *ret_end > *at;
-}
-
 // Shared memory is where its file has data, whether this process has touched it or not: a child of fork has
 // no page of it in its own table at first, and the kernel takes pages out of it as it likes. *ret_known: that
 // could be told, and all was given or counted as unread.
 static bool walk_shared(struct seep_memory *memory, const struct seep_memory_area *area, uint64_t start,
                         uint64_t end, seep_take_piece take, void *data, bool *ret_known) {
-    int fd = open_shared(memory, area);
     uint64_t base = area->start - area->file_off; // modulo 2^64: from offsets to addresses
-    uint64_t first = start - base, last = end - base, sum = 0, data_end;
-    *ret_known = fd >= 0 || end - start <= SHARED_BLIND;
-    for (uint64_t at = first; fd >= 0 && next_data(fd, &at, last, &data_end); at = data_end)
-        sum += data_end - at;
-    bool much = sum > SHARED_MOST;
-    if (much) {
+    uint64_t first = start - base, last = end - base, sum = 0;
+    const struct seep_spans *there;
+    if (!seep_shared_data(memory, area, first, last, &there))
+        return false;
+    *ret_known = there || end - start <= SHARED_BLIND;
+    if (!there)
+        return !*ret_known || give_all(memory, start, end, take, data);
+    size_t from = seep_spans_from(there, first);
+    for (size_t i = from; i < there->nr_items && there->items[i].start < last; i++)
+        sum += SEEP_MIN(there->items[i].end, last) - SEEP_MAX(there->items[i].start, first);
+    if (sum > SHARED_MOST) {
         *ret_known = false;
         memory->unread_bytes += sum - SEEP_MIN(sum, area->present_bytes);
+        return true;
     }
     bool going = true;
-    if (fd < 0 && *ret_known)
-        going = give_all(memory, start, end, take, data);
-    for (uint64_t at = first; fd >= 0 && !much && going && next_data(fd, &at, last, &data_end);
-         at = data_end) {
-        uint64_t from = SEEP_MAX((base + at) & ~UINT64_C(7), start);
-        going = give_all(memory, from, base + data_end, take, data);
+    for (size_t i = from; going && i < there->nr_items && there->items[i].start < last; i++) {
+        uint64_t data_start = base + SEEP_MAX(there->items[i].start, first);
+        uint64_t data_end = base + SEEP_MIN(there->items[i].end, last);
+        going = give_all(memory, SEEP_MAX(data_start & ~UINT64_C(7), start), data_end, take, data);
     }
-    if (fd >= 0)
-        close(fd);
     return going;
 }
 

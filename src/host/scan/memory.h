@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "scan/shared_data.h"
 
 struct seep_memory_area {
     uint64_t start;
@@ -41,8 +42,9 @@ struct seep_memory {
     size_t capacity;
     uint64_t read_bytes;
     uint64_t unread_bytes;
-    unsigned char *piece;            // of seep_memory_walk
-    unsigned char *large;            // the same, where a range is long; NULL: there was none yet
+    unsigned char *piece; // of seep_memory_walk
+    unsigned char *large; // the same, where a range is long; NULL: there was none yet
+    struct seep_shared_files shared;
     struct seep_memory_pages *pages; // that were read, see seep_memory_is_still; NULL: none is kept
     struct seep_arena arena;
 };
