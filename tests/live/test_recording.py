@@ -456,6 +456,37 @@ def test_alone_without_room_the_counts_are_kept(tmp_path):
     assert done.code == 0, done
 
 
+def test_without_room_for_the_trace_what_is_missing_is_counted(tmp_path):
+    """A disk too small for what seep writes: the program goes on, and each event is either in the trace or counted as lost."""
+    small = tmp_path / 'small'
+    small.mkdir()
+    program = compiled(tmp_path, (Path(__file__).parents[2] / 'bench/workloads/billion.c').read_text())
+    inside = f'mount -t tmpfs -o size=200k none {small} && ' \
+             f'{SEEP} run --json --scan no --mode record -o {small}/a.seep {program} 600000; code=$?; ' \
+             f'cp {small}/a.seep {tmp_path}/a.seep && exit $code'
+    done = run(['unshare', '-rm', 'sh', '-c', inside], env=environment())
+    if b'mount' in done.err or b'unshare' in done.err:
+        pytest.skip(f'no mount of our own: {done.err.decode().strip()}')
+    assert done.code == 1 and b'cannot write the trace' in done.err, done
+    process = json.loads(done.err[done.err.index(b'{'):])  # behind the error
+    operations = process['totals']['allocations'] + process['totals']['frees']
+    lost = process['health']['lost']['event']
+    assert operations > 500000 and not process['health']['complete'], process['health']
+    written = sum(len(chunk.events) for chunk in chunks(tmp_path / 'a.seep'))
+    assert written > 0 and written + lost == operations, (written, lost, operations)
+
+
+def test_an_event_without_room_costs_no_wait(tmp_path):
+    """No one takes the events, and the ring is full: a thread gives up once, not at each event. Waiting is by instructions here."""
+    need('valgrind')
+    program = compiled(tmp_path, BUSY)
+    done = run(['valgrind', '--tool=callgrind', f'--callgrind-out-file={tmp_path}/counts', program, tmp_path / 'x'],
+               env=environment(SEEP_MODE='record', SEEP_SOCKET=tmp_path / 'none', LD_PRELOAD=BUILD / 'libseep-record.so'))
+    assert done.code == 0, done
+    instructions = int(done.err.split(b'refs:')[1].split()[0].replace(b',', b''))
+    assert instructions < 500 * 200000, instructions
+
+
 def test_a_flight_recorder_keeps_the_last(tmp_path):
     """The file is not larger than asked for, and what was live before its events is there."""
     program = compiled(tmp_path, program_source('recording_flight.c'))

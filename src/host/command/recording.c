@@ -86,8 +86,13 @@ struct seep_error *seep_recording_save(struct seep_recording *recording, const s
                                        char **ret_name) {
     struct seep_trace_writer *writer = NULL;
     struct seep_error *err = seep_recorder_finish(recording->recorder, &writer);
-    for (size_t i = 0; i < session->nr_profiles && !err; i++)
-        err = seep_recorder_tell(recording->recorder, session->profiles[i]);
+    for (size_t i = 0; i < session->nr_profiles; i++) { // what is missing because of an error, too
+        struct seep_error *told = seep_recorder_tell(recording->recorder, session->profiles[i]);
+        if (err)
+            seep_error_destroy(told);
+        else
+            err = told;
+    }
     if (!err)
         err = seep_session_save_behind(session, recording->name, writer);
     seep_trace_writer_destroy(writer);

@@ -385,9 +385,11 @@ static const char *const lost_meanings[SEEP_LOST_NR] = {
     [SEEP_LOST_LOG] =
         "calls whose line could not be written to the log: the counts have them; the program closed the "
         "descriptor, has a filter of system calls, or there was no room: name a file with --log",
-    [SEEP_LOST_EVENT] =
-        "events that are counted and not in the recording: seep was stopped, killed or too slow to take them "
-        "(or --drop was given), so what was live at a moment is not exact; the totals are right",
+    [SEEP_LOST_EVENT] = "events that are counted and not in the recording: there was no room in the file, or "
+                        "seep was stopped, "
+                        "killed or too slow to take them (or --drop was given), so what was live at a moment "
+                        "is not exact; the "
+                        "totals are right",
     [SEEP_LOST_STOPPED] =
         "allocations that were not recorded because recording was stopped ('stop' of seep connect): neither "
         "they nor their releases are in the figures; what was live before is exact",

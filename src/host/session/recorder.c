@@ -67,6 +67,7 @@ struct recorded_process {
     size_t nr_queues;
     size_t queues_capacity;
     size_t nr_events;       // in all of them
+    uint64_t nr_unwritten;  // events that were taken, and that an error has kept out of the trace
     struct summing summing; // not with options.keep_bytes
     bool pressed;           // a ring is half full of what is not written yet
     uint64_t latest_before; // stamp: the latest that there was a pass ago
@@ -81,6 +82,7 @@ struct ended_process {
     uint32_t pid;
     int64_t start_realtime_ns;
     char *left_out; // as of the process
+    uint64_t nr_unwritten;
     struct seep_past_peak peak;
     bool has_peak;
 };
@@ -439,11 +441,15 @@ static void merge(struct seep_recorder *recorder, struct recorded_process *proce
             continue;
         if (!recorder->error)
             write_chunk(recorder, process, recorder->chunk, nr);
+        if (recorder->error)
+            process->nr_unwritten += nr;
         acknowledge(process);
         nr = 0;
     }
     if (nr && !recorder->error)
         write_chunk(recorder, process, recorder->chunk, nr);
+    if (recorder->error)
+        process->nr_unwritten += nr;
     acknowledge(process);
 }
 
@@ -478,6 +484,29 @@ static bool make_room(struct recorded_process *process, size_t slot, size_t nr) 
         queue->first = 0;
     }
     return seep_grow(&queue->events, &queue->capacity, queue->end + nr, sizeof(*queue->events));
+}
+
+// What was taken and not written is in the file of the library, or in the rings still.
+static void take_nothing(struct recorded_process *process) {
+    for (size_t slot = 0; slot < process->nr_queues; slot++)
+        process->queues[slot].first = process->queues[slot].end = 0;
+    process->nr_events = 0;
+}
+
+// After an error nothing more is written. Threads do not wait for that: what is in the rings is taken as
+// lost.
+static size_t drop_all(struct recorded_process *process, bool over) {
+    size_t sum = 0;
+    for (size_t slot = 0; slot < process->rings.nr_rings; slot++) {
+        size_t nr = seep_event_rings_waiting(&process->rings, slot, over);
+        process->rings.rings[slot].read += nr;
+        if (process->rings.rings[slot].off)
+            seep_event_rings_done(&process->rings, slot, 0);
+        sum += nr;
+    }
+    process->nr_unwritten += sum + process->nr_events;
+    take_nothing(process);
+    return sum;
 }
 
 // Once through all threads of a process. Returns how many events there were.
@@ -650,6 +679,7 @@ static void keep_end(struct seep_recorder *recorder, struct recorded_process *pr
     struct ended_process *ended = &recorder->ended[recorder->nr_ended++];
     *ended = (struct ended_process){.pid = process->chunk.pid,
                                     .start_realtime_ns = process->chunk.start_realtime_ns,
+                                    .nr_unwritten = process->nr_unwritten,
                                     .left_out = process->left_out};
     process->left_out = NULL;
     if (!process->summing.begun || ended->left_out)
@@ -691,13 +721,6 @@ static bool welcome(struct seep_recorder *recorder) {
     return !stop;
 }
 
-// What was taken and not written is in the file of the library, or in the rings still.
-static void take_nothing(struct recorded_process *process) {
-    for (size_t slot = 0; slot < process->nr_queues; slot++)
-        process->queues[slot].first = process->queues[slot].end = 0;
-    process->nr_events = 0;
-}
-
 static void end_residence(struct seep_recorder *recorder, struct recorded_process *process) {
     seep_residence_end(&process->residence);
     if (recorder->writer)
@@ -716,6 +739,8 @@ static size_t pass(struct seep_recorder *recorder, uint64_t number, bool last) {
             fail(recorder, seep_error_no_memory());
         if (process->rings.own && !over) // its library has taken over, and writes what comes
             take_nothing(process);
+        else if (recorder->error)
+            sum += drop_all(process, over);
         else
             sum += take_all(recorder, process, over);
         if (process->rings.own && !over) // found just now: what was taken in this pass is not all there was
@@ -876,6 +901,8 @@ struct seep_error *seep_recorder_tell(const struct seep_recorder *recorder, stru
         if (recorder->ended[i].pid == process->pid &&
             recorder->ended[i].start_realtime_ns == process->start_realtime_ns)
             ended = &recorder->ended[i];
+    if (ended)
+        profile->health.lost[SEEP_LOST_EVENT] += ended->nr_unwritten;
     if (ended && ended->left_out)
         return seep_profile_note(profile, SEEP_NOTE_EVENTS_STRANGE, "events are missing: %s",
                                  ended->left_out);

@@ -286,15 +286,18 @@ bool seep_events_room(struct seep_thread *thread) {
         thread->ring_given_up = !write_out(thread);
         room = room_now(thread);
     }
-    for (int turn = 0; !room && turn < SPINS && !own; turn++) {
+    bool waits = !room && !own && !thread->ring_given_up;
+    for (int turn = 0; !room && turn < SPINS && waits; turn++) {
         cpu_pause();
         room = room_now(thread);
     }
-    if (!room && !own && seep_g.handed_over && !seep_g.config.drop && !thread->ring_given_up) {
-        if (!are_own())
+    if (!room && waits) {
+        bool may_stay = seep_g.handed_over && !seep_g.config.drop;
+        if (may_stay && !are_own())
             (void)wait_for_tool(thread);
-        if (!room_now(thread) && !take_over(thread))
-            thread->ring_given_up = true;
+        room = room_now(thread);
+        // Else no event after it waits either, until the tool has taken what is there.
+        thread->ring_given_up = !room && !(may_stay && take_over(thread));
         room = room_now(thread);
     }
     if (room > most)
