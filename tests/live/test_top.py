@@ -122,7 +122,7 @@ def test_a_screen_follows_the_program(shop, terminal):
     screen.keys('m', 'warm', 'Enter')
     screen.shows(r'since mark "warm"', r'0 in 0 blocks')
     program.tell(1000, 'churn 500')
-    screen.shows(r'\+625K in 1,000 blocks', r'^ +625K .* \+625K +1,000 .* session_new:31$', r'parse_header:42')
+    screen.shows(r'\+625K in 1,000 blocks', r'^ +625K .* \+625K +1,000 .* session_new:31, \w+', r'parse_header:42')
     screen.keys('d')
     screen.shows(r'SINCE▼')
     screen.keys('/', 'cache')

@@ -246,7 +246,7 @@ def test_the_screen_over_a_link(shop, serve, terminal):  # noqa: F811
     screen = terminal('-i', '0.1', server.address)
     screen.shows(rf'live-shop {program.pid}  LIVE', r'^>   3\.0M .* 12 .* cache_init:38$')
     program.tell(1000)
-    screen.shows(r'^ +625K .* 1,000 .* session_new:31$')
+    screen.shows(r'^ +625K .* 1,000 .* session_new:31, \w+')
     screen.keys('m', 'far', 'Enter')
     screen.shows('since mark "far"')
     program.tell('lose')

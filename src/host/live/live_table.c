@@ -106,9 +106,9 @@ static struct seep_error *name_of_node(struct seep_view *view, uint32_t node, co
 
 // Who called what a row is of, further out; NULL: no function of another name did.
 static struct seep_error *caller_of(struct seep_view *view, uint32_t node, const char *where,
-                                    const char **ret_caller) {
+                                    const char **ret_caller, const char **ret_brief) {
     const struct seep_stack_node *nodes = view->stacks->nodes;
-    *ret_caller = NULL;
+    *ret_caller = *ret_brief = NULL;
     while (node && (node = nodes[node].parent)) {
         const char *caller = NULL, *brief = NULL;
         struct seep_error *error = name_of_node(view, node, &caller, &brief);
@@ -117,6 +117,7 @@ static struct seep_error *caller_of(struct seep_view *view, uint32_t node, const
         if (strcmp(caller, where) == 0)
             continue;
         *ret_caller = caller;
+        *ret_brief = brief;
         return NULL;
     }
     return NULL;
@@ -141,16 +142,21 @@ static struct seep_error *tell_apart(struct seep_view *view, struct seep_live_ro
         for (size_t i = 0; !error && i < nr; i++) {
             struct seep_live_row *row = &rows[i];
             const uint64_t *of_name = seep_map_at(&count, hash_of_text(row->where), NULL);
-            const char *caller = NULL;
+            const char *caller = NULL, *caller_brief = NULL;
             if (!of_name || *of_name < 2)
                 continue;
             if (!turn)
-                error = caller_of(view, row->row->node, row->where, &caller);
+                error = caller_of(view, row->row->node, row->where, &caller, &caller_brief);
             if (error || (!turn && !caller))
                 continue;
             const char *where = turn ? seep_arena_printf(&view->arena, "%s, site %u", row->where, row->site)
                                      : seep_arena_printf(&view->arena, "%s, from %s", row->where, caller);
-            row->brief = NULL;
+            const char *brief = NULL;
+            if (row->brief && turn)
+                brief = seep_arena_printf(&view->arena, "%s, site %u", row->brief, row->site);
+            else if (row->brief && caller_brief)
+                brief = seep_arena_printf(&view->arena, "%s, %s", row->brief, caller_brief);
+            row->brief = brief;
             row->where = where ? where : row->where;
             error = where ? NULL : seep_error_no_memory();
         }
