@@ -366,9 +366,9 @@ def test_what_shows_who_holds(run, seep, build):
     text, line = reachable()
     assert "held: see 'held by' below" in line and "held by, the reachable" in text
     text, line = reachable("--by", "function")
-    assert "held: see 'top holders' below" in line and "top holders " in text and "held by" not in text
+    assert "held: see 'top holders'" in line and "top holders " in text and "held by" not in text
     text, line = reachable("--kind", "lost")
-    assert "held: --kind reachable shows by what" in line and "held by" not in text
+    assert "holders: --kind reachable" in line and "held by" not in text
 
 
 def test_a_time_needs_a_unit(run, seep, build):

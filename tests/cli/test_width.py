@@ -11,7 +11,7 @@ import termios
 import pytest
 
 
-def on_terminal(columns, *command):
+def on_terminal(columns, *command, status=0):
     """What the command writes to a terminal of that many columns, without its colours."""
     pid, fd = pty.fork()
     if pid == 0:
@@ -27,7 +27,7 @@ def on_terminal(columns, *command):
             break
         got += more
     os.close(fd)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, got
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == status, got
     return got.decode().replace("\r\n", "\n")
 
 
@@ -70,6 +70,21 @@ def test_what_is_no_report_fits_too(root, seep, words):
     over = [line for line in narrow.split("\n") if len(line) > 80 and " " in line.strip()]
     # Free memory is another at each look.
     assert not over and [re.sub(r"\d+", "N", word) for word in narrow.split()] == [re.sub(r"\d+", "N", word) for word in wide.split()]
+
+
+def test_messages_fit(seep):
+    words = ["run", "-q", "--allocator", "glibc,glibc", "/bin/true"]
+    narrow, wide = (on_terminal(width, str(seep), *words, status=2) for width in (80, 4000))
+    assert narrow.split() == wide.split() and narrow.startswith("seep: ")
+    assert max(map(len, wide.split("\n"))) > 80 >= max(map(len, narrow.split("\n"))), narrow
+
+
+@pytest.mark.parametrize("more", [[], ["--by", "function"], ["--kind", "lost"]])
+def test_totals_and_classes_take_a_line_each(root, seep, more):
+    words = [str(seep), "report", os.path.join(root, "tests", "golden", "v1-scanned.seep"), *more]
+    narrow, wide = (on_terminal(width, *words) for width in (80, 4000))
+    rows = [line for line in wide.split("\n") if re.match("  (temporary|lost|indirectly lost|possibly lost|reachable) +[0-9]", line)]
+    assert len(rows) == 5 and not set(rows) - set(narrow.split("\n")), narrow
 
 
 def test_moments_of_a_history_are_told_apart(root, seep):

@@ -47,7 +47,7 @@ const sites = (page) => page.evaluate(() => {
   const names = ['process', 'live_bytes', 'live_blocks', 'allocations', 'allocated_bytes', 'frees', 'freed_bytes', 'temporary', 'peak_bytes', 'at_peak_bytes', 'size_min',
     'size_max', 'kind', 'retained_bytes', 'old_live_bytes', 'old_live_blocks', 'old_allocations', 'old_allocated_bytes', 'old_frees', 'old_temporary', 'change', 'folded'];
   return Array.from({ length: model.nrSites }, (_, i) => ({ ...Object.fromEntries(names.map((name) => [name, model.site(name)[i]])),
-    via: model.text(model.site('via')[i]), stack: model.stack(i).map(({ name, file, line, module, inlined }) => ({ name, file, line, module, inlined })) }));
+    partly: model.isPartly(i), via: model.text(model.site('via')[i]), stack: model.stack(i).map(({ name, file, line, module, inlined }) => ({ name, file, line, module, inlined })) }));
 });
 const groups = (page) => page.evaluate(async () => {
   const out = {};

@@ -234,7 +234,7 @@ FIGURES = ("live_bytes", "live_blocks", "allocations", "allocated_bytes", "frees
 
 def of_report(site, frames):
     # What is not known, as the peak of rows that are several sites, is 0 on the page.
-    return ({name: site[name] or 0 for name in FIGURES}, site.get("at_peak_bytes") or 0, site["size_min"] or 0, site["size_max"] or 0, site["via"], site["kind"],
+    return ({name: site[name] or 0 for name in FIGURES}, site.get("at_peak_bytes") or 0, site["size_min"] or 0, site["size_max"] or 0, site["via"], site["kind"], site.get("partly", False),
             site.get("retained_bytes", 0),
             [(shown(f["function"]) if f["function"] else None, shown(f["file"] or ""), f["line"] or 0, shown(f["module"] or ""), f["inlined"])
              for f in frames(site)])
@@ -242,7 +242,7 @@ def of_report(site, frames):
 
 def of_page(site):
     nameless = re.compile(r".*\+0x[0-9a-f]+$", re.S)
-    return ({name: site[name] for name in FIGURES}, site["at_peak_bytes"], site["size_min"], site["size_max"], site["via"], KINDS[site["kind"]], site["retained_bytes"],
+    return ({name: site[name] for name in FIGURES}, site["at_peak_bytes"], site["size_min"], site["size_max"], site["via"], KINDS[site["kind"]], site["partly"], site["retained_bytes"],
             [(None if nameless.match(f["name"]) else f["name"], f["file"], f["line"], f["module"], f["inlined"]) for f in site["stack"]])
 
 

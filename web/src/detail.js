@@ -102,7 +102,7 @@ function siteDetail(page, site) {
       ['Live at the peak', at('at_peak_bytes') ? words.bytes(at('at_peak_bytes')) : null],
       ['Lived', at('freed_lives') ? `${words.duration(at('mean_life_ns') / 1e9)} on average, ${words.duration(at('longest_life_ns') / 1e9)} at most` : null],
       ['Temporary', at('temporary') ? words.share(at('temporary'), at('allocations')) : null],
-      ['Class', kind ? KINDS[kind] : null],
+      ['Class', kind ? (model.isPartly(site) ? 'partly ' : '') + KINDS[kind] : null],
       ['Lost', at('lost_bytes') + at('indirect_bytes') ? words.bytes(at('lost_bytes') + at('indirect_bytes')) : null],
       ['Retains', at('retained_bytes') ? words.bytes(at('retained_bytes')) : null],
       ['Growth', trend ? `${TRENDS[trend]}${trend === 2 ? `, ${words.bytes(at('slope') * 60)} a minute` : ''}` : null],

@@ -592,7 +592,8 @@ class Page {
 
   badge(kind, site) {
     if (this.model.isDiff) return ['', 'new', 'gone', '', ''][this.model.site('change')[site]] || null;
-    return kind === 1 || kind === 2 ? 'lost' : kind === 3 ? 'possible' : null;
+    const name = kind === 1 || kind === 2 ? 'lost' : kind === 3 ? 'possible' : null;
+    return name && this.model.isPartly(site) ? `partly ${name}` : name;
   }
 
   groupRows(by, columns, index, keep) {

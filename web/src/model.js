@@ -15,6 +15,9 @@ export const RUNTIME = /^(libc[.-]|libstdc\+\+|libc\+\+|ld-|libgcc|libpthread|li
 
 const IDS = ['process', 'self', 'module', 'via', 'known', 'kind', 'held', 'root', 'holder', 'type', 'cut', 'growth', 'change', 'folded'];
 
+/** Blocks of a site by what a scan said of them. */
+const CLASSES = ['lost_blocks', 'indirect_blocks', 'possible_blocks', 'reachable_blocks'];
+
 /** Columns whose values are differences to the value before. */
 function sum(deltas) {
   for (let i = 1; i < deltas.length; i++) deltas[i] += deltas[i - 1];
@@ -156,6 +159,11 @@ export class Model {
         this.hues.set(id, RUNTIME.test(this.text(id)) ? -1 : next++);
     }
     return this.hues.get(this.functionModule[fn]) ?? 0;
+  }
+
+  /** Its blocks are of several classes; `kind` is the worst of them. */
+  isPartly(site) {
+    return CLASSES.filter((name) => this.site(name)[site]).length > 1;
   }
 
   /** "parse (json.c:12)", where the site is attributed to. */

@@ -63,7 +63,7 @@ static const char *where_held(const struct seep_view *view, uint64_t blocks) {
     if (!blocks)
         return "held";
     if (view->options.kinds && !(view->options.kinds >> SEEP_KIND_REACHABLE & 1))
-        return "held: --kind reachable shows by what";
+        return "holders: --kind reachable";
     bool by_site = view->options.by == SEEP_BY_SITE, has_holders = false;
     for (size_t p = 0; p < view->nr_processes; p++)
         has_holders |= seep_text_profile(view, p)->leaks.nr_holders != 0;
@@ -80,10 +80,10 @@ static const char *where_held(const struct seep_view *view, uint64_t blocks) {
         more |= known;
     }
     if (has_holders)
-        return "held: see 'top holders' below";
+        return "held: see 'top holders'";
     if (!by_site)
-        return "held: --by site shows by what";
-    return more || view->nr_rows < view->nr_rows_all ? "held: --top 0 shows by what" : "held";
+        return "holders: --by site";
+    return more || view->nr_rows < view->nr_rows_all ? "holders: --top 0" : "held";
 }
 
 // What processes hold that were not looked at is in none of the classes: with it they add up to what is live.
@@ -113,8 +113,8 @@ static void put_not_scanned(FILE *out, const struct seep_view *view) {
 static void put_classes(FILE *out, const struct seep_view *view, const struct sums *sums,
                         const struct seep_style *style) {
     static const char *const remarks[SEEP_KIND_NR] = {
-        "", "no pointer to it anywhere", "only lost blocks point to it",
-        "only pointers into the middle of blocks lead to it", ""};
+        "", "no pointer to it anywhere", "only from lost blocks",
+        "only interior pointers", ""};
     const struct seep_leaks *leaks = &sums->leaks;
     bool several = view->nr_processes > 1;
     fprintf(out, "\n%s%-17s %12s %19s%s   ", seep_style_bold(style), several ? "leaks, all" : "leaks",

@@ -462,7 +462,7 @@ static void put_totals(FILE *out, const struct seep_view *view, const struct see
     if (view->nr_processes == 1)
         put_peak(out, t, view->sampled);
     char remark[96];
-    snprintf(remark, sizeof(remark), "%s of allocations, freed at once",
+    snprintf(remark, sizeof(remark), "%s freed at once",
              seep_format_share(t->temporary, t->allocations).text);
     put_total(out, "temporary", seep_format_count(t->temporary).text, "", t->allocations ? remark : "");
     if (t->failed)
