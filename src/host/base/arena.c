@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/large.h"
 
-// Small: a session may have thousands of profiles with an arena each.
+// Small, and growing slowly: a session may have thousands of profiles with an arena each.
 #define FIRST_BYTES ((size_t)512)
 
 struct seep_arena_chunk {
@@ -52,7 +52,8 @@ void *seep_arena_alloc(struct seep_arena *arena, size_t count, size_t size) {
     bytes = (bytes + 15) & ~(size_t)15;
     struct seep_arena_chunk *chunk = arena->chunks;
     if (!chunk || chunk->size_bytes - chunk->used_bytes < bytes) {
-        size_t next = chunk ? SEEP_MIN(chunk->size_bytes * 2, (size_t)1 << 20) : FIRST_BYTES;
+        size_t next =
+            chunk ? SEEP_MIN(chunk->size_bytes + chunk->size_bytes / 4, (size_t)1 << 20) : FIRST_BYTES;
         bool alone = chunk && bytes > next / 4;
         struct seep_arena_chunk *fresh = new_chunk(alone ? bytes : SEEP_MAX(bytes, next));
         if (!fresh)

@@ -343,23 +343,31 @@ static void add_slab_bytes(const struct seep_view_build *build, const struct see
 static struct seep_error *make_part(struct seep_view_build *build, struct seep_view_part *part) {
     const struct seep_profile *profile = part->profile;
     const struct seep_view_options *options = &build->view->options;
-    struct seep_error *error = NULL;
     size_t nr_sites = SEEP_MAX(profile->nr_sites, 1u);
     part->site_ok = calloc(nr_sites, sizeof(*part->site_ok));
     part->thread_ok = calloc(SEEP_MAX(profile->nr_threads, 1u), sizeof(*part->thread_ok));
-    part->figures = calloc(nr_sites, sizeof(*part->figures));
     part->site_row = calloc(nr_sites, sizeof(*part->site_row));
-    if (!part->site_ok || !part->thread_ok || !part->figures || !part->site_row)
+    if (!part->site_ok || !part->thread_ok || !part->site_row)
         return seep_error_no_memory();
     uint8_t wanted = (options->function ? MATCH_FUNCTION : 0) | (options->file ? MATCH_FILE : 0) |
                      (options->module ? MATCH_MODULE : 0) | (options->any ? MATCH_ANY : 0);
-    for (uint32_t i = 1; i < profile->nr_sites; i++) {
-        seep_view_figures_init(&part->figures[i]);
+    for (uint32_t i = 1; i < profile->nr_sites; i++)
         part->site_ok[i] = !build->filter_frames ||
                            (build->node_match[part->nodes[profile->sites[i].node]] & wanted) == wanted;
-    }
     for (uint32_t i = 0; i < profile->nr_threads; i++)
         part->thread_ok[i] = !options->thread || thread_matches(options->thread, &profile->threads[i]);
+    return NULL;
+}
+
+struct seep_error *seep_view_build_figures(struct seep_view_build *build, struct seep_view_part *part) {
+    const struct seep_profile *profile = part->profile;
+    const struct seep_view_options *options = &build->view->options;
+    struct seep_error *error = NULL;
+    part->figures = calloc(SEEP_MAX(profile->nr_sites, 1u), sizeof(*part->figures));
+    if (!part->figures)
+        return seep_error_no_memory();
+    for (uint32_t i = 1; i < profile->nr_sites; i++)
+        seep_view_figures_init(&part->figures[i]);
     if (options->thread)
         figures_of_threads(part);
     else

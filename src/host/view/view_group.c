@@ -395,7 +395,9 @@ struct seep_error *seep_view_build_rows(struct seep_view_build *build) {
     }
     for (size_t p = 0; p < build->nr_parts; p++) {
         struct seep_view_part *part = &build->parts[p];
-        struct seep_error *error;
+        struct seep_error *error = seep_view_build_figures(build, part); // of one part at a time: they are large
+        if (error)
+            return error;
         if (seep_view_by_threads(&build->view->options, part->profile))
             error = rows_of_threads(build, part);
         else if (build->view->options.by == SEEP_BY_SIZE)
