@@ -112,9 +112,8 @@ static void put_not_scanned(FILE *out, const struct seep_view *view) {
 
 static void put_classes(FILE *out, const struct seep_view *view, const struct sums *sums,
                         const struct seep_style *style) {
-    static const char *const remarks[SEEP_KIND_NR] = {
-        "", "no pointer to it anywhere", "only from lost blocks",
-        "only interior pointers", ""};
+    static const char *const remarks[SEEP_KIND_NR] = {"", "no pointer to it anywhere",
+                                                      "only from lost blocks", "only interior pointers", ""};
     const struct seep_leaks *leaks = &sums->leaks;
     bool several = view->nr_processes > 1;
     fprintf(out, "\n%s%-17s %12s %19s%s   ", seep_style_bold(style), several ? "leaks, all" : "leaks",

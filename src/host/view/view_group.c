@@ -395,7 +395,8 @@ struct seep_error *seep_view_build_rows(struct seep_view_build *build) {
     }
     for (size_t p = 0; p < build->nr_parts; p++) {
         struct seep_view_part *part = &build->parts[p];
-        struct seep_error *error = seep_view_build_figures(build, part); // of one part at a time: they are large
+        // Of one part at a time: they are large.
+        struct seep_error *error = seep_view_build_figures(build, part);
         if (error)
             return error;
         if (seep_view_by_threads(&build->view->options, part->profile))
