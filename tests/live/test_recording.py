@@ -272,6 +272,37 @@ def test_a_tool_that_is_late_gets_what_the_library_has_written(tmp_path):
     assert not list(tmp_path.glob('late.seep.*'))
 
 
+def test_threads_and_children_end_while_the_tool_is_stopped(tmp_path):
+    """Their rings are full then: nobody waits for ever, and once the tool goes on it has everything."""
+    program = compiled(tmp_path, program_source('recording_threads_end.c'))
+    trace, done = tmp_path / 'ends.seep', tmp_path / 'done'
+    tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, program, done],
+                            stdin=subprocess.PIPE, env=environment())
+    while not trace.exists():  # the image has come
+        assert tool.poll() is None
+        time.sleep(0.01)
+    tool.send_signal(signal.SIGSTOP)
+    try:
+        tool.stdin.write(b'g')
+        tool.stdin.close()
+        deadline = time.monotonic() + 60
+        while not done.exists():
+            assert time.monotonic() < deadline, 'the program waits for ever'
+            time.sleep(0.01)
+    finally:
+        tool.send_signal(signal.SIGCONT)
+    assert tool.wait(timeout=60) == 0
+    parent, child = sorted(report(trace), key=lambda process: process['process']['origin'] == 'fork')
+    assert child['process']['origin'] == 'fork' and child['totals']['allocations'] >= 40000
+    assert parent['totals']['allocations'] >= 240000
+    for process in (parent, child):
+        assert not process['health']['lost'] and process['health']['complete'], process['health']
+    operations = sum(process['totals'][key] for process in (parent, child) for key in ('allocations', 'frees'))
+    inherited = child['totals']['inherited_blocks']  # without an event in the child
+    assert sum(len(chunk.events) for chunk in chunks(trace)) == operations - inherited
+    assert not list(tmp_path.glob('ends.seep.*'))
+
+
 def test_what_is_cut_is_told(tmp_path):
     trace = record(tmp_path, PROGRAMS / 'gcc-O2@resize')
     whole = trace.read_bytes()
