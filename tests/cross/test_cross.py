@@ -107,9 +107,10 @@ LONG = {'exceptions', 'forks', 'operators'}
 
 
 def need_tools(cpu, *names):
+    purpose = 'traced' if cpu in (CPUS['aarch64'], CPUS['s390x']) else 'cross'
     for name in (f'{cpu.triplet}-gcc', f'{cpu.triplet}-g++', cpu.qemu, *names):
         if not shutil.which(name):
-            pytest.skip(f'{name} is not installed (tools/install-deps.sh traced)')
+            pytest.skip(f'{name} is not installed (tools/install-deps.sh {purpose})')
     if not Path(cpu.sysroot).is_dir():
         pytest.skip(f'{cpu.sysroot} is not there ({cpu.libc})')
 
