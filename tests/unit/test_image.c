@@ -12,7 +12,9 @@
 #include <sys/wait.h>
 
 #include "image_builder.h"
+#include "image/raw.h"
 #include "source/image/profile_image.h"
+#include "source/image/raw_file.h"
 
 static void assert_ok(struct seep_error *err) {
     if (err)
@@ -683,10 +685,35 @@ static void test_pid_memory(void **state) {
     check_pid(SEEP_IMAGE_PID_ONLY_MEM);
 }
 
+// Which pages count begins anew behind the whole image, whatever a file has there.
+static void test_raw_file_begins_anew_behind_the_whole(void **state) {
+    (void)state;
+    static const uint64_t offsets[] = {SEEP_RAW_EVENTS, 0, SEEP_RAW_WHOLE, SEEP_RAW_EVENTS, 0, SEEP_RAW_END};
+    static unsigned char page[SEEP_POOL_PAGE];
+    const struct seep_raw_header header = {.magic = SEEP_RAW_MAGIC, .version = SEEP_RAW_VERSION};
+    int fd = memfd_create("raw", MFD_CLOEXEC);
+    assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
+    for (size_t i = 0; i < SEEP_ARRAY_SIZE(offsets); i++) {
+        const struct seep_raw_record record = {offsets[i], offsets[i] ? 0 : sizeof(page)};
+        memset(page, (int)i, sizeof(page));
+        assert_int_equal(write(fd, &record, sizeof(record)), sizeof(record));
+        assert_int_equal(write(fd, page, record.nr_bytes), record.nr_bytes);
+    }
+    struct seep_raw_file file;
+    assert_ok(seep_raw_file_read(fd, "raw", 1 << 20, &file));
+    // Header, WHOLE, EVENTS, the page, END.
+    assert_int_equal(file.nr_bytes, sizeof(header) + 4 * sizeof(struct seep_raw_record) + sizeof(page));
+    const unsigned char *first = file.bytes + sizeof(header) + 3 * sizeof(struct seep_raw_record);
+    assert_int_equal(first[0], 4);
+    seep_raw_file_deinit(&file);
+    close(fd);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_raw_file_begins_anew_behind_the_whole),
         cmocka_unit_test(test_two_threads),
         cmocka_unit_test(test_running),
         cmocka_unit_test(test_lies),

@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "base/read_at.h"
 #include "preload/events.h"
@@ -227,7 +228,41 @@ static void test_events_are_taken_whole_and_in_order(void **state) {
     }
 }
 
+static void *beat_only(void *argument) {
+    (void)argument;
+    while (!finished) {
+        __atomic_fetch_add(&seep_g.header->ring_beat, 1, __ATOMIC_RELAXED);
+        usleep(1000);
+    }
+    return NULL;
+}
+
+// Its file cannot be made either: what finds no room is counted, and waited for once.
+static void test_a_tool_that_beats_and_takes_nothing_is_not_waited_for_without_end(void **state) {
+    (void)state;
+    pthread_t tool;
+    finished = false;
+    assert_int_equal(pthread_create(&tool, NULL, beat_only, NULL), 0);
+    struct seep_thread *thread = thread_enter();
+    assert_non_null(thread);
+    thread_leave(thread);
+    for (uint64_t i = 0; !*seep_lost_place(SEEP_LOST_EVENT); i++) {
+        assert_true(i <= 2 * SEEP_RING_EVENTS);
+        thread = thread_enter();
+        assert_non_null(thread);
+        struct seep_caller caller = SEEP_HOOK_CALLER();
+        seep_record_allocation(thread, (const void *)address_of(0, 2 * BLOCKS + i), 48, SEEP_VIA_MALLOC,
+                               caller.pc, caller.sp, caller.bp);
+        thread_leave(thread);
+    }
+    assert_true(thread->ring_given_up);
+    finished = true;
+    pthread_join(tool, NULL);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_events_are_taken_whole_and_in_order)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_events_are_taken_whole_and_in_order),
+        cmocka_unit_test(test_a_tool_that_beats_and_takes_nothing_is_not_waited_for_without_end)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

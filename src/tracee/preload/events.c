@@ -9,6 +9,8 @@ enum {
     // A thread waits for so many naps in which the tool does not move: a quarter of a second, and longer
     // where processors are short, for the tool too. Then it is taken over from.
     PATIENCE = 150,
+    // And for so many in which it moves and takes nothing of the ring: ten seconds.
+    PATIENCE_MOST = 5000,
     NAP_NS = 50000,
     NAP_MOST_NS = 2000000,
     SPINS = 200,
@@ -239,12 +241,13 @@ static uint64_t room_now(const struct seep_thread *thread) {
     return unread <= capacity ? capacity - unread : 0;
 }
 
-// As long as the tool moves: one that is stopped, or gone, is not waited for. false: it does not move.
+// As long as the tool moves: one that is stopped, or gone, is not waited for. false: it does not move, or
+// moves and never takes what is in this ring.
 static bool wait_for_tool(const struct seep_thread *thread) {
     (void)seep_calls_are_free(); // a filter that came without notice may forbid to sleep
     uint64_t beat = __atomic_load_n(&seep_g.header->ring_beat, __ATOMIC_RELAXED);
     uint32_t nap_ns = NAP_NS;
-    for (int turn = 0; turn < PATIENCE; turn++) {
+    for (int turn = 0, turns = 0; turn < PATIENCE && turns < PATIENCE_MOST; turn++, turns++) {
         if (thread && room_now(thread))
             return true;
         if (are_own()) // by another thread meanwhile: a tool that woke up goes on, and takes nothing

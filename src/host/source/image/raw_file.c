@@ -151,6 +151,7 @@ static struct seep_error *take_record(struct reading *reading, const struct seep
     switch (record->image_offset) {
     case SEEP_RAW_WHOLE: // behind it comes all of the image
         reading->early = false;
+        seep_map_deinit(&reading->pages);
         reading->file->nr_bytes = sizeof(struct seep_raw_header);
         return append(reading, *record, off, there);
     case SEEP_RAW_EVENTS:
