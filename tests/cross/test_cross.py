@@ -119,7 +119,7 @@ def need_tools(cpu, *names):
 def built(name, *options, targets=(), suffix=''):
     need_tools(CPUS[name], 'meson', 'ninja')
     if name not in WHOLE:
-        targets = ('libseep.so', ORACLE)
+        targets = ('libseep.so', 'libseep-record.so', ORACLE)
     return cross_build(f'{name}{suffix}', name, *options, targets=targets)
 
 
@@ -299,6 +299,22 @@ def test_library_alone(name, program, tmp_path):
     no_losses(main)
     frames = {plain_name(f['function']) for site in main['sites'] for f in site['stack']}
     assert {'main', '_start'} <= frames
+
+
+@pytest.mark.parametrize('name', TESTED)
+def test_callers_in_a_log(name, tmp_path):
+    """Whatever function of the library writes a line, it names the code of the program that called."""
+    cpu, cross = CPUS[name], built(name)
+    functions = set()
+    for source in ('plain', 'resize'):
+        program, log = compile_program(cpu, SOURCES / f'{source}.c', tmp_path, 'gcc-O2'), tmp_path / f'{source}.log'
+        done = run([cpu.qemu, '-L', cpu.sysroot, '-E', f'LD_PRELOAD={cross / "libseep-record.so"}', '-E', 'SEEP_MODE=log', '-E',
+                    f'SEEP_OUT={log}', '-E', 'SEEP_LOG_COLUMNS=caller', program], cwd=tmp_path, timeout=300, env=environment())
+        assert (done.code, done.err) == (0, b''), done
+        rows = [line.split('\t') for line in log.read_text().splitlines()]
+        assert all(re.fullmatch(r'[^/\t]+\+0x[0-9a-f]+', caller) and not caller.startswith('libseep') for *_, caller in rows), rows
+        functions |= {function for function, _, _, caller in rows if caller.startswith(f'{source}+')}
+    assert {'malloc', 'calloc', 'realloc', 'free'} <= functions, functions
 
 
 @pytest.mark.parametrize('name', [name for name in TESTED if CPUS[name].tables])

@@ -132,7 +132,22 @@ static void put_caller(struct line *line, uint64_t pc) {
     put_number(line, pc - at.bias_rt, 16, 1);
 }
 
-static void put_columns(struct line *line, uint64_t pc) {
+#ifdef CPU_HOOK_BP
+#define FRAME() NULL // no record
+#else
+#define FRAME() ((const seep_stack_word *)__builtin_frame_address(0))
+#endif
+
+static uint64_t caller_of(const seep_stack_word *frame) {
+#ifdef CPU_HOOK_BP
+    (void)frame;
+    return seep_stack_hook_caller();
+#else
+    return seep_arch_strip(seep_frame_of_hook(frame)[1]);
+#endif
+}
+
+static void put_columns(struct line *line, const seep_stack_word *frame) {
     uint32_t columns = seep_g.config.log_columns;
     if (columns & SEEP_LOG_TIME) {
         uint64_t ns = seep_clock_ns(CLOCK_MONOTONIC) - seep_g.header->start_ns;
@@ -147,7 +162,7 @@ static void put_columns(struct line *line, uint64_t pc) {
     }
     if (columns & SEEP_LOG_CALLER) {
         put_text(line, "\t");
-        put_caller(line, pc);
+        put_caller(line, caller_of(frame));
     }
 }
 
@@ -190,7 +205,7 @@ static void finish(struct line *line, const seep_stack_word *frame) {
         return;
     // Each line needs calls that the program may have forbidden itself since the last one.
     int fd = seep_calls_are_free() ? descriptor() : -1;
-    put_columns(line, seep_frame_of_hook(frame)[1]);
+    put_columns(line, frame);
     line->text[line->length++] = '\n';
     if (fd < 0 || !write_line(fd, line->text, line->length))
         seep_lost(SEEP_LOST_LOG);
@@ -207,8 +222,6 @@ struct call {
     bool returns;
     const void *result;
 };
-
-#define FRAME() ((const seep_stack_word *)__builtin_frame_address(0))
 
 static SEEP_NOINLINE void tell(const struct call *call, const seep_stack_word *frame) {
     if (!is_at_work())

@@ -367,6 +367,27 @@ static int row_of(const struct seep_regs *regs, struct seep_cfi_row *ret_row) {
                : result;
 }
 
+#ifdef CPU_HOOK_BP
+// Frames of our own, further out than we are: what their tables name is there.
+static bool read_own(void *context, uint64_t address, uint64_t *ret_word) {
+    (void)context;
+    *ret_word = *(const seep_stack_word *)(uintptr_t)address;
+    return true;
+}
+
+SEEP_NOINLINE uint64_t seep_stack_hook_caller(void) {
+    enum { FRAMES_MOST = 16 };
+    struct seep_regs regs;
+    own_registers(&regs);
+    for (int i = 0; i < FRAMES_MOST && seep_is_own_code(regs.pc); i++) {
+        struct seep_cfi_row row;
+        if (row_of(&regs, &row) != SEEP_CFI_OK || seep_step(&row, &regs, read_own, NULL) != SEEP_STEP_OK)
+            return 0;
+    }
+    return seep_is_own_code(regs.pc) ? 0 : regs.pc;
+}
+#endif
+
 // One exact step with all registers, or by the frame pointer. Sets walk->cut where it ends in nothing.
 static enum leave step_all(struct walk *walk, struct seep_regs *regs) {
 #ifdef SEEP_ARCH_DWARF_BP

@@ -26,10 +26,14 @@ struct seep_caller {
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // of this library, both the linker's
 extern const char _end[] __attribute__((visibility("hidden")));
 
+SEEP_INLINE bool seep_is_own_code(uint64_t pc) {
+    return pc >= (uintptr_t)__ehdr_start && pc < (uintptr_t)_end;
+}
+
 // The frame record whose return address is the first one outside of this library.
 SEEP_INLINE const seep_stack_word *seep_frame_of_hook(const seep_stack_word *frame) {
     for (int i = 0; i < 6; i++, frame = (const seep_stack_word *)(uintptr_t)frame[0])
-        if (frame[1] < (uintptr_t)__ehdr_start || frame[1] >= (uintptr_t)_end)
+        if (!seep_is_own_code(seep_arch_strip(frame[1])))
             break;
     return frame;
 }
@@ -274,5 +278,9 @@ SEEP_INLINE uint32_t stack_site(struct seep_thread *thread, enum seep_via via, s
 
 // The same, not inline, for who does not ask often: record_slow.c.
 uint32_t seep_stack_site(struct seep_thread *thread, enum seep_via via, struct seep_caller caller);
+
+// Where the hook that is at work was called from, by the tables of our own code: for who is not told, and
+// where no frame records lead there. 0: not known.
+uint64_t seep_stack_hook_caller(void);
 
 #endif
