@@ -30,4 +30,12 @@ void *seep_boot_valloc(size_t size);
 void *seep_boot_pvalloc(size_t size);
 void seep_boot_free(void *block);
 
+// Puts `function` in the place of a real one. A function that the allocator lacks stays the boot allocator's,
+// which recognises itself by its address.
+#define SEEP_EXCHANGE_REAL(member, function)                                                                 \
+    do {                                                                                                     \
+        if (seep_g.real.member != seep_boot_##member)                                                        \
+            seep_g.real.member = (function);                                                                 \
+    } while (0)
+
 #endif

@@ -325,18 +325,13 @@ void seep_calls_log_delete(void *block, uint32_t form) {
 void seep_calls_log_start(void) {
     log_g.real = seep_g.real;
     open_log();
-    // What the allocator does not have stays the boot allocator's, which knows itself by its address.
-#define EXCHANGE(member)                                                                                     \
-    if (seep_g.real.member != seep_boot_##member)                                                            \
-    seep_g.real.member = logged_##member
-    EXCHANGE(malloc);
-    EXCHANGE(free);
-    EXCHANGE(calloc);
-    EXCHANGE(realloc);
-    EXCHANGE(posix_memalign);
-    EXCHANGE(aligned_alloc);
-    EXCHANGE(memalign);
-    EXCHANGE(valloc);
-    EXCHANGE(pvalloc);
-#undef EXCHANGE
+    SEEP_EXCHANGE_REAL(malloc, logged_malloc);
+    SEEP_EXCHANGE_REAL(free, logged_free);
+    SEEP_EXCHANGE_REAL(calloc, logged_calloc);
+    SEEP_EXCHANGE_REAL(realloc, logged_realloc);
+    SEEP_EXCHANGE_REAL(posix_memalign, logged_posix_memalign);
+    SEEP_EXCHANGE_REAL(aligned_alloc, logged_aligned_alloc);
+    SEEP_EXCHANGE_REAL(memalign, logged_memalign);
+    SEEP_EXCHANGE_REAL(valloc, logged_valloc);
+    SEEP_EXCHANGE_REAL(pvalloc, logged_pvalloc);
 }

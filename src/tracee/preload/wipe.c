@@ -134,22 +134,17 @@ static bool is_same_module(const void *function, const void *other) {
     return module && (uintptr_t)other - module->start < module->end - module->start;
 }
 
-// What the allocator does not have stays the boot allocator's, which knows itself by its address.
-#define EXCHANGE(member)                                                                                     \
-    if (seep_g.real.member != seep_boot_##member)                                                            \
-    seep_g.real.member = wiping_##member
-
 void seep_wipe_start(void) {
     inner = seep_g.real;
     if (!is_same_module((const void *)inner.malloc, (const void *)inner.usable_size))
         inner.usable_size = NULL;
-    EXCHANGE(malloc);
-    EXCHANGE(realloc);
-    EXCHANGE(posix_memalign);
-    EXCHANGE(aligned_alloc);
-    EXCHANGE(memalign);
-    EXCHANGE(valloc);
-    EXCHANGE(pvalloc);
+    SEEP_EXCHANGE_REAL(malloc, wiping_malloc);
+    SEEP_EXCHANGE_REAL(realloc, wiping_realloc);
+    SEEP_EXCHANGE_REAL(posix_memalign, wiping_posix_memalign);
+    SEEP_EXCHANGE_REAL(aligned_alloc, wiping_aligned_alloc);
+    SEEP_EXCHANGE_REAL(memalign, wiping_memalign);
+    SEEP_EXCHANGE_REAL(valloc, wiping_valloc);
+    SEEP_EXCHANGE_REAL(pvalloc, wiping_pvalloc);
 }
 
 void *(*seep_wipe_real_malloc(void))(size_t) {
