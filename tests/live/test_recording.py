@@ -37,6 +37,16 @@ def record(tmp_path, *args, options=(), code=0, env=None):
     return trace
 
 
+def begin_recording(trace, *command):
+    """The tool, with a pipe as standard input, once the program's image has come."""
+    tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, *command],
+                            stdin=subprocess.PIPE, env=environment())
+    while not trace.exists():
+        assert tool.poll() is None
+        time.sleep(0.01)
+    return tool
+
+
 def report(trace, *options):
     done = run([SEEP, 'report', '--json', '--blocks', '--top', '0', *options, trace])
     assert done.code == 0, done
@@ -213,11 +223,7 @@ def test_a_tool_that_takes_nothing_is_taken_over_from(number, tmp_path):
         if (read(0, &go, 1) != 1)
             return 1;""").replace('#include <stdio.h>', '#include <stdio.h>\n#include <unistd.h>'))
     trace, done = tmp_path / 'stopped.seep', tmp_path / 'done'
-    tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, program, done],
-                            stdin=subprocess.PIPE, env=environment())
-    while not trace.exists():  # the image has come
-        assert tool.poll() is None
-        time.sleep(0.01)
+    tool = begin_recording(trace, program, done)
     tool.send_signal(number)
     tool.stdin.write(b'g')
     tool.stdin.close()
@@ -256,10 +262,7 @@ def test_a_tool_that_is_late_gets_what_the_library_has_written(tmp_path):
     """Threads that hand blocks on, while the tool is stopped: one recording, whole, in an order that can be."""
     program = compiled(tmp_path, HANDING_ON)
     trace = tmp_path / 'late.seep'
-    tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, program], env=environment())
-    while not trace.exists():
-        assert tool.poll() is None
-        time.sleep(0.01)
+    tool = begin_recording(trace, program)
     tool.send_signal(signal.SIGSTOP)
     time.sleep(0.6)
     tool.send_signal(signal.SIGCONT)
@@ -276,11 +279,7 @@ def test_threads_and_children_end_while_the_tool_is_stopped(tmp_path):
     """Their rings are full then: nobody waits for ever, and once the tool goes on it has everything."""
     program = compiled(tmp_path, program_source('recording_threads_end.c'))
     trace, done = tmp_path / 'ends.seep', tmp_path / 'done'
-    tool = subprocess.Popen([SEEP, 'run', '-q', '--scan', 'no', '--mode', 'record', '-o', trace, program, done],
-                            stdin=subprocess.PIPE, env=environment())
-    while not trace.exists():  # the image has come
-        assert tool.poll() is None
-        time.sleep(0.01)
+    tool = begin_recording(trace, program, done)
     tool.send_signal(signal.SIGSTOP)
     try:
         tool.stdin.write(b'g')
