@@ -13,26 +13,20 @@
 
 #include <cmocka.h>
 
-#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include "base/read_at.h"
 #include "preload/events.h"
-#include "preload/record.h"
 #include "source/image/event_rings.h"
 
-// The first slots have long rings: threads that do nothing take them.
-enum { IDLE = 4, THREADS = 3, ROUNDS = 40, BLOCKS = 600, EVENTS = THREADS * ROUNDS * BLOCKS * 2 };
+#include "handed_blocks.h"
 
-static pthread_barrier_t idle_in, all_done;
-static _Atomic uint32_t nr_not_entered, nr_not_known;
+// The first slots have long rings: threads that do nothing take them.
+enum { IDLE = 4, THREADS = 3, ROUNDS = 40, EVENTS = THREADS * ROUNDS * BLOCKS * 2 };
+
+static pthread_barrier_t idle_in;
 static _Atomic bool finished;
-static struct {
-    pthread_mutex_t lock;
-    uint64_t blocks[THREADS * BLOCKS];
-    size_t nr;
-} handed = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct taken {
     struct seep_event event;
@@ -84,11 +78,9 @@ static void wait_for_room(const struct seep_thread *thread) {
 }
 
 static void allocate(uint64_t address) {
-    struct seep_thread *thread = thread_enter();
-    if (!thread) {
-        nr_not_entered++;
+    struct seep_thread *thread = enter();
+    if (!thread)
         return;
-    }
     wait_for_room(thread);
     struct seep_caller caller = SEEP_HOOK_CALLER();
     seep_record_allocation(thread, (const void *)address, 48, SEEP_VIA_MALLOC, caller.pc, caller.sp,
@@ -97,18 +89,12 @@ static void allocate(uint64_t address) {
 }
 
 static void release(uint64_t address) {
-    struct seep_thread *thread = thread_enter();
-    if (!thread) {
-        nr_not_entered++;
+    struct seep_thread *thread = enter();
+    if (!thread)
         return;
-    }
     wait_for_room(thread);
     nr_not_known += !record_free(thread, (const void *)address, SEEP_RELEASE_FREE, SEEP_HOOK_CALLER());
     thread_leave(thread);
-}
-
-static uint64_t address_of(uint64_t thread, uint64_t block) {
-    return UINT64_C(0x500000000000) + (thread << 27) + block * 64;
 }
 
 static void *be_idle(void *argument) {
@@ -118,25 +104,12 @@ static void *be_idle(void *argument) {
     return NULL;
 }
 
-// Half of the blocks are freed by whichever thread comes first.
 static void *work(void *argument) {
     uint64_t self = (uintptr_t)argument;
     for (int round = 0; round < ROUNDS; round++) {
         for (uint64_t i = 0; i < BLOCKS; i++)
             allocate(address_of(self, i));
-        pthread_mutex_lock(&handed.lock);
-        for (uint64_t i = 0; i < BLOCKS; i += 2)
-            handed.blocks[handed.nr++] = address_of(self, i);
-        pthread_mutex_unlock(&handed.lock);
-        for (uint64_t i = 1; i < BLOCKS; i += 2)
-            release(address_of(self, i));
-        for (uint64_t address = 1; address;) {
-            pthread_mutex_lock(&handed.lock);
-            address = handed.nr ? handed.blocks[--handed.nr] : 0;
-            if (address)
-                release(address);
-            pthread_mutex_unlock(&handed.lock);
-        }
+        hand_over_and_release(self, release);
     }
     pthread_barrier_wait(&all_done);
     return NULL;

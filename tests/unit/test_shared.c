@@ -10,37 +10,19 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <pthread.h>
 #include <stdlib.h>
 
-#include "preload/record.h"
+#include "handed_blocks.h"
 
-enum { THREADS = 8, ROUNDS = 12, BLOCKS = 600, SHORT_THREADS = 200 };
+enum { THREADS = HANDING_THREADS_MAX, ROUNDS = 12, SHORT_THREADS = 200 };
 
-// One block is granule-sized, so that every address is its own. Nothing is stored there.
-#define BLOCK_ADDRESS(thread, i)                                                                             \
-    (UINT64_C(0x500000000000) + (uint64_t)(thread) * (UINT64_C(1) << 27) + (uint64_t)(i)*64)
-// And none of these is one that the heap map has a place for.
+// None of these is an address that the heap map has a place for.
 #define ODD_ADDRESS(i) (UINT64_C(0x500000000001) + (i)*16)
 
-struct handed {
-    pthread_mutex_t lock;
-    uint64_t blocks[THREADS * BLOCKS];
-    size_t nr;
-};
-
-static pthread_barrier_t all_done;
-static struct handed handed = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-// What went wrong in a thread. cmocka's asserts jump to where the main thread was: never from another one.
-static _Atomic uint32_t nr_not_entered, nr_not_known;
-
 static void allocate(uint64_t address, uint64_t size, enum seep_via via) {
-    struct seep_thread *thread = thread_enter();
-    if (!thread) {
-        nr_not_entered++;
+    struct seep_thread *thread = enter();
+    if (!thread)
         return;
-    }
     struct seep_caller caller = SEEP_HOOK_CALLER();
     if (!record_allocation_short(thread, (const void *)address, size, via, caller))
         seep_record_allocation(thread, (const void *)address, size, via, caller.pc, caller.sp, caller.bp);
@@ -48,11 +30,9 @@ static void allocate(uint64_t address, uint64_t size, enum seep_via via) {
 }
 
 static void release(uint64_t address) {
-    struct seep_thread *thread = thread_enter();
-    if (!thread) {
-        nr_not_entered++;
+    struct seep_thread *thread = enter();
+    if (!thread)
         return;
-    }
     bool known = record_free_short(thread, (const void *)address, SEEP_RELEASE_FREE) ||
                  record_free(thread, (const void *)address, SEEP_RELEASE_FREE, SEEP_HOOK_CALLER());
     thread_leave(thread);
@@ -83,23 +63,9 @@ static void *work(void *argument) {
     uint64_t self = (uint64_t)(uintptr_t)argument;
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < BLOCKS; i++)
-            allocate_at_depth((i * 7 + (int)self + round) % 40, BLOCK_ADDRESS(self, i), 16 + (uint64_t)i);
-        pthread_mutex_lock(&handed.lock);
-        for (int i = 0; i < BLOCKS; i += 2)
-            handed.blocks[handed.nr++] = BLOCK_ADDRESS(self, i);
-        pthread_mutex_unlock(&handed.lock);
-        for (int i = 1; i < BLOCKS; i += 2)
-            release(BLOCK_ADDRESS(self, i));
-        // Wait until somebody has freed ours, freeing what others left meanwhile.
-        for (;;) {
-            pthread_mutex_lock(&handed.lock);
-            uint64_t address = handed.nr ? handed.blocks[--handed.nr] : 0;
-            if (address)
-                release(address);
-            pthread_mutex_unlock(&handed.lock);
-            if (!address)
-                break;
-        }
+            allocate_at_depth((i * 7 + (int)self + round) % 40, address_of(self, (uint64_t)i),
+                              16 + (uint64_t)i);
+        hand_over_and_release(self, release);
     }
     // That a thread is gone only the kernel knows: nobody must take its slot over meanwhile.
     pthread_barrier_wait(&all_done);
@@ -107,7 +73,7 @@ static void *work(void *argument) {
 }
 
 static void *work_shortly(void *argument) {
-    uint64_t address = BLOCK_ADDRESS(THREADS, (uintptr_t)argument);
+    uint64_t address = address_of(THREADS, (uintptr_t)argument);
     allocate(address, 64, SEEP_VIA_CALLOC);
     release(address);
     // Beyond what an entry holds: the odd table.
