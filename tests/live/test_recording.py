@@ -276,7 +276,7 @@ def test_a_tool_that_is_late_gets_what_the_library_has_written(tmp_path):
 
 
 def test_threads_and_children_end_while_the_tool_is_stopped(tmp_path):
-    """Their rings are full then: nobody waits for ever, and once the tool goes on it has everything."""
+    """Their rings are full then: no thread waits for ever, and once the tool goes on the trace has all events."""
     program = compiled(tmp_path, program_source('recording_threads_end.c'))
     trace, done = tmp_path / 'ends.seep', tmp_path / 'done'
     tool = begin_recording(trace, program, done)
@@ -421,7 +421,7 @@ def test_alone_and_killed_leaves_what_was_written(tmp_path):
 
 
 def most_memory_of(*command):
-    """Bytes. Through a small process: of one that a large one starts the kernel tells no less than that had."""
+    """Peak resident bytes, by way of a small process: the kernel counts for a child no less than its parent had."""
     script = 'import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); ' \
              'print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)'
     code, kib = run([sys.executable, '-c', script, *command]).out.split()

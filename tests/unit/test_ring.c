@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
 // The rings of events under ThreadSanitizer: the library's own code fills them from several threads, the tool's own code
-// takes them in another one at the same time, and rings are full again and again. Whoever reads an event before it is
-// complete, or writes over one that is being read, is a race. What the tool reads by system calls is read from the memory
-// itself here, so that ThreadSanitizer sees it: a number alone with acquire order, for a system call is no less.
+// takes them in another one at the same time, and rings are full again and again. An event that
+// is read before it is complete, or overwritten while it is read, is a data race. What the tool reads by system calls is
+// read from the memory itself here, so that ThreadSanitizer sees it. A single number is read with acquire order, because
+// a system call gives at least that.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// Memory is wiped when it is handed out: what a block held for those who had its memory before is no pointer
-// of its owner's. The real functions are exchanged for ones that wipe behind them, so the hooks stay on their
-// short way, and run no instruction for it where nothing is wiped.
+// Memory is wiped when it is handed out, so that a scan takes no word of a former block for a pointer of the
+// new one. The real functions are exchanged for ones that call them and wipe, so the hooks run no instruction
+// for it where nothing is wiped.
 //
-// A fresh block is wiped as far as the allocator says that it goes. So a realloc need wipe only what the
-// block gains, and what the program wrote into it stays, whatever is known of the block: how much was asked
-// for does not tell, where its memory came by a call that is not seen.
+// A fresh block is wiped up to its usable size. So realloc need wipe only what the block gains, and what the
+// program wrote stays. The size that was asked for does not suffice: no hook knows it where the memory came
+// by a call that is not seen.
 #include "preload/wipe.h"
 
 #include <stdatomic.h>

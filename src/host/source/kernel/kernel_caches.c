@@ -15,7 +15,7 @@
 
 struct cache_name {
     char name[NAME_MAX_BYTES];
-    char of[NAME_MAX_BYTES]; // what it is a link to: ":0000064"
+    char of[NAME_MAX_BYTES]; // target of its link: ":0000064"
 };
 
 struct seep_kernel_caches {

@@ -115,7 +115,7 @@ static void add_block(struct seep_kernel_heap *heap, const struct block_order *a
     heap->blocks[heap->nr_blocks++] = at->block;
 }
 
-// In the order of their sites, of a site in that of its processes, and of these the oldest first.
+// Sorted by site, then by process, oldest first.
 static struct seep_error *add_blocks(struct block_list *list, struct seep_kernel_heap *heap) {
     for (size_t i = 0; i < list->nr; i++) {
         if (!find_site(heap, list->blocks[i].site))
