@@ -12,7 +12,7 @@ import pytest
     (["-c", "  "], "no word in it"),
     (["1", "soon"], "INTERVAL: bad value 'soon'"),
     (["--top", "1", "1s", "1", "--", "./app"], "'1s': INTERVAL and COUNT go with a PID"),
-    (["1", "0"], "INTERVAL: 0 is too short"),
+    (["1", "0"], "INTERVAL: 0 is too short (1s is a second)"),
     (["1", "1s", "0"], "COUNT: '0' is too small"),
     (["-p", "1", "1s", "2", "3"], "one operand too many: '3'"),
     (["1", "--buffer", "5000"], "--buffer: 5000 bytes"),

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.mark.parametrize("words, complaint", [
     (["soon"], "INTERVAL: bad value 'soon'"),
-    (["0"], "INTERVAL: 0 is too short"),
+    (["0"], "INTERVAL: 0 is too short (1s is a second)"),
     (["1s", "0"], "COUNT: '0' is too small"),
     (["1s", "2", "3"], "unexpected argument '3'"),
     (["-z", "10", "-Z", "5"], "--min-size 10 is more than --max-size 5"),

@@ -271,7 +271,8 @@ def test_a_small_map_loses_and_says_so():
             for end in sum(pipes, ()):
                 os.close(end)
     done = run([SEEP, 'kernel', '--max-blocks', '1', '--older', '0', '1s', '1'])
-    assert b'health: INCOMPLETE' in done.out and b'--max-blocks' in done.out, done
+    assert b'health: INCOMPLETE' in done.out and b'(give a higher --max-blocks)' in done.out, done
+    assert b'in no figure: 0 ' not in done.out, done
 
 
 def test_sizes():

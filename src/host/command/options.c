@@ -131,7 +131,8 @@ struct seep_error *seep_parse_rounds(char *const *operands, int64_t *interval_ns
     if (*operands)
         error = seep_parse_duration("INTERVAL", *operands++, interval_ns);
     if (!error && *interval_ns <= 0)
-        error = seep_error_create(SEEP_E_USAGE, "INTERVAL: 0 is too short");
+        error =
+            seep_error_hint(seep_error_create(SEEP_E_USAGE, "INTERVAL: 0 is too short"), "1s is a second");
     if (!error && *operands)
         error = seep_parse_number("COUNT", *operands++, 1, 0, count);
     if (!error && *operands)

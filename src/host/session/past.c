@@ -457,12 +457,12 @@ static struct seep_error *show_recovered(struct past *past, struct seep_event_fi
         error = show(past, i, process->duration_ns);
         process->exit_kind = SEEP_EXIT_UNKNOWN;
     }
-    return error
-               ? error
-               : seep_profile_note(session->profiles[0], SEEP_NOTE_TRACE_CUT,
-                                   "the recording has no end: it is still being written, or was cut, or seep "
-                                   "was killed; what is in it is shown, up to %s",
-                                   seep_format_duration(session->profiles[0]->process.duration_ns).text);
+    return error ? error
+                 : seep_profile_note(
+                       session->profiles[0], SEEP_NOTE_TRACE_CUT,
+                       "the recording has no end: it is still being written, or was cut, or found no "
+                       "room, or seep was killed; what is in it is shown, up to %s",
+                       seep_format_duration(session->profiles[0]->process.duration_ns).text);
 }
 
 struct seep_error *seep_past_fill(struct seep_session *session, const char *path) {

@@ -478,13 +478,16 @@ static struct seep_error *add_notes(struct seep_profile *profile, const struct s
                                 "%llu allocations count without their process: there was no room for more "
                                 "processes",
                                 (unsigned long long)nameless);
-    uint64_t lost = heap->counters[SEEP_KERNEL_LOST_BLOCKS] + heap->missed;
+    uint64_t lost = heap->counters[SEEP_KERNEL_LOST_BLOCKS];
     if (!err && lost)
         err = seep_profile_note(
             profile, SEEP_NOTE_BLOCKS_LOST,
-            "calls in no figure: %llu allocations found no room (--max-blocks), %llu calls came while a "
-            "program of seep ran on the same CPU",
-            (unsigned long long)heap->counters[SEEP_KERNEL_LOST_BLOCKS], (unsigned long long)heap->missed);
+            "calls in no figure: %llu allocations found no room (give a higher --max-blocks)",
+            (unsigned long long)lost);
+    if (!err && heap->missed)
+        err = seep_profile_note(profile, SEEP_NOTE_BLOCKS_LOST,
+                                "calls in no figure: %llu came while a program of seep ran on the same CPU",
+                                (unsigned long long)heap->missed);
     return err;
 }
 
