@@ -14,7 +14,7 @@ from small_programs import program_source
 @pytest.fixture(scope='module')
 def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp('unharmed')
-    for name in ('usable', 'abort', 'stack', 'environ', 'child', 'counter', 'handler'):
+    for name in ('usable', 'abort', 'stack', 'environ', 'child', 'counter', 'handler', 'huge'):
         subprocess.run(['cc', '-g', '-O0', '-D_GNU_SOURCE', '-pthread', '-o', folder / name, '-xc', '-'], check=True, text=True,
                        input=program_source(f'unharmed_{name}.c'))
     return folder
@@ -25,6 +25,13 @@ def test_what_a_block_can_hold_stays_when_memory_is_wiped(options, programs, tmp
     wiped = () if 'record' in options else ('--wipe-freed', 'yes')
     done = run([SEEP, 'run', '-q', '-o', tmp_path / 'w.seep', *wiped, *options, '--', programs / 'usable'])
     assert done.code == 0, done
+
+
+@pytest.mark.parametrize('how', ['free', 'filtered'])
+def test_a_huge_block_is_not_touched_when_memory_is_wiped(how, programs, tmp_path):
+    """Its pages come when the program uses them, also where the library may not ask which ones are there."""
+    done = run([SEEP, 'run', '-q', '-o', tmp_path / 'w.seep', '--wipe-freed', 'yes', '--', programs / 'huge', how])
+    assert done.code == 0 and int(done.out) < 1000, done
 
 
 @pytest.mark.parametrize('mode', ['live', 'record'])

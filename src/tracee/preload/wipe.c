@@ -21,6 +21,9 @@ static struct seep_real inner;
 // question is a call that the program need not make: before it the library looks for filters.
 #define ASKED_BYTES (UINT64_C(256) << 10)
 
+// A larger block that cannot be asked for keeps its words: reading it would take a page fault for each page.
+#define UNASKED_BYTES (UINT64_C(32) << 20)
+
 // Of a smaller block the program writes most, so each word is written; of a larger one only what is not zero.
 #define WRITTEN_BYTES 512u
 
@@ -53,7 +56,7 @@ static SEEP_NOINLINE void wipe_lines(uint64_t *at, uint64_t *end) {
 }
 
 static SEEP_NOINLINE void wipe_present(uint64_t from, uint64_t end) {
-    unsigned char present[64];
+    unsigned char present[512];
     while (from < end) {
         uint64_t page = from & ~(sys_page_bytes() - 1);
         uint64_t nr_pages = SEEP_MIN((end - 1 - page) / sys_page_bytes() + 1, sizeof(present));
@@ -66,7 +69,7 @@ static SEEP_NOINLINE void wipe_present(uint64_t from, uint64_t end) {
             from = next;
         }
     }
-    if (from < end)
+    if (from < end && end - from <= UNASKED_BYTES)
         wipe_lines((uint64_t *)(uintptr_t)from, (uint64_t *)(uintptr_t)end);
 }
 
@@ -77,10 +80,10 @@ static SEEP_NOINLINE void wipe(void *block, uint64_t from, uint64_t size) {
         return;
     if (SEEP_LIKELY(end - start <= WRITTEN_BYTES))
         write_words((uint64_t *)(uintptr_t)start, (uint64_t *)(uintptr_t)end);
-    else if (end - start < ASKED_BYTES || !seep_calls_are_free())
-        wipe_lines((uint64_t *)(uintptr_t)start, (uint64_t *)(uintptr_t)end);
-    else
+    else if (end - start >= ASKED_BYTES && seep_calls_are_free())
         wipe_present(start, end);
+    else if (end - start <= UNASKED_BYTES)
+        wipe_lines((uint64_t *)(uintptr_t)start, (uint64_t *)(uintptr_t)end);
 }
 
 // Where the allocator does not tell how far its blocks go, the program has what it asked for.
