@@ -2,7 +2,6 @@
 //
 // The tool's socket: messages of any bytes, with any of a memory file, another file and none. Besides not crashing:
 // what is taken has the form that it must have, and no descriptor stays.
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +62,14 @@ static void say(int peer, const uint8_t *bytes, size_t nr_bytes, const int *file
     (void)!sendmsg(peer, &message, MSG_NOSIGNAL);
 }
 
+// The fuzzer has a few of its own, too; no run of it comes near the bound.
+static int count_descriptors(void) {
+    int nr = 0;
+    for (int fd = 0; fd < 64; fd++)
+        nr += fcntl(fd, F_GETFD) >= 0;
+    return nr;
+}
+
 // The first byte says how many files come along, and which.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!memory) {
@@ -75,10 +82,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     if (!size)
         return 0;
-    int files[8], free_before = dup(memory), peer = connect_to(listener.path);
+    int files[8], nr_before = count_descriptors(), peer = connect_to(listener.path);
     for (size_t i = 0; i < 8; i++)
         files[i] = (data[0] >> i & 1) ? memory : other;
-    close(free_before);
     say(peer, data + 1, size - 1, files, data[0] % 7);
     size_t nr_taken = 0;
     uint64_t refused = listener.nr_refused;
@@ -87,8 +93,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     close(peer);
     seep_error_destroy(seep_listener_read(&listener, take, &nr_taken));
     MUST(listener.nr_peers == 0);
-    int free_after = dup(memory);
-    MUST(free_after <= free_before + 1); // the connection had the next one
-    close(free_after);
+    MUST(count_descriptors() == nr_before);
     return 0;
 }
